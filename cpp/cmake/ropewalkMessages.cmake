@@ -5,12 +5,12 @@
 #     [PATHS ../ ...]                                  folders where types in the others are looked for
 #     [ROS2])                                          definitions are ROS 2's
 #
-# Makes the interface library TARGET: who links it can include "ropewalk/msg/PACKAGE/TYPE.hpp", and gets
-# ropewalk::ropewalk too.
+# Creates the interface library TARGET. Targets that link it can include "ropewalk/msg/PACKAGE/TYPE.hpp", and also get
+# ropewalk::ropewalk.
 function(ropewalk_generate_messages target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "ROS2" "" "TYPES;FILES;PACKAGES;PATHS")
   if(arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "ropewalk_generate_messages: ${arg_UNPARSED_ARGUMENTS} belongs to none of TYPES, FILES, PACKAGES, PATHS")
+    message(FATAL_ERROR "ropewalk_generate_messages: ${arg_UNPARSED_ARGUMENTS} does not belong to any of TYPES, FILES, PACKAGES, PATHS")
   endif()
   if(NOT arg_TYPES AND NOT arg_FILES AND NOT arg_PACKAGES)
     message(FATAL_ERROR "ropewalk_generate_messages: name TYPES, FILES or PACKAGES")
@@ -43,7 +43,7 @@ function(ropewalk_generate_messages target)
     COMMAND ${command}
     COMMAND "${CMAKE_COMMAND}" -E touch "${stamp}"
     DEPENDS ${inputs}
-    COMMENT "Making messages of ${target}"
+    COMMENT "Generating messages of ${target}"
     VERBATIM)
   add_custom_target(${target}_made DEPENDS "${stamp}")
   add_library(${target} INTERFACE)

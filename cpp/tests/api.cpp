@@ -1,4 +1,4 @@
-// What users do with the C++ interface, rightly and wrongly.
+// Correct and incorrect use of the C++ interface.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ using ropewalk::msg::std_srvs::SetBool;
 using ropewalk::msg::visualization_msgs::MarkerArray;
 namespace std_msgs = ropewalk::msg::std_msgs;
 
-// A String by name, whose field is another one: what an old program would have.
+// A std_msgs/String with a different field, as an old program would have it.
 struct OldString {
     std::string text;
     template <class Self, class Visitor>
@@ -30,7 +30,7 @@ struct OldString {
         visit("text", self.text);
     }
 };
-// And one whose stated sum is not its definition's.
+// A type whose stated sum does not match its definition.
 struct WrongString : OldString {};
 
 namespace ropewalk {
@@ -99,7 +99,7 @@ static void written_in_place() {
     EXPECT(message->header.frame_id == "a name that is longer than before");
     EXPECT(message->data.size() == 100000 && message->data[99999] == static_cast<std::uint8_t>(99999));
     EXPECT(message.info().part_count == 1);
-    // It outlives its ends, and moving it moves no element.
+    // It outlives both ends, and moving it moves no element.
     auto* place = message->data.data();
     auto moved = std::move(message);
     publisher = ends<Image>("/other").publisher;
@@ -130,13 +130,13 @@ static void bad_use_of_loans() {
     auto [publisher, subscriber] = ends<Image>("/loans");
     ropewalk::Loan<Image> image;
     auto unallocated = publisher.publish(image);
-    EXPECT(has(unallocated.error().text(), "allocate it before"));
+    EXPECT(has(unallocated.error().text(), "allocate it first"));
     image->data.resize(1000);
     EXPECT(has(publisher.publish(*image).error().text(), "sized but not allocated"));
     publisher.allocate(image).value();
     image->data.resize(2000);
     EXPECT(has(publisher.publish(image).error().text(), "not allocated"));
-    // That it was refused loses nothing: allocate again.
+    // A refusal loses nothing: allocate again.
     publisher.allocate(image).value();
     image->header.frame_id = std::string(10000, 'x');
     EXPECT(has(publisher.publish(image).error().text(), "set texts and sizes before"));
@@ -149,7 +149,7 @@ static void bad_use_of_loans() {
     image->data.resize(std::size_t{1} << 30);
     auto large = publisher.allocate(image);
     EXPECT(large.status() == ROPEWALK_STATUS_MEMORY && has(large.error().text(), "memory_limit"));
-    // A loan that is dropped is given back: many more than fit the memory.
+    // A dropped loan is returned: this is many more than fit the memory.
     image->data.resize(100 << 20);
     for (int i = 0; i < 100; i++) publisher.allocate(image).value();
 }
@@ -216,12 +216,12 @@ static void callbacks_go_on() {
     EXPECT(has(ended.error(), "it threw: as told") && ended.errors() == 1);
 }
 
-// What a server's function throws is the client's, and the next request is answered.
+// An exception of a server's function goes to the client, and the next request is answered.
 static void servers_go_on() {
     auto n = node();
     std::atomic<int> asked{0};
     auto f = [&asked](const SetBool::Request&) -> ropewalk::Result<SetBool::Response> {
-        if (asked == 6) asked++, throw std::runtime_error("\xff is no UTF-8");
+        if (asked == 6) asked++, throw std::runtime_error("\xff is not UTF-8");
         if (asked++ % 2 == 0) throw 7;
         return SetBool::Response();
     };
@@ -232,8 +232,8 @@ static void servers_go_on() {
         EXPECT(has(client.call({}, LONG).error().text(), "the server threw something"));
         EXPECT(client.call({}, LONG).ok());
     }
-    EXPECT(has(client.call({}, LONG).error().text(), "\xef\xbf\xbd is no UTF-8"));
-    // It is counted after the client has heard.
+    EXPECT(has(client.call({}, LONG).error().text(), "\xef\xbf\xbd is not UTF-8"));
+    // It is counted after the client has received it.
     while (serving.errors() < 4) std::this_thread::sleep_for(1ms);
     EXPECT(serving.errors() == 4 && serving.is_running());
 }
@@ -268,7 +268,7 @@ static void callbacks_end_themselves() {
         std::lock_guard<std::mutex> lock(shared.mutex);
         EXPECT(how != 1 || shared.callback->is_running());
     }
-    // One that waits for ever is stopped all the same.
+    // A callback that waits forever can also be stopped.
     auto idle = std::move(ends<std_msgs::String>("/idle").subscriber).callback([](auto) {});
 }
 
@@ -320,8 +320,8 @@ static void services() {
     EXPECT(asker.call(request, 10ms).status() == ROPEWALK_STATUS_TIMEOUT);
 }
 
-// A publisher that is killed leaves what was taken readable, and its successor is found; a subscriber that is killed
-// costs nothing. Forked before any handle is made, since forked handles fail.
+// After a publisher is killed, taken messages stay readable, and its successor is found; killing a subscriber costs
+// nothing. Forks before any handle is created, since forked handles fail.
 static void dead_peers() {
     pid_t child = fork();
     if (child == 0) {
@@ -347,7 +347,7 @@ static void dead_peers() {
     EXPECT(held->data.size() == 1 << 20);
     for (auto byte : held->data) EXPECT(byte == 5);
     while (publisher.subscriber_count() > 0) std::this_thread::sleep_for(5ms);
-    // All of the memory is there again.
+    // All of the memory is available again.
     ropewalk::Loan<Image> image;
     image->data.resize(200 << 20);
     publisher.allocate(image).value();

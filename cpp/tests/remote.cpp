@@ -1,4 +1,4 @@
-// Robots and controllers as users have them, rightly and wrongly.
+// Correct and incorrect use of robots and controllers.
 
 #include "ropewalk/remote.hpp"
 
@@ -53,13 +53,13 @@ struct Pair {
 
 static Pair pair(const char* name) {
     auto n = node();
-    // Nobody is lost because the machine is busy.
+    // A busy machine must not count as a lost peer.
     auto options = ropewalk_robot_options_default();
     options.lost_after_ns = std::chrono::nanoseconds(5s).count();
     return {remote::Robot::create(n, name, options).value(), remote::Controller::create(n, "desk", name).value()};
 }
 
-// What a protocol buffer library makes looks like this.
+// Like a class from a protocol buffer library.
 struct Litres {
     double value = 0;
     std::string SerializeAsString() const { return std::string(reinterpret_cast<const char*>(&value), sizeof value); }
@@ -89,7 +89,7 @@ static void structures() {
     joints.kd_gain = {9};
     auto bytes = remote::detail::encode(joints);
     auto read = [](const std::string& from, auto& into) {
-        // Of its exact length, so that a tool sees what reads beyond it.
+        // Of its exact length, so that a sanitizer sees reads beyond it.
         std::vector<std::uint8_t> exact(from.begin(), from.end());
         return remote::detail::decode(exact.data(), exact.size(), into);
     };
@@ -97,14 +97,14 @@ static void structures() {
     EXPECT(read(bytes, back) && back.name == joints.name && back.tics == joints.tics && back.kd_gain == joints.kd_gain);
     EXPECT(back.header->frame == "arm" && back.header->timestamp.nsecs == 999999999 && std::signbit(back.position[1]));
 
-    // A twist as other makers write it, fields in another order, with one that is not known, and doubles one by one.
+    // A twist as other vendors write it: fields in a different order, an unknown one, and doubles one by one.
     remote::Twist turned;
     EXPECT(read(std::string("\x1a\x05\x1d\x00\x00\x80\x3f\x98\x06\x07\x12\x05\x0d\x00\x00\x00\x40", 17), turned));
     EXPECT(turned.angular.z == 1 && turned.linear.x == 2 && !turned.header);
     remote::JointState unpacked;
     EXPECT(read(std::string("\x19\0\0\0\0\0\0\xf0\x3f\x19\0\0\0\0\0\0\0\x40", 18), unpacked));
     EXPECT((unpacked.position == std::vector<double>{1, 2}));
-    // Cut anywhere it is malformed or shorter; changed anywhere it is read or refused.
+    // A cut encoding is malformed or shorter; a changed one is read or refused.
     std::mt19937 random(1);
     for (int i = 0; i < 20000; i++) {
         auto mutant = bytes;
@@ -124,7 +124,7 @@ static void outcomes() {
     std::atomic<double> sprayed{0};
     robot.on(Spray, [&](const Litres& litres, const CommandInfo& info) -> Result<void> {
         EXPECT(info.controller == "desk" && info.controller_id != 0 && info.age);
-        if (litres.value > 5) return remote::reject("so much is not in the tank");
+        if (litres.value > 5) return remote::reject("there is not enough in the tank");
         sprayed = litres.value;
         return {};
     }).value();
@@ -136,25 +136,25 @@ static void outcomes() {
     EXPECT(controller.round_trip() && controller.id() != 0);
 
     EXPECT(controller.command(Spray, Litres{2}, LONG).value().executed() && sprayed == 2);
-    EXPECT(controller.command(Spray, Litres{9}, LONG).value().text() == "rejected: so much is not in the tank");
+    EXPECT(controller.command(Spray, Litres{9}, LONG).value().text() == "rejected: there is not enough in the tank");
     EXPECT(controller.command(command::Twist, twist(0.5F), LONG).value().executed());
     auto thrown = controller.command(command::Twist, twist(2), LONG).value();
     EXPECT(thrown.what == ROPEWALK_OUTCOME_REJECTED && has(thrown.reason, "it threw: faster than the wheels turn"));
-    EXPECT(has(controller.command(command::Twist, twist(-2), LONG).value().reason, "no std::exception"));
-    // The handler works on.
+    EXPECT(has(controller.command(command::Twist, twist(-2), LONG).value().reason, "other than std::exception"));
+    // The handler keeps working.
     EXPECT(controller.command(command::Twist, twist(0.1F), LONG).value().executed());
     auto unknown = controller.command(command::SimpleAction, remote::Bytes(), LONG).value();
     EXPECT(unknown.what == ROPEWALK_OUTCOME_REJECTED && has(unknown.reason, "SimpleAction"));
 
-    // Polled, and told again as often as it is asked.
+    // Polled; the outcome can be read repeatedly.
     auto sent = controller.send(Spray, Litres{1}, LONG).value();
     Result<remote::Outcome> outcome = sent.poll();
     eventually([&] { return (outcome = sent.poll()).ok(); });
     EXPECT(outcome->executed() && sent.wait().value().executed());
-    // Another program's bytes that are no litres are rejected, and so are twists that are none.
+    // Another program's bytes that are not litres are rejected, and so are malformed twists.
     EXPECT(has(controller.command(Spray.as<remote::Bytes>(), std::string("abc"), LONG).value().reason, "malformed"));
     auto none = controller.command(command::Twist.as<remote::Bytes>(), std::string("\xff"));
-    EXPECT(none.status() == ROPEWALK_STATUS_CONTENT && has(none.error().text(), "no body of"));
+    EXPECT(none.status() == ROPEWALK_STATUS_CONTENT && has(none.error().text(), "body of"));
 }
 
 static void values() {
@@ -174,7 +174,7 @@ static void values() {
     eventually([&] { return came == 2 && level == 4; });
     EXPECT(controller.latest(Tank, 2).value().value == 4);
     EXPECT(controller.latest(Tank.as<remote::Twist>(), 2).status() == ROPEWALK_STATUS_CONTENT);
-    // Kept to be asked for.
+    // The latest value is kept for queries.
     EXPECT(controller.fetch(telemetry::RobotName, LONG).value().value == "values");
     EXPECT(controller.fetch(Tank, LONG, 9).error().empty());
     EXPECT(controller.fetch(telemetry::Map, LONG).status() == ROPEWALK_STATUS_REJECTED);
@@ -184,7 +184,7 @@ static void values() {
     robot.set(telemetry::CurrentPose, pose).value();
     EXPECT(controller.fetch(telemetry::CurrentPose, LONG).value().position.y == 3);
     auto wrong = robot.set(telemetry::CurrentPose.as<remote::Bytes>(), std::string("\xff"));
-    EXPECT(wrong.status() == ROPEWALK_STATUS_CONTENT && has(wrong.error().text(), "no body of"));
+    EXPECT(wrong.status() == ROPEWALK_STATUS_CONTENT && has(wrong.error().text(), "body of"));
     auto large = robot.set(remote::TelemetryKind<>{"acme.Film"}, std::string(300 << 20, 'x'));
     EXPECT(large.status() == ROPEWALK_STATUS_INVALID_ARGUMENT && has(large.error().text(), "is the most"));
     EXPECT(robot.set(remote::TelemetryKind<>{""}, std::string()).status() == ROPEWALK_STATUS_INVALID_ARGUMENT);
@@ -224,7 +224,7 @@ static void rights() {
     EXPECT(controller.request_right("base").value().mine && stopped == 0);
     { auto gone = std::move(controller); }
     eventually([&] { return stopped == 1; });
-    // What was moved away is refused.
+    // A moved-from controller is refused.
     EXPECT(controller.id() == 0 && controller.request_right("base").status() == ROPEWALK_STATUS_INVALID_ARGUMENT);
     EXPECT(has(controller.send(command::Twist, twist(0)).error().text(), "the controller is NULL"));
 }
@@ -244,7 +244,7 @@ static void ends() {
         (void)controller.send(Spray, Litres{1}, LONG).value();
         eventually([&] { return begun.load(); });
     }
-    // Nothing that it calls outlives the robot.
+    // No callback outlives the robot.
     EXPECT(ended);
     auto outcome = controller.command(Spray, Litres{1}, 100ms).value();
     EXPECT(outcome.what == ROPEWALK_OUTCOME_UNREACHABLE || outcome.what == ROPEWALK_OUTCOME_MAYBE_EXECUTED);
@@ -288,7 +288,7 @@ static void started_later() {
     options.start_later = true;
     auto robot = remote::Robot::create(n, "later", options).value();
     auto controller = remote::Controller::create(n, "desk", "later").value();
-    // However early it asks, nobody tells it that there is no such command.
+    // However early it asks, it never learns that the command does not exist.
     std::atomic<bool> executed{false};
     std::thread early([&] {
         while (!executed) {
@@ -308,7 +308,7 @@ static void started_later() {
     EXPECT(controller.fetch(Tank, LONG).value().value == 7);
 }
 
-// A folder of the test's own.
+// The test's own folder.
 struct Folder {
     std::filesystem::path path;
     Folder() {
@@ -357,9 +357,10 @@ static void fetched(remote::Robot& robot, remote::Controller& controller) {
     EXPECT(controller.files("log").value().at(0).path.empty());
     auto into = disk / "into";
 
-    // Ended, by word or by a throw, and gone on from there: it is whole, and its checksum is the robot's.
+    // Stopped by a return value or an exception, and resumed: the file is complete, and its checksum matches the
+    // robot's.
     auto ended = controller.download("model", "meshes/arm.stl", into, [](const remote::Progress&) { return false; });
-    EXPECT(ended.status() == ROPEWALK_STATUS_EMPTY && has(ended.error().text(), "goes on from where it was"));
+    EXPECT(ended.status() == ROPEWALK_STATUS_EMPTY && has(ended.error().text(), "another one resumes it"));
     auto part = std::filesystem::file_size(into + "/meshes/.arm.stl.part");
     EXPECT(part > 0 && part < mesh.size());
     auto threw = controller.download("model", "meshes/arm.stl", into, [](const remote::Progress&) -> bool {
@@ -374,13 +375,13 @@ static void fetched(remote::Robot& robot, remote::Controller& controller) {
         return true;
     }).value();
     EXPECT(first > part && last == mesh.size() && arm == into + "/meshes/arm.stl" && content(arm) == mesh);
-    // What is there of another content is noticed by the checksum, and fetched anew.
+    // The checksum detects different old content, and the file is fetched again.
     put(into + "/.log.part", "all ill.");
     EXPECT(content(controller.download("log", "", into).value()) == "all well");
     auto all = controller.download_all("model", into + "/all").value();
     EXPECT(all.size() == 2 && content(all[0]) == mesh && content(into + "/all/model/robot.urdf") == "<robot/>");
 
-    // Nothing leads out.
+    // No path leads out of the folder.
     for (auto* path : {"../../secret", "/etc/passwd", "meshes/../../secret"}) {
         auto out = controller.download("model", path, into);
         EXPECT(out.status() == ROPEWALK_STATUS_INVALID_ARGUMENT && has(out.error().text(), "the path"));
@@ -406,7 +407,7 @@ static void permissions() {
         auto& robot = both.robot;
         auto& controller = both.controller;
         controller.wait_until_found(LONG).value();
-        // Asked before the controller listens, it is kept to be asked for.
+        // Asked before the controller listens, so the question is kept for queries.
         auto may = robot.ask_permission("May I cross the road?").value();
         auto question = controller.fetch(telemetry::PermissionRequest, LONG).value();
         EXPECT(question.description == "May I cross the road?" && may.wait_for(0s) == std::future_status::timeout);
@@ -414,8 +415,8 @@ static void permissions() {
         answer.requestuid = question.requestuid, answer.granted = true;
         EXPECT(controller.command(command::Permission, answer, LONG).value().executed());
         EXPECT(may.get());
-        EXPECT(has(controller.command(command::Permission, answer, LONG).value().reason, "or it was answered"));
-        // Answered by whoever listens.
+        EXPECT(has(controller.command(command::Permission, answer, LONG).value().reason, "there is no open question"));
+        // Answered by any listening controller.
         controller.on(telemetry::PermissionRequest, [&](const remote::PermissionRequest& asked, const auto&) {
             remote::Permission no;
             no.requestuid = asked.requestuid;
@@ -438,13 +439,13 @@ static void over_zmq() {
     EXPECT(has(remote::make_key(keys / "rover.key").error().text(), "rover.key"));
     put(keys / "controllers", "# who may\n" + desk + " desk\n");
 
-    // In the open only by word.
+    // Unencrypted only on explicit request.
     auto refused = remote::Robot::create("rover", {Zmq::own("tcp://0.0.0.0:*")});
     EXPECT(refused.status() == ROPEWALK_STATUS_INVALID_ARGUMENT && has(refused.error().text(), "give keys"));
     auto v6_open = Zmq::plain_v6("tcp://0.0.0.0:*", "tcp://0.0.0.0:*");
     EXPECT(has(remote::Robot::create("rover", {v6_open}).error().text(), "give keys"));
     EXPECT(has(remote::Controller::create("desk", Zmq::own("tcp://192.0.2.1:7010")).error().text(), "give keys"));
-    EXPECT(has(remote::Controller::create("desk", Zmq::own("rover")).error().text(), "no address"));
+    EXPECT(has(remote::Controller::create("desk", Zmq::own("rover")).error().text(), "not an address"));
     EXPECT(has(remote::Robot::create("rover", {}).error().text(), "node is NULL"));
     auto half = Zmq::own("tcp://127.0.0.1:*").curve(keys / "rover.key", "");
     EXPECT(has(remote::Robot::create("rover", {half}).error().text(), "without those of the other side"));
@@ -461,7 +462,7 @@ static void over_zmq() {
     auto robot = remote::Robot::create("rover", {with_keys, v6}, options).value();
     std::atomic<float> speed{0};
     robot.on(command::Twist, [&](const remote::Twist& moves, const CommandInfo&) {
-        // Zero is the robot's own word, once a controller is gone.
+        // The robot itself sends zero once a controller is gone.
         if (moves.linear.x != 0) speed = moves.linear.x;
     }).value();
     EXPECT(robot.zmq_address().empty());
@@ -478,7 +479,7 @@ static void over_zmq() {
         EXPECT(controller.command(command::Twist, twist(0.5F), LONG).value().executed() && speed == 0.5F);
         fetched(robot, controller);
     }
-    // Wrong keys: one that is not listed, a robot that is another one's, and none at all.
+    // Wrong keys: one that is not listed, another robot's, and none at all.
     auto stranger = curve("stranger.key", "rover.key.pub"), fooled = curve("desk.key", "stranger.key.pub");
     auto plain = remote::Controller::create("desk", Zmq::own(address)).value();
     for (auto* wrong : {&stranger, &fooled, &plain}) {
@@ -498,7 +499,7 @@ static void over_zmq() {
     auto taken = remote::Robot::create("rival", {Zmq::own(address)});
     EXPECT(taken.status() == ROPEWALK_STATUS_INVALID_ARGUMENT && has(taken.error().text(), "choose another port"));
 
-    // Unless the robot says otherwise.
+    // Unless the robot forbids it.
     options.allow_v6_motion = false, options.start_later = false;
     auto careful = remote::Robot::create(node(), "careful", options, {v6}).value();
     careful.on(command::Twist, [](const remote::Twist&, const CommandInfo&) {}).value();

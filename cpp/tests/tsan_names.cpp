@@ -1,5 +1,5 @@
-// What LLVM, which compiles the library, calls of ThreadSanitizer's runtime, and GCC's runtime does not have by these
-// names: its own versions of these functions look for races, too.
+// Functions that LLVM, which compiles the library, expects in ThreadSanitizer's runtime, and that GCC's runtime does
+// not have under these names. Its own versions of these functions also look for races.
 #include <cstring>
 
 extern "C" {

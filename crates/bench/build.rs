@@ -1,4 +1,4 @@
-//! Makes the structures of `ropewalk-typed`: those that `ropewalk gen rust sensor_msgs/Image` gives a user.
+//! Generates the structures of `ropewalk-typed`: those that `ropewalk gen rust sensor_msgs/Image` generates for a user.
 
 use schema::{Flavour, Registry};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Rust types of the two `.proto` files, by a compiler written in Rust, so that no `protoc` is needed.
+//! Generates Rust types from the two `.proto` files, with a compiler written in Rust, so that no `protoc` is needed.
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let files = ["proto/robot_remote_control.proto", "proto/ropewalk_remote.proto"];
@@ -9,7 +9,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Names and comments of the fields, for programs that show messages of any kind.
     let described = std::path::Path::new(&std::env::var("OUT_DIR")?).join("descriptors.bin");
     std::fs::write(described, protox::prost::Message::encode_to_vec(&descriptors))?;
-    // What the own wire carries is passed on as it came, without copies.
+    // Ropewalk's own wire passes bodies on without copying them.
     prost_build::Config::new()
         .bytes([".ropewalk.remote"])
         .enable_type_names()

@@ -1,4 +1,4 @@
-//! Builds `src/cxx.cpp` of the crate rmw, also for rmw-jazzy, which stands beside it.
+//! Builds `src/cxx.cpp` of the crate rmw, also for rmw-jazzy, which lies next to it.
 
 fn main() {
     let source = "../rmw/src/cxx.cpp";
@@ -11,6 +11,6 @@ fn main() {
         .warnings_into_errors(true)
         .file(source)
         .compile("ropewalk_cxx");
-    // Memory that nodes free calls back into the library (`loans/owned.rs`), also after rcl has let it go.
+    // Memory that nodes free calls back into the library (`loans/owned.rs`), even after rcl has closed it.
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
 }

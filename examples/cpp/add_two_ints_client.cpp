@@ -1,4 +1,4 @@
-// Has numbers added by whoever serves it.
+// Client that asks the server to add two numbers.
 //
 //     build/add_two_ints_server &  build/add_two_ints_client
 

@@ -1,4 +1,4 @@
-// Adds what it is asked to, until nobody has asked for a few seconds.
+// Server that adds two numbers, until no request has come for a few seconds.
 //
 //     build/add_two_ints_server &  build/add_two_ints_client
 

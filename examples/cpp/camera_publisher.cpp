@@ -1,4 +1,4 @@
-// Publishes pictures without copying them: each is drawn where its subscribers will read it.
+// Publishes images without copying them: draws each one where its subscribers read it.
 //
 //     build/camera_publisher &  build/camera_subscriber
 
@@ -27,7 +27,7 @@ int main() {
 
     (void)publisher.wait_for_subscribers(1, 30s);
     for (std::uint32_t picture = 0; picture < 90; picture++) {
-        // The one thing that can go wrong while it runs: subscribers hold too much, or memory is short.
+        // The only error at run time: subscribers hold too much, or memory is short.
         if (auto ready = publisher.allocate(image); !ready) {
             std::cerr << "left out: " << ready.error().text() << "\n";
             continue;

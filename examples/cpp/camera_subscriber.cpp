@@ -1,4 +1,4 @@
-// Looks at pictures where their publisher drew them, until none has come for a second.
+// Reads images where their publisher drew them, until none has come for a second.
 //
 //     build/camera_publisher &  build/camera_subscriber
 
@@ -18,7 +18,7 @@ int main() {
     ropewalk::Timeout patience = 30s;
     while (auto taken = subscriber.take(patience)) {
         const auto& image = *taken;
-        // In place: the bytes are the publisher's.
+        // In place: these are the publisher's bytes.
         const auto& pixels = image->data;
         auto sum = std::accumulate(pixels.begin(), pixels.end(), std::uint64_t{0});
         std::cout << "picture " << image.info().sequence << ": " << pixels.size() << " pixels, mean "

@@ -1,4 +1,4 @@
-// Commands a robot and tells what became of each command.
+// Commands a robot and prints the outcome of each command.
 //
 //     build/robot & build/controller
 
@@ -22,17 +22,17 @@ int main() {
         return 1;
     }
 
-    // Good for a second: what comes later is not carried out.
+    // Valid for a second: the robot does not execute a command that arrives later.
     remote::Twist twist;
     for (float speed : {0.5F, 2.0F}) {
         twist.linear.x = speed;
         auto outcome = desk.command(remote::command::Twist, twist, 1s).value();
         std::cout << speed << " m/s: " << outcome.text() << std::endl;
     }
-    // Whoever moves it first has the right to, until it is released or lost.
+    // The first controller that moves the robot holds the right to, until it releases the right or is lost.
     std::cout << "it is moved by " << desk.right("base").value().holder_name << std::endl;
 
-    // Without waiting: a command is sent, and looked after now and then.
+    // Without blocking: sends a command, and polls for its outcome.
     twist.linear.x = 0.25F;
     auto sent = desk.send(remote::command::Twist, twist, 1s).value();
     auto outcome = sent.poll();

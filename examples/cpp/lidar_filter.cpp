@@ -1,4 +1,4 @@
-// Keeps the near part of each scan: reads it where the laser wrote it, writes the other where its subscribers read it.
+// Keeps the near part of each scan: reads it where the laser wrote it, writes the result where subscribers read it.
 //
 //     build/lidar_filter MAXIMUM-RANGE     from /scan to /scan/near, until none has come for a second
 

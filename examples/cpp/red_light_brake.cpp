@@ -1,4 +1,4 @@
-// Looks for a red light in pictures, where the camera drew them, and stops the robot that took them.
+// Searches images for a red light, where the camera drew them, and stops the robot that took them.
 //
 //     build/red_light_robot & build/red_light_brake
 
@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 using ropewalk::msg::geometry_msgs::Twist;
 using ropewalk::msg::sensor_msgs::Image;
 
-// How many of the pixels in the middle are red.
+// Share of the pixels in the middle that are red.
 static double redness(const Image& image) {
     std::size_t red = 0, all = 0;
     for (std::size_t y = image.height * 3 / 8; y < image.height * 5 / 8; y++) {
@@ -28,7 +28,7 @@ static double redness(const Image& image) {
 
 int main() {
     auto node = ropewalk::Node::create("red_light_brake").value();
-    // An old picture is of no use: only the newest waits.
+    // An old image is useless: only the newest waits.
     auto newest = ropewalk::SubscriberOptions().with_depth(1);
     auto pictures = node.subscriber<Image>("/camera/image", newest).value();
     auto wheels = node.publisher<Twist>("/cmd_vel").value();
@@ -38,7 +38,7 @@ int main() {
         if (redness(image) < 0.05) continue;
         (void)wheels.publish(Twist()).value();
         std::cout << "red in picture " << image.header.seq << "\n";
-        // The robot may have been listening to something else.
+        // Leaves the robot time to take the command.
         std::this_thread::sleep_for(500ms);
         return 0;
     }

@@ -1,4 +1,4 @@
-// A robot with a camera that drives towards a traffic light, which turns red. Somebody has to look at the pictures.
+// A robot with a camera drives towards a traffic light, which turns red. `red_light_brake` has to watch the images.
 //
 //     build/red_light_robot & build/red_light_brake
 
@@ -50,7 +50,7 @@ int main() {
         draw(image->data.data(), red);
         if (i == GREEN + 1) turned = Clock::now();
         (void)pictures.publish(image).value();
-        // Until the next picture it drives, unless it is told something else.
+        // It drives until the next image, unless a command stops it.
         if (auto told = wheels.take(33ms); told && (*told)->linear.x == 0) {
             if (!red) {
                 std::cerr << "stopped at green\n";

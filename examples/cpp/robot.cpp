@@ -1,4 +1,4 @@
-// A robot that drives as it is told, but not too fast, and stands when its controller is gone.
+// A robot that follows commands, but not too fast, and stops when its controller is gone.
 //
 //     build/robot & build/controller
 
@@ -17,12 +17,12 @@ int main() {
     auto node = ropewalk::Node::create("rover").value();
     std::atomic<float> speed{0};
     std::atomic<bool> is_over{false};
-    // Started once everything is registered: an early controller would be told that there is no such command.
+    // Starts once everything is registered: otherwise an early controller would learn that there is no such command.
     auto options = ropewalk_robot_options_default();
     options.start_later = true;
     auto robot = remote::Robot::create(node, "rover", options).value();
 
-    // On a thread of the library: what is slow belongs on one of your own.
+    // Runs on a thread of the library: do slow work on your own.
     auto drive = [&](const remote::Twist& twist, const remote::CommandInfo& info) -> ropewalk::Result<void> {
         // The controller gets this text.
         if (std::abs(twist.linear.x) > 1) return remote::reject("faster than 1 m/s");
@@ -31,7 +31,7 @@ int main() {
         return {};
     };
     robot.on(remote::command::Twist, drive).value();
-    // When its controller is lost the robot tells itself to stop, before this.
+    // When its controller is lost, the robot stops before it calls this.
     robot.on_controller([&](std::uint64_t, const std::string&, bool found) {
         if (!found) is_over = true;
     }).value();

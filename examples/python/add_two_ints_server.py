@@ -1,4 +1,4 @@
-"""Adds what it is asked to, until nobody has asked for a few seconds.
+"""Server that adds two numbers, until no request has come for a few seconds.
 
 python add_two_ints_server.py & python add_two_ints_client.py
 """
@@ -6,7 +6,7 @@ python add_two_ints_server.py & python add_two_ints_client.py
 import ropewalk
 
 node = ropewalk.Node("adder")
-# Types of packages that are installed are found by name; this one is written here.
+# Types of installed packages are found by name; this one is defined here.
 add_two_ints = ropewalk.ServiceType("rospy_tutorials/AddTwoInts", "int64 a\nint64 b\n---\nint64 sum\n")
 server = node.server("/add_two_ints", add_two_ints)
 patience = 30.0

@@ -1,4 +1,4 @@
-"""Publishes pictures without copying them: each is drawn where its subscribers will read it.
+"""Publishes images without copying them: draws each one where its subscribers read it.
 
 python camera_publisher.py & python camera_subscriber.py
 """

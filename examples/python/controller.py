@@ -1,4 +1,4 @@
-"""Commands a robot and tells what became of each command.
+"""Commands a robot and prints the outcome of each command.
 
 python robot.py & python controller.py
 """
@@ -22,11 +22,11 @@ def moves(twist, info):
 
 if not desk.wait_until_found(30):
     raise SystemExit("there is no robot")
-# Good for a second: what comes later is not carried out.
+# Valid for a second: the robot does not execute a command that arrives later.
 for speed in (0.5, 2.0):
     outcome = desk.command(command.Twist, types.Twist(linear={"x": speed}), expiry=1)
     print(f"{speed:g} m/s: {outcome}")
-# Whoever moves it first has the right to, until it is released or lost.
+# The first controller that moves the robot holds the right to, until it releases the right or is lost.
 print(f"it is moved by {desk.right('base').holder_name}")
 
 

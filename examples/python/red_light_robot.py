@@ -1,4 +1,4 @@
-"""A robot with a camera that drives towards a traffic light, which turns red. Somebody has to look at the pictures.
+"""A robot with a camera drives towards a traffic light, which turns red. `red_light_brake` has to watch the images.
 
 python red_light_robot.py & python red_light_brake.py
 """
@@ -34,7 +34,7 @@ for picture in range(1, 301):
     if picture == GREEN + 1:
         turned = time.monotonic()
     pictures.publish(image)
-    # Until the next picture it drives, unless it is told something else.
+    # It drives until the next image, unless a command stops it.
     told = wheels.take(0.033)
     if told is not None and told.linear.x == 0:
         if not red:

@@ -1,4 +1,4 @@
-"""A robot that drives as it is told, but not too fast, and stands when its controller is gone.
+"""A robot that follows commands, but not too fast, and stops when its controller is gone.
 
 python robot.py & python controller.py
 """
@@ -10,13 +10,13 @@ from ropewalk import remote
 from ropewalk.remote import command, telemetry, types
 
 node = ropewalk.Node("rover")
-# Started once everything is registered: an early controller would be told that there is no such command.
+# Starts once everything is registered: otherwise an early controller would learn that there is no such command.
 robot = remote.Robot(node, "rover", start=False)
 speed = 0.0
 is_over = threading.Event()
 
 
-# On a thread of the library: what is slow belongs on one of your own.
+# Runs on a thread of the library: do slow work on your own.
 @robot.on(command.Twist)
 def drive(twist, context):
     global speed
@@ -26,7 +26,7 @@ def drive(twist, context):
     print(f"{context.controller} says {speed:g} m/s")
 
 
-# When its controller is lost the robot tells itself to stop, before this.
+# When its controller is lost, the robot stops before it calls this.
 @robot.on_controller
 def comes_or_goes(_id, _name, found):
     if not found:

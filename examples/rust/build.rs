@@ -1,4 +1,5 @@
-//! Makes the modules of message types. By hand: `ropewalk gen rust --output src geometry_msgs/Twist sensor_msgs/Image …`.
+//! Generates the modules of message types. By hand:
+//! `ropewalk gen rust --output src geometry_msgs/Twist sensor_msgs/Image …`.
 
 use schema::{Flavour, Registry};
 use std::path::Path;

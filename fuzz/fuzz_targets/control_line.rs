@@ -1,7 +1,7 @@
 #![no_main]
 #![allow(
     dead_code,
-    reason = "the tool is a program: what it reads lines with is compiled in, beside what it does by them"
+    reason = "the tool is a program: its line parser is compiled in, along with code that executes the lines"
 )]
 
 #[path = "../../crates/cli/src/command/control/body.rs"]

@@ -1,5 +1,5 @@
-// The parts of the robot of `ropewalk bench brake` on ROS 1 (roscpp); README.md says what each is told and prints.
-// `tcpros` is roscpp's default transport, `nodelay` the same with TCP_NODELAY asked for by the subscribers.
+// The parts of the robot of `ropewalk bench brake` on ROS 1 (roscpp); README.md describes their arguments and
+// output. `tcpros` is roscpp's default transport; with `nodelay` the subscribers also request TCP_NODELAY.
 #include <geometry_msgs/Twist.h>
 #include <sensor_msgs/Image.h>
 
@@ -11,7 +11,7 @@
 
 namespace {
 
-constexpr size_t kMost = 10000;  // images whose times are kept
+constexpr size_t kMost = 10000;  // maximum number of images whose times are kept
 
 struct Options {
     std::string command, system, topic, application;
@@ -100,18 +100,18 @@ int check(const Options& o) {
     return 0;
 }
 
-// The first image in which something is to be seen, as JSON.
+// The first image in which the light is visible or recognized, as JSON.
 std::string first_json(uint64_t sequence, const char* a, uint64_t a_ns, const char* b = nullptr, uint64_t b_ns = 0) {
     std::string text = "{\"sequence\": " + std::to_string(sequence) + ", \"" + a + "\": " + std::to_string(a_ns);
     if (b) text += ", \"" + std::string(b) + "\": " + std::to_string(b_ns);
     return text + "}";
 }
 
-// What is to be seen, so many seconds after the event.
+// The view this many seconds after the event.
 struct View {
     std::optional<int> column;
     brake::Color lit = brake::red;
-    bool red = false;  // the red light can be recognized
+    bool red = false;  // whether the red light can be recognized
 
     View(const Options& o, double seconds) {
         if (o.application == "straight") {
@@ -132,7 +132,7 @@ void camera(const Options& o, const peer::Orchestrator& orchestrator) {
     const boost::function<void(const geometry_msgs::TwistConstPtr&)> heard = [&](const geometry_msgs::TwistConstPtr&) {
         const uint64_t now = peer::now_ns();
         uint64_t none = 0;
-        command.compare_exchange_strong(none, now);  // the first one counts
+        command.compare_exchange_strong(none, now);  // only the first one counts
     };
     const ros::Subscriber commands = node.subscribe<geometry_msgs::Twist>(o.command_topic(), 1, heard, ros::VoidConstPtr(), o.hints());
     ros::AsyncSpinner spinner(1);
@@ -177,7 +177,7 @@ void camera(const Options& o, const peer::Orchestrator& orchestrator) {
     orchestrator.wait_stop();
 }
 
-// The logger, and recognizers.
+// The logger and the recognizers.
 void watch(const Options& o, const peer::Orchestrator& orchestrator) {
     ros::NodeHandle node;
     std::optional<brake::Recognizer> recognizer;

@@ -1,5 +1,6 @@
-// What the simulated camera sees, how a lamp is found in it, and how the robot moves: the same bytes, the same work
-// and the same formulas as crates/bench/src/brake, which `brake check` proves before anything is measured.
+// The view of the simulated camera, the recognition of a lamp in it, and the motion of the robot: the same bytes,
+// the same work and the same formulas as in crates/bench/src/brake, which `brake check` verifies before the
+// measurement.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +16,8 @@ namespace brake {
 
 constexpr int kWidth = 1920, kHeight = 1080, kStep = kWidth * 3, kBytes = kStep * kHeight;
 constexpr int kTemplate = 24, kRow = kTemplate * 3;
-constexpr uint32_t kThreshold = 900;  // mean squared difference of a byte
-constexpr double kTurn = 90;          // degrees a second
+constexpr uint32_t kThreshold = 900;  // mean squared difference per byte
+constexpr double kTurn = 90;          // degrees per second
 constexpr double kFocal = 1662.8;     // pixels
 constexpr double kPi = 3.14159265358979323846;
 
@@ -86,7 +87,7 @@ public:
             }
     }
 
-    // Every place is tried to the end, so that the work is the same for every image.
+    // Every position is computed completely, so that the work is the same for every image.
     Match find(const uint8_t* image) const {
         const int left = (kWidth - region_.width) / 2, top = (kHeight - region_.height) / 2;
         Match best;
@@ -122,17 +123,18 @@ inline double wrap(double degrees) {
     return (rest < 0 ? rest + 360 : rest) - 180;
 }
 
-// Where the light stands in the image, seen so many degrees past it.
+// Column of the light in the image, seen this many degrees past it.
 inline std::optional<int> column(double degrees) {
     degrees = wrap(degrees);
     if (std::fabs(degrees) >= 60) return std::nullopt;
     return static_cast<int>(std::round(kWidth / 2.0 + kFocal * std::tan(degrees * kPi / 180)));
 }
 
-// Whether a lamp in this column can be recognized: what is looked for lies wholly in the region.
+// Whether a lamp in this column can be recognized: the template must be completely inside the
+// region.
 inline bool in_region(int column, int width) { return std::abs(column - kWidth / 2) <= (width - kTemplate) / 2; }
 
-// Degrees from the light at which that begins; columns are rounded, which gives half a pixel more.
+// Degrees from the light at which that begins; columns are rounded, which adds half a pixel.
 inline double entry_degrees(int width) {
     return std::atan(((width - kTemplate) / 2.0 + 0.5) / kFocal) * 180 / kPi;
 }

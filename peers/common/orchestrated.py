@@ -1,4 +1,4 @@
-"""What processes in Python have in common: whoever started them says `go` and `stop`, and reads their lines."""
+"""Code shared by the processes in Python: the orchestrator sends `go` and `stop`, and reads their lines."""
 
 import argparse
 import json
@@ -19,7 +19,7 @@ def say(line):
 
 
 class Orchestrator:
-    """Its words, heard by a thread that sleeps on stdin."""
+    """The orchestrator's commands, read by a thread that blocks on stdin."""
 
     def __init__(self):
         self.go, self.stop = threading.Event(), threading.Event()
@@ -41,7 +41,7 @@ class Orchestrator:
 
 
 def version(system, **more):
-    """Says it, and what more is to be said."""
+    """Prints the version, and further fields."""
     if system == "ropewalk-python":
         from importlib.metadata import version
 
@@ -57,7 +57,7 @@ def version(system, **more):
 
 
 def of_rclpy(system):
-    """The version of rclpy, and of what carries its messages."""
+    """The version of rclpy, and of the middleware that carries its messages."""
     from importlib.metadata import version
 
     if system == "rclpy-ropewalk":

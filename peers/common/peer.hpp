@@ -1,5 +1,5 @@
-// What every C++ peer of `ropewalk bench ipc` shares: arguments, the protocol on the standard streams, the
-// schedule, the logs and the result lines of ../CONTRACT.md. It knows no middleware.
+// Code shared by the C++ peers of `ropewalk bench ipc`: arguments, the protocol on the standard streams,
+// the schedule, the logs and the result lines of ../CONTRACT.md. It does not depend on any middleware.
 #pragma once
 
 #include <poll.h>
@@ -25,7 +25,7 @@
 
 namespace peer {
 
-// Ends the process with one line on stderr; code 1 is a job that failed, 2 is a bad argument.
+// Ends the process with one line on stderr; code 1: the job failed, 2: a bad argument.
 [[noreturn]] __attribute__((format(printf, 2, 3))) inline void fail(int code, const char* format, ...) {
     char text[512];
     va_list arguments;
@@ -50,7 +50,7 @@ struct Options {
     uint64_t total() const { return warmup + messages; }
 };
 
-// What a program can do: its systems, and the commands beyond `version` that it knows.
+// The systems of a program, and its commands in addition to `version`.
 struct Program {
     std::vector<std::string> systems, commands;
 };
@@ -117,7 +117,7 @@ inline Options parse(int argc, char** argv, const Program& program) {
         fail(2, "--system '%s': this program serves %s", o.system.c_str(), joined(program.systems).c_str());
     if (o.command == "version") return o;
     if (!o.size) fail(2, "--size is missing: give the payload's bytes");
-    if (!o.messages) fail(2, "--messages is missing: give how many are measured");
+    if (!o.messages) fail(2, "--messages is missing: give the number of measured messages");
     if (o.total() > 100000000) fail(2, "--warmup and --messages: give at most 100000000 together");
     if (o.topic.empty() || o.topic.size() > 40) fail(2, "--topic: give a name of 1 to 40 characters");
     for (char c : o.topic)
@@ -163,10 +163,11 @@ inline void say(const std::string& line) {
     fflush(stdout);
 }
 
-// The orchestrator's words. A thread sleeps on stdin and on SIGTERM and SIGINT, which mean `stop`.
+// The orchestrator's commands. A thread blocks on stdin and on SIGTERM and SIGINT, which mean
+// `stop`.
 class Orchestrator {
 public:
-    // To be made before any other thread, so that all have the signals blocked.
+    // Create it before any other thread, so that all threads have the signals blocked.
     Orchestrator() {
         sigset_t set;
         sigemptyset(&set);
@@ -182,7 +183,7 @@ public:
 
     bool stopped() const { return stopped_.load(std::memory_order_acquire); }
 
-    // Readable for ever once stopped, for a wait set.
+    // For a wait set: stays readable after `stop`.
     int stop_fd() const { return stop_; }
 
     void wait_stop() const {
@@ -190,13 +191,13 @@ public:
         while (poll(&p, 1, -1) != 1) {}
     }
 
-    // Returns on `stop`, too.
+    // Also returns on `stop`.
     void wait_go() const {
         pollfd p[2] = {{go_, POLLIN, 0}, {stop_, POLLIN, 0}};
         while (poll(p, 2, -1) < 1) {}
     }
 
-    // Sleeps a little for those who must ask again and again; false when stopped.
+    // Sleeps a little, for polling loops; returns false when stopped.
     bool pause_ms(int ms) const {
         pollfd p = {stop_, POLLIN, 0};
         return poll(&p, 1, ms) != 1;
@@ -232,7 +233,7 @@ private:
     std::atomic<bool> stopped_{false};
 };
 
-// For publishers and ping, once their subscribers are connected.
+// For publishers and ping, after their subscribers have connected.
 inline void ready_and_go(const Orchestrator& orchestrator) {
     if (!orchestrator.stopped()) say("ready");
     orchestrator.wait_go();
@@ -245,7 +246,7 @@ inline int version(const Options& o, const std::string& version, const std::vect
     return 0;
 }
 
-// Gives this thread, and those it makes from now on, SCHED_FIFO.
+// Gives SCHED_FIFO to this thread, and to threads that it creates later.
 inline void enter_fifo(const Options& o) {
     if (!o.fifo) return;
     sched_param parameter = {};
@@ -254,7 +255,7 @@ inline void enter_fifo(const Options& o) {
         fail(1, "--fifo %d: %s; run as root or raise `ulimit -r`", o.fifo, strerror(errno));
 }
 
-// The paper's rule: the whole payload is written, then the sequence number; the stamp comes last.
+// The paper's rule: the whole payload is written, then the sequence number, and last the stamp.
 inline void fill(void* payload, const Options& o, uint64_t sequence) {
     memset(payload, static_cast<int>(sequence * 31 + 1) & 0xff, o.size);
     memcpy(static_cast<char*>(payload) + 8, &sequence, 8);
@@ -270,14 +271,14 @@ inline std::string numbers(const std::vector<uint64_t>& values) {
     return text + "]";
 }
 
-// Memory that is reserved and touched before measuring.
+// Memory that is reserved and touched before the measurement.
 inline std::vector<uint64_t> reserved(uint64_t count) {
     std::vector<uint64_t> values(count, 1);
     values.clear();
     return values;
 }
 
-// In pieces, so that `stop` is seen in the middle of a long period.
+// Sleeps in short steps, so that `stop` takes effect in the middle of a long period.
 inline void sleep_until(uint64_t due, const Orchestrator& orchestrator) {
     for (uint64_t now = now_ns(); now < due && !orchestrator.stopped(); now = now_ns()) {
         const timespec until = to_timespec(due - now > 500000000 ? now + 250000000 : due);
@@ -285,8 +286,8 @@ inline void sleep_until(uint64_t due, const Orchestrator& orchestrator) {
     }
 }
 
-// Sends all messages on the schedule and prints the publisher's line. `loan()` gives where the payload of the
-// next message lies, or null if the system refuses; `publish()` sends it and says whether it was accepted.
+// Sends all messages on the schedule and prints the publisher's line. `loan()` returns the payload memory of
+// the next message, or null if the system refuses; `publish()` sends it and returns whether it was accepted.
 template <class Loan, class Publish>
 void send_all(const Options& o, const Orchestrator& orchestrator, Loan loan, Publish publish) {
     std::vector<uint64_t> publish_ns = reserved(o.messages);
@@ -316,13 +317,13 @@ void send_all(const Options& o, const Orchestrator& orchestrator, Loan loan, Pub
         ", \"publish_ns\": " + numbers(publish_ns) + "}");
 }
 
-// A subscriber's log. `receive` is the callback's first act.
+// A subscriber's log. The callback calls `receive` first.
 class Log {
 public:
     explicit Log(const Options& o)
         : latency_(reserved(o.messages)), sequence_(reserved(o.messages)), warmup_(o.warmup), last_(o.total() - 1), work_us_(o.work_us) {}
 
-    // True when this was the last message.
+    // Returns true for the last message.
     bool receive(const void* payload) {
         const uint64_t now = now_ns();
         uint64_t sent, sequence;
@@ -354,8 +355,8 @@ private:
     std::atomic<bool> done_{false};
 };
 
-// Ping's and a client's loop: `loan` as above; `exchange()` publishes and waits for the reply, false when stopped. With
-// --rate each round has its time.
+// The loop of ping and of a client: `loan` as above; `exchange()` publishes and waits for the reply, and returns false
+// when stopped. With --rate each round has its scheduled time.
 template <class Loan, class Exchange>
 void ping_all(const Options& o, const Orchestrator& orchestrator, Loan loan, Exchange exchange) {
     std::vector<uint64_t> round_trip = reserved(o.messages);

@@ -1,4 +1,4 @@
-// What the peers on ROS 1 share.
+// Code shared by the peers on ROS 1.
 #pragma once
 
 #include <ros/callback_queue.h>
@@ -8,7 +8,7 @@
 
 namespace peer {
 
-// Registering with a master that is not there would wait for ever.
+// Registering with a missing master would wait for ever.
 inline void start_ros(const std::string& system, const Orchestrator& orchestrator, const std::string& name) {
     int argc = 0;
     ros::init(argc, nullptr, name, ros::init_options::NoSigintHandler | ros::init_options::NoRosout | ros::init_options::AnonymousName);
@@ -18,15 +18,15 @@ inline void start_ros(const std::string& system, const Orchestrator& orchestrato
     }
 }
 
-// What `version` answers, for a program whose subscribers are woken.
+// The answer to `version`, for a program whose subscribers are woken.
 inline int ros_version(const std::string& system) {
     Options options;
     options.system = system;
     return version(options, std::to_string(ROS_VERSION_MAJOR) + "." + std::to_string(ROS_VERSION_MINOR) + "." + std::to_string(ROS_VERSION_PATCH), {"block"});
 }
 
-// Runs callbacks on this thread. Not by ros::spin(), which turns without pause from the request to shut down until that
-// is done: at SCHED_FIFO two of these take both processors of a small machine from the master that they wait for.
+// Runs callbacks on this thread. Not by ros::spin(), which busy-loops from the request to shut down until the shutdown
+// is done: at SCHED_FIFO two of these would take both processors of a small machine from the master that they wait for.
 inline void spin_until_stop(const Orchestrator& orchestrator) {
     while (!orchestrator.stopped()) ros::getGlobalCallbackQueue()->callAvailable(ros::WallDuration(0.05));
 }

@@ -1,10 +1,10 @@
 // Counts a program's copies. LD_PRELOAD this library with COPYCOUNT_OUT=FILE and COPYCOUNT_MIN=BYTES; at exit, or
-// on SIGTERM where the program does not handle it itself, FILE gets one line of JSON:
-//   user_copies, user_copies_bytes   memcpy, memmove and their kin of at least COPYCOUNT_MIN bytes each
-//   kernel_in_bytes                  bytes that went into the kernel: write, send and their kin, every call
-//   kernel_out_bytes                 bytes that came out of the kernel: read, recv and their kin, every call
-// Fills (memset) are no copies. Not seen: copies that the compiler inlined or wrote out as loops, those inside the
-// C library itself (stdio), and splice and its kin, which copy no bytes through the program.
+// on SIGTERM if the program does not handle it itself, it writes one line of JSON to FILE:
+//   user_copies, user_copies_bytes   memcpy, memmove and similar calls of at least COPYCOUNT_MIN bytes each
+//   kernel_in_bytes                  bytes copied into the kernel: write, send and similar calls, all of them
+//   kernel_out_bytes                 bytes copied out of the kernel: read, recv and similar calls, all of them
+// Fills (memset) are not copies. Not counted: copies that the compiler inlined or unrolled, those inside the C
+// library itself (stdio), and splice and similar calls, which copy no bytes through the program.
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE
 #include <dlfcn.h>
@@ -23,12 +23,13 @@
 #include <unistd.h>
 
 static atomic_ullong user_copies, user_copies_bytes, kernel_in_bytes, kernel_out_bytes;
-static size_t least = SIZE_MAX;  // nothing is counted before the start
+static size_t least = SIZE_MAX;  // nothing is counted before initialization
 static atomic_flag written = ATOMIC_FLAG_INIT;
 
 // ---- Copies of the program ----
 
-// The C library's own copies are found by name at start, and may be needed before that: the loader and dlsym copy.
+// The C library's own copy functions are looked up by name at the start, and may be needed before that: the loader
+// and dlsym copy.
 typedef void *(*copy_function)(void *, const void *, size_t);
 static _Atomic(copy_function) real_memmove;
 
@@ -91,7 +92,7 @@ void bcopy(const void *from, void *to, size_t n) {
 
 // ---- Copies by the kernel ----
 
-// The next definition of a function, found once.
+// Looks up the next definition of a function, once.
 #define REAL(name)                                                           \
     static _Atomic(__typeof__(&name)) real;                                  \
     __typeof__(&name) call = atomic_load_explicit(&real, memory_order_acquire); \
@@ -135,7 +136,7 @@ COUNTED(out, recvmsg, (int fd, struct msghdr *m, int flags), (fd, m, flags))
 COUNTED(in, process_vm_writev, (pid_t pid, const struct iovec *l, unsigned long ln, const struct iovec *r, unsigned long rn, unsigned long flags), (pid, l, ln, r, rn, flags))
 COUNTED(out, process_vm_readv, (pid_t pid, const struct iovec *l, unsigned long ln, const struct iovec *r, unsigned long rn, unsigned long flags), (pid, l, ln, r, rn, flags))
 
-// What a program compiled with _FORTIFY_SOURCE calls.
+// Functions that a program compiled with _FORTIFY_SOURCE calls.
 #define COUNTED_CHECKED(name, parameters, arguments, n, room) \
     ssize_t __##name##_chk parameters {                       \
         check(n, room);                                       \
@@ -177,7 +178,7 @@ static void append(char *text, size_t *at, const char *key, unsigned long long v
     while (n) text[(*at)++] = digits[--n];
 }
 
-// By calls that may be made in a signal handler, and that are not counted.
+// Uses only calls that are allowed in a signal handler, and that are not counted.
 static void result(void) {
     const char *path = getenv("COPYCOUNT_OUT");
     if (!path || atomic_flag_test_and_set(&written)) return;
@@ -210,14 +211,14 @@ __attribute__((constructor)) static void start(void) {
     const char *text = getenv("COPYCOUNT_MIN");
     least = text ? strtoull(text, NULL, 10) : 1;
     if (!getenv("COPYCOUNT_OUT")) return;
-    unsetenv("LD_PRELOAD");  // a child would write over the result
+    unsetenv("LD_PRELOAD");  // a child would overwrite the result
     struct sigaction old;
     if (!sigaction(SIGTERM, NULL, &old) && old.sa_handler == SIG_DFL) signal(SIGTERM, on_term);
 }
 
 __attribute__((destructor)) static void finish(void) { result(); }
 
-// A program that ends in a hurry runs no destructors.
+// A program that ends by _exit runs no destructors.
 __attribute__((noreturn)) void _exit(int code) {
     result();
     syscall(SYS_exit_group, code);

@@ -14,7 +14,7 @@ T must(ropewalk::Result<T> result) {
     return std::move(*result);
 }
 
-// With the / that ours begin with, which a cell's may have already.
+// Prepends the / with which Ropewalk's topics begin, unless the cell's topic already has it.
 std::string topic(const peer::Options& o) { return o.topic[0] == '/' ? o.topic : "/" + o.topic; }
 
 void publish(const peer::Options& o, const peer::Orchestrator& orchestrator) {

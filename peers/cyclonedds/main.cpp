@@ -1,5 +1,5 @@
 // Cyclone DDS with its shared memory (iceoryx); discovery over loopback UDP. Messages of the bench's sizes have
-// types of fixed size, are loaned and read in place; other sizes go as a sequence, which is copied.
+// types of fixed size, and are loaned and read in place; other sizes are sent as a sequence, which is copied.
 #include <dds/dds.h>
 #include <dds/ddsc/dds_loan_api.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kDepth = 16;
 
-// Loopback alone and no multicast, so that nothing is heard beyond this host.
+// Only loopback and no multicast, so that nothing leaves or enters this host.
 constexpr const char* kConfiguration = R"(
 <CycloneDDS><Domain>
   <General>

@@ -1,5 +1,6 @@
-// RouDi, the daemon of iceoryx without which Cyclone DDS has no shared memory. The first process of a cell starts
-// a keeper with RouDi as its child; the keeper ends both once no process of the cell lives any more.
+// RouDi, the iceoryx daemon that Cyclone DDS needs for shared memory. The first process of a cell starts a
+// supervising process with RouDi as its child; the supervisor ends both when no process of the cell runs any
+// more.
 #pragma once
 
 #include <fcntl.h>
@@ -18,7 +19,7 @@ inline int open_lock(const std::string& path) {
     return fd;
 }
 
-// A lock on the file that has this name now: the keeper removes it when it ends.
+// Locks the file that currently has this name: the supervisor removes it when it ends.
 inline int lock_current(const std::string& path, int kind) {
     for (;;) {
         const int fd = open_lock(path);
@@ -29,7 +30,7 @@ inline int lock_current(const std::string& path, int kind) {
     }
 }
 
-// Pools for this cell's messages: queues of 16, what the writer holds, and some to spare.
+// Pools for this cell's messages: queues of 16, the messages that the writer holds, and some spare.
 inline void write_configuration(const std::string& path, uint64_t size) {
     FILE* file = fopen(path.c_str(), "w");
     if (!file) peer::fail_errno(path.c_str());
@@ -58,7 +59,7 @@ inline void write_configuration(const std::string& path, uint64_t size) {
     }
     dup2(null, 1);
     close(output[1]);
-    // RouDi says "RouDi is ready for clients" when it is.
+    // RouDi prints "RouDi is ready for clients" when it is.
     std::string said;
     char bytes[256];
     bool told = false;
@@ -68,8 +69,9 @@ inline void write_configuration(const std::string& path, uint64_t size) {
     }
     if (told && write(started, "r", 1) != 1) told = false;
     close(started);
-    // The pipe stays open, so that RouDi can say more; a pipe's room suffices at log level `warning`.
-    if (told) flock(open_lock(users), LOCK_EX);  // given once nobody holds it any more, however they ended
+    // The pipe stays open for further output of RouDi; the pipe's capacity suffices at log level
+    // `warning`.
+    if (told) flock(open_lock(users), LOCK_EX);  // granted once no process holds it any more, however they ended
     kill(child, SIGTERM);
     waitpid(child, nullptr, 0);
     unlink(configuration.c_str());
@@ -77,10 +79,10 @@ inline void write_configuration(const std::string& path, uint64_t size) {
     _exit(0);
 }
 
-// The files are the host's, since RouDi is, and not the cell's.
+// The files belong to the host, as RouDi does, and not to the cell.
 inline std::string host_path(const char* suffix) { return "/tmp/ropewalk-roudi-" + std::to_string(getuid()) + suffix; }
 
-// The payload size that the running RouDi is configured for; 0 if none runs.
+// Returns the payload size for which the running RouDi is configured; 0 if none runs.
 inline unsigned long long running_size(const std::string& configuration) {
     unsigned long long size = 0;
     FILE* file = fopen(configuration.c_str(), "r");
@@ -90,17 +92,17 @@ inline unsigned long long running_size(const std::string& configuration) {
     return size;
 }
 
-// Makes RouDi run until this process ends. To be called before any other thread is started.
+// Keeps RouDi running until this process ends. Call it before any other thread is started.
 inline void use(const peer::Options& o) {
     const std::string users = host_path(".users"), starting = host_path(".starting"), configuration = host_path(".toml");
     const int start = lock_current(starting, LOCK_EX);
-    // Held until the process ends. One that is ending lets go of it when it is gone.
+    // Held until the process ends. A RouDi that is ending releases it when it is gone.
     int held = lock_current(users, LOCK_SH);
     for (int tries = 0;; ++tries) {
         const unsigned long long size = running_size(configuration);
         if (size == 0 || size == o.size) break;
         if (tries == 300) peer::fail(1, "cyclonedds: a cell with payloads of %llu bytes still runs on this host: end it first", size);
-        close(held);  // else the keeper of the last cell, whose pools are of another size, would stay
+        close(held);  // otherwise the supervisor of the last cell, with pools of another size, would stay
         usleep(50000);
         held = lock_current(users, LOCK_SH);
     }

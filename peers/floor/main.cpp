@@ -1,6 +1,6 @@
-// The raw floor: what the kernel and the caches alone cost. One shared memory, one ring of descriptor words, one
-// eventfd for each subscriber, payloads filled in place. No discovery, no death, no access rights: nothing that a
-// user needs beyond the message itself.
+// The floor: the cost of only the kernel and the caches. One shared memory, one ring of descriptor words, one
+// eventfd per subscriber, payloads filled in place. No discovery, no handling of dead processes, no access
+// rights: only what the message itself needs.
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -15,16 +15,16 @@ namespace {
 constexpr uint64_t kSlots = 16, kRing = 1024, kSubscribers = 64;
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 
-// Two cache lines, since the neighbour is prefetched.
+// Two cache lines, because the neighbour is prefetched.
 struct alignas(128) Line {
     std::atomic<uint64_t> value{0};
 };
 
 // The head of the shared memory; the payload slots follow it.
 struct Shared {
-    Line published;                     // messages published so far; ping's word
-    Line answered;                      // pong's word
-    Line consumed[kSubscribers];        // messages that each subscriber is done with
+    Line published;                     // messages published so far; the word of ping
+    Line answered;                      // the word of pong
+    Line consumed[kSubscribers];        // messages that each subscriber has finished
     Line reading[kSubscribers];         // with --depth: 1 + the message that each reads, 0 for none
     std::atomic<uint32_t> ring[kRing];  // message % kRing -> slot
 };
@@ -37,7 +37,7 @@ struct Region {
 
     uint8_t* slot(uint64_t index) const { return slots + index * stride; }
 
-    // Populated, so that no page fault falls into a latency.
+    // Populated, so that no page fault adds to a latency.
     void map(uint64_t size, uint64_t count, bool owner) {
         stride = (size + 4095) / 4096 * 4096;
         const uint64_t head = (sizeof(Shared) + 4095) / 4096 * 4096;
@@ -64,9 +64,8 @@ sockaddr_un address(const std::string& path) {
     return a;
 }
 
-// The greeting: how many slots there are, with the descriptors of the memory, of the bell, and of the bell back (which
-// only clients of a service use). The answer is one
-// byte, `s` where the receiver spins and needs no bell.
+// The greeting: the number of slots, with the descriptors of the memory, of the doorbell, and of the doorbell back
+// (which only clients of a service use). The answer is one byte, `s` if the receiver spins and needs no doorbell.
 struct Greeting {
     uint64_t slots = 0;
     iovec io = {&slots, sizeof slots};
@@ -81,7 +80,7 @@ struct Greeting {
     }
 };
 
-// The receiving side listens, so that either side may start first. False when stopped.
+// The receiving side listens, so that either side may start first. Returns false when stopped.
 bool accept_region(const peer::Options& o, const peer::Orchestrator& orchestrator, const std::string& suffix, Region& region, int& bell,
                    int* back = nullptr) {
     const std::string path = peer::runtime_path(o, suffix);
@@ -116,7 +115,8 @@ bool accept_region(const peer::Options& o, const peer::Orchestrator& orchestrato
     return true;
 }
 
-// Hands the region to a receiver; `spins` tells that it needs no bell. False when stopped.
+// Passes the region to a receiver; `spins` is set if it needs no doorbell. Returns false when
+// stopped.
 bool offer_region(const peer::Options& o, const peer::Orchestrator& orchestrator, const std::string& suffix, const Region& region,
                   uint64_t slots, int bell, bool& spins, int back = -1) {
     const std::string path = peer::runtime_path(o, suffix);
@@ -152,7 +152,7 @@ int new_bell() {
 std::string suffix(uint64_t index) { return "." + std::to_string(index); }
 
 void publish(const peer::Options& o, const peer::Orchestrator& orchestrator) {
-    // With --depth: all that wait, one that each subscriber reads, and one that is filled.
+    // With --depth: all waiting messages, one that each subscriber reads, and one that is filled.
     uint64_t slots = o.depth ? std::max(kSlots, o.depth + o.subscribers + 1) : kSlots;
     if (o.limit) slots = std::min(slots, o.limit / o.size);
     if (!slots) peer::fail(2, "--limit %llu holds no message of --size: raise it", static_cast<unsigned long long>(o.limit));
@@ -168,8 +168,8 @@ void publish(const peer::Options& o, const peer::Orchestrator& orchestrator) {
     }
     peer::ready_and_go(orchestrator);
 
-    // A slot is free when every subscriber is done with the message that it last held; with --depth also when no
-    // queue holds that message any more and nobody reads it. The lowest free slot is the warmest in the caches.
+    // A slot is free when every subscriber has finished its last message; with --depth also when no queue holds
+    // that message any more and no subscriber reads it. The lowest free slot is the warmest in the caches.
     std::vector<uint64_t> holds(slots, 0);
     uint64_t slot = 0, next = 0;
     auto dropped = [&](uint64_t message) {
@@ -180,7 +180,7 @@ void publish(const peer::Options& o, const peer::Orchestrator& orchestrator) {
     };
     auto loan = [&]() -> void* {
         for (;;) {
-            // After `published` was written: see claim().
+            // After writing `published`: see claim().
             if (o.depth) std::atomic_thread_fence(std::memory_order_seq_cst);
             uint64_t done = UINT64_MAX;
             for (uint64_t i = 0; i < o.subscribers; ++i) done = std::min(done, shared.consumed[i].value.load(std::memory_order_acquire));
@@ -202,9 +202,9 @@ void publish(const peer::Options& o, const peer::Orchestrator& orchestrator) {
     orchestrator.wait_stop();
 }
 
-// The slot of the oldest message that a queue of `depth` still holds; moves `taken` there. The message is announced
-// before `published` is read again, and the publisher reads announcements after it has written `published`: so one of
-// the two sees the other, and a slot that is read is never filled.
+// Returns the slot of the oldest message that a queue of `depth` still holds, and moves `taken` there. The subscriber
+// announces the message before it reads `published` again, and the publisher reads announcements after it has written
+// `published`: so one of the two sees the other, and a slot that is being read is never filled.
 uint32_t claim(Shared& shared, uint64_t index, uint64_t depth, uint64_t& taken) {
     for (;;) {
         const uint64_t published = shared.published.value.load(std::memory_order_acquire);
@@ -280,7 +280,7 @@ void pong(const peer::Options& o, const peer::Orchestrator& orchestrator) {
     orchestrator.wait_stop();
 }
 
-// True once `bell` has rung, false once stopped.
+// Returns true once `bell` has rung, false once stopped.
 bool wait_bell(int bell, const peer::Orchestrator& orchestrator) {
     pollfd p[2] = {{bell, POLLIN, 0}, {orchestrator.stop_fd(), POLLIN, 0}};
     while (poll(p, 2, -1) < 1) {}
@@ -293,7 +293,7 @@ void ring(int bell) {
     if (write(bell, &one, sizeof one) != sizeof one) peer::fail_errno("eventfd");
 }
 
-// A service: as ping and pong, with bells.
+// A service: as ping and pong, with doorbells.
 void call(const peer::Options& o, const peer::Orchestrator& orchestrator) {
     Region region;
     region.create(o.size, 1);

@@ -1,5 +1,6 @@
-// Pound's flows (section VI-A) on roscpp: one node publishes them all, one node on another host subscribes to them all
-// and logs when each message came, as the paper's ros-profiler does. Spoken with as README.md says.
+// Pound's flows (section VI-A) on roscpp: one node publishes all of them, and one node on another host subscribes to
+// all of them and logs the arrival of each message, as the paper's ros-profiler does. README.md describes the
+// protocol.
 #include <ros/ros.h>
 #include <std_msgs/UInt8MultiArray.h>
 
@@ -11,7 +12,7 @@
 
 namespace {
 
-// What a std_msgs/UInt8MultiArray without dimensions has on the wire before its data.
+// Bytes on the wire before the data of a std_msgs/UInt8MultiArray without dimensions.
 constexpr uint64_t HEADER = 12;
 constexpr uint64_t STAMP_AND_SEQUENCE = 16;
 
@@ -72,8 +73,8 @@ Arguments parse(int argc, char** argv) {
     }
     if (!peer::contains(systems, a.system)) peer::fail(2, "--system '%s': this program serves %s", a.system.c_str(), peer::joined(systems).c_str());
     if (!peer::contains({"periodic", "roscpp"}, a.source)) peer::fail(2, "--source %s: give periodic or roscpp", a.source.c_str());
-    if (loop && (a.input.empty() || a.output.empty())) peer::fail(2, "--input, --output: name the topics of the loop");
-    if (a.command == "circuit" && a.samples == 0) peer::fail(2, "--samples: give how often the circuit is sampled");
+    if (loop && (a.input.empty() || a.output.empty())) peer::fail(2, "--input, --output: give the topics of the loop");
+    if (a.command == "circuit" && a.samples == 0) peer::fail(2, "--samples: give the number of samples");
     if (a.command != "version" && !loop && (a.flows.empty() || a.flows.size() > 16)) peer::fail(2, "--flow: give 1 to 16 flows");
     return a;
 }
@@ -90,7 +91,7 @@ public:
     bool connected() const { return publisher_.getNumSubscribers() > 0; }
     uint64_t sent() const { return sent_; }
 
-    // Fills the message, numbers it, stamps it, publishes it; false when it was the last.
+    // Fills the message, numbers it, stamps it, publishes it; returns false for the last one.
     bool send() {
         if (sent_ == flow_.count) return false;
         memset(message_.data.data(), static_cast<int>(sent_ & 0xff), message_.data.size());
@@ -110,7 +111,7 @@ private:
 
 using Sources = std::vector<std::unique_ptr<Source>>;
 
-// A thread for each flow, on an absolute schedule.
+// One thread per flow, on an absolute schedule.
 void send_periodic(Sources& sources, const peer::Orchestrator& orchestrator) {
     const uint64_t start = peer::now_ns() + 200000000;
     std::vector<std::thread> threads;
@@ -126,7 +127,8 @@ void send_periodic(Sources& sources, const peer::Orchestrator& orchestrator) {
     for (auto& thread : threads) thread.join();
 }
 
-// roscpp's timers on one spinning thread, as a user's node has them. `send(i)` is called for flow i; false was its last.
+// roscpp's timers on one spinning thread, as in a user's node. `send(i)` is called for flow i, and returns false for
+// its last message.
 template <typename Send>
 void send_by_timers(ros::NodeHandle& node, const std::vector<Flow>& flows, const peer::Orchestrator& orchestrator, Send send) {
     std::vector<ros::Timer> timers;
@@ -147,7 +149,8 @@ void send_by_timers(ros::NodeHandle& node, const std::vector<Flow>& flows, const
     spinner.stop();
 }
 
-// Publishes nothing: tells whoever started it when each message is due, for systems that are no ROS.
+// Publishes nothing: notifies the parent process when each message is due, for systems other than
+// ROS.
 void tick(const Arguments& a, const peer::Orchestrator& orchestrator) {
     ros::NodeHandle node;
     peer::ready_and_go(orchestrator);
@@ -155,8 +158,8 @@ void tick(const Arguments& a, const peer::Orchestrator& orchestrator) {
     std::vector<uint64_t> sent(a.flows.size(), 0);
     send_by_timers(node, a.flows, orchestrator, [&](size_t i) {
         const uint64_t record[2] = {i, peer::now_ns()};
-        // A pipe takes 16 bytes at once or not at all.
-        if (write(STDOUT_FILENO, record, sizeof record) != static_cast<ssize_t>(sizeof record)) peer::fail(1, "flow: nobody listens to the ticks");
+        // A pipe accepts 16 bytes at once or not at all.
+        if (write(STDOUT_FILENO, record, sizeof record) != static_cast<ssize_t>(sizeof record)) peer::fail(1, "flow: the ticks have no reader");
         return ++sent[i] < a.flows[i].count;
     });
     orchestrator.wait_stop();
@@ -180,14 +183,14 @@ void publish(const Arguments& a, const peer::Orchestrator& orchestrator) {
     orchestrator.wait_stop();
 }
 
-// `small`: the paper's UDP/NOD carries it by UDPROS.
+// `small`: whether the paper's UDP/NOD carries it by UDPROS.
 ros::TransportHints hints(const Arguments& a, bool small) {
     if (a.system == "udpros" || (a.system == "mixed" && small)) return ros::TransportHints().udp();
     if (a.system == "tcpros") return ros::TransportHints();
     return ros::TransportHints().tcpNoDelay();
 }
 
-// When each message of a flow came, into memory reserved before.
+// Arrival times of a flow's messages, in memory reserved beforehand.
 struct Log {
     std::vector<uint64_t> sequence, stamp, arrival;
 };
@@ -223,8 +226,8 @@ void subscribe(const Arguments& a, const peer::Orchestrator& orchestrator) {
     peer::say("{\"received\": [" + all + "]}");
 }
 
-// Pound's RLC loop (section VI-G): the same circuit, controller and times as crates/bench/src/link/part/plant.rs, of
-// which it is measured how far they are apart.
+// Pound's RLC loop (section VI-G): the same circuit, controller and times as in crates/bench/src/link/part/plant.rs;
+// the measurement compares the two.
 constexpr double CAPACITY = 0.1, INDUCTANCE = 0.1, RESISTANCE = 1, STEP = 1, GAIN = 1;
 constexpr uint64_t PERIOD_NS = 20000000;
 constexpr int FINE = 200;
@@ -232,7 +235,7 @@ constexpr int FINE = 200;
 struct Circuit {
     double current = 0, voltage = 0;
 
-    // Lets a period pass, by Runge and Kutta's fourth order.
+    // Advances by a period, by the fourth-order Runge-Kutta method.
     void pass(double input) {
         const double h = static_cast<double>(PERIOD_NS) / 1e9 / FINE;
         const auto di = [&](double i, double v) { return (input - RESISTANCE * i - v) / INDUCTANCE; };
@@ -249,7 +252,7 @@ struct Circuit {
     }
 };
 
-// One end of the loop: what it hears last, and what it says.
+// One end of the loop: its last received value, and its publisher.
 class End {
 public:
     using Heard = std::function<void(uint64_t, double)>;
@@ -287,7 +290,8 @@ private:
     ros::Subscriber subscriber_;
 };
 
-// Samples the circuit every period, says the sample, and drives it with the newest that came.
+// Samples the circuit every period, publishes the sample, and drives the circuit with the newest
+// received value.
 void circuit(const Arguments& a, const peer::Orchestrator& orchestrator) {
     std::mutex mutex;
     double drive = 0;

@@ -1,5 +1,6 @@
-// Images between roscpp nodes: `image-raw` is image_transport as it comes, `image-ropewalk` the same code with our plugin
-// (`_image_transport:=ropewalk`), `image-view` our publisher and subscriber, which copy nothing.
+// Images between roscpp nodes: `image-raw` is image_transport with its defaults, `image-ropewalk` is the same code with
+// Ropewalk's plugin (`_image_transport:=ropewalk`), `image-view` uses Ropewalk's publisher and subscriber, which copy
+// nothing.
 #include <image_transport/image_transport.h>
 #include <libgen.h>
 #include <ropewalk_ros/ropewalk_ros.hpp>
@@ -30,7 +31,7 @@ void wait_links(const Publisher& publisher, const peer::Options& o, const peer::
     while (publisher.getNumSubscribers() < o.subscribers && orchestrator.pause_ms(5)) {}
 }
 
-// Any node that publishes images: one image is filled again and again, since publishing copies or serializes it.
+// As any node that publishes images: one image is filled repeatedly, because publishing copies or serializes it.
 void publish_images(const peer::Options& o, const peer::Orchestrator& orchestrator) {
     ros::NodeHandle node;
     image_transport::ImageTransport transport(node);
@@ -63,7 +64,7 @@ void subscribe_images(const peer::Options& o, const peer::Orchestrator& orchestr
 void publish_in_place(const peer::Options& o, const peer::Orchestrator& orchestrator) {
     ros::NodeHandle node;
     const auto publisher = ropewalk_ros::advertise<sensor_msgs::Image>(node, o.topic, depth(o));
-    if (!publisher.on_bus()) peer::fail(1, "image-view: there is no bus: set ROPEWALK_RUNTIME_DIR");
+    if (!publisher.on_bus()) peer::fail(1, "image-view: not on a bus: set ROPEWALK_RUNTIME_DIR");
     ropewalk_ros::Publisher<sensor_msgs::Image>::Loan image;
     wait_links(publisher, o, orchestrator);
     peer::ready_and_go(orchestrator);
@@ -88,7 +89,7 @@ void subscribe_views(const peer::Options& o, const peer::Orchestrator& orchestra
     log.print();
 }
 
-// pluginlib finds our plugin where the peers' Makefile installs it: beside this program.
+// pluginlib finds Ropewalk's plugin where the peers' Makefile installs it: next to this program.
 void find_plugin() {
     char program[4096];
     const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);

@@ -1,4 +1,4 @@
-"""Python's side of the contract (CONTRACT.md): `ropewalk-python` by our package, `rospy`, and `rclpy-…` by nodes of ROS 2. The payload
+"""The peers in Python (CONTRACT.md): `ropewalk-python` with Ropewalk's package, `rospy`, and `rclpy-…` with nodes of ROS 2. The payload
 is the data of a sensor_msgs/Image."""
 
 import argparse
@@ -19,7 +19,7 @@ class Log:
         self.last = o.warmup + o.messages - 1
 
     def receive(self, payload):
-        """The callback's first act; `payload` is an array, or bytes."""
+        """Called first in the callback; `payload` is an array, or bytes."""
         now = time.monotonic_ns()
         payload = memoryview(payload)
         sent = int.from_bytes(payload[:8], "little")
@@ -39,7 +39,7 @@ class Log:
 
 
 def send_all(o, orchestrator, loan, publish):
-    """`loan()` gives a writable array for the next payload, `publish(array)` sends it."""
+    """`loan()` returns a writable array for the next payload, `publish(array)` sends it."""
     took, refused = [], 0
     period = 1 / o.rate if o.rate > 0 else 0
     start = time.monotonic() + 0.2
@@ -55,7 +55,7 @@ def send_all(o, orchestrator, loan, publish):
             continue
         payload[:] = (sequence * 31 + 1) & 0xFF
         payload[8:16] = list(sequence.to_bytes(8, "little"))
-        # numpy has no cheaper way to write eight bytes than through a view of one word, which needs no stamp to be made.
+        # numpy's cheapest way to write eight bytes is a view of one word, which needs no new object for the stamp.
         stamp = payload[:8].view("<u8")
         before = time.monotonic_ns()
         stamp[0] = before
@@ -101,7 +101,7 @@ class Ropewalk:
             image = subscriber.take(0.5)
             if image is not None:
                 log.receive(image.data)
-                # As a callback's argument, which is gone when the next message comes.
+                # As with a callback's argument, which is released before the next message arrives.
                 del image
         log.print()
 
@@ -126,7 +126,7 @@ class Rospy:
         payload = numpy.zeros(o.size, numpy.uint8)
 
         def publish(pixels):
-            # A rospy message's data are bytes; this copy is every user's.
+            # A rospy message's data are bytes; every user of rospy has this copy.
             image.data = pixels.tobytes()
             publisher.publish(image)
 
@@ -136,7 +136,7 @@ class Rospy:
 
     def subscribe(self):
         log = Log(self.o)
-        # Without a large buffer rospy falls behind for ever with large messages.
+        # Without a large buffer, rospy falls behind for ever with large messages.
         subscriber = self.rospy.Subscriber(self.o.topic, self.Image, lambda image: log.receive(image.data),
                                            queue_size=self.o.depth or 32, buff_size=2 * self.o.size + 65536)
         say("ready")
@@ -146,10 +146,10 @@ class Rospy:
 
 
 class Rclpy:
-    """rclpy/run chose the middleware."""
+    """rclpy/run selects the middleware."""
 
     def __init__(self, o, orchestrator):
-        # The processes of a cell have one folder; others on this machine may speak DDS.
+        # The processes of a cell share a folder; other programs on this machine may use DDS.
         os.environ["ROS_DOMAIN_ID"] = str(1 + zlib.crc32(os.environ.get("ROPEWALK_RUNTIME_DIR", "").encode()) % 100)
         import rclpy
         from rclpy.qos import QoSProfile
@@ -174,7 +174,7 @@ class Rclpy:
             pass
         image = self.Image(width=o.size, height=1, step=o.size, encoding="mono8", data=bytes(o.size))
         image.header.frame_id = "camera"
-        # The message's own array, since whatever is assigned is copied.
+        # Fills the message's own array, because an assigned one is copied.
         payload = numpy.frombuffer(image.data, numpy.uint8)
         ready_and_go(self.orchestrator)
         send_all(o, self.orchestrator, lambda: payload, lambda _: publisher.publish(image))
@@ -245,7 +245,7 @@ def options():
         parser.add_argument("--" + name, type=number(low, high), default=default)
     o = parser.parse_args()
     if o.command != "version" and None in (o.topic, o.size, o.messages):
-        parser.error("--topic, --size or --messages is missing: give the topic, the payload's bytes, and how many are measured")
+        parser.error("--topic, --size or --messages is missing: give the topic, the payload's bytes, and the number of measured messages")
     return o
 
 
@@ -262,7 +262,7 @@ def main():
     try:
         peer = SYSTEMS[o.system](o, orchestrator)
         getattr(peer, o.command)()
-    except Exception as error:  # one line, as the contract asks
+    except Exception as error:  # one line, as the contract requires
         fail(1, f"{o.system}: {type(error).__name__}: {error}".replace("\n", " "))
     sys.stdout.flush()
     if not isinstance(peer, Rclpy):

@@ -1,6 +1,6 @@
-// A node of ROS 2 in C++ as rclcpp makes it, over rcl's C API (rclcpp is no wheel): what it waits for, takes and publishes is what
-// rclcpp's executors and publishers do, without their own work around it. rclpy/run chooses the middleware. With `-loans` messages are
-// borrowed and taken on loan.
+// A node of ROS 2 in C++ as rclcpp creates it, over rcl's C API (rclcpp is not available as a wheel): it waits, takes
+// and publishes as rclcpp's executors and publishers do, without their own overhead. rclpy/run selects the middleware.
+// With `-loans` messages are borrowed and taken on loan.
 #include <rcl/error_handling.h>
 #include <rcl/rcl.h>
 
@@ -21,7 +21,7 @@ bool loans(const peer::Options& o) { return o.system == "rcl-ropewalk-loans"; }
 
 struct Node {
     explicit Node(const char* name) {
-        // The processes of a cell have one folder; others on this machine may speak DDS.
+        // The processes of a cell share a folder; other programs on this machine may use DDS.
         const char* folder = getenv("ROPEWALK_RUNTIME_DIR");
         const size_t domain = 1 + std::hash<std::string>{}(folder ? folder : "") % 100;
         auto options = rcl_get_zero_initialized_init_options();
@@ -121,7 +121,7 @@ void subscribe(const peer::Options& o, const peer::Orchestrator& orchestrator) {
             receive(*static_cast<const Image*>(loan));
             must(rcl_return_loaned_message_from_subscription(&subscription, loan), "rcl_return_loaned_message_from_subscription");
         } else {
-            // As rclcpp, which makes a message for each callback.
+            // As rclcpp, which creates a message for each callback.
             Image image;
             const rcl_ret_t code = rcl_take(&subscription, &image, &info, nullptr);
             if (code == RCL_RET_SUBSCRIPTION_TAKE_FAILED) continue;

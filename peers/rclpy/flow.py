@@ -1,5 +1,5 @@
-"""The flows of Pound between nodes of rclpy, by the contract of ../flow/README.md: `version`, `publish` and `subscribe`. run chooses the
-middleware. A message is a std_msgs/UInt8MultiArray of BYTES as ROS 1 serializes it; queues of both ends hold 10, as is usual. `know --own K --all N` makes
+"""The flows of Pound between nodes of rclpy, by the contract of ../flow/README.md: `version`, `publish` and `subscribe`. run selects the
+middleware. A message is a std_msgs/UInt8MultiArray of BYTES as ROS 1 serializes it; queues of both ends hold 10, as is usual. `know --own K --all N` creates
 K nodes on `go` and prints {"values": [seconds]} when all of them know N, those of other hosts among them. `serve` serves the services
 (std_srvs/SetBool) and actions (test_msgs/Fibonacci) that are named; `call` calls each service every PERIOD_US, COUNT times, and each action
 five times, and prints {"values": [called, answered, p50 ms, p99 ms, goals, goals that succeeded]}."""
@@ -100,7 +100,7 @@ def subscribe(flows, orchestrator):
 
 
 def know(own, all_nodes, orchestrator):
-    """Makes nodes, each with a context of its own, as processes have; says after how many seconds all of them know all."""
+    """Creates nodes, each with its own context, like processes; prints the seconds until all of them know all."""
     import rclpy
 
     say("ready")
@@ -216,7 +216,7 @@ def main():
     orchestrator = Orchestrator()
     try:
         {"publish": publish, "subscribe": subscribe}[o.command](o.flow, orchestrator)
-    except Exception as error:  # one line, as the contract asks
+    except Exception as error:  # one line, as the contract requires
         fail(1, f"{o.system}: {type(error).__name__}: {error}".replace("\n", " "))
 
 

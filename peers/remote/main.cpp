@@ -1,5 +1,5 @@
-// The two processes of the Robot Remote Control paper's experiment (section 3.1) on roscpp: a twist by a service call or a
-// topic, and a random string by a topic, there and back. Spoken with as README.md says.
+// The two processes of the Robot Remote Control paper's experiment (section 3.1) on roscpp: a twist by a service call
+// or a topic, and a random string by a topic, there and back. README.md describes the protocol.
 #include <geometry_msgs/Twist.h>
 #include <ros/ros.h>
 #include <std_msgs/UInt16.h>
@@ -11,7 +11,8 @@
 
 #include "ros.hpp"
 
-// A service of a twist and a uint16, without generated code: its sum only has to be equal at both ends.
+// A service of a twist and a uint16, without generated code: its MD5 sum only has to be equal at both
+// ends.
 namespace bench {
 struct Drive {
     using Request = geometry_msgs::Twist;
@@ -37,7 +38,7 @@ namespace {
 
 constexpr uint32_t QUEUE = 10;
 constexpr double UNREACHABLE = -3;
-// Numbers below are tries.
+// Lower numbers are probes.
 constexpr uint64_t FIRST = uint64_t{1} << 32;
 constexpr uint64_t NUMBER = 8;
 const std::string SERVICE = "/bench/drive", THERE = "/bench/there", BACK = "/bench/back";
@@ -85,7 +86,8 @@ geometry_msgs::Twist random_twist(uint64_t number) {
     return twist;
 }
 
-// Times of one run, in ms. `once(n)` does it for the n-th, and gives how long that took or why it has no time.
+// Times of one run, in ms. `once(n)` executes repetition n, and returns its duration or a code for why it has
+// none.
 void measure(const Arguments& a, const peer::Orchestrator& orchestrator, const std::function<double(uint64_t)>& once) {
     peer::ready_and_go(orchestrator);
     std::string values;
@@ -111,7 +113,7 @@ void call(const Arguments& a, const peer::Orchestrator& orchestrator) {
         const geometry_msgs::Twist twist = random_twist(n);
         std_msgs::UInt16 answer;
         const uint64_t begin = peer::now_ns();
-        // As ros::service::call does: nothing of it outlives the call.
+        // As ros::service::call does: nothing outlives the call.
         ros::ServiceClientOptions options(ros::names::resolve(SERVICE), bench::SUM, false, ros::M_string());
         ros::ServiceClient client = node.serviceClient(options);
         return client.call(twist, answer, std::string(bench::SUM)) ? ms_since(begin) : UNREACHABLE;
@@ -134,7 +136,7 @@ ros::TransportHints hints(const Arguments& a) {
     return a.system == "nodelay" ? ros::TransportHints().tcpNoDelay() : ros::TransportHints();
 }
 
-// What has come back last.
+// The last message that came back.
 template <typename Message>
 class Back {
 public:
@@ -145,7 +147,7 @@ public:
         changed_.notify_all();
     }
 
-    // The one that `wanted` takes, and when it came; none if that takes too long.
+    // Returns the message that `wanted` accepts, and its arrival time; null if that takes too long.
     boost::shared_ptr<const Message> wait(uint64_t patience_ms, uint64_t& at_ns, const std::function<bool(const Message&)>& wanted) {
         std::unique_lock<std::mutex> lock(mutex_);
         const auto there = [&] { return message_ && wanted(*message_); };
@@ -161,7 +163,8 @@ private:
     uint64_t at_ns_ = 0;
 };
 
-// Sends messages and waits until each is back. `make(n)` gives the n-th, `number` reads which one it is.
+// Sends messages and waits until each is back. `make(n)` creates the n-th, `number` reads a message's
+// number.
 template <typename Message>
 void there_and_back(const Arguments& a, const peer::Orchestrator& orchestrator, const std::function<Message(uint64_t)>& make, const std::function<uint64_t(const Message&)>& number) {
     ros::NodeHandle node;
@@ -172,7 +175,7 @@ void there_and_back(const Arguments& a, const peer::Orchestrator& orchestrator, 
     ros::AsyncSpinner spinner(1);
     spinner.start();
     while ((publisher.getNumSubscribers() == 0 || subscriber.getNumPublishers() == 0) && orchestrator.pause_ms(5)) {}
-    // Both ways are open when one has come back.
+    // Both directions are open when one message has come back.
     uint64_t at = 0;
     for (bool open = false; !open && !orchestrator.stopped();) {
         publisher.publish(make(0));
@@ -220,7 +223,7 @@ Block random_block(uint64_t number, uint64_t bytes) {
     return block;
 }
 
-// A twist has no number of its own: its first value tells one from the next.
+// A twist has no number of its own: its first value distinguishes it.
 uint64_t twist_number(const geometry_msgs::Twist& twist) {
     uint64_t number;
     memcpy(&number, &twist.linear.x, sizeof number);

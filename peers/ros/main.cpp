@@ -1,6 +1,6 @@
-// ROS 1 (roscpp): `tcpros` is its default transport, `nodelay` the same with TCP_NODELAY asked for by the
-// subscriber, `nodelet` the intra-process way: publisher and subscribers are nodelets of one manager, and messages
-// are handed over as shared pointers. The payload is the data of a sensor_msgs/Image.
+// ROS 1 (roscpp): `tcpros` is its default transport; with `nodelay` the subscriber also requests TCP_NODELAY;
+// `nodelet` is the intra-process variant: publisher and subscribers are nodelets of one manager, and messages are
+// passed as shared pointers. The payload is the data of a sensor_msgs/Image.
 #include <nodelet/loader.h>
 #include <nodelet/nodelet.h>
 #include <sensor_msgs/Image.h>
@@ -11,7 +11,7 @@
 
 namespace {
 
-// Messages that wait for one subscriber; roscpp's queues lose the oldest.
+// Queue depth of one subscriber; roscpp's queues lose the oldest.
 uint32_t depth(const peer::Options& o) { return o.depth ? static_cast<uint32_t>(o.depth) : 32; }
 
 void shape(sensor_msgs::Image& image, const peer::Options& o) {
@@ -59,7 +59,7 @@ void subscribe(const peer::Options& o, const peer::Orchestrator& orchestrator) {
     log.print();
 }
 
-// What the nodelets of this process share; they are made by name and so take no arguments.
+// State shared by the nodelets of this process; they are created by name and so take no arguments.
 struct Cell {
     const peer::Options* options = nullptr;
     const peer::Orchestrator* orchestrator = nullptr;
@@ -109,7 +109,7 @@ private:
         wait_links(publisher_, 1, *cell.orchestrator);  // roscpp joins a process's subscribers of a topic into one link
         peer::ready_and_go(*cell.orchestrator);
         sensor_msgs::ImagePtr image;
-        // A new image for each message, since subscribers may keep what was published.
+        // A new image for each message, because subscribers may keep a published one.
         auto loan = [&] {
             image = boost::make_shared<sensor_msgs::Image>();
             shape(*image, o);
@@ -160,7 +160,7 @@ int main(int argc, char** argv) {
         const std::string version = std::to_string(ROS_VERSION_MAJOR) + "." + std::to_string(ROS_VERSION_MINOR) + "." + std::to_string(ROS_VERSION_PATCH);
         return peer::version(o, version, modes);
     }
-    if (!nodelet && o.system == "nodelet") peer::fail(2, "--system nodelet: its subscribers live in one process, give the command run");
+    if (!nodelet && o.system == "nodelet") peer::fail(2, "--system nodelet: its subscribers run in one process: use the command run");
     peer::Orchestrator orchestrator;
     peer::enter_fifo(o);
     peer::start_ros(o.system, orchestrator, "ropewalk_bench_" + o.command);

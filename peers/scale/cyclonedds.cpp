@@ -1,4 +1,4 @@
-// The nodes of `ropewalk bench scale` on Cyclone DDS, over UDP; CYCLONEDDS_URI says on which interface, and where others are.
+// The nodes of `ropewalk bench scale` on Cyclone DDS, over UDP; CYCLONEDDS_URI sets the interface and the peers.
 #include <dds/dds.h>
 
 #include <memory>
@@ -90,8 +90,8 @@ void on_message(Echo* echo) {
     take_all(echo->reader, [&](const ropewalk_Scale& message) { ++(dds_write(echo->writer, &message) == DDS_RETCODE_OK ? echo->echoed : echo->refused); });
 }
 
-// A thread that waits for messages and answers them, as nodes on ROS 2 do. It must not be a listener, which runs on the thread
-// that receives: dds_write waits there for acknowledgements that this very thread would have to take.
+// A thread that waits for messages and answers them, as nodes on ROS 2 do. It must not be a listener, which runs on the
+// receiving thread: dds_write would wait there for acknowledgements that this very thread has to receive.
 class Waits {
     const dds_entity_t set, over;
     std::vector<Echo*> echoes;

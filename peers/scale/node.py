@@ -1,4 +1,4 @@
-"""The nodes of `ropewalk bench scale` in Python (README.md): `ropewalk-python` by our package, `rospy`."""
+"""The nodes of `ropewalk bench scale` in Python (README.md): `ropewalk-python` with Ropewalk's package, and `rospy`."""
 
 import argparse
 import json
@@ -14,7 +14,7 @@ PROBE = 0xFFFFFFFF
 
 
 class Log:
-    """When each answer came."""
+    """Arrival times of the answers."""
 
     def __init__(self, o):
         self.echoes = len(o.answers)
@@ -97,7 +97,7 @@ class Rospy:
         return self.rospy.Publisher(topic, self.type, queue_size=self.o.queue, tcp_nodelay=True)
 
     def subscriber(self, topic, callback):
-        # Without a large buffer rospy falls behind for ever.
+        # Without a large buffer, rospy falls behind for ever.
         buffer = 2 * self.o.bytes + 65536
         return self.rospy.Subscriber(topic, self.type, callback, queue_size=self.o.queue, buff_size=buffer, tcp_nodelay=True)
 
@@ -160,7 +160,7 @@ class Ropewalk:
         return message if self.o.bytes < 128 else message.header
 
     def listen(self, topic, callback):
-        """A thread for each subscriber, as rospy has."""
+        """A thread for each subscriber, as in rospy."""
 
         def take():
             subscriber = self.node.subscriber(topic, self.type, depth=self.o.queue)
@@ -243,7 +243,7 @@ def options():
     o = parser.parse_args()
     needed = {"version": [], "send": [o.bytes, o.queue, o.publish, o.answers, o.hz, o.messages, o.log], "echo": [o.bytes, o.queue, o.ways]}
     if not all(needed[o.command]):
-        parser.error(f"{o.command}: something is missing: see README.md")
+        parser.error(f"{o.command}: an option is missing: see README.md")
     return o
 
 
@@ -255,7 +255,7 @@ def main():
     try:
         node = (Ropewalk if o.system == "ropewalk-python" else Rospy)(o, orchestrator)
         getattr(node, o.command)()
-    except Exception as error:  # one line, as the contract asks
+    except Exception as error:  # one line, as the contract requires
         fail(1, f"{o.system}: {type(error).__name__}: {error}".replace("\n", " "))
     sys.stdout.flush()
     os._exit(0)  # rospy's threads end slowly

@@ -1,4 +1,5 @@
-// What the C++ nodes of `ropewalk bench scale` share (README.md). It knows no middleware.
+// Code shared by the C++ nodes of `ropewalk bench scale` (README.md). It does not depend on any
+// middleware.
 #pragma once
 
 #include <algorithm>
@@ -73,12 +74,12 @@ inline int version(const Options& o, const std::string& version) {
     return 0;
 }
 
-// When each answer came. An echo's answers come in one thread at a time.
+// Arrival times of the answers. An echo's answers arrive on one thread at a time.
 class Log {
 public:
     explicit Log(const Options& o) : echoes_(o.answers.size()), at_(o.messages * echoes_, 0), heard_(echoes_) {}
 
-    // The callback's first act is to read the clock.
+    // The callback reads the clock first.
     void receive(uint64_t now, uint32_t number, size_t echo) {
         if (number == PROBE) {
             heard_[echo].store(true, std::memory_order_release);
@@ -124,7 +125,7 @@ inline void write_log(const Options& o, const Log& log, const std::vector<uint64
     if (fclose(file) || bad) peer::fail(1, "%s: %s", o.log.c_str(), strerror(errno));
 }
 
-// The sending node; `send(number)` publishes and says whether it was accepted.
+// The sending node; `send(number)` publishes and returns whether it was accepted.
 template <class Send>
 void run_sender(const Options& o, const peer::Orchestrator& orchestrator, Log& log, Send send) {
     for (int pause = 20; !log.reached(); pause = std::min(2 * pause, 1000)) {

@@ -1,5 +1,6 @@
-// ZeroMQ over ipc:// (unix sockets). The publisher is an XPUB socket: a PUB socket that also tells who subscribed.
-// Messages are handed over without a copy by zmq_msg_init_data; a subscriber reads the payload in the message.
+// ZeroMQ over ipc:// (unix sockets). The publisher is an XPUB socket: a PUB socket that also reports
+// subscriptions. Messages are passed without a copy by zmq_msg_init_data; a subscriber reads the payload in the
+// message.
 #include <zmq.h>
 
 #include <memory>
@@ -8,12 +9,12 @@
 
 namespace {
 
-// Messages that wait for one subscriber.
+// Queue depth of one subscriber.
 constexpr int kDepth = 64;
 
 [[noreturn]] void fail_zmq(const char* what) { peer::fail(1, "zeromq: %s: %s", what, zmq_strerror(zmq_errno())); }
 
-// Payload buffers that the library gives back, from its own thread, once all subscribers have them.
+// Payload buffers that the library returns, from its own thread, once all subscribers have them.
 class Pool {
 public:
     explicit Pool(uint64_t size) : size_(size) {}
@@ -49,7 +50,7 @@ void set(void* socket, int option, int value) {
     if (zmq_setsockopt(socket, option, &value, sizeof value)) fail_zmq("zmq_setsockopt");
 }
 
-// Counts subscription messages until all are there; returns on `stop`, too.
+// Counts subscription messages until all have arrived; also returns on `stop`.
 void wait_subscribers(void* socket, const peer::Options& o, const peer::Orchestrator& orchestrator) {
     for (uint64_t connected = 0; connected < o.subscribers;) {
         char message[16];
@@ -65,7 +66,7 @@ void publish(void* context, const peer::Options& o, const peer::Orchestrator& or
     if (!socket) fail_zmq("zmq_socket");
     set(socket, ZMQ_SNDHWM, kDepth);
     set(socket, ZMQ_LINGER, 0);
-    set(socket, ZMQ_XPUB_VERBOSE, 1);  // each subscriber's subscription is told, not only the first
+    set(socket, ZMQ_XPUB_VERBOSE, 1);  // reports each subscriber's subscription, not only the first
     // As fast as possible: publishing waits for room. At a fixed rate the socket drops, as a PUB socket does.
     set(socket, ZMQ_XPUB_NODROP, o.rate == 0);
     set(socket, ZMQ_SNDTIMEO, 100);
@@ -86,8 +87,8 @@ void publish(void* context, const peer::Options& o, const peer::Orchestrator& or
     });
     orchestrator.wait_stop();
     zmq_close(socket);
-    zmq_ctx_term(context);                          // before the pool goes
-    unlink(peer::runtime_path(o, ".zmq").c_str());  // which libzmq leaves
+    zmq_ctx_term(context);                          // before the pool is destroyed
+    unlink(peer::runtime_path(o, ".zmq").c_str());  // libzmq does not remove it
 }
 
 void subscribe(void* context, const peer::Options& o, const peer::Orchestrator& orchestrator) {
@@ -95,7 +96,7 @@ void subscribe(void* context, const peer::Options& o, const peer::Orchestrator& 
     void* socket = zmq_socket(context, ZMQ_SUB);
     if (!socket) fail_zmq("zmq_socket");
     set(socket, ZMQ_RCVHWM, o.depth ? static_cast<int>(o.depth) : kDepth);
-    if (o.depth == 1) set(socket, ZMQ_CONFLATE, 1);  // the only queue of the library that loses the oldest
+    if (o.depth == 1) set(socket, ZMQ_CONFLATE, 1);  // the library's only queue that loses the oldest
     set(socket, ZMQ_LINGER, 0);
     set(socket, ZMQ_RECONNECT_IVL, 10);  // ms, for a publisher that starts later
     if (zmq_setsockopt(socket, ZMQ_SUBSCRIBE, "", 0)) fail_zmq("zmq_setsockopt");
@@ -138,7 +139,7 @@ int main(int argc, char** argv) {
     void* context = zmq_ctx_new();
     if (!context) fail_zmq("zmq_ctx_new");
     if (o.fifo) {
-        // The library's own thread does the sending and receiving.
+        // The library's own thread sends and receives.
         zmq_ctx_set(context, ZMQ_THREAD_SCHED_POLICY, SCHED_FIFO);
         zmq_ctx_set(context, ZMQ_THREAD_PRIORITY, o.fifo);
     }

@@ -17,7 +17,7 @@ import numpy as np
 
 
 class Time(NamedTuple):
-    """ROS 1 `time`: since 1970."""
+    """ROS 1 `time`, since 1970."""
 
     sec: int = 0
     nsec: int = 0
@@ -31,18 +31,18 @@ class Duration(NamedTuple):
 
 
 class Sized(NamedTuple):
-    """An array to come: so many elements, which `allocate` gives a place."""
+    """An array of `count` elements to come, which `allocate` places in a block."""
 
     count: int
 
 
 class Mismatch(ValueError):
-    """A value is not what its field holds."""
+    """A value does not match its field."""
 
 
-#: Elements of bytes-like objects, whose format says no more than "bytes".
+#: Formats of bytes-like objects that only say "bytes".
 _RAW = ("B", "c")
-#: Names of a structure that an error lists.
+#: Maximum number of a structure's field names that an error lists.
 _NAMES = 12
 
 
@@ -68,7 +68,7 @@ class Numbers:
         if kind == "O":
             return self.of_list(given.ravel().tolist()).reshape(given.shape)
         if kind not in "biuf" or (kind == "f" and self._wanted != "f"):
-            raise Mismatch(f"{words(have)} is not converted to {self.text}")
+            raise Mismatch(f"{words(have)} cannot be converted to {self.text}")
         if self._wanted == "f":
             return self._rounded(given)
         if given.size and not np.can_cast(have, self.dtype, "safe"):
@@ -115,7 +115,7 @@ class Numbers:
                 raise Mismatch(f"element {i} is {number}, outside {self._low} to {self._high}")
 
     def _rounded(self, given: np.ndarray) -> np.ndarray:
-        """As `struct` rounds: by way of float64, and nothing finite becomes infinite."""
+        """Rounds like `struct`: through float64, and nothing finite becomes infinite."""
         if np.can_cast(given.dtype, self.dtype, "safe") and given.dtype.kind == "f":
             return given.astype(self.dtype)
         with np.errstate(all="ignore"):
@@ -127,12 +127,12 @@ class Numbers:
 
 
 class _Structures:
-    """Elements with fields, which go by name."""
+    """Elements with fields, which are matched by name."""
 
     dtype: np.dtype
     text: str
     padded: bool
-    #: Name, what it holds, and how many of them where it is an array.
+    #: Name, column, and number of elements if it is an array.
     parts: list[tuple[str, Any, int | None]]
 
     def of_array(self, given: np.ndarray) -> np.ndarray:
@@ -145,7 +145,7 @@ class _Structures:
         if have.names is None:
             raise Mismatch(f"{words(have)} has no fields with names")
         if set(have.names) != set(self.dtype.names or ()):
-            raise Mismatch("the names of the fields differ")
+            raise Mismatch("the field names differ")
         # Padding stays zero.
         made = np.zeros(given.shape, self.dtype)
         for name, part, count in self.parts:
@@ -209,7 +209,7 @@ class Records(_Structures):
 
 
 class Field:
-    """An array field: called with what a user set, it gives an array of its elements, in one dimension."""
+    """An array field. Called with a user's value, it returns a one-dimensional array of its elements."""
 
     def __init__(self, column: Any, count: int | None, bound: int | None) -> None:
         self.column, self.count, self.bound = column, count, bound
@@ -229,7 +229,7 @@ class Field:
             raise Mismatch(f"given {given}, wanted {self._wanted}: {e}") from cause
 
     def each(self, values: list[Any]) -> np.ndarray:
-        """One for each value, in a second dimension."""
+        """One array per value, in a second dimension."""
         return np.array([self(value) for value in values], self.column.dtype)
 
     def _exact(self, value: Any) -> np.ndarray:
@@ -242,15 +242,15 @@ class Field:
         if array is None:
             return column.of_list(items(value))
         if array.ndim != 1:
-            flat = ": if they are meant one after another, give it as .reshape(-1)" if array.ndim else ""
+            flat = ": to use the elements one after another, pass .reshape(-1)" if array.ndim else ""
             raise Mismatch(f"it has {array.ndim} dimensions{flat}")
         if raw and column.dtype.itemsize != 1:
-            raise Mismatch("bytes have no type: numpy.frombuffer(value, dtype) says what they are")
+            raise Mismatch("bytes have no type: give them one with numpy.frombuffer(value, dtype)")
         return column.of_array(array) if array.size else np.zeros(0, column.dtype)
 
 
 def scalar(value: Any, word: str) -> Any:
-    """A number of the kind that `struct` calls `word`, or a bool, as Python's own."""
+    """A number of the kind that `struct` calls `word`, or a bool, as Python's own type."""
     why = ""
     try:
         if isinstance(value, np.ndarray):
@@ -260,7 +260,7 @@ def scalar(value: Any, word: str) -> Any:
         numbers = _SCALARS[word]
         if numbers._takes(type(value)):
             exact = numbers.of_list([value])[0].item()
-            # The number itself: float32's are rounded where they are written.
+            # The exact number: float32 values are rounded when they are written.
             return float(value) if word in "fd" else exact
     except (TypeError, ValueError, OverflowError) as e:
         why = f": {e}".replace("element 0 is ", "")
@@ -280,14 +280,14 @@ def _pair(value: Any, kind: Any) -> tuple[Any, Any]:
         return value[0], value[1]
     if isinstance(value, np.void) and set(value.dtype.names or ()) == {"sec", "nsec"}:
         return value["sec"], value["nsec"]
-    # Those of rospy.
+    # The classes of rospy.
     if type(value).__name__ == kind.__name__ and hasattr(value, "secs") and hasattr(value, "nsecs"):
         return value.secs, value.nsecs
     raise Mismatch(f"{_a(type(value))} is not a {kind.__name__}")
 
 
 def listed(value: Any, wanted: str) -> list[Any]:
-    """The elements of a list, of which `wanted` says what they are to be."""
+    """The elements of a list; `wanted` describes them for errors."""
     try:
         return items(value)
     except Mismatch as e:
@@ -295,18 +295,18 @@ def listed(value: Any, wanted: str) -> list[Any]:
 
 
 def items(value: Any) -> list[Any]:
-    """The elements of something that has an order and an end."""
+    """The elements of an ordered, finite collection."""
     if isinstance(value, (str, bytes, bytearray, memoryview, Mapping, Set, Time, Duration, Sized)):
-        raise Mismatch("it is no list")
+        raise Mismatch("it is not a list")
     if isinstance(value, np.ndarray) and value.ndim != 1:
         raise Mismatch(f"it has {value.ndim} dimensions")
     if not (hasattr(type(value), "__len__") and hasattr(type(value), "__iter__")):
-        raise Mismatch("it is no list")
+        raise Mismatch("it is not a list")
     return list(value)
 
 
 def _array(value: Any) -> tuple[np.ndarray | None, bool]:
-    """What is an array, or has one inside, and whether all that is known of its elements is that they are bytes."""
+    """Returns the value if it is an array, or the array inside it, and whether its elements are known only as bytes."""
     if isinstance(value, np.ma.MaskedArray):
         mask = np.ma.getmask(value)
         # A structure's mask has a byte for each of its fields.
@@ -343,7 +343,7 @@ def _refuse_others(values: list[Any], kinds: list[type]) -> None:
 
 
 def words(dtype: np.dtype) -> str:
-    """A type of elements, for errors."""
+    """Describes a type of elements, for errors."""
     if dtype.names is not None:
         names = [f"{name}: {words(dtype[name])}" for name in dtype.names[:_NAMES]]
         return f"{{{', '.join(names)}{', …' if len(dtype.names) > _NAMES else ''}}}"
@@ -354,7 +354,7 @@ def words(dtype: np.dtype) -> str:
 
 
 def _content(dtype: np.dtype) -> int:
-    """Bytes without padding."""
+    """Number of bytes without padding."""
     if dtype.names is not None:
         return sum(_content(dtype[name]) for name in dtype.names)
     if dtype.subdtype is not None:
@@ -382,7 +382,7 @@ def _given(value: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value, where its text is short and can be made, and its type."""
+    """Describes a value by its text, if that is short and can be created, and its type."""
     try:
         text = repr(value)
     except Exception:

@@ -1,4 +1,4 @@
-"""Messages as Python objects: their classes, and how their fields lie in docs/wire/control-part.md.
+"""Messages as Python objects: their classes, and the layout of their fields (docs/wire/control-part.md).
 
 A codec is made once for each type, from its description. Arrays of elements of fixed size are numpy arrays, of
 structured types where the elements are messages; long ones are data parts, and are read where they lie. Reading and
@@ -20,12 +20,12 @@ from ._errors import ContentError, Error
 
 __all__ = ["Codec", "Duration", "Encoded", "Lift", "Message", "Sized", "Time", "codec"]
 
-#: Shorter arrays stay in the control part, since lifting them costs more than copying.
+#: Shorter arrays stay in the control part, since a data part of their own costs more than copying.
 THRESHOLD = 256
 
 
 class Message:
-    """A message: its fields are attributes, set by keyword at first."""
+    """A message: its fields are attributes, initially set by keyword."""
 
     __slots__ = ("_native", "_loan", "__weakref__")
     _codec: "Codec"
@@ -51,29 +51,29 @@ class Message:
     __hash__ = None  # type: ignore[assignment]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For pickle and copy: its fields, stamp and sequence. A deep copy's arrays are its own, and hold no block."""
+        """For pickle and copy: its fields, stamp and sequence. A deep copy has its own arrays, and holds no block."""
         taken = None if self._native is None else _Taken(self._native.info())
         values = tuple(getattr(self, name) for name, _ in self._codec.defaults)
         return _restored, (self._codec.key, self._codec.definition(), values, taken)
 
     @property
     def stamp_ns(self) -> int:
-        """When its source published it, in nanoseconds since 1970; 0 of a message that was not taken."""
+        """When its source published it, in nanoseconds since 1970; 0 if it was not taken."""
         return self._native.info()[0] if self._native is not None else 0
 
     @property
     def sequence(self) -> int:
-        """Its publisher's count, from 1 up; 0 of a message that was not taken."""
+        """Its publisher's sequence number, starting at 1; 0 if it was not taken."""
         return self._native.info()[1] if self._native is not None else 0
 
     @property
     def lost(self) -> int:
-        """How many were lost between the one taken before and this one."""
+        """Number of messages lost between the previously taken one and this one."""
         return self._native.info()[3] if self._native is not None else 0
 
 
 class _Taken:
-    """What a copy of a taken message knows of it."""
+    """What a copy of a taken message keeps of its metadata."""
 
     def __init__(self, info: tuple[int, int, int, int, bool]) -> None:
         self._info = info
@@ -88,7 +88,8 @@ def _restored(key: str, definition: str | None, values: tuple[Any, ...], taken: 
         try:
             made.type = _native.Type(made.name, definition, ros2=made.ros2)
         except Error:
-            # The halves of a service have names that no definition has; their messages need no type of their own.
+            # A service's request and response have names that no definition has; their messages need no type of their
+            # own.
             pass
     names = [name for name, _ in made.defaults]
     message: Message = made.Message(**dict(zip(names, values)))
@@ -98,7 +99,7 @@ def _restored(key: str, definition: str | None, values: tuple[Any, ...], taken: 
 
 def _same(a: Any, b: Any, exact: Field | None) -> bool:
     if exact is not None and a is not b:
-        # What is published the same is the same, be it a list or an array.
+        # Values that are published the same are equal, whether list or array.
         try:
             a, b = exact(a), exact(b)
         except Mismatch:
@@ -126,13 +127,13 @@ def _word(kind: str, ros2: bool) -> str:
 
 
 class Lift(NamedTuple):
-    """A data part to be: what is copied into it."""
+    """A future data part: the array to copy into it."""
 
     source: np.ndarray
 
 
 class Encoded(NamedTuple):
-    """A message as it lies in a block."""
+    """A message as encoded in a block."""
 
     control: bytes
     lifts: list[Lift]
@@ -142,27 +143,27 @@ class Codec:
     """Reads and writes the messages of one type; `Message` is their class."""
 
     def __init__(self, description: dict[str, Any], key: str) -> None:
-        #: The description as text, which names the type in pickles.
+        #: The description as text, which identifies the type in pickles.
         self.key = key
         self._definition: str | None = None
         self.name: str = description["name"]
         self.ros2: bool = description["ros2"]
         self.layout = description["layout"]
         self.description = description
-        #: The type itself, of codecs that were asked for.
+        #: The type itself, for codecs that were requested directly.
         self.type: Any = None
         self.defaults: list[tuple[str, Callable[[], Any]]] = []
         names = [_attribute(f["name"]) for f in description["fields"]]
         constants = {n: _constant(kind, text, self.ros2) for n, kind, text in description["constants"]}
         body = {"__slots__": tuple(names), "_codec": self, "__doc__": self.name}
         self.Message = type(self.name.split("/")[-1], (Message,), {**constants, **body})
-        #: What makes arrays of the values of array fields.
+        #: Converters of array fields' values to arrays.
         self.exact: dict[str, Field] = {}
         fields = [(name, self._field(name, f)) for name, f in zip(names, description["fields"])]
         self.native = _native.Codec(self.name, self.Message, fields)
 
     def decode(self, control: bytes, parts: list[Any]) -> Message:
-        """The message that a control part and data parts are; `parts` are what numpy makes arrays of in place."""
+        """Decodes a control part and data parts; `parts` are objects that numpy can view in place."""
         return self.native.decode(control, parts)
 
     def encode(self, message: Message, threshold: int = THRESHOLD) -> Encoded:
@@ -171,13 +172,13 @@ class Codec:
         return Encoded(control, [Lift(source) for source in sources])
 
     def definition(self) -> str | None:
-        """The type's text with those of all types in it; of codecs that were asked for."""
+        """The type's definition with those of all types that it uses; only for codecs that were requested directly."""
         if self._definition is None and self.type is not None:
             self._definition = self.type.definition
         return self._definition
 
     def column(self, packed: bool) -> Records:
-        """Elements that are such messages."""
+        """Array elements that are messages of this type."""
         members = [
             (_attribute(f["name"]), f["name"], self._column(f, packed), f["n"] if f["arity"] == "fixed" else None)
             for f in self._content()
@@ -191,11 +192,11 @@ class Codec:
         return Pairs(dtype["sec"], _PAIRS[f["kind"]]) if f["kind"] in _PAIRS else Numbers(dtype)
 
     def packed_dtype(self) -> np.dtype:
-        """Elements in the control part: without padding."""
+        """Layout of elements in the control part: without padding."""
         return np.dtype([self._element(f, packed=True) for f in self._content()])
 
     def dtype(self) -> np.dtype:
-        """Elements in data parts: as a C structure."""
+        """Layout of elements in data parts: like a C structure."""
         fields = [self._element(f, packed=False) for f in self._content()]
         plain = [(n, np.dtype((d, s[0]) if s else d)) for n, d, *s in fields]
         offsets, at = [], 0
@@ -220,7 +221,7 @@ class Codec:
             dtype = _primitive(f["kind"], self.ros2)
         return (f["name"], dtype, (f["n"],)) if f["arity"] == "fixed" else (f["name"], dtype)
 
-    # Fields: their defaults, and what the native codec does with them.
+    # Fields: their defaults, and their operations for the native codec.
 
     def _field(self, name: str, f: dict[str, Any]) -> tuple[Any, ...]:
         op, default = self._one(f) if f["arity"] == "one" else self._array(f)
@@ -291,7 +292,7 @@ def _is_nothing(f: dict[str, Any]) -> bool:
 
 
 def _attribute(name: str) -> str:
-    """A field that is called as something of the class, or as a word of Python, gets an underscore."""
+    """Appends an underscore to a field that is named like an attribute of the class or a Python keyword."""
     return name + "_" if name in _TAKEN or keyword.iskeyword(name) else name
 
 
@@ -309,7 +310,7 @@ _codecs: dict[str, Codec] = {}
 
 
 def codec(description: dict[str, Any]) -> Codec:
-    """The codec of a type, made once."""
+    """Returns the codec of a type, created once."""
     key = json.dumps(description, sort_keys=True)
     if key not in _codecs:
         _codecs[key] = Codec(description, key)

@@ -1,20 +1,20 @@
-"""What goes wrong, as exceptions of Ropewalk that are also those that Python has for such things."""
+"""Errors, as exceptions of Ropewalk that also derive from the corresponding Python exceptions."""
 
 
 class Error(Exception):
-    """Of every exception here. The text names the mend."""
+    """Base class of every exception here. The text names the remedy."""
 
 
 class BadName(Error, ValueError):
-    """A name or an option is not one."""
+    """A name or an option is not valid."""
 
 
 class TypeUnknown(Error, LookupError):
-    """A type is unknown, its definition is wrong, or it is another than was expected."""
+    """A type is unknown, its definition is wrong, or it is not the expected one."""
 
 
 class ContentError(Error, ValueError):
-    """A message is not of its type, or a block is used wrongly."""
+    """A message does not have its type, or a block is used wrongly."""
 
 
 class MemoryShort(Error, MemoryError):
@@ -22,7 +22,7 @@ class MemoryShort(Error, MemoryError):
 
 
 class HoldLimit(Error, BufferError):
-    """As many messages are held as may be: drop some (and the arrays of them), or raise max_held."""
+    """The limit of held messages is reached: drop some (and their arrays), or raise max_held."""
 
 
 class NoPeer(Error, ConnectionError):
@@ -46,8 +46,8 @@ class NoRoom(Error, BufferError):
 
 
 class Forked(Error, RuntimeError):
-    """It belongs to the parent process: make a new one after fork."""
+    """It belongs to the parent process: create a new one after fork."""
 
 
 class SystemFault(Error, OSError):
-    """The operating system refuses."""
+    """The operating system refused."""

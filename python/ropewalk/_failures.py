@@ -1,4 +1,4 @@
-"""What exceptions in users' functions cost: the message or request that they had, and no other."""
+"""Limits the effect of an exception in a user's function to its own message or request."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import threading
 import time
 
 _LOG = logging.getLogger("ropewalk")
-#: Seconds between two lines of the log about one function that fails again and again, as in Rust and C++.
+#: Seconds between two log lines about one function that keeps failing, as in Rust and C++.
 LOG_INTERVAL = 10.0
 
 
 def text_of(error: BaseException, name: bool = True) -> str:
-    """What an exception says, as text that can be sent whatever it is made of."""
+    """The text of an exception, always in a form that can be sent."""
     try:
         said = str(error)
     except Exception:
@@ -21,12 +21,12 @@ def text_of(error: BaseException, name: bool = True) -> str:
 
 
 def sendable(text: str) -> str:
-    """The text, with what UTF-8 does not have (surrogates) written out."""
+    """The text, with characters that UTF-8 cannot encode (surrogates) escaped."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 class Failures:
-    """Counts exceptions, and logs them (logger "ropewalk"), one in ten seconds."""
+    """Counts exceptions, and logs them (logger "ropewalk"), at most one in ten seconds."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -35,12 +35,12 @@ class Failures:
         self.count = 0
 
     def add(self) -> None:
-        """One more, which is told elsewhere."""
+        """Counts one that is reported elsewhere."""
         with self._lock:
             self.count += 1
 
     def note(self, error: BaseException) -> None:
-        """One more."""
+        """Counts and logs one."""
         with self._lock:
             self.count += 1
             now = time.monotonic()
@@ -50,5 +50,5 @@ class Failures:
         try:
             _LOG.error("%s: %s (%d so far)", self._what, text_of(error), self.count, exc_info=error)
         except Exception:
-            # A traceback shows the exception's text, which may be what cannot be made.
+            # A traceback shows the exception's text, which may be what fails.
             _LOG.error("%s: %s (%d so far)", self._what, text_of(error), self.count)

@@ -1,6 +1,6 @@
-"""Classes of messages that ROS 2 generates, as they are in a sourced installation: they stand wherever a type may, and messages are
-instances of them. Their arrays are their own: publishing copies them once, into the block, and taking once, out of it.
-"""
+"""Classes of messages that ROS 2 generates, as found in a sourced installation. They can be used wherever a type is
+expected, and messages are instances of them. They have their own arrays: publishing copies them once into the block,
+and taking copies them once out of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._errors import TypeUnknown
 
 __all__ = ["Generated", "is_generated", "is_generated_service", "name_of"]
 
-#: What rosidl keeps as `array.array`, or numpy arrays where the length is fixed, with their typecodes.
+#: Types that rosidl keeps as `array.array`, or as numpy arrays if the length is fixed, with their typecodes.
 _CODES = {
     "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I", "int64": "q", "uint64": "Q",
     "float": "f", "double": "d",
@@ -32,17 +32,18 @@ def is_generated(kind: Any) -> bool:
 
 
 def is_generated_service(kind: Any) -> bool:
-    """Whether it is a class that stands for a service."""
+    """Whether it is a class of a service."""
     return isinstance(kind, type) and is_generated(getattr(kind, "Request", None)) and is_generated(getattr(kind, "Response", None))
 
 
 def name_of(kind: type) -> str:
-    """The type's name: sensor_msgs/Image of sensor_msgs.msg._image.Image."""
+    """The type's name: sensor_msgs/Image for sensor_msgs.msg._image.Image."""
     return f"{kind.__module__.split('.')[0]}/{kind.__name__}"
 
 
 class _Step(NamedTuple):
-    """A field: its name in the definition, on messages of ours, and how its value goes to either."""
+    """A field: its name in the definition and in Ropewalk's messages, and the converters of its value in both
+    directions."""
 
     field: str
     attribute: str
@@ -51,29 +52,29 @@ class _Step(NamedTuple):
 
 
 class Generated:
-    """Turns messages of a generated class into those of a codec, and back."""
+    """Converts messages of a generated class to those of a codec, and back."""
 
     def __init__(self, kind: type, made: Codec) -> None:
         self.kind, self.codec = kind, made
         fields = made.description["fields"]
-        # A type of another version would be another type with the same name.
+        # A type of another version is another type with the same name.
         here, there = [f["name"] for f in fields], list(kind.get_fields_and_field_types())  # type: ignore[attr-defined]
         if here != there:
             raise TypeUnknown(
-                f"{made.name} has the fields {', '.join(here)} where its definition was found, and {', '.join(there)} in {kind.__module__}: "
-                "source one installation alone (AMENT_PREFIX_PATH)"
+                f"{made.name} has the fields {', '.join(here)} in the definition that was found, and {', '.join(there)} in {kind.__module__}: "
+                "source only one installation (AMENT_PREFIX_PATH)"
             )
         slots = kind.SLOT_TYPES  # type: ignore[attr-defined]
         self._steps = [_Step(f["name"], _attribute(f["name"]), *_converters(f, slot)) for f, slot in zip(fields, slots)]
 
     def ours(self, message: Any) -> Message:
-        """A message as the codec has them."""
+        """Converts to a message of the codec."""
         if type(message) is not self.kind:
             raise Mismatch(f"given {type(message).__name__}, wanted a {self.codec.name}")
         return self.codec.Message(**{s.attribute: s.ours(getattr(message, s.field)) for s in self._steps})
 
     def theirs(self, message: Any) -> Any:
-        """An instance of the class, of a message or of an element of an array."""
+        """Converts a message or an element of an array to an instance of the class."""
         made = self.kind()
         is_element = isinstance(message, np.void)
         for s in self._steps:
@@ -87,13 +88,13 @@ def _same(value: Any) -> Any:
 
 
 def _converters(f: dict[str, Any], slot: Any) -> tuple[_Convert, _Convert]:
-    """To ours, and to theirs."""
+    """Returns the converters to Ropewalk's value and to ROS 2's value."""
     if f["arity"] == "one":
         return _one(f, slot)
     inner = slot.value_type
     code = _CODES.get(getattr(inner, "typename", ""))
     if code is not None:
-        # Buffers are taken as they are.
+        # Buffers are used unchanged.
         dtype = np.dtype(code)
         if f["arity"] == "fixed":
             return _same, lambda value: np.array(value, dtype)

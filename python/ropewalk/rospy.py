@@ -1,8 +1,9 @@
-"""rospy whose large messages go over the bus: `from ropewalk import rospy` in a plain rospy node (docs/guide/ros1-zero-copy.md).
+"""rospy with large messages on the bus: `from ropewalk import rospy` in a plain rospy node
+(docs/guide/ros1-zero-copy.md).
 
-Publishers and subscribers of types with arrays of numbers share messages in memory with those of the same host; all else is
-rospy's, and so is what goes to other hosts and to nodes that know nothing of Ropewalk (docs/decisions/230-bus-inside-ros.md,
-235-rospy-by-import.md)."""
+Publishers and subscribers of types with arrays of numbers share messages in memory with those on the same host.
+Everything else is rospy's, including messages to other hosts and to nodes without Ropewalk
+(docs/decisions/230-bus-inside-ros.md, 235-rospy-by-import.md)."""
 
 from __future__ import annotations
 
@@ -29,19 +30,19 @@ from . import _arrays
 
 __all__ = [*(name for name in dir(_rospy) if not name.startswith("_")), "Array"]
 
-#: The start of what publishers tell of themselves, as in ropewalk_ros/offer.hpp.
+#: The start of a publisher's offer, as in ropewalk_ros/offer.hpp.
 _OFFER = "ropewalk 1 "
-#: Seconds between two questions for publishers that know nothing of Ropewalk.
+#: Seconds between two searches for publishers without Ropewalk.
 _ROUND = 0.5
-#: Messages that wait where rospy would keep all.
+#: Number of waiting messages, where rospy would keep all.
 _DEPTH = 64
-#: Messages that a node may keep before it gets copies.
+#: Number of messages that a node may keep before it gets copies.
 _MAX_HELD = 64
 
 _NUMBERS = {
     "bool", "int8", "uint8", "char", "byte", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64",
 }  # fmt: skip
-#: Arrays of these are `bytes` in rospy.
+#: Arrays of these types are `bytes` in rospy.
 _OCTETS = ("uint8", "char")
 _octets = _arrays.Field(_arrays.Numbers(np.dtype("u1")), None, None)
 
@@ -53,8 +54,8 @@ def __getattr__(name: str) -> Any:
 class Array(np.ndarray):
     """An array of a message where its publisher wrote it, read-only; for nodes that expect rospy's `bytes` or tuples.
 
-    As there, one element is a Python number, empty is false, `==` with bytes, lists and tuples is one bool, and bytes'
-    methods work, on a copy. For numpy it is an array like any other."""
+    As in rospy, one element is a Python number, an empty array is false, `==` with bytes, lists and tuples returns one
+    bool, and bytes' methods work, on a copy. For numpy it is an ordinary array."""
 
     def __bool__(self) -> bool:
         return self.size > 0 if self.ndim == 1 else bool(np.asarray(self))
@@ -91,7 +92,7 @@ class Array(np.ndarray):
 
 
 class _Shape:
-    """A type of rospy's, how its fields are carried over, and whether it is worth a block."""
+    """A rospy type, the conversion of its fields, and whether it is worth a block."""
 
     _known: dict[Any, "_Shape"] = {}
 
@@ -103,13 +104,13 @@ class _Shape:
 
     def __init__(self, kind: Any) -> None:
         self.kind = kind
-        #: name, rospy's type of one element, whether it is an array, the shape of nested messages
+        #: Name, rospy's type of one element, whether it is an array, the shape of nested messages.
         self.fields: list[tuple[str, str, bool, "_Shape | None"]] = []
-        #: Neither strings nor arrays of variable length.
+        #: Has neither strings nor arrays of variable length.
         self.fixed = True
-        #: It has an array of numbers that its type does not bound.
+        #: Has an array of numbers that its type does not bound.
         self.bulk = False
-        #: It has arrays that rospy gives as lists of objects, and we as structured arrays.
+        #: Has arrays that are lists of objects in rospy, and structured arrays in Ropewalk.
         self.foreign = False
         for name, text in zip(kind.__slots__, kind._slot_types):
             base, is_array, length = genmsg.msgs.parse_type(text)
@@ -132,7 +133,7 @@ class _Shape:
         return self._class
 
     def out(self, message: Any) -> Any:
-        """A message for the bus, which takes arrays as they are or refuses them."""
+        """Creates a message for the bus, which accepts arrays as they are or refuses them."""
         fields = {}
         for name, base, is_array, nested in self.fields:
             value = getattr(message, name)
@@ -145,7 +146,7 @@ class _Shape:
         return self.shared(**fields)
 
     def into(self, taken: Any, copied: bool) -> Any:
-        """A message of rospy's, whose arrays are views of the one that was taken, or copies."""
+        """Creates a rospy message, whose arrays are views of the taken message, or copies."""
         message = self.kind()
         for name, base, is_array, nested in self.fields:
             value = getattr(taken, name)
@@ -166,7 +167,8 @@ class _Shape:
         return message
 
     def plain(self, message: Any) -> Any:
-        """What rospy can serialize: bytes where it expects them. Itself if it can be so."""
+        """Returns a message that rospy can serialize, with bytes where it expects them; the same message if that is
+        possible."""
         changed = {}
         for name, base, is_array, nested in self.fields:
             value = getattr(message, name)
@@ -211,7 +213,7 @@ def _goes_over_the_bus(kind: Any) -> bool:
 
 
 class _Bus:
-    """This process's membership of the bus that the environment names; none where it cannot be used."""
+    """This process's membership of the bus that the environment names; none if that cannot be used."""
 
     _lock = threading.Lock()
     _one: "_Bus | None" = None
@@ -236,7 +238,7 @@ class _Bus:
 
 
 def _identity() -> str:
-    """As ropewalk_ros/bus.hpp makes it: equal for two processes exactly if they share a bus."""
+    """Computed as in ropewalk_ros/bus.hpp: equal for two processes exactly if they share a bus."""
     set_ = os.environ.get
     folder = set_("ROPEWALK_RUNTIME_DIR") or (
         f"{set_('XDG_RUNTIME_DIR')}/ropewalk" if set_("XDG_RUNTIME_DIR") else f"/tmp/ropewalk-{os.getuid()}"
@@ -253,7 +255,7 @@ def _identity() -> str:
 
 
 class _End:
-    """What both ends tell of themselves, as rospy's do."""
+    """Common part of both ends, as in rospy."""
 
     def __init__(self, name: str, data_class: Any) -> None:
         self.resolved_name = self.name = _rospy.resolve_name(name)
@@ -270,7 +272,8 @@ class _End:
 
 
 class Publisher(_End):
-    """As `rospy.Publisher`. Messages of large types are copied once, into memory that all subscribers of this host share."""
+    """Like `rospy.Publisher`. Messages of large types are copied once, into memory that all subscribers of this host
+    share."""
 
     def __new__(cls, name: str, data_class: Any, *args: Any, **options: Any) -> Any:
         if not _goes_over_the_bus(data_class):
@@ -301,7 +304,7 @@ class Publisher(_End):
                 _rospy.logerr(f"ropewalk: {self.resolved_name}: {e}. Until then it goes through ROS, copied")
         identity = self._bus.identity if self._publisher else "none"
         base = self.resolved_name + "/ropewalk"
-        # Who looks for plain publishers finds this one among ours first.
+        # Before the plain topic: a subscriber that looks for plain publishers then recognizes this one.
         self._offer = _rospy.Publisher(base, String, latch=True, queue_size=1)
         self._offer.publish(_OFFER + identity)
         self._through = [
@@ -310,7 +313,7 @@ class Publisher(_End):
         ]
 
     def publish(self, *args: Any, **fields: Any) -> None:
-        """Publishes a message, given itself or by its fields. Never blocks."""
+        """Publishes a message, or its fields. Never blocks."""
         message = args_kwds_to_message(self.data_class, args, fields)
         if not self._through:
             raise _rospy.ROSException(f"publish() to a closed topic: {self.resolved_name}")
@@ -337,11 +340,11 @@ class Publisher(_End):
                 raise _rospy.ROSSerializationException(str(e)) from e
 
     def get_num_connections(self) -> int:
-        """Subscribers of this bus, of others, and those that know nothing of Ropewalk."""
+        """Number of subscribers on this bus, on others, and without Ropewalk."""
         return (self._publisher.subscriber_count if self._publisher else 0) + sum(p.get_num_connections() for p in self._through)
 
     def unregister(self) -> None:
-        """Ends it."""
+        """Ends the publisher."""
         through, self._through = self._through, []
         for publisher in (*through, self._offer):
             publisher.unregister()
@@ -349,7 +352,8 @@ class Publisher(_End):
 
 
 class Subscriber(_End):
-    """As `rospy.Subscriber`. Arrays of numbers that came over the bus are `Array`s: read-only, where the publisher wrote them."""
+    """Like `rospy.Subscriber`. Arrays of numbers that arrived over the bus are `Array`s: read-only, where the publisher
+    wrote them."""
 
     def __new__(cls, name: str, data_class: Any, *args: Any, **options: Any) -> Any:
         if not _goes_over_the_bus(data_class):
@@ -373,7 +377,7 @@ class Subscriber(_End):
         self._lock = threading.Lock()
         self._stopped = threading.Event()
         self._through: dict[str, Any] = {}
-        #: Publishers that are known to know nothing of Ropewalk.
+        #: Publishers that are known to be without Ropewalk.
         self._plain: set[str] = set()
         self._subscriber: Any = None
         depth = min(queue_size or _DEPTH, 4096)
@@ -391,7 +395,7 @@ class Subscriber(_End):
         threading.Thread(target=self._watch, name="ropewalk-watch", daemon=True).start()
 
     def get_num_connections(self) -> int:
-        """Publishers of this bus, of others, and those that know nothing of Ropewalk."""
+        """Number of publishers on this bus, on others, and without Ropewalk."""
         on_bus = 0
         while self._subscriber is not None and self._subscriber.wait_for_publishers(on_bus + 1, 0):
             on_bus += 1
@@ -399,7 +403,7 @@ class Subscriber(_End):
             return on_bus + sum(s.get_num_connections() for s in self._through.values())
 
     def unregister(self) -> None:
-        """Ends it. A callback that runs goes on."""
+        """Ends the subscriber. A running callback continues."""
         self._stopped.set()
         self._offers.unregister()
         with self._lock:
@@ -411,10 +415,10 @@ class Subscriber(_End):
         return self._stopped.is_set() or _rospy.is_shutdown()
 
     def _hear(self, offer: Any) -> None:
-        """A publisher tells on which bus it is."""
+        """Handles a publisher's announcement of its bus."""
         identity = offer.data[len(_OFFER) :]
         if not (offer.data.startswith(_OFFER) and 0 < len(identity) <= 32 and identity.isascii() and identity.isalnum()):
-            _rospy.logerr_throttle(10, f"ropewalk: {self.resolved_name}: a publisher offers in a way that is not understood: "
+            _rospy.logerr_throttle(10, f"ropewalk: {self.resolved_name}: cannot read a publisher's offer: "
                                    "install the same version of ropewalk everywhere")  # fmt: skip
             return
         if self._subscriber is None or identity != self._bus.identity:
@@ -426,8 +430,8 @@ class Subscriber(_End):
                 self._through[topic] = _rospy.Subscriber(topic, self.data_class, give, **self._options)
 
     def _watch(self) -> None:
-        """Looks for publishers that know nothing of Ropewalk: they are heard through ROS, as ever. One is believed to be such if
-        it is so twice, as one of image_transport's has its plain topic first."""
+        """Looks for publishers without Ropewalk, whose messages arrive through ROS. A publisher counts as one only if
+        it is found so twice, since image_transport creates its plain topic first."""
         import rosgraph
 
         before: set[str] = set()
@@ -449,7 +453,8 @@ class Subscriber(_End):
             before = plain
 
     def _give_plain(self, message: Any) -> None:
-        # Ours send it there too if somebody listens, and it came already. Who was not looked at yet may be one of ours.
+        # Publishers with Ropewalk also publish there if somebody listens; their messages have already arrived. A
+        # publisher that was not examined yet may be one of them.
         if message._connection_header.get("callerid") in self._plain:
             self._give(message)
 
@@ -459,7 +464,7 @@ class Subscriber(_End):
                 taken = self._subscriber.take(timeout=0.5)
                 if taken is None:
                     continue
-                # Who keeps many messages gets copies, before the memory of the publisher is all kept.
+                # A node that keeps many messages gets copies, before all memory of the publisher is held.
                 message = self._shape.into(taken, self._subscriber.held >= self._max_held - 1)
             except _ropewalk.Error as e:
                 _rospy.logerr_throttle(1, f"ropewalk: {self.resolved_name}: a message cannot be read: {e}")

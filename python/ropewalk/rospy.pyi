@@ -6,7 +6,7 @@ import numpy as np
 
 M = TypeVar("M")
 
-# All other names are rospy's, which has no types.
+# All other names belong to rospy, which has no type annotations.
 def __getattr__(name: str) -> Any: ...
 
 class Array(np.ndarray[Any, np.dtype[Any]]):

@@ -5,11 +5,11 @@ use pyo3::prelude::*;
 use ropewalk::{Arity, FieldType, Flavour, MessageType, Registry, Schema, Service};
 use serde_json::{Value as Json, json};
 
-/// A type of messages.
+/// A message type.
 #[pyclass(frozen, module = "ropewalk._native")]
 pub(crate) struct Type(pub(crate) Schema);
 
-/// A type of services.
+/// A service type.
 #[pyclass(frozen, module = "ropewalk._native")]
 pub(crate) struct ServiceType(pub(crate) Service);
 
@@ -21,7 +21,7 @@ fn registry(ros2: bool, paths: Vec<String>) -> Registry {
 
 #[pymethods]
 impl Type {
-    /// Finds a type by name, or makes it of a definition with those of all types in it.
+    /// Finds a type by name, or creates it from a definition with those of all types that it uses.
     #[new]
     #[pyo3(signature = (name, definition=None, *, md5=None, ros2=false, paths=Vec::new()))]
     fn new(
@@ -55,7 +55,7 @@ impl Type {
         self.0.definition()
     }
 
-    /// Fields and constants with those of all types in it, as JSON.
+    /// Fields and constants, with those of all types that it uses, as JSON.
     fn describe(&self) -> String {
         message(self.0.message_type()).to_string()
     }
@@ -63,7 +63,7 @@ impl Type {
 
 #[pymethods]
 impl ServiceType {
-    /// As `Type`.
+    /// Like `Type`.
     #[new]
     #[pyo3(signature = (name, definition=None, *, md5=None, ros2=false, paths=Vec::new()))]
     fn new(
@@ -111,7 +111,7 @@ impl ServiceType {
 fn compare(name: &str, stated: Option<&str>, computed: String) -> PyResult<()> {
     match stated {
         Some(stated) if stated != computed => {
-            let text = format!("{name} is said to have the sum {stated}, but its definition has {computed}");
+            let text = format!("{name} should have the sum {stated}, but its definition has {computed}");
             Err(raise("TypeUnknown", text))
         }
         _ => Ok(()),

@@ -1,4 +1,5 @@
-//! Errors as the exceptions of `ropewalk/_errors.py`, which are also those that Python has for such things.
+//! Errors as the exceptions of `ropewalk/_errors.py`, which also derive from the corresponding Python
+//! exceptions.
 
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -8,7 +9,7 @@ use ropewalk::{CallError, NodeError, PublishError, RespondError};
 use std::fmt::Display;
 use std::io::ErrorKind;
 
-/// The exception called `class`, with a text that names the mend.
+/// Returns the exception called `class`, with a text that names the remedy.
 pub(crate) fn raise(class: &str, text: impl Display) -> PyErr {
     Python::attach(|py| {
         let made = py.import("ropewalk._errors").and_then(|m| m.getattr(class));
@@ -19,9 +20,9 @@ pub(crate) fn raise(class: &str, text: impl Display) -> PyErr {
     })
 }
 
-/// Errors that are raised as one class each.
+/// Errors that map to one exception class each.
 pub(crate) trait OrRaise<T> {
-    /// The value, or the exception for the error.
+    /// Returns the value, or the exception for the error.
     fn or_raise(self) -> PyResult<T>;
 }
 

@@ -1,10 +1,10 @@
 #![forbid(unsafe_code)]
-//! The native half of the Python package: handles, places in shared memory, and messages as objects of the classes that
-//! `ropewalk/_codec.py` makes of their types ([`codec`]).
+//! The native half of the Python package: handles, places in shared memory, and messages as objects of the
+//! classes that `ropewalk/_codec.py` creates from their types ([`codec`]).
 //!
-//! A data part is given to numpy by its address (`__array_struct__`): the array keeps the [`Part`], and the part
-//! keeps what its memory belongs to, so that a view stays valid, and its block out of use, as long as it is
-//! referenced. Waiting lets other Python threads run.
+//! A data part is passed to numpy by its address (`__array_struct__`). The array keeps the [`Part`], and the
+//! part keeps the owner of its memory, so a view stays valid, and its block is not reused, as long as it is
+//! referenced. Other Python threads run while one waits.
 
 mod codec;
 mod describe;
@@ -44,8 +44,8 @@ use rustix::io::Errno;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-/// The process that made something. Waiting with it in a forked child would be for ever: what it waits for runs in
-/// the parent.
+/// The process that created an object. Waiting in a forked child would never end: the thread that it waits
+/// for runs only in the parent.
 #[derive(Clone, Copy)]
 pub(crate) struct Born(u32);
 
@@ -58,17 +58,17 @@ impl Born {
         if self.0 == std::process::id() {
             return Ok(());
         }
-        let text = "it belongs to the parent process: make a node and what is of it after fork";
+        let text = "it belongs to the parent process: make a node and its endpoints after fork";
         Err(raise("Forked", text))
     }
 }
 
-/// How long a wait that signals do not end goes on before it looks for them.
+/// Maximum time of a wait that signals do not end, before signals are checked.
 const SLICE: Duration = Duration::from_millis(50);
 
-/// Waits by `step`, which waits at most as long as it is told, until it gives something or the time is over, lets other
-/// threads run meanwhile, and ends with what a signal's handler raises (KeyboardInterrupt). `timeout` in seconds;
-/// `None` is for ever.
+/// Waits with `step`, which waits at most the given time, until it returns a value or the time is over. Other
+/// threads run in the meantime, and an exception of a signal's handler (KeyboardInterrupt) ends the wait.
+/// `timeout` is in seconds; `None` means forever.
 fn wait<T: Send>(
     py: Python<'_>,
     timeout: Option<f64>,
@@ -87,8 +87,9 @@ fn wait<T: Send>(
     }
 }
 
-/// Looks by `look`, and while it finds nothing sleeps until `fd` is readable, until the time is over. Other threads run
-/// meanwhile, and signals end it by what their handlers raise, as those of Python's `select.poll`.
+/// Checks with `look`, and while it finds nothing sleeps until `fd` is readable or the time is over. Other
+/// threads run in the meantime, and exceptions of signal handlers end the wait, as with Python's
+/// `select.poll`.
 fn receive<T>(
     py: Python<'_>,
     fd: BorrowedFd<'_>,
@@ -105,7 +106,7 @@ fn receive<T>(
             return Ok(None);
         }
         py.check_signals()?;
-        // What is too long to be told is for ever.
+        // A time that is too long to represent means forever.
         let left = left.and_then(|left| Timespec::try_from(left).ok());
         let slept = py.detach(|| poll(&mut [PollFd::from_borrowed_fd(fd, PollFlags::IN)], left.as_ref()));
         match slept {
@@ -122,7 +123,8 @@ fn deadline(timeout: Option<f64>) -> Option<Instant> {
     Instant::now().checked_add(duration(timeout))
 }
 
-/// A timeout in seconds; `None` and what is too long are for ever, what is no number or negative is none.
+/// Converts a timeout in seconds. `None` and too large values mean forever; NaN and negative values mean
+/// none.
 fn duration(timeout: Option<f64>) -> Duration {
     match timeout {
         None => Duration::MAX,

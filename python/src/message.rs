@@ -5,26 +5,26 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Memory that numpy reads, or writes, in place.
+/// Memory that numpy reads or writes in place.
 #[pyclass(frozen, module = "ropewalk._native")]
 pub(crate) struct Part {
     address: usize,
     len: usize,
-    /// What numpy takes the elements for at first: its letter, and their size.
+    /// The initial element type for numpy: its type character and size.
     element: (u8, usize),
     writable: bool,
-    /// What keeps the memory mapped and from reuse.
+    /// Keeps the memory mapped and prevents its reuse.
     _owner: Owner,
 }
 
-/// Owned for what dropping it does.
+/// Owned only for the effect of dropping it.
 #[allow(dead_code)]
 enum Owner {
     Message(Arc<Content>),
     Loan(bus::Kept),
 }
 
-/// numpy's `PyArrayInterface`, which its array takes over; addresses are those of C pointers.
+/// numpy's `PyArrayInterface`, which its array adopts; addresses are C pointers.
 #[repr(C)]
 struct ArrayStruct {
     two: i32,
@@ -36,16 +36,16 @@ struct ArrayStruct {
     strides: usize,
     data: usize,
     description: usize,
-    /// What `shape` and `strides` point to.
+    /// Memory that `shape` and `strides` point to.
     _room: Box<[isize; 2]>,
 }
 
-/// Both of C's and of Fortran's order, aligned, of this machine's order of bytes.
+/// In both C and Fortran order, aligned, in this machine's byte order.
 const PLAIN: i32 = 0x1 | 0x2 | 0x100 | 0x200;
 const WRITEABLE: i32 = 0x400;
 
 impl Part {
-    /// Data part `i` of what was taken, read-only; it keeps the message.
+    /// Data part `i` of a taken message, read-only; it keeps the message alive.
     pub(crate) fn of_message(content: &Arc<Content>, i: usize) -> Part {
         let part = content.bus().part(i);
         Part {
@@ -57,12 +57,13 @@ impl Part {
         }
     }
 
-    /// Data part `i` of a loan, to be written. It stays valid after publishing, when nobody must write it any more.
+    /// Data part `i` of a loan, writable. It stays valid after publishing, when nobody may write to it any
+    /// more.
     pub(crate) fn of_loan(loan: &Loan, i: usize) -> PyResult<Part> {
         let guard = loan.lock();
         let loan = guard.as_ref().ok_or_else(used)?;
         let start = loan.part_ptr(i);
-        let start = start.ok_or_else(|| raise("ContentError", format!("there is no data part {i}")))?;
+        let start = start.ok_or_else(|| raise("ContentError", format!("no data part {i}")))?;
         Ok(Part {
             address: start as usize,
             len: loan.part_len(i),
@@ -72,7 +73,7 @@ impl Part {
         })
     }
 
-    /// As numpy's array of such numbers, or else of `dtype`, whose base keeps the part.
+    /// Converts to a numpy array of numbers, or otherwise of `dtype`, whose base keeps the part alive.
     pub(crate) fn array<'py>(
         mut self,
         py: Python<'py>,
@@ -93,8 +94,8 @@ const BYTES: (u8, usize) = (b'u', 1);
 
 #[pymethods]
 impl Part {
-    /// numpy's array interface in C. The array keeps this object.
-    // numpy asks for a capsule without a name, which nothing else makes.
+    /// numpy's array interface in C. The array keeps this object alive.
+    // numpy expects a capsule without a name, and nothing else creates one.
     #[allow(deprecated)]
     #[getter]
     fn __array_struct__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
@@ -120,7 +121,7 @@ impl Part {
     }
 }
 
-/// What was taken: of a topic, or a service's reply.
+/// Something that was taken: a topic's message or a service's reply.
 pub(crate) enum Content {
     Topic(ropewalk::Message),
     Reply(ropewalk::Reply),
@@ -138,7 +139,7 @@ impl Content {
         }
     }
 
-    /// The control part, of the subscriber's type.
+    /// The control part, in the subscriber's type.
     pub(crate) fn control(&self) -> &[u8] {
         match self {
             Content::Topic(m) => m.control(),
@@ -171,12 +172,12 @@ impl Loan {
         Loan(Mutex::new(Some(loan)))
     }
 
-    /// The loan with its control part written, for publishing.
+    /// Returns the loan with its control part written, for publishing.
     pub(crate) fn finish(&self, control: &[u8]) -> PyResult<bus::Loan> {
         let mut guard = self.lock();
         let loan = guard.as_mut().ok_or_else(used)?;
         let Some(to) = loan.control_mut().get_mut(..control.len()) else {
-            let text = "the message has grown since its block was allocated: set texts before";
+            let text = "the message has grown since its block was allocated: set texts first";
             return Err(raise("ContentError", text));
         };
         to.copy_from_slice(control);

@@ -70,7 +70,7 @@ impl Node {
             "drop_oldest" => QueuePolicy::DropOldest,
             "drop_newest" => QueuePolicy::DropNewest,
             other => {
-                let text = format!("{other:?} is no queue policy: drop_oldest, drop_newest");
+                let text = format!("{other:?} is not a queue policy: drop_oldest, drop_newest");
                 return Err(raise("BadName", text));
             }
         };
@@ -123,7 +123,7 @@ impl Node {
         Ok(Server(server, Born::here()))
     }
 
-    /// The type of a topic, from whoever publishes it.
+    /// Returns the type of a topic, from its publisher.
     #[pyo3(signature = (topic, timeout=None))]
     fn discover(&self, py: Python<'_>, topic: &str, timeout: Option<f64>) -> PyResult<Type> {
         self.1.check()?;
@@ -140,7 +140,7 @@ impl Node {
         found.map(Type).ok_or_else(none)
     }
 
-    /// The type of a service, from whoever serves it.
+    /// Returns the type of a service, from its server.
     #[pyo3(signature = (service, timeout=None))]
     fn discover_service(&self, py: Python<'_>, service: &str, timeout: Option<f64>) -> PyResult<ServiceType> {
         self.1.check()?;

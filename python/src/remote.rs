@@ -1,4 +1,4 @@
-//! Robots and controllers: bodies are bytes here, and messages in `ropewalk/remote`.
+//! Robots and controllers. Bodies are bytes here, and messages in `ropewalk/remote`.
 
 use crate::fault::{OrRaise, raise};
 use crate::node::Node;
@@ -20,10 +20,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-/// What was sent and told, with what becomes of it, by its names in Python.
+/// The outcome of a command, with its names in Python: outcome, reason, and whether it may have been
+/// executed.
 type Told = (&'static str, String, bool);
 
-/// A robot, or a controller, of the process that made it.
+/// A robot or controller, with the process that created it.
 struct Own<T>(Mutex<Option<T>>, u32);
 
 impl<T: Clone + Send> Own<T> {
@@ -40,7 +41,7 @@ impl<T: Clone + Send> Own<T> {
         lock(&self.0).clone().ok_or_else(stopped)
     }
 
-    /// Ends it, while other threads run: those whose functions it waits for.
+    /// Ends it while other threads run, since it waits for their callbacks.
     fn end(&self, stop: impl FnOnce(T) + Send) {
         let end = lock(&self.0).take();
         if self.1 != std::process::id() {
@@ -56,8 +57,8 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Calls into Python and reads what that gives. What it raises is written to the standard error, and is none; so is
-/// an interpreter that ends.
+/// Calls into Python and reads the result. Exceptions are written to standard error and yield `None`; so does
+/// an interpreter that is ending.
 fn call<T>(f: impl for<'py> FnOnce(Python<'py>) -> PyResult<T>) -> Option<T> {
     Python::try_attach(|py| match f(py) {
         Ok(value) => Some(value),
@@ -71,7 +72,7 @@ fn call<T>(f: impl for<'py> FnOnce(Python<'py>) -> PyResult<T>) -> Option<T> {
 
 fn too_many() -> PyErr {
     let text =
-        "the name of a kind has 1 to 128 bytes, and a process makes up some thousand: name kinds, not values";
+        "the name of a kind has 1 to 128 bytes, and a process may use a few thousand: name kinds, not values";
     raise("BadName", text)
 }
 
@@ -89,14 +90,14 @@ fn telemetry_kind(name: &str) -> PyResult<telemetry::Entry> {
     kind.flatten().ok_or_else(too_many)
 }
 
-/// A time in seconds, as settings are.
+/// Converts a time in seconds from a setting.
 fn seconds(value: f64, what: &str) -> PyResult<Duration> {
     let wrong = |e| raise("BadName", format!("{what}: {value} s: {e}"));
     Duration::try_from_secs_f64(value).map_err(wrong)
 }
 
-/// Runs `work` on another thread, which may give things meanwhile that go to `each`, and waits for it, while other threads run. Where
-/// `each` or a signal raises, `work` is told to end, and nobody waits for it any more.
+/// Runs `work` on another thread, which may send items to `each`, and waits for it while other threads run.
+/// If `each` or a signal handler raises, `work` is asked to end, and nobody waits for it any more.
 fn aside<E: Send + 'static, T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce(&dyn Fn(E) -> bool) -> T + Send + 'static,
@@ -108,7 +109,7 @@ fn aside<E: Send + 'static, T: Send + 'static>(
     }
     let (give, came) = channel();
     let run = move || {
-        // Nobody takes it who was interrupted.
+        // An interrupted caller does not receive it.
         let value = work(&|thing| give.send(Came::Thing(thing)).is_ok());
         let _ = give.send(Came::End(value));
     };
@@ -134,7 +135,7 @@ fn aside<E: Send + 'static, T: Send + 'static>(
     }
 }
 
-/// Takes commands and tells its state.
+/// Receives commands and sends telemetry.
 #[pyclass(frozen, module = "ropewalk._native")]
 pub(crate) struct Robot(Own<remote::Robot>, Vec<Arc<zmq::RobotEnd>>);
 
@@ -181,12 +182,12 @@ impl Robot {
         py.detach(|| robot.start()).or_raise()
     }
 
-    /// Where an end over ZeroMQ is reached, once it is started.
+    /// Returns the address of an end over ZeroMQ, once it has started.
     #[pyo3(signature = (end=0, telemetry=false))]
     fn zmq_address(&self, end: usize, telemetry: bool) -> PyResult<Option<String>> {
         let count = self.1.len();
         let none = || {
-            let text = format!("{end} is none of the robot's {count} ends over ZeroMQ");
+            let text = format!("{end} is not one of the robot's {count} ends over ZeroMQ");
             raise("BadName", text)
         };
         Ok(zmq::address(self.1.get(end).ok_or_else(none)?, telemetry))
@@ -211,7 +212,7 @@ impl Robot {
         Ok(())
     }
 
-    /// `handler(body, controller, id, sequence, age)` gives None, or why it does not carry the command out.
+    /// `handler(body, controller, id, sequence, age)` returns None, or why it does not execute the command.
     fn on_command(&self, kind: &str, moves: Option<&str>, handler: Py<PyAny>) -> PyResult<()> {
         let entry = command_kind(kind, moves)?;
         let robot = self.0.get()?;
@@ -242,12 +243,12 @@ impl Robot {
         py.detach(|| robot.set_kind(&entry, channel, body)).or_raise()
     }
 
-    /// `callback(subsystem, controller)` gives whether to stop as without it.
+    /// `callback(subsystem, controller)` returns whether the default action should also run.
     fn on_link_lost(&self, callback: Py<PyAny>) -> PyResult<()> {
         self.0.get()?.on_link_lost(move |lost| {
             let names = (lost.subsystem(), lost.controller());
             let stop = call(|py| callback.call1(py, names)?.extract(py));
-            // What fails does not keep a robot moving.
+            // A failing callback does not keep a robot moving.
             if stop.unwrap_or(true) {
                 lost.stop();
             }
@@ -267,7 +268,7 @@ impl Robot {
         Ok(())
     }
 
-    /// `callback(subsystem, by, holder)` gives whether it may.
+    /// `callback(subsystem, by, holder)` returns whether it may.
     fn on_take_over(&self, callback: Py<PyAny>) -> PyResult<()> {
         self.0.get()?.on_take_over(move |wish| {
             let names = (&*wish.subsystem, &*wish.by.0, &*wish.from.0);
@@ -299,7 +300,7 @@ enum Way {
     Zmq(Zmq),
 }
 
-/// Commands one robot and hears its telemetry.
+/// Commands one robot and receives its telemetry.
 #[pyclass(frozen, module = "ropewalk._native")]
 pub(crate) struct Controller(Own<remote::Controller>);
 
@@ -355,7 +356,7 @@ impl Controller {
         Ok(self.0.get()?.id())
     }
 
-    /// Names of the commands that the robot takes, of its telemetry, and of its subsystems.
+    /// Returns the names of the robot's commands, telemetry and subsystems.
     fn robot(&self) -> PyResult<(Vec<String>, Vec<String>, Vec<String>)> {
         let controller = self.0.get()?;
         Ok((
@@ -365,11 +366,11 @@ impl Controller {
         ))
     }
 
-    /// `expiry` in seconds; None is twice the round trip; infinite is for ever.
+    /// `expiry` in seconds; None means twice the round trip; infinity means no expiry.
     fn send(&self, py: Python<'_>, kind: &str, body: &[u8], expiry: Option<f64>) -> PyResult<Sent> {
         let (entry, controller) = (command_kind(kind, None)?, self.0.get()?);
         (entry.check)(body)
-            .map_err(|e| raise("ContentError", format!("this is no body of {}: {e}", entry.name)))?;
+            .map_err(|e| raise("ContentError", format!("not a body of {}: {e}", entry.name)))?;
         let expiry = match expiry {
             None => Expiry::Default,
             Some(seconds) if seconds == f64::INFINITY => Expiry::Never,
@@ -410,7 +411,7 @@ impl Controller {
         let (entry, controller) = (telemetry_kind(kind)?, self.0.get()?);
         let pending = controller.fetch_kind(&entry, channel, seconds(timeout, "timeout")?);
         let slot = Mutex::new(Some(pending));
-        // It knows its own time.
+        // It has its own deadline.
         let answer = wait(py, None, |patience| {
             let Some(pending) = lock(&slot).take() else {
                 return Ok(None);
@@ -427,7 +428,7 @@ impl Controller {
         Ok(body.map(|body| PyBytes::new(py, &body)))
     }
 
-    /// Gives (number of who holds it, or None; its name; whether that is this controller).
+    /// Returns (number of the holder, or None; its name; whether it is this controller).
     #[pyo3(signature = (subsystem, wish, to=0))]
     fn right(
         &self,
@@ -446,7 +447,7 @@ impl Controller {
             _ => None,
         });
         let right = right
-            .ok_or_else(|| raise("BadName", format!("{wish:?} is no wish")))?
+            .ok_or_else(|| raise("BadName", format!("{wish:?} is not a wish")))?
             .or_raise()?;
         let (id, name) = right
             .holder
@@ -454,7 +455,7 @@ impl Controller {
         Ok((id, name, right.mine))
     }
 
-    /// Path and bytes of each file.
+    /// Returns path and size of each file.
     fn files(&self, py: Python<'_>, identifier: String) -> PyResult<Vec<(String, u64)>> {
         let controller = self.0.get()?;
         let files = aside(
@@ -466,7 +467,7 @@ impl Controller {
         Ok(files.map(|file| (file.path, file.size)).collect())
     }
 
-    /// `progress(path, done, size)`; without a path all of them.
+    /// `progress(path, done, size)`; without a path, downloads all files.
     fn download(
         &self,
         py: Python<'_>,
@@ -512,11 +513,11 @@ pub(crate) struct Sent {
 enum State {
     Waits(Pending<remote::Outcome>),
     Known(remote::Outcome),
-    /// For the moment of waiting.
+    /// Only while waiting.
     Nothing,
 }
 
-/// What is called once it is known what became of a command.
+/// Functions to call once the outcome of a command is known.
 #[derive(Default)]
 struct Listeners(Mutex<Vec<Py<PyAny>>>);
 
@@ -530,7 +531,7 @@ impl Wake for Listeners {
 }
 
 impl Sent {
-    /// What became of it, if that is known within `patience`. Another thread that waits is none of the caller's.
+    /// Returns the outcome if it is known within `patience`. Returns `None` if another thread is waiting.
     fn look(&self, patience: Duration) -> Option<Told> {
         let mut state = match self.state.try_lock() {
             Ok(state) => state,
@@ -562,7 +563,7 @@ impl Sent {
         wait(py, timeout, |patience| Ok(self.look(patience)))
     }
 
-    /// Calls `listener` once, from any thread, when it is known what became of it; at once if it is.
+    /// Calls `listener` once, from any thread, when the outcome is known; immediately if it already is.
     fn listen(&self, py: Python<'_>, listener: Py<PyAny>) {
         lock(&self.listeners.0).push(listener);
         let known = py.detach(|| {
@@ -594,7 +595,7 @@ fn told(outcome: &remote::Outcome) -> Told {
     }
 }
 
-/// The library's kinds of commands: name, message, and subsystem.
+/// Returns the library's kinds of commands: name, message, and subsystem.
 #[pyfunction]
 pub(crate) fn command_kinds() -> Vec<(&'static str, &'static str, Option<&'static str>)> {
     let bodies = command::ALL.iter().zip(command::BODIES);
@@ -603,14 +604,14 @@ pub(crate) fn command_kinds() -> Vec<(&'static str, &'static str, Option<&'stati
         .collect()
 }
 
-/// The library's kinds of telemetry: name and message.
+/// Returns the library's kinds of telemetry: name and message.
 #[pyfunction]
 pub(crate) fn telemetry_kinds() -> Vec<(&'static str, &'static str)> {
     let bodies = telemetry::ALL.iter().zip(telemetry::BODIES);
     bodies.map(|(kind, body)| (kind.name, *body)).collect()
 }
 
-/// All messages as an encoded `google.protobuf.FileDescriptorSet`.
+/// Returns all messages as an encoded `google.protobuf.FileDescriptorSet`.
 #[pyfunction]
 pub(crate) fn descriptors(py: Python<'_>) -> Bound<'_, PyBytes> {
     PyBytes::new(py, remote::DESCRIPTORS)

@@ -16,11 +16,12 @@ pub(crate) struct Client(pub(crate) ropewalk::Client, pub(crate) Born);
 #[pyclass(frozen, module = "ropewalk._native")]
 pub(crate) struct Pending(Mutex<Option<ropewalk::Pending>>, Born);
 
-/// The answering end of a service.
+/// The serving end of a service.
 #[pyclass(frozen, module = "ropewalk._native")]
 pub(crate) struct Server(pub(crate) ropewalk::Server, pub(crate) Born);
 
-/// A request that was taken. Its arrays are copies: it is consumed by the answer, while views may stay.
+/// A request that was taken. Its arrays are copies, because answering consumes the request while views may
+/// still exist.
 #[pyclass(frozen, module = "ropewalk._native")]
 pub(crate) struct Request(Mutex<Option<ropewalk::Request>>);
 
@@ -31,7 +32,7 @@ impl Client {
         codec.allocate(request, slf.as_any(), |c, p| slf.get().0.loan(c, p).or_raise())
     }
 
-    /// Sends a request, whose answer is awaited at most `timeout` seconds from now.
+    /// Sends a request, whose reply is awaited at most `timeout` seconds from now.
     #[pyo3(signature = (codec, request, timeout=None))]
     fn send(
         slf: &Bound<'_, Self>,
@@ -46,7 +47,7 @@ impl Client {
         Ok(Pending(Mutex::new(Some(pending)), Born::here()))
     }
 
-    /// Blocks until a server is connected; False if the time passed first.
+    /// Blocks until a server is connected. Returns False if the time passes first.
     #[pyo3(signature = (timeout=None))]
     fn wait_for_server(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
         self.1.check()?;
@@ -54,7 +55,7 @@ impl Client {
         Ok(wait(py, timeout, step)?.is_some())
     }
 
-    /// Readable when a `Pending.poll` may find something, until one finds nothing.
+    /// Readable when a `Pending.poll` may find a result, until a poll finds none.
     fn fileno(&self) -> PyResult<i32> {
         self.1.check()?;
         Ok(self.0.as_fd().as_raw_fd())
@@ -63,21 +64,21 @@ impl Client {
 
 #[pymethods]
 impl Pending {
-    /// The answer if it is there; raises why there is none. Gives an answer once.
+    /// Returns the reply if it has arrived; raises an error if there will be none. Returns a reply only once.
     fn poll<'py>(&self, py: Python<'py>, codec: &Codec) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.1.check()?;
         let mut guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(pending) = guard.as_mut() else {
             return Err(raise(
                 "ContentError",
-                "this call has ended: its answer was given already",
+                "this call has ended: its reply has already been returned",
             ));
         };
         let Some(outcome) = pending.poll() else {
             return Ok(None);
         };
         *guard = None;
-        // Making the message may run other threads, which may look here.
+        // Creating the message may run other threads, which may poll here.
         drop(guard);
         codec.taken(py, Content::Reply(outcome.or_raise()?)).map(Some)
     }
@@ -85,15 +86,15 @@ impl Pending {
 
 #[pymethods]
 impl Server {
-    /// Takes the oldest waiting request; blocks until there is one, at most `timeout` seconds. Finding none, the descriptor
-    /// waits for the next.
+    /// Takes the oldest waiting request; blocks until there is one, at most `timeout` seconds. If there is
+    /// none, the descriptor becomes unreadable until the next one.
     #[pyo3(signature = (timeout=None))]
     fn take(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<Request>> {
         let taken = receive(py, self.0.as_fd(), timeout, || self.0.take().or_raise())?;
         Ok(taken.map(|r| Request(Mutex::new(Some(r)))))
     }
 
-    /// Reserves a block for an answer.
+    /// Reserves a block for a reply.
     fn allocate(slf: &Bound<'_, Self>, codec: &Codec, answer: &Bound<'_, PyAny>) -> PyResult<()> {
         codec.allocate(answer, slf.as_any(), |c, p| slf.get().0.loan(c, p).or_raise())
     }
@@ -129,7 +130,7 @@ impl Request {
         taken.ok_or_else(answered)
     }
 
-    /// Copies of control part and data parts.
+    /// Returns copies of the control part and data parts.
     fn content(&self) -> PyResult<(Vec<u8>, Vec<Vec<u8>>)> {
         let guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let request = guard.as_ref().ok_or_else(answered)?;
@@ -141,7 +142,7 @@ impl Request {
 
 #[pymethods]
 impl Request {
-    /// The message that it is.
+    /// Converts it to a message.
     fn message<'py>(&self, py: Python<'py>, codec: &Codec) -> PyResult<Bound<'py, PyAny>> {
         let (control, parts) = self.content()?;
         codec.of_copies(py, &control, &parts)
@@ -149,5 +150,5 @@ impl Request {
 }
 
 fn answered() -> PyErr {
-    raise("ContentError", "the request was answered already")
+    raise("ContentError", "the request has already been answered")
 }

@@ -18,13 +18,13 @@ pub(crate) struct Subscriber(pub(crate) ropewalk::Subscriber, pub(crate) Born);
 
 #[pymethods]
 impl Publisher {
-    /// Reserves a block for a message; under the policy `block` other threads run meanwhile, and signals end it by what
-    /// their handlers raise.
+    /// Reserves a block for a message. Under the policy `block` other threads run in the meantime, and
+    /// exceptions of signal handlers end the wait.
     fn allocate(slf: &Bound<'_, Self>, codec: &Codec, message: &Bound<'_, PyAny>) -> PyResult<()> {
         codec.allocate(message, slf.as_any(), |c, p| slf.get().loan(slf.py(), c, p))
     }
 
-    /// Publishes a message; gives the number of subscribers whose queue has it.
+    /// Publishes a message; returns the number of subscribers that it was queued to.
     fn publish(slf: &Bound<'_, Self>, codec: &Codec, message: &Bound<'_, PyAny>) -> PyResult<usize> {
         let this = slf.get();
         let loan = codec.finish(message, slf.as_any(), |c, p| this.loan(slf.py(), c, p))?;
@@ -33,7 +33,7 @@ impl Publisher {
         Ok(done.queued_to)
     }
 
-    /// Blocks until `n` subscribers are connected; False if the time passed first.
+    /// Blocks until `n` subscribers are connected. Returns False if the time passes first.
     #[pyo3(signature = (n=1, timeout=None))]
     fn wait_for_subscribers(&self, py: Python<'_>, n: usize, timeout: Option<f64>) -> PyResult<bool> {
         self.1.check()?;
@@ -57,7 +57,7 @@ impl Publisher {
         self.0.stats().memory_used
     }
 
-    /// Why the last subscribers did not connect.
+    /// Why recent subscribers were refused.
     #[getter]
     fn refusals(&self) -> Vec<String> {
         self.0.bus().refusals().into_iter().map(|r| r.reason).collect()
@@ -66,7 +66,7 @@ impl Publisher {
 
 impl Publisher {
     fn loan(&self, py: Python<'_>, control_len: usize, part_lens: &[usize]) -> PyResult<bus::Loan> {
-        // What a signal's handler raises while memory is waited for.
+        // An exception of a signal handler while waiting for memory.
         let raised = Mutex::new(None);
         let go_on = || match Python::attach(|py| py.check_signals()) {
             Ok(()) => true,
@@ -86,8 +86,8 @@ impl Publisher {
 
 #[pymethods]
 impl Subscriber {
-    /// Takes the oldest waiting message; blocks until there is one, at most `timeout` seconds. Finding none, the descriptor
-    /// waits for the next.
+    /// Takes the oldest waiting message; blocks until there is one, at most `timeout` seconds. If there is
+    /// none, the descriptor becomes unreadable until the next one.
     #[pyo3(signature = (codec, timeout=None))]
     fn take<'py>(
         &self,
@@ -105,7 +105,7 @@ impl Subscriber {
         Ok(self.0.as_fd().as_raw_fd())
     }
 
-    /// Blocks until `n` publishers are connected; False if the time passed first.
+    /// Blocks until `n` publishers are connected. Returns False if the time passes first.
     #[pyo3(signature = (n=1, timeout=None))]
     fn wait_for_publishers(&self, py: Python<'_>, n: usize, timeout: Option<f64>) -> PyResult<bool> {
         self.1.check()?;
@@ -118,7 +118,7 @@ impl Subscriber {
         self.0.topic()
     }
 
-    /// Why the last publishers did not connect.
+    /// Why recent publishers were refused.
     #[getter]
     fn refusals(&self) -> Vec<String> {
         self.0.bus().refusals().into_iter().map(|r| r.reason).collect()
@@ -131,7 +131,7 @@ impl Subscriber {
     }
 }
 
-/// The policy that is written so.
+/// Parses a memory policy.
 pub(crate) fn policy(name: &str, drops: u32, timeout: f64) -> PyResult<ropewalk::MemoryPolicy> {
     Ok(match name {
         "best_effort" => ropewalk::MemoryPolicy::BestEffort,
@@ -139,7 +139,7 @@ pub(crate) fn policy(name: &str, drops: u32, timeout: f64) -> PyResult<ropewalk:
         "medium" => ropewalk::MemoryPolicy::Medium(drops),
         "block" => ropewalk::MemoryPolicy::Block(crate::duration(Some(timeout))),
         other => {
-            let text = format!("{other:?} is no memory policy: best_effort, worst_effort, medium, block");
+            let text = format!("{other:?} is not a memory policy: best_effort, worst_effort, medium, block");
             return Err(raise("BadName", text));
         }
     })

@@ -1,4 +1,4 @@
-//! Ends over ZeroMQ, as `ropewalk.remote.Zmq` has them.
+//! Ends over ZeroMQ, for `ropewalk.remote.Zmq`.
 
 use pyo3::prelude::*;
 use remote::transport::ControllerEnd;
@@ -20,7 +20,7 @@ pub(crate) struct Zmq {
 
 pub(crate) use with::{RobotEnd, address, controller, robot};
 
-/// Writes a new key to `path`, and the public one beside it; gives that, too.
+/// Writes a new key to `path`, and the public key next to it; returns the public key.
 #[pyfunction]
 pub(crate) fn make_key(path: PathBuf) -> PyResult<String> {
     with::make_key(path)
@@ -59,7 +59,7 @@ mod with {
         Ok(key.public().to_string())
     }
 
-    /// Where requests or telemetry are, once started.
+    /// Returns the address for requests or telemetry, once started.
     pub(crate) fn address(end: &RobotEnd, telemetry: bool) -> Option<String> {
         match telemetry {
             false => end.requests_address().map(str::to_owned),
@@ -68,7 +68,7 @@ mod with {
     }
 }
 
-/// What there is where the package was built without ZeroMQ.
+/// Replacement for packages built without ZeroMQ.
 #[cfg(not(feature = "zmq"))]
 mod with {
     use super::*;

@@ -13,7 +13,7 @@ LONG = 60.0
 
 @pytest.fixture
 def bus(tmp_path, monkeypatch):
-    """A bus of the test's own."""
+    """The test's own bus."""
     monkeypatch.setenv("ROPEWALK_RUNTIME_DIR", str(tmp_path / "bus"))
     return tmp_path / "bus"
 
@@ -25,11 +25,11 @@ def node(bus):
 
 @pytest.fixture
 def program(bus):
-    """Starts Python programs on the bus; they are killed in the end."""
+    """Starts Python programs on the bus, and kills them at the end."""
     started = []
 
     def start(text, **options):
-        # -X dev: warnings, debug hooks of memory, and what else finds faults.
+        # -X dev: warnings, memory debug hooks, and other checks.
         child = subprocess.Popen(
             [sys.executable, "-X", "dev", "-c", textwrap.dedent(text)], stdout=subprocess.PIPE, text=True,
             env=os.environ, **options,

@@ -1,5 +1,5 @@
-"""Writes the stubs of `ropewalk.remote`'s messages and kinds, of what the installed package has: run it after a change of
-the messages. With --check it compares instead, and fails where they differ."""
+"""Writes the stubs of `ropewalk.remote`'s messages and kinds, from the installed package. Run it after changing the
+messages. With --check it compares instead, and fails if they differ."""
 
 import keyword
 import sys
@@ -41,7 +41,7 @@ def types():
             maps = {n.name: n.field for n in message.nested_type if n.options.map_entry}
             out.append(f"\nclass {message.name}(_Message):\n")
             init = []
-            # Python's own words, such as `from`, go by getattr and **.
+            # Python keywords such as `from` are accessible through getattr and **.
             for field in message.field:
                 if keyword.iskeyword(field.name):
                     continue

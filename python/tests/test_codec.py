@@ -13,7 +13,7 @@ VECTORS = sorted((Path(__file__).parents[2] / "tests/vectors/schema").glob("*.js
 
 
 def plain(value):
-    """As the vectors write values."""
+    """A value as the vectors write it."""
     if isinstance(value, np.ndarray):
         return [plain(x) for x in value]
     if isinstance(value, np.void):
@@ -30,7 +30,7 @@ def plain(value):
 
 
 def times(value):
-    """numpy's fields of times are called as in rospy."""
+    """numpy's fields of times are named as in rospy."""
     if isinstance(value, dict):
         if set(value) == {"sec", "nsec"}:
             return {"secs": value["sec"], "nsecs": value["nsec"]}

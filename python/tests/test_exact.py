@@ -1,6 +1,6 @@
-"""What users set is published as it is, or refused: random values of every kind of numpy's, against genpy.
+"""A user's value is published exactly, or refused: random values of every kind of numpy's, compared with genpy.
 
-genpy writes the same values as plain lists and objects; a control part without lifted arrays is what it writes.
+genpy writes the same values from plain lists and objects; a control part without data parts equals its output.
 """
 
 import array
@@ -32,7 +32,7 @@ except ImportError:
 COUNT = int(os.environ.get("ARRAYS", 10_000))
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 NUMBERS = ("bool", "byte", "char", *INTEGERS, "float32", "float64")
-#: Structures: without padding; with padding, an array and a structure in it; of times.
+#: Structures: without padding; with padding, an array and a structure in it; with times.
 STRUCTURES = {
     "Point": "float32 x\nfloat32 y\nfloat32 z",
     "Odd": "uint8 flag\nfloat64[3] v\nt/Point at\ntime stamp\nint16 last",
@@ -42,7 +42,7 @@ NEVER = 1 << 31
 
 
 class Pair:
-    """A type of one array, ours and genpy's."""
+    """A type with one array, from Ropewalk and from genpy."""
 
     def __init__(self, field):
         text = f"{field} a{STATIC}"
@@ -52,11 +52,11 @@ class Pair:
         self.base = field.split("[")[0].split("/")[-1]
         inner = [f["type"] for f in self.ours.description["fields"]][0]
         self.inner = codec(inner) if inner else None
-        #: What an array of such elements is.
+        #: The dtype of an array of such elements.
         self.dtype = self.ours.Message().a.dtype if self.base != "string" else np.dtype(object)
 
     def encode(self, value):
-        """Control parts with and without data parts, read again."""
+        """Control parts with and without data parts, read back."""
         message = self.ours.Message(a=value)
         inline, lifted = self.ours.encode(message, NEVER), self.ours.encode(message, 1)
         assert not inline.lifts
@@ -66,7 +66,7 @@ class Pair:
         return inline.control
 
     def genpy(self, value):
-        """What genpy makes of it, or None."""
+        """genpy's encoding of it, or None."""
         buffer = io.BytesIO()
         try:
             message = self.theirs["t/T"]()
@@ -94,7 +94,7 @@ class Pair:
             kind = {"time": genpy.Time, "duration": genpy.Duration}[self.base]
             return [v if isinstance(v, kind) else self.time(kind, v) for v in value]
         plain = [v.item() if isinstance(v, np.generic) else v for v in value]
-        # Ours takes bytes for text that is no UTF-8.
+        # Ropewalk accepts bytes for text that is not UTF-8.
         return [v.decode() if isinstance(v, bytes) and self.base == "string" else v for v in plain]
 
     def object(self, name, value):
@@ -168,7 +168,7 @@ class Values:
         return made
 
     def dtype(self, pair):
-        """That of the field half of the time, or one that is like it; any other else."""
+        """The field's dtype half of the time, or a similar one; otherwise any."""
         chance = self.random.random()
         if chance < 0.5 and pair.dtype != object:
             dtype = pair.dtype
@@ -258,7 +258,7 @@ class Values:
         return made
 
     def other(self, pair):
-        """What is neither an array of numpy's nor a list."""
+        """Values that are neither numpy arrays nor lists."""
         octets = bytes(self.random.randrange(self.random.choice([2, 128, 256])) for _ in range(4))
         plain = self.array(pair)
         choices = [
@@ -311,13 +311,13 @@ def test_random_values_are_published_as_genpy_does_or_refused():
             continue
         assert ours == pair.genpy(value), told
         published[True] += 1
-    # Neither half is empty of meaning.
+    # Both results must be frequent enough.
     assert min(published[True], published[False]) > COUNT / 5, published
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda p: p.field)
 def test_every_number_of_a_field_is_taken_in_every_form(pair):
-    """Nothing is refused that is exact: arrays of either byte order, in steps, as lists and as objects."""
+    """No exact value is refused: arrays of either byte order, strided, as lists and as objects."""
     values = Values(9)
     if pair.base == "string":
         pytest.skip("an array of no numbers")
@@ -373,7 +373,7 @@ def test_random_scalars_are_published_as_genpy_does_or_refused():
 
 
 def test_what_was_published_wrong_is_refused():
-    """Each was once broadcast, taken by position, read as bytes, or rounded to infinity."""
+    """Each was once broadcast, matched by position, read as bytes, or rounded to infinity."""
     Point = ropewalk.message_class("geometry_msgs/Point32")
     kind = Type("t/T", "geometry_msgs/Point32[] p\nint32[] i\nuint8[] u\nfloat32[] f\nfloat32 s\nbool b\nstring[] t\nint32 n\ntime[] when\n"
                 "float64[36] c\ntime stamp\nuint64[] w\n")  # fmt: skip

@@ -1,7 +1,7 @@
-"""As test_exact.py, against the messages that rclpy publishes: what their fields keep is what ours publish.
+"""Like test_exact.py, compared with rclpy's messages: Ropewalk publishes the values that their fields keep.
 
-They come as wheels, into a folder of their own, since ROS 1's packages have the same names: ROS2_MESSAGES names it (`make
-python` does)."""
+The messages are installed as wheels, into a separate folder, since ROS 1's packages have the same names: ROS2_MESSAGES
+names the folder (`make python` does)."""
 
 import collections
 import json
@@ -28,7 +28,7 @@ FIELDS = [
 
 
 class Field(Pair):
-    """A field, ours and rclpy's."""
+    """A field of Ropewalk and of rclpy."""
 
     def __init__(self, package, name, field, base):
         import importlib

@@ -1,4 +1,4 @@
-"""The examples run, and print what they should."""
+"""The examples run, and print the expected output."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples/python"
 
 @pytest.fixture
 def pair(bus):
-    """Runs two examples until both end by themselves, and gives what they print."""
+    """Runs two examples until both end by themselves, and returns their output."""
 
     def run(*names):
         started = [

@@ -1,4 +1,5 @@
-"""Classes of messages that ROS 2 generated, where a type may stand. ROS2_MESSAGES names a folder with them (`make python` does)."""
+"""Classes of messages that ROS 2 generated, used as types. ROS2_MESSAGES names a folder with them (`make python`
+does)."""
 
 import os
 import subprocess
@@ -7,7 +8,7 @@ import sys
 import pytest
 
 FOLDER = os.environ.get("ROS2_MESSAGES")
-# In a process of its own: ROS 1's packages have the same names.
+# In its own process, since ROS 1's packages have the same names.
 SCRIPT = """
 import array, random, sys, tempfile
 import numpy as np
@@ -39,7 +40,7 @@ for n, message in enumerate(messages):
     taken = theirs.take(30)
     assert type(taken) is type(message) and taken == message, (taken, message)
     assert theirs.held == 0, "arrays are its own"
-    # A message of ours, published as it came, is the same.
+    # A taken message of Ropewalk, published unchanged, is the same.
     publisher.publish(ours.take(30))
     assert theirs.take(30) == message
 

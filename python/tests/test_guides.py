@@ -1,7 +1,7 @@
-"""The Python in README and the guides runs as it stands there, with every warning an error.
+"""The Python code in README and the guides runs unchanged, with every warning an error.
 
-Blocks run in order, as one program for each text. What they leave out (a camera, another process that publishes) is
-given here.
+The blocks of each text run in order, as one program. This file provides what they leave out (a camera, another process
+that publishes).
 """
 
 import os
@@ -20,7 +20,7 @@ def blocks(path):
     return [(path, m.group(1)) for m in re.finditer(r"^```python\n(.*?)^```$", (ROOT / path).read_text(), re.M | re.S)]
 
 
-#: What runs before each block, by a word in it, and what ends it where it is for ever.
+#: Code that runs before a block, by a string in the block; it also ends blocks that would run forever.
 BEFORE = {
     "camera.read_into": """
         class camera:
@@ -51,7 +51,7 @@ BEFORE = {
         ADD = ropewalk.ServiceType("rospy_tutorials/AddTwoInts", "int64 a\\nint64 b\\n---\\nint64 sum\\n")
         adder = node.server("/add_two_ints", ADD)
         threading.Thread(target=lambda: adder.serve(lambda r: {"sum": r.a + r.b}), daemon=True).start()
-        # The last line serves for ever.
+        # The last line serves forever.
         serve, ropewalk.Server.serve = ropewalk.Server.serve, lambda *_: None
         """,
     "robot.share": """

@@ -1,4 +1,4 @@
-"""Robots and controllers, used rightly and wrongly."""
+"""Correct and incorrect use of robots and controllers."""
 
 import asyncio
 import gc
@@ -26,7 +26,7 @@ TANK = remote.TelemetryKind("acme.Tank")
 @pytest.fixture
 def pair(node):
     """A robot and a controller that has found it."""
-    # Nobody is lost because the machine is busy.
+    # A busy machine must not count as a lost peer.
     with remote.Robot(node, "rover", lost_after=5) as robot, remote.Controller(node, "desk", "rover") as controller:
         assert controller.wait_until_found(LONG)
         yield robot, controller
@@ -58,7 +58,7 @@ def test_commands_end_with_what_became_of_them(pair):
     assert controller.command(command.Twist, twist(0.5), LONG) == remote.Outcome("executed", "", True)
     assert seen == [(0.5, "desk", controller.id, True)]
     assert str(controller.command(command.Twist, twist(2), LONG)) == "rejected: faster than the wheels turn"
-    # What a handler throws is told, and it works on.
+    # A handler's exception is reported, and the handler keeps working.
     assert controller.command(command.Twist, twist(-1), LONG).reason == "KeyError: 'backwards'"
     assert controller.command(command.Twist, twist(0), LONG).executed
     nobody = controller.command(command.GoTo, types.GoTo(), LONG)
@@ -72,13 +72,13 @@ def test_commands_of_ones_own_are_bytes_or_messages(pair):
     bodies = []
     robot.on(SPRAY, lambda body, _: bodies.append(body))
     assert controller.command(SPRAY, b"\x01\x02", LONG).executed
-    # A kind of one's own that carries a message: of any class with the same name.
+    # A user-defined kind with messages: of any class with the same name.
     as_pose = remote.CommandKind(SPRAY.name, types.Pose)
     assert controller.command(as_pose, types.Pose(orientation2d=1), LONG).executed
     assert bodies == [b"\x01\x02", types.Pose(orientation2d=1).SerializeToString()]
     robot.on(as_pose, lambda body, _: bodies.append(body.orientation2d))
     assert controller.command(as_pose, types.Pose(orientation2d=2), LONG).executed and bodies[-1] == 2
-    assert controller.command(SPRAY, b"\xff", LONG).reason.startswith("ContentError: this is no body of acme.Spray")
+    assert controller.command(SPRAY, b"\xff", LONG).reason.startswith("ContentError: not a body of acme.Spray")
 
 
 def test_commands_are_waited_for_polled_and_awaited(pair):
@@ -115,7 +115,7 @@ def test_a_robot_that_is_not_there_is_unreachable(node):
             controller.fetch(telemetry.RobotName, timeout=0.1)
 
 
-# A callback's exception is told on the standard error, as Python does with such.
+# A callback's exception is reported on standard error, as Python does with such exceptions.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_telemetry_is_called_back_kept_and_asked_for(pair):
     robot, controller = pair
@@ -130,7 +130,7 @@ def test_telemetry_is_called_back_kept_and_asked_for(pair):
     assert controller.latest(telemetry.CurrentPose) is None
     robot.set(telemetry.CurrentPose, types.Pose(position={"x": 1}))
     eventually(lambda: came == [(1, 1)])
-    # A callback that throws gets the next one all the same.
+    # A callback that raised also gets the next value.
     robot.set(telemetry.CurrentPose, types.Pose(position={"x": 2}))
     eventually(lambda: came == [(1, 1), (2, 2)])
     assert controller.latest(telemetry.CurrentPose).position.x == 2
@@ -176,7 +176,7 @@ def test_one_controller_moves_and_its_loss_stops(pair, node):
     assert desk.command(command.Twist, twist(1), LONG).executed
     desk.stop()
     eventually(lambda: seen[-1:] == [(0.0, 0)])
-    # The twist's own hold stops it sooner than the link is found to be lost.
+    # The twist's own hold stops it before the link is found to be lost.
     eventually(lambda: asked[-1] == ("base", "desk"))
     assert ("rival", True) in events
 
@@ -197,9 +197,9 @@ def test_what_is_wrong_is_told_with_its_mend(pair, node):
         robot.set(telemetry.CurrentPose, twist(1))
     with pytest.raises(ropewalk.ContentError, match="not a int"):
         controller.send(command.Twist, 7)
-    with pytest.raises(ropewalk.ContentError, match="no body of"):
+    with pytest.raises(ropewalk.ContentError, match="body of"):
         robot.set(telemetry.CurrentPose, b"\xff\xff")
-    with pytest.raises(ropewalk.ContentError, match="no body of"):
+    with pytest.raises(ropewalk.ContentError, match="body of"):
         controller.send(command.Twist, b"\xff\xff")
     with pytest.raises(ropewalk.ContentError, match="is the most"):
         robot.set(TANK, bytes(300 << 20))
@@ -295,7 +295,7 @@ def test_all_is_registered_before_anyone_is_served(node):
         robot.start()
         robot.start()
         thread.join()
-        # However early it asked, nobody told it that there is no such command.
+        # However early it asked, it never learned that the command does not exist.
         assert not any(outcome.what == "rejected" for outcome in outcomes)
         assert desk.fetch(TANK) == b"full"
     with pytest.raises(ropewalk.NoPeer):
@@ -303,7 +303,7 @@ def test_all_is_registered_before_anyone_is_served(node):
 
 
 def share(robot, folder):
-    """What `fetch` fetches, shared by a robot."""
+    """Files for `fetch`, shared by a robot."""
     mesh = random.Random(7).randbytes(1_500_000)
     (folder / "model/meshes").mkdir(parents=True)
     (folder / "model/meshes/arm.stl").write_bytes(mesh)
@@ -323,7 +323,7 @@ def fetch(desk, mesh, into):
     assert [file.identifier for file in definition.file] == ["log", "model"]
     assert list(definition.isFolder) == [False, True]
 
-    # What progress raises ends it; it goes on from there.
+    # An exception of progress stops the download; the next one resumes it.
     def enough(path, done, size):
         raise KeyError(path)
 
@@ -333,7 +333,7 @@ def fetch(desk, mesh, into):
     seen = []
 
     def again():
-        # The download that was ended may still have the file.
+        # The stopped download may still hold the file.
         try:
             return desk.download("model", "meshes/arm.stl", into, lambda *told: seen.append(told))
         except ropewalk.SystemFault as e:
@@ -344,12 +344,12 @@ def fetch(desk, mesh, into):
     eventually(lambda: fetched.append(again()) or fetched[-1])
     assert fetched[-1] == into / "meshes/arm.stl" and fetched[-1].read_bytes() == mesh and not part.exists()
     assert seen[-1] == ("meshes/arm.stl", len(mesh), len(mesh)) and seen[0][1] > 256 << 10
-    # What is there of another content is noticed by the checksum, and fetched anew.
+    # The checksum detects different old content, and the file is fetched again.
     (into / ".log.part").write_text("all ill.")
     assert desk.download("log", into=into).read_text() == "all well"
     everything = desk.download_all("model", into / "all")
     assert [file.name for file in everything] == ["arm.stl", "robot.urdf"] and everything[0].read_bytes() == mesh
-    # Nothing leads out.
+    # No path leads out of the folder.
     for path in ("../../secret", "/etc/passwd", "meshes/../../secret"):
         with pytest.raises(ropewalk.BadName, match="the path"):
             desk.download("model", path, into)
@@ -396,13 +396,13 @@ def test_permissions_are_asked_for_and_given(node):
     with robot, remote.Controller(node, "desk", "polite") as desk:
         assert desk.wait_until_found(LONG)
         may = robot.ask_permission("May I cross the road?")
-        # Asked before the controller listens, it is kept to be asked for.
+        # Asked before the controller listens, so the question is kept for queries.
         question = desk.fetch(telemetry.PermissionRequest)
         assert question.description == "May I cross the road?" and not may.done() and not may.cancel()
         answer = types.Permission(requestuid=question.requestuid, granted=True)
         assert desk.command(command.Permission, answer, LONG).executed
         assert may.result(LONG) is True
-        assert "or it was answered" in desk.command(command.Permission, answer, LONG).reason
+        assert "there is no open question" in desk.command(command.Permission, answer, LONG).reason
 
         @desk.on(telemetry.PermissionRequest)
         def asked(question, _):
@@ -414,7 +414,7 @@ def test_permissions_are_asked_for_and_given(node):
                 try:
                     return await asyncio.wait_for(asyncio.wrap_future(robot.ask_permission("And back?")), 1)
                 except asyncio.TimeoutError:
-                    pass  # Asked before somebody listened.
+                    pass  # Asked before anyone listened.
 
         assert asyncio.run(back()) is False
         nobody = robot.ask_permission("Anybody?")
@@ -423,7 +423,7 @@ def test_permissions_are_asked_for_and_given(node):
 
 @pytest.fixture
 def keys(tmp_path):
-    """Files of keys: of a robot, of the desk that it lets in, and of a stranger."""
+    """Key files: of a robot, of the desk that it admits, and of an unknown controller."""
     folder = tmp_path / "keys"
     folder.mkdir()
     for name in ("rover", "desk", "stranger"):
@@ -508,10 +508,10 @@ def test_robots_and_controllers_meet_over_zeromq(node, keys, tmp_path):
         for wrong in strangers(address, keys):
             with remote.Controller(None, "stranger", wrong) as stranger:
                 assert stranger.command(command.Twist, twist(1), 0.5).what == "unreachable"
-        # The one whose key is not listed reads that.
+        # A controller whose key is not listed reads that reason.
         with remote.Controller(None, "stranger", strangers(address, keys)[0]) as stranger:
             eventually(lambda: "allowed keys" in stranger.command(command.Twist, twist(1), 0.5).reason)
-        # The same robot, on the bus and in version 6.
+        # The same robot, on the bus and with version 6.
         with remote.Controller(node, "here", "rover") as here:
             assert here.wait_until_found(LONG)
             assert here.command(SPRAY, b"", LONG).what == "rejected"
@@ -541,7 +541,7 @@ def test_zeromq_is_in_the_open_only_by_word(keys):
                 make(remote.Zmq(**options))
 
     refused("give keys", address="tcp://192.0.2.1:7010")
-    refused("no address", address="rover")
+    refused("not an address", address="rover")
     refused("other side", address="tcp://127.0.0.1:7010", key=keys / "rover.key")
     refused("its secret key", address="tcp://127.0.0.1:7010", peers=keys / "controllers")
     refused("plain_v6", address="tcp://127.0.0.1:7010", telemetry="tcp://127.0.0.1:7011")

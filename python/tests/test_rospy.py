@@ -1,4 +1,4 @@
-"""Nodes of rospy that import ropewalk.rospy instead, among themselves and with plain ones, under a roscore."""
+"""rospy nodes that import ropewalk.rospy instead, among themselves and with plain nodes, under a roscore."""
 
 import json
 import os
@@ -20,7 +20,7 @@ except ImportError:
     assert "CI" not in os.environ, MISSING
     pytest.skip(MISSING, allow_module_level=True)
 
-#: A hang is a failure; how long something takes is not.
+#: A hang is a failure; slowness is not.
 WATCHDOG = 100.0
 
 TALK = """
@@ -55,7 +55,7 @@ HEAR = """
 
 @pytest.fixture
 def ros(tmp_path):
-    """Starts programs under a roscore of the test's own, each with `rospy` of the named module."""
+    """Starts programs under the test's own roscore, each with `rospy` of the named module."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
@@ -91,12 +91,12 @@ def ros(tmp_path):
 
 
 def hear(node, count=20):
-    """The next messages that it prints: stamps, how data came, whether through a connection of ROS's."""
+    """The next messages that it prints: stamps, and how the data arrived, and whether over a ROS connection."""
     lines = [json.loads(node.stdout.readline() or "null") for _ in range(count)]
     assert all(line is not None for line in lines), "the node ended"
     assert all((frame, length, same) == ("camera", 640 * 480, True) for _, frame, _, length, same, _ in lines), lines
     stamps = [line[0] for line in lines]
-    # None twice: a message comes on one way.
+    # None twice: each message arrives over one transport only.
     assert sorted(set(stamps)) == stamps
     return {(line[2], line[5]) for line in lines}
 
@@ -126,7 +126,7 @@ def test_each_message_comes_once_where_both_kinds_publish(ros):
     ros("ropewalk", TALK)
     seen = []
     deadline = time.monotonic() + WATCHDOG
-    # Until the bus was heard for a while.
+    # Until messages have arrived over the bus for a while.
     while sum(1 for s, kind in seen if kind == "Array") < 50:
         assert time.monotonic() < deadline, seen
         stamp, _, kind, _, same, _ = json.loads(ear.stdout.readline())

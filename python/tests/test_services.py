@@ -18,7 +18,7 @@ def add():
 
 @pytest.fixture
 def adder(node):
-    """A server in a thread, until it is asked for 0 + 0."""
+    """A server in a thread, until it gets a request for 0 + 0."""
     server = node.server("/add", add())
 
     def serve():

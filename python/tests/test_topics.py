@@ -1,4 +1,4 @@
-"""Topics: in place, kept, waited for, and used wrongly."""
+"""Topics: in place, kept, awaited, and misused."""
 
 import asyncio
 import gc
@@ -51,7 +51,7 @@ def test_a_message_is_written_and_read_in_place(ends):
         seen.data[0] = 1
     with pytest.raises(ValueError):
         seen.data.flags.writeable = True
-    # The publisher's own view stays what it was, though it published since.
+    # The publisher's own view is unchanged, although it has published since.
     for i in range(30):
         picture(publisher, i)
     assert array[255] == 255
@@ -80,7 +80,7 @@ def test_a_thousand_views_dropped_in_any_order(ends):
     views = []
     for i in range(1000):
         picture(publisher, i % 251, size)
-        # Of half of them only a slice of the array is kept.
+        # For half of them only a slice of the array is kept.
         data = subscriber.take(LONG).data
         views.append((i % 251, data[100:200] if i % 2 else data))
         del data
@@ -89,7 +89,7 @@ def test_a_thousand_views_dropped_in_any_order(ends):
     with pytest.raises(ropewalk.HoldLimit, match="max_held"):
         picture(publisher, 0, size)
         subscriber.take(LONG)
-    # Whatever is published meanwhile, no view changes.
+    # No view changes, whatever is published in the meantime.
     while views:
         for _ in range(rng.randrange(1, 50)):
             if views:
@@ -221,13 +221,13 @@ def test_keyboard_interrupt_ends_waits(program, wait):
     child = program(
         f"""
         import ropewalk, signal
-        # Whoever started the tests may have told their children to ignore it.
+        # The process that started the tests may have made their children ignore the signal.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         node = ropewalk.Node("waits")
         subscriber = node.subscriber("/ends", "std_msgs/String")
         publisher = node.publisher("/other", "std_msgs/String")
         client = node.client("/nowhere", "std_srvs/SetBool")
-        # Its subscriber keeps what it gets, so that its memory runs out.
+        # Its subscriber keeps everything, so its memory runs out.
         full = node.publisher("/full", "sensor_msgs/Image", memory_limit=1 << 20, memory_policy="block", block_timeout=1000)
         keeper = node.subscriber("/full", "sensor_msgs/Image", depth=1000, max_held=1000)
         full.wait_for_subscribers()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A second allowed key sends the number of the controller that holds the right to move.
+"""A second allowed key uses the number of the controller that holds the right to move.
 
-It must move nothing, spoil no stop of the holder, and not hide that the holder died.
+It must not move anything, spoil a stop of the holder, or hide that the holder died.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import socket
 from kit.remote_wire import EXECUTED, TWIST, Controller, twist, write_keys
 
 STOPS = 1000
-# The robot says 1 s and twice the round trip; the machine may be busy.
+# The robot documents 1 s plus twice the round trip; the machine may be busy.
 STATED_S = 3.0
 
 
 def holder_process(address: str, number: int, keys, robot: bytes) -> int:
-    """Moves the robot and lives on by heartbeats; its pid."""
+    """Moves the robot and keeps alive with heartbeats. Returns its pid."""
     pid = os.fork()
     if pid:
         return pid
@@ -51,7 +51,7 @@ def attack(folder, address: str, pairs, robot) -> tuple[dict, list[str]]:
     as_holder = poisoned = executed = 0
     outcomes: dict[int, int] = {}
     for n in range(STOPS):
-        # A sequence above all that the holder will use, and an honest looking one.
+        # A sequence number above all that the holder will use, and a plausible one.
         jump = (1 << 62) + n if n % 2 else holder.sequence + 2
         as_holder += other.command(TWIST, twist(1.0), sequence=jump, expiry_ms=2000) == EXECUTED
         outcome = holder.command(TWIST, twist(0.0), expiry_ms=5000)
@@ -62,17 +62,17 @@ def attack(folder, address: str, pairs, robot) -> tuple[dict, list[str]]:
     if executed < STOPS:
         broken.append(f"only {executed} of {STOPS} stops of the holder were executed: outcomes {outcomes}")
 
-    # By what the robot told: whatever number it names for the holder.
+    # Use the number that the robot reports for the holder.
     thief = Controller(address, told or 1, pairs["other"], robot_key)
     thief.hello("thief")
     stolen = thief.command(TWIST, twist(1.0), sequence=(1 << 62) + 5000, expiry_ms=2000) == EXECUTED
     if stolen:
-        broken.append("the number that the robot tells of the holder moves it")
+        broken.append("the number that the robot reports for the holder moves it")
     for controller in (thief, other, holder):
         controller.close()
 
-    # The holder dies; another key heartbeats on with its number.
-    wait_for("the first holder is noticed to be gone",
+    # The holder dies; another key continues its heartbeats with the same number.
+    wait_for("the robot notices that the first holder is gone",
              lambda: any(e.get("event") == "link_lost" for e in robot.json()))
     number = random.getrandbits(62) | 1
     pid = holder_process(address, number, pairs["holder"], robot_key)

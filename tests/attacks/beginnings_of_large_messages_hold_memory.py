@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A peer that sends 100 bytes of a 60 MB message on each of 50 topics: what the link holds of it, then, and after the peer is gone."""
+"""A peer sends 100 bytes of a 60 MB message on each of 50 topics: how much the link holds for it, then and after the peer is gone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TOPICS = 50
 MESSAGE = 60_000_000
 FRAGMENT = 100
 MB = 1 << 20
-# `peers: memory` of the victim. A message that is begun may come on top, and what the process itself needs.
+# `peers: memory` of the victim. One partial message may exceed it, and the process itself needs memory.
 BUDGET = 64 * MB
 OWN = 24 * MB
 GIVEN_BACK_WITHIN_S = 5
@@ -20,7 +20,7 @@ GIVEN_BACK_WITHIN_S = 5
 
 def main() -> None:
     options = kit.arguments()
-    kit.need_root()  # To see what stands in another process's memfds.
+    kit.need_root()  # Required to read another process's memfds.
     here, there = kit.free_port(), kit.free_port()
     config = f"""
 host: victim
@@ -43,7 +43,7 @@ topics: [{{name: '/t/*', direction: in}}]
             peer.serve(0.02)
         peer.serve(1)
         sent = peak = 0
-        # Twice, since what was displaced must not stay either; offsets at the end, where no beginning helps.
+        # Twice, since displaced data must be freed too; offsets at the end, where the beginning is missing.
         for number in range(2):
             for topic in range(TOPICS):
                 frame = wire.data(topic, number, 100, [MESSAGE - 100], MESSAGE - FRAGMENT, bytes(FRAGMENT))
@@ -51,7 +51,7 @@ topics: [{{name: '/t/*', direction: in}}]
                 sent += len(frame)
                 peer.serve(0.01)
             peak = max(peak, sum(victim.memory()))
-        # Enough of some messages that they get their memory.
+        # Enough of some messages to make the link allocate their memory.
         for topic in range(4):
             for offset in range(0, MESSAGE // 14, 1200):
                 peer.send(wire.data(topic, 9, 100, [MESSAGE - 100], offset, bytes(1200)))
@@ -78,11 +78,11 @@ topics: [{{name: '/t/*', direction: in}}]
     if not alive:
         broken.append("the link ended")
     if peak > before + BUDGET + MESSAGE + OWN:
-        broken.append(f"{sent} bytes made it hold {peak / MB:.0f} MB")
+        broken.append(f"{sent} bytes made the link hold {peak / MB:.0f} MB")
     if left > before + OWN:
-        broken.append(f"{left / MB:.0f} MB are held after the peer is gone")
+        broken.append(f"{left / MB:.0f} MB are still held after the peer is gone")
     elif took > GIVEN_BACK_WITHIN_S:
-        broken.append(f"what it held was given back after {took:.1f} s")
+        broken.append(f"the memory was released only after {took:.1f} s")
     kit.verdict(figures, *broken)
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A hostile controller sends commands that are small on the wire and large in memory, and fills the robot's tables.
 
-A robot takes no more memory than its budget says, and serves others all the while.
+The robot must stay within its memory budget, and serve other controllers meanwhile.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import time
 from kit import arguments, free_port, stage, verdict, wait_for
 from kit.remote_wire import EXECUTED, TWIST, Controller, field, twist
 
-# Resident bytes of a robot: 128 MiB of one decoded message, requests that wait, and the program.
+# Resident bytes of a robot: 128 MiB for one decoded message, queued requests, and the program.
 BUDGET = 300 << 20
-# Poses without content, as many as a request may hold.
+# As many empty poses as a request may hold.
 EMPTY_POSES = field(3, b"") * ((4 << 20) // 2 - 200)
 SENDERS = 4
 
@@ -29,7 +29,7 @@ def main() -> None:
         honest = Controller(address, random.getrandbits(62) | 1)
         wait_for("the robot answers", lambda: honest.hello("honest"))
         wait_for("it moves", lambda: honest.command(TWIST, twist(0.1), expiry_ms=2000) == EXECUTED)
-        # It is silent for a while now, and says so.
+        # It announces that it will be silent for a while.
         honest.beat(60_000)
         before = robot.peak()
         senders = [Controller(address, random.getrandbits(62) | 1) for _ in range(SENDERS)]
@@ -38,7 +38,7 @@ def main() -> None:
             sender.hello("hostile")
             for _ in range(10):
                 sender.send(field(11, field(1, kind) + field(2, EMPTY_POSES)))
-        # The holder itself: its command reaches the handler.
+        # The holder itself, since its command reaches the handler.
         for _ in range(3):
             honest.ask(field(11, field(1, kind) + field(2, EMPTY_POSES)))
         for number in range(1, 3000):

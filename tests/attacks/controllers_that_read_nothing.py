@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Controllers ask a robot for its largest telemetry, listen to all of it, and read nothing; they say that all has arrived.
+"""Controllers request a robot's largest telemetry and subscribe to all of it, read nothing, and claim that everything has arrived.
 
-What a robot keeps for them is bounded by peer, another controller is served meanwhile, and it is given back when they are gone.
+The robot's memory for them must be bounded per peer and released when they are gone, and another controller must be served meanwhile.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import time
 from kit import arguments, free_port, stage, verdict, wait_for
 from kit.remote_wire import EXECUTED, TWIST, Controller, field, fields, first, twist, write_keys
 
-# On the way to one key, the frames of telemetry that wait for its listeners, and the program's own.
+# Data on its way to one key, queued telemetry frames for its subscribers, and the program itself.
 BUDGET = (128 + 64 + 64) << 20
 CONNECTIONS = 30
 REQUESTS = 900
@@ -23,7 +23,7 @@ ALL_OF_IT = 1 << 62
 
 
 def largest(controller: Controller) -> tuple[int, int]:
-    """The number of the kind of telemetry whose newest value is the longest, and its length."""
+    """Returns the number of the telemetry kind with the longest newest value, and that length."""
     welcome = fields(first(controller.hello("attacker"), 10, b""))
     numbers = [first(fields(kind), 1) for kind in welcome.get(4, [])]
     length = lambda n: len(first(fields(first(controller.ask(field(12, field(1, n))), 11, b"")), 2, b""))
@@ -52,14 +52,14 @@ def main() -> None:
             controller.hello("hostile")
             hostile.append(controller)
         for controller in hostile:
-            # From now on it takes nothing off the socket.
+            # It reads nothing more from the socket.
             controller.socket.send(b"\x02" + struct.pack("<IB", 1, 1))
         executed = 0
         for n in range(REQUESTS):
             for controller in hostile:
                 controller.send(field(12, field(1, number)))
                 if n % 10 == 0:
-                    # What earlier wires took for proof, and a guess of what this one does.
+                    # What earlier versions of the protocol accepted as proof, and a guess for this one.
                     controller.socket.send(b"\x03" + struct.pack("<IQQ", 1, ALL_OF_IT, ALL_OF_IT))
                     controller.socket.send(b"\x03" + os.urandom(8))
             if n % 45 == 0:
@@ -82,9 +82,9 @@ def main() -> None:
         time.sleep(5)
         figures |= {"left_mib": robot.resident() >> 20, "descriptors_left": robot.descriptors() - descriptors}
         if robot.resident() > before + (32 << 20):
-            broken.append(f"5 s after they left it keeps {(robot.resident() - before) >> 20} MiB more than before")
+            broken.append(f"5 s after they left, it holds {(robot.resident() - before) >> 20} MiB more than before")
         if robot.descriptors() > descriptors:
-            broken.append(f"it keeps {robot.descriptors() - descriptors} descriptors of those that left")
+            broken.append(f"it keeps {robot.descriptors() - descriptors} descriptors of controllers that left")
         honest.close()
     verdict(figures, *broken)
 

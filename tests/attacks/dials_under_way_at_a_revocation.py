@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A robot is revoked while a base dials it and it does not answer. It gets in once it does, by the keys of before."""
+"""A robot is revoked while a base dials it without an answer. It must not get in when it answers with its old keys."""
 
 import shutil
 import signal
@@ -20,13 +20,13 @@ def team(stage: kit.Stage, ropewalk: object) -> object:
     keys("team", "rovers")
     for host in ("base", "robot"):
         keys("host", host, "--team", "rovers")
-        # Each host has its own copy, as if it were elsewhere.
+        # Each host has its own copy, as on separate machines.
         shutil.copytree(stage.folder / "rovers/hosts" / host, stage.folder / f"keys-{host}")
     return keys
 
 
 def attempt(carrier: str, ropewalk: object) -> float | None:
-    """After how many seconds the revoked robot was let in."""
+    """Returns after how many seconds the revoked robot was admitted, or `None`."""
     with kit.stage() as stage:
         keys = team(stage, ropewalk)
         kind = socket.SOCK_DGRAM if carrier == "quic" else socket.SOCK_STREAM
@@ -63,7 +63,7 @@ topics: [{{name: /cmd_vel, direction: both}}]
 def main() -> None:
     ropewalk = (kit.arguments().binary / "ropewalk").resolve()
     let_in = {carrier: attempt(carrier, ropewalk) for carrier in ("quic", "tls")}
-    broken = [f"over {c} a revoked host was let in after {s:.1f} s" for c, s in let_in.items() if s is not None]
+    broken = [f"over {c}, a revoked host was admitted after {s:.1f} s" for c, s in let_in.items() if s is not None]
     kit.verdict({"let_in_after_s": let_in}, *broken)
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A publisher has escape sequences in its topic, its type, its definition and its refusals.
+"""A publisher puts escape sequences into its topic, its type, its definition and its refusals.
 
-Whatever the command prints, on standard output and in its log, must have none of them.
+No command may print any of them, neither on standard output nor in its log.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ EVIL = "\x1b]0;owned\x07\x1b[2J\u009b31m\u202e\u200b\r\x08"
 
 
 def bad(data: bytes) -> list[str]:
-    """Characters that a terminal obeys or hides."""
+    """Returns characters that a terminal interprets or hides."""
     text = data.decode(errors="replace")
     found = {c for c in text if c not in "\n\t" and (ord(c) < 0x20 or 0x7F <= ord(c) < 0xA0 or c in "\u202e\u200b")}
     return sorted(f"U+{ord(c):04X}" for c in found)
@@ -73,11 +73,11 @@ def main() -> None:
                 out, err = over.stdout or b"", over.stderr or b""
             figures[what] = {"out": len(out), "err": len(err)}
             for stream, data in (("standard output", out), ("log", err)):
-                # C1 and bidirectional controls are legal in JSON, escapes are too.
+                # C1 and bidirectional control characters are legal in JSON, and so are escapes.
                 if found := bad(data):
                     broken.append(f"`ropewalk {command[0]} {command[1]}` prints {', '.join(found)} to its {stream}")
             if what == "info" and b"not " not in out:
-                broken.append(f"the refusal is not shown at all: {out!r} {err!r}")
+                broken.append(f"the refusal is not printed at all: {out!r} {err!r}")
         stop.set()
         thread.join()
     kit.verdict(figures, *broken)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""A peer of a link claims the air with ten small datagrams a second, for itself and for hosts that it made up.
+"""A peer of a link claims airtime with ten small datagrams per second, for itself and for hosts that do not exist.
 
-The victim sends scans to a base. The liar is a peer of the victim or of the base. Where it is allowed nothing (`allow: {}`),
-by the peer through which it speaks or by the victim, the victim's figures are to be those without it. Where it is allowed
-all, the victim is to keep a tenth of the air.
+The victim sends scans to a base. The liar is a peer of the victim or of the base. If the peer that it talks through, or the
+victim, allows it nothing (`allow: {}`), the victim's figures must be the same as without it. If it is allowed everything, the
+victim must keep a tenth of the airtime.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ SECONDS = 4.0
 AFTER = 1.5
 SCAN = 4250
 LEAST_SHARE = 0.1
-# Of processes on one machine that do other things, too.
+# Tolerance for processes on one machine that is also busy otherwise.
 MORE_DELAY_MS = 5
 
 
 class Liar(threading.Thread):
-    """Keeps its session up, and sends ten datagrams a second; `lies` is what they say of the air."""
+    """Keeps its session up, and sends ten datagrams per second; `lies` are their claims about the air."""
 
     def __init__(self, to: int, port: int, lies: bool) -> None:
         super().__init__(daemon=True)
@@ -32,7 +32,7 @@ class Liar(threading.Thread):
         self.ended = threading.Event()
 
     def frames(self) -> list[bytes]:
-        # All hosts of this machine have one clock.
+        # All hosts on this machine share one clock.
         now = time.monotonic_ns() // 1000
         made_up = int(time.monotonic() * 2) % 10 * 8 + 77
         hosts = [short_id("liar")] + [made_up + n for n in range(7)]
@@ -49,7 +49,7 @@ class Liar(threading.Thread):
 
 
 def config(host: str, port: int, peers: dict[str, tuple[int, str]], direction: str) -> str:
-    """`peers`: the port of each, and what more there is to say of it."""
+    """`peers`: the port and further settings of each."""
     listed = "\n".join(f"  - {{name: {name}, address: '127.0.0.1:{at}'{more}}}" for name, (at, more) in peers.items())
     return f"""
 host: {host}
@@ -69,7 +69,7 @@ def status(program) -> dict | None:
 
 def flow(hosts: Stage, at: str, binary, liar_of: str | None, *, by_base: str | None, by_victim: str | None, lies: bool,
          rate: float) -> dict:
-    """The figures of the victim's scans. `by_base`, `by_victim`: what each says of the liar, if it lists it."""
+    """Returns the figures of the victim's scans. `by_base`, `by_victim`: how each configures the liar, if it lists it."""
     ports = {name: free_port() for name in ("victim", "base", "liar", "nobody")}
     lists = {
         "victim": {"base": (ports["base"], "")},
@@ -90,7 +90,7 @@ def flow(hosts: Stage, at: str, binary, liar_of: str | None, *, by_base: str | N
     wait_for(f"the base ({at})", lambda: any(p["up"] for p in status(daemons["victim"])["peers"] if p["name"] == "base"))
     if liar:
         wait_for("the liar to be a peer", lambda: liar.peer.up)
-    # Delays are measured by clocks that answers align.
+    # Delays are measured with clocks that traffic in both directions synchronizes.
     back = hosts.start(f"{at}-back", binary / "ropewalk", "topic", "pub", "/back", "std_msgs/String", "data: x", "--rate", 20,
                        "--wait", 30, env=hosts.bus(f"{at}-base"))
     scans = hosts.start(f"{at}-scans", binary / "ropewalk", "topic", "pub", "/scan", "std_msgs/String",
@@ -98,7 +98,7 @@ def flow(hosts: Stage, at: str, binary, liar_of: str | None, *, by_base: str | N
                         env=hosts.bus(f"{at}-victim"))
     wait_for(f"scans ({at})", lambda: not scans.is_alive(), 60)
     yields = status(daemons["victim"])["radio"]
-    # The states come once a second.
+    # States are printed once per second.
     time.sleep(AFTER)
     sender, receiver = status(daemons["victim"]), status(daemons["base"])
     sent = next((t for t in sender["sent"] if t["peer"] == "base"), {"offered": 0})
@@ -149,7 +149,7 @@ def main() -> None:
             f = run(name, liar_of, rate=200.0, **more)
             share = f["scans_per_s"] / all_alone["scans_per_s"]
             f["share"] = round(share, 3)
-            # The liar's own datagrams and contention with them are in it.
+            # This includes the liar's own datagrams and contention with them.
             if share < 0.95 * LEAST_SHARE:
                 broken.append(f"{name}: {share:.3f} of the air is left")
     verdict(figures, *broken)

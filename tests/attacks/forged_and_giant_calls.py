@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A peer forges replies of a service that is another's, answers nobody's calls, calls ten thousand times without taking an answer, and begins
-and ends requests and replies of 60 MiB. Beside it a base calls the robot's service."""
+"""A peer forges replies of another peer's service, replies to calls that nobody made, makes ten thousand calls without reading an answer,
+and sends the beginnings and ends of requests and replies of 60 MiB. Meanwhile a base calls the robot's service."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CALLS = 10_000
 GIANT_S = 9.0
 HELD_S = 1.8
 SMALL = 800
-# `peers: memory` of the hostile peer, at both ends, and what docs/wire/link.md grants it besides.
+# `peers: memory` of the hostile peer at both ends, and what docs/wire/link.md grants it in addition.
 SHARED = 128 * MB
 BOUNDS = (128 + 9 + 4) * MB
 OWN = 24 * MB
@@ -40,7 +40,7 @@ def announced(name: str, first: int = 0) -> bytes:
 
 
 class Caller(threading.Thread):
-    """Calls from the base, one after the other: their answers, and how long each took."""
+    """Makes calls from the base one after the other, and records the answers and how long each took."""
 
     def __init__(self, ropewalk: object, env: dict, service: str = "/add_two_ints", pause: float = 0.05) -> None:
         super().__init__(daemon=True)
@@ -79,7 +79,7 @@ class Mallory:
         self.peer.send(wire.data(topic, number, len(bytes_), [], 0, bytes_, stamp=time.monotonic_ns(), acknowledge=True))
 
     def giant(self, topic: int, number: int, head: bytes, until: float, share: float = 1.0, length: int = GIANT) -> int:
-        """Sends a message of 60 MiB, or the beginning of it; how many bytes."""
+        """Sends a message of 60 MiB, or the beginning of it. Returns the number of bytes."""
         offset, step = 0, 1350
         while offset < length * share and time.monotonic() < until:
             piece = (head if offset == 0 else b"") + bytes(step - (len(head) if offset == 0 else 0))
@@ -94,7 +94,7 @@ class Mallory:
 
 
 def learn(peer: quic.Peer, name: str, seconds: float) -> tuple[int, int] | None:
-    """Run and number of a request that came over a topic that is announced as `name`."""
+    """Returns run and number of a request that arrived on the topic announced as `name`."""
     topics = set()
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -104,7 +104,7 @@ def learn(peer: quic.Peer, name: str, seconds: float) -> tuple[int, int] | None:
             for kind, began, stop in wire.frames(datagram):
                 topic, at = wire.read_v(datagram, began + 1) if kind not in (1, 2, 7) else (0, 0)
                 if kind == 0x03:
-                    # It is asked for until it is accepted.
+                    # The receiver requests it until it is accepted.
                     edition, _ = wire.read_v(datagram, at)
                     peer.send(b"\x04" + v(topic) + v(edition) + b"\x01" + v(0))
                     if name.encode() in datagram[began:stop]:
@@ -123,7 +123,7 @@ def learn(peer: quic.Peer, name: str, seconds: float) -> tuple[int, int] | None:
 
 
 def main() -> None:
-    kit.need_root()  # To see what stands in another process's memfds.
+    kit.need_root()  # Required to read another process's memfds.
     folder = kit.arguments().binary.resolve()
     ropewalk = folder / "ropewalk"
     if not (folder / "add_two_ints_server").exists():
@@ -167,7 +167,7 @@ services:
                 to_base.peer.serve(0.03)
 
         caller.start()
-        # The server ends where nobody asks for three seconds, as on a machine that is busy with the flood.
+        # The server exits after three seconds without a request, which happens on a machine busy with the flood.
         Caller(ropewalk, stage.bus("robot"), pause=1.0).start()
         kit.wait_for("a first answer", lambda: (serve(0.1), any(a[2] == "sum: 42" for a in caller.answers))[1])
         alone_from = time.monotonic()
@@ -182,7 +182,7 @@ services:
                     most[p.name] = [max(a, b) for a, b in zip(most[p.name], p.memory())]
 
         beside_from = time.monotonic()
-        # The base calls a service of the peer's, which so learns how the base names its calls.
+        # The base calls a service of the peer, which learns from this how the base numbers its calls.
         to_base.announce(1, "/lure?reply")
         to_base.announce(2, "/add_two_ints?reply")
         serve(0.5)
@@ -200,7 +200,7 @@ services:
             serve(0.1)
             look()
         lured.ended.set()
-        # Calls without end, of whose answers it takes none.
+        # Endless calls whose answers it never reads.
         to_robot.announce(1, "/add_two_ints?request")
         to_robot.peer.serve(0.3)
         called = 0
@@ -214,13 +214,13 @@ services:
                 look()
         serve(0.5)
         look()
-        # Beginnings of requests that together take all memory for requests, of which a byte comes now and then.
+        # Beginnings of requests that together take all memory for requests, and receive a byte now and then.
         to_robot.announce(2, "/add_two_ints?request")
         to_robot.peer.serve(0.2)
         lengths = [60 * MB, 3 * MB, 512 << 10, 256 << 10, 128 << 10, 100 << 10]
         places = [to_robot.giant(2, 100 + i, header(1, 97, 1, left=3_600_000), time.monotonic() + 5, 0.08, length)
                   for i, length in enumerate(lengths)]
-        # And small ones, as many as may be begun, of which the end is missing.
+        # And as many small ones as allowed, all without their end.
         for i in range(SMALL):
             to_robot.peer.send(wire.data(2, 200 + i, 60, [], 0, header(1, 97, 2 + i, left=3_600_000) + bytes(10)))
             if i % 64 == 0:
@@ -234,7 +234,7 @@ services:
                 to_robot.peer.send(wire.data(2, 100 + i, length, [], places[i], b"x"))
             look()
         held = caller.since(held_from)
-        # Giant requests and replies: beginnings of many, and one whole.
+        # Giant requests and replies: the beginnings of many, and a complete one.
         until = time.monotonic() + GIANT_S
         giant = 0
         for m, topic, first in ((to_base, 3, header(2, run, number)), (to_robot, 2, header(1, 99, 1, left=3_600_000))):
@@ -243,7 +243,7 @@ services:
             for number_ in range(1, 9):
                 giant += m.giant(topic, number_, first, until, 0.01)
             look()
-        # The whole one in the place of the first number, so that nothing before it is waited for.
+        # The complete one takes the first number, so that the receiver does not wait for an earlier one.
         whole = to_robot.giant(2, 0, header(1, 98, 1, left=3_600_000), until)
         look()
         serve(1)
@@ -257,7 +257,7 @@ services:
         for m in (to_robot, to_base):
             m.peer.socket.close()
         ended = time.monotonic()
-        # Half a minute without calls ends the server, whose memory then is nobody's.
+        # Half a minute without calls ends the server, which frees its memory.
         pending = {p.name: p for p in daemons}
         took = {}
         while pending and time.monotonic() < ended + 15:
@@ -271,7 +271,7 @@ services:
                    "more_mb": {n: [round((m - b) / MB, 1) for m, b in zip(most[n], before[n])] for n in most}, "given_back_s": took}
         broken = [f"the link of {name} ended" for name in alive]
         if beside["forged"]:
-            broken.append(f"{beside['forged']} forged answers were taken")
+            broken.append(f"{beside['forged']} forged answers were accepted")
         if beside["right"] < beside["calls"] or not beside["calls"]:
             broken.append(f"{beside['right']} of {beside['calls']} honest calls were answered: {beside['others']}")
         for p in daemons:
@@ -279,7 +279,7 @@ services:
             if grown[0] > BOUNDS + OWN or grown[1] > SHARED + GIANT + OWN:
                 broken.append(f"the link of {p.name} took {grown[0] / MB:.0f} MB, and {grown[1] / MB:.0f} MB of shared memory")
             if took.get(p.name, 99) > GIVEN_BACK_WITHIN_S:
-                broken.append(f"what the link of {p.name} took was not given back {GIVEN_BACK_WITHIN_S} s after the peer's end")
+                broken.append(f"the link of {p.name} did not release its memory within {GIVEN_BACK_WITHIN_S} s of the peer's end")
     kit.verdict(figures, *broken)
 
 

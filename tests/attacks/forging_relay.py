@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A relay that robots let carry for others, and nothing for itself (`relay: true, allow: {}`), speaks as a base that is not even running. Then it
-alters what the base sends, repeats it, swaps it, says that topics are the base's, and reads."""
+"""A relay that robots let forward for others, with no rights of its own (`relay: true, allow: {}`), impersonates a base that is not running.
+Then it alters, repeats and swaps what the base sends, claims that topics are the base's, and tries to read."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from kit.wire import v
 MD5 = bytes.fromhex("992ce8a1687cec8c8bd883ec73ca41d1")
 RATE = 20
 SECONDS = 6.0
-# Of what goes over an honest relay; commands are best effort, and a change of ways may lose some.
+# Share of the traffic over an honest relay; commands are best effort, and a route change may lose some.
 LEAST = 0.9
-# Numbers of messages that the relay claims lie so far ahead that the genuine ones never get there, and not so far that it makes
-# these too old to be taken from it: a relay that withholds what it is to carry does not need a forgery for that.
+# The relay claims message numbers so far ahead that the genuine ones never reach them, but not so far that it makes the genuine ones
+# too old to be accepted: a relay that withholds traffic does not need a forgery for that.
 AHEAD = 200
 SECRET = "what nobody but the base is to know "
 
@@ -30,7 +30,7 @@ def text(what: str) -> bytes:
 
 
 def whole(frame: bytes) -> bool:
-    """Whether a data frame stands behind the route."""
+    """Whether a data frame follows the route."""
     _, at = wire.read_v(frame, 1)
     _, end = wire.read_v(frame, at + 1)
     return frame[0] == 0x3A and frame[end] & 0xF8 == 0x40
@@ -42,7 +42,7 @@ def announced(topic: str, *, relayed: bytes = b"", reliability: int = 0, type_na
 
 
 def forgeries(to: Side, rounds: int) -> int:
-    """Says commands of the base's in every form that there is to one neighbour; how many."""
+    """Sends commands in the base's name to one neighbour, in every form that exists. Returns how many."""
     said = 0
     forms = {
         1000: announced("/cmd_vel", relayed=wire.via("base", 7, ["robot"])),
@@ -59,7 +59,7 @@ def forgeries(to: Side, rounds: int) -> int:
     for number in range(rounds):
         body = text(f"forged {number}")
         for topic in forms:
-            # Plain, as a packed message (LZ4, as it is), and as a seal.
+            # Plain, as a compressed message (stored LZ4), and as a sealed one.
             envelopes = (None, b"\x01\x00" + struct.pack("<II", len(body), len(body)) + body,
                          b"\x03" + v(1) + v(number + 1) + struct.pack("<H", number & 0xFFFF) + body + os.urandom(16))
             for form, envelope in enumerate(envelopes):
@@ -112,7 +112,7 @@ topics:
             host: (("127.0.0.1", ports[f"to-{host}"]), ("127.0.0.1", ports[host])) for host in ("robot", "base")})
         to_robot, to_base = relay.sides
         base_id = wire.host_id("base")
-        # Of a base that is there, as it says.
+        # Claimed count of a base that is up.
         count = int(time.time()) << 8
         relay.lies = lambda side: [(base_id, count + int(time.monotonic() * 10), 1, 1)] if side is to_robot and not to_base.count else []
         kit.wait_for("the robot's link", lambda: (relay.serve(0.1), to_robot.peer.up)[1])
@@ -138,12 +138,12 @@ topics:
         counts = iter(range(1 << 30))
 
         def publish(topic: str, what: str, host: str, seconds: float) -> kit.Program:
-            # As many publishers as texts; each takes a moment.
+            # One publisher per text; each takes a moment.
             return stage.start(f"pub-{next(counts)}", ropewalk, "topic", "pub", topic, "std_msgs/String", f"data: {what}", "--rate", RATE,
                                "-n", round(RATE * seconds), "--wait", 30, env=stage.bus(host))
 
         def flow(seconds: float) -> dict[str, float]:
-            """The shares of commands and scans that come through."""
+            """Returns the shares of commands and scans that arrive."""
             before = [sum(line.startswith("data:") for line in p.lines()) for p in (echoes[0], scans)]
             programs = [publish("/cmd_vel", "genuine", "base", seconds), publish("/scan", SECRET * 40, "robot", seconds)]
             while any(p.is_alive() for p in programs):
@@ -159,7 +159,7 @@ topics:
         numbers: dict[tuple[str, int], int] = {}
 
         def beside_it(side: Side, frame: bytes, number: int | None = None) -> bytes:
-            """A message that passed, as one that the relay says of its own accord, under another number of its source's if there is one."""
+            """Replays a message that passed, as if the relay sent it by itself, under another number of its source if there is one."""
             of_source, at = wire.read_v(frame, 1)
             _, end = wire.read_v(frame, at + 1)
             kind = frame[end]
@@ -171,14 +171,14 @@ topics:
             return route + bytes([kind]) + v(topic + BESIDE) + v(numbers[place]) + frame[rest:]
 
         def change(side: Side, kind: int, frame: bytes) -> list[bytes]:
-            """In front of what passes, and behind it: what is made of it, and of what passed before."""
+            """Returns forgeries of what passes, and of what passed before, to send before and after it."""
             if kind & 0xF8 != 0x40 or frame[0] not in (0x3A, 0x3B):
                 return [frame]
             number, _ = wire.read_v(frame, 1)
             old = [f for f in relay.recorded[side.host][-40:-1] if f[0] == 0x3A and whole(f)][:5]
             tried["repeated"] += len(old)
             later = [beside_it(side, f) for f in old]
-            # One of these for each, since a number that is taken is not looked at again.
+            # One kind of forgery per message, since an accepted number is not checked again.
             match number % 3:
                 case 0:
                     altered = bytearray(beside_it(side, frame, number + AHEAD))
@@ -215,14 +215,14 @@ topics:
                    "passed_bytes": passed, "read": read, "robot_dropped": dropped}
         broken = []
         if taken or foreign:
-            broken.append(f"{taken} of {said} forged commands were taken, and {len(foreign)} others that nobody published: {foreign[:2]}")
+            broken.append(f"{taken} of {said} forged commands were accepted, and {len(foreign)} others that nobody published: {foreign[:2]}")
         if more:
-            broken.append(f"{more} commands came more often than they were published")
+            broken.append(f"{more} commands arrived more often than they were published")
         if read or not passed:
             broken.append(f"{read} frames of {passed} bytes can be read" if passed else "nothing passed")
         for name, share in (("beside", beside), ("after", after)):
             if min(share.values()) < LEAST * min(1, min(honest.values())):
-                broken.append(f"{name} forgeries {share} of the honest flow came, {honest} without")
+                broken.append(f"{name} forgeries, {share} of the honest flow arrived, {honest} without")
         if not robot.is_alive() or not base.is_alive():
             broken.append("a link ended")
     kit.verdict(figures, *broken)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A publisher hands over segments that are holes: to read them makes pages, at the cost of their reader.
+"""A publisher hands over segments that consist of holes: reading them allocates pages, which are charged to the reader.
 
-The control parts of the messages stand in the holes, so that every reader copies them. The reader must take none of it.
+The control parts of the messages lie in the holes, so every reader copies them. The reader must not be charged.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def main() -> None:
         path = kit.wait_for("the victim subscribes", found)[0]
         s, fds, shape, why = bus.welcome(path, "/holes", 8)
         if s is None:
-            kit.verdict({}, f"the publisher was not let in: {why}")
+            kit.verdict({}, f"the publisher was refused: {why}")
         time.sleep(0.5)
         before = victim.peak()
         writer = bus.Writer(s, fds[0], shape, SEGMENT)
@@ -48,9 +48,9 @@ def main() -> None:
         figures["victim_lives"] = victim.is_alive()
         figures["log"] = victim.log()[-200:]
         if figures["publishers_pages_kib"] > 4 * BLOCKS + 64:
-            broken.append(f"reading made {figures['publishers_pages_kib']} KiB of pages")
+            broken.append(f"reading allocated {figures['publishers_pages_kib']} KiB of pages")
         if figures["victims_peak_more"] > 16 << 20:
-            broken.append(f"the reader took {figures['victims_peak_more']} bytes more")
+            broken.append(f"the reader used {figures['victims_peak_more']} bytes more")
         if not victim.is_alive():
             broken.append("the reader ended")
     kit.verdict(figures, *broken)

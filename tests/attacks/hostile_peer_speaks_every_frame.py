@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A peer with a host's own keys says to a link whatever QUIC and the link's frames let it say: every frame with extreme values, malformed,
-without end, and what nobody says. Beside it an honest peer has the three topics of README with the same link."""
+"""A peer with the keys of a host sends a link everything that QUIC and the link's frames allow: every frame with extreme values, malformed,
+endless, and unassigned ones. Meanwhile an honest peer exchanges the three topics of the README with the same link."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from kit.wire import v
 
 MB = 1 << 20
 TOP = (1 << 62) - 1
-# Honest flows alone, then beside each of the waves.
+# Honest flows alone, then during each of the waves.
 ALONE_S = 5.0
 WAVE_S = 1.2
-# `peers: memory` of the hostile peer, and what docs/wire/link.md grants it besides: partial messages by their full length, announcements,
-# fragments for parity; the equations of one fountain at a time, 2.4 kB for each of 56,403 symbols at most; and what the process itself needs.
+# `peers: memory` of the hostile peer, and what docs/wire/link.md grants it in addition: partial messages by their full length,
+# announcements, fragments for parity; the equations of one fountain at a time, at most 2.4 kB for each of 56,403 symbols; and the
+# memory of the process itself.
 SHARED = 64 * MB
 BOUNDS = (128 + 9 + 4 + 130) * MB
 OWN = 24 * MB
 GIVEN_BACK_WITHIN_S = 5
-# Beside a process in Python that takes one processor for itself.
+# Next to a Python process that occupies one processor.
 LEAST_OF_ALONE = 0.9
 MORE_P99_MS = 25
 
@@ -42,7 +43,7 @@ def processor_s(program: kit.Program) -> float:
 
 
 class Waves:
-    """Each method gives what to send, one datagram of frames after the other, for as long as it is asked."""
+    """Each method yields datagrams of frames to send, endlessly."""
 
     def __init__(self, peer: quic.Peer) -> None:
         self.peer = peer
@@ -50,7 +51,7 @@ class Waves:
         self.first = 0
 
     def topics(self, count: int, **more: object) -> range:
-        """Announces topics that no wave before announced."""
+        """Announces topics that no earlier wave announced."""
         self.first += count
         for topic in range(self.first - count, self.first):
             for frame in wire.announce(topic, wire.announcement(f"/t/{topic}", "a/B", **more)):
@@ -59,7 +60,7 @@ class Waves:
         return range(self.first - count, self.first)
 
     def greetings(self) -> Iterator[list[bytes]]:
-        """Hosts of other names, sessions without end, and what is larger than it may be."""
+        """Hosts with other names, endless sessions, and values above their limits."""
         n = 0
         while True:
             n += 1
@@ -70,7 +71,7 @@ class Waves:
             yield [b"\x01RPWK" + head + v(0xFFFFFFFF) + v(0xFFFFFFFF) + v(len(name)) + name] + [b"\x02"] * 200
 
     def announcements(self) -> Iterator[list[bytes]]:
-        """Definitions of 256 KiB on topics without end, of which most are never finished."""
+        """Definitions of 256 KiB on endless topics, most of them never completed."""
         whole = wire.announcement("/t/long", "a/B", definition="x" * (256 << 10), depth=TOP, priority=127)
         n = 0
         while True:
@@ -81,7 +82,7 @@ class Waves:
                 yield [frame]
 
     def announcements_of_flows(self) -> Iterator[list[bytes]]:
-        """Topics of sources that there are not, for hosts that there are not."""
+        """Topics of sources that do not exist, for hosts that do not exist."""
         n = 0
         while True:
             n += 1
@@ -91,7 +92,7 @@ class Waves:
                 yield wire.announce(n % 20_000, body, n // 20_000 + 1) + [wire.route(TOP, 16, (1 << 62) - 1), wire.data(n % 20_000, n, 4, [], 0, b"abcd")]
 
     def answers_about_topics(self) -> Iterator[list[bytes]]:
-        """Each topic of the link is said to be unknown, incomplete or refused, again and again."""
+        """Declares each topic of the link unknown, incomplete or refused, again and again."""
         n = 0
         while True:
             n += 1
@@ -99,7 +100,7 @@ class Waves:
                    for t in range(8) for e, state, missing in ((0, 3, 0), (1, 0, n % 50), (1, 2, 0), (2, 1, 0xFFFFFFFF), (1, 1, 0))]
 
     def beginnings(self) -> Iterator[list[bytes]]:
-        """Fragments of messages of 64 MiB that never become whole, in numbers that jump."""
+        """Fragments of 64 MiB messages that are never completed, with numbers that jump."""
         topics = self.topics(60, depth=8)
         number = 0
         while True:
@@ -109,7 +110,7 @@ class Waves:
                     wire.more(topic, number * (1 << 18) + 1, 0x7FFFFFFF, bytes(900))]
 
     def partial_reliable(self) -> Iterator[list[bytes]]:
-        """Every second piece of thousands of reliable messages: as many gaps as can be."""
+        """Every second piece of thousands of reliable messages: as many gaps as possible."""
         topics = self.topics(30, depth=1024, reliability=1, ordering=2)
         place = 0
         while True:
@@ -119,7 +120,7 @@ class Waves:
                        for i in range(10)]
 
     def parity(self) -> Iterator[list[bytes]]:
-        """Fragments and parities that fit nothing, each to be solved for 32 unknowns."""
+        """Fragments and parities that do not match, each with 32 unknowns to solve."""
         topics = self.topics(100, reliability=2)
         first = 0
         while True:
@@ -130,7 +131,7 @@ class Waves:
                        b"\x14" + v(topic) + v(first) + b"\x20\x07" + v(1000) + self.random.randbytes(1000)]
 
     def fountains(self) -> Iterator[list[bytes]]:
-        """Messages as fountains: small ones that are to be computed at once, and large ones of tiny symbols."""
+        """Messages as fountains: small ones that can be decoded at once, and large ones with tiny symbols."""
         topics = self.topics(20, reliability=3, depth=1024)
         number = 0
         while True:
@@ -144,7 +145,7 @@ class Waves:
                 yield frames
 
     def large_fountains(self) -> Iterator[list[bytes]]:
-        """Messages of thousands of tiny repair symbols, each of which is computed once they are there."""
+        """Messages of thousands of tiny repair symbols, which are decoded once all have arrived."""
         (topic,) = self.topics(1, reliability=3, depth=4)
         number = id_ = 0
         length = 64 * LARGE
@@ -156,7 +157,7 @@ class Waves:
                 yield [b"\x4a" + v(topic) + v(number) + v(60_000 + (id_ + i) % 8_000_000) + v(64) + self.random.randbytes(64) for i in range(15)]
 
     def acknowledgements(self) -> Iterator[list[bytes]]:
-        """Acknowledgements, receipts and counts of what was never sent."""
+        """Acknowledgements, receipts and counts for data that was never sent."""
         n = 0
         while True:
             n += 1
@@ -167,20 +168,20 @@ class Waves:
             yield [b"\x08" + v(TOP) + v(TOP) + v(TOP), b"\x12" + v(TOP - n) + v(0) + v(TOP), b"\x11" + v(t) + v(TOP), b"\x05" + v(t) + v(TOP)]
 
     def wishes(self) -> Iterator[list[bytes]]:
-        """Each frame asks for an answer."""
+        """Each frame requests an answer."""
         while True:
             yield [b"\x07"] * 500
             yield [wire.hello(self.peer.name, 0, True)]
 
     def counts(self) -> Iterator[list[bytes]]:
-        """Reports whose sums are more than a number holds."""
+        """Reports whose sums overflow."""
         while True:
             yield [b"\x06" + v(t << 1 | who) + v(TOP) + v(TOP) + v(27) + b"".join(bytes([r]) + v(TOP) for r in range(1, 28))
                    for t in range(2) for who in (0, 1)]
             yield [b"\x06" + v(self.random.getrandbits(32) << 1) + v(TOP) + v(TOP) + v(8) + (b"\x14" + v(TOP)) * 8 for _ in range(8)]
 
     def air(self) -> Iterator[list[bytes]]:
-        """Claims, clocks, rhythms and deadlines at their ends."""
+        """Claims, clocks, rhythms and deadlines with extreme values."""
         n = 0
         while True:
             n += 1
@@ -190,7 +191,7 @@ class Waves:
             yield [b"\x23" + v(n % 5) + v(TOP) + v(TOP * (n % 2)) + v(TOP)] * 40
 
     def ways(self) -> Iterator[list[bytes]]:
-        """A near way to everybody, and to hosts that there are not."""
+        """Short routes to every host, and to hosts that do not exist."""
         n = 0
         while True:
             n += 1
@@ -199,7 +200,7 @@ class Waves:
             yield [b"\x39" + v(t) + v(TOP) for t in range(40)] + [b"\x3b" + v(TOP) + b"\x10" + v(TOP) + v(0xFFFFFFFF)] * 20
 
     def malformed(self) -> Iterator[list[bytes]]:
-        """Frames of all other waves, changed or cut anywhere."""
+        """Frames of all other waves, changed or truncated at any position."""
         def steady() -> Iterator[list[bytes]]:
             many = [wave(self) for wave in (Waves.announcements, Waves.answers_about_topics, Waves.acknowledgements, Waves.counts, Waves.air,
                                             Waves.ways, Waves.announcements_of_flows, Waves.greetings)]
@@ -214,7 +215,7 @@ class Waves:
             yield [bytes(bytes_[: self.random.randrange(1, len(bytes_) + 1)])]
 
 
-# What QUIC forbids, or what costs its receiver: frames by RFC 9000, section 19.
+# What QUIC forbids, or what is expensive for the receiver: frames of RFC 9000, section 19.
 STREAMS = [bytes([0x0B]) + v(4 * i) + v(1000) + bytes(1000) for i in range(40)]
 FORBIDDEN = {
     "streams": STREAMS,
@@ -274,7 +275,7 @@ peers:{rest}""")
         return self.stage.start(host, self.ropewalk, "link", file, "--json", "--every", "0.5", env=self.stage.bus(host))
 
     def figures(self, since: float) -> dict:
-        """What came of the honest topics since then, by the state's own clock, and what the slowest hundredth took."""
+        """Returns how much of the honest topics arrived since `since`, by the state's own clock, and the delay of the slowest hundredth."""
         found = {}
         for topic, (host, rate, _) in HONEST.items():
             receiver = self.base if host == "robot" else self.robot
@@ -295,7 +296,7 @@ peers:{rest}""")
         self.most = [max(a, b) for a, b in zip(self.most, now)]
 
     def wave(self, name: str) -> dict:
-        """Sends what a wave gives, and says what that was. Each begins as a new session, of which nothing is known."""
+        """Sends a wave and returns figures about it. Each begins with a new session, about which the link knows nothing."""
         self.peer.session, self.peer.number, self.peer.up = self.waves.random.getrandbits(32) | 1, 0, False
         if not self.peer.come_up(8):
             return {"up": False}
@@ -321,10 +322,10 @@ peers:{rest}""")
                 **({"ended": self.peer.ended} if self.peer.ended else {})}
 
     def forbidden(self) -> dict:
-        """What QUIC forbids, and packets that are none: how each connection ended."""
+        """Sends what QUIC forbids, and malformed packets. Returns how each connection ended."""
         ends = {}
         for name, frames in FORBIDDEN.items():
-            # A new connection: of some ends nothing is heard, since the other end knows ids that are none.
+            # Open a new connection: some ends go unnoticed, since the link then knows invalid connection IDs.
             self.peer.dial()
             self.peer.up = False
             if not self.peer.come_up(8):
@@ -353,7 +354,7 @@ peers:{rest}""")
         return ends
 
     def crowd(self) -> int:
-        """Connections beside each other, of one host: how many of 40 were made."""
+        """Opens parallel connections from one host. Returns how many of 40 succeeded."""
         class Other(quic.Peer):
             pass
 
@@ -420,16 +421,16 @@ peers:{rest}""")
             if None in delays or delays[1] > delays[0] + MORE_P99_MS:
                 broken.append(f"{topic}: the slowest hundredth takes {delays[1]} ms instead of {delays[0]} ms")
         if self.most[0] > before[0] + BOUNDS + OWN:
-            broken.append(f"it made the link take {(self.most[0] - before[0]) / MB:.0f} MB")
+            broken.append(f"it made the link use {(self.most[0] - before[0]) / MB:.0f} MB")
         if self.most[1] > before[1] + SHARED + OWN:
-            broken.append(f"it made the link take {(self.most[1] - before[1]) / MB:.0f} MB of shared memory")
+            broken.append(f"it made the link use {(self.most[1] - before[1]) / MB:.0f} MB of shared memory")
         if took > GIVEN_BACK_WITHIN_S:
-            broken.append(f"{(sum(left) - sum(before)) / MB:.0f} MB were not given back {GIVEN_BACK_WITHIN_S} s after its end")
+            broken.append(f"{(sum(left) - sum(before)) / MB:.0f} MB were not released within {GIVEN_BACK_WITHIN_S} s of its end")
         kit.verdict(figures, *broken)
 
 
 def main() -> None:
-    kit.need_root()  # To see what stands in another process's memfds.
+    kit.need_root()  # Required to read another process's memfds.
     ropewalk = (kit.arguments().binary / "ropewalk").resolve()
     with kit.stage() as stage:
         Attack(stage, ropewalk).run()

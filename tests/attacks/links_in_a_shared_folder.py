@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A member of a group swaps each fresh socket in the group's runtime folder for a link to a file of root's.
+"""A member of a group replaces each new socket in the group's runtime folder by a link to a file of root.
 
-He races by inotify. The file's mode and owner must stay as they were, programs of both users must still find each
-other, and `doctor` must name a folder in which members can do that.
+The attacker uses inotify to win the race. The file's mode and owner must not change, programs of both users must still find
+each other, and `doctor` must name a folder in which members can do that.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def become_member() -> None:
 
 
 def hostile(folder: Path, secret: Path, told: int, pids: int) -> None:
-    """Offers topics, so that somebody binds sockets, and replaces whatever appears."""
+    """Offers topics, so that other users bind sockets, and replaces whatever appears."""
     become_member()
     libc = ctypes.CDLL(None, use_errno=True)
     watch = libc.inotify_init1(os.O_NONBLOCK)
@@ -50,7 +50,7 @@ def hostile(folder: Path, secret: Path, told: int, pids: int) -> None:
             at += 16 + length
             path = folder / name
             if f".{pids}." in name or name == "moved" or path.is_symlink():
-                continue  # His own.
+                continue  # The attacker's own.
             events += 1
             try:
                 os.rename(path, folder / "moved")
@@ -59,7 +59,7 @@ def hostile(folder: Path, secret: Path, told: int, pids: int) -> None:
             except OSError:
                 pass
             if mask & 0x40000000:
-                # A folder: a link in it, if one may enter it.
+                # For a folder: place a link in it, if it can be entered.
                 try:
                     os.symlink(secret, path / "x")
                     swapped += 1
@@ -69,7 +69,7 @@ def hostile(folder: Path, secret: Path, told: int, pids: int) -> None:
 
 
 def offers(folder: Path) -> None:
-    """Topics of the member, for somebody to subscribe to."""
+    """Topics of the attacker, for others to subscribe to."""
     become_member()
     made = []
     for i in range(TOPICS):
@@ -126,14 +126,14 @@ def main() -> None:
         run("topic", "list")
         mode = os.stat(folder).st_mode & 0o7777
         if mode != 0o3770 or os.stat(folder).st_gid != GROUP:
-            broken.append(f"the folder is made with mode {mode:o}")
+            broken.append(f"the folder is created with mode {mode:o}")
         secret = stage.folder / "secret"
         secret.touch(0o600)
         before = os.stat(secret)
         told = os.open(stage.folder / "told", os.O_CREAT | os.O_RDWR)
         os.pwrite(told, bytes(16), 0)
         figures = {}
-        # First as it is made, then as it was recommended once: without setgid and sticky members may rename everything.
+        # First as it is created, then with an older recommended mode: without setgid and the sticky bit, members may rename everything.
         for name, folder_mode in (("sticky", 0o3770), ("old", 0o770)):
             os.chmod(folder, folder_mode)
             os.pwrite(told, bytes(16), 0)
@@ -152,7 +152,7 @@ def main() -> None:
                     os.waitpid(pid, 0)
             figures[name] = dict(zip(("events", "swapped"), events))
             if events[0] < WANTED:
-                broken.append(f"only {events[0]} events in the {name} folder: nothing was shown")
+                broken.append(f"only {events[0]} events in the {name} folder: the test proves nothing")
             after = os.stat(secret)
             if (after.st_mode, after.st_uid, after.st_gid) != (before.st_mode, before.st_uid, before.st_gid):
                 broken.append(f"{name} folder: root's file has mode {after.st_mode & 0o7777:o}, group {after.st_gid}")
@@ -163,7 +163,7 @@ def main() -> None:
             for entry in folder.iterdir():
                 entry.rmdir() if entry.is_dir() and not entry.is_symlink() else entry.unlink()
         os.chmod(folder, 0o3770)
-        # Honest members of both users find each other.
+        # Honest programs of both users find each other.
         publish = ("topic", "pub", "/honest", "std_msgs/String", "data: hello", "-r", "20")
         for number, (publisher, subscriber) in enumerate(((None, become_member), (become_member, None))):
             talker = stage.start(f"talker{number}", ropewalk, *publish, env=env, preexec_fn=publisher)

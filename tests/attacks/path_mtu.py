@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Networks that take only small packets, tell of it or are silent, from the start or from some moment on: all topics of a
-link are to arrive as without, a second later at the most."""
+"""Networks that pass only small packets, report it or drop them silently, from the start or from some moment on. All topics of
+a link must arrive as without the limit, at most a second later."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import kit
 
-# How long messages are counted, from a second after the link is up, or after the path changed.
+# How long messages are counted, starting a second after the link is up, or after the path has changed.
 COUNTED_S = 5.0
 GRACE_S = 1.0
 ENOUGH = 0.99
@@ -62,11 +62,11 @@ class Network:
         return found if self.version == 4 else f"[{found}]"
 
     def limit(self, mtu: int, silent: bool) -> None:
-        """From now on packets above `mtu` do not pass. A router that cannot forward one tells its sender; one whose
-        device gets too long a frame drops it without a word."""
+        """Stops passing packets above `mtu`. A router that cannot forward a packet notifies its sender; one whose
+        device receives too long a frame drops it silently."""
         ends = (("left", "to-base"), ("right", "to-robot")) if silent else (("left", "to-right"), ("right", "to-left"))
         for host, device in ends:
-            # Linux takes frames that are longer by a VLAN's tag.
+            # Linux accepts frames that are longer by a VLAN tag.
             self.ip("-n", self.spaces[host], "link", "set", device, "mtu", mtu - 4 if silent and mtu > 1280 else mtu)
 
     @staticmethod
@@ -82,7 +82,7 @@ class Network:
 
 
 def counts(robot: kit.Program, base: kit.Program) -> dict[str, tuple[int, int]]:
-    """Of each topic, messages offered and delivered."""
+    """Returns the number of messages offered and delivered for each topic."""
     (of_robot, of_base) = (p.json()[-1] for p in (robot, base))
     found = {}
     for sender, receiver in ((of_robot, of_base), (of_base, of_robot)):
@@ -149,7 +149,7 @@ topics:
             parts = {}
             for topic, (offered, delivered) in after.items():
                 (o, d) = before.get(topic, (0, 0))
-                # One may be under way.
+                # One may be on its way.
                 parts[topic] = min(1.0, (delivered - d + 1) / max(1, offered - o))
             figures |= {"parts": {t: round(p, 3) for t, p in parts.items()}, "part": round(min(parts.values(), default=0.0), 3)}
             figures["topics"] = len(parts)
@@ -164,12 +164,12 @@ def main() -> None:
     options = kit.arguments(only={"default": "", "help": "paths whose names contain this"})
     ropewalk, only = (options.binary / "ropewalk").resolve(), options.only
     paths = {name: (index, ropewalk, *path) for index, (name, *path) in enumerate(PATHS) if only in name}
-    # They mostly wait.
+    # The attempts mostly wait.
     with ThreadPoolExecutor(2) as pool:
         figures = dict(zip(paths, pool.map(lambda path: attempt(*path), paths.values())))
     for name, path in paths.items():
         if figures[name]["part"] < ENOUGH:
-            # A busy machine alone may cost a message or two of a hundred, but hardly twice.
+            # On a busy machine a message or two in a hundred may be lost, but hardly twice in a row.
             figures[name] = attempt(*path)
     broken = [f"{name}: {f}" for name, f in figures.items() if f["part"] < ENOUGH or f.get("topics") != 3]
     kit.verdict(figures, *broken)

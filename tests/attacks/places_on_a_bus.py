@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""One process takes all the places of a publisher for subscribers, and all descriptors of a subscriber.
+"""One process takes all subscriber places of a publisher, and all descriptors of a subscriber.
 
-A stranger among the publisher's subscribers, and among the subscriber's publishers, must still get in, and the victim must
+Another process must still be able to subscribe to the publisher, and to publish to the subscriber, and the victim must
 keep descriptors for itself.
 """
 
@@ -49,10 +49,10 @@ def main() -> None:
         try:
             honest.process.wait(20)
         except Exception:
-            broken.append(f"a stranger finds no place beside one process with {len(kept)}")
+            broken.append(f"another process finds no place next to one process that has {len(kept)}")
         figures["stranger_heard"] = len(honest.lines())
         figures["victims_descriptors"] = victim.descriptors()
-        # Silent connections: the handshakes of others must go on.
+        # Silent connections: handshakes of others must still complete.
         silent = []
         for _ in range(200):
             try:
@@ -63,7 +63,7 @@ def main() -> None:
         try:
             again.process.wait(20)
         except Exception:
-            broken.append(f"a stranger is kept out by {len(silent)} silent connections")
+            broken.append(f"{len(silent)} silent connections keep another process out")
         for s, fds in kept:
             s.close()
             [os.close(fd) for fd in fds]
@@ -71,16 +71,16 @@ def main() -> None:
         time.sleep(5)
         figures["victims_descriptors_5_s_later"] = victim.descriptors()
         if victim.descriptors() > 40:
-            broken.append(f"the publisher keeps {victim.descriptors()} descriptors of one that left")
+            broken.append(f"the publisher keeps {victim.descriptors()} descriptors of a process that left")
         victim.stop()
 
-        # A subscriber, whom one process welcomes without end.
+        # A subscriber that one process welcomes endlessly.
         listener = stage.start("listener", ropewalk, "topic", "echo", "/u", "--wait", "60", env=env, preexec_fn=limited)
         talker = ("topic", "pub", "/u", "std_msgs/String", "data: first", "-r", "5")
         first = stage.start("first", ropewalk, *talker, env=env)
         path = kit.wait_for("the subscriber's socket", lambda: bus.sockets(folder, "s", "/u"))[0]
         figures["descriptors_before"] = listener.descriptors()
-        # Not the housekeeping's own end.
+        # A closed connection must not end this script.
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
         kept, why, peak = [], "", 0
         end = time.monotonic() + 60
@@ -108,12 +108,12 @@ def main() -> None:
         while "second" not in listener.out.read_text() and time.monotonic() < end:
             time.sleep(0.1)
         if "second" not in listener.out.read_text():
-            broken.append("another publisher is not heard beside it")
+            broken.append("another publisher's messages do not arrive meanwhile")
         [s.close() for s in kept]
         time.sleep(5)
         figures["listeners_descriptors_5_s_later"] = listener.descriptors()
         if listener.descriptors() > figures["descriptors_before"] + 20:
-            broken.append("the subscriber keeps what one that left made it take")
+            broken.append("the subscriber keeps descriptors of a process that left")
         del first, second
     kit.verdict(figures, *broken)
 

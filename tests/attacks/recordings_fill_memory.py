@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Small recordings that ask for much memory when they are opened and played.
+"""Small recordings that need much memory when they are opened and played.
 
-Each file of at most some megabytes on disk is of another kind: a chunk of the smallest messages, overlapping chunks that unpack
-to the limit, an index with endless counts, names of nodes that nothing counts. `ropewalk play` must hold at most its budget.
+Each file has at most a few megabytes on disk and is of a different kind: a chunk of the smallest messages, overlapping chunks that
+decompress to the limit, an index with endless counts, uncounted node names. `ropewalk play` must stay within its budget.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from pathlib import Path
 
 import kit
 
-# Of `recording::Limits`: chunks that are held, and one that is being read, with what is noted of its messages.
+# From `recording::Limits`: chunks in memory, one that is being read, and its index of messages.
 BUDGET = 900 << 20
-# The same where chunks are small: 128 MiB of texts, and a chunk of 30 MB that is being read.
+# The same for small chunks: 128 MiB of texts, and a chunk of 30 MB that is being read.
 TEXTS = 320 << 20
 MAGIC = b"\x89MCAP0\r\n"
 PATIENCE = 18
@@ -46,7 +46,7 @@ def bag(*records: bytes, index: int = 0, connections: int = 0, chunks: int = 0) 
 
 
 def repeated(head: bytes, one: bytes, total: int) -> tuple[bytes, int]:
-    """An LZ4 frame of `head` and then `one` again and again, up to about `total` bytes, and its length unpacked."""
+    """Returns an LZ4 frame of `head` and repetitions of `one`, up to about `total` bytes, and its uncompressed length."""
     block = 4 << 20
     out, length = bytes.fromhex("04224d18607073"), 0
     while length < total:
@@ -55,10 +55,10 @@ def repeated(head: bytes, one: bytes, total: int) -> tuple[bytes, int]:
         rest = times * len(one)
 
         def count(n: int) -> bytes:
-            """What a count takes beyond its four bits."""
+            """Encodes the part of a count that exceeds its four bits."""
             return b"" if n < 15 else b"\xff" * ((n - 15) // 255) + bytes([(n - 15) % 255])
 
-        # The last sequence is of literals alone, at least five bytes.
+        # The last sequence has only literals, at least five bytes.
         packed = bytes([min(len(first), 15) << 4 | 15]) + count(len(first)) + first
         packed += struct.pack("<H", len(one)) + count(rest - 4)
         packed += bytes([min(len(one), 15) << 4]) + count(len(one)) + one
@@ -82,17 +82,17 @@ def message(number: int, at: int, data: bytes) -> bytes:
 
 
 def smallest_messages() -> bytes:
-    """A chunk of five million messages, each without content."""
+    """A chunk of five million empty messages."""
     return bag(chunk(connection(1), message(1, 1, b""), 240 << 20))
 
 
 def overlapping_chunks() -> bytes:
-    """Chunks that unpack to 240 MB each, of which all are due at the same time."""
+    """Chunks that decompress to 240 MB each and are all due at the same time."""
     return bag(*(chunk(connection(1), message(1, n, b"\0" * 4_000), 240 << 20) for n in (1, 1, 1, 1)))
 
 
 def endless_counts(path: Path) -> None:
-    """An index of 40 chunks whose counts have 200 MB each, all of them holes of the file."""
+    """An index of 40 chunks whose counts take 200 MB each, all of them holes in the file."""
     first = chunk(connection(1), message(1, 1, u32(1) + b"a"), 1)
     start = len(bag())
     index = start + len(first)
@@ -107,17 +107,17 @@ def endless_counts(path: Path) -> None:
 
 
 def uncounted_metadata() -> bytes:
-    """An MCAP file of 99 channels, each with a name of its node of 30 MB, packed."""
+    """An MCAP file of 99 channels, each with a compressed node name of 30 MB."""
     def mcap(op: int, body: bytes) -> bytes:
         return bytes([op]) + u64(len(body)) + body
 
     def text(data: bytes) -> bytes:
         return u32(len(data)) + data
 
-    # A block of zstd that repeats one byte takes four, for up to 128 KiB.
+    # A zstd block that repeats one byte takes four bytes, for up to 128 KiB.
     chunks = []
     for n in range(1, 100):
-        # A channel whose metadata has a name of a node of 30 MB.
+        # A channel whose metadata has a node name of 30 MB.
         filled = 240 * (128 << 10)
         head = struct.pack("<HH", n, 0) + text(b"/a") + text(b"ros1") + u32(4 + 8 + 4 + filled) + text(b"callerid") + u32(filled)
         whole = len(head) + filled
@@ -132,7 +132,7 @@ def uncounted_metadata() -> bytes:
 
 
 def play(stage: kit.Stage, binary: Path, name: str, path: Path) -> dict:
-    """Plays a file: its peak of memory, whether it ended, and how."""
+    """Plays a file. Returns its peak memory, whether it ended, and how."""
     program = stage.start(name, binary / "ropewalk", "play", "--speed", "1000000", path, env=stage.bus(name))
     peak, begun = 0, time.monotonic()
     while program.is_alive() and time.monotonic() - begun < PATIENCE and peak <= 4 * BUDGET:
@@ -143,7 +143,7 @@ def play(stage: kit.Stage, binary: Path, name: str, path: Path) -> dict:
         time.sleep(0.05)
     ended = not program.is_alive()
     if not ended:
-        # A watchdog: how long it takes is not what is measured.
+        # A watchdog: the duration is not under test.
         program.process.kill()
         program.process.wait()
     status = program.process.returncode if ended else None

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Four hosts that relay for each other stand in a ring, and a fifth tells two of them that it is a near way to everybody, sends what it is given
-to carry back to where it came from and to the other, with as many hops as there may be. Nothing may circulate, and what the hosts have
-for each other is to come."""
+"""Four hosts in a ring relay for each other. A fifth claims to two of them that it has a short route to every host, and sends what it is
+given to forward back to its sender and to the other neighbour, with the maximum number of hops. Nothing may circulate, and the hosts'
+messages for each other must arrive."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from kit.wire import v
 RING = ["a", "b", "c", "d"]
 RATE = 20
 SECONDS = 6.0
-# What may be forwarded more for each message than without: by each host to each neighbour, once.
+# Additional forwarded datagrams per message: each host may forward once to each neighbour.
 MOST_FORWARDED = 2 * len(RING)
-# Of what comes without the liar, at least this share.
+# Minimum share of the messages that arrive without the liar.
 LEAST = 0.9
 SETTLE_S = 7.0
 
@@ -59,7 +59,7 @@ topics:
 
         kit.wait_for("the ring", lambda: all(d.json() and len(state(h)["sealing"]["keys"]) >= 1 and
                                              sum(p["up"] for p in state(h)["peers"]) >= 2 for h, d in daemons.items()), 40)
-        # Who sends and who hears: across the ring, both ways, and next to each other.
+        # Sender and receiver: across the ring, both ways, and next to each other.
         flows = {("a", "c"), ("c", "a"), ("b", "d"), ("a", "b")}
         echoes = {(to, source): stage.start(f"echo-{to}-{source}", ropewalk, "topic", "echo", f"/scan_{source}", "--wait", 200, env=stage.bus(to))
                   for source, to in flows}
@@ -76,7 +76,7 @@ topics:
             return {key: sum(line.startswith("data:") for line in e.lines()) for key, e in echoes.items()}
 
         def measure(seconds: float) -> dict:
-            """The share of each flow that came, and how many messages and datagrams went for each that was published."""
+            """Returns the share of each flow that arrived, and the number of messages and datagrams sent per published message."""
             serve(0.5)
             before = {h: state(h) for h in RING}
             heard = lines()
@@ -105,7 +105,7 @@ topics:
         looped = 0
 
         def loop(side: Side, kind: int, frame: bytes) -> list[bytes]:
-            """On to the other side, back to where it came from, and to the other once more, with all hops again."""
+            """Forwards to the other side, back to the sender, and once more to the other side, with all hops restored."""
             nonlocal looped
             if kind & 0xF8 != 0x40 or frame[0] != 0x3A:
                 return [frame]
@@ -127,7 +127,7 @@ topics:
         announced = 0
 
         def announce() -> None:
-            """What passes is announced to both sides as the liar's to bring."""
+            """Announces what passes to both sides as available from the liar."""
             nonlocal announced
             every = [frame for frames in relay.announced.values() for frame in frames]
             for frame in every[announced:]:
@@ -148,12 +148,12 @@ topics:
                    "passed": {h: len(f) for h, f in relay.recorded.items()}}
         broken = [f"the link of {h} ended: {d.log()[-300:]}" for h, d in daemons.items() if not d.is_alive()]
         if beside["forwarded_a_message"] > alone["forwarded_a_message"] + MOST_FORWARDED:
-            broken.append(f"{beside['forwarded_a_message']} messages are forwarded for each, {alone['forwarded_a_message']} without")
+            broken.append(f"{beside['forwarded_a_message']} messages are forwarded per message, {alone['forwarded_a_message']} without the liar")
         if low:
-            broken.append(f"of what hosts have for each other came {low}")
+            broken.append(f"shares of the hosts' messages that arrived: {low}")
         more = {flow: share for flow, share in beside["share"].items() if share > 1.01}
         if more:
-            broken.append(f"messages came more than once: {more}")
+            broken.append(f"messages arrived more than once: {more}")
     kit.verdict(figures, *broken)
 
 

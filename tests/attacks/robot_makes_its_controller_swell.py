@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A hostile robot answers with lists of files that never end, and with what is small on the wire and large in memory.
+"""A hostile robot answers with endless file lists, and with messages that are small on the wire and large in memory.
 
-A controller ends each request, and takes no more memory than its budget says.
+The controller must end each request, and stay within its memory budget.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import time
 from kit import arguments, free_port, stage, verdict
 from kit.remote_wire import EXECUTED, field, fields, first, zmq
 
-# Resident bytes of a controller: 128 MiB of one decoded message, the frame that it came in, a list of 32 MiB of paths, and the program.
+# Resident bytes of a controller: 128 MiB for one decoded message, its frame, a list of paths of 32 MiB, and the program.
 BUDGET = 400 << 20
 PATIENCE_S = 40
-# Two bytes are an element of a repeated field.
+# Two bytes make an element of a repeated field.
 EMPTY_FILES = field(3, b"") * (8 << 20)
 EMPTY_POSES = field(3, b"") * (8 << 20)
 PAGE = field(13, field(1, 1 << 40) + field(5, field(1, "x" * 240) + field(2, 1)) * 1000)
@@ -25,7 +25,7 @@ WIDE_PAGE = field(13, field(1, 1 << 40) + field(5, b"") * (8 << 20))
 
 
 class OwnRobot(threading.Thread):
-    """Speaks the own wire; answers requests of files with a page, whatever is asked for."""
+    """Speaks Ropewalk's own protocol; answers every file request with a page."""
 
     def __init__(self, context: zmq.Context, address: str) -> None:
         super().__init__(daemon=True)
@@ -51,7 +51,7 @@ class OwnRobot(threading.Thread):
 
 
 class V6Robot(threading.Thread):
-    """Speaks version 6; answers requests of files and of values with what it is given."""
+    """Speaks version 6; answers requests for files and values with given data."""
 
     def __init__(self, context: zmq.Context, requests: str, telemetry: str) -> None:
         super().__init__(daemon=True)
@@ -100,7 +100,7 @@ def main() -> None:
             figures[name] = {"peak_mib": peak >> 20, "ended": ended, "refused": bool(answers), "pages": robot.pages}
             if peak > BUDGET:
                 broken.append(f"{name}: the controller took {peak >> 20} MiB, more than {BUDGET >> 20}")
-            # A malformed answer is asked for again for two minutes, as one that was lost: only memory counts here.
+            # A malformed answer is requested again for two minutes, like a lost one: only memory counts here.
             if not ended and name != "list of empty names":
                 broken.append(f"{name}: the request did not end")
     verdict(figures, *broken)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A robot of version 6 answers `files get` with names of its own choice: hidden files, files that exist, and ways out of the folder.
+"""A robot of version 6 answers `files get` with names of its own choice: hidden files, existing files, and paths out of the folder.
 
-Nothing may be written but what was asked for, in a folder of its own.
+Only the requested file may be written, in a folder of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kit import arguments, free_port, stage, verdict
 from kit.remote_wire import field, zmq
 
 PROTOCOL_VERSION = 1
-# Names that the robot gives the one file that it sends.
+# Names that the robot gives to the single file that it sends.
 OUTSIDE = "/tmp/ropewalk-attack-x"
 NAMES = [".bashrc", "sub/.profile", "mine", "../x", "../../x", OUTSIDE, "link/x", "a/../../x", ".ssh/authorized_keys"]
 
@@ -25,7 +25,7 @@ def answer(name: str) -> bytes:
 
 
 class Robot(threading.Thread):
-    """Answers requests of version 6: files under the name that is set."""
+    """Answers requests of version 6 with files under the given name."""
 
     def __init__(self, context: zmq.Context, requests: str, telemetry: str) -> None:
         super().__init__(daemon=True)
@@ -61,7 +61,7 @@ def main() -> None:
         robot.start()
         for n, name in enumerate(NAMES):
             for command in ["files get model", "files get model wanted"]:
-                # The working folder, with a file and a link that are there already.
+                # The working folder, with an existing file and an existing link.
                 home = s.folder / f"home{n}{command.count(' ')}" / "work"
                 home.mkdir(parents=True)
                 (home / "mine").write_text("mine")
@@ -79,14 +79,14 @@ def main() -> None:
                 made = {p for p in s.folder.rglob("*") if p.suffix not in (".out", ".err")} - before
                 allowed = {home / "model" / "mine"}
                 if name == OUTSIDE:
-                    # It counts from the folder that was asked for.
+                    # The name is relative to the requested folder.
                     below = home / "model" / name.lstrip("/")
                     allowed |= {below, below.parent}
                 bad = [str(p.relative_to(s.folder)) for p in made - allowed]
                 if bad:
-                    broken.append(f"{command!r}: the robot's name {name!r} made {bad}")
+                    broken.append(f"{command!r}: the robot's name {name!r} created {bad}")
                 if Path(OUTSIDE).exists():
-                    broken.append(f"{command!r}: {OUTSIDE} was made")
+                    broken.append(f"{command!r}: {OUTSIDE} was created")
                 if (home / "mine").read_text() != "mine" or (home / "model" / "mine").read_text() != "mine":
                     broken.append(f"{command!r}: the robot's name {name!r} replaced a file")
     verdict({"names": len(NAMES), "refused": refused, "of": 2 * len(NAMES)}, *broken)

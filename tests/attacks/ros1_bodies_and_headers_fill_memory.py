@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Strangers send the ROS 1 bridge long requests and connection headers on many connections at once.
+"""Unknown hosts send the ROS 1 bridge long requests and connection headers on many connections at once.
 
-A call of a node takes some hundred bytes. 16 connections send a body of 16 MiB each, made of the smallest XML-RPC values, then
-60 send a header of 1 MiB each. The bridge must hold at most its budget, answer a node meanwhile, and give everything back
+A call of a node takes a few hundred bytes. 16 connections send a body of 16 MiB each, made of the smallest XML-RPC values, then
+60 send a header of 1 MiB each. The bridge must stay within its budget, answer a node meanwhile, and release everything
 within 5 s.
 """
 
@@ -17,7 +17,7 @@ import kit
 from kit import ros
 
 LONG = 16 << 20
-# Budgets: 64 KiB of body or 256 KiB of header on each connection, what is parsed of them, and threads.
+# Budgets: 64 KiB of body or 256 KiB of header per connection, the parsed data, and threads.
 BODIES = 24 << 20
 HEADERS = 64 << 20
 RETURNED = 16 << 20
@@ -30,7 +30,7 @@ def send(port: int, source: str, data: bytes, hold: threading.Event) -> None:
 
 
 class Crowd:
-    """Many connections that send the same at a time."""
+    """Many connections that send the same data at once."""
 
     def __init__(self, program: kit.Program, api: int, port: int, data: bytes, connections: int) -> None:
         before, fds, hold, self.answered, tries = program.resident(), program.descriptors(), threading.Event(), 0, 0
@@ -94,5 +94,5 @@ for what, crowd, budget in (("bodies", bodies, BODIES), ("headers", headers, HEA
     if crowd.kept > RETURNED or crowd.kept_descriptors > 4:
         broken.append(f"{what}: {crowd.kept} bytes and {crowd.kept_descriptors} descriptors kept after 5 s")
     if crowd.lost:
-        broken.append(f"{what}: {crowd.lost} calls of a node of this host were not answered")
+        broken.append(f"{what}: {crowd.lost} calls of a node on this host were not answered")
 kit.verdict({"bodies": bodies.figures(), "headers": headers.figures()}, *broken)

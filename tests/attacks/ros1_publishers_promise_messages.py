@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Publishers of ROS 1 promise large messages to the bridge and send a few kilobytes of each.
+"""ROS 1 publishers announce large messages to the bridge and send only a few kilobytes of each.
 
-40 publishers of one topic, all of one address, each begin an image of 60 MiB and stop after 8 KiB. The bridge must not reserve
-more than the address's share, must leave a publisher that promises 1 GiB, and must give everything back 5 s after they end.
+40 publishers of one topic at one address each begin an image of 60 MiB and stop after 8 KiB. The bridge must not reserve
+more than the address's share, must disconnect a publisher that announces 1 GiB, and must release everything within 5 s of their end.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from kit import ros
 
 PUBLISHERS = 40
 PIXELS = 60 << 20
-# `known_memory` in the configuration below, and room for what the bridge itself takes.
+# `known_memory` in the configuration below, plus room for the bridge itself.
 SHARE = 256 << 20
 ROOM = 64 << 20
 RETURNED = 24 << 20
 
 
 def image(length: int) -> bytes:
-    """The head of a sensor_msgs/Image of so many bytes of pixels, with the length in front."""
+    """Returns the head of a sensor_msgs/Image with this many bytes of pixels, preceded by the length."""
     head = struct.pack("<III", 1, 2, 3) + struct.pack("<I", 3) + b"cam" + struct.pack("<II", 1, length)
     head += struct.pack("<I", 5) + b"mono8" + b"\0" + struct.pack("<II", length, length)
     return struct.pack("<I", len(head) + length) + head
@@ -90,7 +90,7 @@ broken = []
 if not alive:
     broken.append("the bridge ended")
 if not is_left:
-    broken.append("a publisher that promises 1 GiB was not left")
+    broken.append("a publisher that announces 1 GiB was not disconnected")
 if reserved > SHARE + ROOM or peak > SHARE + ROOM:
     broken.append(f"{reserved} bytes of shared memory reserved and {peak} resident, of a share of {SHARE}")
 if reserved_kept > RETURNED or kept > RETURNED or descriptors_kept > 8:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Strangers connect to the ROS 1 bridge hundreds of times a second, say nothing, and try to end or divert it.
+"""Unknown hosts connect to the ROS 1 bridge hundreds of times per second, send nothing, and try to stop or divert it.
 
-Nodes of this host, whose requests take a second to arrive, must be answered all the time; a false `publisherUpdate` must not
-replace what the master says, and `shutdown` must not be obeyed.
+Nodes on this host, whose requests take a second to arrive, must be answered all the time. A false `publisherUpdate` must not
+override the master, and `shutdown` must be refused.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SECONDS = 8
 
 
 def flood(ports: list[int], stop: threading.Event) -> None:
-    """Connects and says nothing."""
+    """Connects and sends nothing."""
     held: list[socket.socket] = []
     begun = time.monotonic()
     for n in itertools.count():
@@ -40,7 +40,7 @@ def flood(ports: list[int], stop: threading.Event) -> None:
 
 
 def slow_call(port: int) -> bool:
-    """A call whose second half takes a second, as over a bad radio."""
+    """Makes a call whose second half arrives a second later, as over a bad radio link."""
     request = ros.post(xmlrpc.client.dumps(("/honest",), "getPid").encode())
     try:
         with ros.connect(port) as s:
@@ -53,7 +53,7 @@ def slow_call(port: int) -> bool:
 
 
 def slow_listener(port: int) -> bool:
-    """A subscriber whose header takes a second."""
+    """A subscriber whose header takes a second to arrive."""
     fields = ros.header(callerid="/listener", topic="/out", type="std_msgs/String", md5sum=ros.STRING_MD5)
     try:
         with ros.connect(port) as s:
@@ -98,20 +98,20 @@ with kit.stage() as stage:
         ros.call(api, "publisherUpdate", "/master", "/chatter", [hostile.uri], source="127.0.1.1")
     is_diverted = diverted.wait(3)
     with contextlib.suppress(OSError, ValueError, IndexError, xmlrpc.client.Fault):
-        ros.call(api, "shutdown", "/master", "a stranger's wish", source="127.0.1.1")
+        ros.call(api, "shutdown", "/master", "an unknown host's wish", source="127.0.1.1")
     time.sleep(2)
     alive = program.is_alive()
     program.stop()
 
 broken = []
 if not all(calls) or not all(listeners):
-    broken.append(f"{calls.count(False)} of {len(calls)} calls and {listeners.count(False)} of {len(listeners)} subscribers of this host were turned out")
+    broken.append(f"{calls.count(False)} of {len(calls)} calls and {listeners.count(False)} of {len(listeners)} subscribers on this host were disconnected")
 if kept > 4:
     broken.append(f"{kept} descriptors kept after 5 s")
 if is_diverted:
-    broken.append("the bridge subscribed where a stranger's publisherUpdate sent it")
+    broken.append("the bridge subscribed where an unknown host's publisherUpdate sent it")
 if not alive:
-    broken.append("a stranger's shutdown ended the bridge")
+    broken.append("an unknown host's shutdown ended the bridge")
 figures = {
     "connects": made[0],
     "calls": len(calls),

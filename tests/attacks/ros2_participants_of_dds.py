@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Hostile participants of DDS at the bridge to ROS 2, while an honest one publishes: datagrams of noise and broken ones, 12,000 endpoints, names of
-nodes that are none or others', samples of no type, and requests that nobody answers.
+"""Hostile DDS participants attack the bridge to ROS 2 while an honest one publishes: random and damaged datagrams, 12,000 endpoints, node names
+that are invalid or belong to others, samples without a type, and requests that nobody answers.
 
-The bridge's memory must stay bounded, and the honest messages must go on arriving.
+The bridge's memory must stay bounded, and the honest messages must keep arriving.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ import time
 import kit
 from kit import rtps
 
-# Bytes that the bridge may have beyond what it had before, whatever three participants say.
+# Bytes by which the bridge may grow, whatever three participants send.
 MOST_MEMORY = 128 << 20
-# Seconds in which no honest message arrives.
+# Maximum time in seconds without an honest message.
 MOST_SILENCE = 5.0
 ENDPOINTS = 4000
 HONEST = b"\0\0\1\3"
 
 
 def talk(participant: rtps.Participant, stop: threading.Event) -> None:
-    """An honest node: a number every 50 ms."""
+    """An honest node that publishes a number every 50 ms."""
     for n in itertools.count():
         if stop.is_set():
             return
@@ -41,7 +41,7 @@ def talk(participant: rtps.Participant, stop: threading.Event) -> None:
 
 
 def noise(ports: list[int], seeds: list[bytes], stop: threading.Event) -> None:
-    """Random datagrams, and good ones with bytes changed, cut or repeated."""
+    """Sends random datagrams, and valid ones with bytes changed, removed or repeated."""
     chance = random.Random(7)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         while not stop.is_set():
@@ -63,7 +63,7 @@ def noise(ports: list[int], seeds: list[bytes], stop: threading.Event) -> None:
 
 
 def flood(domain: int, which: int, stop: threading.Event) -> None:
-    """Announces endpoints, tells lies about nodes, and writes what is of no type."""
+    """Announces endpoints and false nodes, and writes samples that match no type."""
     own = rtps.Participant(domain)
     own.announce()
     kit.wait_for("the bridge's answer", lambda: own.other)
@@ -119,7 +119,7 @@ with kit.stage() as stage:
     time.sleep(1)
     before = bridge.resident()
     begun_sent, begun_heard = len(sent), heard()
-    # In a name of its own: who speaks in the honest one's is believed, since DDS knows no identities.
+    # Use its own name: DDS has no identities, so an impostor of the honest participant would be believed.
     own = rtps.Participant(domain)
     own.endpoint(HONEST, "rt/noise", rtps.STRING, reliable=True)
     seeds = [own.message(said) for said in own.announced] + [own.message(rtps.data(HONEST, bytes(4), 1, rtps.string("seed")), own.beat(rtps.WRITERS[0], bytes(4)))]
@@ -149,7 +149,7 @@ broken = []
 if not alive:
     broken.append(f"the bridge ended: {problem}")
 if most - before > MOST_MEMORY:
-    broken.append(f"the bridge took {(most - before) >> 20} MiB more, at most {MOST_MEMORY >> 20} MiB are its participants'")
+    broken.append(f"the bridge grew by {(most - before) >> 20} MiB; its participants may use {MOST_MEMORY >> 20} MiB")
 if silence > MOST_SILENCE:
     broken.append(f"no honest message arrived for {silence:.1f} s")
 if got < out / 2:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A publisher hands its subscribers segments without end: each takes a descriptor and a mapping, or a TiB of address space.
+"""A publisher hands its subscribers endless segments: each takes a descriptor and a mapping, or a TiB of address space.
 
-One process gets its share, another publisher is heard beside it, and all of it is given back when it ends.
+The process must get only its share, another publisher's messages must arrive meanwhile, and everything must be released when it ends.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def limited() -> None:
 
 
 def hand_over(s, length: int, many: int) -> int:
-    """Sends segments until the subscriber hangs up; how many it took at most."""
+    """Sends segments until the subscriber hangs up. Returns how many it accepted at most."""
     fd, _ = bus.memfd(length, bus.SEGMENT_SEALS)
     try:
         for n in range(many):
@@ -51,7 +51,7 @@ def main() -> None:
         before, space, resident = victim.descriptors(), victim.status("VmSize"), victim.resident()
         peak = most_space = 0
         connections = []
-        # Little but address space, then many, then address space again.
+        # A few that take much address space, then many small ones, then address space again.
         for n, (length, many) in enumerate([(TIB, 4)] * 7 + [(4096, SEGMENTS)] + [(TIB, 4)] * 33):
             try:
                 s, fds, _, why = bus.welcome(path, "/u", 70_000 + n)
@@ -70,18 +70,18 @@ def main() -> None:
         figures |= {"descriptors_before": before, "descriptors": peak, "of": OPEN_FILES, "space_tib": round((most_space - space) / 2**30, 1),
                     "resident_more": victim.peak() - resident}
         if peak - before > OPEN_FILES * 3 // 8:
-            broken.append(f"one process makes a subscriber hold {peak - before} descriptors more, of {OPEN_FILES}")
+            broken.append(f"one process makes a subscriber hold {peak - before} more descriptors, of {OPEN_FILES}")
         if (most_space - space) / 2**30 > 33:
             broken.append(f"one process takes {(most_space - space) / 2**30:.0f} TiB of address space, of 128")
         if victim.peak() - resident > 16 << 20:
-            broken.append(f"it takes {(victim.peak() - resident) >> 20} MiB more")
+            broken.append(f"it uses {(victim.peak() - resident) >> 20} MiB more")
         stage.start("second", ropewalk, "topic", "pub", "/u", "std_msgs/String", "data: second", "-r", "20", env=env)
-        kit.wait_for("another publisher is heard beside it", lambda: "second" in victim.out.read_text())
+        kit.wait_for("another publisher's message", lambda: "second" in victim.out.read_text())
         [s.close() for s in connections]
         time.sleep(5)
         figures |= {"descriptors_5_s_later": victim.descriptors(), "space_5_s_later_tib": round((victim.status("VmSize") - space) / 2**30, 1)}
         if victim.descriptors() > before + 8:
-            broken.append(f"5 s after it left {victim.descriptors() - before} descriptors are kept")
+            broken.append(f"5 s after it left, {victim.descriptors() - before} descriptors are still held")
     kit.verdict(figures, *broken)
 
 

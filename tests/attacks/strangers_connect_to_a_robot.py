@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Strangers without a key open as many connections to a robot's ZeroMQ port as they can, and say nothing.
+"""Unauthenticated peers open as many connections to a robot's ZeroMQ port as they can, and send nothing.
 
-A controller still gets in, and all descriptors are given back 5 s after the strangers are gone.
+A controller must still get in, and all descriptors must be released within 5 s after the peers are gone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kit import arguments, cannot_run, free_port, stage, verdict, wait_for
 from kit.remote_wire import EXECUTED, TWIST, Controller, twist, write_keys
 
 STRANGERS = 4000
-# What a login shell gives, and what systemd lets a program raise it to.
+# The limit in a login shell, and the limit to which systemd lets a program raise it.
 SOFT, HARD = 1024, 524_288
 
 
@@ -52,15 +52,15 @@ def main() -> None:
         moved = second.hello("second") and second.command(TWIST, twist(0.1), expiry_ms=5000) == EXECUTED
         figures["another_controller_s"] = round(time.monotonic() - began, 2) if moved else None
         if not moved:
-            broken.append(f"a controller finds no way in beside {len(strangers)} silent strangers")
+            broken.append(f"a controller cannot connect next to {len(strangers)} silent connections")
         if robot.peak() - memory > 128 << 20:
-            broken.append(f"strangers take {(robot.peak() - memory) >> 20} MiB")
+            broken.append(f"unauthenticated peers take {(robot.peak() - memory) >> 20} MiB")
         for stranger in strangers:
             stranger.close()
         time.sleep(5)
         figures["descriptors_5_s_later"] = robot.descriptors()
         if robot.descriptors() > before + 8:
-            broken.append(f"5 s after they left {robot.descriptors() - before} descriptors are kept")
+            broken.append(f"5 s after they left, {robot.descriptors() - before} descriptors are still held")
         first.close()
         second.close()
     verdict(figures, *broken)

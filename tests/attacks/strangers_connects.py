@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""Strangers connect 1,500 times a second to both ends of a link, over TCP in silence and over QUIC with a knock that they
-overheard, from a hundred addresses. A link that is started anew meanwhile is to be up within a second of what it takes
-without them."""
+"""Unauthenticated peers connect 1,500 times per second to both ends of a link, over TCP silently and over QUIC with an overheard first
+packet, from a hundred addresses. A link that is restarted meanwhile must come up at most a second later than without them."""
 
 import multiprocessing
 import select
@@ -12,15 +11,15 @@ import time
 import kit
 
 RATE = 1500
-# Addresses of the loopback interface from which strangers come, the peers' own among them.
+# Loopback addresses that the attackers connect from, including the peers' own.
 ADDRESSES = [f"127.0.0.{n}" for n in range(1, 101)]
-# What a peer's way up may take longer: the issue's second, on a machine that is busy with the strangers themselves.
+# Maximum additional time for a peer to come up, on a machine that is busy with the attackers themselves.
 MOST = 1.0
 TIMES = 3
 
 
 def connect(port: int, rate: float) -> None:
-    """Opens connections to a TCP port at a rate and says nothing; keeps the newest 200."""
+    """Opens connections to a TCP port at a rate and sends nothing; keeps the newest 200."""
     kept = []
     begun = time.monotonic()
     count = 0
@@ -45,7 +44,7 @@ def connect(port: int, rate: float) -> None:
 
 
 def replay(port: int, packet: bytes, rate: float) -> None:
-    """Sends an overheard first packet of QUIC to a port at a rate, each time from another address and port."""
+    """Sends an overheard first QUIC packet to a port at a rate, each time from another address and port."""
     begun = time.monotonic()
     count = 0
     while True:
@@ -61,7 +60,7 @@ def replay(port: int, packet: bytes, rate: float) -> None:
 
 
 def overhear(port: int) -> bytes:
-    """The first whole packet that is sent to a port where nobody else listens."""
+    """Returns the first complete packet that is sent to a port without another listener."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         s.bind(("127.0.0.1", port))
         end = time.monotonic() + 30
@@ -74,7 +73,7 @@ def overhear(port: int) -> bytes:
 
 
 def attempt(carrier: str, ropewalk: object) -> tuple[list[float], list[float]]:
-    """How long the robot's link takes to come up, without strangers and with them."""
+    """Measures how long the robot's link takes to come up, without attackers and with them."""
     with kit.stage() as stage:
         def keys(*arguments: object) -> None:
             command = [ropewalk, "keys", *map(str, arguments)]
@@ -103,7 +102,7 @@ topics: [{{name: /cmd_vel, direction: both}}]
         turns = []
 
         def up() -> float:
-            """Seconds from the robot's first state, which it writes once its port is open, until it is up."""
+            """Returns the seconds from the robot's first state, which it writes once its port is open, until it is up."""
             turns.append(None)
             robot = start("robot", "base", f"robot-{len(turns)}")
             kit.wait_for("the robot's port", robot.lines)
@@ -119,7 +118,7 @@ topics: [{{name: /cmd_vel, direction: both}}]
             if carrier == "tls":
                 arguments = (connect, (port, RATE))
             else:
-                # Of what the base sent the robot: to both, of which one knows it.
+                # Send the base's packet to both ends; one of them knows it.
                 arguments = (replay, (port, packets["base"], RATE))
             strangers.append(multiprocessing.Process(target=arguments[0], args=arguments[1], daemon=True))
         for stranger in strangers:
@@ -143,7 +142,7 @@ def main() -> None:
         without, among = attempt(carrier, ropewalk)
         figures[carrier] = {"up_s_without": [round(t, 2) for t in without], "up_s_among": [round(t, 2) for t in among]}
         if max(among) > max(without) + MOST:
-            broken.append(f"over {carrier} a link took {max(among):.1f} s to come up, {max(without):.1f} s without strangers")
+            broken.append(f"over {carrier}, a link took {max(among):.1f} s to come up, {max(without):.1f} s without attackers")
     kit.verdict(figures, *broken)
 
 

@@ -2,13 +2,13 @@
 
     python3 tests/demo/kill.py --binary target/release/ropewalk --kills 100
 
-Each round runs the demo with every part in a process of its own, kills one of publisher, robot-link, radio,
+Each round runs the demo with every part in its own process, kills one of publisher, robot-link, radio,
 base-link and subscriber in turn, and checks that
 - nothing hangs (a watchdog ends the round as failed);
-- the survivors go on until the demo ends them, and the loss is told: every message is delivered or counted;
-- survivors hold no more descriptors than before the kill, and those that shared memory with the dead part map
-  no more of it;
-- afterwards no process, no file and no shared memory is left: the numbers are those of before the round.
+- the survivors go on until the demo ends them, and losses are reported: every message is delivered or counted;
+- survivors do not hold more descriptors than before the kill, and those that shared memory with the dead part do
+  not map more of it;
+- afterwards no process, no file and no shared memory is left: the numbers are the same as before the round.
 
 Exit status: 0 all rounds good, 1 a check failed, 2 it could not run.
 """
@@ -30,7 +30,7 @@ from pathlib import Path
 
 PARTS = ["publisher", "robot-link", "radio", "base-link", "subscriber"]
 STARTED = re.compile(r"started ([a-z-]+) \(pid (\d+)\)")
-# Who shares memory with whom: those must get it back.
+# Pairs that share memory: the survivor must release it.
 PEERS = {"publisher": "robot-link", "robot-link": "publisher", "base-link": "subscriber", "subscriber": "base-link"}
 WATCHDOG_S = 90
 SETTLE_S = 10
@@ -55,7 +55,7 @@ def mapped(pid: int) -> int:
 
 
 def of_ours(pid: int, marker: str) -> bool:
-    """Whether a process was started by this test, by a mark in its environment."""
+    """Whether this test started a process, by a mark in its environment."""
     try:
         return marker.encode() in Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
@@ -63,7 +63,7 @@ def of_ours(pid: int, marker: str) -> bool:
 
 
 def baseline(folder: Path, marker: str) -> dict:
-    """Processes with our mark, shared memory they map, and files in the folder for temporary files."""
+    """Returns processes with the mark, shared memory that they map, and files in the folder for temporary files."""
     pids = [int(p) for p in os.listdir("/proc") if p.isdigit() and of_ours(int(p), marker)]
     shm = 0
     for pid in pids:
@@ -76,7 +76,7 @@ def baseline(folder: Path, marker: str) -> dict:
 
 
 def settle(check, what: str):
-    """Waits until `check` gives something true; fails after a while."""
+    """Waits until `check` returns something true. Fails after a while."""
     deadline = time.monotonic() + SETTLE_S
     while True:
         result = check()
@@ -116,7 +116,7 @@ class Round:
         self.all_started.set()
 
     def run(self, victim: str, after: float) -> str:
-        """Kills `victim` so long after the parts were started, and gives what became of the demo."""
+        """Kills `victim` this long after the parts were started. Returns the outcome of the demo."""
         if not self.all_started.wait(WATCHDOG_S) or len(self.pids) != len(PARTS):
             raise Failed("the parts were not started")
         time.sleep(after)
@@ -135,7 +135,7 @@ class Round:
         return self.finish(victim, killed=True)
 
     def check_survivors(self, victim: str, survivors: dict, before: dict) -> None:
-        """Descriptors and mappings of those that live go back at least to what they were."""
+        """Checks that descriptors and mappings of the survivors return at least to their earlier numbers."""
         for name, pid in survivors.items():
             def good(name=name, pid=pid):
                 try:
@@ -143,7 +143,7 @@ class Round:
                 except OSError:
                     return True  # it ended, as it may once the demo is over
                 if name not in before or self.connecting():
-                    return True  # it was looked at while it still began
+                    return True  # it was inspected while it was still starting
                 shares = PEERS.get(victim) == name
                 return now[0] <= before[name][0] and (not shares or now[1] <= before[name][1])
             settle(good, f"{name} keeps more descriptors or memory than before the kill: {before.get(name)}")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A robot whose clocks run 500 ppm fast or slow, the worst that a crystal does, and ten times as fast: what takes an hour
+"""A robot whose clocks run 500 ppm fast or slow, the worst case of a crystal, and ten times that: the drift of an hour
 then takes six minutes."""
 
 
@@ -26,7 +26,7 @@ def attempt(ropewalk: object, parts_per_million: float, seconds: float) -> dict:
 
 def main() -> None:
     kit.need_root()
-    options = kit.arguments(seconds={"type": float, "default": 12.0, "help": "seconds that are counted with drift"})
+    options = kit.arguments(seconds={"type": float, "default": 12.0, "help": "seconds to measure with drift"})
     ropewalk = (options.binary / "ropewalk").resolve()
     rig.judge(rig.beside_each_other({
         name: lambda ppm=ppm: attempt(ropewalk, ppm, options.seconds) for name, ppm in RATES_PPM.items()}))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A base with thirty robots: what arrives of the topics of each, beside what a single robot gets, and what the hub's daemon
-takes for it."""
+"""A base with thirty robots: how much of each robot's topics arrives, compared to a single robot, and what the hub's daemon
+uses for it."""
 
 import json
 import time
@@ -9,7 +9,7 @@ import kit
 import rig
 
 ROBOTS = 30
-# Scans of 3 kB at 4 Hz and images of 20 kB at 1 Hz from each robot, commands of 60 B at 5 Hz to each: with thirty 8 Mbit/s.
+# Scans of 3 kB at 4 Hz and images of 20 kB at 1 Hz from each robot, commands of 60 B at 5 Hz to each: 8 Mbit/s with thirty.
 RATES = {"/scan": (3000, 4), "/camera": (20_000, 1), "/cmd_vel": (60, 5)}
 
 
@@ -21,7 +21,7 @@ def publish(stage: kit.Stage, ropewalk: object, host: str, *topics: str) -> None
 
 
 def newest(program: kit.Program) -> dict:
-    """The last state that it printed."""
+    """Returns the last state that it printed."""
     with program.out.open("rb") as out:
         out.seek(max(0, out.seek(0, 2) - (1 << 19)))
         whole = out.read().split(b"\n")[:-1]
@@ -29,7 +29,7 @@ def newest(program: kit.Program) -> dict:
 
 
 def counts(hub: list[dict], robots: dict[str, list[dict]], moment: float) -> dict[str, tuple[float, float]]:
-    """By topic and robot, messages offered and delivered until a moment."""
+    """Returns messages offered and delivered until a moment, by topic and robot."""
     found = {}
     for name, robot in robots.items():
         for topic in ("/scan", "/camera"):
@@ -41,7 +41,7 @@ def counts(hub: list[dict], robots: dict[str, list[dict]], moment: float) -> dic
 
 
 def shares(before: dict, after: dict) -> dict[str, float]:
-    """By topic: the share that arrived of all robots', and the least of one robot's."""
+    """Returns by topic: the share that arrived from all robots, and the lowest share of one robot."""
     result = {}
     for topic in rig.TOPICS:
         of = [(after[k][0] - before[k][0], after[k][1] - before[k][1]) for k in after if k.startswith(f"{topic} ") and k in before]
@@ -68,7 +68,7 @@ def attempt(ropewalk: object, count: int, seconds: float) -> dict:
         for index, name in enumerate(names):
             publish(stage, ropewalk, name, "/scan", "/camera")
         for name in names:
-            # Below its robot's namespace.
+            # In its robot's namespace.
             stage.start(f"pub-base-{name}", ropewalk, "topic", "pub", f"/{name}/cmd_vel", "std_msgs/String",
                         f"data: {'x' * RATES['/cmd_vel'][0]}", "--rate", RATES["/cmd_vel"][1], env=stage.bus("base"))
         peers = [(name, f"10.8.0.{10 + i}", ", namespace: '/{peer}'") for i, name in enumerate(names)]
@@ -100,15 +100,15 @@ def attempt(ropewalk: object, count: int, seconds: float) -> dict:
 
 
 def ticks(program: kit.Program) -> int:
-    """Hundredths of a second of processor time."""
+    """Returns the processor time in hundredths of a second."""
     fields = open(f"/proc/{program.pid}/stat").read().rsplit(") ", 1)[1].split()
     return int(fields[11]) + int(fields[12])
 
 
 def main() -> None:
     kit.need_root()
-    options = kit.arguments(seconds={"type": float, "default": 8.0, "help": "seconds that are counted"},
-                            robots={"type": int, "default": ROBOTS, "help": "how many robots"})
+    options = kit.arguments(seconds={"type": float, "default": 8.0, "help": "seconds to measure"},
+                            robots={"type": int, "default": ROBOTS, "help": "number of robots"})
     ropewalk = (options.binary / "ropewalk").resolve()
     figures = {"one": attempt(ropewalk, 1, options.seconds / 2)}
     for _ in range(2):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""README's link over IPv6 addresses that count for one network device alone (fe80::…%DEVICE), beside one over IPv4; the base has
-two devices, with the same network on both, so that only the device's name says where the robot is."""
+"""README's link over link-local IPv6 addresses (fe80::…%DEVICE), compared to one over IPv4. The base has two devices with the
+same network on both, so that only the device name says where the robot is."""
 
 import subprocess
 import time
@@ -17,7 +17,7 @@ def attempt(ropewalk: object, scoped: bool, carrier: str, seconds: float) -> dic
             spaces.ip("base", "address", "add", "fe80::1/64", "dev", "to-robot", "nodad")
             spaces.ip("base", "address", "add", "fe80::3/64", "dev", "to-other", "nodad")
             spaces.ip("robot", "address", "add", "fe80::2/64", "dev", "to-base", "nodad")
-            # The same address behind the other device.
+            # The same address on the network of the other device.
             spaces.ip("other", "address", "add", "fe80::2/64", "dev", "to-base", "nodad")
             address = {"base": "[fe80::1%to-base]", "robot": "[fe80::2%to-robot]"}
         rig.keys(stage, ropewalk, "base", "robot")
@@ -32,7 +32,7 @@ def attempt(ropewalk: object, scoped: bool, carrier: str, seconds: float) -> dic
 
 
 def refusals(ropewalk: object) -> dict[str, str]:
-    """What a configuration is told whose address names no device, or one that is not there."""
+    """Returns the error for a configuration whose address names no device, or one that does not exist."""
     said = {}
     with kit.stage() as stage:
         for name, address in (("none", "[fe80::1]:7400"), ("unknown", "[fe80::1%nowhere0]:7400")):
@@ -45,7 +45,7 @@ def refusals(ropewalk: object) -> dict[str, str]:
 
 def main() -> None:
     kit.need_root()
-    options = kit.arguments(seconds={"type": float, "default": 4.0, "help": "seconds that are counted"})
+    options = kit.arguments(seconds={"type": float, "default": 4.0, "help": "seconds to measure"})
     ropewalk = (options.binary / "ropewalk").resolve()
 
     def pair(carrier: str) -> dict:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A base whose daemon has little memory, by a limit of its control group: large messages that do not fit are lost, counted and told
-of, the small ones arrive as before, and nothing is killed."""
+"""A base whose control group limits the daemon to little memory: large messages that do not fit are lost, counted and reported,
+small ones arrive as before, and nothing is killed."""
 
 import os
 import struct
@@ -10,13 +10,13 @@ from pathlib import Path
 import kit
 import rig
 
-# What the daemon may have, of which the bus leaves 16 MiB alone, and how long the messages are that do not fit.
+# Limit of the daemon, of which the bus leaves 16 MiB free, and the length of messages that do not fit.
 LIMIT = 24 << 20
 LARGE = 7_000_000
 
 
 class Group:
-    """A control group with a limit of memory, of version 2 or 1."""
+    """A control group with a memory limit, version 2 or 1."""
 
     def __init__(self, bytes_: int) -> None:
         own = dict(line.split(":", 2)[1:] for line in Path("/proc/self/cgroup").read_text().splitlines())
@@ -39,7 +39,7 @@ class Group:
             return
 
     def enter(self) -> None:
-        """To be called by the process that is to be limited."""
+        """Must be called by the process to limit."""
         (self.path / "cgroup.procs").write_text(str(os.getpid()))
 
     def peak(self) -> float:
@@ -57,7 +57,7 @@ class Group:
 
 
 def record(path: Path, topic: str, count: int, spacing: float) -> None:
-    """A recording (MCAP, of ROS 1) of that many large texts."""
+    """Writes a recording (MCAP, ROS 1) with this many large texts."""
     def text(value: str) -> bytes:
         return struct.pack("<I", len(value)) + value.encode()
 
@@ -78,7 +78,7 @@ def record(path: Path, topic: str, count: int, spacing: float) -> None:
 def attempt(ropewalk: object, limit: int, seconds: float) -> dict:
     group = Group(limit)
     if group.path is None:
-        kit.cannot_run("no control group of memory can be made here")
+        kit.cannot_run("cannot create a memory control group here")
 
     with rig.Spaces("base", "robot") as spaces, kit.stage() as stage:
         address = rig.pair(spaces)
@@ -119,14 +119,14 @@ def attempt(ropewalk: object, limit: int, seconds: float) -> dict:
 
 def main() -> None:
     kit.need_root()
-    options = kit.arguments(seconds={"type": float, "default": 4.0, "help": "seconds that are counted, each without and with"},
-                            limit={"type": int, "default": LIMIT >> 20, "help": "MiB that the daemon may have"})
+    options = kit.arguments(seconds={"type": float, "default": 4.0, "help": "seconds to measure, once without and once with"},
+                            limit={"type": int, "default": LIMIT >> 20, "help": "memory limit of the daemon in MiB"})
     ropewalk = (options.binary / "ropewalk").resolve()
     figures = rig.beside_each_other({"base": lambda: attempt(ropewalk, options.limit << 20, options.seconds)})
     base = figures["base"]
     broken = [] if base.get("alive", True) else ["the daemon died"]
     if base.get("maps") and not any(drops for _, drops in base["maps"]["received"]):
-        broken.append("nothing says that large messages were lost")
+        broken.append("nothing reports that large messages were lost")
     rig.judge(figures, *broken)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A robot behind a NAT that forgets a mapping after two idle seconds: while all publishers pause, after the NAT was started
-anew, and while the uplink was down for longer than that."""
+"""A robot behind a NAT that forgets a mapping after two idle seconds: while all publishers pause, after the NAT is restarted,
+and after the uplink was down for longer than that."""
 
 import subprocess
 import textwrap
@@ -18,7 +18,7 @@ def build(spaces: rig.Spaces) -> None:
     spaces.cable("base", "10.8.1.1/24", "nat", "10.8.1.2/24")
     spaces.ip("robot", "route", "add", "default", "via", "192.168.7.1")
     spaces.write("nat", "ipv4/ip_forward", 1)
-    # Random ports, as a NAT of many hosts has: a new mapping is another one.
+    # Random ports, like a NAT for many hosts: a new mapping differs from the old one.
     rules = """
         table ip nat {
             chain out {
@@ -41,19 +41,19 @@ def build(spaces: rig.Spaces) -> None:
             spaces.write("nat", f"netfilter/nf_conntrack_{name}", IDLE_S)
         spaces.write("nat", "netfilter/nf_conntrack_tcp_timeout_established", IDLE_S)
     except (OSError, subprocess.CalledProcessError) as e:
-        kit.cannot_run(f"no NAT can be had here (nft, nf_conntrack): {e}")
+        kit.cannot_run(f"cannot set up a NAT here (nft, nf_conntrack): {e}")
 
 
 def pause(spaces: rig.Spaces, link: rig.Readme) -> None:
     link.silence()
     time.sleep(3 * IDLE_S)
     link.publish()
-    # What has no publisher is announced anew.
+    # Topics without a publisher are announced again.
     time.sleep(1)
 
 
 def forget(spaces: rig.Spaces, link: rig.Readme) -> None:
-    """The NAT was started anew: nothing of what it knew is left, and the robot's next packet makes another mapping."""
+    """Restarts the NAT: its mappings are lost, and the robot's next packet creates another one."""
     spaces.ip("nat", "link", "set", "to-base", "down")
     spaces.write("nat", "netfilter/nf_conntrack_udp_timeout_stream", 0)
     time.sleep(0.3)
@@ -73,17 +73,17 @@ def attempt(ropewalk: object, trouble: object, radio: str, seconds: float) -> di
         rig.keys(stage, ropewalk, "base", "robot")
         link = rig.Readme(stage, ropewalk, spaces, radio)
         link.publish()
-        # README's base has an address for each peer; what answers there is the NAT.
+        # README's base has an address for each peer; here the NAT answers at it.
         link.start_both({"base": "10.8.1.1", "robot": "10.8.1.2"})
         return link.compare(seconds, lambda: trouble(spaces, link))
 
 
 def main() -> None:
     kit.need_root()
-    options = kit.arguments(seconds={"type": float, "default": 4.0, "help": "seconds that are counted, each without and with"},
-                            only={"default": "", "help": "attempts whose names contain this"})
+    options = kit.arguments(seconds={"type": float, "default": 4.0, "help": "seconds to measure, once without and once with"},
+                            only={"default": "", "help": "only attempts whose name contains this"})
     ropewalk = (options.binary / "ropewalk").resolve()
-    attempts = {"silent publishers": (pause, rig.QUIC), "NAT started anew": (forget, rig.QUIC),
+    attempts = {"silent publishers": (pause, rig.QUIC), "NAT restarted": (forget, rig.QUIC),
                 "uplink down": (cut, rig.QUIC), "uplink down, tls": (cut, rig.TLS)}
     rig.judge(rig.beside_each_other({
         name: lambda a=a: attempt(ropewalk, *a, options.seconds) for name, a in attempts.items() if options.only in name}))

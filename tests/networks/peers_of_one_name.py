@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A robot's disk copied into another one: two hosts of one name, with the same keys, both talk to the base."""
+"""A robot's disk copied to another robot: two hosts with the same name and the same keys talk to the base."""
 
 
 import kit
@@ -33,7 +33,7 @@ def attempt(ropewalk: object, seconds: float) -> dict:
 
 def main() -> None:
     kit.need_root()
-    options = kit.arguments(seconds={"type": float, "default": 5.0, "help": "seconds that are counted, each without and with"})
+    options = kit.arguments(seconds={"type": float, "default": 5.0, "help": "seconds to measure, once without and once with"})
     ropewalk = (options.binary / "ropewalk").resolve()
     rig.judge(rig.beside_each_other({"link": lambda: attempt(ropewalk, options.seconds)}))
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A tenth of the packets overtaken by up to 20 ms of others, a tenth arriving twice, over each carrier as README uses it."""
+"""A tenth of the packets delayed behind others by up to 20 ms, and a tenth arriving twice, over each carrier as in the README."""
 
 
 import kit
@@ -25,8 +25,8 @@ def attempt(ropewalk: object, radio: str, seconds: float) -> dict:
 
 def main() -> None:
     kit.need_root()
-    options = kit.arguments(seconds={"type": float, "default": 5.0, "help": "seconds that are counted, each without and with"},
-                            only={"default": "", "help": "carriers whose names contain this"})
+    options = kit.arguments(seconds={"type": float, "default": 5.0, "help": "seconds to measure, once without and once with"},
+                            only={"default": "", "help": "only carriers whose name contains this"})
     ropewalk = (options.binary / "ropewalk").resolve()
     rig.judge(rig.beside_each_other({
         name: lambda radio=radio: attempt(ropewalk, radio, options.seconds)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A link's daemon that is stopped and goes on, at either end, and a robot that is suspended with all its programs and does
-not notice: a second after its return everything is to arrive as before."""
+"""A link's daemon that is stopped and continued, at either end, and a robot that is suspended with all its programs and does
+not notice. A second after its return, everything must arrive as before."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ from rig.clock import Clock
 
 
 def stop(link: rig.Readme, host: str, seconds: float, clock: Clock | None) -> None:
-    """Stops the daemon of a host for so long, or all of the host, whose clocks then stand as well."""
+    """Stops the daemon of a host for this long, or the whole host, whose clocks then stop as well."""
     daemon = link.daemons[host]
     programs = [daemon] if clock is None else [daemon, *(p for p in link.publishers if p.name != "pub-cmd_vel")]
     for program in programs:
@@ -41,8 +41,8 @@ def attempt(ropewalk: object, host: str, away: float, suspend: bool, seconds: fl
 def main() -> None:
     kit.need_root()
     options = kit.arguments(
-        seconds={"type": float, "default": 4.0, "help": "seconds that are counted, each without and with"},
-        away={"type": float, "default": 1.0, "help": "makes the times of absence longer, as a factor"})
+        seconds={"type": float, "default": 4.0, "help": "seconds to measure, once without and once with"},
+        away={"type": float, "default": 1.0, "help": "factor that lengthens the absences"})
     ropewalk = (options.binary / "ropewalk").resolve()
     rig.judge(rig.beside_each_other({
         "robot_stopped": lambda: attempt(ropewalk, "robot", 5 * options.away, False, options.seconds),

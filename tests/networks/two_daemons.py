@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A second daemon for a configuration that has one already, on the same bus or beside it: it is refused and told why, and the
+"""A second daemon for a configuration that already has one, on the same bus or on another: it is refused with a reason, and the
 first goes on."""
 
 import os
@@ -11,7 +11,7 @@ import rig
 
 
 def second(link: rig.Readme, host: str, bus: str) -> dict:
-    """Starts a daemon once more, on a bus of its own or on the host's: what became of it."""
+    """Starts a second daemon, on its own bus or on the host's. Returns its outcome."""
     command = [str(c) for c in link.on(host, link.ropewalk, "link", link.stage.folder / f"{host}.yaml")]
     env = os.environ | link.stage.bus(bus)
     try:
@@ -23,7 +23,7 @@ def second(link: rig.Readme, host: str, bus: str) -> dict:
 
 def main() -> None:
     kit.need_root()
-    options = kit.arguments(seconds={"type": float, "default": 4.0, "help": "seconds that are counted, each without and with"})
+    options = kit.arguments(seconds={"type": float, "default": 4.0, "help": "seconds to measure, once without and once with"})
     ropewalk = (options.binary / "ropewalk").resolve()
     with rig.Spaces("base", "robot") as spaces, kit.stage() as stage:
         address = rig.pair(spaces)
@@ -41,7 +41,7 @@ def main() -> None:
         broken = [f"the second daemon on {where} ran" for where, r in refused.items() if r["status"] in (0, None)]
         for where, word in (("same bus", "taken by process"), ("another bus", "0.0.0.0:7400")):
             if word not in refused[where]["said"]:
-                broken.append(f"the second daemon on {where} says no reason: {refused[where]['said']}")
+                broken.append(f"the second daemon on {where} gives no reason: {refused[where]['said']}")
         rig.judge({"link": figures, "refused": refused}, *broken)
 
 

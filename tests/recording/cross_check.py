@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Check an MCAP file that we wrote with readers that are not ours.
+"""Check an MCAP file that Ropewalk wrote with independent readers.
 
     cargo run --release -p recording --example convert -- out.mcap [some.bag]
     venv/bin/python tests/recording/cross_check.py out.mcap [some.bag]
 
-Every channel's MD5 must be that of its definition, every message must be one of its type to the last byte
-(both by rosbags), and if the bag is given, topics, times and bytes must be the bag's. For the packages see
+Every channel's MD5 must match its definition, every message must match its type to the last byte (both checked
+by rosbags), and if a bag is given, topics, times and bytes must be those of the bag. For the packages see
 make_fixtures.py.
 """
 

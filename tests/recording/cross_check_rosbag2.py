@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compares what `rosbags` and we read of each other's folders of rosbag2.
+"""Compare what `rosbags` and Ropewalk read from each other's rosbag2 folders.
 
     .venv/bin/python tests/recording/cross_check_rosbag2.py target/tested/examples/convert
 
-The folders of make_rosbag2.py are made anew, `convert` rewrites each as a folder of its own, and `rosbags` must find the same in
-both: topics, types, definitions, offered QoS, times and bytes of all messages.
+Recreates the folders of make_rosbag2.py. `convert` rewrites each as a new folder, and `rosbags` must find the same in both:
+topics, types, definitions, offered QoS, times and bytes of all messages.
 """
 
 import subprocess
@@ -18,7 +18,7 @@ from rosbags.rosbag2 import Reader
 
 
 def found(path):
-    """What `rosbags` reads: messages by time, and what it knows of their channels."""
+    """Returns what `rosbags` reads: messages by time, and what it knows about their channels."""
     with Reader(path) as bag:
         rows = [
             (time, c.topic, c.msgtype, tuple(c.ext.offered_qos_profiles), c.msgdef.data.strip(), bytes(data))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Make the small recordings under tests/vectors/recording, by writers that are not ours.
+"""Make the small recordings under tests/vectors/recording with independent writers.
 
     python3 -m venv venv && venv/bin/pip install rosbags==0.11.9 mcap==1.6.0 lz4 zstandard
     venv/bin/python tests/recording/make_fixtures.py
@@ -7,8 +7,8 @@
 Every file but cdr.mcap, latched.bag and transient.mcap holds the same messages; expected.txt lists them in time order, one a line:
 topic, log time in ns, length, CRC-32 of the data. The files are the same on every run.
 
-Those below `odd` are odd in one place each, after public bug reports; odd/expected.json says what is right for each: messages
-played, those left out by reason, damaged parts, and the exit code of `ropewalk play`.
+Those below `odd` have one defect each, after public bug reports. odd/expected.json has the expected result for each: messages
+played, messages left out by reason, damaged parts, and the exit code of `ropewalk play`.
 """
 
 import json
@@ -46,7 +46,7 @@ def scan(index):
 
 
 def messages():
-    """In the order of writing, which is not the order of time: some messages come late."""
+    """Yields messages in the order of writing, which is not the order of time: some messages are late."""
     for index in range(20):
         time = START + index * 33_000_000
         yield "/scan", time, scan(index)
@@ -132,7 +132,7 @@ def odd_bag(name, connections, rows):
 
 
 def odd_mcap(name, channels, rows, patch=None, compression=CompressionType.NONE, **options):
-    """As odd_bag, of channels (topic, message encoding, type, schema encoding, definition), with None for no schema."""
+    """As odd_bag, with channels (topic, message encoding, type, schema encoding, definition), with None for no schema."""
     path = ODD / name
     with open(path, "wb") as stream:
         writer = McapWriter(stream, chunk_size=options.pop("chunk_size", 1 << 20), compression=compression, **options)
@@ -153,7 +153,7 @@ def string_cdr(text, encapsulation=1):
 
 
 def damaged_chunk(data):
-    """Turns over some bytes of the second chunk's zstd frame."""
+    """Inverts some bytes of the second chunk's zstd frame."""
     first = data.index(b"\x28\xb5\x2f\xfd")
     second = data.index(b"\x28\xb5\x2f\xfd", first + 1)
     for at in range(second + 6, second + 40):
@@ -162,7 +162,7 @@ def damaged_chunk(data):
 
 
 def wrong_span(data):
-    """Says of the second chunk that it begins after its messages; files without checksums."""
+    """Makes the second chunk claim that it begins after its messages; without checksums."""
     start = struct.unpack("<Q", data[-28 + 0 : -20])[0]
     at, seen = start, 0
     while at < len(data) - 37:
@@ -259,7 +259,7 @@ def odd():
 
 
 def readable(path):
-    """Messages of the chunks whose checksum is right, by the indexes beside them."""
+    """Returns messages of the chunks with a correct checksum, from the indexes next to them."""
     from mcap.records import Chunk
     from mcap.stream_reader import StreamReader, breakup_chunk
 
@@ -289,7 +289,7 @@ def latched(name):
 
 
 def transient(name):
-    """As rosbag2 records a durable publisher, whose depth DDS does not tell, and one that ticks for 4 s."""
+    """As rosbag2 records a durable publisher, whose depth DDS does not announce, and one that ticks for 4 s."""
     with open(OUT / name, "wb") as stream:
         writer = McapWriter(stream, compression=CompressionType.NONE)
         writer.start(profile="ros2", library="fixture")

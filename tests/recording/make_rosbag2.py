@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Make the folders of rosbag2 under tests/vectors/recording/rosbag2, by the package `rosbags`.
+"""Make the rosbag2 folders under tests/vectors/recording/rosbag2 with the package `rosbags`.
 
     python3 -m venv venv && venv/bin/pip install rosbags==0.11.9 mcap==1.6.0
     venv/bin/python tests/recording/make_rosbag2.py [FOLDER]
 
 Every folder holds the same messages; expected.txt lists them in time order, one a line: topic, log time in ns, length, CRC-32 of the
-data. `old` is a database as Foxy wrote them (without definitions), `split` has three files whose
-messages overlap in time, of which `rosbags` writes each and this program the metadata.
+data. `old` is a database as Foxy wrote it (without definitions). `split` has three files whose messages
+overlap in time; `rosbags` writes each of them and this program writes the metadata.
 """
 
 import shutil
@@ -49,7 +49,7 @@ def scan(index):
 
 
 def messages():
-    """In the order of writing, which is not the order of time."""
+    """Yields messages in the order of writing, which is not the order of time."""
     string, empty = STORE.types["std_msgs/msg/String"], STORE.types["std_msgs/msg/Empty"]
     for index in range(20):
         time = START + index * 33_000_000

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Plays odd recordings and compares what comes of them with what other readers find in them.
+"""Play odd recordings and compare the result with what other readers find in them.
 
     .venv/bin/python tests/recording/odd.py --binary target/tested/ropewalk [FOLDER]
 
-FOLDER (tests/vectors/recording/odd) has .bag and .mcap files, and expected.json if what is right for each is known. The packages
-`mcap` and `rosbags` read them where they can: then as many messages of each topic must be in the file as they find, each either
+FOLDER (tests/vectors/recording/odd) has .bag and .mcap files, and expected.json if the correct results are known. The packages
+`mcap` and `rosbags` read the files if they can. Then Ropewalk must find as many messages of each topic as they do, each either
 played or left out.
 
 Exit status: 0 everything agrees, 1 something differs, 2 it could not run.
@@ -23,7 +23,7 @@ ODD = Path(__file__).resolve().parent.parent / "vectors" / "recording" / "odd"
 
 
 def theirs(path):
-    """Messages by topic, or None and why, if the package cannot read the file."""
+    """Returns messages by topic, or None and the reason if the package cannot read the file."""
     from mcap.reader import make_reader
     from rosbags.rosbag1 import Reader
 
@@ -34,7 +34,7 @@ def theirs(path):
         with open(path, "rb") as stream:
             reader = make_reader(stream, validate_crcs=True)
             return Counter(channel.topic for _, channel, _ in reader.iter_messages()), ""
-    except Exception as error:  # Whatever they raise: they cannot read it.
+    except Exception as error:  # whatever they raise, they cannot read it
         return None, f"{type(error).__name__}: {error}"
 
 
@@ -64,7 +64,7 @@ def main():
         return 2
     known = arguments.folder / "expected.json"
     expected = json.loads(known.read_text()) if known.exists() else {}
-    failures = [f"{name}: is not there" for name in expected if not (arguments.folder / name).exists()]
+    failures = [f"{name}: does not exist" for name in expected if not (arguments.folder / name).exists()]
     with tempfile.TemporaryDirectory() as folder:
         for path in files:
             code, result, told = ours(arguments.binary, path, folder)
@@ -76,7 +76,7 @@ def main():
             elif found is not None and result["messages"] + sum(left.values()) != sum(found.values()):
                 failures.append(f"{line}; {sum(found.values())} are in it: {dict(found)}")
             elif (code == 3) != bool(left or result["damaged_parts"]):
-                failures.append(f"{line}: the exit code does not say what was left out")
+                failures.append(f"{line}: the exit code does not report what was left out")
             right = expected.get(path.name)
             if right and (result.get("messages"), left, code) != (right["played"], right["left_out"], right["exit"]):
                 failures.append(f"{line}; expected {right}")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One socket of pyzmq, driven line by line, so that tests speak to a ZeroMQ that is not ours.
+"""A pyzmq socket, driven line by line, so that tests talk to an independent ZeroMQ implementation.
 
     zmq_peer.py req ADDRESS          REQ with REQ_CORRELATE and REQ_RELAXED: a line is sent, the answer printed
     zmq_peer.py req-plain ADDRESS    REQ without
@@ -10,8 +10,8 @@
     zmq_peer.py sub ADDRESS          prints each frame
     zmq_peer.py sub-stalled ADDRESS  subscribes, reads nothing until a line comes, then all
 
-Lines are hexadecimal; an empty frame is `.`; no answer within 15 s is `timeout`, within one second if the line
-begins with `silent `, where none is to come. What binds prints its address first.
+Lines are hexadecimal; an empty frame is `.`. Without an answer within 15 s it prints `timeout`; within one second if the
+line begins with `silent `, which means that no answer is expected. A socket that binds prints its address first.
 """
 
 import os
@@ -35,7 +35,7 @@ def say(text):
 
 
 def end_with(parent):
-    """A socket that waits for ever does not see that nobody is there any more."""
+    """Exits when the test is gone: a socket that waits forever would not notice."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(0)

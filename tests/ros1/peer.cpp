@@ -1,4 +1,4 @@
-// A roscpp node for the bridge's tests: `peer WHAT NAME`. What it hears it prints, a line each.
+// A roscpp node for the bridge's tests: `peer WHAT NAME`. It prints what it receives, one line each.
 #include <cstdio>
 #include <ros/ros.h>
 #include <sensor_msgs/Image.h>
@@ -41,7 +41,7 @@ int main(int argc, char** argv)
         auto subscriber = node.subscribe<std_msgs::String>(name, 10, hear, ros::VoidConstPtr(), ros::TransportHints().tcpNoDelay());
         ros::spin();
     } else if (what == "listen_wrong") {
-        // A definition of another time.
+        // A definition from another time.
         ros::SubscribeOptions options;
         options.init<std_msgs::String>(name, 10, [](const std_msgs::String::ConstPtr&) { say("heard"); });
         options.md5sum = "0123456789abcdef0123456789abcdef";

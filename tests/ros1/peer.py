@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A rospy node for the bridge's tests: `peer.py WHAT NAME [MORE]`. What it hears it prints, a line each."""
+"""A rospy node for the bridge's tests: `peer.py WHAT NAME [MORE]`. It prints what it receives, one line each."""
 
 import hashlib
 import sys
@@ -12,7 +12,7 @@ from std_srvs.srv import SetBool, SetBoolResponse
 
 
 def digest(data):
-    """Of a message without its sequence number, which publishers set."""
+    """Digest of a message without its sequence number, which publishers set."""
     return hashlib.sha256(data[4:]).hexdigest()
 
 

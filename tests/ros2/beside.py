@@ -1,5 +1,5 @@
-"""What comes out over rmw_ropewalk is what comes out over Fast DDS: values of every type, and matches and events of every pair of
-policies (tests/ros2/run)."""
+"""rmw_ropewalk delivers the same as Fast DDS: values of every type, and matches and events of every pair of policies
+(tests/ros2/run)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Beside(house.Scenario):
     def of(self, role: str, rmw: str) -> house.Process:
         env = house.environment(self.host(""))
         if rmw == "fastdds":
-            # A domain of its own: others on this machine may speak DDS.
+            # A domain of its own: other programs on this machine may use DDS.
             own = {"RMW_IMPLEMENTATION": "rmw_fastrtps_cpp", "ROS_DOMAIN_ID": str(os.getpid() % 100), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
             env = {k: v for k, v in env.items() if k != "LD_PRELOAD"} | own
         process = house.Process([sys.executable, str(house.HERE / "values.py"), role], env)

@@ -1,5 +1,5 @@
-"""ROS 1 and ROS 2 in one system, by the example's configurations: nodes of rospy (Debian's, with its roscore) and of rclpy over Fast DDS, between
-them `ropewalk ros1` and `ropewalk ros2` (tests/ros2/run)."""
+"""ROS 1 and ROS 2 in one system, with the example's configurations: nodes of rospy (Debian's, with its roscore) and of rclpy over Fast DDS,
+with `ropewalk ros1` and `ropewalk ros2` in between (tests/ros2/run)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TYPES = [
     "sensor_msgs/PointCloud2",
 ]
 
-# Sends messages of random values to ROS 2, takes what comes back, and compares the bytes. The publisher of ROS 1 counts in `seq`.
+# Sends messages with random values to ROS 2, takes the ones that return, and compares the bytes. The ROS 1 publisher counts in `seq`.
 ROS1 = """
 import io, random, sys, threading
 import genpy, rospy, roslib.message
@@ -79,7 +79,7 @@ for i, name in enumerate(types):
     publisher = rospy.Publisher("/there/m%d" % i, cls, queue_size=10)
     while not (publisher.get_num_connections() and subscriber.get_num_connections()) and not rospy.is_shutdown():
         rospy.sleep(0.05)
-    # What the bridge has connected the domain finds a moment later.
+    # The domain discovers what the bridge has connected a moment later.
     rospy.sleep(3)
     for bytes_ in sent:
         publisher.publish(cls().deserialize(bytes_))
@@ -147,7 +147,7 @@ class Both(house.Scenario):
                 time.sleep(0.1)
 
     def tearDown(self) -> None:
-        # roscore's own processes are in its session.
+        # roscore's processes are in its session.
         os.killpg(self.core.pid, signal.SIGINT)
         self.core.wait(house.LONG)
         super().tearDown()

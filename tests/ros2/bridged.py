@@ -29,7 +29,7 @@ def ask(future):
 latched = QoSProfile(depth=5, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 """
 
-# Images are published once somebody is there. Queues hold all of them, so that a host without a processor for a second loses none.
+# Images are published once there is a subscriber. Queues hold all of them, so that a host that gets no processor for a second loses none.
 SENDS = (
     SEES
     + """
@@ -102,12 +102,12 @@ services: [%s]
 class Bridged(house.Scenario):
     def setUp(self) -> None:
         super().setUp()
-        # A domain of its own: others on this machine may speak DDS.
+        # A domain of its own: other programs on this machine may use DDS.
         self.domain = random.randrange(100, 200)
 
     def bridge(self, services: str = "", more: str = "", text: str = "") -> house.Process:
         config = Path(self.folder.name) / f"bridge{len(self.processes)}.yaml"
-        # The action of the tests, as a package of definitions has it.
+        # The action of the tests, in a package of definitions.
         share = next(p for p in Path(os.environ["LD_LIBRARY_PATH"].split(":")[0]).parent.glob("share/test_msgs/action/Fibonacci.action"))
         config.write_text(
             f"domain: {self.domain}\nrange: localhost\ndefinitions: [{share.parents[2]}]\n" + (text or ALL % services) + more
@@ -135,7 +135,7 @@ class Bridged(house.Scenario):
                     if how == "RELIABLE":
                         self.assertEqual(pictures, "pictures True 60")
                     else:
-                        # Where a processor is busy, a socket overflows: that is what best effort means. On an idle host all arrive.
+                        # On a busy processor a socket overflows, and best effort allows that. On an idle host all messages arrive.
                         self.assertGreater(int(pictures.split()[-1]), 40, pictures)
                     self.assertEqual(sender.ended(120), ["sent"])
 
@@ -168,7 +168,7 @@ print(info.node_name, info.node_namespace, info.topic_type, str(info.topic_type_
 ear = node.create_subscription(String, "/heard", lambda m: None, 10)
 until(lambda: False, 4)
 """
-        # In both directions at once: each side has a talker of its own.
+        # In both directions at once: each side has its own talker.
         for dds in [True, False]:
             with self.subTest(looks_from="bus" if dds else "domain"):
                 talker = self.peer("talk", domain=self.domain if dds else 0, dds=dds)
@@ -237,7 +237,7 @@ print({l for l in logs if l[2] == "eye"})
         self.bridge()
         before = len(ear.wait_for("heard"))
         heard = ear.wait_for("heard", before + 20)
-        self.assertEqual(len(set(heard)), len(heard), "nothing is heard twice")
+        self.assertEqual(len(set(heard)), len(heard), "no message arrives twice")
         late = self.peer("late")
         self.assertEqual(late.wait_for("heard"), ["heard kept"])
 
@@ -248,13 +248,13 @@ print({l for l in logs if l[2] == "eye"})
         ear.wait_for("heard", 5)
         self.bridge()
         heard = ear.wait_for("heard", 60)
-        self.assertEqual(len(set(heard)), len(heard), "nothing is heard twice")
+        self.assertEqual(len(set(heard)), len(heard), "no message arrives twice")
         heard = far.wait_for("heard", 60)
-        self.assertEqual(len(set(heard)), len(heard), "nothing comes back")
+        self.assertEqual(len(set(heard)), len(heard), "no message returns")
         first.end()
         before = len(ear.wait_for("heard"))
         heard = ear.wait_for("heard", before + 20)
-        self.assertEqual(len(set(heard)), len(heard), "nothing is heard twice")
+        self.assertEqual(len(set(heard)), len(heard), "no message arrives twice")
 
     def test_the_commands_see_and_reach_the_domain(self) -> None:
         self.bridge("{name: /switch, direction: to_bus}")

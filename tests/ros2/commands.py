@@ -1,4 +1,4 @@
-"""What is typed with `ros2`, typed with `ropewalk`: nodes, parameters, services, actions and topics of unchanged nodes of rclpy
+"""The commands of `ros2`, typed with `ropewalk`: nodes, parameters, services, actions and topics of unchanged nodes of rclpy
 (tests/ros2/run)."""
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ for name, parameter in sorted(parameter_dict_from_yaml_file(sys.argv[1], target_
 
 class Shell(house.Scenario):
     def done(self, *args: str, code: int = 0, host: str = "") -> list[str]:
-        """What a command prints, once it ended as it should."""
+        """Returns what a command prints, once it has ended successfully."""
         process = self.ropewalk(*args, host=host)
         self.assertEqual(process.process.wait(house.LONG), code, (args, process.lines))
         process.join()
         return process.printed
 
     def until(self, wanted: str, *args: str, host: str = "") -> list[str]:
-        """What a command prints, once it has a line that begins so: a node is known a moment after it starts."""
+        """Returns what a command prints, once a line begins with the wanted text: a node is known a moment after it starts."""
         for _ in range(100):
             process = self.ropewalk(*args, host=host)
             process.process.wait(house.LONG)
@@ -115,7 +115,7 @@ class Commands(Shell):
         self.assertEqual(described[:3], ["Parameter name: speed", "  Type: integer", "  Description: of the motor"])
         self.assertIn("    Max value: 9", described)
 
-        # Whole numbers for a double, any text for a string, the word of Python for true.
+        # An integer for a double, any text for a string, Python's word for true.
         self.done("param", "set", "/arm/tuned", "gain", "2", "name", "5", "on", "False")
         values = self.done("param", "get", "/arm/tuned", "gain", "name", "on", "--hide-type")
         self.assertEqual(values, ["2.0", '"5"', "false"])
@@ -130,7 +130,7 @@ class Commands(Shell):
         self.assertEqual(dumped[:2], ["/arm/tuned:", "  ros__parameters:"])
         file = Path(self.folder.name) / "tuned.yaml"
         file.write_text("\n".join(dumped) + "\n")
-        # rclpy takes infinity for a word, whoever wrote the file.
+        # rclpy reads infinity as a string, whichever program wrote the file.
         process = house.Process([sys.executable, "-c", READ_BY_ROS2, str(file)], house.environment(self.host("")))
         self.processes.append(process)
         read = process.ended()

@@ -1,5 +1,5 @@
-// A node on rcl alone that learns its types at run time: what it takes from `there/<type>` as a dynamic message it publishes, serialized by that
-// message, on `back/<type>`. It ends with its standard input. A library, since that of the wheels' rcl needs Python's symbols.
+// A node on plain rcl that learns its types at run time. It takes dynamic messages from `there/<type>`, serializes them and publishes them on
+// `back/<type>`. It exits when its standard input ends. It is a library, since the wheels' rcl needs Python's symbols.
 #include <poll.h>
 #include <rcl/allocator.h>
 #include <rcl/dynamic_message_type_support.h>
@@ -39,7 +39,7 @@ void must(int code, const char* what) {
 using Text = rosidl_runtime_c__String;
 using Individual = rosidl_runtime_c__type_description__IndividualTypeDescription;
 
-/// The texts of generated descriptions are null where they are empty, which rcl does not take.
+/// Empty texts in generated descriptions are null, which rcl does not accept.
 void copy(const Text& from, Text& to) {
     if (!rosidl_runtime_c__String__assign(&to, from.data == nullptr ? "" : from.data)) must(1, "a copy");
 }
@@ -59,7 +59,7 @@ void copy(const Individual& from, Individual& to) {
     }
 }
 
-/// As if the description of `known` had come from another node.
+/// Makes a type as if the description of `known` had come from another node.
 int learn(const char* library, const rosidl_message_type_support_t* known, rosidl_message_type_support_t* learned) {
     const auto* from = known->get_type_description_func(known);
     auto* description = rosidl_runtime_c__type_description__TypeDescription__create();
@@ -88,7 +88,7 @@ struct Topic {
         must(rcl_publisher_init(&back, &node, known, ("back/" + name).c_str(), &of_publisher), "advertising");
     }
 
-    /// Whether there was a message.
+    /// Returns whether there was a message.
     bool pass() {
         auto* message = static_cast<const rosidl_dynamic_message_type_support_impl_t*>(learned.data)->dynamic_message;
         must(rosidl_dynamic_typesupport_dynamic_data_clear_all_values(message), "clearing");
@@ -111,7 +111,7 @@ struct Topic {
     void end(rcl_node_t& node) {
         must(rcl_subscription_fini(&there, &node), "a subscription's end");
         must(rcl_publisher_fini(&back, &node), "a publisher's end");
-        // The type stays: rosidl_dynamic_typesupport_fastrtps of Jazzy ends the process where it is forgotten.
+        // Keep the type: Jazzy's rosidl_dynamic_typesupport_fastrtps ends the process when it is dropped.
     }
 };
 

@@ -1,4 +1,4 @@
-"""A node that learns its types at run time, in C++ on rcl, between nodes of rclpy (tests/ros2/run)."""
+"""A C++ node on rcl that learns its types at run time, between nodes of rclpy (tests/ros2/run)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Dynamic(Echo):
     def test_types_are_learned_at_run_time(self) -> None:
         venv = Path(os.environ["ROS2_VENV"])
         if "kilted" in venv.name:
-            self.skipTest("Kilted's rosidl_dynamic_typesupport_fastrtps ends the process when it makes any message, over Fast DDS as well")
+            self.skipTest("Kilted's rosidl_dynamic_typesupport_fastrtps ends the process when it creates any message, over Fast DDS as well")
         packages = sorted({name.split("/")[0] for name in NAMES})
         with tempfile.TemporaryDirectory() as folder:
             program = Path(folder) / "dynamic.so"

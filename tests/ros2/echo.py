@@ -1,4 +1,4 @@
-"""Nodes of rclpy between which a program in C++ stands: what it passes on is compared with what was sent."""
+"""Nodes of rclpy with a C++ program in between: what it forwards is compared with what was sent."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def published(type_, topic):
     back = node.create_subscription(type_, "back/" + topic, came.append, 100)
     there = node.create_publisher(type_, "there/" + topic, 100)
     end = time.monotonic() + 20
-    # The program is no node: what says that it is there is what comes back.
+    # The program is not a node: only its echo shows that it is there.
     while not came and time.monotonic() < end:
         there.publish(type_())
         rclpy.spin_once(node, timeout_sec=0.05)
@@ -39,10 +39,10 @@ def published(type_, topic):
     came.clear()
     sent = [type_()] + [values.filled(type_, chance) for _ in range(20)]
     if type_ is Image:
-        # Data parts, of which the first is a small one.
+        # Data parts; the first one is small.
         sent += [Image(data=chance.randbytes(n)) for n in (256, 300_000, 1, 2_000_001)]
     if type_ is UnboundedSequences:
-        # And of structures with padding, booleans among their fields.
+        # And of structures with padding that contain booleans.
         sent += [type_(basic_types_values=[values.filled(BasicTypes, chance) for _ in range(n)], bool_values=[b > 127 for b in chance.randbytes(900)])
                  for n in (7, 500)]
     for message in sent:
@@ -61,7 +61,7 @@ def filled(type_):
         message.values.append(ParameterValue(double_array_value=numbers))
     return message
 
-# The requests that the server got and the responses that the client got, and those that were sent.
+# Returns the requests that the server got and the responses that the client got, and those that were sent.
 def called(type_, topic):
     requests, responses = [], []
     def answer(request, response):
@@ -101,7 +101,7 @@ class Echo(house.Scenario):
         subprocess.run([*command, f"-L{venv}/lib", *args, "-Wl,--allow-shlib-undefined"], check=True)
 
     def passes(self, command: list[object], env: dict[str, str], names: list[str]) -> None:
-        """Runs a program that passes on messages and requests of these types until its standard input ends."""
+        """Runs a program that forwards messages and requests of these types until its standard input ends."""
         echo = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert echo.stdin and echo.stdout
         try:

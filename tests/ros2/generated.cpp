@@ -1,5 +1,5 @@
-// Takes messages of classes that ROS 2 generated and publishes them again, and answers requests with what another server answers to
-// them: what comes back is compared with what was sent.
+// Takes messages of classes that ROS 2 generated and publishes them again, and answers requests with another server's answers. The test
+// compares what returns with what was sent.
 #include <cstdio>
 #include <ropewalk/ropewalk.hpp>
 #include <ropewalk/ros2.hpp>
@@ -33,7 +33,7 @@
 
 namespace {
 
-// It bounds hanging, not speed.
+// A watchdog, not a limit on speed.
 constexpr auto LONG = std::chrono::seconds(60);
 
 template <class T>
@@ -68,7 +68,7 @@ ropewalk::Callback relay(ropewalk::Node& node) {
 
 using std_srvs::srv::Trigger;
 
-/// Whether a client is told that there is no server, and why a server rejects.
+/// Whether a client learns that there is no server, and why a server rejects a request.
 bool tells_errors(ropewalk::Node& node) {
     auto client = node.client<Trigger>("/rejecting").value();
     const Trigger::Request request;
@@ -92,7 +92,7 @@ void relay_all(ropewalk::Node& node, std::vector<ropewalk::Callback>& callbacks)
 
 }  // namespace
 
-// With an argument, services alone.
+// With an argument, only services.
 int main(int argc, char**) {
     using namespace test_msgs::msg;
     namespace srv = test_msgs::srv;
@@ -105,7 +105,7 @@ int main(int argc, char**) {
     }
     relay_all<srv::Arrays, srv::BasicTypes, srv::Empty, std_srvs::srv::Empty, std_srvs::srv::SetBool, Trigger, rcl_interfaces::srv::GetParameters,
               sensor_msgs::srv::SetCameraInfo>(node, callbacks);
-    std::puts(tells_errors(node) ? "ready" : "errors are not told");
+    std::puts(tells_errors(node) ? "ready" : "errors are not reported");
     std::fflush(stdout);
     while (std::getchar() != EOF) {}
 }

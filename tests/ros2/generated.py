@@ -1,4 +1,4 @@
-"""A program in C++ with ROS 2's own message classes and Ropewalk's headers, without rcl, between nodes of rclpy (tests/ros2/run)."""
+"""A C++ program with ROS 2's own message classes and Ropewalk's headers, without rcl, between nodes of rclpy (tests/ros2/run)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Generated(Echo):
         camel = ["/".join([package, folder, "".join(w.capitalize() for w in name.split("_"))]) for package, folder, name in headers]
         with tempfile.TemporaryDirectory() as folder:
             program, library = Path(folder) / "generated", Path(folder) / "libropewalk.so"
-            # As it is installed.
+            # With the name that it is installed under.
             library.symlink_to(built / "libropewalk_c.so")
             library.with_name("libropewalk.so.0").symlink_to(built / "libropewalk_c.so")
             links = [f"-L{folder}", "-lropewalk", f"-Wl,-rpath,{folder}", "-pthread", "-lrosidl_typesupport_cpp"]
@@ -31,7 +31,7 @@ class Generated(Echo):
             self.compile(source, program, venv, f"-I{ROOT}/cpp/include", f"-I{ROOT}/crates/capi/include", *links)
             env = {k: v for k, v in house.environment(self.host("")).items() if k not in ("LD_PRELOAD", "AMENT_PREFIX_PATH")}
             services = [name for name in camel if "/srv/" in name]
-            # Definitions of the installation, then the classes' own, without the messages: some have lost quotes of default values.
+            # Definitions of the installation, then those of the classes, without the messages: some have lost the quotes of default values.
             for args, prefix, names in ([], {"AMENT_PREFIX_PATH": str(venv)}, camel), (["services"], {}, services):
                 self.passes([program, *args], env | prefix, names)
 

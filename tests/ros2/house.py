@@ -1,4 +1,4 @@
-"""Processes of the tests of ROS 2: nodes, links and `ropewalk`, each on a bus of its host."""
+"""Processes for the ROS 2 tests: nodes, links and `ropewalk`, each on the bus of its host."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONG = 60.0
 
 
 def environment(folder: str, domain: int = 0, dds: bool = False) -> dict[str, str]:
-    """Of a node over rmw_ropewalk, or with `dds` of one over Fast DDS on this host."""
+    """Returns the environment of a node over rmw_ropewalk, or with `dds` of one over Fast DDS on this host."""
     own = {"ROPEWALK_RUNTIME_DIR": folder, "ROS_DOMAIN_ID": str(domain), "ROS_LOG_DIR": folder}
     if dds:
         own |= {"RMW_IMPLEMENTATION": "rmw_fastrtps_cpp", "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
@@ -28,7 +28,7 @@ def environment(folder: str, domain: int = 0, dds: bool = False) -> dict[str, st
 
 
 class Process:
-    """A peer. `lines` are all that it writes; `printed` are those of its standard output, which a warning of rclpy does not disturb."""
+    """A peer. `lines` is everything that it writes; `printed` is its standard output, which contains no warnings of rclpy."""
 
     def __init__(self, command: list[str], env: dict[str, str]) -> None:
         self.process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -51,7 +51,7 @@ class Process:
             thread.join()
 
     def ended(self, seconds: float = LONG) -> list[str]:
-        """What it printed, once it ended well."""
+        """Returns what it printed, once it has ended successfully."""
         assert self.process.wait(seconds) == 0, self.lines[-20:]
         self.join()
         return self.printed
@@ -79,7 +79,7 @@ class Process:
 
 
 class Scenario(unittest.TestCase):
-    """A host is a folder of its bus; without a name it is the only one."""
+    """Returns the folder of a host's bus; without a name there is only one host."""
 
     def setUp(self) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="rw2")
@@ -111,7 +111,7 @@ class Scenario(unittest.TestCase):
         return process
 
     def script(self, text: str, host: str = "", heap: bool = False, domain: int = 0, dds: bool = False) -> list[str]:
-        """What a node prints that does something and ends well; with `heap` its publishers' loans may lie in shared memory."""
+        """Returns what a node prints that does something and ends successfully; with `heap`, its publishers' loans may lie in shared memory."""
         env = environment(self.host(host), domain, dds)
         if heap:
             env["LD_PRELOAD"] += ":" + str(Path(os.environ["ROPEWALK"]).with_name("libropewalk_heap.so"))

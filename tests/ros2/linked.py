@@ -1,4 +1,4 @@
-"""Unchanged nodes of rclpy on two hosts, each with a bus of its own, over a link with `ros2: true` (tests/ros2/run)."""
+"""Unchanged nodes of rclpy on two hosts, each with its own bus, over a link with `ros2: true` (tests/ros2/run)."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ print("matched", until(lambda: heard.get_publisher_count() == 1) if hasattr(hear
             lines[:4],
             ["sees True", "['sensor_msgs/msg/Image'] True", "talk std_msgs/msg/String RIHS01_df668 10 RELIABLE", "matched True"],
         )
-        # The robot's talker has a subscriber, and who dies is not there any more.
+        # The robot's talker has a subscriber, and a node that dies disappears.
         lines = self.script(SEES + 'print(until(lambda: node.count_subscribers("/chatter") == 1))', host="robot")
         self.assertEqual(lines[-1], "True")
         talker.end()

@@ -1,4 +1,4 @@
-"""Loaned messages through rcl's C API, as rclcpp calls it, of nodes that rclpy makes (tests/ros2/run)."""
+"""Loaned messages through rcl's C API, as rclcpp calls it, in nodes created with rclpy (tests/ros2/run)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import unittest
 
 import house
 
-# What the nodes below have in common: an image in C, and the functions of rcl.
+# Code that the nodes below share: an image in C, and the functions of rcl.
 START = """
 import ctypes, os, time, rclpy
 from ctypes import POINTER, byref, c_bool, c_char_p, c_size_t, c_uint8, c_uint32, c_void_p
@@ -23,7 +23,7 @@ rcl = ctypes.CDLL("librcl.so")
 runtime = ctypes.CDLL("librosidl_runtime_c.so")
 generated = ctypes.CDLL("libsensor_msgs__rosidl_generator_c.so")
 generated.sensor_msgs__msg__Image__create.restype = POINTER(CImage)
-# What is preloaded, and libc.
+# The preloaded library, and libc.
 here = ctypes.CDLL(None)
 ctypes.pythonapi.PyCapsule_GetPointer.restype = c_void_p
 def is_shared(at):
@@ -68,7 +68,7 @@ again = here.rmw_return_loaned_message_from_subscription(taker, message)
 null = here.rmw_take_loaned_message(taker, None, byref(c_bool()), None)
 full = here.rmw_take_loaned_message(taker, byref(c_void_p(1)), byref(c_bool()), None)
 print("wrong", again, null, full, here.rmw_return_loaned_message_from_subscription(taker, None))
-# One that is not returned ends with its subscription.
+# A loan that is not returned ends with its subscription.
 take()
 node.destroy_node()
 rclpy.shutdown()
@@ -98,7 +98,7 @@ def give(length, shade, how):
     if how == "move":
         moved, image.pixels = Bytes(image.pixels.data, 0, image.pixels.capacity), moved
     if image.pixels.capacity < length:
-        # As std::vector does: other memory, and what it had goes to `free`.
+        # Like std::vector: allocate other memory, and pass the old one to `free`.
         empty(image.pixels)
         assert runtime.rosidl_runtime_c__uint8__Sequence__init(byref(image.pixels), c_size_t(length))
     image.pixels.size = length
@@ -106,7 +106,7 @@ def give(length, shade, how):
     image.height = shade
     kinds.append("shared" if is_shared(image.pixels.data) else "heap")
     assert rcl.rcl_publish_loaned_message(own, message, None) == 0
-    # What was moved out is the node's.
+    # The node owns the memory that was moved out.
     ctypes.memset(moved.data, 1, moved.capacity)
     empty(moved)
 MB = 1_000_000
@@ -118,7 +118,7 @@ message, image = borrow()
 assert rcl.rcl_return_loaned_message_from_publisher(own, message) == 0
 print("wrong", rcl.rcl_return_loaned_message_from_publisher(own, message), rcl.rcl_publish_loaned_message(own, message, None),
       rcl.rcl_borrow_loaned_message(own, None, byref(c_void_p())))
-# One that is not returned ends with its publisher.
+# A loan that is not returned ends with its publisher.
 borrow()
 time.sleep(1)
 node.destroy_node()
@@ -130,7 +130,7 @@ here.realloc.restype = c_void_p
 subscriptions = [node.create_subscription(Image, "image", lambda m: None, 10) for _ in range(2)]
 handles = [handle("subscription", each) for each in subscriptions]
 def blocks():
-    # Pages of blocks that are this process's own.
+    # Pages of blocks that belong to this process alone.
     return sum("ropewalk-payload" in line and line.split()[1] == "rw-p" for line in open("/proc/self/maps"))
 def take(taker):
     image, taken = generated.sensor_msgs__msg__Image__create(), c_bool()
@@ -152,7 +152,7 @@ for image in held[:15]:
 print("left", blocks())
 for image in held[15:]:
     destroy(image)
-# What a node writes is its own, also beside another that took the same message.
+# Another subscription that took the same message does not see what a node writes.
 first, second = take(handles[0]), take(handles[1])
 while first.contents.height != second.contents.height:
     late = 0 if first.contents.height < second.contents.height else 1
@@ -168,7 +168,7 @@ pixels.data = here.realloc(c_void_p(pixels.data), c_size_t(2_000_000))
 assert set(ctypes.string_at(pixels.data, 1_000_000)) == {height}
 print("grown", blocks())
 destroy(second)
-# A child reads and ends what its parent took; the parent still has it, and outlives the subscription with it.
+# A child reads and ends what its parent took; the parent still has it, even after the subscription ends.
 image = take(handles[0])
 child = os.fork()
 if child == 0:
@@ -221,7 +221,7 @@ print("take", *take())
 address_space(0)
 print("publish", *publish())
 print("take", *take())
-# Without descriptors nothing is made, and what is there goes on.
+# Without descriptors nothing can be created, and existing entities go on.
 files = resource.getrlimit(resource.RLIMIT_NOFILE)
 resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")), files[1]))
 made = 0
@@ -260,7 +260,7 @@ class Loans(house.Scenario):
     def test_images_are_taken_where_they_were_written(self) -> None:
         self.peer("talk")
         lines = self.script(TAKE)
-        # The bus lets a subscriber hold 16: some are left for those that take without a loan.
+        # The bus lets a subscriber hold 16 messages: some remain for taking without a loan.
         self.assertEqual(lines, ["shared 12 copied 8", "shared 12 copied 8", "wrong 1 11 11 11"])
 
     def test_messages_of_publishers_are_filled_and_published(self) -> None:

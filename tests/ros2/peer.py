@@ -1,4 +1,4 @@
-"""A node of rclpy, as anybody writes it: the argument says what it does. It prints a line for each thing that happens."""
+"""An ordinary rclpy node. The argument says what it does. It prints a line for each event."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def act(node: Node) -> None:
 
 
 def live(node: Node) -> None:
-    """It has nothing to do: what counts is that it can be configured."""
+    """Does nothing: it only has to be configurable."""
 
 
 def main() -> None:

@@ -87,7 +87,7 @@ node.destroy_node()
 rclpy.shutdown()
 """
         )
-        # The match of its own two ends is news that nobody here takes. Who spins has a whole processor.
+        # The match of its own two endpoints raises events that nobody takes. A node that spins in a busy loop would use a whole processor.
         self.assertLess(float(lines[0].split()[1]), 0.5)
 
     def test_domains_are_apart(self) -> None:
@@ -244,7 +244,7 @@ from std_srvs.srv import SetBool
 rclpy.init()
 def cycle(n):
     for _ in range(n):
-        # rclpy destroys every service of a node but the one that describes types.
+        # rclpy destroys every service of a node except the one that describes types.
         node = Node("brief", parameter_overrides=[rclpy.Parameter("start_type_description_service", value=False)])
         node.create_publisher(String, "t", 1)
         node.create_subscription(String, "t", lambda _: None, 1)
@@ -255,7 +255,7 @@ cycle(20)
 count = lambda: (len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task")))
 before = count()
 cycle(200)
-# The bus takes leave of the last ones in a thread of its own.
+# The bus unregisters the last ones in a separate thread.
 end = time.time() + 30
 while count()[0] > before[0] + 8 and time.time() < end:
     time.sleep(0.1)
@@ -355,7 +355,7 @@ while publisher.get_subscription_count() < 1 and time.time() < end:
 for child in range(5):
     pid = os.fork()
     if pid == 0:
-        # A child has no part in the bus: what it publishes is an error, and its end is none of the parent's.
+        # A child is not part of the bus: publishing fails in it, and its end does not affect the parent.
         try:
             publisher.publish(String(data="of the child"))
         except Exception:
@@ -373,14 +373,14 @@ rclpy.shutdown()
         self.assertEqual(lines[-1], str([f"after {n}" for n in range(5)]))
 
     def test_null_arguments_of_every_function_are_refused(self) -> None:
-        # In a process without LD_PRELOAD: nothing has initialised anything.
+        # In a process without LD_PRELOAD, so nothing is initialised.
         text = """
 import ctypes, os, subprocess
 library = os.environ["RMW_ROPEWALK"]
 names = [line.split()[-1] for line in subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True).stdout.splitlines()]
 names = sorted({n for n in names if n.startswith("rmw_")})
 handle = ctypes.CDLL(library)
-# What takes nothing, or gives a structure, a number or a text.
+# Functions without arguments, or that return a structure, a number or a text.
 others = {"rmw_get_implementation_identifier", "rmw_get_serialization_format", "rmw_feature_supported", "rmw_event_type_is_supported",
           "rmw_set_log_severity", "rmw_get_zero_initialized_init_options"}
 pointers = {"rmw_create_node", "rmw_create_publisher", "rmw_create_subscription", "rmw_create_client", "rmw_create_service",

@@ -1,5 +1,5 @@
-"""Every message type with random values, and every pair of policies, over whichever rmw there is: what comes out is compared with
-another rmw's (beside.py). The argument says what it does."""
+"""Every message type with random values, and every pair of policies, over the current rmw. The output is compared with that of
+another rmw (beside.py). The argument says what it does."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def qos(node: Node) -> None:
 
 
 def lease(node: Node) -> None:
-    """A publisher that has to assert itself does so by a message, by its word, and not at all."""
+    """A publisher that has to assert its liveliness does so with a message, with an assertion, and not at all."""
     changed: list[tuple[int, ...]] = []
     lost: list[tuple[int, ...]] = []
     qos = QoSProfile(depth=5, liveliness=LivelinessPolicy.MANUAL_BY_TOPIC, liveliness_lease_duration=Duration(seconds=0.5))
@@ -164,7 +164,7 @@ def lease(node: Node) -> None:
         spin(node, lambda: len(changed) >= changes and len(lost) >= losses)
         print("lease", name, changed, lost)
 
-    # Never asserted: nothing runs out.
+    # Never asserted, so no lease runs out.
     spin(node, lambda: False, 1.5)
     phase("new", 0, 0)
     publisher.publish(String(data="alive"))
@@ -177,7 +177,7 @@ def lease(node: Node) -> None:
         spin(node, lambda: False, 0.1)
     phase("asserted again and again", 3, 1)
     phase("silent again", 4, 2)
-    # Who was not alive any more goes without a word.
+    # The end of a publisher that was not alive raises no event.
     node.destroy_publisher(publisher)
     spin(node, lambda: False, 1.0)
     phase("gone", 4, 2)
@@ -187,14 +187,14 @@ NUMBERS = [
     ("int32_value > 4", []), ("int32_value <> %0 AND int32_value <= %1", ["3", "7"]), ("float64_value BETWEEN 1.0 AND %0", ["2.5"]),
     ("float64_value NOT BETWEEN 1.0 AND 2.5", []), ("NOT int32_value < 5", []), ("bool_value = TRUE", []),
     ("(int32_value = 1 OR int32_value = 8) AND uint8_value > 1", []),
-    # Without parentheses AND binds closer, as in SQL; Fast DDS goes from left to right.
+    # Without parentheses, AND binds tighter, as in SQL; Fast DDS evaluates from left to right.
     ("int64_value < -3", []), ("uint64_value >= 18446744073709551610", []), ("int32_value = uint8_value", []), ("float32_value = 0.5", []),
 ]
 TEXTS = [("string_value = 'b'", []), ("string_value LIKE 'a%'", []), ("string_value > %0", ["'ab'"]), ("string_value <> 'b' AND string_value <> ''", [])]
 
 
 def choose(node: Node) -> None:
-    """What content filters let through."""
+    """Prints what content filters let through."""
     from rclpy.subscription_content_filter_options import ContentFilterOptions
 
     chosen: dict[str, list[str]] = {}
@@ -217,7 +217,7 @@ def choose(node: Node) -> None:
         for each in ["", "a", "ab", "abc", "b", "ba", "äb"]:
             publishers[1].publish(Strings(string_value=each))
         spin(node, lambda: len(chosen["numbers"]) == 10 * count and len(chosen["texts"]) == 7 * count)
-        # Nothing more than what is to come.
+        # Only the expected messages arrive.
         spin(node, lambda: False, 0.5)
 
     publish(1)

@@ -1,4 +1,4 @@
-"""Compares the schema crate with ROS 1's own tools and with rosbags.
+"""Compare the schema crate with ROS 1's own tools and with rosbags.
 
     .venv/bin/python tests/schema/crosscheck.py --binary target/release/examples/crosscheck
 
@@ -23,7 +23,7 @@ from pathlib import Path
 SHARE = Path("/usr/share")
 SEPARATOR = "=" * 80
 
-# The least that must be there for the comparison to mean something.
+# Minimum numbers of types for a meaningful comparison.
 LEAST = {"Debian messages": 153, "Debian services": 15, "ROS 1 store": 160, "ROS 2 store": 130}
 
 
@@ -32,7 +32,7 @@ class CannotRun(Exception):
 
 
 class Binary:
-    """The program under test: a question a line, an answer a line."""
+    """The program under test: one request per line, one answer per line."""
 
     def __init__(self, path: str) -> None:
         try:
@@ -46,7 +46,7 @@ class Binary:
             self.process.stdin.flush()
             line = self.process.stdout.readline()
         except OSError as e:
-            raise CannotRun(f"the program under test went away: {e}") from e
+            raise CannotRun(f"the program under test is gone: {e}") from e
         if not line:
             raise CannotRun(f"the program under test ended ({self.process.wait()}) at {str(request)[:300]}")
         return json.loads(line)
@@ -79,8 +79,8 @@ def require(what: str, count: int, kind: str) -> None:
 
 
 def data_parts(context: "genmsg.MsgContext", spec: "genmsg.MsgSpec", path: str = "") -> list[str]:
-    """The rule of the TZC paper (Fig. 4) by genmsg's own view of a type: each variable-length array of
-    fixed-length elements, at any nesting."""
+    """The rule of the TZC paper (Fig. 4), applied to genmsg's own view of a type: each variable-length array of
+    fixed-length elements, at any nesting level."""
     import genmsg
 
     def sub(base: str) -> "genmsg.MsgSpec":
@@ -107,7 +107,7 @@ def debian(binary: Binary, tally: Tally, rng: random.Random, rounds: int) -> Non
     import genmsg.msg_loader
     import rosmsg
 
-    # Only what apt.txt installs with its Python: rosmsg cannot load the types of other packages on this machine.
+    # Only packages that apt.txt installs with their Python code: rosmsg cannot load the types of other packages on this machine.
     lines = (Path(__file__).parent / "apt.txt").read_text().split()
     packages = {line.removeprefix("ros-").replace("-", "_") for line in lines if line.startswith("ros-")}
     others = sorted({p.parts[-3] for p in SHARE.glob("*/msg/*.msg")} - packages)
@@ -153,7 +153,7 @@ def debian(binary: Binary, tally: Tally, rng: random.Random, rounds: int) -> Non
                 text += f"\n{SEPARATOR}\nMSG: {depend}\n{definitions[depend]}"
             tally.compare("full text of Debian services", name, answer["definition"], text)
 
-    # The same types with the definitions that ship inside the crate.
+    # The same types with the definitions that are part of the crate.
     tally.check("open", "shipped", binary.ask(op="open", flavour="ros1"))
     for name in messages + services:
         kind = "message" if name in messages else "service"
@@ -189,9 +189,9 @@ SPACES = [" ", " ", " ", "  ", "\t", " \t", "\t ", "\u00a0", " \x0c"]
 
 
 def grammar(binary: Binary, tally: Tally, rng: random.Random, rounds: int) -> None:
-    """Random definitions at the edges of the grammar: accepted by both with the same sum, or by neither.
+    """Random definitions at the edges of the grammar: both accept them with the same checksum, or neither does.
 
-    Left out is what differs on purpose: `package/msg/Type`, names beyond ASCII, and of bool's constants texts and lists, which
+    Intended differences are left out: `package/msg/Type`, names beyond ASCII, and bool constants that are texts or lists, which
     genmsg evaluates as Python.
     """
     import genmsg
@@ -199,7 +199,7 @@ def grammar(binary: Binary, tally: Tally, rng: random.Random, rounds: int) -> No
     import genmsg.msg_loader
 
     def pick(choices: list[str]) -> str:
-        """Mostly the first, so that many definitions are odd in one place only."""
+        """Picks mostly the first, so that many definitions are odd in one place only."""
         return choices[0] if rng.random() < 0.6 else rng.choice(choices)
 
     def line() -> str:
@@ -220,7 +220,7 @@ def grammar(binary: Binary, tally: Tally, rng: random.Random, rounds: int) -> No
             spec = genmsg.msg_loader.load_msg_from_string(context, text, "t/T")
             genmsg.msg_loader.load_depends(context, spec, search)
             theirs = genmsg.gentools.compute_md5(context, spec)
-        except Exception:  # Whatever it raises: it refuses the text.
+        except Exception:  # whatever it raises, it refuses the text
             theirs = None
         answer = binary.ask(op="embedded", type="t/T", text=text)
         key = "of random definitions, accepted"
@@ -270,8 +270,8 @@ def rosbags_stores(binary: Binary, tally: Tally, rng: random.Random, rounds: int
 def with_char_as_uint8(store: object) -> object:
     """The store as ROS 2 sees it when it hashes.
 
-    rosidl turns `char` into `uint8` before it describes a type (rosidl_adapter's table of IDL types), rosbags
-    hashes it as FIELD_TYPE_CHAR. GOLDEN has hashes out of files that ROS 2's own generator wrote.
+    rosidl turns `char` into `uint8` before it describes a type (rosidl_adapter's table of IDL types), whereas rosbags
+    hashes it as FIELD_TYPE_CHAR. GOLDEN has hashes from files that ROS 2's own generator wrote.
     """
 
     def change(value: object) -> object:
@@ -313,8 +313,8 @@ def shipped_ros2(binary: Binary, tally: Tally, store: object, hashes: object) ->
 class Reader:
     """Reads a control part and data parts as docs/wire/control-part.md describes them, into ROS 1 bytes.
 
-    Shares nothing with the program under test: definitions are rosbags', the layout of data parts is ctypes',
-    which is that of the C compiler.
+    Shares nothing with the program under test: definitions come from rosbags, and the layout of data parts from
+    ctypes, which uses that of the C compiler.
     """
 
     WORDS = {"bool": "B", "byte": "B", "octet": "B", "char": "B", "int8": "b", "uint8": "B", "int16": "h"}
@@ -443,7 +443,7 @@ def primitive(name: str, rng: random.Random) -> object:
 
 
 def length(rng: random.Random, size: int, round_: int) -> int:
-    """Short arrays and ones that are longer than the threshold of 256 bytes."""
+    """Returns the length of an array, short or longer than the threshold of 256 bytes."""
     if round_ % 2:
         return rng.choice([256 // size + rng.randint(0, 3), 700 // size + 1])
     return rng.choice([0, 1, 2, 5])
@@ -460,7 +460,7 @@ class Maker:
     def message(self, name: str, depth: int = 0) -> object:
         _, fields = self.store.fielddefs[name]
         values = {n: self.value(desc, name, depth) for n, desc in fields}
-        # The member that IDL demands of an empty message is zero.
+        # The member that IDL requires in an empty message is zero.
         if DUMMY in values:
             values[DUMMY] = 0
         return self.store.types[name](**values)
@@ -471,7 +471,7 @@ class Maker:
             if owner.startswith("builtin_interfaces/"):
                 return self.rng.randint(0, 2**31 - 1)
             value = primitive(detail[0], self.rng)
-            # A bounded string is cut to its bound.
+            # Cut a bounded string to its bound.
             return value.encode()[: detail[1]].decode(errors="ignore") if detail[0] == "string" and detail[1] else value
         if kind == self.kinds.NAME:
             return self.message(detail, depth + 1)
@@ -506,7 +506,7 @@ def convert(
         tally.compare(what, name, answer["cdr"], little.hex())
         key = "of these, messages with data parts"
         tally.counts[key] = tally.counts.get(key, 0) + (len(answer["parts"]) > 0)
-        # rosbags reads what we wrote and writes the same ROS 1 bytes.
+        # rosbags reads Ropewalk's CDR and writes the same ROS 1 bytes.
         back = store.serialize_ros1(store.deserialize_cdr(bytes.fromhex(answer["cdr"]), name), name)
         tally.compare("rosbags reads our CDR", name, bytes(back).hex(), ros1.hex())
 

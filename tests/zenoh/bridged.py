@@ -1,4 +1,4 @@
-"""Nodes on rmw_zenoh's wire, by two libraries of others, with `ropewalk ros2 --wire zenoh` between them and the bus (tests/zenoh/run)."""
+"""Nodes that use rmw_zenoh's protocol, from two independent libraries, with `ropewalk ros2 --wire zenoh` between them and the bus (tests/zenoh/run)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Bridged(unittest.TestCase):
         self.processes: list[Process] = []
         self.port = free_port()
         self.endpoint = f"tcp/127.0.0.1:{self.port}"
-        # As rmw_zenoh has it: of two peers the one of the greater number connects, as two connections at once are none.
+        # As in rmw_zenoh: of two peers, the one with the greater number connects, since two simultaneous connections fail.
         self.session = self.file(
             "session.json5",
             f"""{{mode: "peer", connect: {{endpoints: ["{self.endpoint}"], timeout_ms: -1, exit_on_failure: false,
@@ -90,7 +90,7 @@ class Bridged(unittest.TestCase):
         return self.ropewalk("ros2", config, "--json", "--every", "0.2")
 
     def status(self, bridge: Process) -> dict:
-        """What it tells next."""
+        """Returns its next status."""
         count = len(bridge.printed)
         bridge.wait_for("{", count + 1)
         return json.loads(bridge.printed[-1])
@@ -104,7 +104,7 @@ class Bridged(unittest.TestCase):
         return self.ropewalk("topic", "pub", topic, STRING, "--file", words, *more)
 
     def heard(self, process: Process, count: int, seconds: float = 1) -> list[str]:
-        """All that it heard, once there is so much and no more comes for a while."""
+        """Returns everything that it received, once there are this many messages and no others arrive for a while."""
         process.wait_for("heard", count)
         time.sleep(seconds)
         return [line.removeprefix("heard ") for line in process.printed if line.startswith("heard ")]
@@ -154,7 +154,7 @@ class Services(Bridged):
                     self.assertEqual((answer["success"], answer["message"]), (True, "switched"))
 
     def test_servers_of_the_bus_are_called_by_nodes(self) -> None:
-        """What one domain serves is on the bus, and from there served in another."""
+        """A service of one domain is on the bus, and from there served in another domain."""
         self.bridge("{name: '/*', direction: to_bus}")
         self.bridge("{name: '/*', direction: to_ros}", domain=1, text="wire: zenoh\nservices: [{name: '/*', direction: to_ros}]")
         for served, called in (LIBRARIES, LIBRARIES[::-1]):
@@ -181,7 +181,7 @@ class Kept(Bridged):
         for library, role in (("plain", "follow"), ("sdk", "hear_late"), ("plain", "follow")):
             with self.subTest(library):
                 follow = self.peer(library, role, "/kept", 5)
-                # The sdk asks for the last message of each key.
+                # The sdk requests the last message of each key.
                 kept = [f"bus {i}" for i in range(5)][-1 if library == "sdk" else 0 :]
                 self.assertEqual(self.heard(follow, len(kept)), kept)
 
@@ -203,7 +203,7 @@ class Router(Bridged):
             self.router.end()
             time.sleep(seconds)
             self.router = self.route()
-            # Longer than its peers take to look for it again.
+            # Longer than its peers take to try to reach it again.
             time.sleep(10)
             said, heard = len(echo.printed), len(hear.printed)
             echo.wait_for("pyzeros", said + 50)
@@ -230,7 +230,7 @@ class Router(Bridged):
 
 class Circles(Bridged):
     def test_two_bridges_bring_nothing_back(self) -> None:
-        """Two hosts, each with a bus and a bridge, and a node: what one bridge sends no other brings onto its bus."""
+        """Two hosts, each with a bus and a bridge, and a node: no bridge brings messages of the other one onto its bus."""
         self.bridge()
         other = tempfile.TemporaryDirectory(prefix="rwz")
         self.addCleanup(other.cleanup)

@@ -1,7 +1,7 @@
-"""A node on rmw_zenoh's wire, by one of two libraries: peer.py pyzeros|sdk|plain ROLE NAME [COUNT]
+"""A node that uses rmw_zenoh's protocol, from one of two libraries: peer.py pyzeros|sdk|plain ROLE NAME [COUNT]
 
-Says `ready` once it is declared, and then what it hears and does, a line each. `plain` is Zenoh itself with rmw_zenoh's keys, for what
-neither library has: publishers that keep messages for late subscribers.
+Prints `ready` once it is declared, and then what it receives and does, one line each. `plain` is Zenoh itself with rmw_zenoh's keys, for
+a feature that neither library has: publishers that keep messages for late subscribers.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def wait_for(what: Callable[[], bool]) -> None:
 def publish(put: Callable[[str], None], is_heard: Callable[[], bool]) -> None:
     say("ready")
     wait_for(is_heard)
-    # Others are told of the subscription before it is of use to them.
+    # Others learn about the subscription before they can use it.
     time.sleep(1)
     for i in range(COUNT):
         put(f"{LIBRARY} {i}")
@@ -132,7 +132,7 @@ def with_sdk() -> None:
 
 
 def with_zenoh() -> None:
-    """A publisher that keeps its messages, or a subscription that is given them."""
+    """A publisher that keeps its messages, or a subscription that receives them."""
     import zenoh.ext
 
     session = zenoh.open(zenoh.Config.from_file(os.environ["ZENOH_SESSION_CONFIG_URI"]))

@@ -1,4 +1,4 @@
-"""A router of Zenoh at this endpoint, as `zenohd` or `rmw_zenohd` is one: router.py tcp/127.0.0.1:7447 [KEY=JSON5...]"""
+"""A Zenoh router at this endpoint, like `zenohd` or `rmw_zenohd`: router.py tcp/127.0.0.1:7447 [KEY=JSON5...]"""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-// The bulk fields of messages: arrays that lie in shared memory.
+// The bulk fields of messages: arrays in shared memory.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace ropewalk {
 
-/// ROS 1 `time`: since 1970.
+/// ROS 1 `time`, since 1970.
 struct Time {
     std::uint32_t sec = 0;
     std::uint32_t nsec = 0;
-    /// In nanoseconds since 1970.
+    /// Converts from nanoseconds since 1970.
     static Time from_nanoseconds(std::uint64_t ns) {
         return {static_cast<std::uint32_t>(ns / 1000000000), static_cast<std::uint32_t>(ns % 1000000000)};
     }
@@ -30,15 +30,16 @@ struct Duration {
 
 namespace detail {
 
-/// Shorter arrays stay in the control part, since lifting them costs more than copying (docs/wire/control-part.md).
+/// Shorter arrays stay in the control part, since a data part of their own costs more than copying
+/// (docs/wire/control-part.md).
 constexpr std::size_t THRESHOLD = 256;
 
 struct BulkAccess;
 
 }  // namespace detail
 
-/// An array of elements of fixed size. In a message that was taken it lies where its publisher wrote it; in one that
-/// is to be published, `resize` says how long it will be, and after `allocate` its elements are filled in place.
+/// An array of elements of fixed size. In a taken message it is where its publisher wrote it. In a message to be
+/// published, `resize` sets its length, and after `allocate` its elements are filled in place.
 template <class T>
 class Bulk {
     static_assert(std::is_trivially_copyable_v<T>, "elements of data parts are plain");
@@ -58,7 +59,7 @@ public:
         return *this;
     }
 
-    /// Sets the number of elements. They can be written after `allocate`; short arrays can be at once.
+    /// Sets the number of elements. They can be written after `allocate`; those of short arrays at once.
     void resize(std::size_t n) {
         own_.clear();
         data_ = nullptr;
@@ -67,7 +68,7 @@ public:
         if (n * sizeof(T) < detail::THRESHOLD) own();
     }
 
-    /// Keeps a copy of elements, which publishing copies again: for small arrays.
+    /// Keeps a copy of the elements, which publishing copies again: for small arrays.
     void assign(span<const T> elements) {
         own_.assign(elements.begin(), elements.end());
         data_ = own_.data();
@@ -85,7 +86,7 @@ public:
     T* end() noexcept { return data_ ? data_ + size_ : nullptr; }
     const T* begin() const noexcept { return data_; }
     const T* end() const noexcept { return data_ ? data_ + size_ : nullptr; }
-    /// Element `i`; ends the program where there is none.
+    /// Element `i`; ends the program if there is no such element.
     T& operator[](std::size_t i) {
         check(i);
         return data_[i];
@@ -112,14 +113,14 @@ private:
 
     T* data_ = nullptr;
     std::size_t size_ = 0;
-    /// Whether the elements lie in a block.
+    /// Whether the elements are in a block.
     bool lifted_ = false;
     std::vector<T> own_;
 };
 
 namespace detail {
 
-/// What the codec does to bulk fields.
+/// The codec's access to bulk fields.
 struct BulkAccess {
     template <class T>
     static void bind(Bulk<T>& bulk, void* part) {
@@ -131,12 +132,12 @@ struct BulkAccess {
     }
     template <class T>
     static void view(Bulk<T>& bulk, const void* part, std::size_t n) {
-        // Read-only memory: a message that was taken is only given out const.
+        // Read-only memory: a taken message is only accessible as const.
         bulk.data_ = static_cast<T*>(const_cast<void*>(part));
         bulk.size_ = n;
         bulk.lifted_ = true;
     }
-    /// Memory of its own for `n` elements.
+    /// Allocates memory for `n` elements.
     template <class T>
     static T* own(Bulk<T>& bulk, std::size_t n) {
         bulk.size_ = n;
@@ -144,7 +145,7 @@ struct BulkAccess {
         bulk.own();
         return bulk.data_;
     }
-    /// The block is gone; the size stays for the next message.
+    /// Forgets the block, which is gone; keeps the size for the next message.
     template <class T>
     static void release(Bulk<T>& bulk) {
         if (!bulk.lifted_) return;

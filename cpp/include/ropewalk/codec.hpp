@@ -1,7 +1,7 @@
 // Control and data parts of generated types: docs/wire/control-part.md in C++.
 //
-// A generated type has `static void ropewalk_fields(Self&, Visitor&)`, which names each field to the visitor in order, and a
-// `Type<T>` that tells its name, sum and definition. The visitors here measure, bind, write and read.
+// A generated type has `static void ropewalk_fields(Self&, Visitor&)`, which passes each field to the visitor in order,
+// and a `Type<T>` with its name, sum and definition. The visitors here measure, bind, write and read (decision 200).
 #pragma once
 
 #include <array>
@@ -21,13 +21,13 @@
 
 namespace ropewalk {
 
-/// Name, sum and definition of a generated type; specialized by the generated code.
+/// Name, sum and definition of a generated type; the generated code specializes it.
 template <class T, class = void>
 struct Type;
 
 namespace detail {
 
-/// How a visitor goes through a message: by what `ropewalk gen` made, unless specialized (ros2.hpp).
+/// How a visitor walks through a message: with the code that `ropewalk gen` generated, unless specialized (ros2.hpp).
 template <class T, class = void>
 struct Fields {
     template <class Self, class Visitor>
@@ -44,7 +44,7 @@ constexpr std::uint32_t UNBOUNDED = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint32_t LIFTED = std::uint32_t{1} << 31;
 constexpr std::uint32_t MAX_COUNT = LIFTED - 1;
 constexpr std::size_t MAX_PARTS = 32;
-/// Elements without content, which no length bounds.
+/// Maximum number of elements without content, since no length bounds them.
 constexpr std::uint32_t MAX_EMPTY = 4096;
 
 template <class T>
@@ -54,7 +54,7 @@ inline constexpr bool is_word<Time> = true;
 template <>
 inline constexpr bool is_word<Duration> = true;
 
-/// Walks a message and hands words, texts, counts and bulk fields to `Derived`.
+/// Walks through a message and passes words, texts, counts and bulk fields to `Derived`.
 template <class Derived>
 struct Walk {
     template <class T>
@@ -121,28 +121,28 @@ protected:
     }
 };
 
-/// Notes the first error, with the field that it was met in.
+/// Records the first error, with the field in which it occurred.
 struct Faults {
     void enter(const char* name) { field_ = name; }
     bool failed() const { return error_ != nullptr; }
     [[gnu::cold, gnu::noinline]] void fault(const std::string& what) {
         if (!failed()) error_ = std::make_unique<std::string>(std::string(field_) + ": " + what);
     }
-    /// As above; whoever has no number to tell makes no text.
+    /// As above, without creating a string in callers whose text has no numbers.
     [[gnu::cold, gnu::noinline]] void fault(const char* what) { fault(std::string(what)); }
     std::string error() const { return failed() ? *error_ : std::string(); }
-    /// More elements than there may be.
+    /// Records that there are more elements than allowed.
     [[gnu::cold, gnu::noinline]] void too_many(std::size_t n, std::uint32_t bound) {
         fault(std::to_string(n) + " elements, at most " + std::to_string(bound < MAX_COUNT ? bound : MAX_COUNT));
     }
 
 private:
     const char* field_ = "message";
-    // Elsewhere, so that there is nothing to make or to destroy where all goes well.
+    // Allocated separately, so that nothing is constructed or destroyed if there is no error.
     std::unique_ptr<std::string> error_;
 };
 
-/// Counts bytes as `Out` and checks what a writer may be given.
+/// Counts bytes in `Derived` and checks what a writer may be given.
 template <class Derived>
 struct Puts : Walk<Derived>, Faults {
     std::size_t threshold = THRESHOLD;
@@ -161,7 +161,7 @@ struct Puts : Walk<Derived>, Faults {
     void word(const T& word) {
         self().put(&word, sizeof(T));
     }
-    /// A list whose elements `each` puts.
+    /// Puts a list whose elements `each` puts.
     template <class Each>
     void list_of(std::size_t n, std::uint32_t bound, Each each) {
         if (count(n, bound)) each();
@@ -178,7 +178,7 @@ protected:
         word(static_cast<std::uint32_t>(n) | flag);
         return true;
     }
-    /// Whether a bulk field of so many bytes becomes a data part.
+    /// Whether a bulk field of this many bytes becomes a data part.
     bool lifts(std::size_t bytes, std::size_t parts) const { return bytes > 0 && bytes >= threshold && parts < MAX_PARTS; }
 };
 
@@ -196,10 +196,11 @@ struct Measure : Puts<Measure> {
             part_lens[part_count++] = bulk.size_bytes();
             return;
         }
-        // In ROS 1 form elements have no padding: none is longer than in a data part.
+        // In ROS 1 form elements have no padding, so none is longer than in a data part.
         control_len += bulk.size_bytes();
     }
-    /// `n` elements of `stride` bytes that lie in memory as in a data part, if `bytes` is not null; `each` puts them one by one.
+    /// Puts `n` elements of `stride` bytes. If `bytes` is not null, they have the layout of a data part in memory;
+    /// `each` puts them one by one.
     template <class Each>
     void bulk_of(const void* bytes, std::size_t n, std::size_t stride, std::uint32_t bound, Each each) {
         if (!count(n, bound)) return;
@@ -208,17 +209,17 @@ struct Measure : Puts<Measure> {
     }
 };
 
-/// Where a block's control part and data parts lie, as the C interface tells at once. `Place` is `ropewalk_place`, or
-/// `ropewalk_bytes` of a message that was taken.
+/// The addresses of a block's control part and data parts, as the C interface returns them at once. `Place` is
+/// `ropewalk_place`, or `ropewalk_bytes` for a taken message.
 template <class Place>
 struct Places {
     Place control;
     std::size_t count = 0;
-    /// The first `count` are set.
+    /// Only the first `count` are set.
     std::array<Place, MAX_PARTS> parts;
 };
 
-/// Looks at bulk fields alone.
+/// Visits only bulk fields.
 template <class Derived>
 struct Bulks : Walk<Derived>, Faults {
     template <class T>
@@ -229,7 +230,7 @@ struct Bulks : Walk<Derived>, Faults {
     void list(std::vector<T>& list, std::uint32_t) {
         for (auto& element : list) this->each(element);
     }
-    // Memory of other classes stays theirs.
+    // Memory of other classes is not touched.
     template <class Each>
     void list_of(std::size_t, std::uint32_t, Each) {}
     template <class Each>
@@ -254,7 +255,7 @@ struct Bind : Bulks<Bind> {
     }
 };
 
-/// Lets go of a block that was published.
+/// Releases a block that was published.
 struct Release : Bulks<Release> {
     template <class T>
     void bulk(Bulk<T>& bulk, std::uint32_t) {
@@ -262,7 +263,7 @@ struct Release : Bulks<Release> {
     }
 };
 
-/// Writes a control part, and copies into the data parts what does not lie there already.
+/// Writes a control part, and copies into the data parts what is not already there.
 struct Write : Puts<Write> {
     explicit Write(const Places<ropewalk_place>& to) : places(to) {}
 
@@ -294,7 +295,7 @@ struct Write : Puts<Write> {
         if (!BulkAccess::is_lifted(bulk)) {
             std::memcpy(part, bulk.data(), bulk.size_bytes());
         } else if (static_cast<const void*>(bulk.data()) != part) {
-            fault("it lies in another message's block");
+            fault("it is in another message's block");
         }
     }
     /// As `Measure::bulk_of`.
@@ -304,13 +305,13 @@ struct Write : Puts<Write> {
         auto* part = next_part(n * stride);
         if (part != nullptr && count(n, bound, LIFTED)) std::memcpy(part, bytes, n * stride);
     }
-    /// After everything was written.
+    /// Call it after everything was written.
     void finish() {
         if (next != places.count) fault("a bulk field became shorter since its block was allocated: allocate again");
     }
 
 private:
-    /// The next data part, if it has this length.
+    /// Returns the next data part, if it has this length.
     std::uint8_t* next_part(std::size_t bytes) {
         if (next < places.count && places.parts[next].len == bytes) return places.parts[next++].data;
         fault("its size has changed since its block was allocated: allocate again");
@@ -336,14 +337,15 @@ struct Read : Walk<Read>, Faults {
     void text(std::basic_string<Unit>& text, std::uint32_t bound) {
         text_of(*this, text, bound);
     }
-    /// Apart from what reads the message, and without an object, so that it has an address (`fetch_when_woken`).
+    /// Separate from the code that reads the message, and static, so that it has an address (`fetch_when_woken`).
     template <class Unit>
     [[gnu::noinline]] static void text_of(Read& self, std::basic_string<Unit>& text, std::uint32_t bound) {
         std::uint32_t n = 0;
         if (!self.count(n, bound)) return;
         if (n > (self.len - self.at) / sizeof(Unit)) return self.truncated();
         if constexpr (sizeof(Unit) == 1) {
-            // Short ones are made here, without a call into the standard library, which is not in the caches.
+            // Short strings are constructed here, without a call into the standard library, whose code is not in the
+            // caches.
             text = std::basic_string<Unit>(reinterpret_cast<const Unit*>(self.places.control.data + self.at), n);
             self.at += n;
         } else {
@@ -369,34 +371,34 @@ struct Read : Walk<Read>, Faults {
         const std::uint8_t* part = nullptr;
         if (!bulk_count(n, part, sizeof(T), bound)) return;
         if (part != nullptr) return BulkAccess::view(bulk, part, n);
-        // No element is shorter than a byte: what is allocated is in proportion to what came.
+        // No element is shorter than a byte, so the allocation is proportional to the received bytes.
         if (n > len - at) return truncated();
         T* element = BulkAccess::own(bulk, n);
         for (std::uint32_t i = 0; i < n; i++) this->each(element[i]);
     }
-    /// A list that `resize` makes as long as it is, and whose elements, of at least `least` bytes, `each` reads.
+    /// Reads a list: `resize` sets its length, and `each` reads its elements, of at least `least` bytes each.
     template <class Resize, class Each>
     void list_of(std::size_t least, std::uint32_t bound, Resize resize, Each each) {
         std::uint32_t n = 0;
         if (!count(n, bound)) return;
         if (least == 0 ? (empties += n) > MAX_EMPTY : n > (len - at) / least) return truncated();
         if (resize(n)) each(n);
-        else fault("there is no memory for " + std::to_string(n) + " elements");
+        else fault("no memory for " + std::to_string(n) + " elements");
     }
-    /// As `list_of`, of elements of `stride` bytes that lie in memory as in a data part; `resize` makes room for them, and
-    /// may take them out of the part. `each` reads them there, or one by one where the part is null.
+    /// Like `list_of`, for elements of `stride` bytes with the layout of a data part. `resize` makes room for them, and
+    /// may take them from the part. `each` reads them there, or one by one if the part is null.
     template <class Resize, class Each>
     void bulk_of(std::size_t least, std::size_t stride, std::uint32_t bound, Resize resize, Each each) {
         std::uint32_t n = 0;
         const std::uint8_t* part = nullptr;
         if (!bulk_count(n, part, stride, bound)) return;
         if (part == nullptr && n > (len - at) / least) return truncated();
-        if (!resize(n, part)) return fault("there is no memory for " + std::to_string(n) + " elements");
+        if (!resize(n, part)) return fault("no memory for " + std::to_string(n) + " elements");
         each(n, part);
     }
     void finish() {
         if (!failed() && at != len) too_long();
-        if (!failed() && next != places.count) fault("there are more data parts than its fields have");
+        if (!failed() && next != places.count) fault("there are more data parts than bulk fields");
     }
 
 private:
@@ -405,7 +407,7 @@ private:
         if (n > 0) std::memcpy(to, places.control.data + at, n);
         at += n;
     }
-    /// The count word of a bulk field, and its data part, or null where its elements follow.
+    /// Reads the count word of a bulk field, and returns its data part, or null if its elements follow.
     [[gnu::always_inline]] bool bulk_count(std::uint32_t& n, const std::uint8_t*& part, std::size_t stride, std::uint32_t bound) {
         word(n);
         bool lifted = (n & LIFTED) != 0;
@@ -413,7 +415,7 @@ private:
         if (failed() || !bounded(n, bound)) return false;
         if (!lifted) return true;
         if (next >= places.count || places.parts[next].len != n * stride) {
-            fault("its data part has another length than its count says");
+            fault("the length of its data part does not match its count");
             return false;
         }
         part = places.parts[next++].data;
@@ -426,7 +428,7 @@ private:
     bool count(std::uint32_t& n, std::uint32_t bound) {
         word(n);
         if (failed()) return false;
-        if (n > MAX_COUNT) fault("a count that is flagged or too large");
+        if (n > MAX_COUNT) fault("the count is flagged or too large");
         return n <= MAX_COUNT && bounded(n, bound);
     }
     [[gnu::cold, gnu::noinline]] void too_long() { fault(std::to_string(len - at) + " bytes follow the last field"); }

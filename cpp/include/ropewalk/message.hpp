@@ -1,4 +1,4 @@
-// Messages that were taken, and loans that are filled.
+// Messages that were taken, and loans to fill.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@
 
 namespace ropewalk {
 
-/// How long to wait; `forever` waits for ever.
+/// How long to wait; `forever` has no limit.
 using Timeout = std::chrono::nanoseconds;
 inline constexpr Timeout forever{-1};
 
@@ -35,7 +35,7 @@ template <class T, class Visitor>
     return Error(ROPEWALK_STATUS_CONTENT, std::string("not a ") + Type<T>::name + ": " + visitor.error());
 }
 
-/// Reads what was taken into `value`.
+/// Reads a taken message into `value`.
 template <class T>
 [[gnu::noinline]] Result<void> read(const ropewalk_message* message, T& value) {
     Places<ropewalk_bytes> places;
@@ -48,7 +48,7 @@ template <class T>
     return {};
 }
 
-/// Has the code of `read` fetched whenever the subscriber was woken; how long its straight paths are is an estimate.
+/// Prefetches the code of `read` whenever the subscriber wakes. The lengths of its straight paths are estimates.
 template <class T>
 void fetch_when_woken(const ropewalk_subscriber* subscriber) {
     constexpr std::size_t READ = 1600, TEXT = 704;
@@ -60,7 +60,7 @@ void fetch_when_woken(const ropewalk_subscriber* subscriber) {
 template <class Owner>
 using Lend = ropewalk_status (*)(const Owner*, std::size_t, const std::size_t*, std::size_t, ropewalk_loan**);
 
-/// Texts may grow by so many bytes after their block was allocated.
+/// Texts may grow by this many bytes after their block was allocated.
 constexpr std::size_t SLACK = 256;
 
 template <class T, class Owner>
@@ -74,7 +74,7 @@ Result<LoanHandle> lend(const T& value, const Owner* owner, Lend<Owner> lend, st
     return LoanHandle(loan);
 }
 
-/// Where a loan is written.
+/// Returns the addresses to which a loan is written.
 inline Result<void> locate(const ropewalk_loan* loan, Places<ropewalk_place>& places) {
     return done(ropewalk_loan_content(loan, &places.control, places.parts.data(), MAX_PARTS, &places.count));
 }
@@ -90,7 +90,7 @@ Result<void> write(const T& value, ropewalk_loan* loan, const Places<ropewalk_pl
     return done(ropewalk_loan_shrink_control(loan, writer.at));
 }
 
-/// A block with all of a message in it.
+/// Returns a block that contains the whole message.
 template <class T, class Owner>
 Result<LoanHandle> copied(const T& value, const Owner* owner, Lend<Owner> reserve) {
     auto loan = lend(value, owner, reserve, 0);
@@ -103,8 +103,8 @@ Result<LoanHandle> copied(const T& value, const Owner* owner, Lend<Owner> reserv
 
 }  // namespace detail
 
-/// A message that was taken, read where its publisher wrote it. Its publisher does not reuse the block before it is
-/// destroyed. It outlives subscriber and node. Moved from, it is empty, and must not be looked into.
+/// A message that was taken, read where its publisher wrote it. Its publisher does not reuse the block before the
+/// message is destroyed. It outlives subscriber and node. A moved-from message is empty and must not be accessed.
 template <class T>
 class Message {
 public:
@@ -120,12 +120,12 @@ public:
         return info;
     }
 
-    /// For the functions of ropewalk.h.
+    /// The handle, for the functions of ropewalk.h.
     const ropewalk_message* handle() const noexcept { return handle_.get(); }
 
-    /// Takes over what a C function gave.
+    /// Takes ownership of a handle from a C function.
     static Result<Message> from(ropewalk_message* handle) {
-        // Read where it stays: moving costs as much as reading.
+        // Read in its final place: moving costs as much as reading.
         Result<Message> result(std::in_place);
         Message& message = *result;
         message.handle_.reset(handle);
@@ -133,7 +133,7 @@ public:
         return result;
     }
 
-    /// Gives up the handle; what the message showed is gone.
+    /// Gives up the handle; the message's content is no longer accessible.
     ropewalk_message* release() noexcept {
         value_ = T();
         return handle_.release();
@@ -145,12 +145,12 @@ private:
         return &value_;
     }
 
-    // Destroyed last: `value_` has views of it.
+    // Destroyed last: `value_` has views into it.
     detail::MessageHandle handle_;
     T value_;
 };
 
-/// A message to come. Set its sizes, allocate it at its publisher, fill it in place, publish it:
+/// A message to publish. Set its sizes, allocate it at its publisher, fill it in place, publish it:
 ///
 ///     Loan<Image> image;
 ///     image->data.resize(1920 * 1080);
@@ -182,20 +182,20 @@ public:
         return {};
     }
 
-    /// Writes the control part, and gives up the block to `send`, whose outcome it gives.
+    /// Writes the control part, passes the block to `send`, and returns the result of `send`.
     template <class Send>
     auto finish(Send send) -> decltype(send(std::declval<ropewalk_loan*>())) {
         if (handle_ == nullptr) {
-            return Error(ROPEWALK_STATUS_INVALID_ARGUMENT, "the message has no block: allocate it before");
+            return Error(ROPEWALK_STATUS_INVALID_ARGUMENT, "the message has no block: allocate it first");
         }
         if (auto written = detail::write(value_, handle_.get(), places_); !written) return written.error();
-        // Whoever waits for the message does not wait for what is to be done afterwards.
+        // Send first: the receiver need not wait for the cleanup.
         auto sent = send(handle_.release());
         forget();
         return sent;
     }
 
-    /// Gives the block back.
+    /// Returns the block.
     void drop() {
         if (handle_ == nullptr) return;
         forget();
@@ -203,15 +203,15 @@ public:
     }
 
 private:
-    /// Writes what `finish` will write, so that its code and the block's beginning are in the caches by then. What is wrong
-    /// `finish` tells. Where there is much to write, that alone takes longer than fetching the code.
+    /// Writes what `finish` will write, so that its code and the start of the block are in the caches by then. Errors
+    /// are left to `finish`. Skipped for large messages, where writing takes longer than fetching the code.
     void rehearse() {
         constexpr std::size_t MUCH = 4096;
         if (places_.control.len > MUCH) return;
         detail::Write writer(places_);
         detail::walk_fields(value_, writer);
     }
-    /// The bulk fields lie in the block no longer.
+    /// Detaches the bulk fields from the block.
     void forget() {
         detail::Release release;
         detail::walk_fields(value_, release);

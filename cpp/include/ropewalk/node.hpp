@@ -21,13 +21,13 @@ namespace detail {
 inline std::string text(const std::function<ropewalk_status(char*, std::size_t, std::size_t*)>& call) {
     std::size_t len = 0;
     std::string text;
-    // Whoever is refused meanwhile makes it longer.
+    // The text may grow in the meantime, when another peer is refused.
     while (call(text.data(), text.size(), &len) == ROPEWALK_STATUS_BUFFER_TOO_SMALL) text.resize(len);
     text.resize(len > 0 ? len - 1 : 0);
     return text;
 }
 
-/// Makes the type of a class, from what its generated code says.
+/// Creates the type of a class from its generated code.
 template <class T, class = void>
 struct MakeType {
     static ropewalk_status make(ropewalk_type** out) {
@@ -60,14 +60,14 @@ public:
     }
     Result<Published> publish(Loan<T>&& message) { return publish(message); }
 
-    /// Publishes a message with all it has, which is copied into a block: for small ones.
+    /// Publishes a complete message, which is copied into a block: for small messages.
     Result<Published> publish(const T& message) {
         auto loan = detail::copied(message, handle(), ropewalk_publisher_loan);
         if (!loan) return loan.error();
         return send(loan->release());
     }
 
-    /// Blocks until `n` subscribers are connected; an error that is `empty()` after `timeout`.
+    /// Blocks until `n` subscribers are connected. Returns an error that is `empty()` after `timeout`.
     Result<void> wait_for_subscribers(std::size_t n, Timeout timeout = forever) {
         return detail::done(ropewalk_publisher_wait_for_subscribers(handle(), n, detail::nanoseconds(timeout)));
     }
@@ -76,7 +76,7 @@ public:
         ropewalk_publisher_subscriber_count(handle(), &count);
         return count;
     }
-    /// Why the last subscribers did not connect, a line each.
+    /// Why recent subscribers were refused, one per line.
     std::string refusals() const {
         return detail::text([this](auto* b, auto c, auto* l) { return ropewalk_publisher_refusals(handle(), b, c, l); });
     }
@@ -99,7 +99,8 @@ class Subscriber {
 public:
     explicit Subscriber(ropewalk_subscriber* handle) : handle_(handle) {}
 
-    /// Takes the oldest waiting message, waiting for one at most `timeout`; an error that is `empty()` if none came.
+    /// Takes the oldest waiting message, waiting for one at most `timeout`. Returns an error that is `empty()` if none
+    /// arrived.
     Result<Message<T>> take(Timeout timeout = Timeout::zero()) {
         ropewalk_message* message = nullptr;
         auto status = ropewalk_subscriber_take(handle(), detail::nanoseconds(timeout), &message);
@@ -107,8 +108,8 @@ public:
         return Message<T>::from(message);
     }
 
-    /// Calls `f` with each message, on a thread of its own. It takes the subscriber over. What `f` throws costs the message
-    /// that it had, unless `options` say otherwise.
+    /// Calls `f` with each message, on its own thread. Takes ownership of the subscriber. If `f` throws, only its
+    /// current message is lost, unless `options` say otherwise.
     Callback callback(std::function<void(Message<T>)> f, CallbackOptions options = {}) && {
         auto* interrupt = ropewalk_subscriber_interrupt(handle());
         auto self = std::make_shared<Subscriber>(std::move(*this));
@@ -121,14 +122,14 @@ public:
             if (taken.status() == ROPEWALK_STATUS_HOLD_LIMIT) {
                 return detail::done(ropewalk_subscriber_wait_takeable(self->handle(), -1));
             }
-            // One bad message does not end it: its publisher is to blame.
+            // A bad message does not end the callback: its publisher is at fault.
             if (taken.status() == ROPEWALK_STATUS_CONTENT) return {};
             return taken.error();
         };
         return Callback(std::move(step), interrupt, options);
     }
 
-    /// Blocks until `n` publishers are connected; an error that is `empty()` after `timeout`.
+    /// Blocks until `n` publishers are connected. Returns an error that is `empty()` after `timeout`.
     Result<void> wait_for_publishers(std::size_t n, Timeout timeout = forever) {
         return detail::done(ropewalk_subscriber_wait_for_publishers(handle(), n, detail::nanoseconds(timeout)));
     }
@@ -137,19 +138,19 @@ public:
         detail::InterruptHandle interrupt(ropewalk_subscriber_interrupt(handle()));
         if (interrupt) ropewalk_interrupt_wake(interrupt.get());
     }
-    /// What it has received and lost.
+    /// Counters of received and lost messages.
     ropewalk_subscriber_stats stats() const {
         ropewalk_subscriber_stats stats{};
         ropewalk_subscriber_get_stats(handle(), &stats);
         return stats;
     }
-    /// Readable while a message can be taken: for select, poll, epoll; -1 if it was moved away.
+    /// Readable while a message can be taken: for select, poll, epoll; -1 if the subscriber was moved from.
     int fd() const {
         int fd = -1;
         ropewalk_subscriber_fd(handle(), &fd);
         return fd;
     }
-    /// Why the last publishers did not connect, a line each.
+    /// Why recent publishers were refused, one per line.
     std::string refusals() const {
         return detail::text([this](auto* b, auto c, auto* l) { return ropewalk_subscriber_refusals(handle(), b, c, l); });
     }
@@ -167,7 +168,7 @@ class Server;
 /// A named member of this host's bus.
 class Node {
 public:
-    /// A node on the bus that `ROPEWALK_RUNTIME_DIR` and `ROPEWALK_DOMAIN` name.
+    /// Creates a node on the bus that `ROPEWALK_RUNTIME_DIR` and `ROPEWALK_DOMAIN` name.
     static Result<Node> create(const std::string& name, const ropewalk_node_options* options = nullptr) {
         ropewalk_node* node = nullptr;
         auto status = ropewalk_node_new(name.c_str(), options, &node);
@@ -175,7 +176,7 @@ public:
         return Node(node);
     }
 
-    /// Offers messages on a topic. Returns at once; subscribers connect in the background.
+    /// Creates a publisher on a topic. Returns at once; subscribers connect in the background.
     template <class T>
     Result<Publisher<T>> publisher(const std::string& topic,
                                    PublisherOptions options = ropewalk_publisher_options_default()) {
@@ -187,7 +188,7 @@ public:
         return Publisher<T>(out);
     }
 
-    /// Subscribes to a topic. Publishers of another type are refused, and both sides are told.
+    /// Subscribes to a topic. Publishers of another type are refused, and both sides record why.
     template <class T>
     Result<Subscriber<T>> subscriber(const std::string& topic, const SubscriberOptions& options = SubscriberOptions()) {
         auto type = detail::type<T>();
@@ -199,15 +200,15 @@ public:
         return Subscriber<T>(out);
     }
 
-    /// Calls a service.
+    /// Creates a client of a service.
     template <class S>
     Result<Client<S>> client(const std::string& service);
 
-    /// Serves a service. With a wait set it wakes that one.
+    /// Creates a server of a service. With a wait set it wakes that set.
     template <class S>
     Result<Server<S>> server(const std::string& service, const WaitSet* wait_set = nullptr);
 
-    /// A doorbell that several subscribers and servers share.
+    /// Creates a doorbell that several subscribers and servers share.
     Result<WaitSet> wait_set() {
         ropewalk_wait_set* out = nullptr;
         auto status = ropewalk_node_wait_set(handle(), &out);

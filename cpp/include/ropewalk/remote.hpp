@@ -1,5 +1,5 @@
-// Robots, which take commands and tell their state, and controllers, which send the one and hear the other, on one host
-// or, over links, on several: docs/guide/remote.md.
+// Robots, which receive commands and send telemetry, and controllers, which send commands and receive telemetry, on one
+// host or, over links, on several: docs/guide/remote.md.
 #pragma once
 
 #include <future>
@@ -12,15 +12,15 @@
 namespace ropewalk {
 namespace remote {
 
-/// The body of a command or telemetry as protocol buffers encode it, where it is no structure.
+/// The body of a command or of telemetry, encoded as protocol buffers, if it is not a structure.
 using Bytes = std::string;
 
-/// A kind of command: its name, and what its body is: `Bytes`, a structure of `remote_types.hpp`, or a class of a
+/// A kind of command: its name and the type of its body: `Bytes`, a structure of `remote_types.hpp`, or a class of a
 /// protocol buffer library (anything with `SerializeAsString` and `ParseFromArray`).
 template <class Body = Bytes>
 struct CommandKind {
     const char* name;
-    /// The subsystem that a kind of your own moves, such as "base"; null: none, or what the library's kind moves.
+    /// The subsystem that your own kind moves, such as "base"; null: none, or the one that the library's kind moves.
     const char* moves = nullptr;
     /// The same kind with another class for its body.
     template <class Other>
@@ -29,7 +29,7 @@ struct CommandKind {
     }
 };
 
-/// A kind of telemetry, as `CommandKind`.
+/// A kind of telemetry, like `CommandKind`.
 template <class Body = Bytes>
 struct TelemetryKind {
     const char* name;
@@ -83,31 +83,31 @@ inline constexpr TelemetryKind<> ChannelsDefinition{"robot_remote_control.Channe
 inline constexpr TelemetryKind<> LaserScan{"robot_remote_control.LaserScan"};
 }  // namespace telemetry
 
-/// Where a command comes from and how old it is.
+/// Origin and age of a command.
 struct CommandInfo {
-    /// What the controller calls itself; the robot's own name where it stops what lost its controller.
+    /// The controller's name, or the robot's own name if the robot itself stops a subsystem that lost its controller.
     std::string controller;
-    /// Of the controller's run; 0: the robot itself.
+    /// Number of the controller's run; 0: the robot itself.
     std::uint64_t controller_id = 0;
-    /// Rises with each request of its controller.
+    /// Increases with each request of its controller.
     std::uint64_t sequence = 0;
-    /// It was sent at most so long ago when it came; none where nobody can know.
+    /// Upper bound of its age when it arrived; none if unknown.
     std::optional<std::chrono::nanoseconds> age;
 };
 
-/// What comes with a value of telemetry.
+/// Metadata of a telemetry value.
 struct TelemetryInfo {
     std::uint8_t channel = 0;
-    /// Of this kind and channel, by the robot, from 1.
+    /// Number of the value within its kind and channel, assigned by the robot, starting at 1.
     std::uint64_t sequence = 0;
-    /// How many of this kind and channel are missing since the first that came.
+    /// How many values of this kind and channel are missing since the first one received.
     std::uint64_t lost = 0;
 };
 
-/// What became of a command.
+/// The outcome of a command.
 struct Outcome {
     ropewalk_outcome what = ROPEWALK_OUTCOME_UNREACHABLE;
-    /// Why it was not carried out, for people.
+    /// Why it was not executed, for people.
     std::string reason;
 
     bool executed() const noexcept { return what == ROPEWALK_OUTCOME_EXECUTED; }
@@ -119,66 +119,69 @@ struct Outcome {
     }
 };
 
-/// Who has the right to move.
+/// The holder of the right to move.
 struct Right {
     /// The number of a controller's run (`Controller::id`); 0: nobody.
     std::uint64_t holder = 0;
     std::string holder_name;
-    /// Whether that is the controller that asks.
+    /// Whether the asking controller holds it.
     bool mine = false;
 };
 
 /// A file that a robot shares.
 struct FileInfo {
-    /// Within the shared folder; empty where a single file is shared.
+    /// Path relative to the shared folder; empty if a single file is shared.
     std::string path;
-    /// Bytes.
+    /// Size in bytes.
     std::uint64_t size = 0;
 };
 
-/// How far a download is.
+/// Progress of a download.
 struct Progress {
     /// As in `FileInfo`.
     std::string path;
-    /// Bytes that are here, and of the whole file.
+    /// Bytes received, and bytes of the whole file.
     std::uint64_t done = 0, size = 0;
 };
 
-/// How a robot or controller is reached over ZeroMQ (docs/guide/remote-zmq.md):
-/// `Zmq::own("tcp://0.0.0.0:7010").curve("rover.key", "controllers")`. Where other hosts reach it, it needs keys, or
-/// `insecure()`.
+/// How to reach a robot or controller over ZeroMQ (docs/guide/remote-zmq.md):
+/// `Zmq::own("tcp://0.0.0.0:7010").curve("rover.key", "controllers")`. If other hosts can reach the address, it needs
+/// keys, or `insecure()`.
 class Zmq {
 public:
-    /// Meets Ropewalk's own ends. `address` is `tcp://IP:PORT` or `ipc:///PATH`, of a robot also `tcp://IP:*` for any port.
+    /// Talks to Ropewalk's own ends. `address` is `tcp://IP:PORT` or `ipc:///PATH`; for a robot also `tcp://IP:*` for
+    /// any port.
     static Zmq own(std::string address) { return Zmq(false, std::move(address), {}); }
-    /// Version 6 of Robot Remote Control, for controllers of other makers: a robot at ports 7001 and 7002 of this host.
+    /// Version 6 of Robot Remote Control, for controllers of other vendors: a robot at ports 7001 and 7002 of this
+    /// host.
     static Zmq plain_v6() { return plain_v6({}, {}); }
     /// Version 6, with addresses for requests and telemetry: neither encrypted nor authenticated.
     static Zmq plain_v6(std::string requests, std::string telemetry) {
         return Zmq(true, std::move(requests), std::move(telemetry));
     }
 
-    /// Encrypts. `key` is the file of this end's secret key (`make_key`). `peers` is, of a robot, the file of the controllers
-    /// that may speak to it, a line each: public key, blank, name; of a controller, the file of the robot's public key.
+    /// Encrypts. `key` is the file with this end's secret key (`make_key`). For a robot, `peers` is the file with the
+    /// controllers that may talk to it, one per line: public key, blank, name; for a controller, the file with the
+    /// robot's public key.
     Zmq curve(std::string key, std::string peers) const {
         auto with = *this;
         with.key_ = std::move(key), with.peers_ = std::move(peers);
         return with;
     }
-    /// Does without keys where other hosts reach it: whoever does commands the robot.
+    /// Allows other hosts without keys: anyone who can reach the address can command the robot.
     Zmq insecure() const {
         auto with = *this;
         with.insecure_ = true;
         return with;
     }
-    /// Bytes of a robot's telemetry that may wait for slow listeners; 64 MiB unless set.
+    /// Bytes of a robot's telemetry that may wait for slow listeners; 64 MiB by default.
     Zmq waiting_bytes(std::size_t most) const {
         auto with = *this;
         with.waiting_bytes_ = most;
         return with;
     }
 
-    /// As C has it, for as long as this stays.
+    /// The C form, valid as long as this object.
     ropewalk_zmq c() const noexcept {
         auto text = [](const std::string& of) { return of.empty() ? nullptr : of.c_str(); };
         return {text(address_), text(telemetry_), text(key_), text(peers_), plain_v6_, insecure_, waiting_bytes_};
@@ -193,8 +196,8 @@ private:
     std::size_t waiting_bytes_ = 0;
 };
 
-/// Makes a key for one robot or controller, for `Zmq::curve`: writes it to `path`, readable by its owner alone, and the
-/// public one, which others get, to `path` with `.pub` appended; gives that, too. Overwrites nothing.
+/// Creates a key for one robot or controller, for `Zmq::curve`: writes it to `path`, readable only by its owner, and
+/// the public key, which peers get, to `path` with `.pub` appended. Returns the public key. Overwrites nothing.
 inline Result<std::string> make_key(const std::string& path) {
     char text[41] = {};
     auto status = ropewalk_zmq_make_key(path.c_str(), text, sizeof text);
@@ -202,7 +205,7 @@ inline Result<std::string> make_key(const std::string& path) {
     return std::string(text);
 }
 
-/// What a handler returns that does not carry a command out. The controller gets the text.
+/// The return value of a handler that does not execute a command. The controller gets the text.
 inline Error reject(std::string reason) { return Error(ROPEWALK_STATUS_REJECTED, std::move(reason)); }
 
 namespace detail {
@@ -237,7 +240,7 @@ auto decode(const std::uint8_t* data, std::size_t len, Body& body) -> decltype(b
     return len <= 0x7fffffff && body.ParseFromArray(data, static_cast<int>(len));
 }
 
-/// Calls `f` and says what it threw; empty if nothing.
+/// Calls `f` and returns a description of what it threw; empty if nothing.
 template <class F>
 std::string thrown(F&& f) {
 #if defined(__cpp_exceptions)
@@ -249,7 +252,7 @@ std::string thrown(F&& f) {
     } catch (const std::exception& e) {
         return std::string("it threw: ") + e.what();
     } catch (...) {
-        return "it threw something that is no std::exception";
+        return "it threw something other than std::exception";
     }
 #endif
 }
@@ -258,8 +261,8 @@ inline void complain(const char* what, const std::string& why) {
     if (!why.empty()) std::fprintf(stderr, "ropewalk: %s: %s\n", what, why.c_str());
 }
 
-/// Orders what threads do with the functions below, also for tools that do not see the library's own order. It orders more
-/// than it must, and nothing waits for it.
+/// Orders the functions below between threads, also for tools that cannot see the library's own ordering. It orders
+/// more than necessary, and nothing waits for it.
 inline std::atomic<unsigned> order{0};
 inline void ordered() { order.fetch_add(1, std::memory_order_acq_rel); }
 
@@ -284,7 +287,7 @@ public:
         use(static_cast<Called*>(user)->f_);
         ordered();
     }
-    /// As `call`; what is thrown is logged and counted, and goes no further.
+    /// Like `call`; exceptions are logged and counted, and do not propagate.
     template <class Use>
     static void guarded(void* user, const char* what, Use&& use) {
         call(user, [&](F& f) {
@@ -307,7 +310,7 @@ inline CommandInfo info(const ropewalk_command& command) {
     return info;
 }
 
-/// As C calls a handler of commands.
+/// Calls a command handler from C.
 template <class Body, class F>
 bool handle(void* user, const ropewalk_command* command, char* reason, std::size_t capacity) {
     Result<void> done;
@@ -315,7 +318,7 @@ bool handle(void* user, const ropewalk_command* command, char* reason, std::size
         auto why = thrown([&] {
             Body body;
             if (!decode(command->body, command->len, body)) {
-                done = reject("malformed: the body is no encoding of what its handler takes");
+                done = reject("malformed: the body does not decode to the type that its handler takes");
             } else if constexpr (std::is_void_v<std::invoke_result_t<F&, const Body&, const CommandInfo&>>) {
                 call_it(body, info(*command));
             } else {
@@ -333,44 +336,44 @@ bool handle(void* user, const ropewalk_command* command, char* reason, std::size
 
 }  // namespace detail
 
-/// How often functions that this program's robots and controllers were given threw.
+/// Number of exceptions thrown by functions that were passed to this program's robots and controllers.
 inline std::uint64_t callback_errors() { return detail::callback_errors; }
 
 /// Robots' settings: `ropewalk_robot_options_default()` has the defaults.
 using RobotOptions = ropewalk_robot_options;
 using ControllerOptions = ropewalk_controller_options;
 
-/// A robot on this host's bus. Any thread may use it. What it is given to call runs on threads of the library, which
-/// wait for it; destroying the robot stops it and waits for what runs.
+/// A robot on this host's bus. Any thread may use it. Its callbacks run on threads of the library, which wait for them;
+/// destroying the robot stops it and waits for running callbacks.
 class Robot {
 public:
-    /// Starts a robot that is called `name`, on the bus and by people, and reached by `zmq` besides. With the option
-    /// `start_later` nobody is answered before `start`, so that everything is registered first.
+    /// Starts a robot called `name`, both on the bus and for people, that can also be reached over `zmq`. With the
+    /// option `start_later` it answers nobody before `start`, so that everything can be registered first.
     static Result<Robot> create(const Node& node, const std::string& name,
                                 RobotOptions options = ropewalk_robot_options_default(),
                                 const std::vector<Zmq>& zmq = {}) {
         return make(node.handle(), name, options, zmq);
     }
-    /// As above, over ZeroMQ alone.
+    /// As above, only over ZeroMQ.
     static Result<Robot> create(const std::string& name, const std::vector<Zmq>& zmq,
                                 RobotOptions options = ropewalk_robot_options_default()) {
         return make(nullptr, name, options, zmq);
     }
 
-    /// Serves controllers from now on, of a robot with the option `start_later`; otherwise it does nothing. Where it fails,
-    /// the robot has ended.
+    /// Starts to serve controllers, for a robot with the option `start_later`; otherwise does nothing. If it fails, the
+    /// robot has ended.
     Result<void> start() { return detail::done(ropewalk_robot_start(handle())); }
 
-    /// Where controllers reach the end that is number `end` of `zmq`, with the port that it got, or where its `telemetry` of
-    /// version 6 is. Empty before the robot is started, and where it has none.
+    /// Where controllers reach end number `end` of `zmq`, with its actual port, or, with `telemetry`, the address of
+    /// version 6's telemetry. Empty before the robot has started, and if there is no such address.
     std::string zmq_address(std::size_t end = 0, bool telemetry = false) const {
         return ropewalk::detail::text(
             [&](auto* b, auto c, auto* l) { return ropewalk_robot_zmq_address(handle(), end, telemetry, b, c, l); });
     }
 
-    /// `f(const Body&, const CommandInfo&)` carries out commands of a kind from now on. It returns nothing or a
-    /// `Result<void>`: the controller is told that the command was executed, or rejected with the error's text or what
-    /// `f` throws. What is expired, repeated, out of order or not allowed does not come.
+    /// `f(const Body&, const CommandInfo&)` executes commands of a kind from now on. It returns nothing or a
+    /// `Result<void>`: the controller learns that the command was executed, or rejected with the text of the error or
+    /// exception. Commands that are expired, repeated, out of order or not allowed do not reach `f`.
     template <class Body, class F>
     Result<void> on(CommandKind<Body> kind, F f) {
         using Called = detail::Called<F>;
@@ -378,7 +381,7 @@ public:
                                                       Called::make(std::move(f)), Called::free));
     }
 
-    /// Sets the latest value of a telemetry kind and channel, and tells all who listen. Never blocks.
+    /// Sets the latest value of a telemetry kind and channel, and sends it to all listeners. Never blocks.
     template <class Body>
     Result<void> set(TelemetryKind<Body> kind, const Body& body, std::uint8_t channel = 0) {
         const auto& bytes = detail::encode(body);
@@ -386,14 +389,14 @@ public:
         return detail::done(ropewalk_robot_set(handle(), kind.name, channel, data, bytes.size()));
     }
 
-    /// Shares a file, or all files below a folder, with controllers, under an identifier of its own. Links are followed
-    /// only where they stay below the folder.
+    /// Shares a file, or all files below a folder, with controllers, under its own identifier. Links are followed only
+    /// if they stay below the folder.
     Result<void> share(const std::string& identifier, const std::string& path) {
         return detail::done(ropewalk_robot_share(handle(), identifier.c_str(), path.c_str()));
     }
 
-    /// Asks whoever controls the robot for a permission (`telemetry::PermissionRequest`, answered by
-    /// `command::Permission`). When the robot stops, and when 64 newer questions are open, the answer is no.
+    /// Asks the robot's controllers for a permission (`telemetry::PermissionRequest`, answered by
+    /// `command::Permission`). The answer is no when the robot stops, and when 64 newer questions are open.
     Result<std::future<bool>> ask_permission(const std::string& description) {
         std::promise<bool> promise;
         auto answer = promise.get_future();
@@ -407,8 +410,8 @@ public:
         return answer;
     }
 
-    /// `f(subsystem, controller)` is called when the controller that moved a subsystem is lost; it returns whether to do,
-    /// too, what is done without it: twists of zero, joints that hold. That is also done if it throws.
+    /// `f(subsystem, controller)` is called when the controller that moved a subsystem is lost. It returns whether the
+    /// default action should also run: zero twists, joints that hold. That also runs if `f` throws.
     Result<void> on_link_lost(std::function<bool(const std::string&, const std::string&)> f) {
         using Called = detail::Called<decltype(f)>;
         auto call = [](void* user, const char* subsystem, const char* controller) {
@@ -419,7 +422,7 @@ public:
         return detail::done(ropewalk_robot_on_link_lost(handle(), call, Called::make(std::move(f)), Called::free));
     }
 
-    /// `f(id, name, found)` is called when controllers come and go.
+    /// `f(id, name, found)` is called when controllers connect or are lost.
     Result<void> on_controller(std::function<void(std::uint64_t, const std::string&, bool)> f) {
         using Called = detail::Called<decltype(f)>;
         auto call = [](void* user, std::uint64_t id, const char* name, bool found) {
@@ -428,8 +431,8 @@ public:
         return detail::done(ropewalk_robot_on_controller(handle(), call, Called::make(std::move(f)), Called::free));
     }
 
-    /// `f(subsystem, by, holder)` decides whether one controller may take the right to move from another. Without it, and
-    /// if it throws: no.
+    /// `f(subsystem, by, holder)` decides whether a controller may take the right to move from another. Without it, and
+    /// if it throws, the answer is no.
     Result<void> on_take_over(std::function<bool(const std::string&, const std::string&, const std::string&)> f) {
         using Called = detail::Called<decltype(f)>;
         auto call = [](void* user, const char* subsystem, const char* by, const char* holder) {
@@ -440,7 +443,7 @@ public:
         return detail::done(ropewalk_robot_on_take_over(handle(), call, Called::make(std::move(f)), Called::free));
     }
 
-    /// The number of the controller that may move a subsystem; none: nobody.
+    /// The number of the controller that may move a subsystem; none if there is no such controller.
     std::optional<std::uint64_t> holder(const std::string& subsystem) const {
         std::uint64_t id = 0;
         if (ropewalk_robot_holder(handle(), subsystem.c_str(), &id) != ROPEWALK_STATUS_OK) return {};
@@ -466,13 +469,13 @@ private:
     detail::Handle<ropewalk_robot, ropewalk_robot_free> handle_;
 };
 
-/// A command that was sent. Destroying it forgets it; the command goes on.
+/// A command that was sent. Destroying it discards the outcome; the command stays under way.
 class Sent {
 public:
     explicit Sent(ropewalk_sent* handle) : handle_(handle) {}
 
-    /// Blocks until it is known what became of the command; an error that is `empty()` after `timeout`. Not from a
-    /// function that the library calls.
+    /// Blocks until the outcome of the command is known. Returns an error that is `empty()` after `timeout`. Do not
+    /// call it from a callback of the library.
     Result<Outcome> wait(Timeout timeout = forever) const {
         Outcome outcome;
         auto status = ropewalk_sent_wait(handle_.get(), detail::nanoseconds(timeout), &outcome.what);
@@ -481,19 +484,19 @@ public:
             [this](auto* b, auto c, auto* l) { return ropewalk_sent_reason(handle_.get(), b, c, l); });
         return outcome;
     }
-    /// As `wait`, without waiting.
+    /// Like `wait`, without waiting.
     Result<Outcome> poll() const { return wait(Timeout::zero()); }
 
 private:
     detail::Handle<ropewalk_sent, ropewalk_sent_free> handle_;
 };
 
-/// Commands one robot and hears its telemetry. Any thread may use it. What it is given to call runs on threads of the
-/// library, which wait for it, and must not wait for an answer of the same robot; destroying the controller stops it and
-/// waits for what runs.
+/// Commands one robot and receives its telemetry. Any thread may use it. Its callbacks run on threads of the library,
+/// which wait for them; they must not wait for an answer of the same robot. Destroying the controller stops it and
+/// waits for running callbacks.
 class Controller {
 public:
-    /// Starts a controller of the robot that is called `robot` on this bus. `name` is for people.
+    /// Starts a controller of the robot called `robot` on this bus. `name` is for people.
     static Result<Controller> create(const Node& node, const std::string& name, const std::string& robot,
                                      ControllerOptions options = ropewalk_controller_options_default()) {
         ropewalk_controller* out = nullptr;
@@ -501,7 +504,7 @@ public:
         if (status != ROPEWALK_STATUS_OK) return Error::last(status);
         return Controller(out);
     }
-    /// Starts a controller of the robot that is at `zmq`.
+    /// Starts a controller of the robot at `zmq`.
     static Result<Controller> create(const std::string& name, const Zmq& zmq,
                                      ControllerOptions options = ropewalk_controller_options_default()) {
         auto end = zmq.c();
@@ -512,7 +515,8 @@ public:
         return Controller(out);
     }
 
-    /// Blocks until the robot was heard and has said what it can do; an error that is `empty()` after `timeout`.
+    /// Blocks until the robot has answered and described its capabilities. Returns an error that is `empty()` after
+    /// `timeout`.
     Result<void> wait_until_found(Timeout timeout = forever) const {
         return detail::done(ropewalk_controller_wait_until_found(handle(), detail::nanoseconds(timeout)));
     }
@@ -524,24 +528,24 @@ public:
         };
         return detail::done(ropewalk_controller_on_connection(handle(), call, Called::make(std::move(f)), Called::free));
     }
-    /// From a heartbeat to its answer, smoothed; none before the first.
+    /// The smoothed time from a heartbeat to its answer; none before the first.
     std::optional<std::chrono::nanoseconds> round_trip() const {
         std::int64_t ns = 0;
         if (ropewalk_controller_round_trip(handle(), &ns) != ROPEWALK_STATUS_OK) return {};
         return std::chrono::nanoseconds(ns);
     }
-    /// The number of its run: who it is to the robot and to other controllers.
+    /// The number of its run, which identifies it to the robot and to other controllers.
     std::uint64_t id() const { return ropewalk_controller_id(handle()); }
 
-    /// Sends a command, and blocks until it is known what became of it: at most for its expiry and the way of the answer.
+    /// Sends a command, and blocks until its outcome is known: at most for its expiry and the time for the answer.
     template <class Body>
     Result<Outcome> command(CommandKind<Body> kind, const Body& body, Timeout expiry = Timeout::zero()) {
         auto sent = send(kind, body, expiry);
         if (!sent) return sent.error();
         return sent->wait();
     }
-    /// Sends a command, which stays good for `expiry`: zero is twice the round trip and at least 200 ms; `forever` is not
-    /// for what moves. Never blocks.
+    /// Sends a command, which expires after `expiry`: zero means twice the round trip and at least 200 ms; `forever` is
+    /// not allowed for commands that move. Never blocks.
     template <class Body>
     Result<Sent> send(CommandKind<Body> kind, const Body& body, Timeout expiry = Timeout::zero()) {
         const auto& bytes = detail::encode(body);
@@ -552,8 +556,8 @@ public:
         return Sent(out);
     }
 
-    /// `f(const Body&, const TelemetryInfo&)` gets each value of a telemetry kind and channel from now on. What it throws
-    /// is written to the standard error.
+    /// `f(const Body&, const TelemetryInfo&)` receives each value of a telemetry kind and channel from now on. Its
+    /// exceptions are written to standard error.
     template <class Body, class F>
     Result<void> on(TelemetryKind<Body> kind, F f, std::uint8_t channel = 0) {
         using Called = detail::Called<F>;
@@ -563,21 +567,21 @@ public:
                 if (detail::decode(telemetry->body, telemetry->len, body)) {
                     call_it(body, TelemetryInfo{telemetry->channel, telemetry->sequence, telemetry->lost});
                 } else {
-                    detail::complain(telemetry->kind, "a value is no encoding of what its callback takes");
+                    detail::complain(telemetry->kind, "a value does not decode to the type that its callback takes");
                 }
             });
         };
         return detail::done(ropewalk_controller_on_telemetry(handle(), kind.name, channel, call,
                                                              Called::make(std::move(f)), Called::free));
     }
-    /// The latest value that came by itself; an error that is `empty()` before the first.
+    /// The latest value that the robot sent by itself; an error that is `empty()` before the first.
     template <class Body>
     Result<Body> latest(TelemetryKind<Body> kind, std::uint8_t channel = 0) const {
         ropewalk_value* value = nullptr;
         return read<Body>(kind.name, ropewalk_controller_latest(handle(), kind.name, channel, &value), value);
     }
-    /// Asks the robot for its latest value, and blocks for it at most `timeout`; an error that is `empty()` where none was
-    /// set yet.
+    /// Requests the latest value from the robot, and blocks for it at most `timeout`; an error that is `empty()` if
+    /// none has been set yet.
     template <class Body>
     Result<Body> fetch(TelemetryKind<Body> kind, Timeout timeout, std::uint8_t channel = 0) const {
         ropewalk_value* value = nullptr;
@@ -585,20 +589,21 @@ public:
         return read<Body>(kind.name, ropewalk_controller_fetch(handle(), kind.name, channel, ns, &value), value);
     }
 
-    /// Who may move a subsystem (empty: the whole robot). Blocks for the answer, at most 30 s, as do the others here.
+    /// Returns who may move a subsystem (empty: the whole robot). Blocks for the answer, at most 30 s, like the other
+    /// functions here.
     Result<Right> right(const std::string& subsystem) const { return wish(subsystem, ROPEWALK_WISH_ASK); }
-    /// Asks for the right to move a subsystem; granted if nobody else has it.
+    /// Requests the right to move a subsystem; granted if nobody else has it.
     Result<Right> request_right(const std::string& subsystem) { return wish(subsystem, ROPEWALK_WISH_REQUEST); }
     Result<Right> release_right(const std::string& subsystem) { return wish(subsystem, ROPEWALK_WISH_RELEASE); }
-    /// Hands the right over to the controller of this number.
+    /// Hands the right over to the controller with this number.
     Result<Right> hand_right_over(const std::string& subsystem, std::uint64_t to) {
         return wish(subsystem, ROPEWALK_WISH_HAND_OVER, to);
     }
-    /// Takes the right, also from another, if the robot permits it.
+    /// Takes the right, even from another controller, if the robot permits it.
     Result<Right> take_right_over(const std::string& subsystem) { return wish(subsystem, ROPEWALK_WISH_TAKE_OVER); }
 
-    /// The files that the robot shares under an identifier. Blocks for the answer; not from a function that the library
-    /// calls. Which identifiers there are says `telemetry::FileDefinition`.
+    /// The files that the robot shares under an identifier. Blocks for the answer; do not call it from a callback of
+    /// the library. `telemetry::FileDefinition` lists the identifiers.
     Result<std::vector<FileInfo>> files(const std::string& identifier) const {
         std::vector<FileInfo> files;
         auto call = [](void* user, const char* path, std::uint64_t, std::uint64_t size) {
@@ -610,21 +615,22 @@ public:
         return files;
     }
 
-    /// Called for each piece of a download, on the thread that waits for it: false ends the download, another goes on from
-    /// there.
+    /// Called for each piece of a download, on the thread that waits for it. Returning false stops the download;
+    /// another one resumes it.
     using Told = std::function<bool(const Progress&)>;
 
-    /// Fetches one file into the folder `into`, under its path there (a single file, whose path is empty, under its
-    /// identifier), and blocks until it is whole and its SHA-256 is the robot's; gives where it is. An interrupted download
-    /// goes on where it was; before it is whole it is called `.NAME.part`. Nothing outside of `into` is written. An error
-    /// that is `empty()`: `progress` ended it, or threw. Not from a function that the library calls.
+    /// Downloads one file into the folder `into`, under its path there (a single file, whose path is empty, under its
+    /// identifier). Blocks until the download is complete and its SHA-256 matches the robot's; returns the path of the
+    /// file. An interrupted download resumes where it stopped; an incomplete file is called `.NAME.part`. Nothing
+    /// outside of `into` is written. An error that is `empty()` means that `progress` stopped it, or threw. Do not call
+    /// it from a callback of the library.
     Result<std::string> download(const std::string& identifier, const std::string& path, const std::string& into,
                                  Told progress = {}) const {
         auto written = fetch_files(identifier, path.c_str(), into, std::move(progress));
         if (!written) return written.error();
         return std::move(written->front());
     }
-    /// As `download`, of all files that are shared under an identifier.
+    /// Like `download`, for all files that are shared under an identifier.
     Result<std::vector<std::string>> download_all(const std::string& identifier, const std::string& into,
                                                   Told progress = {}) const {
         return fetch_files(identifier, nullptr, into, std::move(progress));
@@ -644,7 +650,7 @@ private:
         Body body;
         ropewalk_value_data(value.get(), &data, &len);
         if (!detail::decode(data, len, body)) {
-            return Error(ROPEWALK_STATUS_CONTENT, std::string(kind) + ": the value is no encoding of the asked class");
+            return Error(ROPEWALK_STATUS_CONTENT, std::string(kind) + ": the value does not decode to the requested class");
         }
         return body;
     }
@@ -660,7 +666,7 @@ private:
         ropewalk_value* out = nullptr;
         auto status = ropewalk_controller_download(handle(), identifier.c_str(), path, into.c_str(),
                                                    progress ? +call : nullptr, &progress, &out);
-        if (status == ROPEWALK_STATUS_EMPTY) return Error(status, "the download was stopped; the next one resumes where it ended");
+        if (status == ROPEWALK_STATUS_EMPTY) return Error(status, "the download was stopped; another one resumes it");
         if (status != ROPEWALK_STATUS_OK) return Error::last(status);
         detail::Handle<ropewalk_value, ropewalk_value_free> value(out);
         const std::uint8_t* data = nullptr;

@@ -1,6 +1,7 @@
-// The simplest messages of remote control as structures, encoded as protocol buffers encode them
-// (crates/remote/proto/robot_remote_control.proto, where units stand). For the others, and your own, use what your
-// protocol buffer library makes of that file: robots and controllers take its classes as they are.
+// The simplest messages of remote control as structures, encoded as protocol buffers
+// (crates/remote/proto/robot_remote_control.proto documents the units). For the other messages, and your own, use
+// the code that your protocol buffer library generates from that file: robots and controllers accept its classes
+// directly.
 #pragma once
 
 #include <cstdint>
@@ -61,9 +62,9 @@ struct Pose {
     std::optional<Header> header;
     Position position;
     Orientation orientation;
-    /// Rotation about z, for robots in a plane, where there is no orientation.
+    /// Rotation about z, for robots in a plane, if there is no orientation.
     float orientation2d = 0;
-    /// Empty, or 6 x 6 by rows.
+    /// Empty, or 6 x 6 in row-major order.
     std::vector<float> covariance;
     template <class Self, class Visitor>
     static void ropewalk_proto(Self& self, Visitor& visit) {
@@ -72,7 +73,7 @@ struct Pose {
     }
 };
 
-/// Metres and radians a second.
+/// Metres and radians per second.
 struct Twist {
     std::optional<Header> header;
     Vector3 linear, angular;
@@ -94,7 +95,7 @@ struct GoTo {
     }
 };
 
-/// Each array is empty or has one element for each name.
+/// Each array is empty or has one element per name.
 struct JointState {
     std::optional<Header> header;
     std::vector<std::string> name;
@@ -107,7 +108,7 @@ struct JointState {
     }
 };
 
-/// Each array is empty or has one element for each name.
+/// Each array is empty or has one element per name.
 struct JointCommand : JointState {
     std::vector<double> kp_gain, kd_gain;
     template <class Self, class Visitor>
@@ -145,7 +146,7 @@ struct LogMessage {
     }
 };
 
-/// What the robot asks; the answer is a `Permission` with the same `requestuid`.
+/// A question of the robot; the answer is a `Permission` with the same `requestuid`.
 struct PermissionRequest {
     std::optional<Header> header;
     /// For people.
@@ -168,9 +169,9 @@ struct Permission {
 };
 
 struct File {
-    /// What controllers ask for it by.
+    /// The identifier under which controllers request it.
     std::string identifier;
-    /// What it is called on the robot.
+    /// Its path on the robot.
     std::string path;
     template <class Self, class Visitor>
     static void ropewalk_proto(Self& self, Visitor& visit) {
@@ -178,10 +179,10 @@ struct File {
     }
 };
 
-/// What the robot shares.
+/// The files that the robot shares.
 struct FileDefinition {
     std::vector<File> file;
-    /// One for each file: 0 or 1.
+    /// One per file: 0 or 1.
     std::vector<std::uint64_t> is_folder;
     template <class Self, class Visitor>
     static void ropewalk_proto(Self& self, Visitor& visit) {
@@ -191,7 +192,7 @@ struct FileDefinition {
 
 namespace detail {
 
-/// Writes fields. What is zero or empty is left out, as protocol buffers 3 do; messages within are always there.
+/// Writes fields. Zero or empty fields are left out, as in protocol buffers 3; nested messages are always written.
 class ProtoWriter {
 public:
     void operator()(std::uint32_t field, const std::uint32_t& value) {
@@ -247,7 +248,7 @@ private:
     template <class T>
     void fixed(std::uint32_t field, T value, std::uint32_t type) {
         const T zero = 0;
-        // By its bits: -0 is a value, too.
+        // Compares the bits: -0 is also a value.
         if (std::memcmp(&value, &zero, sizeof value) == 0) return;
         key(field, type);
         raw(value);
@@ -267,12 +268,12 @@ private:
     }
 };
 
-/// Reads one message: `field` is set before each visit, and only the field of that number takes what follows.
+/// Reads one message: `field` is set before each visit, and only the field with that number reads the data.
 class ProtoReader {
 public:
     ProtoReader(const std::uint8_t* data, std::size_t len) : at_(data), end_(data + len) {}
 
-    /// False where the bytes are no encoding; then the message is filled in part.
+    /// Returns false if the bytes are malformed; the message is then partly filled.
     template <class Message>
     bool read(Message& message) {
         while (good_ && at_ != end_) {

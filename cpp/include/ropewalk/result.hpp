@@ -1,4 +1,4 @@
-// Outcomes: a value, or a status with a text. Nothing here needs exceptions.
+// Results: a value, or a status with a text. Nothing here needs exceptions.
 #pragma once
 
 #include <cstdio>
@@ -15,19 +15,19 @@
 
 namespace ropewalk {
 
-/// Why something failed: a status for programs and a text for people, which names the mend.
+/// Why something failed: a status for programs and a text for people, which also names the remedy.
 class Error {
 public:
     Error(ropewalk_status status, std::string text) : status_(status), text_(std::move(text)) {}
 
-    /// The error of the C call of this thread that failed with `status`.
+    /// The error of this thread's C call that failed with `status`.
     static Error last(ropewalk_status status) {
-        if (status == ROPEWALK_STATUS_EMPTY) return Error(status, "nothing came in time");
+        if (status == ROPEWALK_STATUS_EMPTY) return Error(status, "nothing arrived in time");
         return Error(status, ropewalk_error_message());
     }
 
     ropewalk_status status() const noexcept { return status_; }
-    /// Whether there merely was nothing in time, or a wait was interrupted.
+    /// Whether nothing arrived in time, or a wait was interrupted.
     bool empty() const noexcept { return status_ == ROPEWALK_STATUS_EMPTY; }
     const std::string& text() const noexcept { return text_; }
 
@@ -37,7 +37,7 @@ private:
 };
 
 #if defined(__cpp_exceptions)
-/// What `value()` throws where there is none.
+/// Thrown by `value()` if there is no value.
 class Exception : public std::runtime_error {
 public:
     explicit Exception(Error error) : std::runtime_error(error.text()), error_(std::move(error)) {}
@@ -50,7 +50,7 @@ private:
 
 namespace detail {
 
-/// The caller's mistake, such as the use of a message that was moved away: there is nothing to go on with.
+/// A mistake of the caller, such as using a moved-from message: the program cannot continue.
 [[noreturn]] inline void misuse(const char* what) {
     std::fprintf(stderr, "ropewalk: %s\n", what);
     std::abort();
@@ -66,13 +66,13 @@ namespace detail {
 
 }  // namespace detail
 
-/// A value or an error. Look before you take: `if (auto image = subscriber.take(timeout)) use(*image);`
+/// A value or an error. Check before use: `if (auto image = subscriber.take(timeout)) use(*image);`
 template <class T>
 class [[nodiscard]] Result {
 public:
     Result(T value) : content_(std::in_place_index<0>, std::move(value)) {}
     Result(Error error) : content_(std::in_place_index<1>, std::move(error)) {}
-    /// A default value, to be filled where it stays.
+    /// A default value, to be filled in its final place.
     explicit Result(std::in_place_t) : content_(std::in_place_index<0>) {}
 
     bool ok() const noexcept { return content_.index() == 0; }
@@ -80,12 +80,12 @@ public:
     /// `ROPEWALK_STATUS_OK` if there is a value.
     ropewalk_status status() const noexcept { return ok() ? ROPEWALK_STATUS_OK : std::get_if<1>(&content_)->status(); }
 
-    /// The value; without one the program ends.
+    /// The value; ends the program if there is none.
     T& operator*() & { return checked(); }
     T&& operator*() && { return std::move(checked()); }
     T* operator->() { return &checked(); }
 
-    /// The value; without one it throws `Exception` (or, compiled without exceptions, ends the program).
+    /// The value; throws `Exception` if there is none (or, compiled without exceptions, ends the program).
     T& value() & {
         if (!ok()) detail::fail(error());
         return checked();
@@ -95,9 +95,9 @@ public:
         return std::move(checked());
     }
 
-    /// The error; with a value the program ends.
+    /// The error; ends the program if there is a value.
     const Error& error() const {
-        if (ok()) detail::misuse("the error of a result that is none was asked for");
+        if (ok()) detail::misuse("error() was called on a result that has a value");
         return *std::get_if<1>(&content_);
     }
 
@@ -110,13 +110,13 @@ private:
     std::variant<T, Error> content_;
 };
 
-/// Done, or an error.
+/// Success, or an error.
 template <>
 class [[nodiscard]] Result<void> : public Result<std::monostate> {
 public:
     Result() : Result<std::monostate>(std::monostate{}) {}
     Result(Error error) : Result<std::monostate>(std::move(error)) {}
-    /// Throws `Exception` (or, compiled without exceptions, ends the program) unless it is done.
+    /// Throws `Exception` on error (or, compiled without exceptions, ends the program).
     void value() const {
         if (!ok()) detail::fail(error());
     }

@@ -1,4 +1,4 @@
-// Zero-copy topics and services of one host, in C++17: docs/guide/cpp.md.
+// Zero-copy topics and services on one host, in C++17: docs/guide/cpp.md.
 #pragma once
 
 #include "node.hpp"

@@ -1,4 +1,4 @@
-// Classes of messages and services that ROS 2 generated, such as `sensor_msgs::msg::Image`, wherever a type stands:
+// Lets classes of messages and services that ROS 2 generated, such as `sensor_msgs::msg::Image`, be used as types:
 //
 //     #include <ropewalk/ropewalk.hpp>
 //     #include <ropewalk/ros2.hpp>
@@ -8,10 +8,11 @@
 //     auto subscriber = node.subscriber<sensor_msgs::msg::Image>("/camera").value();
 //     auto client = node.client<std_srvs::srv::SetBool>("/switch").value();
 //
-// They are read and written through their introspection tables, so that a program links `rosidl_typesupport_cpp`, the packages'
-// `…__rosidl_typesupport_cpp`, and finds their `…__rosidl_typesupport_introspection_cpp` at run time; rcl and a middleware are not
-// needed. Their definitions are found as `ropewalk_type_find` and `ropewalk_service_type_find` do (`AMENT_PREFIX_PATH`), or in the class itself.
-// Arrays of numbers are copied once into a block and once out of it; those of `ropewalk gen cpp` are not.
+// They are read and written through their introspection tables. A program therefore links `rosidl_typesupport_cpp` and
+// the packages' `…__rosidl_typesupport_cpp`, and finds their `…__rosidl_typesupport_introspection_cpp` at run time; it
+// does not need rcl or a middleware. Definitions are found as by `ropewalk_type_find` and `ropewalk_service_type_find`
+// (`AMENT_PREFIX_PATH`), or in the class itself. Arrays of numbers are copied once into a block and once out of it;
+// those of `ropewalk gen cpp` are not copied.
 #pragma once
 
 #include <rosidl_runtime_c/type_description/type_source__struct.h>
@@ -32,7 +33,7 @@ namespace intro = rosidl_typesupport_introspection_cpp;
 using Member = intro::MessageMember;
 using Members = intro::MessageMembers;
 
-/// The tables of a class; null if there are none.
+/// The introspection tables of a class; null if there are none.
 template <class T>
 const Members* members() {
     static const Members* found = [] {
@@ -45,7 +46,7 @@ const Members* members() {
 
 inline const Members& of(const Member& member) { return *static_cast<const Members*>(member.members_->data); }
 
-/// The only member of a class without fields, which C++ demands.
+/// Whether this is the only member of a class without fields, which C++ requires.
 inline bool is_filler(const Members& members) {
     return members.member_count_ == 1 && std::strcmp(members.members_[0].name_, "structure_needs_at_least_one_member") == 0;
 }
@@ -58,7 +59,7 @@ inline std::uint32_t text_bound(const Member& member) {
     return bound > 0 && bound < UNBOUNDED ? static_cast<std::uint32_t>(bound) : UNBOUNDED;
 }
 
-/// Calls `f` with a null pointer to the type of a word; false if it is none.
+/// Calls `f` with a null pointer to the type of a word. Returns false if it is not a word.
 template <class F>
 bool with_word(std::uint8_t type, F f) {
     switch (type) {
@@ -79,17 +80,17 @@ bool with_word(std::uint8_t type, F f) {
     }
 }
 
-/// How elements of a type lie in a data part, and whether they lie so in memory.
+/// Layout of a type's elements in a data part, and whether their layout in memory is the same.
 struct Layout {
     std::size_t natural = 0, align = 1;
-    /// Bytes in a control part; the least, if they are not fixed.
+    /// Size in bytes in a control part; the minimum, if it is not fixed.
     std::size_t packed = 0;
     bool is_fixed = true, is_same = true, has_bools = false;
 };
 
 inline Layout layout(const Members& members);
 
-/// Of one element of a member.
+/// The layout of one element of a member.
 inline Layout layout(const Member& member) {
     Layout out;
     const auto word = [&](std::size_t size) { out.natural = out.align = out.packed = size; };
@@ -131,7 +132,7 @@ inline Layout layout(const Members& members) {
     return out;
 }
 
-/// Hands a message to a visitor that looks at it.
+/// Passes a message to a visitor that reads it.
 template <class Visitor>
 void put(const Members& members, const std::uint8_t* base, Visitor& visitor);
 
@@ -147,7 +148,7 @@ void put_one(const Member& member, const void* at, Visitor& visitor) {
         case intro::ROS_TYPE_STRING: return visitor.text(*static_cast<const std::string*>(at), text_bound(member));
         case intro::ROS_TYPE_WSTRING: return visitor.text(*static_cast<const std::u16string*>(at), text_bound(member));
         case intro::ROS_TYPE_MESSAGE: return put(of(member), static_cast<const std::uint8_t*>(at), visitor);
-        default: visitor.fault("a type that Ropewalk does not have");
+        default: visitor.fault("the type is not supported");
     }
 }
 
@@ -177,7 +178,7 @@ void put(const Members& members, const std::uint8_t* base, Visitor& visitor) {
         }
         const Layout inner = layout(member);
         if (inner.is_fixed && inner.packed > 0) {
-            // Padding would carry whatever lies there.
+            // Padding would leak arbitrary memory.
             const bool is_alike = n > 0 && !is_bits && inner.is_same && inner.natural == inner.packed;
             visitor.bulk_of(is_alike ? member.get_const_function(at, 0) : nullptr, n, inner.natural, bound_of(member), each);
         } else {
@@ -201,13 +202,14 @@ inline void read_one(const Member& member, void* at, Read& reader) {
         case intro::ROS_TYPE_STRING: return reader.text(*static_cast<std::string*>(at), text_bound(member));
         case intro::ROS_TYPE_WSTRING: return reader.text(*static_cast<std::u16string*>(at), text_bound(member));
         case intro::ROS_TYPE_MESSAGE: return read(of(member), static_cast<std::uint8_t*>(at), reader);
-        default: reader.fault("a type that Ropewalk does not have");
+        default: reader.fault("the type is not supported");
     }
 }
 
 inline void normalize(const Members& members, std::uint8_t* base);
 
-/// Makes the bytes of `bool` in an element of fixed size 0 or 1: another process wrote them, and C++ has no other values.
+/// Sets the bytes of each `bool` in an element of fixed size to 0 or 1: another process wrote them, and C++ allows no
+/// other values.
 inline void normalize(const Member& member, void* at) {
     if (member.type_id_ == intro::ROS_TYPE_MESSAGE) return normalize(of(member), static_cast<std::uint8_t*>(at));
     if (member.type_id_ != intro::ROS_TYPE_BOOLEAN) return;
@@ -225,7 +227,7 @@ inline void normalize(const Members& members, std::uint8_t* base) {
     }
 }
 
-/// Elements out of a data part.
+/// Reads elements from a data part.
 inline void read_part(const Member& member, void* at, std::uint32_t n, const std::uint8_t* part, const Layout& inner, Read& reader) {
     if (member.type_id_ == intro::ROS_TYPE_BOOLEAN) {
         for (std::uint32_t i = 0; i < n; i++) {
@@ -235,7 +237,7 @@ inline void read_part(const Member& member, void* at, std::uint32_t n, const std
         return;
     }
     if (n == 0) return;
-    if (!inner.is_same) return reader.fault("elements that lie in memory otherwise than in C");
+    if (!inner.is_same) return reader.fault("the elements do not have C's memory layout");
     std::memcpy(member.get_function(at, 0), part, n * inner.natural);
     for (std::uint32_t i = 0; inner.has_bools && i < n; i++) normalize(member, member.get_function(at, i));
 }
@@ -271,7 +273,7 @@ inline void read(const Members& members, std::uint8_t* base, Read& reader) {
             reader.list_of(inner.packed, bound_of(member), resize, each);
             continue;
         }
-        // A vector of numbers is filled in one pass, where resizing would fill it first.
+        // A vector of numbers is filled in one pass; resizing would initialize it first.
         bool is_filled = false;
         const auto place = [&](std::size_t n, const std::uint8_t* part) {
             if (part == nullptr || member.is_upper_bound_) return resize(n);
@@ -289,12 +291,13 @@ inline void read(const Members& members, std::uint8_t* base, Read& reader) {
     }
 }
 
-/// The texts of a class and of all that it uses, as `ropewalk gen` and bags have them; null if its type support does not say.
+/// The definitions of a class and of all types that it uses, in the format of `ropewalk gen` and bags; null if its type
+/// support does not contain them.
 template <class Handle>
 std::unique_ptr<std::string> definition(const std::string& own, const Handle* handle) {
     const auto* sources = handle->get_type_description_sources_func == nullptr ? nullptr : handle->get_type_description_sources_func(handle);
     if (sources == nullptr || sources->size == 0) return nullptr;
-    // Their sizes count the zero at the end in some versions.
+    // In some versions the sizes include the terminating zero.
     const auto text = [](const rosidl_runtime_c__String& string) { return std::string(string.data == nullptr ? "" : string.data); };
     std::string first, others;
     for (std::size_t i = 0; i < sources->size; i++) {
@@ -314,10 +317,10 @@ std::unique_ptr<std::string> definition(const std::string& own, const Handle* ha
     return std::make_unique<std::string>(first + others);
 }
 
-/// Makes the type of a class by the C functions for messages, or by those for services.
+/// Creates the type of a class with the C functions for messages or for services.
 template <class Handle, class Find, class FromDefinition, class Out>
 ropewalk_status make(const char* name, const Handle* handle, Find find, FromDefinition from_definition, Out** out) {
-    // The files of the installation say more than the class, which has lost quotes of default values in some versions.
+    // The installed files contain more than the class, which has lost quotes of default values in some versions.
     const auto status = find(name, ROPEWALK_FLAVOUR_ROS2, out);
     if (status == ROPEWALK_STATUS_OK) return status;
     const auto text = definition(name, handle);

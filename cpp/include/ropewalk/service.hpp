@@ -7,7 +7,7 @@ namespace ropewalk {
 
 namespace detail {
 
-/// As `MakeType`, of a service.
+/// Like `MakeType`, for a service.
 template <class S, class = void>
 struct MakeServiceType {
     static ropewalk_status make(ropewalk_service_type** out) {
@@ -25,18 +25,18 @@ Result<ServiceTypeHandle> service_type() {
 
 }  // namespace detail
 
-/// A request that was sent. Destroying it cancels the wait; the server may still carry it out.
+/// A request that was sent. Destroying it cancels the wait; the server may still execute it.
 template <class S>
 class [[nodiscard]] Pending {
 public:
     explicit Pending(ropewalk_pending* handle) : handle_(handle) {}
 
-    /// Blocks until the answer is there, the time of the call is over, or the server is gone. Once.
+    /// Blocks until the reply arrives, the time of the call is over, or the server is gone. Call it once.
     Result<Message<typename S::Response>> wait() {
         ropewalk_message* reply = nullptr;
         return reply_of(ropewalk_pending_wait(handle_.get(), &reply), reply);
     }
-    /// As `wait`, but an error that is `empty()` while it is not known.
+    /// Like `wait`, but returns an error that is `empty()` while the result is not known.
     Result<Message<typename S::Response>> poll() {
         ropewalk_message* reply = nullptr;
         return reply_of(ropewalk_pending_poll(handle_.get(), &reply), reply);
@@ -60,20 +60,20 @@ public:
 
     explicit Client(ropewalk_client* handle) : handle_(handle) {}
 
-    /// Calls, and blocks until the answer is there, at most `timeout`.
+    /// Calls, and blocks until the reply arrives, at most `timeout`.
     Result<Message<Response>> call(const Request& request, Timeout timeout) {
         auto pending = send(request, timeout);
         if (!pending) return pending.error();
         return pending->wait();
     }
-    /// As above, of a request that was filled in place.
+    /// As above, with a request that was filled in place.
     Result<Message<Response>> call(Loan<Request>& request, Timeout timeout) {
         auto pending = send(request, timeout);
         if (!pending) return pending.error();
         return pending->wait();
     }
 
-    /// Sends a request whose answer is awaited later, at most `timeout` from now. Never blocks.
+    /// Sends a request whose reply is awaited later, at most `timeout` from now. Never blocks.
     Result<Pending<S>> send(const Request& request, Timeout timeout) {
         auto loan = detail::copied(request, handle(), ropewalk_client_loan);
         if (!loan) return loan.error();
@@ -86,7 +86,7 @@ public:
     /// Reserves a block for a request, to be filled in place.
     Result<void> allocate(Loan<Request>& request) { return request.allocate(handle(), ropewalk_client_loan); }
 
-    /// Blocks until a server is connected; an error that is `empty()` after `timeout`.
+    /// Blocks until a server is connected. Returns an error that is `empty()` after `timeout`.
     Result<void> wait_for_server(Timeout timeout = forever) {
         return detail::done(ropewalk_client_wait_for_server(handle(), detail::nanoseconds(timeout)));
     }
@@ -103,7 +103,7 @@ private:
     detail::Handle<ropewalk_client, ropewalk_client_free> handle_;
 };
 
-/// The answering end of a service. Any thread may use it.
+/// The serving end of a service. Any thread may use it.
 template <class S>
 class Server {
 public:
@@ -112,8 +112,8 @@ public:
 
     explicit Server(ropewalk_server* handle) : handle_(handle) {}
 
-    /// Takes the oldest waiting request, waiting for one at most `timeout`; an error that is `empty()` if none came.
-    /// A request that is destroyed unanswered tells its client so; one that cannot be read is rejected.
+    /// Takes the oldest waiting request, waiting for one at most `timeout`. Returns an error that is `empty()` if none
+    /// arrived. Destroying a request unanswered rejects it; so does the server if it cannot read the request.
     Result<Message<Request>> take(Timeout timeout = Timeout::zero()) {
         ropewalk_message* request = nullptr;
         auto status = ropewalk_server_take(handle(), detail::nanoseconds(timeout), &request);
@@ -121,13 +121,13 @@ public:
         return Message<Request>::from(request);
     }
 
-    /// Answers a request. If the answer is not well-formed, or there is no memory for it, the client is told so.
+    /// Answers a request. If the reply is not well-formed, or there is no memory for it, the client gets an error.
     Result<void> respond(Message<Request> request, const Response& answer) {
         auto loan = detail::copied(answer, handle(), ropewalk_server_loan);
         if (!loan) return give_up(std::move(request), loan.error());
         return detail::done(ropewalk_server_respond(handle(), request.release(), loan->release()));
     }
-    /// As above, with an answer that was filled in place.
+    /// As above, with a reply that was filled in place.
     Result<void> respond(Message<Request> request, Loan<Response>& answer) {
         bool sent = false;
         auto done = answer.finish([&](ropewalk_loan* loan) {
@@ -141,18 +141,18 @@ public:
         return detail::done(ropewalk_server_reject(handle(), request.release(), text.c_str()));
     }
 
-    /// Reserves a block for an answer, to be filled in place.
+    /// Reserves a block for a reply, to be filled in place.
     Result<void> allocate(Loan<Response>& answer) { return answer.allocate(handle(), ropewalk_server_loan); }
 
-    /// Answers each request with what `f` gives, on a thread of its own; an error of `f` is the client's, and so is
-    /// what it throws, which is also logged and counted. It takes the server over.
+    /// Answers each request with the result of `f`, on its own thread. The client gets an error of `f`, and also its
+    /// exception, which is logged and counted. Takes ownership of the server.
     Callback callback(std::function<Result<Response>(const Request&)> f, CallbackOptions options = {}) && {
         auto* interrupt = ropewalk_server_interrupt(handle());
         auto self = std::make_shared<Server>(std::move(*this));
         auto step = [self, f = std::move(f)]() -> Result<void> {
             auto request = self->take(forever);
             if (!request) return request.status() == ROPEWALK_STATUS_CONTENT ? Result<void>() : Result<void>(request.error());
-            // That a client is gone does not end the server.
+            // A client that is gone does not end the server.
             (void)self->answer(std::move(*request), f);
             return {};
         };
@@ -179,7 +179,7 @@ private:
             if (request) (void)reject(std::move(request), std::string("the server threw: ") + e.what());
             throw;
         } catch (...) {
-            if (request) (void)reject(std::move(request), "the server threw something that is no std::exception");
+            if (request) (void)reject(std::move(request), "the server threw something other than std::exception");
             throw;
         }
 #endif

@@ -1,4 +1,4 @@
-// A view of consecutive elements, as std::span of C++20.
+// A view of consecutive elements, like std::span of C++20.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace ropewalk {
 
-/// Elements that somebody else owns. Copying it copies no element.
+/// Elements with another owner. Copying the view copies no elements.
 template <class T>
 class span {
 public:

@@ -1,4 +1,4 @@
-// Waiting for many, and ending waits.
+// Waiting for many endpoints, and ending waits.
 #pragma once
 
 #include <atomic>
@@ -17,12 +17,13 @@
 
 namespace ropewalk {
 
-/// One doorbell for many subscribers and servers: make it by `Node::wait_set`, name it in their options.
+/// One doorbell for many subscribers and servers: create it with `Node::wait_set`, and name it in their options.
 class WaitSet {
 public:
     explicit WaitSet(ropewalk_wait_set* handle) : handle_(handle) {}
 
-    /// Blocks until something can be taken from a member; an error that is `empty()` after `timeout` or an interrupt.
+    /// Blocks until something can be taken from a member. Returns an error that is `empty()` after `timeout` or an
+    /// interrupt.
     Result<void> wait(Timeout timeout = forever) {
         return detail::done(ropewalk_wait_set_wait(handle_.get(), detail::nanoseconds(timeout)));
     }
@@ -31,7 +32,7 @@ public:
         detail::InterruptHandle interrupt(ropewalk_wait_set_interrupt(handle_.get()));
         if (interrupt) ropewalk_interrupt_wake(interrupt.get());
     }
-    /// For select, poll, epoll, with `ropewalk_wait_set_rearm`; -1 if the set was moved away.
+    /// For select, poll, epoll, with `ropewalk_wait_set_rearm`; -1 if the set was moved from.
     int fd() const {
         int fd = -1;
         ropewalk_wait_set_fd(handle_.get(), &fd);
@@ -45,7 +46,7 @@ private:
 
 namespace detail {
 
-/// Counts what functions threw, and writes it to the standard error, at most every 10 s as in other languages.
+/// Counts exceptions of functions, and writes them to standard error, at most every 10 s as in other languages.
 class Failures {
 public:
     void note(const char* what, const std::string& why) {
@@ -65,26 +66,27 @@ private:
 
 }  // namespace detail
 
-/// How a callback is run.
+/// How to run a callback.
 struct CallbackOptions {
-    /// Whether what the function throws ends the callback. By default it is logged and counted, and the next message comes.
+    /// Whether an exception of the function ends the callback. By default it is logged and counted, and the next
+    /// message follows.
     bool end_on_error = false;
     CallbackOptions& with_end_on_error(bool end) { return end_on_error = end, *this; }
 };
 
-/// A thread that hands each message to a function. Destroying it stops it and waits for the function to return; where the
-/// function itself destroys it, the thread ends when the function returns.
+/// A thread that passes each message to a function. Destroying it stops the thread and waits for the function to
+/// return; if the function itself destroys it, the thread ends when the function returns.
 ///
-/// What the function throws costs the message that it had: it is written to the standard error (at most every 10 s) and
-/// counted, and the next message comes.
+/// If the function throws, only its current message is lost: the exception is written to standard error (at most every
+/// 10 s) and counted, and the next message follows.
 class [[nodiscard]] Callback {
 public:
-    /// Runs `step` again and again until it is stopped, or `step` fails.
+    /// Runs `step` repeatedly until stopped, or until `step` fails.
     Callback(std::function<Result<void>()> step, ropewalk_interrupt* interrupt, CallbackOptions options = {})
         : state_(std::make_shared<State>()) {
         state_->interrupt.reset(interrupt);
         state_->options = options;
-        // The thread keeps the state, which a function may outlive that destroys its callback.
+        // The thread keeps the state alive: a function that destroys its callback may outlive it.
         thread_ = std::thread([state = state_, step = std::move(step)] {
             run(*state, step);
             state->ended = true;
@@ -101,20 +103,20 @@ public:
     }
     ~Callback() { stop(); }
 
-    /// How often the function threw.
+    /// Number of exceptions of the function.
     std::uint64_t errors() const { return state_ ? state_->failures.count() : 0; }
 
-    /// Whether messages are still handed to the function: false once it is stopped, or an error has ended it.
+    /// Whether the function still receives messages: false once it is stopped, or an error has ended it.
     bool is_running() const { return state_ && !state_->ended; }
 
-    /// Why it ended by itself: what the function threw, or why nothing could be taken; empty while it runs.
+    /// Why it ended by itself: the function's exception, or why nothing could be taken; empty while it runs.
     std::string error() const {
         if (!state_) return {};
         std::lock_guard<std::mutex> lock(state_->mutex);
         return state_->error;
     }
 
-    /// Stops it and waits for the function to return; from the function itself, it ends after that.
+    /// Stops the thread and waits for the function to return; called from the function itself, it ends after that.
     void stop() {
         if (!thread_.joinable()) return;
         state_->stop = true;
@@ -148,7 +150,7 @@ private:
             } catch (const std::exception& e) {
                 thrown = std::string("it threw: ") + e.what();
             } catch (...) {
-                thrown = "it threw something that is no std::exception";
+                thrown = "it threw something other than std::exception";
             }
 #endif
             if (thrown.empty()) continue;

@@ -1,8 +1,8 @@
-//! Axes that tell where they are, so that a drawing can be read back.
+//! Axes with machine-readable positions, so that a drawing can be read back.
 
 use std::fmt::Write;
 
-/// A logarithmic axis over whole decades, or a straight one from 0.
+/// A logarithmic axis over whole decades, or a linear one from 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Axis {
     low: f64,
@@ -13,7 +13,7 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Logarithmic, over the positive ones of the values.
+    /// A logarithmic axis over the positive values.
     pub fn log(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Axis {
         let positive = values.filter(|v| v.is_finite() && *v > 0.0);
         let (least, most) = positive.fold((f64::INFINITY, 0.0f64), |(a, b), v| (a.min(v), b.max(v)));
@@ -31,7 +31,7 @@ impl Axis {
         }
     }
 
-    /// Straight, from 0.
+    /// A linear axis from 0.
     pub fn straight(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Axis {
         let most = values.filter(|v| v.is_finite()).fold(0.0f64, f64::max);
         Axis {
@@ -43,7 +43,7 @@ impl Axis {
         }
     }
 
-    /// Where a value stands; beyond the ends it stands at them.
+    /// Position of a value; a value beyond the ends is placed at the end.
     pub fn place(&self, value: f64) -> f64 {
         let share = if self.log {
             (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln()
@@ -53,19 +53,19 @@ impl Axis {
         self.from + (self.to - self.from) * share.clamp(0.0, 1.0)
     }
 
-    /// Values worth a line: decades, or fifths of the whole.
+    /// Values for grid lines: decades, or fifths of the range.
     pub fn ticks(&self) -> Vec<f64> {
         if self.log {
             let (a, b) = (self.low.log10().round() as i32, self.high.log10().round() as i32);
             let step = ((b - a) / 8).max(1);
             let decades = (a..=b).step_by(step as usize);
-            // As written: a power may be off in its last digit, and is shown.
+            // Parsed from text: a computed power may be off in its last digit, which would be visible.
             return decades.map(|d| format!("1e{d}").parse().unwrap_or(1.0)).collect();
         }
         (0..=5).map(|i| self.high * f64::from(i) / 5.0).collect()
     }
 
-    /// The attributes by which positions along it are read back.
+    /// Attributes from which positions along the axis can be read back.
     pub(crate) fn data(&self, name: &str) -> String {
         format!(
             "data-{name}=\"{} {} {} {} {}\"",
@@ -77,7 +77,7 @@ impl Axis {
         )
     }
 
-    /// Lines and numbers below a plot from `top` to `bottom`.
+    /// Grid lines and numbers below a plot from `top` to `bottom`.
     pub(crate) fn below(&self, out: &mut String, top: f64, bottom: f64, unit: &str) {
         for value in self.ticks() {
             let x = self.place(value);
@@ -91,7 +91,7 @@ impl Axis {
         }
     }
 
-    /// Lines and numbers left of a plot from `left` to `right`.
+    /// Grid lines and numbers left of a plot from `left` to `right`.
     pub(crate) fn beside(&self, out: &mut String, left: f64, right: f64, unit: &str) {
         for value in self.ticks() {
             let y = self.place(value);
@@ -107,7 +107,7 @@ impl Axis {
     }
 }
 
-/// A number as people read it.
+/// A number in readable form.
 pub(crate) fn short(value: f64) -> String {
     let size = value.abs();
     match size {

@@ -1,4 +1,4 @@
-//! A machine's calibration from what `ropewalk bench scale` measured (`ropewalk bench model`).
+//! Calibrates a machine with results of `ropewalk bench scale` (`ropewalk bench model`).
 
 use crate::file::{self, FileError};
 use crate::model::{self, Model, ReadError, Validation, knees, validate};
@@ -10,16 +10,17 @@ use stats::{Cell, Report};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What a machine costs: a model of what was measured, and how far it can be trusted.
+/// Fit a cost model of a machine to measurements, and validate it.
 ///
-/// FILE is what `ropewalk bench scale --json` (or `bench analyze --json`) printed. At most 12 of its knees and cells make the
-/// model, all other knees tell how far it is off, beside CSLV = N·f·S. The JSON is what `ropewalk plan --machine` takes.
+/// FILE is the output of `ropewalk bench scale --json` (or `bench analyze --json`). At most 12 of its knees and cells
+/// are used for the fit; all other knees validate it, next to CSLV = N·f·S. The JSON output is the input of `ropewalk
+/// plan --machine`.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// Results of `bench scale` or `bench analyze`, as JSON.
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
-    /// Of these systems only.
+    /// Use only these systems.
     #[arg(long, value_name = "SYSTEM", value_delimiter = ',')]
     pub of: Vec<String>,
     /// Print the result as JSON.
@@ -31,10 +32,10 @@ pub struct Options {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file gives no cells.
+    /// A file contains no cells.
     #[error(transparent)]
     File(#[from] FileError<ReadError>),
-    /// No system has enough.
+    /// No system has enough data.
     #[error("nothing to calibrate with: {0}")]
     Nothing(String),
 }
@@ -49,10 +50,10 @@ pub struct Outcome {
     machine: BTreeMap<String, Value>,
 }
 
-/// Reads the files and fits.
+/// Reads the files and fits the models.
 ///
 /// # Errors
-/// What cannot be read, or that nothing can be fitted.
+/// If a file cannot be read, or nothing can be fitted.
 pub fn run(options: &Options, machine: BTreeMap<String, Value>) -> Result<Outcome, Error> {
     let mut all = model::Read::default();
     for path in &options.files {
@@ -70,7 +71,7 @@ pub fn run(options: &Options, machine: BTreeMap<String, Value>) -> Result<Outcom
             continue;
         }
         let (samples, measured) = all.of(system);
-        // Bisected knees are better than what lies between two cells.
+        // Bisected knees are more accurate than the gap between two cells.
         let found = if measured.is_empty() {
             knees(&samples)
         } else {
@@ -85,7 +86,7 @@ pub fn run(options: &Options, machine: BTreeMap<String, Value>) -> Result<Outcom
         let why = notes
             .first()
             .cloned()
-            .unwrap_or_else(|| "no cells of the systems asked for".into());
+            .unwrap_or_else(|| "no cells of the requested systems".into());
         return Err(Error::Nothing(why));
     }
     Ok(Outcome {
@@ -96,7 +97,7 @@ pub fn run(options: &Options, machine: BTreeMap<String, Value>) -> Result<Outcom
 }
 
 impl Outcome {
-    /// The result as JSON: cells as of every benchmark, the models for `plan`, and each prediction.
+    /// The result as JSON: cells in the format of every benchmark, the models for `plan`, and each prediction.
     pub fn json(&self) -> String {
         let cells: Vec<Cell<Value, Value>> = self.validations.iter().map(|v| value(&v.cell())).collect();
         let report = Report {

@@ -1,32 +1,32 @@
-//! Files that are read whole.
+//! Reads whole files.
 
 use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a file gives nothing; `E`: what its bytes may be instead of what they should.
+/// Why a file cannot be used; `E` is the error in its contents.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FileError<E: Error + 'static> {
     /// It cannot be read or written.
     #[error("{path}: {source}")]
     File {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// It says nothing that can be used.
+    /// Its contents are invalid.
     #[error("{path}: {source}")]
     Read {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
         /// What is wrong.
         source: E,
     },
 }
 
-/// Reads a file as `parse` understands it.
+/// Reads a file and parses it with `parse`.
 pub(crate) fn read<T, E: Error + 'static>(
     path: &Path,
     parse: impl FnOnce(&str) -> Result<T, E>,

@@ -1,4 +1,4 @@
-//! What the fuzz targets call. Not part of the interface.
+//! Entry points of the fuzz targets. Not part of the interface.
 
 use crate::model;
 use crate::plan::{HostCosts, Known, System, Trace};
@@ -7,7 +7,7 @@ use crate::raw::rows::Rows;
 use crate::report::{Document, html};
 use std::collections::BTreeMap;
 
-/// A layout, a line of `---`, and rows: any bytes give rows or one line that says what is wrong.
+/// A layout, a line of `---`, and rows: any bytes give rows or an error of one line.
 pub fn raw(data: &[u8]) {
     let at = data.windows(5).position(|w| w == b"\n---\n");
     let (layout, rows) = at.map_or((data, &[][..]), |at| (&data[..at + 1], &data[at + 5..]));
@@ -23,7 +23,7 @@ pub fn raw(data: &[u8]) {
     }
 }
 
-/// A result: any text gives cells, models and a page, or one line that says what is wrong.
+/// A result: any text gives cells, models and a page, or an error of one line.
 pub fn result(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -48,7 +48,7 @@ pub fn result(data: &[u8]) {
     }
 }
 
-/// A system to plan: any text gives one, or one line that says what is wrong.
+/// A system to plan: any text gives one, or an error of one line.
 pub fn system(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -82,7 +82,7 @@ mod tests {
         let mut count = 0;
         for file in files {
             let data = std::fs::read(file.expect("an entry").path()).expect("a file");
-            // What is cut short or has one byte changed, too.
+            // Also truncated files and files with one changed byte.
             for cut in [data.len(), data.len() / 2, data.len() / 3] {
                 run(&data[..cut]);
             }

@@ -1,13 +1,13 @@
 #![forbid(unsafe_code)]
-//! From numbers to conclusions: what raw data, the model of a machine and the model of a radio tell.
+//! Evaluates measurements: raw data, and models of machines and radios.
 //!
-//! - [`raw`]: rows of round trips that others wrote, as delivery and delays with their confidence.
-//! - [`calibrate`]: a machine's calibration from what `bench scale` measured.
-//! - [`model`]: what a machine and a medium will carry, fitted from few cells, beside the thesis' one limit.
-//! - [`plan`]: whether a system fits before it is built, by the link's protocol in virtual time.
-//! - [`report`]: a page of any result.
+//! - [`raw`]: rows of round trips from third parties, as delivery and delays with their confidence.
+//! - [`calibrate`]: a machine's calibration from measurements of `bench scale`.
+//! - [`model`]: what a machine and a medium can carry, fitted to few cells, next to the thesis' single limit.
+//! - [`plan`]: whether a system fits before it is built, simulated with the link's protocol in virtual time.
+//! - [`report`]: renders any result as one page.
 //!
-//! It measures nothing and starts nothing (that is `bench`), and reads no clock. Only the functions `run` touch files.
+//! This crate measures and starts nothing (that is `bench`), and reads no clock. Only the functions `run` access files.
 
 pub mod axis;
 pub mod calibrate;

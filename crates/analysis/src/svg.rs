@@ -1,6 +1,6 @@
-//! The frame of every figure. SVG is written by hand: a plotting library would be larger than all of this crate.
+//! The frame of every figure. SVG is written without a plotting library, which would be larger than this crate.
 
-/// A white page of `width` × `height` pixels with a title and a line below it, both starting at `left`. Drawings begin
+/// A white page of `width` × `height` pixels with a title and a line below it, both starting at `left`. Drawings start
 /// below 50 pixels; [`close`] ends the page.
 pub fn open(width: f64, height: f64, left: f64, title: &str, subtitle: &str) -> String {
     format!(
@@ -20,7 +20,7 @@ pub fn close(mut svg: String) -> String {
     svg
 }
 
-/// Text that is no markup.
+/// Escapes text for markup.
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

@@ -9,7 +9,7 @@ pub enum Align {
     Right,
 }
 
-/// A table with a head; columns are as wide as their widest cell.
+/// A table with a header; columns are as wide as their widest cell.
 pub struct Table {
     head: Vec<(&'static str, Align)>,
     rows: Vec<Vec<String>>,
@@ -24,12 +24,12 @@ impl Table {
         }
     }
 
-    /// Adds a row: as many cells as there are columns. Cells are made fit to print.
+    /// Adds a row with as many cells as there are columns. Control characters in cells are escaped.
     pub fn row<const N: usize>(&mut self, cells: [String; N]) {
         self.push(cells.into());
     }
 
-    /// The same where the number of columns is not always the same.
+    /// The same for a variable number of columns.
     pub fn push(&mut self, cells: Vec<String>) {
         let printable = |cell: String| stats::text::printable(&cell).into_owned();
         self.rows.push(cells.into_iter().map(printable).collect());

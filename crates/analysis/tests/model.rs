@@ -1,11 +1,11 @@
-//! The model against machines whose costs are known: it sees few cells, and predicts sweeps far from them.
+//! Tests the model against machines with known costs: it is fitted to few cells, and predicts sweeps far from them.
 
 mod common;
 
 use analysis::model::{Knee, Limit, Model, Params, Sample, Varied, read, validate};
 use common::{Truth, run, sweep};
 
-/// Cheap messages over shared memory, dear ones over sockets.
+/// Cheap messages over shared memory, expensive ones over sockets.
 const LIGHT: Truth = Truth {
     processors: 2,
     send: 6.0,
@@ -20,7 +20,7 @@ const LIGHT: Truth = Truth {
     radio: 1.06,
 };
 
-/// Copies and copies again.
+/// Copies repeatedly.
 const HEAVY: Truth = Truth {
     processors: 4,
     send: 45.0,
@@ -55,7 +55,7 @@ fn sweeps(truth: &Truth, media: &[&str]) -> (Vec<Knee>, Vec<Sample>) {
     (knees, samples)
 }
 
-/// Both models on what they did not see.
+/// Checks both models outside their calibration.
 fn predicts(name: &str, truth: &Truth, media: &[&str]) {
     let (knees, samples) = sweeps(truth, media);
     let validation = validate(name, &samples, &knees).expect("sweeps that break");
@@ -128,7 +128,7 @@ fn delays_of_unseen_settings_are_predicted() {
 
 #[test]
 fn many_processes_at_one_hertz_are_a_limit_that_cslv_does_not_know() {
-    // Each process takes 0.6 % of a processor for nothing, as with an interpreter's threads that poll.
+    // Each idle process uses 0.6 % of a processor, as with an interpreter's threads that poll.
     let truth = Truth {
         processors: 2,
         tick: 60.0,
@@ -174,8 +174,9 @@ fn too_little_is_refused_and_what_is_missing_is_named() {
     );
 }
 
-/// Of a virtual machine with two processors whose host was slow and changed: what `ropewalk bench scale --json` gave of two systems in experiments 4, 6, 7 and 9
-/// (`--quick --runs 1`) and in sweeps of 1 and 50 kB and of a radio of 54 Mbit/s, without what the model does not read.
+/// Measured on a virtual machine with two processors whose host was slow and changed: output of `ropewalk bench scale
+/// --json` for two systems in experiments 4, 6, 7 and 9 (`--quick --runs 1`) and in sweeps of 1 and 50 kB and of a
+/// radio of 54 Mbit/s, without the values that the model does not read.
 const MEASURED: &str = include_str!("data/two-processors.json");
 
 #[test]

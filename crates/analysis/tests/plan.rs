@@ -1,4 +1,4 @@
-//! Plans of systems whose answer is known: by closed forms, by the demo, or since nothing could carry them.
+//! Plans of systems with a known answer: by closed forms, by the demo, or because nothing could carry them.
 
 use analysis::plan::{Effort, HostCosts, Known, Options, Outcome, System, Trace, plan, simulate};
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ fn the_demos_system_is_as_the_demo_measures_it() {
         seed: 1,
     };
     let s = simulate(&system, &HostCosts::defaults(), 1.0, 1, effort).expect("figures");
-    // As `ropewalk demo --seconds 20` measured it on a quiet machine (medians of six): mean delay in ms, delivery.
+    // As measured by `ropewalk demo --seconds 20` on a quiet machine (medians of six): mean delay in ms, delivery.
     let measured = [(4.30, 1.0), (1.13, 1.0), (268.5, 0.955)];
     for ((topic, figures), (mean, delivery)) in system.topics.iter().zip(&s.topics).zip(measured) {
         println!(
@@ -77,7 +77,7 @@ fn a_lone_message_takes_its_airtime() {
         false,
     );
     let f = &outcome.simulated.topics[0];
-    // 1 kB and what the link adds: about 1.5 ms on the air, 0.2 for the hosts.
+    // 1 kB with the link's overhead: about 1.5 ms on the air, 0.2 for the hosts.
     assert!(f.delivery == 1.0 && (1.6..2.1).contains(&f.mean_ms), "{f:?}");
     assert!(outcome.fits());
     assert!(outcome.sure.iter().any(|s| s.contains("defaults, not measured")));
@@ -93,7 +93,7 @@ fn wires_and_one_host_are_planned_too() {
     let [x, y] = &outcome.simulated.topics[..] else {
         panic!("two topics")
     };
-    // 10 kB at 10 Mbit/s are 8.4 ms with all that is around, beside the delay.
+    // 10 kB at 10 Mbit/s are 8.4 ms with all overhead, in addition to the delay.
     assert!(x.delivery == 1.0 && (28.0..31.0).contains(&x.mean_ms), "{x:?}");
     assert!(y.delivery == 1.0 && y.mean_ms < 1.0, "{y:?}");
 }
@@ -108,10 +108,10 @@ fn what_does_not_fit_says_what_would_help() {
     assert!(!outcome.fits());
     let broken = outcome.breaks_first.as_ref().expect("something breaks");
     assert_eq!(broken.what, "topic");
-    // The scan stands behind 80 kB, however seldom they come.
+    // The scan waits behind 80 kB, however rarely they are sent.
     assert_eq!(broken.at_load, 0.0, "{broken:?}");
     let kinds: Vec<_> = outcome.changes.iter().map(|c| (c.kind, c.fits)).collect();
-    // The camera alone is more than the radio carries: a priority helps the scan alone.
+    // The camera alone exceeds the radio: a priority helps only the scan.
     assert!(kinds.contains(&("priority", false)), "{kinds:?}");
     assert!(kinds.contains(&("medium", true)), "{kinds:?}");
     assert!(outcome.changes[0].fits);

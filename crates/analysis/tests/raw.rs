@@ -1,4 +1,4 @@
-//! Raw data whose truth is known, analyzed.
+//! Analyzes raw data with a known truth.
 
 mod common;
 
@@ -7,9 +7,9 @@ use std::fs;
 use std::path::Path;
 
 const MESSAGES: usize = 400;
-/// Each message takes the shared server so long.
+/// Time of each message on the shared server.
 const SERVICE_MS: f64 = 2.5;
-/// And so long beside.
+/// Additional time of each message.
 const BASE_MS: f64 = 3.0;
 
 struct Chance(u64);
@@ -24,8 +24,8 @@ impl Chance {
     }
 }
 
-/// A server for all, of known speed, whose log closes 5 s after each sender's last message; noise of mean 1 ms. Gives the true
-/// mean of all round trips of the cell, of what no log would cut.
+/// Writes data of a shared server of known speed, whose log closes 5 s after each sender's last message; with noise of
+/// mean 1 ms. Returns the true mean of all round trips of the cell, without the cut of the log.
 fn write(dir: &Path, hz: u32, senders: usize, runs: u32, loss: f64) -> f64 {
     let (mut sum, mut count) = (0.0, 0.0);
     for run in 0..runs {
@@ -125,7 +125,7 @@ fn the_truth_of_generated_data_is_found() {
         within * 10 >= sound * 8,
         "{within} of {sound} intervals hold the truth"
     );
-    // Each sweep breaks where the server is full, as near as its cells lie.
+    // Each sweep breaks where the server is full, within the spacing of its cells.
     let full = 1e3 / SERVICE_MS;
     assert!(!outcome.knees.is_empty());
     for knee in &outcome.knees {
@@ -135,7 +135,7 @@ fn the_truth_of_generated_data_is_found() {
             "{m:?}"
         );
     }
-    // The same limit for any number of nodes: both models know that.
+    // The limit is the same for any number of nodes, as both models find.
     let model = &outcome.models[0].metrics;
     assert!(model.leave_one_out && model.median_error < 0.35, "{model:?}");
 }
@@ -144,7 +144,7 @@ fn the_truth_of_generated_data_is_found() {
 fn overload_is_ranked_by_delivery_and_never_by_its_mean() {
     let dir = tempfile::tempdir().expect("a folder");
     layout(dir.path());
-    // Lightly lossy and slow; hardly anything comes, and that quickly: its mean is the smallest of all.
+    // Slightly lossy and slow; almost nothing arrives, but quickly: its mean is the smallest of all.
     write(dir.path(), 100, 1, 3, 0.0);
     write(dir.path(), 200, 1, 3, 0.02);
     write(dir.path(), 20, 1, 3, 0.9);

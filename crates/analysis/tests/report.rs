@@ -1,4 +1,4 @@
-//! The report's page, opened in a real browser: what it shows is what the JSON says.
+//! The report's page in a real browser: it shows what the JSON contains.
 
 use analysis::report::{Document, html};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-/// Cells as of the benchmarks: of round trips with raw data, of flows with the paper's beside, and of a model.
+/// Cells like those of the benchmarks: of round trips with raw data, of flows with the paper's rows, and of a model.
 fn results() -> Vec<Value> {
     let mut cells = Vec::new();
     for (n, nodes) in [2, 8, 32].into_iter().enumerate() {
@@ -50,7 +50,7 @@ fn page() -> String {
     html("A test of <pages>", &documents)
 }
 
-/// What the browser made of a page; nothing without a browser, where that is allowed.
+/// The page as loaded by the browser; none without a browser, if that is allowed.
 fn in_browser(file: &Path, home: &Path) -> Option<String> {
     let done = Command::new("chromium")
         .args([
@@ -109,7 +109,7 @@ fn value<'a>(results: &'a [Value], e: &BTreeMap<String, String>) -> &'a Value {
     found.unwrap_or_else(|| panic!("{e:?} is not in the JSON"))
 }
 
-/// The value that stands at a place of an axis.
+/// The value at a position on an axis.
 fn at(axis: &str, place: f64) -> f64 {
     let parts: Vec<&str> = axis.split(' ').collect();
     let n: Vec<f64> = parts[1..].iter().map(|p| p.parse().expect("a number")).collect();
@@ -120,7 +120,7 @@ fn at(axis: &str, place: f64) -> f64 {
     }
 }
 
-/// But for the last bit, which reading JSON may lose.
+/// Equal except for the last bit, which parsing JSON may lose.
 fn equal(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-14 * b.abs()
 }
@@ -149,7 +149,7 @@ fn compare(dom: &str) {
                 e["data-metric"].clone(),
             );
             *shown.entry(key).or_default() += 1;
-            // What is drawn stands where its value does.
+            // Drawn values are at the position of their value.
             let place = match e["tag"].as_str() {
                 "circle" if axes.contains_key("data-y") => Some(("data-y", &e["cy"])),
                 "circle" => Some(("data-x", &e["cx"])),
@@ -181,7 +181,7 @@ fn compare(dom: &str) {
             drawn += 1;
         }
     }
-    // Every number of every cell is on the page, and means in figures too.
+    // Every number of every cell is on the page, and means are in figures as well.
     for (file, result) in results.iter().enumerate() {
         for (i, cell) in result["cells"].as_array().expect("cells").iter().enumerate() {
             for (name, v) in cell["metrics"].as_object().expect("metrics") {

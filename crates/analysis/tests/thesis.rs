@@ -1,4 +1,4 @@
-//! Raw series of the thesis' form: `id,sent_ns,recv_ns`, a file a sender, some with a last line that is cut off.
+//! Raw series in the thesis' format: `id,sent_ns,recv_ns`, a file per sender, some with a truncated last line.
 
 mod common;
 
@@ -11,12 +11,12 @@ const MESSAGES: usize = 400;
 const BYTES: f64 = 4250.0;
 const NODES: [u32; 5] = [2, 4, 8, 16, 64];
 
-/// One server for all senders, which takes `service_us` for a message: it carries 1e6 / `service_us` a second.
+/// One server for all senders, which takes `service_us` per message: it carries 1e6 / `service_us` a second.
 struct Series {
     name: &'static str,
     hz: &'static [u64],
     service_us: u64,
-    /// Files whose last line is cut off, by frequency, nodes and run.
+    /// Files with a truncated last line, by frequency, nodes and run.
     cut: &'static [(u64, u32, u32)],
 }
 
@@ -95,7 +95,7 @@ fn window(outcome: &Outcome) -> WindowMetrics {
 fn series_with_cut_last_lines_give_tables_the_window_of_cslv_and_knees_at_measured_nodes() {
     for series in [BARE, CARS] {
         let dir = tempfile::tempdir().expect("a folder");
-        // As on a disk where the large data lie elsewhere.
+        // As on a disk that links to large data elsewhere.
         let stored = tempfile::tempdir().expect("a folder");
         series.write(stored.path());
         for entry in fs::read_dir(stored.path()).expect("reads") {
@@ -117,7 +117,7 @@ fn series_with_cut_last_lines_give_tables_the_window_of_cslv_and_knees_at_measur
             let (p, m) = (&cell.params, &cell.metrics);
             let fits = p.rate() <= capacity;
             assert_eq!(m.sustained, fits, "{p:?} {m:?}");
-            // A line that is cut off takes its own message from what is expected, and no more.
+            // A truncated line removes only its own message from the expected ones.
             let cut = series.cut.iter().filter(|c| (c.0 as f64, c.1) == (p.hz, p.nodes));
             let expected = u64::from(p.senders) * MESSAGES as u64 * 2 - cut.count() as u64;
             assert_eq!(m.expected, expected, "{p:?}");
@@ -151,7 +151,7 @@ fn series_with_cut_last_lines_give_tables_the_window_of_cslv_and_knees_at_measur
                 Varied::Nodes => assert!(works.nodes < breaks.nodes && works.hz == breaks.hz),
             }
         }
-        // What is written is read as knees again.
+        // The output parses as knees again.
         let read = analysis::model::read(&outcome.json()).expect("reads");
         assert_eq!(read.knees.len(), outcome.knees.len());
         for ((_, read), knee) in read.knees.iter().zip(&outcome.knees) {
@@ -164,7 +164,7 @@ fn series_with_cut_last_lines_give_tables_the_window_of_cslv_and_knees_at_measur
 #[test]
 fn intervals_hold_their_means_and_no_delay_is_negative() {
     let dir = tempfile::tempdir().expect("a folder");
-    // Runs that differ much, and of which some lose more: by Student's t the interval would reach below 0.
+    // Runs that differ much, and some of which lose more: by Student's t the interval would extend below 0.
     for (run, (ms, lost)) in [(1u64, 0u64), (2, 3), (90, 9)].into_iter().enumerate() {
         let folder = dir.path().join(format!("10Hz/run{run}"));
         fs::create_dir_all(&folder).expect("a folder");

@@ -1,4 +1,4 @@
-//! What every experiment gives beside its cells: what it lacks, and how far to trust it.
+//! Results of an experiment in addition to its cells: what is missing, and how reliable they are.
 
 use crate::ipc::usage::{self, Host};
 use crate::ipc::{Error, Floor, HostLoad, Missing};
@@ -7,13 +7,13 @@ use stats::Report;
 use std::fmt::Display;
 use std::time::Duration;
 
-/// How long the machine's load is watched before the start.
+/// How long the machine's load is observed before the start.
 const WATCH: Duration = Duration::from_secs(1);
-/// More load by others than this spoils times.
+/// More load by other programs than this distorts times.
 const BUSY: f64 = 0.1;
 
-/// What an experiment gave, with what it lacks. `P`: the setting of a cell, `M`: what was measured, `F`: a run that
-/// gave no numbers.
+/// Result of an experiment, with what is missing. `P`: the setting of a cell, `M`: the measured values, `F`: a run
+/// without a result.
 #[derive(Clone, Debug, Serialize)]
 pub struct Findings<P, M, F> {
     /// Machine, versions and cells.
@@ -21,39 +21,40 @@ pub struct Findings<P, M, F> {
     pub report: Report<P, M>,
     /// Systems that could not be measured.
     pub missing: Vec<Missing>,
-    /// Runs that gave no numbers.
+    /// Runs without a result.
     pub failed: Vec<F>,
-    /// What else is to be known.
+    /// Further remarks.
     pub notes: Vec<String>,
     /// How quiet the machine was.
     pub health: Health,
-    /// Whether it went on to the end.
+    /// Whether the experiment ran to the end.
     pub complete: bool,
-    /// Whether systems were asked for by name.
+    /// Whether systems were selected by name.
     #[serde(skip)]
     pub(crate) named: bool,
 }
 
-/// A run that gave no numbers; displayed with which run it was.
+/// A run without a result; its `Display` names the run.
 pub trait Failure: Display {
-    /// What happened.
+    /// Returns the reason.
     fn why(&self) -> &str;
 }
 
 /// How quiet the machine was.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Health {
-    /// Load by whatever else runs here, before the start.
+    /// Load by other programs, before the start.
     pub before: HostLoad,
     /// Load averages over 1, 5 and 15 minutes at the end.
     pub loadavg: String,
-    /// The floor's latency in each run: where it moves, the machine did. Absent in experiments without a floor.
+    /// The floor's latency in each run: a change in it is a change of the machine. Absent in experiments without a
+    /// floor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor: Option<Vec<Floor>>,
 }
 
 impl Health {
-    /// At the end of an experiment, without a floor.
+    /// Measures at the end of an experiment, without a floor.
     pub(crate) fn now(before: HostLoad) -> Self {
         Health {
             before,
@@ -63,7 +64,7 @@ impl Health {
     }
 }
 
-/// A system, or none with a note if it is missing and was not asked for by name.
+/// Returns a system; or `None` with a note if it is missing and was not selected by name.
 pub(crate) fn found<T>(
     peer: Result<T, Error>,
     named: bool,
@@ -79,14 +80,14 @@ pub(crate) fn found<T>(
     }
 }
 
-/// Watches the machine for a second, and says so if others keep it busy.
+/// Observes the machine for a second. Returns a note if other programs keep it busy.
 pub(crate) fn watch() -> (HostLoad, Option<String>) {
     let host = Host::now();
     std::thread::sleep(WATCH);
     let before = Host::now().since(&host);
     let note = (before.busy > BUSY).then(|| {
         format!(
-            "others use {:.0} % of this machine's processors: all times are worse than they could be",
+            "other programs use {:.0} % of this machine's processors: all times are longer than on an idle machine",
             before.busy * 100.0
         )
     });
@@ -94,11 +95,11 @@ pub(crate) fn watch() -> (HostLoad, Option<String>) {
 }
 
 impl<P, M, F: Failure> Findings<P, M, F> {
-    /// Whether all went as it was asked for.
+    /// Checks whether everything that was requested has a result.
     ///
     /// # Errors
-    /// [`Error::Stopped`], [`Error::Missing`] for a system that was asked for by name, or [`Error::Incomplete`]
-    /// for a run that failed.
+    /// [`Error::Stopped`], [`Error::Missing`] for a system that was selected by name, or [`Error::Incomplete`] for a
+    /// run that failed.
     pub fn verdict(&self) -> Result<(), Error> {
         if !self.complete {
             return Err(Error::Stopped);
@@ -118,13 +119,13 @@ impl<P, M, F: Failure> Findings<P, M, F> {
         }
     }
 
-    /// What was measured, in one line.
+    /// Returns the measured versions in one line.
     pub(crate) fn versions(&self) -> String {
         let versions = self.report.versions.iter().map(|(s, v)| format!("{s} {v}"));
         versions.collect::<Vec<_>>().join(", ")
     }
 
-    /// What people are to know beside the tables, a line each.
+    /// Returns remarks to print with the tables, one line each.
     pub(crate) fn lacks(&self) -> Vec<String> {
         let missing = self
             .missing
@@ -134,7 +135,7 @@ impl<P, M, F: Failure> Findings<P, M, F> {
         let notes = self.notes.iter().map(|n| format!("note: {n}"));
         let HostLoad { busy, steal } = self.health.before;
         let health = format!(
-            "before the start others used {:.0} % of the processors, other guests {:.0} %; load averages {}",
+            "before the start other programs used {:.0} % of the processors, other guests {:.0} %; load averages {}",
             busy * 100.0,
             steal * 100.0,
             self.health.loadavg
@@ -144,13 +145,13 @@ impl<P, M, F: Failure> Findings<P, M, F> {
 }
 
 impl<P: Serialize, M: Serialize, F: Serialize> Findings<P, M, F> {
-    /// The result as JSON.
+    /// Returns the result as JSON.
     pub fn json(&self) -> String {
         json(self)
     }
 }
 
-/// For people and programs alike.
+/// Pretty-printed, for people and programs.
 pub(crate) fn json(result: &impl Serialize) -> String {
     // Numbers, texts and maps with text keys: serializing cannot fail.
     serde_json::to_string_pretty(result).unwrap_or_default()

@@ -1,13 +1,13 @@
-//! What the fuzz targets call. Not part of the interface.
+//! Entry points of the fuzz targets. Not part of the interface.
 
-/// Lines of a coordinator and of an agent: any bytes are understood, or refused in one line.
+/// Lines of a coordinator and of an agent: any bytes are parsed, or refused with an error of one line.
 pub fn agent(data: &[u8]) {
     crate::scale::agents::fuzz(data);
 }
 
 #[cfg(test)]
 mod tests {
-    /// Each seed of the corpus as it is, cut short anywhere, and with any byte changed.
+    /// Each seed of the corpus unchanged, truncated at any byte, and with any byte changed.
     #[test]
     fn corpus_and_mutants_of_it_are_understood_or_refused() {
         let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/bench_agent");

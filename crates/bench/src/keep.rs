@@ -1,4 +1,4 @@
-//! What the runs of an experiment left, for who looks closer.
+//! Raw results of an experiment's runs, for closer inspection.
 
 use crate::ipc::error::RunError;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::fs;
 use std::path::PathBuf;
 
-/// Writes what each run left into a file of its own, `000.json` and on, if a folder was asked for.
+/// Writes the raw result of each run into its own file, `000.json` and on, if a folder was given.
 pub(crate) struct Keep {
     folder: Option<PathBuf>,
     written: Cell<u32>,
@@ -20,7 +20,7 @@ impl Keep {
         }
     }
 
-    /// Writes what a run left; `left` is made only if it is kept.
+    /// Writes the raw result of a run; `left` is called only if it is written.
     pub(crate) fn put(&self, left: impl FnOnce() -> Value) -> Result<(), RunError> {
         let Some(folder) = &self.folder else {
             return Ok(());

@@ -1,9 +1,9 @@
 #![forbid(unsafe_code)]
 //! Experiments: commands that measure, compare with other systems in the same session, and report.
 //!
-//! The systems compared with are programs of their own, outside this workspace; this crate starts them, tells
-//! them when to go, and computes from what they print. It knows nothing of their insides, and no transport is
-//! implemented here: our own peer ([`ipc::peer`]) uses the `ropewalk` crate as any user would.
+//! The other systems are separate programs outside this workspace. This crate starts them, triggers their start, and
+//! computes from what they print. It does not depend on their internals, and implements no transport: Ropewalk's own
+//! peer ([`ipc::peer`]) uses the `ropewalk` crate as any user would.
 //!
 //! ```no_run
 //! use bench::ipc::{Experiment, Options, System};

@@ -9,20 +9,21 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-/// The words that start a link of a configuration. Its state is told at its end, however soon that comes, and an hour of others in between is never in the way.
+/// Returns the arguments that start a link with a configuration. It prints its state at its end; the interval of an
+/// hour means that no other state comes before.
 pub(crate) fn link_words<'a>(program: &'a str, configuration: &'a str) -> [&'a str; 6] {
     [program, "link", configuration, "--json", "--every", "3600"]
 }
 
-/// How long a daemon may take to end when it is told to.
+/// How long a daemon may take to end after the request.
 const END: Duration = Duration::from_secs(10);
 
-/// A team of the session, and its hosts that have keys.
+/// The team of a session, with its hosts that have keys.
 #[derive(Default)]
 pub(crate) struct Team(RefCell<BTreeSet<String>>);
 
 impl Team {
-    /// The folder with a host's keys, made when first needed.
+    /// Returns the folder with a host's keys, which are created on first use.
     pub(crate) fn keys(&self, ground: &Ground<'_>, host: &str) -> Result<PathBuf, RunError> {
         let team = ground.folder.path().join("team");
         let shown = team.to_string_lossy().into_owned();
@@ -42,7 +43,7 @@ impl Team {
     }
 }
 
-/// The daemons that run, by host. Dropping it ends them.
+/// The running daemons, by host. Dropping it ends them.
 #[derive(Default)]
 pub(crate) struct Daemons(Vec<(String, Job)>);
 
@@ -53,12 +54,12 @@ impl Daemons {
         Ok(())
     }
 
-    /// Their processes.
+    /// Returns their process ids.
     pub(crate) fn pids(&self) -> impl Iterator<Item = u32> + '_ {
         self.0.iter().map(|(_, job)| job.pid())
     }
 
-    /// Ends the daemons when a run is over; gives what came of it, and what each daemon last said of itself.
+    /// Ends the daemons after a run. Returns the run's result, and the last state that each daemon printed.
     pub(crate) fn end<T>(
         self,
         played: Result<T, RunError>,
@@ -67,26 +68,26 @@ impl Daemons {
         match (played, self.down(stopped)) {
             (Err(RunError::Stopped), _) | (_, Err(RunError::Stopped)) => Err(RunError::Stopped),
             (Ok(played), Ok(last)) => Ok((played, last)),
-            // What a daemon complains of is why nobody found each other.
+            // If a daemon reports a problem, that is why the nodes did not find each other.
             (_, Err(why)) | (Err(why), Ok(_)) => Err(why),
         }
     }
 
-    /// Ends the daemons, and gives what each last said of itself.
+    /// Ends the daemons, and returns the last state that each printed.
     fn down(self, stopped: &dyn Fn() -> bool) -> Result<BTreeMap<String, Value>, RunError> {
         let mut last = BTreeMap::new();
         for (host, job) in self.0 {
             let said = job.end(END, stopped)?;
             let status = last_whole(&said)
-                .map_err(|e| format!("the link on {host} said no state that is JSON: {e}"))?;
+                .map_err(|e| format!("the link on {host} printed no valid JSON state: {e}"))?;
             last.insert(host, status);
         }
         Ok(last)
     }
 }
 
-/// The last state among those that name the most bridged topics. A bridge forgets a topic soon after whoever published
-/// it has gone, which may be before the bridge itself is told to end. Links and bridges without topics: the last.
+/// Returns the last of the states with the most bridged topics. A bridge forgets a topic soon after its publisher has
+/// gone, which may be before the bridge itself ends. For links, and bridges without topics, it is the last state.
 fn last_whole(said: &str) -> Result<Value, serde_json::Error> {
     let bridged = |state: &Value| {
         let ways = ["to_bus", "to_ros"].map(|way| state[way].as_object().map_or(0, Map::len));

@@ -1,9 +1,9 @@
-//! Which machine a result was made on.
+//! Description of the machine that a result was measured on.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Processor, cores, memory, kernel and governor, as far as the system tells.
+/// Returns processor, cores, memory, kernel and governor, as far as the system reports them.
 pub fn describe() -> BTreeMap<String, Value> {
     let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
@@ -34,12 +34,12 @@ pub fn describe() -> BTreeMap<String, Value> {
     ])
 }
 
-/// Versions of what was measured.
+/// Returns the versions of the measured software.
 pub fn versions() -> BTreeMap<String, String> {
     BTreeMap::from([("ropewalk".into(), env!("CARGO_PKG_VERSION").into())])
 }
 
-/// Its wireless devices, such as `wlan0`, as `/sys/class/net` tells.
+/// Returns its wireless devices, such as `wlan0`, from `/sys/class/net`.
 pub(crate) fn radios() -> Vec<String> {
     let devices = std::fs::read_dir("/sys/class/net")
         .into_iter()

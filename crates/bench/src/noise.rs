@@ -1,4 +1,4 @@
-//! Bytes that nothing can pack.
+//! Incompressible bytes.
 
 /// The same bytes for the same seed (Marsaglia's xorshift64).
 pub(crate) struct Noise(u64);

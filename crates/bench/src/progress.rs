@@ -1,23 +1,23 @@
-//! What stands on standard error while an experiment runs.
+//! Progress of an experiment, on standard error.
 
 use std::time::{Duration, Instant};
 
-/// Starting, connecting and ending of processes, until it is measured.
+/// Time for starting, connecting and ending of processes, until it is measured.
 const OVERHEAD: Duration = Duration::from_millis(1500);
 
-/// How far it is, and how long it will go on.
+/// How many steps are done, and how long the rest will take.
 pub(crate) struct Progress {
     expected: Vec<Duration>,
     at: usize,
     began: Instant,
     what: String,
-    /// What steps took beyond what was expected of them.
+    /// Time that steps took beyond their expected time.
     overhead: Duration,
     measured: u32,
 }
 
 impl Progress {
-    /// Of steps that are expected to take so long each.
+    /// Progress of steps with these expected times.
     pub(crate) fn new(expected: impl Iterator<Item = Duration>) -> Self {
         let progress = Progress {
             expected: expected.collect(),
@@ -31,18 +31,18 @@ impl Progress {
         progress
     }
 
-    /// The next step begins.
+    /// Starts the next step.
     pub(crate) fn begin(&mut self, what: String) {
         self.began = Instant::now();
         self.what = what;
     }
 
-    /// The next step is left out.
+    /// Skips the next step.
     pub(crate) fn skip(&mut self) {
         self.at += 1;
     }
 
-    /// The step that has begun ended in this.
+    /// Ends the current step with this result.
     pub(crate) fn done(&mut self, result: &str) {
         self.overhead += self.began.elapsed().saturating_sub(self.expected[self.at]);
         self.measured += 1;

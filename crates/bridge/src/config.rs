@@ -1,4 +1,4 @@
-//! A bridge's configuration: how it is read, and which of its rules is for what.
+//! A bridge's configuration: reading it, and finding the rule for a name.
 
 use crate::name::{best, renamed};
 use crate::{ServiceRule, TopicRule};
@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_saphyr::{Location, Spanned};
 use std::path::{Path, PathBuf};
 
-/// The longest configuration file that is read.
+/// Largest configuration file that is read, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
 /// Why a configuration cannot be used.
@@ -21,7 +21,7 @@ pub enum ConfigError {
         /// Why.
         reason: String,
     },
-    /// What is written cannot be used.
+    /// The text cannot be used.
     #[error("{place}: {problem}")]
     Problem {
         /// File, line and column.
@@ -31,7 +31,7 @@ pub enum ConfigError {
     },
 }
 
-/// The text of a configuration file.
+/// Reads the text of a configuration file.
 ///
 /// # Errors
 /// [`ConfigError::File`].
@@ -49,8 +49,8 @@ pub fn read_config(path: &Path) -> Result<String, ConfigError> {
     std::fs::read_to_string(path).map_err(|e| fail(e.to_string()))
 }
 
-/// Reads a configuration, without looking at what it says. `place` is its name in errors, `command` the one whose help shows an
-/// example.
+/// Reads a configuration, without checking its values. `place` is its name in errors, `command` the command
+/// whose help shows an example.
 ///
 /// # Errors
 /// [`ConfigError::Problem`], with line and column.
@@ -65,7 +65,7 @@ pub fn parse_config<T: DeserializeOwned>(text: &str, place: &str, command: &str)
     })
 }
 
-/// A problem of a configuration, where it stands if that is known.
+/// A problem of a configuration, with its place if known.
 pub fn problem_at(location: Option<Location>, place: &str, problem: String) -> ConfigError {
     let place = match location.filter(|l| l.line() > 0) {
         Some(l) => format!("{place}:{}:{}", l.line(), l.column()),
@@ -74,7 +74,7 @@ pub fn problem_at(location: Option<Location>, place: &str, problem: String) -> C
     ConfigError::Problem { place, problem }
 }
 
-/// A rule that was put together by hand, and so stands nowhere.
+/// A rule that does not come from a file, and so has no place.
 pub fn unplaced<T>(rule: T) -> Spanned<T> {
     Spanned::new(rule, Location::UNKNOWN, Location::UNKNOWN)
 }
@@ -89,12 +89,12 @@ pub struct Rules<'a> {
 }
 
 impl<'a> Rules<'a> {
-    /// Whether there is none.
+    /// Returns whether there is none.
     pub fn is_empty(self) -> bool {
         self.topics.is_empty() && self.services.is_empty()
     }
 
-    /// Checks each of them, and that no two say different things of one name.
+    /// Checks each rule, and that no two rules contradict each other about a name.
     ///
     /// # Errors
     /// [`ConfigError::Problem`], with line and column.
@@ -110,7 +110,7 @@ impl<'a> Rules<'a> {
         let mut names = std::collections::BTreeSet::new();
         for rule in self.services {
             let name = &rule.value.name;
-            let twice = (!names.insert(name)).then(|| format!("{name} stands here twice: keep one"));
+            let twice = (!names.insert(name)).then(|| format!("{name} is listed twice: keep one"));
             if let Some(problem) = rule.value.check().err().or(twice) {
                 return Err(problem_at(Some(rule.referenced), place, problem));
             }
@@ -118,28 +118,28 @@ impl<'a> Rules<'a> {
         Ok(())
     }
 
-    /// The rule for a topic of ROS in a direction, and its name on the bus.
+    /// The rule for a ROS topic that crosses to the bus, and its name on the bus.
     pub fn topic_to_bus(self, ros: &str) -> Option<(&'a TopicRule, String)> {
         let rules = self.topics.iter().map(|r| &r.value);
         let rule = best(rules, |r| (&r.name, r.direction.is_to_bus()), ros)?;
         Some((rule, renamed(&rule.name, rule.bus_name(), ros)))
     }
 
-    /// The rule for a topic of the bus, and its name in ROS.
+    /// The rule for a topic of the bus that crosses to ROS, and its name in ROS.
     pub fn topic_to_ros(self, bus: &str) -> Option<(&'a TopicRule, String)> {
         let rules = self.topics.iter().map(|r| &r.value);
         let rule = best(rules, |r| (r.bus_name(), r.direction.is_to_ros()), bus)?;
         Some((rule, renamed(rule.bus_name(), &rule.name, bus)))
     }
 
-    /// As [`Rules::topic_to_bus`], of a service.
+    /// As [`Rules::topic_to_bus`], for a service.
     pub fn service_to_bus(self, ros: &str) -> Option<(&'a ServiceRule, String)> {
         let rules = self.services.iter().map(|r| &r.value);
         let rule = best(rules, |r| (&r.name, r.direction.is_to_bus()), ros)?;
         Some((rule, renamed(&rule.name, rule.bus_name(), ros)))
     }
 
-    /// As [`Rules::topic_to_ros`], of a service.
+    /// As [`Rules::topic_to_ros`], for a service.
     pub fn service_to_ros(self, bus: &str) -> Option<(&'a ServiceRule, String)> {
         let rules = self.services.iter().map(|r| &r.value);
         let rule = best(rules, |r| (r.bus_name(), r.direction.is_to_ros()), bus)?;

@@ -1,4 +1,4 @@
-//! What of a topic crosses: its rate, the frames of transforms, the level of the log.
+//! Selects the messages of a topic that cross: by rate, by frames of transforms, by log level.
 
 use crate::{Frames, Passage, TRANSFORMS, Ticker, TopicRule};
 use schema::{Schema, Value};
@@ -9,14 +9,14 @@ const LOG_OF_ROS2: &str = "rcl_interfaces/Log";
 
 /// A rule's filter does not fit the topic's type.
 #[derive(Debug, thiserror::Error)]
-#[error("`{key}` is for {wanted}, and this is a {found}: leave it out")]
+#[error("`{key}` is for {wanted}, but this is a {found}: leave it out")]
 pub struct Unfit {
     key: &'static str,
     wanted: &'static str,
     found: String,
 }
 
-/// Decides about each message of one topic.
+/// Filters the messages of one topic.
 #[derive(Debug)]
 pub struct Filter {
     all: Option<Ticker>,
@@ -25,7 +25,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// What a rule says of a topic of this type.
+    /// Creates the filter of a rule for a topic of this type.
     ///
     /// # Errors
     /// [`Unfit`].
@@ -62,17 +62,17 @@ impl Filter {
         })
     }
 
-    /// Whether the content decides: then [`Filter::apply`] must be asked, else [`Filter::due`].
+    /// Returns whether the filter needs the content: then use [`Filter::apply`], else [`Filter::due`].
     pub fn reads(&self) -> bool {
         self.tf.is_some() || self.level.is_some()
     }
 
-    /// Whether a message may cross by its time.
+    /// Returns whether the rate limit lets a message cross at `now`.
     pub fn due(&mut self, now: Time) -> bool {
         self.all.as_mut().is_none_or(|t| t.due(now))
     }
 
-    /// What of a message crosses.
+    /// Returns the part of a message that crosses.
     pub fn apply(&mut self, now: Time, mut message: Value) -> Option<Value> {
         if let Some(least) = self.level {
             message.get("level").ok()?.as_integer().filter(|l| *l >= least)?;
@@ -94,7 +94,7 @@ impl Filter {
     }
 }
 
-/// The number that `rcl_interfaces/msg/Log` gives a level of `rosgraph_msgs/Log`, whose numbers double from 1.
+/// The number in `rcl_interfaces/msg/Log` for a level of `rosgraph_msgs/Log`, whose numbers double from 1.
 fn level_of_ros2(level: i128) -> i128 {
     10 * i128::from(level.trailing_zeros() + 1)
 }
@@ -151,7 +151,7 @@ mod tests {
                 *left.entry(id).or_insert(0) += 1;
             }
         }
-        // The first comes at once, and half a period early is not too soon.
+        // The first message passes at once, and half a period early is not too soon.
         assert_eq!(
             left.into_iter().collect::<Vec<_>>(),
             [

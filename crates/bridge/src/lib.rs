@@ -1,9 +1,9 @@
 #![forbid(unsafe_code)]
-//! What all bridges share, and the link with them: which topics and services cross and how (rules, with patterns of names), what of a
-//! topic crosses (its rate, the frames of transforms, the level of the log), where messages came from, so that none goes in
-//! circles, what a bridge tells of itself, and which nodes of ROS 2 there are ([`nodes`]).
+//! Code that all bridges and the link share: which topics and services cross and how (rules, with name
+//! patterns), what part of a topic crosses (rate, frames of transforms, log level), the origin of messages,
+//! which prevents loops, the status of a bridge, and the list of ROS 2 nodes ([`nodes`]).
 //!
-//! It moves nothing itself: no I/O but for configurations and locks, and no clock.
+//! It transports nothing itself: it does no I/O except for configurations and locks, and has no clock.
 
 mod config;
 mod filter;

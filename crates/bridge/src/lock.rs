@@ -1,25 +1,26 @@
-//! What only one process of a host does: one daemon owns a radio, one bridge brings a domain onto a bus.
+//! Locks for roles that only one process of a host may have: one daemon owns a radio, one bridge connects a
+//! domain to a bus.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Most that is read of who holds a lock.
+/// Most bytes read of a holder's description.
 const MAX_HOLDER: u64 = 256;
-/// Times that a lock is taken again whose file its last holder removed just then.
+/// Attempts to take a lock if its last holder removes the file at the same moment.
 const ATTEMPTS: usize = 8;
 
-/// Why a lock was not given.
+/// Why a lock was not granted.
 #[derive(Debug)]
 pub enum LockError {
-    /// Somebody has it: what they wrote of themselves.
+    /// Another process holds it; with that process's description.
     Held(String),
     /// The file cannot be used.
     File(PathBuf, std::io::Error),
 }
 
-/// A file that only one process has locked. The lock ends with the process, however that ends.
+/// A file that only one process can lock. The lock ends with the process, however the process ends.
 #[derive(Debug)]
 pub struct Lock {
     path: PathBuf,
@@ -27,7 +28,7 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Locks `what` of a kind in `folder`, telling others that `holder` has it. Does not block.
+    /// Locks `what` of a kind in `folder`. Others that try see `holder`. Does not block.
     ///
     /// # Errors
     /// [`LockError`].
@@ -56,15 +57,15 @@ impl Lock {
                 }
                 Err(TryLockError::Error(e)) => return Err(fail(e)),
             }
-            // Its last holder may have removed it between our opening and our locking.
+            // Its last holder may have removed it between our open and our lock.
             let named = std::fs::symlink_metadata(&path).map(|m| (m.dev(), m.ino()));
             let ours = file.metadata().map_err(fail)?;
             if named.is_ok_and(|n| n == (ours.dev(), ours.ino())) {
-                // Where a group may write the folder, a member could put another name of a file of ours here, or a file of
-                // his own that he reads.
+                // If a group may write to the folder, a member could place a hard link to another of our
+                // files here, or a file of his own that he reads.
                 if !ours.is_file() || ours.nlink() != 1 || ours.uid() != rustix::process::geteuid().as_raw() {
                     return Err(fail(std::io::Error::other(
-                        "it is no lock that this user made: remove it",
+                        "this user did not create this lock: remove it",
                     )));
                 }
                 file.set_len(0).map_err(fail)?;
@@ -72,18 +73,18 @@ impl Lock {
                 return Ok(Lock { path, _file: file });
             }
         }
-        Err(LockError::Held("somebody who starts just now".into()))
+        Err(LockError::Held("a process that is starting".into()))
     }
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // While it is still locked, so that nobody else's is removed.
+        // Remove it while it is still locked, so that it cannot be another process's.
         let _ = std::fs::remove_file(&self.path);
     }
 }
 
-/// A name that is good for a file and in a topic.
+/// Converts a name for use in a file name or a topic.
 pub fn plain(name: &str) -> String {
     name.chars()
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
@@ -106,7 +107,7 @@ mod tests {
         let other = Lock::take(folder.path(), "link", "base", "pid 7").expect("is another");
         drop((first, other));
         assert_eq!(std::fs::read_dir(folder.path()).expect("reads").count(), 0);
-        // What a killed process left is no lock.
+        // The file of a killed process is not a lock.
         std::fs::write(folder.path().join("link-robot_1.lock"), "pid 9 and more").expect("writes");
         let again = Lock::take(folder.path(), "link", "robot-1", "pid 8").expect("is free");
         let text = std::fs::read_to_string(folder.path().join("link-robot_1.lock")).expect("reads");

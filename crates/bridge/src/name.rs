@@ -3,12 +3,13 @@
 /// The longest name, in bytes, as on the bus.
 const MAX_NAME: usize = 255;
 
-/// Whether a name of a configuration stands for all below it.
+/// Returns whether a configured name stands for all names below it.
 pub fn is_pattern(name: &str) -> bool {
     name.ends_with("/*")
 }
 
-/// Whether a name of a configuration stands for this one: it is the same, or ends with `*` and begins so.
+/// Returns whether a configured name covers `name`: they are equal, or the pattern ends with `*` and `name`
+/// starts with the rest.
 pub fn covers(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(prefix) => name.starts_with(prefix),
@@ -16,7 +17,7 @@ pub fn covers(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// Checks a full name by ROS's rules, and a pattern where one may stand.
+/// Checks a full name by ROS's rules, or a pattern if `pattern` is set.
 pub fn check(name: &str, pattern: bool) -> Result<(), String> {
     let stem = match name.strip_suffix("/*").filter(|_| pattern) {
         Some("") => return Ok(()),
@@ -32,7 +33,7 @@ pub fn check(name: &str, pattern: bool) -> Result<(), String> {
         return Ok(());
     }
     let star = if pattern {
-        ", and /* at the end for all names below"
+        ", with /* at the end for all names below"
     } else {
         ""
     };
@@ -41,7 +42,7 @@ pub fn check(name: &str, pattern: bool) -> Result<(), String> {
     ))
 }
 
-/// Of the rules that lead the right way and cover a name, the one whose own name is it, else the longest.
+/// Among the rules of the right direction that cover a name, returns the exact one, else the longest pattern.
 pub fn best<'a, R>(
     rules: impl Iterator<Item = &'a R>,
     of: impl Fn(&'a R) -> (&'a str, bool),
@@ -50,7 +51,8 @@ pub fn best<'a, R>(
     let covers = |rule: &&'a R| {
         let (pattern, right) = of(rule);
         let below = |stem: &str| {
-            // What begins with an underscore is nobody's but its programs', such as the names of nodes on a bus.
+            // Names that begin with an underscore are private to their programs, such as the names of nodes
+            // on a bus.
             !matches!(name, "/rosout" | "/rosout_agg")
                 && !name.starts_with("/_")
                 && name
@@ -66,7 +68,7 @@ pub fn best<'a, R>(
     })
 }
 
-/// A name that `from` covers, as `to` says.
+/// Maps a name that `from` covers to the form of `to`.
 pub fn renamed(from: &str, to: &str, name: &str) -> String {
     match (from.strip_suffix("/*"), to.strip_suffix("/*")) {
         (Some(from), Some(to)) => format!("{to}{}", name.strip_prefix(from).unwrap_or(name)),

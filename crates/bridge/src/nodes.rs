@@ -1,36 +1,36 @@
-//! Which nodes of ROS 2 there are, as the contexts of `rmw_ropewalk` and links tell each other on a bus: one message with all that
-//! one of them knows, sent anew at each change.
+//! The list of ROS 2 nodes, as contexts of `rmw_ropewalk` and links exchange it on a bus: one message with
+//! everything that one of them knows, sent again at each change.
 //!
-//! Everything in it comes from another process or host: reading is bounded and total.
+//! All content comes from another process or host: reading is bounded and never panics.
 
-/// Version of the form.
+/// Version of the format.
 const VERSION: u8 = 2;
-/// The longest record.
+/// The longest record, in bytes.
 pub const MAX_RECORD: usize = 4 << 20;
-/// Most participants of a record, most nodes, and most endpoints.
+/// Limits of a record: participants, nodes, and endpoints.
 pub const MAX_PARTICIPANTS: usize = 1024;
 /// See [`MAX_PARTICIPANTS`].
 pub const MAX_NODES: usize = 4096;
 /// See [`MAX_PARTICIPANTS`].
 pub const MAX_ENDPOINTS: usize = 32768;
-/// Most hosts that a participant may have come over.
+/// Most hosts that a participant may have passed through.
 pub const MAX_HOSTS: usize = 8;
 /// Longest name or type, in bytes.
 pub const MAX_TEXT: usize = 512;
 
-/// The topic of records on a bus. Hidden, as a name that begins with an underscore is.
+/// The topic of records on a bus. It is hidden, since its name begins with an underscore.
 pub const TOPIC: &str = "/_rmw_ropewalk/graph";
 /// Its type.
 pub const TYPE: &str = "rmw_ropewalk/Graph";
-/// Stands for the MD5 of its definition: the form has none that a schema could read.
+/// Takes the place of the definition's MD5: the format has no definition that a schema could read.
 pub const HASH: [u8; 16] = *b"rmw graph v2\0\0\0\0";
-/// What a person finds in place of a definition.
+/// Shown to people in place of a definition.
 pub const DEFINITION: &str = "# Nodes and endpoints of ROS 2.\n";
 
-/// What one publisher of records knows.
+/// The knowledge of one publisher of records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// A context's own one, or those of a peer.
+    /// The context's own participant, or those of a peer.
     pub participants: Vec<Participant>,
 }
 
@@ -39,7 +39,7 @@ pub struct Record {
 pub struct Participant {
     /// Its enclave.
     pub enclave: String,
-    /// The hosts that it came over, the farthest first; none if it is of this host.
+    /// The hosts that it passed through, the farthest first; empty for a participant of this host.
     pub hosts: Vec<u64>,
     /// Its nodes.
     pub nodes: Vec<Node>,
@@ -56,7 +56,7 @@ pub struct Node {
     pub endpoints: Vec<Endpoint>,
 }
 
-/// What an endpoint is.
+/// The kind of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Sends messages of a topic.
@@ -65,28 +65,28 @@ pub enum Kind {
     Subscription,
     /// Calls a service.
     Client,
-    /// Answers its calls.
+    /// Answers calls of a service.
     Service,
 }
 
 /// One endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// The full name of its topic or service.
     pub name: String,
-    /// Its type as ROS 2 writes it.
+    /// Its type in ROS 2's notation.
     pub type_name: String,
     /// The type's hash: its version, and the hash itself.
     pub type_hash: (u8, [u8; 32]),
-    /// On the bus of its host; links give it another on theirs.
+    /// Its identity on its host's bus. Links assign another on theirs.
     pub id: u64,
     /// Its quality of service.
     pub qos: Qos,
 }
 
-/// A quality of service, with the numbers that `rmw/types.h` gives the policies.
+/// A quality of service, with the policy numbers of `rmw/types.h`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Qos {
     /// `rmw_qos_history_policy_t`.
@@ -97,9 +97,9 @@ pub struct Qos {
     pub durability: u8,
     /// `rmw_qos_liveliness_policy_t`.
     pub liveliness: u8,
-    /// Whether the name is not of ROS.
+    /// Whether the endpoint avoids ROS name mangling.
     pub avoids_ros_names: bool,
-    /// Messages that it keeps.
+    /// Number of messages that it keeps.
     pub depth: u64,
     /// Seconds and nanoseconds.
     pub deadline: (u64, u64),
@@ -146,7 +146,7 @@ impl Record {
         self.participants.iter().flat_map(Participant::endpoints)
     }
 
-    /// The record's bytes. What exceeds the limits makes it unreadable.
+    /// The record's bytes. A record that exceeds the limits is unreadable.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![VERSION];
         count(&mut out, self.participants.len());
@@ -167,7 +167,7 @@ impl Record {
         out
     }
 
-    /// Reads what [`Record::encode`] wrote; `None` if it is none, or exceeds a limit.
+    /// Reads the output of [`Record::encode`]. Returns `None` if it is malformed or exceeds a limit.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         if bytes.len() > MAX_RECORD {
             return None;
@@ -236,7 +236,7 @@ fn count(out: &mut Vec<u8>, n: usize) {
 }
 
 fn text(out: &mut Vec<u8>, text: &str) {
-    // Names were checked where they came in, far below 64 KiB.
+    // Names were checked on input, far below 64 KiB.
     out.extend((text.len() as u16).to_le_bytes());
     out.extend(text.as_bytes());
 }

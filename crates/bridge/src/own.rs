@@ -3,27 +3,27 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// How long a publisher that ended may still be named by the bus.
+/// How long the bus may still name a publisher after its end.
 const REMEMBERED: Duration = Duration::from_secs(10);
 
-/// The identities of the bus's publishers that are a bridge's, and when they ended.
+/// The identities of a bridge's own publishers on the bus, and when they ended.
 #[derive(Debug, Default)]
 pub struct Own(BTreeMap<u64, Option<Instant>>);
 
 impl Own {
-    /// A publisher begins.
+    /// Adds a publisher.
     pub fn begins(&mut self, publisher: u64) {
         self.0.insert(publisher, None);
     }
 
-    /// A publisher ends. Answers of the bus may still name it for a while.
+    /// Notes the end of a publisher. Answers of the bus may still name it for a while.
     pub fn ends(&mut self, publisher: u64, now: Instant) {
         self.0
             .retain(|_, ended| ended.is_none_or(|at| now.duration_since(at) < REMEMBERED));
         self.0.insert(publisher, Some(now));
     }
 
-    /// Whether a publisher is, or was a moment ago, the bridge's own.
+    /// Returns whether a publisher is the bridge's own, or was a moment ago.
     pub fn has(&self, publisher: u64) -> bool {
         self.0.contains_key(&publisher)
     }

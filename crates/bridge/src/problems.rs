@@ -1,18 +1,19 @@
-//! What is wrong at present.
+//! Current problems.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Most problems that are remembered, and the longest text of one in characters: whoever connects makes some.
+/// Most problems that are remembered, and the longest text of one, in characters: any peer that connects can
+/// cause some.
 const MAX_PROBLEMS: usize = 1024;
 const MAX_TEXT: usize = 1024;
 
-/// What is wrong at present, by what it concerns; each is logged once.
+/// Current problems, by what they concern. Each is logged once.
 #[derive(Debug, Default)]
 pub struct Problems(Mutex<BTreeMap<String, String>>);
 
 impl Problems {
-    /// Something is wrong with `what`: a warning unless it was the last thing said of it.
+    /// Records a problem with `what`, and logs a warning unless it is the same as the last.
     pub fn tell(&self, what: &str, problem: impl std::fmt::Display) {
         let (what, problem) = (printable(what), printable(&problem.to_string()));
         if note(&mut self.all(), &what, &problem) {
@@ -20,19 +21,19 @@ impl Problems {
         }
     }
 
-    /// Nothing is wrong with `what` any more.
+    /// Removes the problem with `what`, which works again.
     pub fn solved(&self, what: &str) {
         if self.all().remove(&printable(what)).is_some() {
             tracing::info!("{what}: good again");
         }
     }
 
-    /// `what` is no more.
+    /// Forgets `what`, which no longer exists.
     pub fn forget(&self, what: &str) {
         self.all().remove(&printable(what));
     }
 
-    /// All of them.
+    /// All current problems.
     pub fn list(&self) -> BTreeMap<String, String> {
         self.all().clone()
     }
@@ -42,7 +43,7 @@ impl Problems {
     }
 }
 
-/// Notes what is wrong with `what`; whether that is new.
+/// Records a problem with `what`. Returns whether it is new.
 fn note(problems: &mut BTreeMap<String, String>, what: &str, problem: &str) -> bool {
     if problems.get(what).is_some_and(|known| known == problem) {
         return false;
@@ -54,7 +55,7 @@ fn note(problems: &mut BTreeMap<String, String>, what: &str, problem: &str) -> b
     true
 }
 
-/// A text that others chose, on one line and at most 1,024 characters long.
+/// Makes a foreign text printable: one line of at most 1,024 characters.
 pub fn printable(text: &str) -> String {
     stats::text::printable(text).chars().take(MAX_TEXT).collect()
 }

@@ -3,7 +3,7 @@
 use stats::Time;
 use std::time::Duration;
 
-/// Lets a given number pass per second. A source that jitters by up to half a period keeps its rate.
+/// Passes a given number of messages per second. A source that jitters by up to half a period keeps its rate.
 #[derive(Debug)]
 pub struct Ticker {
     period: Duration,
@@ -11,7 +11,7 @@ pub struct Ticker {
 }
 
 impl Ticker {
-    /// At most `hz` per second, which is more than 0.
+    /// Creates a limit of `hz` per second, which is more than 0.
     pub fn new(hz: f64) -> Ticker {
         Ticker {
             // From 1 MHz to once in eleven days.
@@ -20,7 +20,7 @@ impl Ticker {
         }
     }
 
-    /// Whether one may pass now; then it has.
+    /// Returns whether one may pass at `now`, and counts it if so.
     pub fn due(&mut self, now: Time) -> bool {
         let next = self.next.unwrap_or(now);
         if now + self.period / 2 < next {

@@ -39,7 +39,7 @@ pub fn maybe_frequency<'de, D: Deserializer<'de>>(d: D) -> Result<Option<f64>, D
 /// Frequencies, each under a name.
 ///
 /// # Errors
-/// What is wrong with which text.
+/// What is wrong, and in which text.
 pub fn frequencies<'de, D: Deserializer<'de>>(
     d: D,
 ) -> Result<std::collections::BTreeMap<String, f64>, D::Error> {
@@ -62,7 +62,7 @@ pub(crate) fn maybe_level<'de, D: Deserializer<'de>>(d: D) -> Result<Option<i128
             "fatal" => 16,
             _ => {
                 return Err(format!(
-                    "'{name}' is no level: write debug, info, warn, error or fatal"
+                    "'{name}' is not a level: write debug, info, warn, error or fatal"
                 ));
             }
         })

@@ -1,4 +1,4 @@
-//! The rules by which topics and services cross.
+//! Rules by which topics and services cross.
 
 use crate::TfRule;
 use crate::name;
@@ -7,35 +7,35 @@ use serde::Deserialize;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// The longest message that may be taken, in bytes, as a configuration may say.
+/// Range of a configured message limit, in bytes.
 pub const MAX_MESSAGE: RangeInclusive<u64> = 1024..=1 << 30;
 
-/// How long a call waits, if nothing is said.
+/// Default timeout of a call.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Messages that wait for one slow listener, if nothing is said.
+/// Default number of messages that wait for one slow listener.
 const DEPTH: u32 = 16;
 /// The highest priority of a link.
 const MAX_PRIORITY: u8 = 127;
 
-/// Which way something crosses.
+/// The direction in which something crosses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// What ROS nodes publish or serve comes onto the bus.
+    /// From ROS nodes, which publish or serve it, to the bus.
     ToBus,
-    /// What is published or served on the bus comes into ROS.
+    /// From the bus, which publishes or serves it, to ROS.
     ToRos,
-    /// Both; topics only.
+    /// Both directions; topics only.
     Both,
 }
 
 impl Direction {
-    /// Whether it leads onto the bus.
+    /// Returns whether it leads to the bus.
     pub fn is_to_bus(self) -> bool {
         self != Direction::ToRos
     }
 
-    /// Whether it leads into ROS.
+    /// Returns whether it leads to ROS.
     pub fn is_to_ros(self) -> bool {
         self != Direction::ToBus
     }
@@ -45,37 +45,37 @@ impl Direction {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopicRule {
-    /// The topic's full name in ROS. A name that ends with `/*` stands for all topics below it, but for `/rosout`,
-    /// `/rosout_agg` and names that begin with an underscore; of several that do the longest counts, and before it a topic's own name.
+    /// The topic's full name in ROS. A name that ends with `/*` matches all topics below it, except
+    /// `/rosout`, `/rosout_agg` and names that begin with an underscore. An exact name takes precedence over
+    /// patterns, and a longer pattern over a shorter one.
     pub name: String,
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
-    /// Its name on the bus; with `/*` at the end where `name` has it. Default: the same.
+    /// Its name on the bus, with `/*` at the end if `name` has it. Default: the same.
     #[serde(default)]
     pub bus: Option<String>,
-    /// The type that it must have. Default: whatever its publishers say.
+    /// The required type. Default: the publishers' type.
     #[serde(default, rename = "type")]
     pub kind: Option<String>,
-    /// The priority that its messages ask links for (`publisher_priority`), 0 to 127. Only onto the bus.
+    /// The priority that its messages request from links (`publisher_priority`), 0 to 127. Only to the bus.
     #[serde(default)]
     pub priority: Option<u8>,
-    /// At most so many messages a second cross; the others are dropped. Default: all.
+    /// Most messages per second that cross; the others are dropped. Default: all.
     #[serde(default, deserialize_with = "maybe_frequency")]
     pub rate_limit: Option<f64>,
-    /// The longest message in bytes of this topic, onto the bus. Default: the bridge's `max_message`.
+    /// The longest message of this topic to the bus, in bytes. Default: the bridge's `max_message`.
     #[serde(default, deserialize_with = "maybe_size")]
     pub max_message: Option<u64>,
-    /// How many messages wait for one slow listener; a newer one replaces the oldest. Default 16.
+    /// Number of messages that may wait for one slow listener; a newer one replaces the oldest. Default 16.
     #[serde(default)]
     pub depth: Option<u32>,
-    /// Whether the last message of each publisher is kept for listeners that come later. Default: as the
-    /// publishers do.
+    /// Whether late joiners get the last message of each publisher. Default: as the publishers do.
     #[serde(default)]
     pub latched: Option<bool>,
     /// Which transforms cross; for `tf2_msgs/TFMessage` and `tf/tfMessage`.
     #[serde(default)]
     pub tf: Option<TfRule>,
-    /// The least level that crosses; for `rosgraph_msgs/Log` and `rcl_interfaces/msg/Log`.
+    /// The lowest level that crosses; for `rosgraph_msgs/Log` and `rcl_interfaces/msg/Log`.
     #[serde(default, deserialize_with = "maybe_level")]
     pub level: Option<i128>,
 }
@@ -86,18 +86,20 @@ pub struct TopicRule {
 pub struct ServiceRule {
     /// The service's full name in ROS, or a name that ends with `/*`.
     pub name: String,
-    /// Where it is served: `to_bus` a service of ROS's is offered on the bus, `to_ros` one of the bus in ROS.
+    /// The direction in which it is offered: with `to_bus` a ROS service is offered on the bus, with `to_ros`
+    /// a service of the bus in ROS.
     pub direction: Direction,
     /// Its name on the bus. Default: the same.
     #[serde(default)]
     pub bus: Option<String>,
-    /// The type that it must have. Default: whatever its server says.
+    /// The required type. Default: the server's type.
     #[serde(default, rename = "type")]
     pub kind: Option<String>,
-    /// The longest message in bytes of this service, in requests and answers. Default: the bridge's `max_message`.
+    /// The longest message of this service, in bytes, for requests and replies. Default: the bridge's
+    /// `max_message`.
     #[serde(default, deserialize_with = "maybe_size")]
     pub max_message: Option<u64>,
-    /// How long a call waits for its answer. Default 30 s; a caller on the bus may wait less.
+    /// How long a call waits for its reply. Default 30 s; a caller on the bus may set a shorter time.
     #[serde(default, deserialize_with = "maybe_duration")]
     pub timeout: Option<Duration>,
 }
@@ -125,21 +127,22 @@ impl TopicRule {
         self.bus.as_deref().unwrap_or(&self.name)
     }
 
-    /// How many messages wait for one slow listener.
+    /// Number of messages that may wait for one slow listener.
     pub fn depth(&self) -> u32 {
         self.depth.unwrap_or(DEPTH)
     }
 
-    /// Why two rules cannot both hold: onto the bus a name of ROS leads one way, and into ROS names lead to each other one by one.
+    /// Why two rules contradict each other: a ROS name maps to one name on the bus, and towards ROS the
+    /// mapping is one to one.
     pub fn clash(&self, other: &TopicRule) -> Option<String> {
         let both = |leads: fn(Direction) -> bool| leads(self.direction) && leads(other.direction);
         let (to_bus, to_ros) = (both(Direction::is_to_bus), both(Direction::is_to_ros));
         if self.name == other.name && (to_bus || to_ros) {
-            return Some(format!("{} stands here twice: keep one", self.name));
+            return Some(format!("{} is listed twice: keep one", self.name));
         }
         (to_ros && self.bus_name() == other.bus_name()).then(|| {
             format!(
-                "{} of the bus would come as {} and as {}: keep one",
+                "{} of the bus would become {} and {}: keep one",
                 self.bus_name(),
                 self.name,
                 other.name
@@ -147,7 +150,7 @@ impl TopicRule {
         })
     }
 
-    /// Checks what is written.
+    /// Checks the values.
     ///
     /// # Errors
     /// What is wrong, and what to write.
@@ -159,7 +162,7 @@ impl TopicRule {
             ));
         }
         if self.priority.is_some() && !self.direction.is_to_bus() {
-            return Err("priority: ROS has none, it counts only onto the bus: leave it out".into());
+            return Err("priority: only topics to the bus have one, ROS has none: leave it out".into());
         }
         if self.rate_limit.is_some_and(|hz| hz <= 0.0) {
             return Err("rate_limit: it must be more than 0Hz".into());
@@ -174,7 +177,7 @@ impl TopicRule {
         let rates = self.tf.iter().flat_map(|tf| tf.rates.values().chain(&tf.rate));
         if rates.into_iter().any(|hz| *hz <= 0.0) {
             return Err(
-                "tf: rates must be more than 0Hz; frames that shall not cross are left out of `frames`"
+                "tf: rates must be more than 0Hz; to stop a frame from crossing, leave it out of `frames`"
                     .into(),
             );
         }
@@ -200,12 +203,12 @@ impl ServiceRule {
         self.bus.as_deref().unwrap_or(&self.name)
     }
 
-    /// How long a call waits for its answer.
+    /// How long a call waits for its reply.
     pub fn timeout(&self) -> Duration {
         self.timeout.unwrap_or(PATIENCE)
     }
 
-    /// Checks what is written.
+    /// Checks the values.
     ///
     /// # Errors
     /// What is wrong, and what to write.
@@ -229,7 +232,7 @@ fn check_pair(ros: &str, bus: &str) -> Result<(), String> {
     name::check(ros, true)?;
     name::check(bus, true)?;
     if ros.ends_with("/*") != bus.ends_with("/*") {
-        return Err(format!("{ros} and {bus}: both or none must end with /*"));
+        return Err(format!("{ros} and {bus}: both or neither must end with /*"));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What bridges tell of each topic and service.
+//! Status of a bridge's topics and services.
 
 use serde::Serialize;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -12,17 +12,17 @@ pub struct Flow {
     /// Its type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// ROS nodes that are connected: publishers on the way onto the bus, else subscribers.
+    /// Connected ROS nodes: publishers if it crosses to the bus, else subscribers.
     pub connected: usize,
     /// Messages that crossed.
     pub messages: u64,
     /// Their bytes, in ROS's serialization.
     pub bytes: u64,
-    /// Messages that the rule leaves out: rate, frames, level.
+    /// Messages that the rule leaves out by rate, frame or level.
     pub filtered: u64,
-    /// Messages that a slow listener in ROS missed, by listener.
+    /// Messages that slow listeners in ROS missed, counted per listener.
     pub dropped: u64,
-    /// Messages that could not cross: not of their type, or no memory.
+    /// Messages that could not cross: of another type, or without memory.
     pub failed: u64,
 }
 
@@ -37,13 +37,13 @@ pub struct ServiceStatus {
     pub kind: String,
     /// `to_bus` or `to_ros`.
     pub direction: &'static str,
-    /// Calls that were answered.
+    /// Calls with an answer.
     pub calls: u64,
-    /// Calls that were not.
+    /// Calls without an answer.
     pub failed: u64,
 }
 
-/// Counts of one topic or service, added to by any thread.
+/// Counts of one topic or service. Any thread may add to them.
 #[derive(Debug, Default)]
 pub struct Counts {
     messages: AtomicU64,
@@ -54,33 +54,33 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// A message of so many bytes crossed, or a call was answered.
+    /// Counts a message of this many bytes that crossed, or an answered call.
     pub fn passed(&self, bytes: usize) {
         self.messages.fetch_add(1, Relaxed);
         self.bytes.fetch_add(bytes as u64, Relaxed);
     }
 
-    /// The rule left a message out.
+    /// Counts a message that the rule leaves out.
     pub fn filtered(&self) {
         self.filtered.fetch_add(1, Relaxed);
     }
 
-    /// A slow listener missed a message.
+    /// Counts a message that a slow listener missed.
     pub fn dropped(&self) {
         self.dropped.fetch_add(1, Relaxed);
     }
 
-    /// A message or a call could not cross.
+    /// Counts a message or a call that could not cross.
     pub fn failed(&self) {
         self.failed.fetch_add(1, Relaxed);
     }
 
-    /// How many crossed.
+    /// Number of messages that crossed.
     pub fn messages(&self) -> u64 {
         self.messages.load(Relaxed)
     }
 
-    /// As a topic, which is `bus` there, of type `kind`, with so many nodes connected.
+    /// The counts as a topic, called `bus` on the bus, of type `kind`, with this many nodes connected.
     pub fn flow(&self, bus: &str, kind: &str, connected: usize) -> Flow {
         Flow {
             bus: bus.to_owned(),
@@ -94,7 +94,7 @@ impl Counts {
         }
     }
 
-    /// As a service.
+    /// The counts as a service.
     pub fn service(&self, bus: &str, kind: &str, direction: &'static str) -> ServiceStatus {
         ServiceStatus {
             bus: bus.to_owned(),

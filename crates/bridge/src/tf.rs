@@ -1,4 +1,4 @@
-//! Transforms reduced to what is needed: the frames that are allowed, each at its rate.
+//! Reduces transforms to the permitted frames, each at its rate.
 
 use crate::Ticker;
 use crate::read::{frequencies, maybe_frequency};
@@ -7,45 +7,45 @@ use serde::Deserialize;
 use stats::Time;
 use std::collections::BTreeMap;
 
-/// The types whose transforms are looked at.
+/// The message types of transforms.
 pub const TRANSFORMS: [&str; 2] = ["tf2_msgs/TFMessage", "tf/tfMessage"];
-/// Most frames whose rate is watched.
+/// Most frames whose rate is tracked.
 const MAX_FRAMES: usize = 4096;
 
 /// Which transforms cross.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TfRule {
-    /// The frames (`child_frame_id`) that cross; `*` stands for anything. Default: all.
+    /// The frames (`child_frame_id`) that cross; `*` matches anything. Default: all.
     pub frames: Option<Vec<String>>,
-    /// At most so many transforms a second of each frame. Default: all.
+    /// Most transforms per second of each frame. Default: all.
     #[serde(deserialize_with = "maybe_frequency")]
     pub rate: Option<f64>,
-    /// The same for frames that match a pattern; the longest pattern counts.
+    /// The same for frames that match a pattern. The longest matching pattern counts.
     #[serde(deserialize_with = "frequencies")]
     pub rates: BTreeMap<String, f64>,
 }
 
-/// Decides about transforms one by one.
+/// Filters transforms one by one.
 #[derive(Debug)]
 pub struct Frames {
     rule: TfRule,
     tickers: BTreeMap<String, Ticker>,
 }
 
-/// What becomes of a transform.
+/// The filter's decision about a transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passage {
     /// It crosses.
     Passes,
-    /// Its frame is none that crosses.
+    /// Its frame does not cross.
     OtherFrame,
-    /// It came sooner than its frame's rate lets pass.
+    /// It exceeds its frame's rate.
     TooSoon,
 }
 
 impl Frames {
-    /// By a rule.
+    /// Creates the filter of a rule.
     pub fn new(rule: TfRule) -> Self {
         Frames {
             rule,
@@ -67,7 +67,7 @@ impl Frames {
             .or(self.rule.rate);
         let Some(hz) = rate else { return Passage::Passes };
         if !self.tickers.contains_key(&frame) && self.tickers.len() >= MAX_FRAMES {
-            // A publisher that invents frames endlessly gets none of them through twice in a period.
+            // A publisher that invents ever new frames gets none of them through twice in a period.
             self.tickers.clear();
         }
         let ticker = self.tickers.entry(frame).or_insert_with(|| Ticker::new(hz));
@@ -77,7 +77,7 @@ impl Frames {
         }
     }
 
-    /// A transform's frame, without the slash that the first tf had.
+    /// A transform's frame, without the leading slash of the first tf.
     pub fn frame(transform: &Value) -> String {
         let id = transform.get("child_frame_id").ok();
         let id = id.as_ref().and_then(Value::as_str).unwrap_or_default();
@@ -85,7 +85,7 @@ impl Frames {
     }
 }
 
-/// Whether a pattern, in which `*` stands for anything, matches a frame.
+/// Returns whether a pattern, in which `*` matches anything, matches a frame.
 fn matches(pattern: &str, frame: &str) -> bool {
     let mut pieces = pattern.trim_start_matches('/').split('*');
     let first = pieces.next().unwrap_or_default();

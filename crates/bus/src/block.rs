@@ -1,19 +1,20 @@
-//! How a message stands in a block: header, control part, data parts, each aligned to 64 bytes.
+//! Layout of a message in a block: header, control part and data parts, each aligned to 64 bytes.
 //!
-//! Numbers are in the host's byte order, since a block never leaves the host. Offsets count from the block's
-//! start. A subscriber copies the header's two pieces once each and checks every number of the copies.
+//! Numbers are in the host's byte order, since a block never leaves the host. Offsets count from the start of
+//! the block. A subscriber copies each of the header's two pieces once and checks every number in the copies.
 
 use crate::loan::MAX_PARTS;
 use crate::space::ALIGN;
 
-/// The layout's version, compared in the handshake.
+/// Version of the layout; the handshake compares it.
 pub(crate) const LAYOUT_VERSION: u16 = 1;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"RWBK");
-/// The fixed part of the header, one cache line; the table of data parts follows.
+/// Length of the fixed part of the header: one cache line. The table of data parts follows.
 pub(crate) const FIXED: usize = 64;
 const ENTRY: usize = 16;
-/// Where the label, the control part's range, the correlation header's offset and the table begin, in words of 8.
+/// Where the label, the control part's range, the correlation header's offset and the table begin, in 8-byte
+/// words.
 pub(crate) const LABEL_WORD: usize = 2;
 pub(crate) const LABEL_LEN: usize = 24;
 pub(crate) const CONTROL_WORD: usize = 5;
@@ -35,7 +36,7 @@ impl Range {
     }
 }
 
-/// What is said of a message beside its layout.
+/// Metadata of a message that is not layout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Label {
     pub(crate) sequence: u64,
@@ -44,29 +45,30 @@ pub(crate) struct Label {
     pub(crate) origin: u64,
 }
 
-/// Parts whose places stand in the plan itself: more are rare, and a small plan is cheap to pass on.
+/// Number of parts whose ranges the plan stores inline. More parts are rare, and a small plan is cheap to
+/// move.
 const FEW: usize = 4;
 
-/// Where everything stands in a block that is about to be written.
+/// The layout of a block that is about to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub(crate) control: Range,
-    /// Where the correlation header stands; empty, at 0, if there is none.
+    /// Range of the correlation header; empty, at 0, if there is none.
     pub(crate) correlation: Range,
     count: usize,
     few: [Range; FEW],
-    /// All of them, if there are more than a few.
+    /// The ranges of all parts, if there are more than [`FEW`].
     many: Vec<Range>,
     total: u64,
 }
 
 impl Plan {
-    /// The layout of a message. `None` if it has too many parts or is larger than any memory.
+    /// Returns the layout of a message. `None` if it has too many parts or exceeds the address space.
     pub(crate) fn new(control_len: usize, part_lens: &[usize]) -> Option<Plan> {
         Plan::with(control_len, part_lens, 0)
     }
 
-    /// The layout of a request or a reply: a message with a correlation header.
+    /// Returns the layout of a request or a reply: a message with a correlation header.
     pub(crate) fn correlated(control_len: usize, part_lens: &[usize]) -> Option<Plan> {
         Plan::with(control_len, part_lens, CORRELATION)
     }
@@ -107,7 +109,7 @@ impl Plan {
         })
     }
 
-    /// The block's length.
+    /// Length of the block.
     pub(crate) fn total(&self) -> u64 {
         self.total
     }
@@ -120,15 +122,15 @@ impl Plan {
         }
     }
 
-    /// The length of the header, which is less than the block's.
+    /// Length of the header, which is less than the block's.
     pub(crate) fn header_len(&self) -> usize {
         header_len(self.count)
     }
 
-    /// Writes the header, which is as long as [`Plan::header_len`] says, but for its label.
+    /// Writes the header except for its label. The header is [`Plan::header_len`] bytes long.
     ///
     /// # Panics
-    /// If `out` is shorter.
+    /// If `out` is shorter than the header.
     pub(crate) fn encode(&self, out: &mut [u8]) {
         let (words, _) = out[..self.header_len()].as_chunks_mut::<8>();
         let mut first = [0; 8];
@@ -148,7 +150,7 @@ impl Plan {
 }
 
 impl Label {
-    /// Writes it to its place in the header.
+    /// Writes the label to its place in the header.
     ///
     /// # Panics
     /// If `out` is shorter than [`LABEL_LEN`].
@@ -169,9 +171,9 @@ const fn header_len(parts: usize) -> usize {
 pub(crate) struct Header {
     pub(crate) label: Label,
     pub(crate) control: Range,
-    /// Where the correlation header begins; 0 if there is none.
+    /// Offset of the correlation header; 0 if there is none.
     pub(crate) correlation: u64,
-    /// How many data parts there are.
+    /// Number of data parts.
     pub(crate) parts: usize,
 }
 
@@ -210,13 +212,13 @@ impl Header {
         })
     }
 
-    /// The length of the table, which begins at [`FIXED`].
+    /// Length of the table, which begins at [`FIXED`].
     pub(crate) fn table_len(&self) -> usize {
         ENTRY * self.parts
     }
 }
 
-/// Entry `i` of a table of data parts; `None` if it has no such entry.
+/// Returns entry `i` of a table of data parts; `None` if there is no such entry.
 pub(crate) fn table_entry(table: &[u8], i: usize) -> Option<Range> {
     let entry = table.get(i.checked_mul(ENTRY)?..)?.first_chunk::<ENTRY>()?;
     let number = |half: &[u8]| Some(u64::from_ne_bytes(half.try_into().ok()?));

@@ -1,9 +1,10 @@
-//! What the peers of one bus may make this process hold: descriptors, the memory of their rings, the address space of their
-//! segments, and copies of their control parts.
+//! Limits on what the peers of one bus may make this process hold: descriptors, ring memory, address space of
+//! segments, and copies of control parts.
 //!
-//! One peer gets at most half, so that it cannot keep the others out. For that a [`Holder`] is one process of this user, or
-//! all processes of another user together: a user who means harm starts as many as he likes. Processes of this user in
-//! other PID namespaces cannot be told apart, and count as one. What this process connects to itself is its own affair.
+//! One peer gets at most half, so it cannot lock the others out. A [`Holder`] is therefore one process of
+//! this user, or all processes of another user together, because a malicious user can start any number of
+//! them. Processes of this user in other PID namespaces cannot be distinguished and count as one. Connections
+//! of this process to itself are not limited (decision 271).
 
 use crate::sys::limits;
 use crate::sys::process::Peer;
@@ -12,31 +13,32 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// Descriptors of one connection: its socket, and the doorbell or what watches the peer's process.
+/// Descriptors of one connection: its socket, and either the doorbell or the watch on the peer's process.
 pub(crate) const CONNECTION: u64 = 2;
 /// Descriptors of one segment of a publisher.
 pub(crate) const SEGMENT: u64 = 1;
-/// Each of these descriptors comes with at most one mapping, and the kernel gives a process 65,530 of those
-/// (`vm.max_map_count`).
+/// Limit on the descriptors that peers hold. Each of them needs at most one mapping, and the kernel allows a
+/// process 65,530 mappings (`vm.max_map_count`).
 const MAX_DESCRIPTORS: u64 = 49_152;
-/// Bytes of rings that subscribers make and this process may have to pay, since a hostile maker leaves holes in them.
+/// Bytes of rings that subscribers create. This process may have to pay for them, since a hostile subscriber
+/// can leave holes in the memory.
 const MAX_RING_BYTES: u64 = 512 << 20;
-/// Bytes of control parts that subscribers of this process copy of one holder's messages, until the messages are dropped.
-/// Two of the longest fit.
+/// Bytes of control parts that this process's subscribers may copy from one holder's messages, until the
+/// messages are dropped. Two control parts of the maximum length fit.
 const MAX_COPIED: u64 = 160 << 20;
-/// Bytes of address space that segments of publishers take; a process has 128 TiB on most machines.
+/// Bytes of address space for the publishers' segments. A process has 128 TiB on most machines.
 const MAX_SPACE: u64 = 1 << 46;
-/// Up to so many places are given to who comes first.
+/// Up to this many places are first come, first served.
 const SMALL: usize = 8;
 
-/// Who has a share.
+/// The owner of a share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Holder {
     /// This process.
     Own,
-    /// Another one of this user.
+    /// Another process of this user.
     Process(i32),
-    /// All of another user.
+    /// All processes of another user.
     User(u32),
 }
 
@@ -51,7 +53,7 @@ impl Holder {
         }
     }
 
-    /// Whether this holder may have one more of `places`, of which it has `has`.
+    /// Whether this holder, which already has `has` of `places`, may take one more.
     pub(crate) fn may_have_another(self, has: usize, places: usize) -> bool {
         self == Holder::Own || has < (places / 2).max(SMALL.min(places))
     }
@@ -68,7 +70,7 @@ impl fmt::Display for Holder {
     }
 }
 
-/// What peers hold of this process, by holder.
+/// What peers hold in this process, by holder.
 #[derive(Debug)]
 pub(crate) struct Budget {
     descriptors: u64,
@@ -84,7 +86,7 @@ struct Held {
 }
 
 impl Budget {
-    /// Three quarters of the descriptors that this process may open; the rest is for what it opens itself.
+    /// Allows peers three quarters of the descriptors that this process may open; the rest is for its own.
     pub(crate) fn new() -> Arc<Self> {
         Self::of(limits::open_files() / 4 * 3)
     }
@@ -97,7 +99,8 @@ impl Budget {
         })
     }
 
-    /// Takes `descriptors` for a peer until the grant is dropped, or says what is used up.
+    /// Takes `descriptors` for a peer until the grant is dropped. The error names the resource that is
+    /// exhausted.
     pub(crate) fn take(self: &Arc<Self>, peer: Peer, descriptors: u64) -> Result<Grant, String> {
         let mut grant = Grant {
             budget: self.clone(),
@@ -111,7 +114,8 @@ impl Budget {
         Ok(grant)
     }
 
-    /// Where copies of a holder's control parts are counted. Of this process's own messages nothing is.
+    /// Returns the counter for copies of a holder's control parts. Copies of this process's own messages are
+    /// not counted.
     pub(crate) fn copies(&self, holder: Holder) -> Option<Arc<Copies>> {
         if holder == Holder::Own {
             return None;
@@ -136,7 +140,7 @@ impl Budget {
 pub(crate) struct Copies(AtomicU64);
 
 impl Copies {
-    /// Counts `bytes` more; false, and they are not counted, if they are too many.
+    /// Counts `bytes` more. Returns false, without counting them, if that exceeds the limit.
     pub(crate) fn take(&self, bytes: u64) -> bool {
         let before = self.0.fetch_add(bytes, Ordering::Relaxed);
         let fits = before.saturating_add(bytes) <= MAX_COPIED;
@@ -151,7 +155,7 @@ impl Copies {
     }
 }
 
-/// A part of the budget, given back when this is dropped.
+/// A share of the budget; dropping it returns the share.
 #[derive(Debug)]
 pub(crate) struct Grant {
     budget: Arc<Budget>,
@@ -164,7 +168,7 @@ impl Grant {
         self.holder
     }
 
-    /// The memory of a ring, too.
+    /// Adds the memory of a ring.
     pub(crate) fn add_ring(&mut self, bytes: u64) -> Result<(), String> {
         self.add(Held {
             ring_bytes: bytes,
@@ -172,7 +176,7 @@ impl Grant {
         })
     }
 
-    /// The address space of a segment, too.
+    /// Adds the address space of a segment.
     pub(crate) fn add_space(&mut self, bytes: u64) -> Result<(), String> {
         self.add(Held {
             space: bytes,
@@ -212,11 +216,11 @@ impl Grant {
         ];
         for (what, more, theirs, all, most) in limits.into_iter().filter(|(_, more, ..)| *more > 0) {
             if all.saturating_add(more) > most {
-                return Err(format!("{all} {what} of at most {most} are taken up by peers"));
+                return Err(format!("{all} {what} of at most {most} are in use by peers"));
             }
             if theirs.saturating_add(more) > most / 2 {
                 return Err(format!(
-                    "{} has {theirs} {what}, at most {} are for it",
+                    "{} has {theirs} {what}, its limit is {}",
                     self.holder,
                     most / 2
                 ));
@@ -266,7 +270,7 @@ mod tests {
         assert_eq!(first.len(), 25);
         let text = take(1, own).unwrap_err();
         assert!(text.contains("process 1 has 50 descriptors"), "{text}");
-        // Another user's processes share.
+        // Processes of another user share one budget.
         let other: Vec<_> = (1..).map_while(|pid| take(pid, own + 1).ok()).collect();
         assert_eq!(other.len(), 25);
         let text = take(2, own).unwrap_err();

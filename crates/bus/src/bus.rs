@@ -13,11 +13,12 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A process's membership of a bus: a runtime folder, and one housekeeping thread that accepts, shakes hands,
-/// reserves memory ahead and cleans up.
+/// A process's membership of a bus: a runtime folder, and one housekeeping thread that accepts connections,
+/// performs handshakes, reserves memory ahead of time and cleans up.
 ///
-/// Cheap to clone. Publishers and subscribers keep it alive; with the last of them the thread ends and every
-/// file and descriptor is gone. Messages do not keep it alive and stay valid without it.
+/// Cheap to clone. Publishers and subscribers keep the bus alive; when the last of them is dropped, the
+/// thread ends and all its files and descriptors are gone. Messages do not keep the bus alive and stay valid
+/// without it.
 #[derive(Clone, Debug)]
 pub struct Bus {
     inner: Arc<Inner>,
@@ -30,7 +31,8 @@ struct Inner {
 }
 
 impl Bus {
-    /// Makes and checks the runtime folder, raises the limit of open files and starts the housekeeping thread.
+    /// Creates and checks the runtime folder, raises the limit of open files and starts the housekeeping
+    /// thread.
     pub fn open(config: BusConfig) -> Result<Bus, OpenError> {
         let folder = Folder::open(&config)?;
         limits::raise_open_files(config.open_files);
@@ -49,17 +51,17 @@ impl Bus {
         })
     }
 
-    /// The configuration it was opened with.
+    /// Returns the configuration that the bus was opened with.
     pub fn config(&self) -> &BusConfig {
         &self.inner.shared.config
     }
 
-    /// Offers messages of `topic`. Returns at once; subscribers connect in the background.
+    /// Creates a publisher of `topic`. Returns at once; subscribers connect in the background.
     pub fn publisher(&self, topic: TopicType, options: PublisherOptions) -> Result<Publisher, CreateError> {
         Publisher::new(self, topic, options)
     }
 
-    /// Subscribes to `topic`. Returns at once; publishers connect in the background.
+    /// Creates a subscriber to `topic`. Returns at once; publishers connect in the background.
     pub fn subscriber(
         &self,
         topic: TopicType,
@@ -68,13 +70,14 @@ impl Bus {
         Subscriber::new(self, topic, options)
     }
 
-    /// Asks every live endpoint of this domain what it is. Blocks until all have answered, at most `timeout`;
-    /// those that are silent are left out. Sockets of dead processes are removed on the way.
+    /// Queries every live endpoint of this domain. Blocks until all have answered, at most `timeout`;
+    /// endpoints that do not answer are left out. Also removes sockets of dead processes.
     pub fn topics(&self, timeout: Duration) -> Result<Vec<TopicInfo>, OpenError> {
         Ok(self.survey(timeout)?.topics)
     }
 
-    /// As [`Bus::topics`], and what else the runtime folder contains: silent endpoints and sockets of the dead.
+    /// Like [`Bus::topics`], and also returns what else the runtime folder contains: silent endpoints and
+    /// sockets of dead processes.
     pub fn survey(&self, timeout: Duration) -> Result<Survey, OpenError> {
         let shared = &self.inner.shared;
         if shared.birth.is_foreign() {
@@ -92,7 +95,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         let Some(thread) = self.thread.take() else { return };
         if self.shared.birth.is_foreign() {
-            // The thread does not exist in a forked child; its handle must not be touched.
+            // The thread does not exist in a forked child; the child must not touch its handle.
             std::mem::forget(thread);
             return;
         }
@@ -105,15 +108,15 @@ impl Drop for Inner {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The runtime folder cannot be made or read.
+    /// The runtime folder cannot be created or read.
     #[error("the runtime folder {dir:?} is not usable: {source}")]
     Dir {
         /// The folder.
         dir: PathBuf,
-        /// What the system said.
+        /// The system error.
         source: std::io::Error,
     },
-    /// The runtime folder is a symbolic link or no folder.
+    /// The runtime folder is a symbolic link or not a folder.
     #[error("{dir:?} is not a folder (symbolic links are refused): remove it or set ROPEWALK_RUNTIME_DIR")]
     NotADir {
         /// The path.
@@ -134,7 +137,7 @@ pub enum OpenError {
         /// Its group.
         group: u32,
     },
-    /// Others may write the runtime folder, so they could pose as endpoints.
+    /// Other users may write to the runtime folder, so they could impersonate endpoints.
     #[error(
         "others may write the runtime folder {dir:?} (mode {mode:03o}): run chmod 700 on it, or, if a \
          group shares it, set ROPEWALK_GROUP to the group's number"
@@ -145,7 +148,8 @@ pub enum OpenError {
         /// Its permission bits.
         mode: u32,
     },
-    /// The path is too long for a Unix socket's address (108 bytes), and there is no `/proc` to reach it otherwise.
+    /// The path is too long for a Unix socket's address (108 bytes), and there is no `/proc` to work around
+    /// that.
     #[error(
         "the runtime folder {dir:?} has {len} bytes: without /proc it may have {max}, so use a shorter one"
     )]
@@ -157,18 +161,18 @@ pub enum OpenError {
         /// The longest that works without `/proc`.
         max: usize,
     },
-    /// Without `/proc` there is no way to reach a socket but by its path, which a member of the group may turn elsewhere.
+    /// Without `/proc` a socket can only be reached by its path, which a member of the group may redirect.
     #[error("the runtime folder {dir:?} is shared by a group, which needs /proc: mount it")]
     NoProc {
         /// The folder.
         dir: PathBuf,
     },
-    /// A descriptor or the thread could not be made.
+    /// A descriptor or the thread could not be created.
     #[error("cannot start the bus ({what}): {source}")]
     System {
         /// What failed.
         what: &'static str,
-        /// What the system said.
+        /// The system error.
         source: std::io::Error,
     },
     /// The process was forked after the bus was opened; open a new one in the child.

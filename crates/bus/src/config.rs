@@ -1,32 +1,33 @@
-//! Where a bus lives and what bounds it.
+//! Location and limits of a bus.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where a bus lives and what bounds it.
+/// Location and limits of a bus.
 ///
 /// Processes share a bus when they share the runtime folder and the domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BusConfig {
-    /// The folder in which every endpoint binds its socket. Made with mode 0700 if it is missing (only its
-    /// last component); refused if it is a symbolic link, belongs to someone else, or others may write it.
+    /// The folder in which every endpoint binds its socket. If it is missing, it is created with mode 0700
+    /// (only its last component). It is refused if it is a symbolic link, belongs to someone else, or is
+    /// writable by others.
     pub runtime_dir: PathBuf,
     /// Separates buses that share a folder: endpoints of different domains never connect.
     pub domain: u32,
-    /// How long one peer may take for its part of the handshake before it is dropped. Default 5 s.
+    /// How long a peer may take for its part of the handshake before it is dropped. Default: 5 s.
     pub handshake_timeout: Duration,
-    /// If set, members of this group may connect too: sockets get mode 0660 and this group, and the runtime
-    /// folder may be owned by another user as long as its group is this one. If it is made here its mode is 03770. Needs
-    /// `/proc`. Default: the same user only.
+    /// If set, members of this group may connect too. Sockets get mode 0660 and this group. The runtime
+    /// folder may then belong to another user as long as its group is this one; a newly created folder gets
+    /// mode 03770. Needs `/proc`. Default: the same user only.
     pub group: Option<u32>,
-    /// How many memfds and sockets to make room for: `RLIMIT_NOFILE` is raised up to this, as far as the hard
-    /// limit allows. Default 65,536.
+    /// How many memfds and sockets to make room for: `RLIMIT_NOFILE` is raised to this value, as far as the
+    /// hard limit allows. Default: 65,536.
     pub open_files: u64,
 }
 
 impl BusConfig {
-    /// A bus in `runtime_dir`, domain 0, everything else as by default.
+    /// Creates the configuration of a bus in `runtime_dir`: domain 0, defaults for everything else.
     pub fn new(runtime_dir: impl Into<PathBuf>) -> Self {
         BusConfig {
             runtime_dir: runtime_dir.into(),
@@ -37,10 +38,10 @@ impl BusConfig {
         }
     }
 
-    /// Reads `ROPEWALK_RUNTIME_DIR` (else `$XDG_RUNTIME_DIR/ropewalk`, else `/tmp/ropewalk-<uid>`),
+    /// Reads `ROPEWALK_RUNTIME_DIR` (otherwise `$XDG_RUNTIME_DIR/ropewalk`, otherwise `/tmp/ropewalk-<uid>`),
     /// `ROPEWALK_DOMAIN` (a number, default 0) and `ROPEWALK_GROUP` (a group's number, default none).
     ///
-    /// The folder itself is made and checked by [`Bus::open`](crate::Bus::open).
+    /// [`Bus::open`](crate::Bus::open) creates and checks the folder itself.
     pub fn from_env() -> Result<Self, ConfigError> {
         Self::from_vars(std::env::var_os, rustix::process::getuid().as_raw())
     }
@@ -52,14 +53,14 @@ impl BusConfig {
         self
     }
 
-    /// Lets members of group `gid` connect too.
+    /// Allows members of group `gid` to connect too.
     #[must_use]
     pub fn with_group(mut self, gid: u32) -> Self {
         self.group = Some(gid);
         self
     }
 
-    /// Sets how long one peer may take for its part of the handshake.
+    /// Sets how long a peer may take for its part of the handshake.
     #[must_use]
     pub fn with_handshake_timeout(mut self, timeout: Duration) -> Self {
         self.handshake_timeout = timeout;
@@ -95,14 +96,14 @@ impl BusConfig {
     }
 }
 
-/// Why the environment gives no configuration.
+/// Why the environment yields no configuration.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// `ROPEWALK_DOMAIN` is not a number.
     #[error("ROPEWALK_DOMAIN is {value:?}: it must be a number from 0 to 4294967295")]
     Domain {
-        /// What it was set to.
+        /// The value it was set to.
         value: String,
     },
     /// `ROPEWALK_GROUP` is not a number.

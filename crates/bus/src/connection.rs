@@ -1,7 +1,7 @@
 //! A connection to a publisher, as its subscriber keeps it.
 //!
-//! Messages share it: the socket closes with the last view, so that hanging up always means that nobody reads
-//! the publisher's memory through it any more.
+//! Messages share it: the socket closes with the last view. A hang-up therefore always means that nobody
+//! reads the publisher's memory through this connection any more.
 
 use crate::budget::{Copies, Grant, Holder, SEGMENT};
 use crate::content::{Content, ContentBox, Unreadable};
@@ -21,23 +21,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) publisher: u64,
-    /// What the publisher says of itself.
+    /// What the publisher announces about itself.
     pub(crate) offer: Offer,
-    /// Which ROS its messages are of.
+    /// The ROS version of its messages.
     pub(crate) ros: Ros,
     pub(crate) peer: Peer,
     pub(crate) geometry: Geometry,
-    /// The housekeeping thread's name for it; 0 while it has none.
+    /// The housekeeping thread's token for this connection; 0 while it has none.
     pub(crate) token: AtomicU64,
     ring: RingMemory,
     socket: Socket,
     incoming: Mutex<Incoming>,
-    /// Whether the publisher is gone, or is to be treated so.
+    /// Whether the publisher is gone, or must be treated as gone.
     ended: AtomicBool,
     held: AtomicUsize,
     max_held: usize,
     waiter: Arc<Waiter>,
-    /// Memory of messages, to be used again.
+    /// Memory of past messages, kept for reuse.
     spare: Mutex<Vec<ContentBox>>,
     shared: Arc<Shared>,
     grant: Grant,
@@ -55,16 +55,16 @@ struct Segment {
 #[derive(Debug)]
 enum Map {
     Here(Arc<PeerSegment>),
-    /// This process had no memory for it: it is tried again with each message.
+    /// This process had no memory to map it. Mapping is retried with each message.
     Wanting(UnmappedSegment),
-    /// While it is tried.
+    /// While mapping is retried.
     Busy,
 }
 
 #[derive(Debug, Default)]
 struct Incoming {
     segments: Vec<Segment>,
-    /// Segments that were unmapped, of which the publisher could not be told yet.
+    /// Unmapped segments that have not been reported to the publisher yet.
     untold: Vec<u64>,
 }
 
@@ -116,7 +116,7 @@ impl Connection {
         &self.socket
     }
 
-    /// Whose it counts as.
+    /// The holder that it counts towards.
     pub(crate) fn holder(&self) -> Holder {
         self.grant.holder()
     }
@@ -141,7 +141,7 @@ impl Connection {
         self.ended.store(true, Ordering::Release);
     }
 
-    /// Receives what the publisher sent; false once it is gone, or broke the rules.
+    /// Receives what the publisher sent. Returns false once the publisher is gone or broke the protocol.
     pub(crate) fn pump(&self) -> bool {
         let mut incoming = self.incoming();
         while !self.has_ended() {
@@ -169,7 +169,7 @@ impl Connection {
                     Ok(())
                 }
                 Ok(Frame::Refuse { text, .. }) => Err(stats::text::printable(&text).into_owned()),
-                Ok(_) => Err("a frame that has no place here".into()),
+                Ok(_) => Err("an unexpected frame".into()),
                 Err(e) => Err(e.to_string()),
             };
             if let Err(reason) = result {
@@ -177,7 +177,7 @@ impl Connection {
                     pid = self.peer.pid,
                     publisher = self.publisher,
                     reason,
-                    "left a publisher"
+                    "disconnected a publisher"
                 );
                 self.set_ended();
                 self.socket.hang_up();
@@ -194,13 +194,14 @@ impl Connection {
         !self.has_ended()
     }
 
-    /// The publisher's process is gone, although somebody still holds the other end of its socket.
+    /// Marks the connection as ended: the publisher's process is gone, although another process still holds
+    /// the other end of its socket.
     pub(crate) fn end(&self) {
         self.pump();
         self.set_ended();
     }
 
-    /// Hangs up on a publisher that broke the rules.
+    /// Hangs up on a publisher that broke the protocol.
     pub(crate) fn leave(&self) {
         self.socket.hang_up();
         self.set_ended();
@@ -211,7 +212,7 @@ impl Connection {
         self.held.fetch_add(1, Ordering::SeqCst);
     }
 
-    /// Gives a message back.
+    /// Returns a message to the publisher.
     pub(crate) fn release(&self, mut content: ContentBox) {
         if self.shared.birth.is_foreign() {
             return;
@@ -228,18 +229,18 @@ impl Connection {
         }
         crate::hooks::step("released");
         if self.held.fetch_sub(1, Ordering::SeqCst) == self.max_held {
-            // Until now nothing could be taken, and the doorbell was silent about what is queued.
+            // Until now no message could be taken, so the doorbell did not ring for the queued ones.
             self.waiter.ring();
         }
     }
 
-    /// Tells the publisher that messages are taken from now on.
+    /// Notifies the publisher that this subscriber takes messages from now on.
     pub(crate) fn ready(&self) {
         let _ = self.socket.send(&Frame::Ready.encode(), &[]);
         crate::hooks::step("ready-sent");
     }
 
-    /// Tells the publisher that nothing more will be taken.
+    /// Notifies the publisher that this subscriber takes no further messages.
     pub(crate) fn close(&self) {
         ring::close(self.ring());
         crate::hooks::step("close-told");
@@ -247,11 +248,11 @@ impl Connection {
         crate::hooks::step("close-sent");
     }
 
-    /// Segment `id`, whose descriptor may still wait in the socket.
+    /// Returns segment `id`, whose descriptor may still wait in the socket.
     pub(crate) fn segment(&self, id: u64) -> Result<Arc<PeerSegment>, Unreadable> {
         let found = self.incoming().find(id);
         found.unwrap_or_else(|| {
-            // Its descriptor was sent before the message was queued, so it waits in the socket.
+            // Its descriptor was sent before the message was queued, so it is in the socket.
             self.pump();
             self.incoming().find(id).unwrap_or(Err(Unreadable::Malformed))
         })
@@ -261,7 +262,7 @@ impl Connection {
         self.incoming.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Memory for the message that was taken, used before or new; to be [read](Content::read).
+    /// Returns memory for the message that was taken, reused or new, to be filled by [`Content::read`].
     pub(crate) fn content(&self, taken: Taken) -> ContentBox {
         let spare = self.spare().pop();
         let mut content = spare.unwrap_or_else(|| Content::empty(self.copies.clone()));
@@ -275,7 +276,7 @@ impl Connection {
 }
 
 impl Map {
-    /// Mapped, if there is memory now.
+    /// Maps the segment if there is memory now.
     fn tried(self) -> Map {
         let Map::Wanting(segment) = self else { return self };
         match segment.map() {
@@ -308,7 +309,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// Segment `id`, if it came.
+    /// Returns segment `id`, if it has arrived.
     fn find(&mut self, id: u64) -> Option<Result<Arc<PeerSegment>, Unreadable>> {
         let segment = self.segments.iter_mut().find(|s| s.id == id)?;
         if !matches!(segment.map, Map::Here(_)) {
@@ -326,7 +327,8 @@ impl Drop for Connection {
         if self.shared.birth.is_foreign() {
             return;
         }
-        // A forked child may hold the socket too: hang up for both, and leave the set while the number is ours.
+        // A forked child may hold the socket too, so hang up for both, and remove it from the epoll set while
+        // this process still owns the descriptor number.
         self.shared.epoll.remove(&self.socket);
         self.socket.hang_up();
         let token = self.token.load(Ordering::Acquire);

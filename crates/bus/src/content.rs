@@ -1,4 +1,4 @@
-//! What a taken message consists of: private copies of what is parsed, and the segment of the rest.
+//! The content of a taken message: private copies of the parsed parts, and the segment of the rest.
 
 use crate::block::{FIXED, Header, Range, table_is_inside};
 use crate::budget::Copies;
@@ -11,48 +11,48 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// How much of a block is copied at once: the header and, of most messages, the whole control part.
+/// How many bytes of a block are copied at once: the header and, for most messages, the whole control part.
 pub(crate) const FRONT: usize = 256;
 
-/// Handed on by its pointer, also into and out of the store of spare ones.
+/// Passed on by pointer, also into and out of the store of spare ones.
 pub(crate) type ContentBox = Box<Content>;
 
-/// A huge control part is the exception, its memory not worth keeping.
+/// Buffers for larger control parts are not kept for reuse.
 const MAX_KEPT: usize = 1 << 20;
 
-/// What a message consists of, checked. It stands in memory that serves one message after another: a message that is
-/// handed on moves a pointer, and after a long sleep few cache lines have to come back.
+/// The checked content of a message. Its memory serves one message after another: handing a message on moves
+/// only a pointer, and after a long sleep few cache lines have to be fetched.
 #[derive(Debug)]
 pub(crate) struct Content {
     pub(crate) taken: Taken,
-    /// What the publisher dropped for the subscriber since the message before.
+    /// What the publisher dropped for this subscriber since the previous message.
     pub(crate) lost: Losses,
     pub(crate) header: Header,
     segment: Option<Arc<PeerSegment>>,
-    /// Whether the front lacks the end of the control part or of the table.
+    /// Whether `front` does not hold the whole control part and table.
     is_long: bool,
-    /// A copy of the control part and the table, if so.
+    /// A copy of the control part and the table in that case.
     more: Vec<u8>,
-    /// The capacity that was asked for, and where it is counted.
+    /// The capacity that was requested, and the account in which it is counted.
     counted: u64,
     copies: Option<Arc<Copies>>,
-    /// A copy of the beginning of the block.
+    /// A copy of the start of the block.
     front: [u8; FRONT],
 }
 
-/// Why a message that was taken cannot be read.
+/// Why a taken message cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unreadable {
-    /// It does not stand where it says, or breaks the rules.
+    /// It is not where its place says, or it violates the protocol.
     Malformed,
-    /// There are as many copies of its publisher's control parts as may be.
+    /// The copies of its publisher's control parts have reached their limit.
     Crowded,
-    /// This process may map no more memory.
+    /// This process cannot map more memory.
     NoMemory,
 }
 
 impl Content {
-    /// Memory for one message after another.
+    /// Creates memory for one message after another.
     #[cold]
     pub(crate) fn empty(copies: Option<Arc<Copies>>) -> ContentBox {
         Box::new(Content {
@@ -68,7 +68,7 @@ impl Content {
         })
     }
 
-    /// Copies and checks what was taken, which stands in `segment`.
+    /// Copies and checks the taken message, which lies in `segment`.
     #[inline(always)]
     pub(crate) fn read(&mut self, segment: Arc<PeerSegment>) -> Result<(), Unreadable> {
         let place = self.taken.place;
@@ -109,9 +109,9 @@ impl Content {
         Ok(())
     }
 
-    /// Makes `more`, which is empty, long enough, if its publisher may have so much copied.
+    /// Grows `more`, which is empty, to `len` bytes if its publisher's copies may take that much.
     fn make_room(&mut self, len: usize) -> Result<(), Unreadable> {
-        // Not anew for each that is a little longer.
+        // Rounded up, so that slightly longer messages do not reallocate each time.
         let len = (len as u64).next_multiple_of(4096);
         if len <= self.counted {
             return Ok(());
@@ -126,21 +126,21 @@ impl Content {
         Ok(())
     }
 
-    /// Lets go of the message; false if the memory is not worth keeping.
+    /// Releases the message. Returns false if the memory is not worth keeping.
     pub(crate) fn clear(&mut self) -> bool {
         self.segment = None;
         self.more.clear();
         self.more.capacity() <= MAX_KEPT
     }
 
-    /// Address of `len` bytes from `offset` of the block on, mapped as long as the message is not cleared; `None`
-    /// where the segment ends before.
+    /// Address of `len` bytes at `offset` in the block, mapped until the message is cleared; `None` if the
+    /// segment ends before.
     pub(crate) fn at(&self, offset: u64, len: u64) -> Option<NonNull<u8>> {
         let start = self.taken.place.offset.checked_add(offset)?;
         self.segment.as_ref()?.at(start, len)
     }
 
-    /// The pages of `len` bytes from `offset` of the block on, for this process alone.
+    /// Private pages of `len` bytes at `offset` in the block.
     pub(crate) fn own_pages(&self, offset: u64, len: u64) -> io::Result<OwnPages> {
         let start = self.taken.place.offset.checked_add(offset);
         let (start, segment) = start
@@ -149,7 +149,7 @@ impl Content {
         segment.own_pages(start, len)
     }
 
-    /// Copies from `offset` of the block on; false where the segment ends before.
+    /// Copies from `offset` in the block. Returns false if the segment ends before.
     pub(crate) fn copy(&self, offset: u64, to: &mut [u8]) -> bool {
         let start = self.taken.place.offset.checked_add(offset);
         let segment = self.segment.as_ref();

@@ -1,21 +1,21 @@
-//! Where two definitions of one type differ, said in the words of their fields.
+//! The difference between two definitions of one type, in terms of their fields.
 
 use std::collections::BTreeMap;
 
-/// The longest definition that an end shows to one that it does not match, in bytes; what is longer is cut.
+/// The longest definition that an end shows to a mismatched peer, in bytes; longer ones are cut.
 pub(crate) const MAX_SHOWN: usize = 32 * 1024;
-/// The longest line that is quoted, in characters.
+/// The longest line to quote, in characters.
 const MAX_QUOTED: usize = 80;
 
-/// The beginning of a definition, as much as may be shown.
+/// The start of a definition, as much as may be shown.
 pub(crate) fn shown(definition: &str) -> &str {
     crate::frame::cut(definition, MAX_SHOWN)
 }
 
-/// The first field that differs, with both versions of it. Comments and white space do not count.
+/// Returns the first field that differs, with both versions of it. Comments and white space do not count.
 ///
-/// Definitions are ROS's: the type's own lines, then, each after a line of `=`, `MSG: package/Type` and the lines of a
-/// type that it uses.
+/// Definitions have ROS's format: the type's own lines, then, for each type that it uses, a line of `=`, a
+/// line `MSG: package/Type` and that type's lines.
 pub(crate) fn difference(ours: &str, theirs: &str) -> String {
     if ours.trim().is_empty() || theirs.trim().is_empty() {
         return "one of the two has no definition to compare".into();
@@ -47,10 +47,10 @@ pub(crate) fn difference(ours: &str, theirs: &str) -> String {
     if let Some(name) = theirs.keys().find(|name| !ours.contains_key(*name)) {
         return format!("{} is defined there and not here", quoted(name));
     }
-    "the fields that are shown are equal, so one of the two sums is not its definition's".into()
+    "the fields that are shown are equal, so one of the two sums does not match its definition".into()
 }
 
-/// The lines that count, by type; the type itself has no name.
+/// The significant lines, by type; the type itself has an empty name.
 fn sections(definition: &str) -> BTreeMap<&str, Vec<String>> {
     let mut all = BTreeMap::new();
     let mut name = "";
@@ -70,7 +70,8 @@ fn sections(definition: &str) -> BTreeMap<&str, Vec<String>> {
     all
 }
 
-/// A line without its comment and with single spaces. What follows `=` in a string constant is all value.
+/// A line without its comment and with single spaces. In a string constant, everything after `=` is the
+/// value.
 fn field(line: &str) -> Option<String> {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let text = match line.split_once('=') {

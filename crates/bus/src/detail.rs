@@ -1,4 +1,4 @@
-//! What an endpoint tells of its state, and how it stands in an `Info` frame.
+//! State that an endpoint reports, and its encoding in an `Info` frame (decision 032).
 
 use crate::frame::{Reader, Writer};
 use crate::losses::{Losses, REASONS};
@@ -10,51 +10,52 @@ use crate::topic::Reliability;
 use stats::Drops;
 use std::time::Duration;
 
-/// Connected subscribers that a publisher lists; [`EndpointInfo::connected`](crate::EndpointInfo) counts all.
+/// Maximum number of connected subscribers that a publisher lists;
+/// [`EndpointInfo::connected`](crate::EndpointInfo) counts all.
 pub(crate) const MAX_PEERS: usize = 128;
-/// Refusals that an endpoint tells, the last ones, and the longest text of each in bytes.
+/// How many of the latest refusals an endpoint reports, and the longest text of each in bytes.
 pub(crate) const MAX_REFUSALS: usize = 8;
 pub(crate) const MAX_REFUSAL: usize = 512;
 
-/// What an endpoint tells of its state.
+/// State that an endpoint reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EndpointDetail {
-    /// It publishes.
+    /// State of a publisher.
     Publisher(PublisherInfo),
-    /// It subscribes.
+    /// State of a subscriber.
     Subscriber(SubscriberInfo),
 }
 
-/// What a publisher tells of its state.
+/// State that a publisher reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PublisherInfo {
-    /// Most bytes of shared memory.
+    /// Maximum bytes of shared memory.
     pub memory_limit: u64,
     /// What it does when memory is short.
     pub memory_policy: MemoryPolicy,
-    /// What it says of itself: its node, its history for late joiners, its quality of service.
+    /// What it announces about itself: its node, its history for late joiners, its quality of service.
     pub offer: Offer,
     /// What it has done, what it holds, and each connected subscriber (the first 128).
     pub stats: PublisherStats,
 }
 
-/// What a subscriber tells of its state.
+/// State that a subscriber reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SubscriberInfo {
-    /// Messages that each publisher may queue.
+    /// Number of messages that each publisher may queue.
     pub depth: u32,
-    /// Messages of each publisher that may be held.
+    /// Number of messages of each publisher that may be held.
     pub max_held: u32,
-    /// What a full queue loses.
+    /// Which message a full queue loses.
     pub queue_policy: QueuePolicy,
-    /// How many kept messages it wants on joining.
+    /// Number of kept messages that it wants on joining.
     pub history: u32,
-    /// Messages that it holds.
+    /// Number of messages that it holds.
     pub held: u32,
-    /// What was lost, as its publishers count it.
+    /// Losses, as its publishers count them.
     pub drops: Drops,
 }
 
@@ -97,7 +98,7 @@ pub(crate) fn write(w: &mut Writer, detail: &EndpointDetail) {
     }
 }
 
-/// `messages` and `memory` stand before in the frame.
+/// `messages` and `memory` come earlier in the frame.
 pub(crate) fn read_publisher(r: &mut Reader<'_>, messages: u64, memory: u64) -> Option<EndpointDetail> {
     let memory_limit = r.u64()?;
     let mut stats = PublisherStats {
@@ -178,7 +179,7 @@ fn policy_code(policy: MemoryPolicy) -> (u8, u64) {
         MemoryPolicy::BestEffort => (0, 0),
         MemoryPolicy::WorstEffort => (1, 0),
         MemoryPolicy::Medium(n) => (2, u64::from(n)),
-        // At most an hour, by the options' check.
+        // At most an hour: the options are checked.
         MemoryPolicy::Block(timeout) => (3, timeout.as_nanos() as u64),
     }
 }

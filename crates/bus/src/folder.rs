@@ -1,15 +1,17 @@
-//! The runtime folder: one socket per endpoint, named so that a scan finds those of a topic.
+//! The runtime folder: one socket per endpoint, named so that a scan finds the endpoints of a topic.
 //!
-//! A name is `<hash of domain and topic>.<p or s>.<pid>.<identity>`; topics do not fit into a socket's address,
-//! so they are hashed, and the handshake compares them in full. A socket appears under its name only when it
-//! already accepts connections: one that refuses them belongs to the dead, and whoever sees it removes it.
+//! A name is `<hash of domain and topic>.<p or s>.<pid>.<identity>`. Topics do not fit into a socket's
+//! address, so the name contains a hash, and the handshake compares the full topic. A socket appears under
+//! its name only once it accepts connections. A socket that refuses them belongs to a dead process, and any
+//! process that finds it removes it.
 //!
-//! The pid in a name is that of its maker's PID namespace. Another container that shares the folder cannot look it
-//! up, so it says at most that somebody seems to be alive, never that somebody is dead.
+//! The pid in a name belongs to the PID namespace of the process that created it. Another container that
+//! shares the folder cannot look the pid up, so from there a process can at most appear alive, never dead.
 //!
-//! Where a group may write the folder, any member may put a symbolic link in place of what another has just made. So
-//! nothing in it is changed or followed by its path: a socket is bound, given its mode and its group in a [`Stage`], and
-//! then renamed, and a peer's socket is opened without following links before it is connected to.
+//! If a group may write to the folder, any member can replace a file that another has just created with a
+//! symbolic link. So nothing in the folder is changed or followed by its path. A socket is bound and given
+//! its mode and its group in a [`Stage`], and then renamed. A peer's socket is opened without following links
+//! before connecting to it (decision 038).
 
 mod stage;
 
@@ -27,30 +29,31 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-/// The longest name: two 16-digit numbers, a letter, a pid, three dots; a dot more while it is bound.
+/// The longest name: two 16-digit numbers, one character for the role, a pid and three dots; one more dot
+/// while it is being bound.
 const MAX_FILE_NAME: usize = 16 + 1 + 1 + 1 + 10 + 1 + 16 + 1;
-/// The mode of a folder that a group shares: new sockets get its group (setgid), and members cannot remove or rename each
-/// other's (sticky).
+/// The mode of a folder that a group shares: new sockets get its group (setgid), and members cannot remove or
+/// rename each other's sockets (sticky).
 pub(crate) const GROUP_MODE: u32 = 0o3770;
-/// The most sockets that are looked at. A member of the group could fill the folder without end.
+/// The maximum number of sockets to look at. A member of the group could fill the folder without end.
 const MAX_ENTRIES: usize = 65_536;
-/// Beyond so many it is asked whose each is: another user's processes together get at most half.
+/// Beyond this number, owners are checked: another user's processes together get at most half.
 const MANY: usize = 4096;
-/// A socket refuses between binding and listening, but not for long.
+/// How long a socket may take between binding and listening. It refuses connections in that time.
 const BINDING: Duration = Duration::from_secs(10);
 
-/// The runtime folder of a bus, checked whenever it is used.
+/// The runtime folder of a bus. It is checked on every use.
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
     dir: PathBuf,
-    /// Whether sockets are reached through descriptors: a group may write the folder, or its path does not fit into a
-    /// socket's address.
+    /// Whether sockets are reached through descriptors, because a group may write to the folder or its path
+    /// does not fit into a socket's address.
     by_descriptor: bool,
     domain: u32,
     group: Option<u32>,
 }
 
-/// Endpoints by their topics' hashes.
+/// Endpoints by the hash of their topic.
 pub(crate) type ByTopic = BTreeMap<u64, Vec<Name>>;
 
 /// The name of an endpoint's socket.
@@ -66,13 +69,13 @@ pub(crate) struct Name {
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) name: Name,
-    /// It has not its name yet: it is being bound.
+    /// Whether it does not have its final name yet because it is being bound.
     pub(crate) hidden: bool,
     /// When it was bound.
     made: Option<SystemTime>,
 }
 
-/// The socket file of an endpoint of this process; removed with it.
+/// The socket file of an endpoint of this process. Dropping it removes the file.
 #[derive(Debug)]
 pub(crate) struct SocketFile {
     folder: Folder,
@@ -80,10 +83,11 @@ pub(crate) struct SocketFile {
     birth: crate::sys::fork::Birth,
 }
 
-/// Why a connection was not made.
+/// Why no connection was made.
 #[derive(Debug)]
 pub(crate) enum ConnectError {
-    /// Nobody listens there any more. Its socket was removed, unless only its user and the folder's owner may do that.
+    /// Nobody listens there any more. Its socket was removed, unless only its user and the folder's owner may
+    /// do that.
     Dead {
         removed: bool,
     },
@@ -91,7 +95,7 @@ pub(crate) enum ConnectError {
 }
 
 impl Folder {
-    /// Makes the folder if it is missing, and checks that nobody else can put sockets into it.
+    /// Creates the folder if it is missing, and checks that nobody else can put sockets into it.
     pub(crate) fn open(config: &BusConfig) -> Result<Folder, OpenError> {
         let dir = config.runtime_dir.clone();
         let len = dir.as_os_str().len();
@@ -136,7 +140,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Opens the folder as it is now, and checks it: it may have been replaced since.
+    /// Opens the folder and checks it again, since it may have been replaced.
     fn enter(&self) -> Result<OwnedFd, OpenError> {
         let dir = || self.dir.clone();
         let fail = |source| OpenError::Dir { dir: dir(), source };
@@ -152,7 +156,7 @@ impl Folder {
         };
         let inside = self.open_dir().map_err(|e| match e.raw_os_error() {
             Some(libc::ELOOP | libc::ENOTDIR) => OpenError::NotADir { dir: dir() },
-            // Whose it is says more than that it cannot be opened.
+            // A wrong owner is a better explanation than the failure to open it.
             _ => {
                 let meta = rustix::fs::statat(rustix::fs::CWD, &self.dir, AtFlags::SYMLINK_NOFOLLOW);
                 meta.ok().and_then(|m| foreign(&m)).unwrap_or_else(|| fail(e))
@@ -174,7 +178,7 @@ impl Folder {
         Ok(rustix::fs::open(&self.dir, DIRECTORY, Mode::empty())?)
     }
 
-    /// [`Folder::enter`] where the caller can only try again later.
+    /// [`Folder::enter`] for callers that can only try again later.
     fn inside(&self) -> io::Result<OwnedFd> {
         self.enter().map_err(|e| match e {
             OpenError::Dir { source, .. } => source,
@@ -182,7 +186,7 @@ impl Folder {
         })
     }
 
-    /// Binds and listens, and only then shows the socket under its name.
+    /// Binds and listens, and only then makes the socket visible under its name.
     pub(crate) fn bind(&self, topic: &str, role: Role, id: u64) -> io::Result<(Listener, SocketFile)> {
         let name = Name {
             topic_hash: self.topic_hash(topic),
@@ -190,7 +194,7 @@ impl Folder {
             pid: std::process::id(),
             id,
         };
-        // A sweep in another PID namespace takes a socket that does not listen yet for a dead one's.
+        // A sweep in another PID namespace mistakes a socket that does not listen yet for a dead one.
         let attempts = (0..3).map(|_| self.try_bind(&name));
         let mut result = Err(io::ErrorKind::NotFound.into());
         for attempt in attempts {
@@ -218,7 +222,7 @@ impl Folder {
         Ok((listener, file))
     }
 
-    /// All endpoints by their topics' hashes; they may be dead.
+    /// Returns all endpoints by the hash of their topic. They may be dead.
     pub(crate) fn by_topic(&self) -> io::Result<ByTopic> {
         let mut topics = ByTopic::new();
         for name in self.all()? {
@@ -227,7 +231,7 @@ impl Folder {
         Ok(topics)
     }
 
-    /// Of these, the endpoints of `topic` in `role`.
+    /// Returns those of `names` that are endpoints of `topic` in `role`.
     pub(crate) fn peers<'a>(
         &self,
         all: &'a ByTopic,
@@ -238,7 +242,7 @@ impl Folder {
         of_topic.filter(move |name| name.role == role)
     }
 
-    /// All endpoints of all domains, by their names; they may be dead.
+    /// Returns all endpoints of all domains by name. They may be dead.
     pub(crate) fn all(&self) -> io::Result<Vec<Name>> {
         let shown = self.entries()?.into_iter().filter(|e| !e.hidden);
         let mut found: Vec<_> = shown.map(|e| e.name).collect();
@@ -246,7 +250,7 @@ impl Folder {
         Ok(found)
     }
 
-    /// All sockets, of all domains, at most [`MAX_ENTRIES`].
+    /// Returns all sockets of all domains, at most [`MAX_ENTRIES`].
     pub(crate) fn entries(&self) -> io::Result<Vec<Entry>> {
         let inside = self.inside()?;
         let (mut found, own) = (Vec::new(), rustix::process::geteuid().as_raw());
@@ -267,15 +271,15 @@ impl Folder {
                 }
                 *has += 1;
             }
-            // Only of hidden ones the age matters, and of those there are few.
+            // The age matters only for hidden ones, and those are few.
             let made = hidden.then(|| made(inside.as_fd(), &file)).flatten();
             found.push(Entry { name, hidden, made });
         }
         Ok(found)
     }
 
-    /// Removes the sockets of processes that are gone: those that refuse a connection. Leaves those alone that would
-    /// only be disturbed.
+    /// Removes the sockets of dead processes, which refuse connections. Skips sockets that a connection
+    /// attempt would only disturb.
     pub(crate) fn sweep(&self) {
         for entry in self.entries().into_iter().flatten() {
             if entry.may_be_dead() {
@@ -287,7 +291,8 @@ impl Folder {
         }
     }
 
-    /// Connects to the endpoint whose socket has the name `file`; removes it if nobody listens there any more.
+    /// Connects to the endpoint whose socket has the name `file`. Removes the socket if nobody listens there
+    /// any more.
     pub(crate) fn connect(&self, file: &str) -> Result<Socket, ConnectError> {
         let inside = self.inside().map_err(ConnectError::Io)?;
         let connect = || -> io::Result<Socket> {
@@ -301,7 +306,7 @@ impl Folder {
             } else {
                 Socket::connect(&self.dir.join(file))?
             };
-            // A fork of the dead may keep the socket, and will never answer.
+            // A fork of a dead process may keep the socket, and will never answer.
             match socket.peer()?.pid {
                 // It lives in another PID namespace.
                 0 => Ok(socket),
@@ -317,7 +322,8 @@ impl Folder {
         })
     }
 
-    /// What to call file `file` of `inside`, which is this folder or one in it, in a socket's address.
+    /// Returns the path to use in a socket's address for `file` in `inside`, which is this folder or one in
+    /// it.
     fn address(&self, inside: BorrowedFd<'_>, file: &str) -> PathBuf {
         if self.by_descriptor {
             through(inside).join(file)
@@ -326,7 +332,7 @@ impl Folder {
         }
     }
 
-    /// FNV-1a. Two topics with one hash cost a refused handshake, no more.
+    /// FNV-1a. A collision of two topics costs only a refused handshake.
     fn topic_hash(&self, topic: &str) -> u64 {
         let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         let domain = self.domain.to_le_bytes();
@@ -337,13 +343,13 @@ impl Folder {
     }
 }
 
-/// A folder is opened as itself, never as what a symbolic link names.
+/// Opens a folder itself, never the target of a symbolic link.
 const DIRECTORY: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
-/// Opens a new folder to a group.
+/// Makes a new folder accessible to a group.
 fn share(inside: &OwnedFd, gid: u32) -> io::Result<()> {
     let uid = rustix::process::geteuid().as_raw();
     if rustix::fs::fstat(inside)?.st_uid != uid {
@@ -353,7 +359,7 @@ fn share(inside: &OwnedFd, gid: u32) -> io::Result<()> {
     Ok(rustix::fs::fchmod(inside, Mode::from_raw_mode(GROUP_MODE))?)
 }
 
-/// What is behind a descriptor, by a path that is short and that nobody can turn elsewhere.
+/// Returns a short path to the file behind a descriptor. Nobody can redirect it.
 fn through(fd: impl AsFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd()))
 }
@@ -362,40 +368,40 @@ fn kind(meta: &Stat) -> FileType {
     FileType::from_raw_mode(meta.st_mode)
 }
 
-/// The names in a folder that are text.
+/// Returns the names in a folder that are valid UTF-8.
 fn files(inside: BorrowedFd<'_>) -> io::Result<impl Iterator<Item = String>> {
     let entries = Dir::read_from(inside)?;
     let names = entries.map_while(Result::ok);
     Ok(names.filter_map(|e| Some(e.file_name().to_str().ok()?.to_owned())))
 }
 
-/// Whose a file of a folder is.
+/// Returns the owner of a file in a folder.
 fn owner(inside: BorrowedFd<'_>, file: &str) -> Option<u32> {
     let meta = rustix::fs::statat(inside, file, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     Some(meta.st_uid)
 }
 
-/// When a file of a folder was last changed.
+/// Returns when a file in a folder was last changed.
 fn made(inside: BorrowedFd<'_>, file: &str) -> Option<SystemTime> {
     let meta = rustix::fs::statat(inside, file, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(u64::try_from(meta.st_mtime).ok()?))
 }
 
-/// Whether it was made so long ago that nobody is still binding it.
+/// Whether the file is so old that nobody can still be binding it.
 fn is_old(made: Option<SystemTime>) -> bool {
     made.and_then(|m| m.elapsed().ok())
         .is_some_and(|age| age > BINDING)
 }
 
 impl Entry {
-    /// Its file in the folder.
+    /// Returns its file name in the folder.
     pub(crate) fn file(&self) -> String {
         let dot = if self.hidden { "." } else { "" };
         format!("{dot}{}", self.name)
     }
 
-    /// Whether its process cannot be seen. That of this process may be of another PID namespace: in a container
-    /// everybody is number 1.
+    /// Whether its process is not visible from here. This process's own pid may belong to another PID
+    /// namespace: in a container every first process is number 1.
     pub(crate) fn may_be_dead(&self) -> bool {
         let pid = self.name.pid;
         let visible = i32::try_from(pid).is_ok_and(crate::sys::process::is_visible);
@@ -425,7 +431,7 @@ impl Name {
             pid,
             id,
         };
-        // A name stands for its file, so each file has one name.
+        // A name stands for its file, so each file has exactly one name.
         (name.to_string() == text).then_some(name)
     }
 }
@@ -528,7 +534,7 @@ mod tests {
         assert_eq!(folder.peers(&all, "/a", Role::Subscriber).count(), 0);
         let dead_name = folder.all().unwrap().pop().unwrap();
         let dead_path = dir.path().join(dead_name.to_string());
-        // Somebody who lives has this pid, in this namespace.
+        // A living process has this pid in this namespace.
         let parent = Name {
             pid: std::os::unix::process::parent_id(),
             ..dead_name
@@ -645,7 +651,7 @@ mod tests {
         assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
     }
 
-    /// Needs root to be somebody else.
+    /// Needs root to act as another user.
     #[test]
     fn another_user_who_fills_the_folder_leaves_room_for_others() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! Steps at which a test may stop or kill the process, or do something of its own. Nothing but an empty function
-//! without the feature `test-hooks`.
+//! Steps at which a test may stop or kill the process, or run code of its own. Without the feature
+//! `test-hooks` they compile to an empty function.
 
 #[cfg(feature = "test-hooks")]
 pub use plan::call_at_step;
@@ -31,14 +31,15 @@ mod plan {
 
     static CALL: OnceLock<fn()> = OnceLock::new();
 
-    /// What `ROPEWALK_TEST_CALL_AT` calls, in whichever thread reaches the step, with whatever that has locked.
+    /// Sets what `ROPEWALK_TEST_CALL_AT` calls. The call runs in whichever thread reaches the step, with all
+    /// locks that the thread holds.
     pub fn call_at_step(action: fn()) {
         let _ = CALL.set(action);
     }
 
-    /// Kills (`ROPEWALK_TEST_KILL_AT`) or stops (`ROPEWALK_TEST_STOP_AT`) the process, or calls what was given to
-    /// [`call_at_step`] (`ROPEWALK_TEST_CALL_AT`), if that variable names this step, as `step` or `step:n` for its
-    /// n-th time.
+    /// Kills (`ROPEWALK_TEST_KILL_AT`) or stops (`ROPEWALK_TEST_STOP_AT`) the process, or calls the function
+    /// given to [`call_at_step`] (`ROPEWALK_TEST_CALL_AT`), if that variable names this step, as `step` or
+    /// `step:n` for its n-th occurrence.
     pub(crate) fn step(name: &'static str) {
         static PLAN: OnceLock<Option<Plan>> = OnceLock::new();
         let Some(plan) = PLAN.get_or_init(read) else {

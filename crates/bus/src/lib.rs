@@ -1,12 +1,13 @@
 //! Zero-copy publish/subscribe between the processes of one host.
 //!
-//! A publisher owns shared memory and writes each message once, into a block of it; subscribers read the data
-//! parts in place. There is no daemon: endpoints find each other through sockets in a runtime folder and shake
-//! hands there; afterwards messages go through shared memory alone, and a pipe wakes those who sleep.
+//! A publisher owns shared memory and writes each message once, into a block of that memory. Subscribers read
+//! the data parts in place. There is no daemon: endpoints find each other through sockets in a runtime folder
+//! and perform the handshake there. After that, messages go through shared memory alone, and a pipe wakes
+//! sleeping subscribers.
 //!
-//! It does not know what a message means: bytes become fields in `schema`, and types become convenient in
-//! `ropewalk`. It does not leave the host; that is `link`'s work. It is synchronous: for an event loop it gives
-//! a file descriptor. The protocol stands in `docs/wire/bus.md`.
+//! This crate does not interpret messages: `schema` turns bytes into fields, and `ropewalk` offers typed
+//! messages. It never leaves the host; `link` does that. Its API is synchronous: for an event loop it
+//! provides a file descriptor. `docs/wire/bus.md` specifies the protocol.
 //!
 //! ```no_run
 //! use bus::{Bus, BusConfig, PublisherOptions, Stamp, SubscriberOptions, TopicType};

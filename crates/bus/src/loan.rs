@@ -7,22 +7,22 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// The most data parts of a message.
+/// Maximum number of data parts of a message.
 pub const MAX_PARTS: usize = 32;
-/// The longest control part, in bytes: subscribers copy it.
+/// Maximum length of the control part, in bytes. Subscribers copy it.
 pub const MAX_CONTROL: usize = 64 << 20;
 
-/// A block that is being written: the control part and the data parts of a message to come.
+/// A block that is being written: the control part and the data parts of a future message.
 ///
-/// Dropping it unpublished gives the memory back. In a forked child it must not be written.
+/// Dropping it without publishing returns the memory. A forked child must not write to it.
 pub struct Loan {
     core: Arc<PubCore>,
     block: BlockId,
-    /// How many data parts there are.
+    /// Number of data parts.
     parts: u16,
     published: bool,
-    /// The block, which begins with its header: that says where everything stands. Mapped as long as the block has a
-    /// user: `core`'s pool gives up only idle segments.
+    /// The block, which begins with its header; the header defines the layout. Mapped as long as the block
+    /// has a user: `core`'s pool gives up only idle segments.
     start: NonNull<u8>,
 }
 
@@ -32,8 +32,8 @@ unsafe impl Send for Loan {}
 unsafe impl Sync for Loan {}
 
 impl Loan {
-    /// `start` is the address of `block`, which is as long as `plan` says and has no other user. Writes the header but
-    /// for its label.
+    /// `start` is the address of `block`, which is as long as `plan` says and has no other user. Writes the
+    /// header except for its label.
     pub(crate) fn new(core: Arc<PubCore>, block: BlockId, plan: &Plan, start: NonNull<u8>) -> Loan {
         let header = Range {
             offset: 0,
@@ -60,13 +60,13 @@ impl Loan {
     /// Data part `i`.
     ///
     /// # Panics
-    /// If there are not that many parts.
+    /// If there is no such part.
     pub fn part_mut(&mut self, i: usize) -> &mut [u8] {
         assert!(i < self.part_count(), "part {i} of {}", self.part_count());
         self.range_mut(self.part(i))
     }
 
-    /// How many data parts there are.
+    /// Number of data parts.
     pub fn part_count(&self) -> usize {
         usize::from(self.parts)
     }
@@ -82,8 +82,9 @@ impl Loan {
         )
     }
 
-    /// Keeps the block mapped and from reuse, also after it was published or given back, until the result is dropped:
-    /// for views of it that outlive the loan, as other languages make them.
+    /// Keeps the block mapped and prevents its reuse, even after it was published or returned, until the
+    /// result is dropped. For views of the block that outlive the loan, as bindings of other languages create
+    /// them.
     pub fn keep(&self) -> Kept {
         self.core.keep(self.block);
         Kept {
@@ -101,7 +102,8 @@ impl Loan {
         }
     }
 
-    /// The address of the control part, for callers outside Rust: nothing else may use the block meanwhile.
+    /// The address of the control part, for callers outside Rust. Nothing else may use the block at the same
+    /// time.
     pub fn control_ptr(&self) -> *mut u8 {
         self.start.as_ptr().wrapping_add(self.control().offset as usize)
     }
@@ -111,19 +113,19 @@ impl Loan {
         self.control().len as usize
     }
 
-    /// Makes the control part shorter: its first `len` bytes remain. False, and nothing changes, if it is shorter
-    /// already. For messages whose strings are known only after the block was reserved.
+    /// Truncates the control part to its first `len` bytes. Returns false, and changes nothing, if it is
+    /// already shorter. For messages whose strings are known only after the block was reserved.
     pub fn shrink_control(&mut self, len: usize) -> bool {
         self.shrink(block::CONTROL_WORD, len)
     }
 
-    /// Makes data part `i` shorter, as [`shrink_control`](Self::shrink_control) does; false if there is no such part, too. For
-    /// arrays whose length is known only after the block was reserved.
+    /// Truncates data part `i`, as [`shrink_control`](Self::shrink_control) does. Also returns false if there
+    /// is no such part. For arrays whose length is known only after the block was reserved.
     pub fn shrink_part(&mut self, i: usize, len: usize) -> bool {
         i < self.part_count() && self.shrink(block::TABLE_WORD + 2 * i, len)
     }
 
-    /// Makes the range at a word of the header shorter.
+    /// Truncates the range that a word of the header describes.
     fn shrink(&mut self, word: usize, len: usize) -> bool {
         let shorter = len as u64 <= self.range_at(word).len;
         if shorter {
@@ -136,7 +138,7 @@ impl Loan {
         shorter
     }
 
-    /// The control part and every data part at once.
+    /// The control part and all data parts at once.
     pub fn split_mut(&mut self) -> (&mut [u8], PartsMut<'_>) {
         // SAFETY: as in `range_mut`; the iterator gives only data parts, each once, and neither they nor the
         // control part overlap (`Plan::new` places them one after the other).
@@ -144,12 +146,12 @@ impl Loan {
         (control, PartsMut { loan: self, next: 0 })
     }
 
-    /// Every data part, in order.
+    /// All data parts, in order.
     pub fn parts_mut(&mut self) -> PartsMut<'_> {
         self.split_mut().1
     }
 
-    /// Writes the correlation header; false if no place was kept for one.
+    /// Writes the correlation header. Returns false if no space was reserved for one.
     pub(crate) fn correlate(&mut self, header: &[u8; CORRELATION]) -> bool {
         let place = Range {
             offset: self.header(block::CORRELATION_WORD),
@@ -166,7 +168,7 @@ impl Loan {
         Arc::ptr_eq(&self.core, core)
     }
 
-    /// Completes the header, and gives the block up without freeing it.
+    /// Completes the header and gives up the block without freeing it.
     #[inline]
     pub(crate) fn seal(mut self, label: Label) -> BlockId {
         let place = Range {
@@ -182,7 +184,7 @@ impl Loan {
         self.range_at(block::CONTROL_WORD)
     }
 
-    /// Data part `i`, which is less than `part_count`.
+    /// Data part `i`, which must be less than `part_count`.
     fn part(&self, i: usize) -> Range {
         self.range_at(block::TABLE_WORD + 2 * i)
     }
@@ -240,7 +242,7 @@ impl fmt::Debug for Loan {
     }
 }
 
-/// Keeps a block mapped and from reuse ([`Loan::keep`]).
+/// Keeps a block mapped and prevents its reuse ([`Loan::keep`]).
 pub struct Kept {
     core: Arc<PubCore>,
     block: BlockId,
@@ -292,7 +294,7 @@ pub enum LoanError {
     /// More than [`MAX_PARTS`] parts.
     #[error("{count} data parts: at most {MAX_PARTS}")]
     TooManyParts {
-        /// How many were asked for.
+        /// The requested number.
         count: usize,
     },
     /// The control part is longer than [`MAX_CONTROL`].
@@ -309,7 +311,7 @@ pub enum LoanError {
         /// The publisher's limit.
         limit: u64,
     },
-    /// The memory limit is reached, and what is in use cannot be reused, or by the policy must not be.
+    /// The memory limit is reached, and the memory in use cannot be reused, or the policy forbids it.
     #[error(
         "no memory for {wanted} bytes: subscribers hold {held} bytes and have {queued} queued, {history} are kept \
          as history, {loaned} loaned, of {limit}: {}",
@@ -320,9 +322,9 @@ pub enum LoanError {
         wanted: u64,
         /// Bytes that subscribers hold.
         held: u64,
-        /// Bytes that wait in queues and that nobody holds.
+        /// Bytes that wait in queues and that no subscriber holds.
         queued: u64,
-        /// Bytes kept as history alone.
+        /// Bytes kept only as history.
         history: u64,
         /// Bytes in other loans.
         loaned: u64,
@@ -331,14 +333,14 @@ pub enum LoanError {
         /// What the publisher does when memory is short.
         policy: MemoryPolicy,
     },
-    /// The system has no memory to give (cgroup limit, free memory, with a margin).
+    /// The system has no memory left (cgroup limit or free memory, with a margin).
     #[error("the system has {available} bytes of memory left for {wanted} ({which})")]
     SystemMemory {
         /// Bytes wanted.
         wanted: u64,
         /// Bytes left above the margin.
         available: u64,
-        /// The limit that binds.
+        /// The limit that applies.
         which: &'static str,
     },
     /// `RLIMIT_FSIZE` forbids a segment of this size.
@@ -354,15 +356,15 @@ pub enum LoanError {
     System {
         /// What failed.
         what: &'static str,
-        /// What the system said.
+        /// The system error.
         source: std::io::Error,
     },
-    /// The process was forked after the publisher was made.
+    /// The process was forked after the publisher was created.
     #[error("this publisher belongs to the parent process: make a new one after fork")]
     Forked,
 }
 
-/// What helps when memory is short under a policy.
+/// Returns what helps when memory is short under a policy.
 fn mend(policy: MemoryPolicy) -> &'static str {
     match policy {
         MemoryPolicy::BestEffort => "raise memory_limit, or hold fewer messages",

@@ -2,7 +2,7 @@
 
 use stats::{DropReason, Drops};
 
-/// The reasons for which the bus itself loses messages; the index is the one in the ring's header.
+/// The reasons for which the bus itself loses messages. The index is the one in the ring's header.
 pub(crate) const REASONS: [DropReason; 5] = [
     DropReason::QueueFull,
     DropReason::HoldLimit,
@@ -16,12 +16,12 @@ pub(crate) const REASONS: [DropReason; 5] = [
 pub struct Losses([u64; REASONS.len()]);
 
 impl Losses {
-    /// How many were lost for `reason`.
+    /// Number of messages lost for `reason`.
     pub fn count(&self, reason: DropReason) -> u64 {
         REASONS.iter().position(|r| *r == reason).map_or(0, |i| self.0[i])
     }
 
-    /// How many were lost in all.
+    /// Total number of messages lost.
     pub fn total(&self) -> u64 {
         self.0.iter().fold(0, |a, b| a.saturating_add(*b))
     }

@@ -14,10 +14,11 @@ use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// A message that was taken. Its data parts are read where the publisher wrote them; dropping it lets the
-/// publisher reuse the block. It stays valid without its subscriber, its bus, and its publisher.
+/// A message that was taken. Its data parts are read where the publisher wrote them; dropping the message
+/// lets the publisher reuse the block. It stays valid after its subscriber, its bus and its publisher are
+/// gone.
 ///
-/// In a forked child it can be read; dropping it there changes nothing for the parent.
+/// A forked child can read it; dropping it there has no effect on the parent.
 pub struct Message {
     connection: Arc<Connection>,
     content: ManuallyDrop<ContentBox>,
@@ -32,17 +33,17 @@ impl Message {
         }
     }
 
-    /// When it came into being: nanoseconds of the `CLOCK_REALTIME` of the host of origin.
+    /// When the message was created: nanoseconds of `CLOCK_REALTIME` on the host of origin.
     pub fn stamp(&self) -> Time {
         Time(self.content.header.label.stamp)
     }
 
-    /// The publisher's count, from 1 up.
+    /// The publisher's sequence number, starting at 1.
     pub fn sequence(&self) -> u64 {
         self.content.header.label.sequence
     }
 
-    /// Where it came from first (see [`Stamp::origin`](crate::Stamp::origin)).
+    /// Its original source (see [`Stamp::origin`](crate::Stamp::origin)).
     pub fn origin(&self) -> u64 {
         self.content.header.label.origin
     }
@@ -52,19 +53,19 @@ impl Message {
         self.connection.publisher
     }
 
-    /// What its publisher says of itself: node, history, quality of service.
+    /// What its publisher announces about itself: node, history, quality of service.
     pub fn offer(&self) -> &Offer {
         &self.connection.offer
     }
 
-    /// Which ROS its type is of. Another than the subscriber's only where that converts
+    /// The ROS version of its type. Differs from the subscriber's only if the subscriber converts
     /// ([`SubscriberOptions::with_conversion`](crate::SubscriberOptions::with_conversion)).
     pub fn ros(&self) -> Ros {
         self.connection.ros
     }
 
-    /// User and process of its publisher, as the kernel says of the connection (`SO_PEERCRED`); process 0 is one that is in a
-    /// PID namespace which is not visible from here.
+    /// User and process of its publisher, as the kernel reports them for the connection (`SO_PEERCRED`).
+    /// Process 0 is one in a PID namespace that is not visible from here.
     pub fn sender(&self) -> (u32, u32) {
         let peer = self.connection.peer;
         (peer.uid, u32::try_from(peer.pid).unwrap_or(0))
@@ -75,13 +76,13 @@ impl Message {
         Time(self.content.taken.place.time)
     }
 
-    /// Whether it was published before this subscriber joined, and kept for it
+    /// Whether it was published before this subscriber joined, and kept for late joiners
     /// ([`PublisherOptions::with_history`](crate::PublisherOptions::with_history)).
     pub fn is_history(&self) -> bool {
         self.content.taken.place.history
     }
 
-    /// What this publisher dropped for this subscriber since the message taken before.
+    /// What this publisher dropped for this subscriber since the previously taken message.
     pub fn lost(&self) -> Losses {
         self.content.lost
     }
@@ -91,20 +92,20 @@ impl Message {
         self.content.control()
     }
 
-    /// How many data parts there are.
+    /// Number of data parts.
     pub fn part_count(&self) -> usize {
         self.content.header.parts
     }
 
-    /// The length of data part `i`; 0 if there is none.
+    /// Length of data part `i`; 0 if there is no such part.
     pub fn part_len(&self, i: usize) -> usize {
         self.part(i).len()
     }
 
-    /// Data part `i`; empty if there is none.
+    /// Data part `i`; empty if there is no such part.
     pub fn part(&self, i: usize) -> PartView<'_> {
-        // `table_is_inside` checked the part against the block, and `Connection::parse` the block against the
-        // segment; `at` checks the sum again.
+        // `table_is_inside` checked the part against the block, and `Connection::parse` checked the block
+        // against the segment; `at` checks the sum again.
         let view = table_entry(self.content.table(), i).and_then(|part| {
             Some(PartView {
                 start: self.content.at(part.offset, part.len)?,
@@ -119,13 +120,14 @@ impl Message {
         })
     }
 
-    /// Data part `i` in memory that this process may write to: pages that it writes become its own, the others are the publisher's block.
-    /// Nothing is copied before. For bindings that give the memory to somebody who may change it; reading needs [`Message::part`].
+    /// Data part `i` in memory that this process may write to. A page that it writes becomes a private copy;
+    /// all others remain the publisher's block. Nothing is copied in advance. For bindings that hand the
+    /// memory to code that may change it; for reading, [`Message::part`] is enough.
     ///
-    /// The bytes stay what they are only while this message lives, since the publisher uses the block again after it.
+    /// The bytes stay valid only while this message lives, since the publisher reuses the block afterwards.
     ///
     /// # Errors
-    /// There is no such part, it is empty, or the system maps no more memory.
+    /// There is no such part, it is empty, or the system cannot map more memory.
     pub fn own_part(&self, i: usize) -> io::Result<OwnPart> {
         let part = table_entry(self.content.table(), i).ok_or(io::ErrorKind::InvalidInput)?;
         let pages = self.content.own_pages(part.offset, part.len)?;
@@ -135,7 +137,7 @@ impl Message {
         })
     }
 
-    /// Where the block stands in its segment, in bytes: the same at both ends, since nothing is copied.
+    /// Offset of the block in its segment, in bytes. It is the same at both ends, since nothing is copied.
     pub fn block_offset(&self) -> u64 {
         self.content.taken.place.offset
     }
@@ -147,7 +149,8 @@ impl Message {
         if self.content.header.correlation == 0 {
             return None;
         }
-        // `Header::parse` checked it against the block, and `Connection::parse` the block against the segment.
+        // `Header::parse` checked it against the block, and `Connection::parse` checked the block against the
+        // segment.
         let mut copy = [0; CORRELATION];
         self.content
             .copy(self.content.header.correlation, &mut copy)
@@ -185,7 +188,7 @@ impl fmt::Debug for Message {
     }
 }
 
-/// A data part in memory that can be written to (see [`Message::own_part`]).
+/// A data part in writable memory (see [`Message::own_part`]).
 #[derive(Debug)]
 pub struct OwnPart {
     pages: OwnPages,
@@ -193,8 +196,8 @@ pub struct OwnPart {
 }
 
 impl OwnPart {
-    /// Its address, aligned to 64 bytes, valid as long as this value. A publisher that does not keep to the protocol may change
-    /// the bytes of pages that were not written to.
+    /// Its address, aligned to 64 bytes, valid as long as this value lives. A publisher that violates the
+    /// protocol may change the bytes of pages that were not written to.
     pub fn as_ptr(&self) -> *mut u8 {
         self.pages.start().as_ptr()
     }
@@ -208,9 +211,9 @@ impl OwnPart {
 
 /// A data part, in the publisher's memory.
 ///
-/// It always lies inside the mapped segment. A publisher that keeps to the protocol never writes a published
-/// block; a hostile one (of the same user) may change the bytes at any time, but cannot lead a reader out of
-/// bounds. Parsers of untrusted content use [`PartView::copy_to`].
+/// It always lies inside the mapped segment. A publisher that follows the protocol never writes to a
+/// published block. A hostile one (of the same user) may change the bytes at any time, but cannot make a
+/// reader go out of bounds. Parsers of untrusted content use [`PartView::copy_to`].
 #[derive(Clone, Copy, Debug)]
 pub struct PartView<'a> {
     start: NonNull<u8>,
@@ -224,12 +227,12 @@ unsafe impl Send for PartView<'_> {}
 unsafe impl Sync for PartView<'_> {}
 
 impl<'a> PartView<'a> {
-    /// Its length in bytes.
+    /// Length in bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it has no bytes.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -239,7 +242,7 @@ impl<'a> PartView<'a> {
         self.start.as_ptr()
     }
 
-    /// Copies from `offset` on into `to`, as much as there is; gives how many bytes were copied. Correct even
+    /// Copies bytes from `offset` on into `to`, as many as there are, and returns their number. Safe even
     /// while the publisher writes.
     pub fn copy_to(&self, offset: usize, to: &mut [u8]) -> usize {
         let len = to.len().min(self.len.saturating_sub(offset));
@@ -252,7 +255,7 @@ impl<'a> PartView<'a> {
         len
     }
 
-    /// The bytes in place. Trusts that the publisher does not write what it has published.
+    /// The bytes in place. Relies on the publisher not to write to a published block.
     pub fn bytes(&self) -> &'a [u8] {
         // SAFETY: the part lies inside a mapping that the message keeps for 'a (an empty one may dangle), and is
         // initialized by the kernel or the publisher. This process cannot write it. That the publisher does not

@@ -17,49 +17,50 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a subscriber may take to unmap a segment when memory is short. Housekeeping does it at once.
+/// How long a subscriber may take to unmap a segment when memory is short. Its housekeeping normally does it
+/// at once.
 const PIN_PATIENCE: Duration = Duration::from_secs(1);
 
-/// What a subscriber gets, and what gives way when that is used up.
+/// Limits of a subscriber, and what is dropped when they are reached.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
-    /// Most bytes queued and held.
+    /// Maximum bytes queued and held.
     pub(crate) quota: u64,
-    /// What a full queue loses.
+    /// Which message a full queue loses.
     pub(crate) queue: QueuePolicy,
-    /// Whether what is queued may go for the quota's sake.
+    /// Whether queued messages may be dropped to stay within the quota.
     pub(crate) yields: bool,
 }
 
-/// A connected subscriber, as its publisher keeps it: the private truth about what it has.
+/// A connected subscriber, as its publisher keeps it: the private record of what it has.
 #[derive(Debug)]
 pub(crate) struct Attached {
     pub(crate) id: u64,
     pub(crate) peer: Peer,
     pub(crate) socket: Arc<Socket>,
     pub(crate) bell: Arc<Doorbell>,
-    /// Whether the current publish queued something here.
+    /// Whether the current publish queued a message here.
     pub(crate) pushed: bool,
-    /// Whether anything was queued here of which it was not told.
+    /// Whether a message was queued here without notifying it.
     owed: bool,
     /// Whether the current publish rang its doorbell.
     pub(crate) rung: bool,
-    /// Whether it broke the rules and must go.
+    /// Set if it broke the protocol and must be disconnected.
     pub(crate) hostile: Option<Hostile>,
     pub(crate) losses: Losses,
     ring: RingMemory,
     producer: Producer<BlockId>,
-    /// Whether what is offered was published before it joined.
+    /// Whether the messages offered were published before it joined.
     pub(crate) replaying: bool,
     terms: Terms,
     bytes: u64,
-    /// Segments whose descriptor it was sent.
+    /// Segments whose descriptor was sent to it.
     known: Vec<u64>,
-    /// Segments that it was told, or is to be told, to unmap, and since when.
+    /// Segments that it must unmap, notified or still to be notified, and since when.
     leaving: Vec<(u64, Instant)>,
-    /// How many of the last in `leaving` it could not be told yet.
+    /// How many of the last entries of `leaving` have not been sent to it yet.
     untold: usize,
-    /// Whether it said that it takes. Messages are queued to it before.
+    /// Whether it reported that it takes messages. Messages are queued to it before that.
     pub(crate) ready: bool,
     closing: bool,
     grant: Grant,
@@ -99,10 +100,11 @@ impl Attached {
         }
     }
 
-    /// Queues `block`, dropping what must make room. What is lost goes to `dropped` too. True if there was room at once;
-    /// otherwise it may have been found hostile.
+    /// Queues `block`, dropping messages to make room. Losses are also added to `dropped`. Returns true if
+    /// there was room at once; otherwise it may have been found hostile.
     ///
-    /// What happens most often stands here alone: after a long sleep each line of code has to be fetched, too.
+    /// Only the most frequent path is in this function: after a long sleep every line of code has to be
+    /// fetched.
     #[inline(always)]
     pub(crate) fn offer(
         &mut self,
@@ -113,8 +115,8 @@ impl Attached {
         dropped: &mut Losses,
     ) -> bool {
         self.pushed = false;
-        // What it took and released stands in cache lines that it wrote last: while there is room, they are looked
-        // at after everybody was woken, or when the next block is loaned.
+        // The words for what it took and released are in cache lines that the subscriber wrote last. While
+        // there is room, they are read after all doorbells were rung, or when the next block is loaned.
         let easy = self.has_room_for(at.len)
             && !self.closing
             && self.untold == 0
@@ -168,7 +170,7 @@ impl Attached {
             && self.bytes.saturating_add(at.len) > quota
             && self.drop_oldest(pool, DropReason::HoldLimit)?
         {}
-        // A message larger than the whole quota goes to a subscriber that has nothing else.
+        // A message larger than the whole quota is queued if the subscriber has nothing else.
         if self.bytes > 0 && self.bytes.saturating_add(at.len) > quota {
             self.lose(DropReason::HoldLimit);
             return Ok(());
@@ -182,7 +184,7 @@ impl Attached {
         Ok(())
     }
 
-    /// Fetches what offering a message and ringing will need, into this processor's caches.
+    /// Prefetches into this processor's caches what offering a message and ringing will need.
     pub(crate) fn touch(&self) {
         sys::prefetch(std::ptr::from_ref(self).cast(), size_of::<Self>());
         sys::prefetch(self.producer.end_of_queue().cast(), 1);
@@ -190,8 +192,8 @@ impl Attached {
         std::hint::black_box((Arc::strong_count(&self.bell), self.known.first().copied()));
     }
 
-    /// Queues `block`, or gives the reason why it does not fit: nothing that is queued makes room for it. The
-    /// subscriber is told of the refusal as of a loss.
+    /// Queues `block`, or returns the reason why it does not fit; no queued message is dropped for it. The
+    /// subscriber learns of the refusal as a loss.
     pub(crate) fn offer_or_refuse(
         &mut self,
         pool: &mut Pool,
@@ -243,20 +245,22 @@ impl Attached {
         }
     }
 
-    /// Whether a message of `len` bytes can be queued without dropping any, as of the last [`Attached::reap`].
+    /// Whether a message of `len` bytes can be queued without dropping any, as of the last
+    /// [`Attached::reap`].
     fn has_room_for(&self, len: u64) -> bool {
         self.producer.has_room()
             && self.producer.has_cell()
             && self.bytes.saturating_add(len) <= self.terms.quota
     }
 
-    /// Whether a message of `len` bytes would lose something here, itself or an older one, as of the last [`Attached::reap`].
+    /// Whether queueing a message of `len` bytes would drop it or an older one, as of the last
+    /// [`Attached::reap`].
     pub(crate) fn is_full(&self, len: u64) -> bool {
         let fits = self.bytes == 0 || self.bytes.saturating_add(len) <= self.terms.quota;
         !(self.closing || self.producer.has_room() && self.producer.has_cell() && fits)
     }
 
-    /// Learns what it took and released, and whether it is closing.
+    /// Reads what the subscriber took and released, and whether it is closing.
     pub(crate) fn reap(&mut self, pool: &mut Pool) -> Result<(), Hostile> {
         let bytes = &mut self.bytes;
         self.producer
@@ -267,7 +271,8 @@ impl Attached {
         Ok(())
     }
 
-    /// It takes no more: what is queued is free. What it holds stays held until it hangs up.
+    /// The subscriber takes no further messages: frees the queued blocks. Blocks that it holds stay held
+    /// until it hangs up.
     pub(crate) fn close(&mut self, pool: &mut Pool) -> Result<(), Hostile> {
         self.closing = true;
         let bytes = &mut self.bytes;
@@ -280,7 +285,7 @@ impl Attached {
         Ok(())
     }
 
-    /// Takes its oldest queued message back; false if nothing was queued.
+    /// Takes its oldest queued message back. Returns false if nothing was queued.
     pub(crate) fn drop_oldest(&mut self, pool: &mut Pool, reason: DropReason) -> Result<bool, Hostile> {
         let bytes = &mut self.bytes;
         let dropped = self
@@ -292,17 +297,17 @@ impl Attached {
         Ok(true)
     }
 
-    /// What the current publish queued here, if anything, is told of later.
+    /// Defers the notification for what the current publish queued here, if anything.
     pub(crate) fn is_owed(&mut self) {
         self.owed |= self.pushed;
     }
 
-    /// What is owed is told now, if it is still there.
+    /// Schedules the deferred notification, if the messages are still queued.
     pub(crate) fn is_to_hear(&mut self) {
         self.pushed = std::mem::take(&mut self.owed) && self.producer.waits(self.ring.words());
     }
 
-    /// Whether the doorbell must be rung, after a push and a fence.
+    /// Whether the doorbell must be rung. Call it after a push and a fence.
     pub(crate) fn must_ring(&self) -> bool {
         self.pushed && ring::disarm(self.ring.words())
     }
@@ -317,7 +322,7 @@ impl Attached {
         }
     }
 
-    /// Segment `id` is given up: true if it maps it, and so pins it.
+    /// Segment `id` is given up. Returns true if the subscriber maps it and so pins it.
     pub(crate) fn retire(&mut self, id: u64) -> bool {
         let Some(i) = self.known.iter().position(|k| *k == id) else {
             return false;
@@ -329,7 +334,7 @@ impl Attached {
         true
     }
 
-    /// It says that it no longer maps segment `id`.
+    /// The subscriber reports that it no longer maps segment `id`.
     pub(crate) fn unmapped(&mut self, id: u64, pool: &mut Pool) {
         let told = self.leaving.len() - self.untold;
         if let Some(i) = self.leaving[..told].iter().position(|(l, _)| *l == id) {
@@ -338,14 +343,14 @@ impl Attached {
         }
     }
 
-    /// Whether it was to unmap a segment long ago and has not: a process that is stopped, or hostile.
+    /// Whether it has been asked to unmap a segment long ago and has not: its process is stopped or hostile.
     pub(crate) fn pins_for_long(&self) -> bool {
         self.leaving
             .first()
             .is_some_and(|(_, since)| since.elapsed() >= PIN_PATIENCE)
     }
 
-    /// Whose it counts as.
+    /// The holder that it counts towards.
     pub(crate) fn holder(&self) -> Holder {
         self.grant.holder()
     }
@@ -368,12 +373,12 @@ impl Attached {
         self.producer.held_blocks()
     }
 
-    /// Most bytes that it may have queued and held.
+    /// Maximum bytes that it may have queued and held.
     pub(crate) fn quota(&self) -> u64 {
         self.terms.quota
     }
 
-    /// Most messages that may be queued.
+    /// Maximum number of queued messages.
     pub(crate) fn depth(&self) -> usize {
         self.producer.depth()
     }
@@ -398,7 +403,7 @@ impl Attached {
         }
     }
 
-    /// Sends the segment's descriptor if it was not sent yet. It must come before the first block in it.
+    /// Sends the segment's descriptor if it was not sent yet. It must precede the first block in the segment.
     fn know(&mut self, id: u64, pool: &Pool) -> bool {
         if self.untold > 0 {
             self.tell_retired();

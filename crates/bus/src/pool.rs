@@ -1,8 +1,9 @@
-//! A publisher's memory: segments, the free space in them, and who still uses each block.
+//! A publisher's memory: segments, the free space in them, and the users of each block.
 //!
-//! Blocks of like size share segments, so that small ones that are held for long do not break up the room for
-//! large ones; the largest get segments of their own. A segment's pages are reserved from the bottom up, only as
-//! far as they are needed. Memory goes back by retiring whole idle segments.
+//! Blocks of similar size share segments, so that small blocks that are held for long do not fragment the
+//! space for large ones; the largest blocks get segments of their own. A segment's pages are reserved from
+//! the bottom up, only as far as needed. Memory is returned by retiring whole idle
+//! segments (decision 013).
 
 use crate::space::{ALIGN, Space};
 use crate::sys::limits;
@@ -11,7 +12,7 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// Names a block that is loaned, queued or held.
+/// Identifies a block that is loaned, queued or held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct BlockId(u32);
 
@@ -28,11 +29,11 @@ pub(crate) enum Short {
     Failed { what: &'static str, source: io::Error },
 }
 
-/// Largest block of a class, and the size of its segments. Larger blocks have a segment each. Sizes are of
+/// Largest block of a class, and the size of its segments. Larger blocks have a segment each. Sizes are
 /// address space; memory is reserved as needed.
 const CLASSES: [(u64, u64); 3] = [(64 << 10, 2 << 20), (1 << 20, 32 << 20), (16 << 20, 256 << 20)];
 
-/// What is reserved at once at least, so that small blocks do not cost a system call each.
+/// Minimum bytes to reserve at once, so that small blocks do not cost a system call each.
 const STEP: u64 = 64 << 10;
 
 #[derive(Debug)]
@@ -41,9 +42,9 @@ struct Segment {
     class: usize,
     memory: Arc<OwnSegment>,
     space: Space,
-    /// Pages exist up to here.
+    /// Pages exist up to this offset.
     reserved: u64,
-    /// Pages are being made up to here by the housekeeping thread; 0 if they are not.
+    /// The housekeeping thread is creating pages up to this offset; 0 if it is not.
     promised: u64,
 }
 
@@ -69,7 +70,7 @@ struct Retired {
     mapped_by: usize,
 }
 
-/// Where a block stands.
+/// Location of a block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Location {
     pub(crate) segment: u64,
@@ -78,7 +79,7 @@ pub(crate) struct Location {
     pub(crate) len: u64,
 }
 
-/// Pages to be made ahead of need, away from the publisher's lock.
+/// Pages to create ahead of need, without the publisher's lock.
 #[derive(Debug)]
 pub(crate) struct Plan {
     slot: u32,
@@ -98,7 +99,7 @@ pub(crate) struct Pool {
     unused: Vec<u32>,
     used: u64,
     retired: Vec<Retired>,
-    /// The slot that grew last, and by what, if it should grow ahead.
+    /// The slot that grew last and by how much, if it should grow ahead of need.
     grown: Option<(u32, u64)>,
     news: bool,
 }
@@ -122,12 +123,12 @@ impl Pool {
         self.limit
     }
 
-    /// From now on no more than so many bytes are reserved. What is reserved already stays until it is idle.
+    /// Sets the maximum bytes to reserve from now on. Memory that is already reserved stays until it is idle.
     pub(crate) fn set_limit(&mut self, limit: u64) {
         self.limit = limit;
     }
 
-    /// Gives up every segment in which nobody uses a block; `release` as in [`Pool::grow`].
+    /// Gives up every segment without a block in use; `release` as in [`Pool::grow`].
     pub(crate) fn trim(&mut self, mut release: impl FnMut(u64) -> usize) {
         for slot in 0..self.segments.len() {
             let idle = |s: &Segment| s.space.is_idle() && s.promised == 0;
@@ -137,7 +138,7 @@ impl Pool {
         }
     }
 
-    /// Bytes in blocks that somebody uses.
+    /// Bytes in blocks that are in use.
     pub(crate) fn used(&self) -> u64 {
         self.used
     }
@@ -156,16 +157,16 @@ impl Pool {
         self.segments.iter().flatten().count() + self.retired.len()
     }
 
-    /// A block of `len` bytes from memory that is already reserved; it has one user.
+    /// Returns a block of `len` bytes from memory that is already reserved, with one user.
     pub(crate) fn reuse(&mut self, len: u64) -> Option<BlockId> {
         let class = class_of(len);
         self.reuse_where(len, |s| s.class == class)
     }
 
-    /// A block of `len` bytes from more memory.
+    /// Returns a block of `len` bytes from additional memory.
     ///
-    /// `release` is called with the identity of each segment that is given up to make room; it says how many
-    /// subscribers map it.
+    /// `release` is called with the identity of each segment that is given up to make room. It returns how
+    /// many subscribers map the segment.
     pub(crate) fn grow(&mut self, len: u64, mut release: impl FnMut(u64) -> usize) -> Result<BlockId, Short> {
         if len > self.limit {
             return Err(Short::Limit);
@@ -193,12 +194,12 @@ impl Pool {
         self.reuse_where(len, |_| true).ok_or(Short::Limit)
     }
 
-    /// One more user of `block`.
+    /// Adds a user of `block`.
     pub(crate) fn share(&mut self, block: BlockId) {
         self.blocks[block.0 as usize].users += 1;
     }
 
-    /// One user less; with the last the block is free.
+    /// Removes a user of `block`; the last one frees it.
     #[inline]
     pub(crate) fn unshare(&mut self, block: BlockId) {
         let entry = &mut self.blocks[block.0 as usize];
@@ -235,7 +236,7 @@ impl Pool {
         }
     }
 
-    /// How many use a block: loans, queues, holders, the history.
+    /// Number of users of a block: loans, queues, holders, the history.
     pub(crate) fn users(&self, block: BlockId) -> u32 {
         self.blocks[block.0 as usize].users
     }
@@ -244,7 +245,7 @@ impl Pool {
         self.blocks[block.0 as usize].len
     }
 
-    /// The segment in which a block stands.
+    /// The segment that contains a block.
     pub(crate) fn memory(&self, slot: u32) -> Option<&Arc<OwnSegment>> {
         self.segments.get(slot as usize)?.as_ref().map(|s| &s.memory)
     }
@@ -259,7 +260,7 @@ impl Pool {
         })
     }
 
-    /// Live segment `id`.
+    /// Returns live segment `id`.
     pub(crate) fn segment(&self, id: u64) -> Option<&Arc<OwnSegment>> {
         self.segments
             .iter()
@@ -268,13 +269,13 @@ impl Pool {
             .map(|s| &s.memory)
     }
 
-    /// The address of a block; it stays mapped as long as the block has a user and the pool lives.
+    /// The address of a block. It stays mapped as long as the block has a user and the pool exists.
     pub(crate) fn address(&self, block: BlockId) -> Option<NonNull<u8>> {
         let at = self.locate(block);
         Some(self.memory(at.slot)?.at(at.offset, at.len))
     }
 
-    /// A subscriber no longer maps retired segment `id`.
+    /// Records that a subscriber no longer maps retired segment `id`.
     pub(crate) fn unmapped(&mut self, id: u64) {
         if let Some(i) = self.retired.iter().position(|r| r.id == id) {
             self.retired[i].mapped_by = self.retired[i].mapped_by.saturating_sub(1);
@@ -284,18 +285,18 @@ impl Pool {
         }
     }
 
-    /// Whether segment `id` was retired and is still mapped by somebody.
+    /// Whether segment `id` was retired and a subscriber still maps it.
     #[cfg(test)]
     fn is_retired(&self, id: u64) -> bool {
         self.retired.iter().any(|r| r.id == id)
     }
 
-    /// Whether memory grew since this was asked last, so that more should be reserved ahead.
+    /// Whether memory grew since the last call, so that more should be reserved ahead of need.
     pub(crate) fn has_grown(&mut self) -> bool {
         std::mem::take(&mut self.news)
     }
 
-    /// What to reserve ahead of need: as much as the last growth needed.
+    /// Returns what to reserve ahead of need: as much as the last growth needed.
     pub(crate) fn plan(&mut self) -> Option<Plan> {
         let (slot, by) = self.grown.take()?;
         let room = self.limit.saturating_sub(self.reserved());
@@ -315,13 +316,13 @@ impl Pool {
         })
     }
 
-    /// Enters what became of a plan.
+    /// Records the result of a plan.
     pub(crate) fn finish(&mut self, plan: &Plan, done: bool) {
         if let Some(Some(s)) = self.segments.get_mut(plan.slot as usize)
             && s.id == plan.id
         {
             s.promised = 0;
-            // If the publisher grew past the plan's start by itself, the ranges still join.
+            // If the publisher itself grew past the plan's start, the ranges still join.
             if done && s.reserved >= plan.from {
                 s.reserved = s.reserved.max(plan.to);
             }
@@ -358,7 +359,7 @@ impl Pool {
         None
     }
 
-    /// Makes the pages of a segment exist up to `end`; false if the limit forbids it.
+    /// Makes sure that the pages of a segment exist up to `end`. Returns false if the limit forbids it.
     fn reserve(
         &mut self,
         slot: usize,
@@ -394,7 +395,8 @@ impl Pool {
         Ok(true)
     }
 
-    /// Whether `bytes` more stay within the limit, after giving up idle segments other than `keep` if need be.
+    /// Whether `bytes` more stay within the limit, after giving up idle segments other than `keep` if
+    /// necessary.
     fn make_room(&mut self, bytes: u64, keep: usize, release: &mut impl FnMut(u64) -> usize) -> bool {
         while self.reserved() + bytes > self.limit {
             let idle = self.segments.iter().enumerate().position(|(i, s)| {
@@ -404,7 +406,8 @@ impl Pool {
             let Some(segment) = self.segments[slot].as_ref() else {
                 return false;
             };
-            // Retired segments come on top of the limit while subscribers still map them, and are bounded too.
+            // Retired segments come on top of the limit while subscribers still map them, so they are bounded
+            // too.
             if self.pinned() + segment.reserved > self.limit {
                 return false;
             }
@@ -413,7 +416,7 @@ impl Pool {
         true
     }
 
-    /// Gives up a segment; it is pinned while subscribers still map it.
+    /// Gives up a segment. It is pinned while subscribers still map it.
     fn retire(&mut self, slot: usize, release: &mut impl FnMut(u64) -> usize) {
         if let Some(segment) = self.segments[slot].take() {
             let mapped_by = release(segment.id);
@@ -464,7 +467,7 @@ impl Pool {
 }
 
 impl Plan {
-    /// Makes the pages. Takes as long as it takes; no lock is held.
+    /// Creates the pages. May take long; no lock is held.
     pub(crate) fn carry_out(&self) -> bool {
         check_system(self.to - self.from).is_ok() && self.memory.reserve(self.from, self.to).is_ok()
     }

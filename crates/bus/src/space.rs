@@ -1,9 +1,9 @@
 //! Free space of one segment: a list of free ranges, sorted and merged.
 
-/// Every block starts and ends at a multiple of this, and so does every data part in it.
+/// Every block, and every data part in it, starts and ends at a multiple of this.
 pub(crate) const ALIGN: u64 = 64;
 
-/// Free ranges of a segment. Takes the lowest that fits, so that the part in use stays low and dense.
+/// Free ranges of a segment. Takes the lowest one that fits, so that the used part stays low and dense.
 #[derive(Debug)]
 pub(crate) struct Space {
     len: u64,
@@ -21,13 +21,13 @@ impl Space {
         self.free == [(0, self.len)]
     }
 
-    /// The lowest offset at which `len` bytes fit, if they end at or before `end`.
+    /// Returns the lowest offset at which `len` bytes fit, if they end at or before `end`.
     pub(crate) fn find(&self, len: u64, end: u64) -> Option<u64> {
         let (start, _) = self.free.iter().find(|(_, size)| *size >= len)?;
         (start + len <= end).then_some(*start)
     }
 
-    /// Takes `len` bytes at `start`, which [`Space::find`] gave.
+    /// Takes `len` bytes at `start`, which [`Space::find`] returned.
     pub(crate) fn take(&mut self, start: u64, len: u64) {
         let i = self.free.partition_point(|(s, _)| *s < start);
         debug_assert!(self.free[i].0 == start && self.free[i].1 >= len);
@@ -38,7 +38,7 @@ impl Space {
         }
     }
 
-    /// Gives `len` bytes at `start` back.
+    /// Returns `len` bytes at `start`.
     pub(crate) fn give(&mut self, start: u64, len: u64) {
         let i = self.free.partition_point(|(s, _)| *s < start);
         let joins_before = i > 0 && self.free[i - 1].0 + self.free[i - 1].1 == start;

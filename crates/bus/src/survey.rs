@@ -1,4 +1,4 @@
-//! Who is on the bus: asks every endpoint in the runtime folder.
+//! Survey of the bus: queries every endpoint in the runtime folder.
 
 use crate::bus::OpenError;
 use crate::config::BusConfig;
@@ -16,20 +16,21 @@ use std::io::ErrorKind::NotFound;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-/// What a runtime folder contains.
+/// Contents of a runtime folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Survey {
     /// The topics of this domain, by name.
     pub topics: Vec<TopicInfo>,
-    /// Endpoints that answered and belong to other domains.
+    /// Number of endpoints that answered and belong to other domains.
     pub elsewhere: usize,
-    /// Endpoints that listen and did not answer in time: their processes are stopped, hang, or refuse us.
+    /// Endpoints that listen and did not answer in time: their processes are stopped, hang, or refuse this
+    /// one.
     pub silent: Vec<Silent>,
-    /// Sockets of processes that are gone; they were removed.
+    /// Number of sockets of dead processes; they were removed.
     pub removed: usize,
-    /// Sockets of processes of other members of the group that are gone: only their user and the folder's owner may
-    /// remove them.
+    /// Number of sockets of dead processes of other members of the group: only their user and the folder's
+    /// owner may remove them.
     pub left: usize,
 }
 
@@ -43,7 +44,7 @@ pub struct Silent {
     pub program: Option<String>,
 }
 
-/// Asks all, then hears all, so that a silent one costs the others nothing but the timeout's rest.
+/// Queries all endpoints before reading answers, so a silent one delays the others only until the timeout.
 pub(crate) fn survey(folder: &Folder, config: &BusConfig, timeout: Duration) -> Result<Survey, OpenError> {
     let deadline = Instant::now().checked_add(timeout);
     let fail = |source| OpenError::Dir {
@@ -73,7 +74,7 @@ pub(crate) fn survey(folder: &Folder, config: &BusConfig, timeout: Duration) -> 
             Ok(socket) => asked.extend(socket.send(&question, &[]).is_ok().then_some(socket)),
             Err(ConnectError::Dead { removed: false }) => survey.left += 1,
             Err(ConnectError::Dead { removed: true }) => survey.removed += 1,
-            // Housekeeping may have been faster to remove it.
+            // Housekeeping may have removed it first.
             Err(ConnectError::Io(e)) if e.kind() == NotFound && entry.may_be_dead() => survey.removed += 1,
             Err(_) => {}
         }

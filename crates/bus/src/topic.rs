@@ -1,51 +1,52 @@
-//! What a topic is, and what is known of those who use it.
+//! Topics, and what is known about their endpoints.
 
 use crate::detail::EndpointDetail;
 use crate::publisher::CreateError;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The longest topic and type name, in bytes.
+/// Maximum length of topic and type names, in bytes.
 pub const MAX_NAME: usize = 255;
-/// The longest message definition, in bytes.
+/// Maximum length of a message definition, in bytes.
 pub const MAX_DEFINITION: usize = 128 * 1024;
 
 /// A topic and the type of its messages. Publishers and subscribers connect only if topic, type name and hash
-/// are equal; or the hash of ROS 2, where both ends state it; or, where the subscriber converts
-/// ([`SubscriberOptions::with_conversion`](crate::SubscriberOptions::with_conversion)), if their types differ only by the ROS that they are of.
+/// are equal; or the ROS 2 hash, if both ends state it; or, if the subscriber converts
+/// ([`SubscriberOptions::with_conversion`](crate::SubscriberOptions::with_conversion)), if their types differ
+/// only in the ROS version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopicType {
-    /// Such as `/scan`; at most [`MAX_NAME`] bytes, not empty, without characters that a terminal obeys or hides
-    /// ([`stats::text::is_plain`]).
+    /// For example `/scan`; at most [`MAX_NAME`] bytes, not empty, without characters that a terminal
+    /// interprets or hides ([`stats::text::is_plain`]).
     pub topic: String,
-    /// Such as `sensor_msgs/LaserScan`; the same holds for it.
+    /// For example `sensor_msgs/LaserScan`, with the same restrictions.
     pub type_name: String,
-    /// The MD5 of the type, as ROS 1 computes it.
+    /// The MD5 sum of the type, as ROS 1 computes it.
     pub type_hash: [u8; 16],
-    /// Which ROS the type is of.
+    /// The ROS version of the type.
     pub flavour: Flavour,
-    /// The full text of the definition, for tools and to say how two types differ; the hash decides whether they
-    /// do. At most [`MAX_DEFINITION`] bytes.
+    /// The full text of the definition, for tools and to report how two types differ; only the hash decides
+    /// whether they do. At most [`MAX_DEFINITION`] bytes.
     pub definition: Arc<str>,
 }
 
-/// Which ROS a type is of, and how it compares with its namesake of the other ROS. The default says nothing, and then hashes
-/// alone are compared.
+/// The ROS version of a type, and how it compares with the type of the same name in the other version. With
+/// the default, only hashes are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Flavour {
-    /// The ROS whose definition it has.
+    /// The ROS version of its definition.
     pub ros: Ros,
-    /// The type hash of ROS 2 (RIHS01, REP-2011); zeros if it is not stated.
+    /// The ROS 2 type hash (RIHS01, REP-2011); zeros if it is not stated.
     pub rihs01: [u8; 32],
-    /// What it has in common with its namesake of the other ROS: types of different ROS whose sums are equal, and not zero, differ
-    /// only in what a subscriber can convert.
+    /// Sum of what it has in common with the type of the same name in the other ROS version. Types of
+    /// different versions whose sums are equal, and not zero, differ only in what a subscriber can convert.
     pub common: [u8; 16],
 }
 
 /// The two generations of ROS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ros {
-    /// It is not said which.
+    /// The version is not stated.
     #[default]
     Unstated,
     /// ROS 1.
@@ -68,7 +69,7 @@ impl Flavour {
     /// Length of [`Flavour::to_bytes`].
     pub const LEN: usize = 49;
 
-    /// As frames carry it: the ROS (0 unstated, 1, 2), the type hash, the common sum.
+    /// The encoding in frames: the ROS version (0 unstated, 1, 2), the type hash, the common sum.
     pub fn to_bytes(&self) -> [u8; Self::LEN] {
         let mut out = [0; Self::LEN];
         out[0] = match self.ros {
@@ -81,7 +82,7 @@ impl Flavour {
         out
     }
 
-    /// What [`Flavour::to_bytes`] wrote; `None` if there is no such ROS.
+    /// Decodes what [`Flavour::to_bytes`] wrote; `None` if the ROS version is unknown.
     pub fn from_bytes(bytes: &[u8; Self::LEN]) -> Option<Self> {
         let (head, common) = bytes.split_last_chunk::<16>()?;
         let rihs01 = head.split_last_chunk::<32>()?.1;
@@ -97,39 +98,41 @@ impl Flavour {
         })
     }
 
-    /// Whether both have the same fields by ROS 2's hash, whose definitions may still differ in constants and defaults, which MD5 counts.
+    /// Whether both have the same fields by the ROS 2 hash. Their definitions may still differ in constants
+    /// and defaults, which MD5 covers.
     fn has_fields_of(&self, other: &Flavour) -> bool {
         self.ros == Ros::Two && self.ros == other.ros && self.rihs01 == other.rihs01 && self.rihs01 != [0; 32]
     }
 
-    /// Whether messages of the one are also messages of the other, once a subscriber has converted them.
+    /// Whether a subscriber can convert messages of one to messages of the other.
     fn converts_to(&self, other: &Flavour) -> bool {
         self.differs_from(other) && self.common == other.common && self.common != [0; 16]
     }
 
-    /// Whether both say which ROS they are of, and not the same.
+    /// Whether both state a ROS version, and not the same.
     fn differs_from(&self, other: &Flavour) -> bool {
         self.ros != other.ros && self.ros != Ros::Unstated && other.ros != Ros::Unstated
     }
 }
 
-/// What a publisher says of itself to those that connect: what a recorder, a bridge or a player needs to make its like.
+/// What a publisher announces about itself to peers: what a recorder, a bridge or a player needs to recreate
+/// it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Offer {
-    /// The node that publishes, such as `/talker`; empty if it is not said. At most [`MAX_NAME`] bytes; nobody checks
-    /// that it is true.
+    /// The node that publishes, such as `/talker`; empty if not announced. At most [`MAX_NAME`] bytes; not
+    /// verified.
     pub node: String,
-    /// How many of its last messages it keeps for subscribers that join later.
+    /// How many of its last messages it keeps for late joiners.
     pub history: u32,
-    /// Whether it sends lost messages again, where it says so: of use to bridges, since on the bus nothing is lost on
-    /// the way.
+    /// Whether it retransmits lost messages, if announced. For bridges, since the bus itself loses nothing in
+    /// transit.
     pub reliability: Option<Reliability>,
-    /// How many messages it keeps for a slow subscriber, where it says so (ROS 2's depth); 0 if not.
+    /// How many messages it keeps for a slow subscriber (ROS 2's depth); 0 if not announced.
     pub depth: u32,
 }
 
-/// Whether a publisher sends lost messages again.
+/// Whether a publisher retransmits lost messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reliability {
     /// It does.
@@ -159,9 +162,9 @@ impl Offer {
 pub struct TopicInfo {
     /// The topic and its type. Endpoints that disagree about the type appear as several entries.
     pub topic: TopicType,
-    /// Who publishes it.
+    /// Its publishers.
     pub publishers: Vec<EndpointInfo>,
-    /// Who subscribes to it.
+    /// Its subscribers.
     pub subscribers: Vec<EndpointInfo>,
 }
 
@@ -177,19 +180,19 @@ pub struct EndpointInfo {
     pub uid: u32,
     /// The program, if `/proc` shows it.
     pub program: Option<String>,
-    /// How many peers it is connected to.
+    /// Number of connected peers.
     pub connected: u32,
-    /// Messages published, or taken.
+    /// Messages published or taken.
     pub messages: u64,
     /// Bytes of shared memory reserved (publishers only).
     pub memory: u64,
     /// Policies, queues, memory and losses.
     pub detail: EndpointDetail,
-    /// Why peers were turned away, the last 8 reasons.
+    /// Why peers were refused, the last 8 reasons.
     pub refusals: Vec<String>,
 }
 
-/// A peer that was turned away, or that turned us away.
+/// A peer that was refused, or that refused this endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refusal {
@@ -197,7 +200,7 @@ pub struct Refusal {
     pub pid: i32,
     /// Its user, `u32::MAX` if unknown.
     pub uid: u32,
-    /// What differed, both values named.
+    /// What differed, naming both values.
     pub reason: String,
 }
 
@@ -225,7 +228,7 @@ impl TopicType {
         Ok(())
     }
 
-    /// What differs between two ends that should match, both values named.
+    /// Returns what differs between two ends that should match, naming both values.
     pub(crate) fn difference(&self, theirs: &TopicType) -> Option<String> {
         let hex = |hash: &[u8; 16]| hash.iter().map(|b| format!("{b:02x}")).collect::<String>();
         if self.topic != theirs.topic {
@@ -272,11 +275,11 @@ pub(crate) struct RefusalLog(Mutex<VecDeque<Refusal>>);
 impl RefusalLog {
     const KEPT: usize = 16;
 
-    /// A reason may quote what a peer said, and is kept fit to print.
+    /// A reason may quote a peer's text, so it is made safe to print.
     pub(crate) fn add(&self, mut refusal: Refusal) {
         refusal.reason = stats::text::printable(&refusal.reason).into_owned();
         let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // A peer that comes back and back is named once.
+        // A peer that keeps coming back is listed once.
         if log.contains(&refusal) {
             return;
         }

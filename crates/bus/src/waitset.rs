@@ -1,4 +1,4 @@
-//! Doorbells on the subscriber's side: one for each subscriber, or one for many.
+//! Doorbells on the subscriber's side: one per subscriber, or one for many.
 
 use crate::bus::{Bus, OpenError};
 use crate::ring::{self, Bell, Memory};
@@ -13,18 +13,18 @@ use std::time::{Duration, Instant};
 
 /// One doorbell for many subscribers: a publisher that feeds several of them rings once.
 ///
-/// Cheap to clone. Give it to subscribers by
+/// Cheap to clone. Pass it to subscribers with
 /// [`SubscriberOptions::with_wait_set`](crate::SubscriberOptions::with_wait_set).
 ///
-/// In a poll loop of your own: poll [`WaitSet::as_fd`]; when it is readable, take from every subscriber until
-/// it is empty; then call [`WaitSet::rearm`], and take again if it says so; then poll.
+/// In your own poll loop: poll [`WaitSet::as_fd`]; when it is readable, take from every subscriber until it
+/// is empty; then call [`WaitSet::rearm`], and take again if it returns true; then poll.
 #[derive(Clone, Debug)]
 pub struct WaitSet {
     pub(crate) waiter: Arc<Waiter>,
 }
 
 impl WaitSet {
-    /// A set without subscribers.
+    /// Creates a set without subscribers.
     pub fn new(bus: &Bus) -> Result<WaitSet, OpenError> {
         let shared = bus.shared();
         if shared.birth.is_foreign() {
@@ -40,8 +40,8 @@ impl WaitSet {
         })
     }
 
-    /// Waits until a message can be taken from one of the subscribers; false if `timeout` passed first, or if an
-    /// [`Interrupt`] was used. Signals do not end it.
+    /// Waits until a message can be taken from one of the subscribers. Returns false if `timeout` passes
+    /// first or an [`Interrupt`] is used. Signals do not end the wait.
     pub fn wait(&self, timeout: Duration) -> Result<bool, TakeError> {
         let deadline = Instant::now().checked_add(timeout);
         let _asleep = self.waiter.fall_asleep();
@@ -58,15 +58,15 @@ impl WaitSet {
         }
     }
 
-    /// What makes a thread that waits here return.
+    /// Returns a handle that ends the wait of a thread that waits here.
     pub fn interrupt(&self) -> Interrupt {
         Interrupt {
             waiter: self.waiter.clone(),
         }
     }
 
-    /// If no subscriber has a message, makes the descriptor wait for the next one and gives false. Otherwise
-    /// the descriptor is readable, and it gives true.
+    /// If no subscriber has a message, silences the descriptor until the next one and returns false.
+    /// Otherwise leaves the descriptor readable and returns true.
     pub fn rearm(&self) -> Result<bool, TakeError> {
         if self.waiter.birth.is_foreign() {
             return Err(TakeError::Forked);
@@ -91,15 +91,15 @@ impl AsFd for WaitSet {
     }
 }
 
-/// Makes a thread that waits for messages return without one. Cheap to clone; any thread may use it.
+/// Ends a thread's wait for messages without a message. Cheap to clone; any thread may use it.
 #[derive(Clone, Debug)]
 pub struct Interrupt {
     pub(crate) waiter: Arc<Waiter>,
 }
 
 impl Interrupt {
-    /// Ends one wait of the subscriber, or of its wait set: the one in progress, or else the next that finds no
-    /// message. Several calls before that end one wait.
+    /// Ends one wait of the subscriber, or of its wait set: the wait in progress, otherwise the next one that
+    /// finds no message. Several calls before that end only one wait.
     pub fn wake(&self) {
         if !self.waiter.birth.is_foreign() {
             self.waiter.interrupted.store(true, Ordering::SeqCst);
@@ -108,15 +108,15 @@ impl Interrupt {
     }
 }
 
-/// A doorbell and those who sleep at it.
+/// A doorbell and the threads that sleep on it.
 #[derive(Debug)]
 pub(crate) struct Waiter {
     pub(crate) waker: Waker,
     birth: Birth,
     members: Mutex<Vec<Weak<SubCore>>>,
-    /// What happened beside messages: peers that came or went.
+    /// Number of events other than messages: peers that connected or disconnected.
     events: AtomicU64,
-    /// Set by [`Interrupt::wake`], taken by one wait.
+    /// Set by [`Interrupt::wake`], consumed by one wait.
     interrupted: AtomicBool,
     /// Threads that sleep here or are about to; they arm the rings.
     sleepers: AtomicUsize,
@@ -151,7 +151,7 @@ impl Waiter {
             .push(Arc::downgrade(member));
     }
 
-    /// Waits until the doorbell rings; false if `deadline` passed first.
+    /// Waits until the doorbell rings. Returns false if `deadline` passes first.
     pub(crate) fn wait(&self, deadline: Option<Instant>) -> Result<bool, TakeError> {
         if self.birth.is_foreign() {
             return Err(TakeError::Forked);
@@ -161,7 +161,7 @@ impl Waiter {
             .map_err(|source| TakeError::System { source })
     }
 
-    /// Counts the caller as a sleeper. To be called before arming.
+    /// Counts the caller as a sleeper. Call it before arming.
     pub(crate) fn fall_asleep(&self) -> Asleep<'_> {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         Asleep(self)
@@ -175,8 +175,8 @@ impl Waiter {
         self.interrupted.load(Ordering::Relaxed)
     }
 
-    /// Whether the caller must not sleep. To be asked after the doorbell was drained: whoever interrupts later
-    /// rings it again.
+    /// Whether the caller must not sleep. Call it after draining the doorbell: a later interrupt rings it
+    /// again.
     pub(crate) fn was_interrupted(&self) -> bool {
         self.interrupted.swap(false, Ordering::SeqCst)
     }
@@ -185,21 +185,21 @@ impl Waiter {
         self.waker.ring();
     }
 
-    /// How many events there were. Who waits for one reads this first, looks, and then sleeps only if it still
-    /// reads the same after the doorbell was drained.
+    /// Number of events so far. A thread that waits for one reads this first, checks its condition, and then
+    /// sleeps only if the number is unchanged after draining the doorbell.
     pub(crate) fn events(&self) -> u64 {
         self.events.load(Ordering::SeqCst)
     }
 
-    /// Something other than a message happened.
+    /// Records an event other than a message.
     pub(crate) fn announce(&self) {
         self.events.fetch_add(1, Ordering::SeqCst);
         self.ring();
     }
 }
 
-/// A condition variable for peers that come and go. It can wake a doorbell too, so that one thread waits for
-/// messages and peers at once.
+/// A condition variable for peers that connect and disconnect. It can also wake a doorbell, so that one
+/// thread waits for messages and peers at once.
 #[derive(Debug, Default)]
 pub(crate) struct Changed {
     condition: Condvar,

@@ -1,5 +1,5 @@
-//! Who may connect: the same user, or, if so configured, a group. Needs root to become somebody else; without it
-//! the tests say that they did nothing.
+//! Access to a bus: the same user, or, if configured, a group. Needs root to become another user; without it
+//! the tests report that they did nothing.
 #![allow(missing_docs)]
 
 mod common;
@@ -39,7 +39,7 @@ fn child_entry() {
             let socket = raw::connect(&socket.unwrap());
             say(raw::refusal(&socket).unwrap());
         }
-        // Waits in the folder like a subscriber of the topic that the first publisher has.
+        // Waits in the folder like a subscriber of the first publisher's topic.
         "waiter" => {
             let name = socket.unwrap().file_name().unwrap().to_str().unwrap().to_owned();
             let hash = name.split('.').next().unwrap();
@@ -84,7 +84,7 @@ fn another_user_is_refused_and_both_sides_know_why() {
     let dir = folder();
     let bus = common::bus(&dir);
     let publisher = bus.publisher(topic("/a"), PublisherOptions::default()).unwrap();
-    // Even where modes would let it in.
+    // Even if the modes would permit it.
     set_mode(dir.path(), 0o755);
     set_mode(&raw::publishers(dir.path())[0], 0o666);
     let child = Child::start("stranger", dir.path(), &[]);
@@ -104,7 +104,7 @@ fn another_user_is_refused_and_both_sides_know_why() {
     );
 }
 
-/// The same the other way round: who is connected to is told, too, and does not have to guess.
+/// The reverse direction: the end that is connected to also learns the reason.
 #[test]
 fn another_user_that_waits_is_told_why_nobody_talks_to_it() {
     if !is_root() {
@@ -121,7 +121,7 @@ fn another_user_that_waits_is_told_why_nobody_talks_to_it() {
         "nothing is put into a folder that everybody may write"
     );
     assert!(first.refusals().is_empty(), "it connected to nobody");
-    // Once the mode is right it may connect, and the waiting end accepts one connection only.
+    // With the right mode it may connect, and the waiting end accepts only one connection.
     drop(first);
     set_mode(dir.path(), 0o755);
     let second = bus.publisher(topic("/a"), PublisherOptions::default()).unwrap();
@@ -135,7 +135,7 @@ fn another_user_that_waits_is_told_why_nobody_talks_to_it() {
     });
 }
 
-/// A group that only one side has set, or that the folder does not have.
+/// A group that only one side has set, or that is not the folder's.
 #[test]
 fn a_group_on_one_side_alone_is_refused_with_the_mend() {
     if !is_root() {
@@ -163,7 +163,7 @@ fn a_group_may_share_a_bus() {
         Bus::open(BusConfig::new(dir.path())),
         Err(OpenError::Mode { mode: 0o770, .. })
     ));
-    // The mode that was recommended once still works, without protecting members from each other.
+    // The mode recommended by earlier versions still works, without protecting members from each other.
     for mode in [0o770, 0o3770] {
         set_mode(dir.path(), mode);
         members_find_each_other(dir.path());
@@ -191,7 +191,7 @@ fn members_find_each_other(dir: &Path) {
     assert_eq!(topics[0].subscribers[0].uid, NOBODY);
 }
 
-/// A dead member's socket stays where only its user may remove it, and is told apart.
+/// A dead member's socket stays if only its user may remove it, and is reported separately.
 #[test]
 fn a_dead_members_socket_is_left_to_its_user() {
     if !is_root() {
@@ -201,9 +201,9 @@ fn a_dead_members_socket_is_left_to_its_user() {
     set_mode(root.path(), 0o711);
     let dir = root.path().join("shared");
     let open = || Bus::open(BusConfig::new(&dir).with_group(NOBODY)).unwrap();
-    // It makes the folder, and would remove what is dead in it.
+    // It creates the folder, and would remove dead sockets in it.
     drop(open());
-    // Of a pid that nobody has.
+    // Of a pid that no process has.
     let dead = dir.join("00000000000000aa.s.4000000.0000000000000007");
     drop(raw::listen(&dead));
     set_mode(&dead, 0o660);

@@ -1,4 +1,4 @@
-//! Subscribers that break the rules: the publisher and the others go on as if they were not there.
+//! Subscribers that violate the protocol: the publisher and the others continue as if they did not exist.
 #![allow(missing_docs)]
 
 mod common;
@@ -15,15 +15,15 @@ use std::sync::atomic::Ordering;
 
 const TOPIC: &str = "/under/attack";
 
-/// What one subscriber may keep from reuse.
+/// Maximum bytes that one subscriber may keep from reuse.
 const QUOTA: u64 = 24 << 20;
 
 struct Run {
     /// What the honest subscriber saw.
     seen: Vec<(u64, u64, u64)>,
-    /// What the attacker said at the end.
+    /// What the attacker reported at the end.
     said: Option<String>,
-    /// The most bytes that any subscriber had.
+    /// The maximum bytes that any subscriber had.
     most: u64,
 }
 
@@ -58,7 +58,7 @@ fn run(attack: Option<&str>, env: &[(&str, &str)], messages: u64) -> Run {
         });
     }
     if matches!(attack, Some("greedy" | "deaf")) {
-        // Its welcome is sent just before it counts.
+        // Its `Welcome` is sent just before the publisher counts it.
         eventually("it is attached", || publisher.stats().subscribers.len() == 2);
     }
     let mut random = Random(5);
@@ -136,10 +136,10 @@ fn wait_for_end_with<T: std::fmt::Display>(result: impl FnOnce() -> T) {
     hear();
 }
 
-/// Everything that could change a published byte or the file under it.
+/// Everything that could change a published byte or the file below it.
 ///
-/// GATED in the variant `posix`: there are no seals, so that a descriptor that was opened anew through
-/// `/proc/self/fd` can do all of it. What is tested there is the descriptor that was passed.
+/// GATED in the variant `posix`: there are no seals, so a descriptor that was reopened through
+/// `/proc/self/fd` can do all of it. There the test checks the descriptor that was passed.
 #[test]
 fn a_segment_cannot_be_written_by_its_reader() {
     let expected = if cfg!(feature = "posix") { 6 } else { 14 };
@@ -167,7 +167,7 @@ fn attack_segment(dir: &Path) {
         assert!(is_refused, "{what} was allowed");
         refused += 1;
     };
-    // Reopening works, as the kernel has it; the seals are what protects.
+    // The kernel permits reopening; the seals are what protects.
     #[cfg(not(feature = "posix"))]
     let fds = {
         let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&fd));
@@ -215,7 +215,7 @@ fn attack_doorbell(dir: &Path) {
     while rustix::io::write(&me.bell_write, &[0]).is_ok() {}
     rustix::fs::fcntl_setfl(&me.bell_write, OFlags::empty()).unwrap();
     rustix::fs::fcntl_setfl(&me.bell_read, OFlags::empty()).unwrap();
-    // Always asleep, it says.
+    // It always claims to be asleep.
     let ring = me.ring;
     std::thread::spawn(move || {
         loop {
@@ -240,7 +240,7 @@ fn was_thrown_out(me: &Intruder) -> bool {
     }
 }
 
-/// Random bytes over the whole ring, for as long as the publisher bears it; then again with a new connection.
+/// Random bytes over the whole ring, until the publisher disconnects it; then again with a new connection.
 #[test]
 fn scribbling_over_the_ring_hurts_nobody_else() {
     let times: u64 = compare("scribble").said.unwrap().parse().unwrap();
@@ -257,15 +257,15 @@ fn attack_scribble(dir: &Path) {
         } else {
             random.next(1 << 31) << 33
         };
-        // The word that says "I take no more" would end the attack.
+        // The closing word would end the attack.
         if i != 9 {
             me.ring[i].store(value, Ordering::Relaxed);
         }
     });
 }
 
-/// Attacks until it is thrown out, connects again under another name, and so on; at the end says how often it was
-/// thrown out.
+/// Attacks until it is disconnected, reconnects under another identity, and so on. Finally reports how often
+/// it was disconnected.
 fn keep_attacking(dir: &Path, first: u64, mut attack: impl FnMut(&Intruder) + Send + 'static) {
     let dir = dir.to_owned();
     let count = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
@@ -285,7 +285,7 @@ fn keep_attacking(dir: &Path, first: u64, mut attack: impl FnMut(&Intruder) + Se
     wait_for_end_with(|| times.load(Ordering::Relaxed));
 }
 
-/// States that look right: released before taken, taken twice, queued again.
+/// States that look valid: released before taken, taken twice, queued again.
 #[test]
 fn plausible_lies_about_states_hurt_nobody_else() {
     let times: u64 = compare("states").said.unwrap().parse().unwrap();
@@ -386,7 +386,7 @@ fn attack_silent(dir: &Path) {
         raw::send(socket, &raw::hello(TOPIC, 10_000 + i as u64), &[]);
     }
     say("ready");
-    // Somebody who does speak still gets in.
+    // A peer that does speak still gets in.
     let _me = intrude(dir, TOPIC, 700, 4, 4);
     sockets.truncate(150);
     wait_for_end("");
@@ -421,7 +421,7 @@ fn attack_descriptors(dir: &Path) {
             .collect::<Vec<_>>()
     };
     let with = |ring: OwnedFd, bell: Vec<OwnedFd>| std::iter::once(ring).chain(bell).collect::<Vec<_>>();
-    // Not on a tmpfs, as /tmp may be: to POSIX a nameless file of a tmpfs is shared memory like any other.
+    // Not on a tmpfs, as /tmp may be: to POSIX an unlinked file on a tmpfs is ordinary shared memory.
     let file: OwnedFd = std::fs::File::open(std::env::current_exe().unwrap())
         .unwrap()
         .into();
@@ -432,9 +432,9 @@ fn attack_descriptors(dir: &Path) {
     rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, Mode::RUSR | Mode::WUSR).unwrap();
     let fifo = rustix::fs::open(&fifo, OFlags::RDWR, Mode::empty()).unwrap();
     let no_memory = if cfg!(feature = "posix") {
-        "no shared memory"
+        "not shared memory"
     } else {
-        "no memfd"
+        "not a memfd"
     };
     let swapped = std::iter::once(pipe().0).chain([good_ring()]).collect();
     let mut cases: Vec<(Vec<OwnedFd>, &str)> = vec![
@@ -447,8 +447,8 @@ fn attack_descriptors(dir: &Path) {
         (vec![], "missing"),
         (swapped, no_memory),
     ];
-    // GATED in the variant `posix`: there are no seals to be missing. What it can tell is how the descriptor was
-    // opened.
+    // GATED in the variant `posix`: there are no seals that could be missing. It can check how the descriptor
+    // was opened.
     #[cfg(not(feature = "posix"))]
     for seals in [SealFlags::empty(), SealFlags::GROW | SealFlags::SEAL] {
         cases.push((with(raw::memfd(bytes, seals), good_bell()), "seals"));
@@ -465,14 +465,14 @@ fn attack_descriptors(dir: &Path) {
         assert_eq!(raw::receive(&socket).unwrap().0, raw::HELLO);
         let fds: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
         assert!(raw::send(&socket, &raw::attach(depth, held), &fds));
-        let text = raw::refusal(&socket).expect("it is told");
+        let text = raw::refusal(&socket).expect("it is refused");
         assert!(text.contains(expected), "case {i}: {text}");
         refused += 1;
     }
     wait_for_end(format!("{refused} refused"));
 }
 
-/// A subscriber by the rules, which the environment stops at some step.
+/// A correct subscriber, which the environment stops at some step.
 fn honest(dir: &Path) {
     let bus = bus::Bus::open(bus::BusConfig::new(dir)).unwrap();
     let subscriber = bus

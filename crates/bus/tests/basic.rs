@@ -1,4 +1,4 @@
-//! Publishing and taking on one host, without anybody misbehaving.
+//! Publishing and taking on one host, without misbehaving peers.
 #![allow(missing_docs)]
 
 mod common;
@@ -335,7 +335,7 @@ fn one_wait_set_wakes_for_many_subscribers() {
         assert!(!set.rearm().unwrap());
         assert!(!readable(&set));
     }
-    // A subscriber of the set that waits for itself is not held up by the others' messages.
+    // A subscriber of the set that waits on its own is not disturbed by the others' messages.
     send(&publishers[3], 1, 64);
     assert!(
         subscribers[4]
@@ -359,7 +359,7 @@ fn a_sleeper_is_woken() {
             .collect::<Vec<_>>()
     });
     for i in 0..2000u64 {
-        // Never more than the queue's depth ahead.
+        // Never further ahead than the queue's depth.
         eventually("the sleeper keeps up", || {
             publisher.stats().subscribers[0].queued < 8
         });
@@ -489,7 +489,7 @@ fn bad_requests_are_errors_with_facts() {
         bus.subscriber(topic("/a"), SubscriberOptions::default().with_max_held(5000))
             .is_err()
     );
-    // Nobody listens, so nothing stays.
+    // There is no subscriber, so nothing stays queued.
     assert_eq!(send(&other, 1, 100).queued_to, 0);
     assert_eq!(other.stats().memory_used, 0);
 }

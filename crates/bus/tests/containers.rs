@@ -1,5 +1,5 @@
-//! Containers that share a runtime folder: each with PIDs, mounts and a `/dev/shm` of its own. Needs root to make
-//! them; without it the tests say that they did nothing, and fail in CI.
+//! Containers that share a runtime folder, each with its own PIDs, mounts and `/dev/shm`. Needs root to
+//! create them; without it the tests report that they did nothing, and fail in CI.
 #![allow(missing_docs)]
 
 mod common;
@@ -84,10 +84,10 @@ fn subscriber(bus: &Bus, dir: &Path) {
                 eventually("the publisher's death is noticed", || {
                     subscriber.publisher_count() == 0
                 });
-                // What is held outlives its publisher.
+                // A held message outlives its publisher.
                 say(held.as_ref().is_some_and(|m| m.part(0).bytes()[LEN - 1] != 0));
             }
-            // Somebody here has the pid that the peer has there. He dies, and a bus that opens sweeps the folder.
+            // A process here has the pid that the peer has there. It dies, and a new bus sweeps the folder.
             decoy if decoy.starts_with("decoy ") => {
                 let wanted: u32 = decoy[6..].parse().unwrap();
                 loop {
@@ -149,7 +149,7 @@ fn containers_see_each_other_and_notice_each_others_death() {
     assert_eq!(
         ask(&mut publisher, "peer"),
         format!("pid 0 uid {uid}"),
-        "whose pid cannot be told"
+        "whose pid is unknown"
     );
     assert_eq!(ask(&mut publisher, "send"), "1");
     assert_eq!(ask(&mut subscriber, "take"), "true");
@@ -172,7 +172,7 @@ fn containers_see_each_other_and_notice_each_others_death() {
     publisher.kill();
     assert_eq!(ask(&mut subscriber, "alone"), "true");
 
-    // Of the dead there were three sockets; the last subscriber's and the new publisher's two stay.
+    // The dead processes had three sockets; the last subscriber's and the new publisher's two stay.
     let mut publisher = start("publisher");
     assert_eq!(ask(&mut subscriber, "ready"), "true");
     assert_eq!(ask(&mut publisher, "peer"), format!("pid 0 uid {uid}"));
@@ -201,7 +201,8 @@ fn a_pid_of_another_container_says_nothing() {
     assert_eq!(ask(&mut subscriber, "take"), "true");
 }
 
-/// A container's `/dev/shm` is small (64 MiB by Docker's default). Memfds do not count there; `shm_open` does.
+/// A container's `/dev/shm` is small (64 MiB by Docker's default). Memfds do not count there; `shm_open`
+/// does.
 #[test]
 fn a_full_dev_shm_is_an_error_of_the_loan() {
     if !containers_work() {

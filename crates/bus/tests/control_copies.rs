@@ -1,4 +1,5 @@
-//! Control parts are copied by who takes them, so a publisher can make its subscribers hold as much as they hold messages.
+//! A subscriber copies the control parts of the messages that it takes, so a publisher can make it hold that
+//! much memory.
 #![allow(missing_docs)]
 
 mod common;
@@ -9,7 +10,7 @@ use common::{LONG, bus, eventually, folder, topic};
 use stats::DropReason;
 
 const TOPIC: &str = "/long";
-/// Six of them fit into the copies that one process may have made of it.
+/// Six of them fit into the copies that one process may make of this publisher's control parts.
 const CONTROL: usize = 24 << 20;
 const FIT: usize = 6;
 

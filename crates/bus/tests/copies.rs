@@ -1,4 +1,4 @@
-//! Written once: a 4 MB message is read where its publisher wrote it, in another process.
+//! Written once: another process reads a 4 MB message where its publisher wrote it.
 #![allow(missing_docs)]
 
 mod common;
@@ -10,7 +10,7 @@ use std::path::Path;
 
 const LEN: usize = 4 << 20;
 
-/// Which file an address belongs to, and where in it: `device:inode+offset`.
+/// The file that an address belongs to, and the position in it: `device:inode+offset`.
 fn place(address: usize) -> String {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     for line in maps.lines() {
@@ -71,7 +71,7 @@ fn four_megabytes_are_read_where_they_were_written() {
         .each_ref()
         .map(|s| s.take_timeout(LONG).unwrap().unwrap());
     for message in &messages {
-        // By address: the same byte of the same file, at both ends.
+        // By address: the same byte of the same file at both ends.
         assert_eq!(place(message.part(0).as_ptr() as usize), theirs);
         assert_eq!(
             place(message.part(0).as_ptr() as usize + LEN - 1)
@@ -81,7 +81,7 @@ fn four_megabytes_are_read_where_they_were_written() {
         );
         assert!(message.part(0).bytes().iter().all(|b| *b == 0x11));
     }
-    // By a poisoned original: what the publisher writes now is what the view shows, so there is no copy.
+    // By poisoning the original: what the publisher writes now shows in the view, so there is no copy.
     child.say("poison");
     assert_eq!(child.hear(), "poisoned");
     for message in &messages {
@@ -113,7 +113,7 @@ fn what_a_reader_writes_is_its_own() {
         assert_eq!((long.len(), short.len()), (PART, 64));
         assert!(message.own_part(1).is_err(), "it is empty");
         assert!(message.own_part(3).is_err(), "there is none");
-        // SAFETY: memory of that length that is nobody else's, as long as `long` lives.
+        // SAFETY: memory of that length that nobody else uses as long as `long` lives.
         let bytes = unsafe { std::slice::from_raw_parts_mut(long.as_ptr(), PART) };
         assert!(bytes.iter().all(|b| *b == round), "of the message before");
         bytes[..5000].fill(0xEE);

@@ -1,5 +1,5 @@
-//! The crash matrix: a publisher or a subscriber is killed, stopped, or forked at each step of its life. Those
-//! beside it get what they are owed, every loss is counted, and nothing is left behind.
+//! The crash matrix: a publisher or a subscriber is killed, stopped, or forked at each step of its life. Its
+//! peers get all messages that they should, every loss is counted, and nothing is left behind.
 //!
 //! `cargo test -p bus --test crash_matrix` prints the matrix.
 #![allow(missing_docs)]
@@ -41,7 +41,7 @@ const SCRIPT: [usize; 16] = [
 const COUNT: u64 = SCRIPT.len() as u64;
 /// The three largest do not fit at once, so segments are retired.
 const LIMIT: u64 = 48 << 20;
-/// Longer ones are not held by those that hold.
+/// Longer messages are not held by holding subscribers.
 const SMALL: usize = 1 << 20;
 const END: u64 = u64::MAX;
 
@@ -70,7 +70,7 @@ impl Fault {
     }
 }
 
-/// Who connects: the victim finds the others there, or they find it.
+/// Which side connects: the victim finds the others waiting, or they find it.
 #[derive(Clone, Copy, PartialEq)]
 enum Order {
     Late,
@@ -78,8 +78,8 @@ enum Order {
 }
 use Order::{Early, Late};
 
-/// Which of the victim's messages are owed to a subscriber when the victim, a publisher, goes no further than this
-/// step.
+/// How many of the victim's messages a subscriber must get if the victim, a publisher, goes no further than
+/// this step.
 struct Step(&'static str, Order, &'static str, u64);
 
 const SUBSCRIBER: [Step; 24] = [
@@ -143,7 +143,7 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 fn open(dir: &Path) -> Bus {
-    // Short, so that who is stopped in the handshake finds the others gone when it goes on.
+    // Short, so that a process that was stopped in the handshake finds the others gone when it continues.
     Bus::open(BusConfig::new(dir).with_handshake_timeout(Duration::from_millis(200))).unwrap()
 }
 
@@ -157,11 +157,11 @@ fn subscriber(bus: &Bus) -> Subscriber {
         .unwrap()
 }
 
-/// Publishes message `n` of `len` bytes; gives how many it lost for others.
+/// Publishes message `n` of `len` bytes; returns how many messages it lost for others.
 fn send(publisher: &Publisher, n: u64, len: usize) -> u64 {
     let mut loan = publisher.loan(8, &[len]).expect("there is memory");
     loan.control_mut().copy_from_slice(&n.to_le_bytes());
-    // A byte in every other page or so shows whether the block is whole.
+    // A byte in every other page or so shows whether the block is intact.
     for (i, byte) in loan.part_mut(0).iter_mut().step_by(10_000).enumerate() {
         *byte = pattern(n, i);
     }
@@ -173,7 +173,7 @@ fn pattern(n: u64, i: usize) -> u8 {
     (n as usize).wrapping_mul(31).wrapping_add(i) as u8
 }
 
-/// Checks that a message is whole and gives its number in the script.
+/// Checks that a message is intact and returns its number in the script.
 fn number(message: &Message) -> u64 {
     let n = u64::from_le_bytes(message.control().try_into().unwrap());
     let bytes = message.part(0).bytes();
@@ -184,12 +184,12 @@ fn number(message: &Message) -> u64 {
     n
 }
 
-/// What came from each publisher.
+/// The messages received from each publisher.
 #[derive(Default)]
 struct Heard {
     last: BTreeMap<u64, u64>,
     received: BTreeMap<u64, Vec<u64>>,
-    /// What was told as lost, and what is missing in the sequences.
+    /// Losses that were reported, and gaps in the sequence numbers.
     lost: u64,
     missing: u64,
 }
@@ -198,7 +198,7 @@ impl Heard {
     fn hear(&mut self, message: &Message) -> u64 {
         let (from, n) = (message.publisher(), number(message));
         let lost = message.lost().total();
-        // Before the first, only what was told is known.
+        // Before the first message, only the reported losses are known.
         let last = self.last.insert(from, message.sequence());
         self.missing += last.map_or(lost, |last| message.sequence() - last - 1);
         self.lost += lost;
@@ -265,7 +265,7 @@ fn be_subscriber(bus: &Bus) {
     while let Some(message) = subscriber.take().unwrap() {
         heard.hear(&message);
     }
-    assert_eq!(heard.lost, heard.missing, "told, and missing in the sequence");
+    assert_eq!(heard.lost, heard.missing, "reported, and missing in the sequence");
     AS_SUBSCRIBER.lock().unwrap().take();
     drop(subscriber);
     number(HELD.lock().unwrap().as_ref().unwrap_or_else(|| exit(&heard)));
@@ -280,10 +280,11 @@ fn exit(heard: &Heard) -> ! {
     std::process::exit(0)
 }
 
-/// At its step: forks; the fork uses everything that it inherited and lives on, and the parent goes no further.
+/// At its step, forks. The fork uses everything that it inherited and keeps running, and the parent goes no
+/// further.
 fn fork_and_stay() {
-    // SAFETY: the fork uses this crate, which is the point; what it reads of the test's own is looked at with
-    // `try_lock`, and it ends by a signal or `_exit`.
+    // SAFETY: the fork uses this crate, which is the point; it accesses the test's own state with `try_lock`,
+    // and ends by a signal or `_exit`.
     let pid = unsafe { libc::fork() };
     if pid != 0 {
         loop {
@@ -330,7 +331,7 @@ fn fork_and_stay() {
     let _ = rustix::io::write(std::io::stdout(), text.as_bytes());
     // SAFETY: nothing here uses them any more; the survivor counts its ends of these pipes.
     unsafe { (libc::close(0), libc::close(1)) };
-    // Longer than any cell of the matrix, but not for ever if that fails.
+    // Longer than any cell of the matrix, but not forever if that fails.
     std::thread::sleep(10 * LONG);
     // SAFETY: ends the fork without running what belongs to its parent.
     unsafe { libc::_exit(0) };
@@ -338,13 +339,13 @@ fn fork_and_stay() {
 
 // The survivors.
 
-/// The victim, and the fork of it that lives on.
+/// The victim, and its fork that keeps running.
 struct Victim {
     child: Child,
     fault: Option<Fault>,
     fork: Option<Pid>,
     said: VecDeque<String>,
-    /// The fault has struck.
+    /// Whether the fault has struck.
     struck: bool,
 }
 
@@ -363,7 +364,7 @@ impl Victim {
         }
     }
 
-    /// Whether its fault has struck, so that nothing is to be expected of it.
+    /// Whether its fault has struck, so that nothing can be expected of it.
     fn is_struck(&mut self) -> bool {
         self.struck = self.struck
             || match self.fault {
@@ -378,7 +379,7 @@ impl Victim {
         self.struck
     }
 
-    /// Hears what it says, and what its fork says.
+    /// Reads what it and its fork send.
     fn listen(&mut self) {
         while let Some(text) = self.child.poll() {
             match text.strip_prefix("fork ").and_then(|t| t.split_once(' ')) {
@@ -391,13 +392,13 @@ impl Victim {
         }
     }
 
-    /// The next thing that it said.
+    /// Returns the next line that it sent.
     fn poll(&mut self) -> Option<String> {
         self.listen();
         self.said.pop_front()
     }
 
-    /// Lets the fault run its course: the victim is gone, except if it was to be continued.
+    /// Lets the fault run its course: afterwards the victim is gone, unless it should be continued.
     fn finish(&mut self) {
         match self.fault {
             None => {}
@@ -419,8 +420,8 @@ impl Drop for Victim {
     }
 }
 
-/// What there is when two endpoints of this process have done with each other. Every look is answered by the bus's
-/// housekeeping, so that a slow machine cannot pass for one at rest.
+/// The census when two endpoints of this process have finished with each other. The bus's housekeeping
+/// answers every query, so that a slow machine is not mistaken for an idle one.
 fn at_rest(bus: &Bus, dir: &Path) -> Census {
     let mut last = settled(dir);
     loop {
@@ -440,7 +441,7 @@ fn at_rest(bus: &Bus, dir: &Path) -> Census {
     }
 }
 
-/// One cell of a subscriber's row: the publisher's every message reaches the other subscriber.
+/// One cell of a subscriber's row: every message of the publisher reaches the other subscriber.
 fn subscriber_cell(bus: &Bus, dir: &Path, fault: Option<Fault>, step: &Step) -> String {
     let what = format!("subscriber at {}", step.2);
     let empty = settled(dir);
@@ -453,7 +454,7 @@ fn subscriber_cell(bus: &Bus, dir: &Path, fault: Option<Fault>, step: &Step) -> 
         early = Some(victim);
     }
     let (publisher, witness) = (publisher(bus), subscriber(bus));
-    // As both see it: each may still give up a handshake that the other thinks is done.
+    // As both see it: each may still abandon a handshake that the other considers complete.
     eventually("they are connected", || {
         publisher.stats().subscribers.iter().any(|s| s.id == witness.id()) && witness.publisher_count() > 0
     });
@@ -484,7 +485,7 @@ fn subscriber_cell(bus: &Bus, dir: &Path, fault: Option<Fault>, step: &Step) -> 
                     .all(|s| s.queued == 0 && s.bytes <= 2 * SMALL as u64)
         });
     }
-    // Tells it that this was all until it says what it got, or its fault strikes in closing.
+    // Repeats that this was all until it reports what it got, or its fault strikes while closing.
     let (mut ended, mut said) = (false, None);
     let mut conclude = |victim: &mut Victim| {
         if !ended {
@@ -519,7 +520,7 @@ fn subscriber_cell(bus: &Bus, dir: &Path, fault: Option<Fault>, step: &Step) -> 
         let (received, lost) = result.split_once(' ').unwrap();
         cell = format!("{cell}  {received}-{lost}");
         if fault.is_none() {
-            assert_eq!(lost, "0", "without a fault it hears everything");
+            assert_eq!(lost, "0", "without a fault it receives everything");
             assert!(received.parse::<u64>().unwrap() > COUNT);
         }
     }
@@ -527,7 +528,7 @@ fn subscriber_cell(bus: &Bus, dir: &Path, fault: Option<Fault>, step: &Step) -> 
         .fork
         .is_none_or(|p| rustix::process::test_kill_process(p).is_ok());
     assert!(fork_alive, "{what}: the fork died");
-    // While a fork lives, too.
+    // Also while a fork lives.
     if !victim.survives() {
         eventually("it is forgotten", || publisher.stats().subscribers.len() == 1);
     }
@@ -558,8 +559,8 @@ fn subscriber_cell(bus: &Bus, dir: &Path, fault: Option<Fault>, step: &Step) -> 
     cell
 }
 
-/// One cell of a publisher's row: the subscriber gets what was queued, whole and in order, and all of another
-/// publisher's.
+/// One cell of a publisher's row: the subscriber gets the queued messages, intact and in order, and all those
+/// of another publisher.
 fn publisher_cell(bus: &Bus, dir: &Path, fault: Option<Fault>, step: &Step) -> String {
     let what = format!("publisher at {}", step.2);
     let empty = settled(dir);
@@ -583,7 +584,7 @@ fn publisher_cell(bus: &Bus, dir: &Path, fault: Option<Fault>, step: &Step) -> S
     let (mut beats, mut owed) = (0u64, 0);
     let mut held = None;
     let mut listen = |wait: Duration| {
-        // One of the other's for each look.
+        // One message of the other publisher for each check.
         send(&other, 0, SCRIPT[0]);
         beats += 1;
         let end = Instant::now() + wait;
@@ -605,7 +606,7 @@ fn publisher_cell(bus: &Bus, dir: &Path, fault: Option<Fault>, step: &Step) -> S
         listen(Duration::from_millis(1));
         victim.is_struck() || (fault.is_none() && victim.poll().is_some_and(|s| s == "closed"))
     });
-    // What it had queued is there although it has not rung.
+    // Its queued messages are there although it has not rung.
     eventually("what is owed has come", || {
         listen(Duration::from_millis(1)) >= expected
     });
@@ -621,7 +622,7 @@ fn publisher_cell(bus: &Bus, dir: &Path, fault: Option<Fault>, step: &Step) -> S
         listen(Duration::from_millis(1));
         witness.publisher_count() == 1
     });
-    // The last view of what it published stays whole.
+    // The last view of its messages stays intact.
     if let Some(message) = &held {
         number(message);
     }
@@ -662,7 +663,7 @@ fn matrix(title: &str, steps: &[Step], cell: Cell) {
     for order in [Late, Early] {
         cell(&bus, dir.path(), None, &Step("none", order, "none", 0));
     }
-    // Past the test runner, which would keep it to itself.
+    // Bypasses the test runner, which would capture the output.
     let mut out = std::io::stdout().lock();
     let mut text = format!("\n{title}\n{:<16}{:<28}", "step", "at");
     FAULTS.iter().for_each(|(_, name)| text += &format!("{name:<24}"));

@@ -1,4 +1,5 @@
-//! Kill -9 at every step, stops, and forks that keep sockets open: memory, descriptors and files return exactly.
+//! Kill -9 at every step, stops, and forks that keep sockets open: memory, descriptors and files return
+//! exactly to their previous numbers.
 #![allow(missing_docs)]
 
 mod common;
@@ -55,7 +56,7 @@ fn child_entry() {
                 std::thread::sleep(Duration::from_micros(200));
             }
         }
-        // Dies, while a fork of it lives on with its sockets.
+        // Dies, while a fork of it keeps its sockets open.
         "forker" => {
             let publisher = bus.publisher(topic(TOPIC), PublisherOptions::default()).unwrap();
             let subscriber = bus
@@ -67,7 +68,7 @@ fn child_entry() {
             // SAFETY: the child only sleeps.
             let pid = unsafe { libc::fork() };
             if pid == 0 {
-                // Longer than any test, but not for ever if that fails.
+                // Longer than any test, but not forever if that fails.
                 std::thread::sleep(3 * LONG);
                 // SAFETY: ends the fork without running what belongs to its parent.
                 unsafe { libc::_exit(0) };
@@ -206,7 +207,7 @@ fn a_sleeper_is_woken_for_what_a_dead_publisher_queued() {
     assert!(waiting.join().unwrap(), "nobody rang");
 }
 
-/// Some hundred processes that come and are killed at random moments, while others go on.
+/// Several hundred processes that start and are killed at random moments, while others continue.
 #[test]
 fn hundreds_of_lives_and_deaths() {
     let _alone = alone();
@@ -239,7 +240,8 @@ fn hundreds_of_lives_and_deaths() {
                 while subscriber.take().unwrap().is_some() {}
                 subscriber.publisher_count() == 1 && publisher.stats().subscribers.len() == 1
             });
-            // A publisher that died just after it let us in may appear only now, with what it queued.
+            // A publisher that died just after it accepted this end may appear only now, with its queued
+            // messages.
             common::census::returns_to(&baseline, &bus, "after many deaths", || {
                 while subscriber.take().unwrap().is_some() {}
                 census(dir.path())

@@ -1,4 +1,4 @@
-//! Endpoints find each other, whoever comes first, exactly once, however many there are.
+//! Endpoints find each other exactly once, in any order of starting and in any number.
 #![allow(missing_docs)]
 
 mod common;
@@ -14,7 +14,8 @@ fn child_entry() {
     let Some((role, dir)) = role() else { return };
     let bus = Bus::open(BusConfig::new(dir)).unwrap();
     match &*role[0] {
-        // Sends `n` numbers on a topic, at random distances, never more than the queue ahead of the answers.
+        // Sends `n` numbers on a topic, at random intervals, never further ahead of the answers than the
+        // queue is deep.
         "sender" => {
             let (name, n): (_, u64) = (&role[1], role[2].parse().unwrap());
             let publisher = bus.publisher(topic(name), PublisherOptions::default()).unwrap();
@@ -34,7 +35,7 @@ fn child_entry() {
             say("done");
             hear();
         }
-        // Its housekeeping rests at a step, while it publishes one message when it is told to.
+        // Its housekeeping rests at a step, while it publishes one message on request.
         "host" => {
             bus::hooks::call_at_step(|| std::thread::sleep(Duration::from_secs(1)));
             let publisher = bus
@@ -82,7 +83,8 @@ fn both_at_the_same_moment_connect_exactly_once() {
     }
 }
 
-/// Whoever sees a publisher gets what it publishes from then on, however slowly it lets its subscribers in.
+/// A subscriber that sees a publisher gets everything that is published from then on, however slowly the
+/// publisher accepts its subscribers.
 #[test]
 fn what_is_published_after_the_welcome_arrives() {
     let dir = folder();
@@ -187,7 +189,7 @@ fn no_wake_up_is_lost_between_processes() {
         .map(|name| Child::start(&format!("sender {name} {n}"), dir.path(), &[]))
         .collect();
     let one = std::thread::spawn(move || {
-        // One message for each time that the descriptor is readable, as a plain poll loop does it.
+        // One message for each time that the descriptor is readable, as in a plain poll loop.
         let mut last = 0;
         while last < n {
             use rustix::event::{PollFd, PollFlags, Timespec, poll};

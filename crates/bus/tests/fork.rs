@@ -1,4 +1,5 @@
-//! After a fork: the child's handles fail, its views stay readable, and nothing it drops disturbs the parent.
+//! After a fork: the child's handles fail, its views stay readable, and dropping them does not disturb the
+//! parent.
 #![allow(missing_docs)]
 
 mod common;
@@ -82,7 +83,7 @@ fn forking_process(dir: &Path) {
             publisher.refusals().is_empty() && subscriber.refusals().is_empty(),
         );
         drop((message, publisher, subscriber, set, bus));
-        // A bus of its own works in the child.
+        // The child can use a new bus of its own.
         let bus = Bus::open(BusConfig::new(dir)).unwrap();
         let publisher = bus.publisher(topic("/c"), PublisherOptions::default()).unwrap();
         let subscriber = bus.subscriber(topic("/c"), SubscriberOptions::default()).unwrap();

@@ -22,7 +22,7 @@ fn keeping(history: u32) -> PublisherOptions {
     PublisherOptions::default().with_history(history)
 }
 
-/// Sequence, and whether it is history, of all that waits.
+/// Sequence, and whether it is history, of all waiting messages.
 fn drain(subscriber: &Subscriber) -> Vec<(u64, bool)> {
     std::iter::from_fn(|| subscriber.take().unwrap())
         .map(|m| (m.sequence(), m.is_history()))
@@ -53,7 +53,7 @@ fn a_late_joiner_gets_the_last_messages_and_then_the_new_ones() {
     let one = join(SubscriberOptions::default().with_history(1));
     let none = join(SubscriberOptions::default().with_history(0));
     let flat = join(SubscriberOptions::default().with_depth(2));
-    // Two of 70 kB and 1 MB are too much.
+    // Two messages of 70 kB and 1 MB are too much.
     let modest = join(SubscriberOptions::default().with_max_held_bytes(1_010_000));
     send(&publisher, 64).unwrap();
     assert_eq!(drain(&all), [(3, true), (4, true), (5, true), (6, false)]);
@@ -81,17 +81,17 @@ fn a_joiner_that_waits_is_woken_by_history() {
     let bus = bus(&dir);
     let subscriber = bus.subscriber(topic("/a"), SubscriberOptions::default()).unwrap();
     let publisher = bus.publisher(topic("/a"), keeping(1)).unwrap();
-    // Before anybody is let in, or after: both are right.
+    // Before any subscriber is accepted, or after: both are right.
     send(&publisher, 64).unwrap();
     let message = subscriber.take_timeout(LONG).unwrap().unwrap();
     assert_eq!(message.sequence(), 1);
-    // The second joins while nothing is published any more.
+    // The second joins when nothing more is published.
     let late = bus.subscriber(topic("/a"), SubscriberOptions::default()).unwrap();
     let message = late.take_timeout(LONG).unwrap().unwrap();
     assert!(message.is_history());
 }
 
-/// Joins at random moments of a stream see a run without gap and without repetition.
+/// Subscribers that join at random moments of a stream see a run without gap and without repetition.
 #[test]
 fn history_and_live_join_without_gap_or_repetition() {
     const JOINERS: usize = 40;
@@ -143,7 +143,7 @@ fn under_pressure_older_history_goes_first_and_the_newest_never() {
     assert!(publisher.wait_for_subscribers(1, LONG));
     for n in 1..=4 {
         send(&publisher, 1 << 20).unwrap();
-        // 1 and 2 are history alone; 3 and 4 wait too.
+        // 1 and 2 are only history; 3 and 4 also wait.
         if n <= 2 {
             drop(early.take().unwrap().unwrap());
         }
@@ -155,7 +155,7 @@ fn under_pressure_older_history_goes_first_and_the_newest_never() {
         "history goes before what is queued"
     );
     assert_eq!(publisher.stats().refused, 0);
-    // Now 3 goes, from the queue and from the history; then nothing is left but the newest.
+    // Now 3 goes, from the queue and from the history; then only the newest is left.
     drop(publisher.loan(0, &[1 << 20]).unwrap());
     assert_eq!(publisher.stats().drops.count(DropReason::MemoryShort), 1);
     let one_more = publisher.loan(0, &[1 << 20]).unwrap();
@@ -189,7 +189,7 @@ fn worst_effort_gives_up_older_history_before_it_refuses() {
     assert!(got.windows(2).all(|p| p[0].0 + 1 == p[1].0), "no gap: {got:?}");
 }
 
-/// A subscriber that connects again names the last message that it has.
+/// A subscriber that reconnects states the last message that it has.
 #[test]
 fn who_comes_back_gets_only_what_it_has_not_had() {
     let dir = folder();
@@ -247,7 +247,7 @@ fn a_subscriber_is_told_what_its_publisher_says_of_itself() {
     );
     assert_eq!(offer.reliability, Some(Reliability::BestEffort));
     assert!(kept.is_history() && *plain.offer() == Offer::default());
-    // Who only asks is told the same.
+    // An observer gets the same answer.
     let topics = bus.topics(LONG).unwrap();
     let mut offers = topics[0].publishers.iter().map(|p| match &p.detail {
         EndpointDetail::Publisher(p) => p.offer.clone(),

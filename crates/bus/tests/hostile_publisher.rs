@@ -1,4 +1,5 @@
-//! Publishers that break the rules: a subscriber is never led out of bounds, and hears the honest ones.
+//! Publishers that violate the protocol: a subscriber never goes out of bounds, and receives from the honest
+//! ones.
 #![allow(missing_docs)]
 
 mod common;
@@ -16,11 +17,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 const TOPIC: &str = "/t";
-/// Linux: the reading end, to open it anew. POSIX: the writing end, too.
+/// Linux: the reading end, to reopen it. POSIX: also the writing end.
 const BELL_ENDS: usize = if cfg!(feature = "posix") { 2 } else { 1 };
 const SEGMENT_LEN: u64 = 1 << 16;
 
-/// A publisher's side by hand: connected to the subscriber, with its ring, and one segment that it writes.
+/// A publisher's side by hand: connected to the subscriber, with its ring, and one segment that it writes to.
 struct Impostor {
     socket: OwnedFd,
     ring: &'static [AtomicU64],
@@ -29,7 +30,7 @@ struct Impostor {
     pushes: u64,
 }
 
-/// How long the child's handshakes may take; its housekeeping is held up for longer at its step.
+/// Timeout of the child's handshakes; its housekeeping is delayed for longer at its step.
 const SHORT: Duration = Duration::from_secs(2);
 
 #[test]
@@ -99,7 +100,7 @@ impl Impostor {
         impostor
     }
 
-    /// Lets the subscriber in, and sends it a segment; false if the subscriber hung up in between.
+    /// Accepts the subscriber, and sends it a segment. Returns false if the subscriber hung up in between.
     fn welcome(&mut self) -> bool {
         let (fd, payload) = raw::payload_memory(SEGMENT_LEN);
         self.payload = payload;
@@ -108,7 +109,7 @@ impl Impostor {
         raw::send(&self.socket, &segment_frame(1, SEGMENT_LEN), &[fd.as_fd()])
     }
 
-    /// Writes a valid block of one 64-byte part at `offset`.
+    /// Writes a valid block with one 64-byte part at `offset`.
     fn write_block(&self, offset: u64) {
         let word =
             |i: u64, value: u64| self.payload[(offset / 8 + i) as usize].store(value, Ordering::Relaxed);
@@ -153,7 +154,7 @@ fn honest_round(subscriber: &Subscriber, publisher: &bus::Publisher, expected: &
             .take_timeout(LONG)
             .unwrap()
             .expect("the honest publisher is heard");
-        // Everything is readable, whoever wrote it.
+        // Everything is readable, regardless of its sender.
         for i in 0..message.part_count() {
             let mut copy = vec![0; message.part_len(i).min(1 << 20)];
             message.part(i).copy_to(0, &mut copy);
@@ -191,7 +192,7 @@ fn what_follows_the_protocol_is_taken() {
     eventually("it is gone", || subscriber.publisher_count() == 1);
 }
 
-/// To read a page that does not exist would make it, and the reader would pay.
+/// Reading a page that does not exist would create it, at the reader's cost.
 #[test]
 fn a_block_that_reaches_into_a_hole_is_not_read() {
     let dir = folder();
@@ -212,7 +213,8 @@ fn a_block_that_reaches_into_a_hole_is_not_read() {
     assert_eq!(malformed, 1);
 }
 
-/// A publisher may queue and ring before the subscriber has read its welcome: the ring must not be forgotten.
+/// A publisher may queue and ring before the subscriber has read its `Welcome`: the subscriber must not
+/// forget the ring.
 #[test]
 fn what_is_rung_before_the_welcome_is_read_is_still_told() {
     let dir = folder();
@@ -220,11 +222,11 @@ fn what_is_rung_before_the_welcome_is_read_is_still_told() {
     let subscriber = bus
         .subscriber(topic(TOPIC), SubscriberOptions::default())
         .unwrap();
-    // The place is queued before its segment is announced, which the subscriber may notice and hang up on: then
+    // The place is queued before its segment is announced; the subscriber may notice and hang up: then try
     // once more.
     for id in 8..40 {
         let (socket, ring, depth, bell) = connect(dir.path(), id);
-        assert_eq!(ring[8].swap(0, Ordering::SeqCst), 1, "a ring is made armed");
+        assert_eq!(ring[8].swap(0, Ordering::SeqCst), 1, "a new ring is armed");
         ring_once(bell);
         assert!(
             subscriber.take().unwrap().is_none(),
@@ -241,7 +243,7 @@ fn what_is_rung_before_the_welcome_is_read_is_still_told() {
             const PATIENCE: Duration = Duration::from_secs(3);
             let sleeper = scope.spawn(|| subscriber.take_timeout(PATIENCE).unwrap().is_some());
             std::thread::sleep(Duration::from_millis(50));
-            // Queued while it is awake, by what the ring says, so without a ring.
+            // Queued while the ring says that the subscriber is awake, so without a ring of the doorbell.
             impostor.push(0, [1, 0, 256, 0]);
             let welcomed = impostor.welcome();
             sleeper.join().unwrap() && welcomed
@@ -249,7 +251,7 @@ fn what_is_rung_before_the_welcome_is_read_is_still_told() {
         if told {
             return;
         }
-        assert_eq!(subscriber.publisher_count(), 0, "connected, but not told");
+        assert_eq!(subscriber.publisher_count(), 0, "connected, but not woken");
     }
     panic!("it hung up every time");
 }
@@ -342,7 +344,7 @@ fn wrong_segments_end_the_connection() {
         (frame(1, SEGMENT_LEN), vec![]),
         (frame(1, SEGMENT_LEN), vec![good(), good()]),
         (frame(1, SEGMENT_LEN), vec![file]),
-        // Writable: without the seal that forbids it, or by its descriptor.
+        // Writable: without the required seal, or through its descriptor.
         (frame(1, SEGMENT_LEN), vec![raw::ring_memory(SEGMENT_LEN).0]),
         (frame(1, SEGMENT_LEN * 2), vec![good()]),
         (frame(1, 0), vec![odd(0)]),
@@ -351,7 +353,7 @@ fn wrong_segments_end_the_connection() {
         (b"garbage".to_vec(), vec![]),
         (vec![b'x'; 5000], vec![]),
     ];
-    // GATED in the variant `posix`: memory without any seal is all that it has, so a subscriber takes it there.
+    // GATED in the variant `posix`: there all memory is unsealed, so a subscriber accepts it.
     if !cfg!(feature = "posix") {
         let unsealed = vec![memfd(SEGMENT_LEN, SealFlags::empty())];
         cases.push((frame(1, SEGMENT_LEN), unsealed));
@@ -362,7 +364,7 @@ fn wrong_segments_end_the_connection() {
         assert!(raw::send(&socket, &raw::frame(raw::WELCOME, &[]), &[]));
         let fds: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
         assert!(raw::send(&socket, bytes, &fds));
-        // It says that it is ready, and then hangs up.
+        // It reports that it is ready, and then hangs up.
         while raw::receive(&socket).is_some() {}
         honest_round(&subscriber, &publisher, &mut sent);
     }
@@ -371,8 +373,8 @@ fn wrong_segments_end_the_connection() {
     });
 }
 
-/// A welcome that came in time is not late because the subscriber's housekeeping looks at it late: the publisher may
-/// have queued messages by then.
+/// A `Welcome` that arrived in time is not late just because the subscriber's housekeeping reads it late: the
+/// publisher may have queued messages by then.
 #[test]
 fn a_welcome_that_waits_is_heard_after_its_time() {
     let dir = folder();
@@ -383,7 +385,7 @@ fn a_welcome_that_waits_is_heard_after_its_time() {
     );
     assert_eq!(child.hear(), "made");
     let (socket, ..) = connect(dir.path(), 8);
-    // The second handshake sets the step off.
+    // The second handshake triggers the step.
     let _second = say_hello(dir.path(), 9);
     assert_eq!(child.hear(), "held up");
     assert!(raw::send(&socket, &raw::frame(raw::WELCOME, &[]), &[]));

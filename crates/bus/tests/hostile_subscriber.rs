@@ -1,5 +1,5 @@
-//! Subscribers that lie with a plan: words that look right but are not, random bytes at every stage of the
-//! handshake, and a socket that is never read. Who is beside them loses nothing, and publishing goes on.
+//! Subscribers that lie deliberately: words that look valid but are not, random bytes at every stage of the
+//! handshake, and a socket that is never read. Other subscribers lose nothing, and publishing continues.
 #![allow(missing_docs)]
 
 mod common;
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 const TOPIC: &str = "/lies";
 
-/// Publishes and takes beside the attack until it has had `rounds`, and checks that nothing is missing.
+/// Publishes and takes during the attack until it has had `rounds`, and checks that nothing is missing.
 fn under_attack(publisher: &Publisher, honest: &Subscriber, rounds: &AtomicU64, enough: u64) {
     let mut random = Random(2);
     let mut sent = 0u64;
@@ -49,7 +49,7 @@ fn ends(bus: &Bus, options: PublisherOptions) -> (Publisher, Subscriber) {
     (publisher, honest)
 }
 
-/// Runs `attack` in a thread, again and again, until told to end.
+/// Runs `attack` in a thread, repeatedly, until asked to end.
 struct Attack {
     rounds: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
@@ -97,7 +97,7 @@ fn lie(me: &Intruder, random: &mut Random) {
     let cell = word(random.next(cells));
     let number = cell.load(Ordering::Relaxed) >> 2;
     match random.next(6) {
-        // A push that has not come.
+        // A push that has not happened.
         0 => cell.store(
             (number + 1 + random.next(1000)) << 2 | random.next(4),
             Ordering::Relaxed,
@@ -107,7 +107,7 @@ fn lie(me: &Intruder, random: &mut Random) {
             word(random.next(cells)).load(Ordering::Relaxed),
             Ordering::Relaxed,
         ),
-        // "I take no more", and back.
+        // Sets the closing word, and clears it.
         2 => me.ring[9].store(random.next(2), Ordering::Relaxed),
         // Asleep, or not.
         3 => me.ring[8].store(random.next(1 << 31) * random.next(2), Ordering::Relaxed),
@@ -135,7 +135,7 @@ fn believable_lies_about_every_word_hurt_nobody_else() {
         let me = intrude(&path, TOPIC, 1000 + round, 8, 8);
         for _ in 0..400 {
             (0..10).for_each(|_| lie(&me, &mut random));
-            // As long as the publisher needs to look.
+            // As long as the publisher needs to check.
             std::thread::sleep(Duration::from_micros(100));
             if is_thrown_out(&me) {
                 count.fetch_add(1, Ordering::Relaxed);
@@ -152,7 +152,7 @@ fn believable_lies_about_every_word_hurt_nobody_else() {
     });
 }
 
-/// A frame that is right but for a few bytes, or not at all.
+/// A frame that is valid except for a few bytes, or not at all.
 fn garbage(random: &mut Random, round: u64) -> Vec<u8> {
     let mut bytes = match random.next(4) {
         0 => raw::hello(TOPIC, 100_000 + round),
@@ -199,7 +199,7 @@ fn random_bytes_at_every_stage_are_survived() {
                 assert_eq!(raw::receive(&socket).unwrap().0, raw::HELLO);
                 send(&socket, &mut random);
             }
-            // As one that was let in.
+            // As an accepted subscriber.
             _ => send(&intrude(&path, TOPIC, 1000 + round, 8, 8).socket, &mut random),
         }
     });
@@ -210,16 +210,16 @@ fn random_bytes_at_every_stage_are_survived() {
     });
 }
 
-/// It reads nothing, and says of every segment that it unmapped it, so that it never pins memory: its socket fills
-/// up, what it cannot be told of is lost for it alone, and is counted.
+/// It reads nothing, and claims to have unmapped every segment, so that it never pins memory. Its socket
+/// fills up; messages whose frames cannot be sent are lost only for it, and are counted.
 #[test]
 fn a_socket_that_is_never_read_costs_only_its_owner() {
     let dir = folder();
     let bus = bus(&dir);
-    // So small that messages of two classes push each other's segment out: together they never fit into one.
+    // Small, so that messages of two classes displace each other's segment: together they never fit into one.
     let (publisher, honest) = ends(&bus, PublisherOptions::default().with_memory_limit(256 << 10));
     let me = intrude(dir.path(), TOPIC, 7, 4, 4);
-    // Reads what the other should, so that the other knows what to claim.
+    // Reads the other's frames, so that the other knows what to claim.
     let informer = intrude(dir.path(), TOPIC, 8, 1, 1);
     eventually("both are attached", || publisher.stats().subscribers.len() == 3);
     let (mut sent, mut short, mut stalled, mut recovered) = (0u64, 0u64, 0, false);
@@ -236,14 +236,14 @@ fn a_socket_that_is_never_read_costs_only_its_owner() {
                 let message = honest.take_timeout(LONG).unwrap().expect("it hears everything");
                 assert_eq!((message.sequence(), message.lost().total()), (sent, 0));
             }
-            // What it was not told to unmap stays pinned, for at most a second.
+            // Segments that it was not asked to unmap stay pinned, for at most a second.
             Err(LoanError::MemoryShort { .. }) => {
                 short += 1;
                 std::thread::sleep(Duration::from_millis(20));
             }
             Err(e) => panic!("{e}"),
         }
-        // Nothing stays queued, so that the segments are idle.
+        // Nothing stays queued, so the segments are idle.
         [&me, &informer].into_iter().for_each(take_all);
         for id in retired(&informer) {
             for socket in [&me.socket, &informer.socket] {
@@ -251,7 +251,7 @@ fn a_socket_that_is_never_read_costs_only_its_owner() {
             }
         }
         if stalled > 300 {
-            // It reads after all, and is served again.
+            // It finally reads, and is served again.
             for id in retired(&me) {
                 raw::send(&me.socket, &raw::frame(UNMAPPED, &id), &[]);
             }
@@ -271,7 +271,7 @@ fn a_socket_that_is_never_read_costs_only_its_owner() {
     eventually("nothing of it is left", || publisher.stats().memory_pinned == 0);
 }
 
-/// Takes everything and gives it back at once.
+/// Takes everything and releases it at once.
 fn take_all(me: &Intruder) {
     for cell in 0..me.depth + me.max_held {
         let word = &me.ring[raw::state_word(me.depth, cell)];
@@ -285,7 +285,7 @@ fn take_all(me: &Intruder) {
 const RETIRE: u16 = 6;
 const UNMAPPED: u16 = 7;
 
-/// Which segments it was told to unmap since it was asked last.
+/// Segments that it was asked to unmap since the last call.
 fn retired(me: &Intruder) -> Vec<[u8; 8]> {
     rustix::fs::fcntl_setfl(&me.socket, OFlags::NONBLOCK).unwrap();
     let mut ids = vec![];

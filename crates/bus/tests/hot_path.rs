@@ -1,4 +1,4 @@
-//! The hot path allocates nothing, and makes no system call when the subscriber is awake.
+//! The hot path allocates nothing, and makes no system call while the subscriber is awake.
 #![allow(missing_docs)]
 
 mod common;
@@ -16,8 +16,8 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-// SAFETY: everything is passed on to the system's allocator; counting touches only a thread-local cell that needs
-// no allocation itself.
+// SAFETY: everything is passed on to the system's allocator; counting touches only a thread-local cell that
+// needs no allocation itself.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = ALLOCATIONS.try_with(|n| n.set(n.get() + 1));
@@ -72,8 +72,8 @@ fn child_entry() {
         assert!(subscriber.take_busy().unwrap().is_some());
         assert!(subscriber.take_busy().unwrap().is_none());
     };
-    // A block is looked at once, when it is new, and which one comes next depends on when the last is given back. So all that
-    // may come are used before.
+    // A block is checked once, when it is new, and which block comes next depends on when the last is
+    // released. So all blocks that may occur are used first.
     for _ in 0..4 {
         publisher
             .publish(publisher.loan(200, &[100_000]).unwrap(), Stamp::default())
@@ -84,14 +84,14 @@ fn child_entry() {
     (0..50).for_each(|_| round());
     say("warm");
     hear();
-    // A call that nothing else makes marks begin and end.
+    // A call that nothing else makes marks the start and the end.
     let _ = rustix::process::getppid();
     (0..1000).for_each(|_| round());
     let _ = rustix::process::getppid();
     say("done");
 }
 
-/// Counted by strace, where it is installed and allowed; elsewhere the test says that it did nothing.
+/// Counted with strace, where it is installed and permitted; elsewhere the test reports that it did nothing.
 #[test]
 fn publishing_to_an_awake_subscriber_makes_no_system_call() {
     let allowed = Command::new("strace")
@@ -106,7 +106,7 @@ fn publishing_to_an_awake_subscriber_makes_no_system_call() {
     let mut child = Child::start("awake", dir.path(), &[]);
     assert_eq!(child.hear(), "warm");
     let log = dir.path().join("strace");
-    // The line is read by the thread that runs the rounds.
+    // The thread that runs the rounds reads the line.
     let mut strace = Command::new("strace")
         .args(["-f", "-o"])
         .arg(&log)

@@ -1,4 +1,4 @@
-//! A message of 1 GiB, and a control group's limit. Where the machine does not allow it, the tests say so.
+//! A message of 1 GiB, and a control group's limit. If the machine does not permit it, the tests report that.
 #![allow(missing_docs)]
 
 mod common;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 const GIB: usize = 1 << 30;
 
-/// What is written into each mebibyte, and nothing else: enough to see that every part of it arrived.
+/// The only bytes that are written into each mebibyte: enough to see that every part arrived.
 fn mark(i: usize) -> u8 {
     (i % 251) as u8 + 1
 }
@@ -66,7 +66,7 @@ fn available() -> u64 {
 
 #[test]
 fn a_gibibyte_is_taken_by_another_process_and_its_memory_returns() {
-    // A CI machine may be smaller: no reason to fail there.
+    // A CI machine may be smaller; that is no reason to fail there.
     if available() < 4 << 30 {
         eprintln!("NOTHING WAS TESTED: a message of 1 GiB wants 4 GiB of free memory");
         return;
@@ -93,7 +93,7 @@ fn a_gibibyte_is_taken_by_another_process_and_its_memory_returns() {
     assert_eq!(child.hear(), "true");
     eventually("it is free", || publisher.stats().memory_used == 0);
 
-    // A second one fits into the same segment, and no more is reserved.
+    // A second one fits into the same segment, without further memory.
     drop(publisher.loan(0, &[GIB]).unwrap());
     assert!(publisher.stats().memory_reserved <= 3 << 29);
     assert!(payload_mappings() >= GIB);
@@ -129,7 +129,7 @@ fn confined(bus: &Bus) {
     hear();
 }
 
-/// Where a control group with a memory limit can be made, and the file of its limit.
+/// Where a control group with a memory limit can be created, and the file of its limit.
 fn memory_groups() -> Option<(PathBuf, &'static str)> {
     let v2 = Path::new("/sys/fs/cgroup");
     let enabled = std::fs::read_to_string(v2.join("cgroup.subtree_control")).unwrap_or_default();
@@ -143,7 +143,7 @@ fn memory_groups() -> Option<(PathBuf, &'static str)> {
         .then_some((v1, "memory.limit_in_bytes"))
 }
 
-/// A control group of its own, removed in the end.
+/// A new control group, removed at the end.
 struct Group(PathBuf);
 
 impl Group {

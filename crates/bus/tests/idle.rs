@@ -1,4 +1,4 @@
-//! A process whose publishers and subscribers have nothing to do takes no processor time and little memory.
+//! A process whose publishers and subscribers have nothing to do uses no processor time and little memory.
 #![allow(missing_docs)]
 
 mod common;
@@ -38,7 +38,7 @@ fn child_entry() {
     hear();
 }
 
-/// Switches of all threads, and ticks of processor time.
+/// Context switches of all threads, and ticks of processor time.
 fn activity(pid: i32) -> (u64, u64) {
     let mut switches = 0;
     for task in std::fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
@@ -80,7 +80,7 @@ fn idle_endpoints_never_wake() {
     let after = activity(child.pid());
     let (wakeups, ticks) = (after.0 - before.0, after.1 - before.1);
     let resident = resident_kib(child.pid());
-    // Past the test runner, which would keep it to itself.
+    // Bypasses the test runner, which would capture the output.
     let _ = writeln!(
         std::io::stdout(),
         "idle with {TOPICS} publishers and {TOPICS} subscribers for {WATCHED:?}: {wakeups} wake-ups, {ticks} ticks, \

@@ -1,4 +1,5 @@
-//! Every interleaving of a publisher and a subscriber on a ring and a doorbell, by loom.
+//! Checks every interleaving of a publisher and a subscriber on a ring and a doorbell, with
+//! loom (decision 040).
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p bus --release --test loom_ring`
 #![cfg(loom)]
@@ -13,8 +14,9 @@ use loom::thread;
 
 enum LoomWord {
     Modelled(AtomicU64),
-    /// Three of an entry's five fields. All are written and read alike, and two of them, each with every value that a
-    /// racing read may give, show a mixture as well as five would, in a thousandth of the time.
+    /// Three of an entry's five fields. All are written and read in the same way, and two of them, each with
+    /// every value that a racing read may return, reveal a mixture as well as five would, in a thousandth of
+    /// the time.
     Plain(std::sync::atomic::AtomicU64),
 }
 
@@ -61,7 +63,8 @@ impl Memory for Ring {
 
 impl Ring {
     fn new(g: Geometry) -> Arc<Ring> {
-        // Entries begin at word 16 and have eight each: number and cell, then segment, offset, length, time, lost.
+        // Entries begin at word 16 and have eight words each: number and cell, then segment, offset, length,
+        // time, lost.
         let entries = 16..16 + 8 * g.depth();
         let is_plain = |i| entries.contains(&i) && matches!(i % 8, 1 | 4 | 5);
         let word = |i| match is_plain(i) {
@@ -99,7 +102,7 @@ fn blocks(n: usize) -> Blocks {
 }
 
 fn write(blocks: &Blocks, i: u64, value: u64) {
-    // SAFETY: loom checks that nobody else accesses it; that is what is tested.
+    // SAFETY: loom checks that nobody else accesses it, which is what this tests.
     blocks[i as usize].with_mut(|p| unsafe { *p = value });
 }
 
@@ -108,7 +111,7 @@ fn read(blocks: &Blocks, taken: &Taken) -> u64 {
     blocks[taken.place.offset as usize].with(|p| unsafe { *p })
 }
 
-/// A publisher in small: as many blocks as cells, reused as soon as the protocol says that they are free.
+/// A minimal publisher: as many blocks as cells, reused as soon as the protocol says that they are free.
 struct Publisher {
     producer: Producer<u64>,
     free: Vec<u64>,
@@ -153,8 +156,8 @@ impl Publisher {
     }
 }
 
-/// Dropping the oldest against taking it, with a depth of one, so that every push reuses what the subscriber may
-/// be taking: no torn take, no race on a block, order kept, nothing lost uncounted.
+/// Dropping the oldest message against taking it, with a depth of one, so that every push reuses what the
+/// subscriber may be taking: no torn take, no race on a block, order kept, every loss counted.
 #[test]
 fn drop_oldest_against_take_and_release() {
     let mut model = loom::model::Builder::new();
@@ -204,7 +207,7 @@ fn drop_oldest_against_take_and_release() {
     });
 }
 
-/// Two messages held and released in the wrong order while the publisher goes on.
+/// Two messages held and released in the wrong order while the publisher continues.
 #[test]
 fn holds_released_out_of_order() {
     let mut model = loom::model::Builder::new();
@@ -244,8 +247,8 @@ fn holds_released_out_of_order() {
     });
 }
 
-/// What is queued when both have stopped must be known to the sleeper: either it was told by `rearm`, or its pipe
-/// is readable. `order` is the code under test, so that the wrong one can be shown to fail.
+/// When both have stopped, the sleeper must know about queued messages: either `rearm` has reported them, or
+/// its pipe is readable. `order` is the code under test, so that the wrong one can be shown to fail.
 fn no_wake_up_is_lost(order: fn(&Pipe, &mut Consumer, &Ring) -> bool) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(4);
@@ -321,8 +324,8 @@ fn the_model_sees_a_missing_second_look() {
     });
 }
 
-/// A queue of one: each push takes the one before back, while the subscriber takes and goes to sleep. What is left
-/// must be known to the sleeper, and nothing is lost uncounted.
+/// A queue of one: each push takes the previous message back, while the subscriber takes and goes to sleep.
+/// The sleeper must know about the remaining message, and every loss is counted.
 #[test]
 fn a_sleeper_misses_nothing_of_what_replaced_a_dropped_one() {
     let mut model = loom::model::Builder::new();
@@ -370,7 +373,8 @@ fn a_sleeper_misses_nothing_of_what_replaced_a_dropped_one() {
     });
 }
 
-/// A subscriber whose newest are refused: what stands in the queue is never taken back, and a refusal is final.
+/// A subscriber whose newest messages are refused: queued messages are never taken back, and a refusal is
+/// final.
 #[test]
 fn refusing_the_newest_against_take_and_release() {
     let mut model = loom::model::Builder::new();

@@ -1,4 +1,4 @@
-//! Memory: limits, quotas, any mix of sizes, huge messages, and what returns.
+//! Memory: limits, quotas, any mix of sizes, huge messages, and the return of memory.
 #![allow(missing_docs)]
 
 mod common;
@@ -42,7 +42,7 @@ fn child_entry() {
     say(send(&publisher, 500_000).is_ok());
 }
 
-/// Lets this process have so much more memory, or any.
+/// Allows this process this much more memory, or any amount.
 fn limit_memory(more: Option<u64>) {
     let used = || {
         let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
@@ -91,13 +91,13 @@ fn a_message_that_cannot_be_mapped_costs_that_message() {
     assert_eq!(child.hear(), "short");
     send(&publisher, LARGE).unwrap();
     send(&publisher, 2000).unwrap();
-    assert_eq!(child.hear(), "2000", "those that are mapped come");
+    assert_eq!(child.hear(), "2000", "those that are mapped arrive");
     assert_eq!(child.hear(), "1", "and the lost one is counted");
     send(&publisher, LARGE).unwrap();
     assert_eq!(
         child.hear(),
         LARGE.to_string(),
-        "with memory again they come, too"
+        "with memory available they arrive too"
     );
 }
 
@@ -154,7 +154,8 @@ fn what_is_held_is_never_reused_and_the_error_says_who_has_it() {
     eventually("all is free", || publisher.stats().memory_used == 0);
 }
 
-/// The one that is slow loses its oldest; the one that is fast loses nothing; memory stays within its limit.
+/// The slow subscriber loses its oldest messages, the fast one loses nothing, and memory stays within its
+/// limit.
 #[test]
 fn a_slow_subscriber_costs_a_fast_one_nothing() {
     let dir = folder();
@@ -274,7 +275,7 @@ fn a_huge_message_has_a_segment_of_its_own_that_returns() {
     }
 }
 
-/// One that never answers cannot keep retired memory for ever.
+/// A subscriber that never answers cannot keep retired memory forever.
 #[test]
 fn a_subscriber_that_unmaps_nothing_is_let_go_when_memory_is_short() {
     let dir = folder();
@@ -290,7 +291,7 @@ fn a_subscriber_that_unmaps_nothing_is_let_go_when_memory_is_short() {
     let _deaf = intrude(dir.path(), "/a", 1, 1, 1);
     eventually("both are attached", || publisher.stats().subscribers.len() == 2);
     let mut sizes = [40 << 20, 60 << 20].into_iter().cycle();
-    eventually("it is let go", || {
+    eventually("it is disconnected", || {
         let len = sizes.next().unwrap();
         if send(&publisher, len).is_ok() {
             assert_eq!(honest.take_timeout(LONG).unwrap().unwrap().part_len(0), len);

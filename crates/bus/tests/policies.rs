@@ -1,4 +1,4 @@
-//! What is dropped, refused or waited for when memory is short or a queue is full.
+//! What is dropped, refused or awaited when memory is short or a queue is full.
 #![allow(missing_docs)]
 
 mod common;
@@ -112,10 +112,10 @@ fn medium_effort_drops_so_many_and_no_more() {
         .map(|_| bus.subscriber(topic("/a"), deep()).unwrap())
         .collect();
     assert!(publisher.wait_for_subscribers(3, LONG));
-    // The quota, half the limit, does not bind: two for each.
+    // The quota, half the limit, has no effect: two for each.
     fill(&publisher, 2);
     let held: Vec<_> = (0..3).map(|_| publisher.loan(0, &[MIB]).unwrap()).collect();
-    // Each block is in three queues, so that two drops free none.
+    // Each block is in three queues, so two drops free none.
     let error = publisher.loan(0, &[MIB]).unwrap_err();
     assert!(error.to_string().contains("medium"), "{error}");
     let stats = publisher.stats();
@@ -123,7 +123,7 @@ fn medium_effort_drops_so_many_and_no_more() {
         (stats.drops.count(DropReason::MemoryShort), stats.refused),
         (2, 1)
     );
-    // The next loan needs one drop more.
+    // The next loan needs one more drop.
     drop(publisher.loan(0, &[MIB]).unwrap());
     let stats = publisher.stats();
     assert_eq!(
@@ -178,7 +178,7 @@ fn block_waits_until_something_is_released() {
         });
         std::thread::sleep(Duration::from_millis(50));
         assert!(waiting.load(Ordering::SeqCst), "nothing is free");
-        // The lock is not held meanwhile.
+        // The lock is not held in the meantime.
         assert_eq!(publisher.stats().published, 5);
         assert_eq!(subscriber.take().unwrap().unwrap().sequence(), 1);
     });
@@ -236,7 +236,7 @@ fn a_loan_that_waits_ends_when_its_caller_says_so_and_the_next_waits_again() {
     drop(subscriber.take().unwrap().unwrap());
     assert!(
         publisher.loan_while(0, &[MIB], &|| false).is_ok(),
-        "nothing is waited for"
+        "no loan waits"
     );
 }
 
@@ -273,7 +273,7 @@ fn a_full_queue_that_drops_the_newest_keeps_the_oldest() {
     assert_eq!(
         (next.sequence(), next.lost().count(DropReason::QueueFull)),
         (5, 1),
-        "the loss is told between the two that it lay between"
+        "the loss is reported between the two messages around it"
     );
     assert_eq!(newest.stats().drops.count(DropReason::QueueFull), 1);
     let of = |s: &Subscriber| {
@@ -296,7 +296,7 @@ fn a_used_up_quota_loses_the_newest_too_but_memory_shortage_takes_the_queued() {
     // Half the limit: two messages.
     fill(&publisher, 4);
     assert_eq!(subscriber.stats().drops.count(DropReason::HoldLimit), 2);
-    // No room beside the two that are queued.
+    // No room next to the two that are queued.
     drop(publisher.loan(0, &[5 * MIB]).unwrap());
     assert!(publisher.stats().drops.count(DropReason::MemoryShort) >= 1);
     assert!(!drain(&subscriber).contains(&1), "the oldest went");
@@ -320,7 +320,8 @@ fn policies_out_of_range_are_refused() {
     );
 }
 
-/// 1 MB at a high rate with a 64 MB limit, to one that takes at once and one that takes at a hundredth of the rate.
+/// 1 MB at a high rate with a 64 MB limit, to one subscriber that takes at once and one that takes at a
+/// hundredth of the rate.
 fn fast_and_slow(
     policy: MemoryPolicy,
     slow_depth: u32,

@@ -1,6 +1,6 @@
-//! A connection that breaks while both of its ends live is made again, and nothing is got twice.
+//! A connection that breaks while both of its ends live is established again, and no message arrives twice.
 //!
-//! One test: it looks for its sockets among all that this process has.
+//! There is only one test: it looks for its sockets among all those of this process.
 #![allow(missing_docs)]
 
 mod common;
@@ -16,7 +16,7 @@ fn send(publisher: &Publisher) -> u64 {
     publisher.publish(loan, Stamp::default()).unwrap().sequence
 }
 
-/// What comes up to number `last`.
+/// The messages up to number `last`.
 fn take_to(subscriber: &Subscriber, last: u64) -> Vec<u64> {
     let mut got = vec![];
     while got.last() != Some(&last) {
@@ -34,7 +34,8 @@ fn connections() -> Vec<(PathBuf, RawFd)> {
         let Ok(inode) = std::fs::read_link(entry.path()) else {
             continue;
         };
-        // SAFETY: used within this loop; a descriptor that was closed meanwhile makes the calls fail.
+        // SAFETY: used only within this loop; a descriptor that was closed in the meantime makes the calls
+        // fail.
         let fd = unsafe { BorrowedFd::borrow_raw(raw) };
         let is_packets = rustix::net::sockopt::socket_type(fd) == Ok(SocketType::SEQPACKET);
         if is_packets && rustix::net::getpeername(fd).is_ok() {
@@ -44,13 +45,13 @@ fn connections() -> Vec<(PathBuf, RawFd)> {
     found
 }
 
-/// Shuts all connections down, and waits until there are others. A subscriber keeps what is left of the old ones until it
-/// takes.
+/// Shuts all connections down, and waits until there are new ones. A subscriber keeps the rest of the old
+/// ones until it takes.
 fn cut(joined: impl Fn() -> bool, then: impl FnOnce()) {
     let old = connections();
     assert!(old.len() >= 2, "both ends are in this process");
     for (_, raw) in &old {
-        // SAFETY: whoever else opens descriptors here is the bus, which does so only when a connection ends.
+        // SAFETY: only the bus also opens descriptors here, and only when a connection ends.
         let fd = unsafe { BorrowedFd::borrow_raw(*raw) };
         let _ = rustix::net::shutdown(fd, Shutdown::Both);
     }

@@ -1,4 +1,4 @@
-//! Services: each request finds one server, each reply its request, and every failure its name.
+//! Services: each request reaches one server, each reply its request, and every failure has its own error.
 #![allow(missing_docs)]
 
 mod common;
@@ -86,7 +86,7 @@ fn every_reply_finds_its_request_among_many_clients_and_threads() {
         for _ in 0..2 {
             scope.spawn(|| {
                 while !done.load(Ordering::Relaxed) {
-                    // Two at a time, answered the wrong way round.
+                    // Two at a time, answered in reverse order.
                     let first = server.take_timeout(SHORT).unwrap();
                     let second = server.take().unwrap();
                     for request in [second, first].into_iter().flatten() {
@@ -158,7 +158,7 @@ fn bytes_go_both_ways_without_a_copy() {
     let pending = client.send(loan, LONG).unwrap();
     let request = take(&server);
     assert_eq!((request.part(0).bytes()[999_999], request.part_count()), (1, 2));
-    // What the client's memory says now, the server reads.
+    // What is now in the client's memory is what the server reads.
     client.poison(asked, 1_000_000, 2);
     assert_eq!(request.part(0).bytes()[999_999], 2);
 
@@ -187,12 +187,12 @@ fn silence_is_a_timeout_and_late_requests_are_not_carried_out() {
         "{error}"
     );
     assert!(error.to_string().contains("/slow"), "{error}");
-    // It still stands in the queue, and is not given out.
+    // It is still queued, and is not returned.
     let pending = client.send(request(&client, 2), LONG).unwrap();
     let taken = take(&server);
     assert_eq!(value(taken.control()), 2);
     assert_eq!(server.stats().expired, 1);
-    // Nor is a reply sent that nobody awaits.
+    // A reply that nobody waits for is not sent.
     let hurried = client.send(request(&client, 3), SHORT).unwrap();
     let slow = take(&server);
     assert!(matches!(hurried.wait().unwrap_err(), CallError::Timeout { .. }));
@@ -228,7 +228,7 @@ fn a_full_queue_is_told_at_once() {
         error.to_string().contains("queue_full") && error.to_string().contains("depth"),
         "{error}"
     );
-    // Those before it are carried out, and the server hears of the refusal.
+    // The requests before it are executed, and the server learns of the refusal.
     for n in 1..=2 {
         let request = take(&server);
         assert_eq!(value(request.control()), n);
@@ -316,7 +316,7 @@ fn each_request_goes_to_one_server_and_to_another_when_that_is_gone() {
     taken.remove(used);
     assert_eq!(taken, [0]);
 
-    // What waits at the one that goes is over at once; the next request goes to the other.
+    // A request that waits at the server that leaves ends at once; the next request goes to the other server.
     let lost = client.send(request(&client, 6), LONG).unwrap();
     drop(servers.remove(used));
     let error = lost.wait().unwrap_err();
@@ -370,7 +370,7 @@ fn an_event_loop_polls_the_descriptor() {
     assert_eq!(ok(pending[1].poll().expect("answered")), 11);
     assert!(pending[2].poll().is_none() && !readable(&client));
     drop(server);
-    eventually("it tells of the end too", || readable(&client));
+    eventually("it also reports the end", || readable(&client));
     let mut last = None;
     eventually("the end is known", || {
         last = pending[2].poll();
@@ -462,7 +462,7 @@ fn a_reply_wakes_only_its_client() {
         assert!(!readable(client));
         drop(take(&server));
     }
-    // Rejections of the dropped ones came; take them.
+    // Rejections of the dropped ones arrived; take them.
     clients.iter().for_each(|c| {
         eventually("the rejection is there", || readable(c));
         assert!(c.send(request(c, 1), LONG).unwrap().poll().is_none() && !readable(c));
@@ -506,7 +506,7 @@ fn garbage_costs_its_sender_the_connection_and_nobody_else() {
     assert_eq!(server.stats().malformed, 1);
     eventually("it is left", || liar.subscriber_count() == 0);
 
-    // The same for replies; and what it says reaches no call.
+    // The same for replies; its messages reach no call.
     let liar = bus
         .publisher(topic("reply"), PublisherOptions::default())
         .unwrap();
@@ -522,7 +522,7 @@ fn garbage_costs_its_sender_the_connection_and_nobody_else() {
         client.stats().malformed == 1 && liar.subscriber_count() == 0
     });
 
-    // Who only listens to replies hears nothing, not even by asking as another.
+    // A peer that only listens to replies receives nothing, not even when it asks under another identity.
     let spy = bus
         .subscriber(topic("reply"), SubscriberOptions::default())
         .unwrap();
@@ -550,7 +550,7 @@ fn mutated_headers_are_refused_or_harmless() {
         let block = loan.part_ptr(0).unwrap().wrapping_sub(256);
         let pending = client.send(loan, LONG).unwrap();
         for _ in 0..=random.next(3) {
-            // The correlation header's place, or what stands in it.
+            // The position of the correlation header, or its content.
             let at = if random.next(4) == 0 {
                 56 + random.next(8)
             } else {
@@ -560,7 +560,7 @@ fn mutated_headers_are_refused_or_harmless() {
         }
         let before = server.stats();
         match server.take().unwrap() {
-            // Changed in a way that says something else: another number, another deadline.
+            // Changed into another valid meaning: another number, another deadline.
             Some(request) => {
                 passed += 1;
                 let _ = answer(&server, request, 1);
@@ -578,7 +578,7 @@ fn mutated_headers_are_refused_or_harmless() {
     }
     assert!(refused > 50 && passed > 10, "{refused} refused, {passed} passed");
 
-    // And those of a server's replies.
+    // The same for those of a server's replies.
     let answered = AtomicU64::new(0);
     for round in 0..50u64 {
         let name = format!("/mutant{round}");
@@ -647,7 +647,7 @@ fn services_are_listed_and_bad_options_refused() {
     ));
 }
 
-/// As one thread does that hands the ends of many requests on.
+/// Like a thread that forwards the results of many requests.
 #[test]
 fn one_thread_sleeps_for_the_ends_of_many_requests() {
     let dir = folder();
@@ -688,7 +688,7 @@ fn one_thread_sleeps_for_the_ends_of_many_requests() {
         }
     }
     assert!(!client.rearm().unwrap() && !readable(&client));
-    // Of a client that is gone an answer blocks nobody, either.
+    // Answering a client that is gone does not block either.
     drop(client.send(request(&client, 9), LONG).unwrap());
     let asked = take(&server);
     drop((client, pending, here));

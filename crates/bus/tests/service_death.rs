@@ -66,7 +66,7 @@ fn a_killed_server_is_noticed_by_all_who_wait() {
     let mut child = Child::start("server", dir.path(), &[]);
     assert_eq!(child.hear(), "ready");
     let client = client(&bus);
-    // No deadline that a test would live to see: only the hang-up can end these calls.
+    // With a deadline longer than any test, so that only the hang-up can end these calls.
     let ages = Duration::from_secs(1_000_000);
     std::thread::scope(|scope| {
         let calls: Vec<_> = (0..4)
@@ -142,15 +142,15 @@ fn replies_to_a_killed_client_are_dropped_and_counted() {
     let mut child = Child::start("client", dir.path(), &[]);
     assert_eq!(child.hear(), "sent");
     let request = server.take_timeout(LONG).unwrap().expect("a request");
-    // It asks as soon as it is welcome, which may be before it is known here.
+    // It sends a request as soon as it is accepted, possibly before it is known here.
     assert!(server.wait_for_clients(1, LONG));
     child.kill();
     eventually("its end is known", || server.client_count() == 0);
-    // What it asked stays readable.
+    // Its request stays readable.
     assert_eq!(request.part(0).len(), 100_000);
     assert!(matches!(answer(&server, request), Err(RespondError::ClientGone)));
     assert_eq!(server.stats().client_gone, 1);
-    // And nobody else is held up.
+    // Nobody else is delayed.
     let client = client(&bus);
     let pending = client.send(client.loan(0, &[]).unwrap(), LONG).unwrap();
     answer(&server, server.take_timeout(LONG).unwrap().expect("a request")).unwrap();

@@ -1,7 +1,7 @@
-//! Processes that come and are killed at random moments, `CYCLES` of them (300 unless told): what lives on loses
-//! nothing of its own and keeps no descriptor, file, mapping or page of the dead.
+//! Processes that start and are killed at random moments, `CYCLES` of them (300 by default): the survivor
+//! loses none of its own messages and keeps no descriptor, file, mapping or page of the dead.
 //!
-//! Without the test runner, so that a life takes milliseconds. `make soak` runs 10,000.
+//! Runs without the test runner, so that a life takes milliseconds. `make soak` runs 10,000.
 #![allow(missing_docs)]
 
 mod common;
@@ -41,7 +41,7 @@ fn publisher(bus: &Bus) -> Publisher {
 }
 
 fn subscriber(bus: &Bus) -> Subscriber {
-    // Deep enough for what comes between two looks.
+    // Deep enough for the messages between two checks.
     let options = SubscriberOptions::default().with_depth(256);
     bus.subscriber(topic(TOPIC), options).unwrap()
 }
@@ -52,7 +52,7 @@ fn send(publisher: &Publisher, random: &mut Random) {
     publisher.publish(loan, Stamp::default()).unwrap();
 }
 
-/// A short life; its end comes from outside.
+/// A short life, ended from outside.
 fn live(role: &str, dir: &Path) {
     let bus = Bus::open(BusConfig::new(dir)).unwrap();
     let mut random = Random(u64::from(std::process::id()));
@@ -66,7 +66,7 @@ fn live(role: &str, dir: &Path) {
     let subscriber = subscriber(&bus);
     let mut held = None;
     while let Ok(message) = subscriber.take_timeout(LONG) {
-        // A random one is held while others come.
+        // A random one is held while others arrive.
         if random.next(3) == 0 {
             held = message;
         }
@@ -160,7 +160,8 @@ fn soak(cycles: u64) {
                 subscriber.publisher_count() == 1
                     && (stats.subscribers.len(), stats.memory_used, stats.memory_pinned) == (1, 0, 0)
             });
-            // A publisher that died just after it let us in may appear only now, with what it queued.
+            // A publisher that died just after it accepted this end may appear only now, with its queued
+            // messages.
             returns_to(&before, &bus, "after many lives", || {
                 while subscriber.take().unwrap().is_some() {}
                 census(dir.path()).without_memory()

@@ -1,4 +1,4 @@
-//! 200 topics with 4 subscribers each start at once: all connect, and how long that takes is printed.
+//! 200 topics with 4 subscribers each start at once: all connect, and the test prints how long that takes.
 #![allow(missing_docs)]
 
 mod common;
@@ -32,7 +32,7 @@ fn wait_for_all(publishers: &[Publisher]) {
     assert_eq!(publishers.iter().filter(connected).count(), TOPICS);
 }
 
-/// Past the test runner, which would keep it to itself.
+/// Bypasses the test runner, which would capture the output.
 fn print(what: &str, start: Instant) {
     let text = format!(
         "{TOPICS} topics with {SUBSCRIBERS} subscribers each, {what}: connected after {:.2} s",

@@ -1,4 +1,4 @@
-//! What an observer learns of endpoints that it is not connected to.
+//! What an observer learns about endpoints that it is not connected to.
 #![allow(missing_docs)]
 
 mod common;
@@ -37,7 +37,7 @@ fn topics_tell_queues_memory_policies_and_losses() {
     drop(loan);
 
     let topics = bus(&dir).topics(LONG).unwrap();
-    assert_eq!(topics.len(), 2, "the stranger's type is another");
+    assert_eq!(topics.len(), 2, "the other subscriber's type differs");
     let here = topics.iter().find(|t| !t.publishers.is_empty()).unwrap();
     let endpoint = &here.publishers[0];
     assert!(endpoint.refusals[0].contains("MD5"), "{:?}", endpoint.refusals);
@@ -48,7 +48,7 @@ fn topics_tell_queues_memory_policies_and_losses() {
         (p.memory_limit, p.memory_policy, p.offer.history),
         (6 << 20, MemoryPolicy::Medium(3), 2)
     );
-    // The same as the publisher itself says.
+    // The same as the publisher itself reports.
     assert_eq!(p.stats, publisher.stats());
     assert_eq!((p.stats.published, p.stats.refused), (3, 1));
     assert_eq!(p.stats.drops.count(DropReason::QueueFull), 1);

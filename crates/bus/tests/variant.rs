@@ -1,4 +1,5 @@
-//! The two variants of shared memory, Linux's and POSIX's: they do not mix, and the second leaves no names behind.
+//! The two variants of shared memory, Linux's and POSIX's: they do not mix, and the second leaves no names
+//! behind.
 #![allow(missing_docs)]
 
 mod common;
@@ -21,7 +22,7 @@ fn a_peer_of_the_other_variant_is_refused_and_both_sides_know_why() {
     let publisher = bus.publisher(topic("/a"), PublisherOptions::default()).unwrap();
     let socket = raw::connect(&raw::publishers(dir.path())[0]);
     assert!(raw::send(&socket, &foreign_hello(2), &[]));
-    let told = raw::refusal(&socket).expect("it is told");
+    let told = raw::refusal(&socket).expect("it is refused");
     for word in ["memfd", "shm_open", "feature `posix`"] {
         assert!(told.contains(word), "{told}");
     }
@@ -63,7 +64,7 @@ mod posix {
     use std::collections::BTreeSet;
     use std::time::{Duration, SystemTime};
 
-    /// Empty objects of ours. Those of processes that live come and go within microseconds.
+    /// Empty objects of this user's bus. Those of live processes come and go within microseconds.
     fn leftovers() -> BTreeSet<String> {
         let list = || {
             std::fs::read_dir("/dev/shm")

@@ -35,7 +35,7 @@ fn who_spins_is_not_rung_and_who_sleeps_is() {
         if rung {
             (0..10).for_each(|_| assert!(is_rung()));
         } else {
-            // On a busy machine the message may come before the thread begins to spin.
+            // On a busy machine the message may arrive before the thread begins to spin.
             common::eventually("a message comes without a ring", || !is_rung());
         }
         assert!(subscriber.take().unwrap().is_none());
@@ -64,7 +64,7 @@ fn after_spinning_in_vain_it_sleeps_and_is_woken() {
     });
 }
 
-/// One sleeps and one spins: the spinner must not make the sleeper deaf.
+/// One sleeps and one spins: the spinner must not keep the sleeper from waking.
 #[test]
 fn a_spinner_leaves_a_sleeper_its_doorbell() {
     let dir = folder();
@@ -97,7 +97,7 @@ fn a_spinner_leaves_a_sleeper_its_doorbell() {
     });
 }
 
-/// Who sleeps at a wait set is rung for a member's message although somebody else spins for that member.
+/// A sleeper on a wait set is woken for a member's message although another thread spins for that member.
 #[test]
 fn a_spinner_leaves_the_doorbell_to_who_slept_before() {
     let dir = folder();
@@ -111,10 +111,10 @@ fn a_spinner_leaves_the_doorbell_to_who_slept_before() {
     assert!(publisher.wait_for_subscribers(1, LONG));
     for _ in 0..5 {
         std::thread::scope(|scope| {
-            // On a busy machine these may begin in another order, in which there is nothing to guard.
+            // On a busy machine these may begin in another order, in which there is nothing to guard against.
             let sleeping = scope.spawn(|| set.wait(LONG).unwrap());
             std::thread::sleep(Duration::from_millis(20));
-            // It looks without taking, so that the sleeper finds the message when it wakes.
+            // It checks without taking, so that the sleeper finds the message when it wakes.
             let spinning = scope.spawn(|| subscriber.wait(10 * LONG).unwrap());
             std::thread::sleep(Duration::from_millis(20));
             send(&publisher);
@@ -165,7 +165,7 @@ fn waiting_for_room_ends_when_a_held_message_is_dropped() {
     let held = subscriber.take_timeout(LONG).unwrap().unwrap();
     assert!(
         subscriber.wait(Duration::ZERO).unwrap(),
-        "it is told that it holds too many"
+        "it gets the error that it holds too many"
     );
     assert!(!subscriber.wait_takeable(Duration::from_millis(20)).unwrap());
     std::thread::scope(|scope| {
@@ -193,10 +193,10 @@ fn what_is_published_quietly_is_there_but_wakes_nobody_before_the_ring() {
         assert!(s.take().unwrap().is_none(), "arms the doorbell");
     }
     publisher.ring();
-    assert!(!readable(&subscriber), "there is nothing to hear of");
+    assert!(!readable(&subscriber), "there is nothing to report");
     assert_eq!((quiet().queued_to, quiet().queued_to), (2, 2));
     assert!(!readable(&subscriber) && !readable(&other));
-    assert!(other.take().unwrap().is_some(), "who looks finds it");
+    assert!(other.take().unwrap().is_some(), "a take finds it");
     publisher.ring();
     assert!(readable(&subscriber));
     for _ in 0..2 {
@@ -204,13 +204,13 @@ fn what_is_published_quietly_is_there_but_wakes_nobody_before_the_ring() {
     }
     assert!(subscriber.take().unwrap().is_none(), "one ring for both");
     publisher.ring();
-    assert!(!readable(&subscriber), "it was told once");
+    assert!(!readable(&subscriber), "it was notified once");
     quiet();
     assert!(subscriber.take().unwrap().is_some());
     assert!(subscriber.take().unwrap().is_none());
     publisher.ring();
-    assert!(!readable(&subscriber), "what was taken is no news");
-    // A sleeper is woken by what is published aloud, and has all that came before.
+    assert!(!readable(&subscriber), "a taken message is not reported");
+    // A sleeper is woken by a normal publish, and has all messages that came before.
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| subscriber.take_timeout(LONG).unwrap().map(|m| m.sequence()));
         std::thread::sleep(Duration::from_millis(20));

@@ -1,17 +1,18 @@
-//! What calls back into C.
+//! Callbacks into C.
 
 use std::cell::RefCell;
 use std::ffi::c_void;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The pointer that a caller gave with a function, and what frees it once nothing can call that function any more.
+/// The pointer that a caller passed with a function, and the function that frees it once nothing can call
+/// that function any more.
 pub(crate) struct User {
     pointer: *mut c_void,
     free: Option<unsafe extern "C" fn(*mut c_void)>,
 }
 
-// SAFETY: the header tells callers that their functions are called from any thread, with this pointer, which is
-// nothing to Rust.
+// SAFETY: the header tells callers that their functions are called from any thread, with this pointer, which
+// is opaque to Rust.
 unsafe impl Send for User {}
 // SAFETY: as above.
 unsafe impl Sync for User {}
@@ -29,18 +30,19 @@ impl User {
 impl Drop for User {
     fn drop(&mut self) {
         if let Some(free) = self.free {
-            // SAFETY: the crate's contract; owned, so called once, and by no callback any more.
+            // SAFETY: the crate's contract; the pointer is owned, so this is called once, and no callback
+            // uses it any more.
             unsafe { free(self.pointer) };
         }
     }
 }
 
 thread_local! {
-    /// The calls that this thread is in, by their address.
+    /// The calls that this thread is inside of, by their address.
     static INSIDE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The callbacks of one handle that are under way, so that freeing it can wait for them.
+/// The running callbacks of one handle, so that freeing it can wait for them.
 #[derive(Default)]
 pub(crate) struct Calls {
     running: Mutex<usize>,
@@ -54,7 +56,7 @@ impl Calls {
         callback()
     }
 
-    /// Blocks until none is under way, but those that this thread is in itself.
+    /// Blocks until none is running, except those that this thread itself is inside of.
     pub(crate) fn wait(self: &Arc<Self>) {
         let address = Arc::as_ptr(self) as usize;
         let own = INSIDE

@@ -1,4 +1,4 @@
-//! Controllers: the end of remote control that sends commands and hears telemetry.
+//! Controllers: the end of remote control that sends commands and receives telemetry.
 
 use crate::callback::{Calls, User};
 use crate::node::Node;
@@ -19,7 +19,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Commands one robot and hears its telemetry.
+/// Commands one robot and receives its telemetry.
 pub struct Controller(ManuallyDrop<Ends>);
 
 struct Ends {
@@ -36,96 +36,99 @@ pub struct Sent {
 
 enum State {
     Waits(Pending<remote::Outcome>),
-    /// Another thread waits for it.
+    /// Another thread waits for its outcome.
     Awaited,
     Known(remote::Outcome),
 }
 
-/// A value of telemetry, or other bytes.
+/// A telemetry value, or other bytes.
 pub struct Value(Vec<u8>);
 
-/// How a controller behaves.
+/// Settings of a controller.
 #[repr(C)]
 pub struct ControllerOptions {
-    /// How often the robot hears that it is there, in nanoseconds: 300 ms by default. The robot is lost after three of them without a word from
-    /// it, but not before 1 s and two round trips.
+    /// Interval of heartbeats to the robot, in nanoseconds: 300 ms by default. The robot is lost after three
+    /// intervals without a message from it, but not before 1 s and two round trips.
     pub heartbeat_ns: i64,
-    /// Reaches the robot over ZeroMQ instead of the bus. NULL by default.
+    /// Connects to the robot over ZeroMQ instead of the bus. NULL by default.
     pub zmq: *const Zmq,
 }
 
-/// What became of a command.
+/// The outcome of a command.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Its handler carried it out.
+    /// Its handler executed it.
     Executed = 0,
-    /// Not carried out: nobody handles it, it is malformed, its handler refused, or the right to move is another's.
+    /// Not executed: it has no handler, it is malformed, its handler refused it, or another controller has
+    /// the right to move.
     Rejected = 1,
-    /// Not carried out and never will be: it was too old when it came, or a newer one of its kind came before it.
+    /// Not executed and never will be: it was too old when it arrived, or a newer one of its kind arrived
+    /// first.
     Expired = 2,
-    /// The robot's word on it did not come in time, and nothing reached it.
+    /// The robot's answer did not arrive in time, and the command did not reach it.
     Unreachable = 3,
-    /// The robot's word on it did not come in time, but it may have been carried out.
+    /// The robot's answer did not arrive in time, but the command may have been executed.
     MaybeExecuted = 4,
 }
 
-/// What a controller wants of the right to move.
+/// What a controller wants to do with the right to move.
 #[repr(C)]
 pub enum Wish {
-    /// To know who has it.
+    /// Ask who has it.
     Ask = 0,
-    /// To have it, if nobody else has.
+    /// Get it, if nobody else has it.
     Request = 1,
-    /// To give it back.
+    /// Give it back.
     Release = 2,
-    /// To give it to another controller.
+    /// Hand it over to another controller.
     HandOver = 3,
-    /// To have it, also from another, if the robot permits.
+    /// Get it, even from another controller, if the robot permits.
     TakeOver = 4,
 }
 
-/// Who has the right to move.
+/// The holder of the right to move.
 #[repr(C)]
 pub struct Right {
     /// The number of a controller's run (`ropewalk_controller_id`); 0: nobody.
     pub holder: u64,
-    /// Whether that is the controller that asks.
+    /// Whether the asking controller holds it.
     pub mine: bool,
-    /// What the holder calls itself, cut to what fits; empty: nobody.
+    /// The holder's name, cut to fit; empty: nobody.
     pub holder_name: [c_char; 64],
 }
 
-/// A value of telemetry, valid until the function that gets it returns.
+/// A telemetry value, valid until the function that receives it returns.
 #[repr(C)]
 pub struct Telemetry {
     /// The name of its kind.
     pub kind: *const c_char,
-    /// The body, encoded as protocol buffers encode it.
+    /// The body, encoded as protocol buffers.
     pub body: *const u8,
-    /// Bytes of the body.
+    /// Length of the body in bytes.
     pub len: usize,
-    /// Of this kind and channel, by the robot, from 1.
+    /// Number of the value within its kind and channel, assigned by the robot, starting at 1.
     pub sequence: u64,
-    /// How many of this kind and channel are missing since the first that came.
+    /// How many values of this kind and channel are missing since the first one received.
     pub lost: u64,
-    /// 0 where there is only one.
+    /// 0 if there is only one.
     pub channel: u8,
 }
 
-/// Gets values of telemetry, on a thread of the library's, which waits for it. It must not wait for an answer of the same robot. No C++ exception
-/// must leave it.
+/// Receives telemetry values on a thread of the library, which waits for it. It must not wait for an answer
+/// of the same robot. It must not throw a C++ exception.
 pub type TelemetryHandler = Option<unsafe extern "C" fn(user: *mut c_void, telemetry: *const Telemetry)>;
 
-/// The robot was found, or is lost.
+/// The robot was found or lost.
 pub type ConnectionHandler = Option<unsafe extern "C" fn(user: *mut c_void, found: bool)>;
 
-/// A file that a robot shares, or how far a download of it is: `done` of `size` bytes. `path` is within the shared folder, empty where a single file is
-/// shared, and valid until it returns. Returns whether to go on. Called on the thread that asks; no C++ exception must leave it.
+/// Receives a file that a robot shares, or the progress of a download: `done` of `size` bytes. `path` is
+/// relative to the shared folder, empty if a single file is shared, and valid until the function returns.
+/// Returns whether to continue. Called on the requesting thread; it must not throw a C++ exception.
 pub type FileHandler =
     Option<unsafe extern "C" fn(user: *mut c_void, path: *const c_char, done: u64, size: u64) -> bool>;
 
-/// The defaults.
+/// Returns the defaults.
 #[unsafe(no_mangle)]
 pub extern "C" fn ropewalk_controller_options_default() -> ControllerOptions {
     ControllerOptions {
@@ -134,8 +137,9 @@ pub extern "C" fn ropewalk_controller_options_default() -> ControllerOptions {
     }
 }
 
-/// Starts a controller of the robot that is called `robot` on this bus, and greets that in the background. `name` is for people. `options` may be
-/// NULL. `node` and `robot` may be NULL where these name an end over ZeroMQ.
+/// Starts a controller of the robot called `robot` on this bus, and connects to it in the background. `name`
+/// is for people. `options` may be NULL. `node` and `robot` may be NULL if the options name an end over
+/// ZeroMQ.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_controller_new(
     node: *const Node,
@@ -174,7 +178,8 @@ pub unsafe extern "C" fn ropewalk_controller_new(
     })
 }
 
-/// Blocks until the robot was heard and has said what it can do; `ROPEWALK_STATUS_EMPTY` after `timeout_ns`.
+/// Blocks until the robot has answered and described its capabilities; `ROPEWALK_STATUS_EMPTY` after
+/// `timeout_ns`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_controller_wait_until_found(
     controller: *const Controller,
@@ -187,7 +192,8 @@ pub unsafe extern "C" fn ropewalk_controller_wait_until_found(
     })
 }
 
-/// `callback` is called when the robot is found or lost. In any case `free_user` is called with `user` in the end.
+/// Sets the function to call when the robot is found or lost. Finally, also on failure, `free_user` is called
+/// with `user`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_controller_on_connection(
     controller: *const Controller,
@@ -210,7 +216,7 @@ pub unsafe extern "C" fn ropewalk_controller_on_connection(
     })
 }
 
-/// From a heartbeat to its answer, smoothed; `ROPEWALK_STATUS_EMPTY` before the first.
+/// Returns the smoothed time from a heartbeat to its answer; `ROPEWALK_STATUS_EMPTY` before the first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_controller_round_trip(
     controller: *const Controller,
@@ -229,15 +235,17 @@ pub unsafe extern "C" fn ropewalk_controller_round_trip(
     })
 }
 
-/// The number of the controller's run: who it is to the robot and to other controllers. 0 if `controller` is NULL.
+/// Returns the number of the controller's run, which identifies it to the robot and to other controllers. 0
+/// if `controller` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_controller_id(controller: *const Controller) -> u64 {
     // SAFETY: the crate's contract.
     unsafe { controller.as_ref() }.map_or(0, |c| c.0.controller.id())
 }
 
-/// Sends a command with its body, encoded as protocol buffers encode it. It stays good for `expiry_ns`: 0 is twice the round trip and at
-/// least 200 ms; negative is for ever, and not for what moves. Never blocks. `out` may be NULL, if nobody wants to know what becomes of it.
+/// Sends a command with its body, encoded as protocol buffers. It expires after `expiry_ns`: 0 means twice
+/// the round trip and at least 200 ms; negative means never, which commands that move do not allow. Never
+/// blocks. `out` may be NULL if the outcome does not matter.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_controller_send(
     controller: *const Controller,
@@ -252,7 +260,7 @@ pub unsafe extern "C" fn ropewalk_controller_send(
         let ends = unsafe { handle(controller, "controller") }?.ends()?;
         // SAFETY: the crate's contract.
         let (entry, body) = unsafe { (command_kind(kind, std::ptr::null())?, array(body, len, "body")?) };
-        let malformed = |e| Failure::new(Status::Content, format!("this is no body of {}: {e}", entry.name));
+        let malformed = |e| Failure::new(Status::Content, format!("not a body of {}: {e}", entry.name));
         (entry.check)(body).map_err(malformed)?;
         let expiry = match expiry_ns {
             0 => Expiry::Default,
@@ -271,8 +279,9 @@ pub unsafe extern "C" fn ropewalk_controller_send(
     })
 }
 
-/// Blocks until it is known what became of a command, at most `timeout_ns`, and tells that as often as it is asked; `ROPEWALK_STATUS_EMPTY` if it is not known by
-/// then. Not from a function that the library calls.
+/// Blocks until the outcome of a command is known, at most `timeout_ns`; `ROPEWALK_STATUS_EMPTY` if it is not
+/// known by then. May be called repeatedly, and then returns the same outcome. Do not call it from a callback
+/// of the library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_sent_wait(
     sent: *const Sent,
@@ -286,7 +295,7 @@ pub unsafe extern "C" fn ropewalk_sent_wait(
         in_process(sent.process)?;
         let pending = match &mut *sent.lock() {
             state @ State::Waits(_) => std::mem::replace(state, State::Awaited),
-            State::Awaited => return Err(invalid("another thread waits for what becomes of this command")),
+            State::Awaited => return Err(invalid("another thread waits for the outcome of this command")),
             State::Known(_) => State::Awaited,
         };
         if let State::Waits(pending) = pending {
@@ -307,8 +316,8 @@ pub unsafe extern "C" fn ropewalk_sent_wait(
     })
 }
 
-/// Why a command was not carried out, for people; empty if it was. To be asked when `ropewalk_sent_wait` told what became of it. `len` (may be NULL)
-/// gets the length with the zero byte in any case.
+/// Writes why a command was not executed, for people; empty if it was. Call it after `ropewalk_sent_wait` has
+/// returned the outcome. `len` (may be NULL) always gets the length with the zero byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_sent_reason(
     sent: *const Sent,
@@ -323,7 +332,7 @@ pub unsafe extern "C" fn ropewalk_sent_reason(
             State::Known(outcome) => reason(outcome),
             _ => {
                 return Err(invalid(
-                    "it is not known yet what became of this command: wait for it",
+                    "the outcome of this command is not known yet: wait for it",
                 ));
             }
         };
@@ -332,15 +341,16 @@ pub unsafe extern "C" fn ropewalk_sent_reason(
     })
 }
 
-/// Frees a sent command, which goes on all the same.
+/// Frees a sent command, which stays under way.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_sent_free(sent: *mut Sent) {
     // SAFETY: the crate's contract.
     free(|| drop(unsafe { consume(sent, "sent command") }));
 }
 
-/// `callback` gets each value of a telemetry kind and channel (0 where there is only one) from now on. Bodies of the library's kinds that are none do not come
-/// here. In any case `free_user` is called with `user` in the end.
+/// Sets the function that receives each value of a telemetry kind and channel (0 if there is only one) from
+/// now on. Malformed bodies of the library's kinds are not passed to it. Finally, also on failure,
+/// `free_user` is called with `user`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_controller_on_telemetry(
     controller: *const Controller,
@@ -374,7 +384,8 @@ pub unsafe extern "C" fn ropewalk_controller_on_telemetry(
     })
 }
 
-/// The latest value of a telemetry kind and channel that came by itself; `ROPEWALK_STATUS_EMPTY` before the first.
+/// Returns the latest value of a telemetry kind and channel that the robot sent by itself;
+/// `ROPEWALK_STATUS_EMPTY` before the first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_controller_latest(
     controller: *const Controller,
@@ -395,8 +406,10 @@ pub unsafe extern "C" fn ropewalk_controller_latest(
     })
 }
 
-/// Asks the robot for the latest value of a telemetry kind and channel, and blocks for it at most `timeout_ns`. `ROPEWALK_STATUS_EMPTY`: none was set yet;
-/// `ROPEWALK_STATUS_REJECTED`: it has no such telemetry; `ROPEWALK_STATUS_TIMEOUT`: it did not answer. Not from a function that the library calls.
+/// Requests the latest value of a telemetry kind and channel from the robot, and blocks for it at most
+/// `timeout_ns`. `ROPEWALK_STATUS_EMPTY`: none has been set yet; `ROPEWALK_STATUS_REJECTED`: the robot has no
+/// such telemetry; `ROPEWALK_STATUS_TIMEOUT`: it did not answer. Do not call it from a callback of the
+/// library.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_controller_fetch(
     controller: *const Controller,
@@ -420,7 +433,7 @@ pub unsafe extern "C" fn ropewalk_controller_fetch(
     })
 }
 
-/// The bytes of a value, encoded as protocol buffers encode it, valid until it is freed.
+/// Returns the bytes of a value, encoded as protocol buffers, valid until it is freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_value_data(
     value: *const Value,
@@ -447,9 +460,11 @@ pub unsafe extern "C" fn ropewalk_value_free(value: *mut Value) {
     free(|| drop(unsafe { consume(value, "value") }));
 }
 
-/// Asks for, requests, releases, hands over or takes over the right to move a subsystem (empty: the whole robot). `wish` is a `ropewalk_wish`; `to` is the number of the controller
-/// that gets it of `ROPEWALK_WISH_HAND_OVER`. Blocks for the answer, at most 30 s: not from a function that the library calls. `ROPEWALK_STATUS_REJECTED`: the robot does not grant it, and the message says why;
-/// `ROPEWALK_STATUS_TIMEOUT`: it did not answer. `right` may be NULL.
+/// Queries, requests, releases, hands over or takes over the right to move a subsystem (empty: the whole
+/// robot). `wish` is a `ropewalk_wish`; with `ROPEWALK_WISH_HAND_OVER`, `to` is the number of the controller
+/// that gets the right. Blocks for the answer, at most 30 s; do not call it from a callback of the library.
+/// `ROPEWALK_STATUS_REJECTED`: the robot refuses, and the error message says why; `ROPEWALK_STATUS_TIMEOUT`:
+/// it did not answer. `right` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_controller_right(
     controller: *const Controller,
@@ -470,11 +485,11 @@ pub unsafe extern "C" fn ropewalk_controller_right(
             2 => controller.release_right(subsystem)?,
             3 => controller.hand_right_over(subsystem, to)?,
             4 => controller.take_right_over(subsystem)?,
-            n => return Err(invalid(&format!("{n} is no ropewalk_wish"))),
+            n => return Err(invalid(&format!("{n} is not a ropewalk_wish"))),
         };
         let (holder, name) = granted.holder.unwrap_or_default();
         let mut holder_name = [0; 64];
-        // The last byte stays zero; what is cut is cut between characters.
+        // The last byte stays zero; the name is cut between characters.
         let end = (0..=name.len().min(63)).rev().find(|n| name.is_char_boundary(*n));
         for (to, from) in holder_name.iter_mut().zip(name[..end.unwrap_or(0)].bytes()) {
             *to = from as c_char;
@@ -490,9 +505,9 @@ pub unsafe extern "C" fn ropewalk_controller_right(
     })
 }
 
-/// Calls `callback` for each file that the robot shares under an identifier. Blocks for the answer; not from a function that the library
-/// calls. `ROPEWALK_STATUS_REJECTED`: it shares nothing of that name; `ROPEWALK_STATUS_TIMEOUT`: it did not answer; `ROPEWALK_STATUS_EMPTY`: `callback`
-/// ended it.
+/// Calls `callback` for each file that the robot shares under an identifier. Blocks for the answer; do not
+/// call it from a callback of the library. `ROPEWALK_STATUS_REJECTED`: the robot shares nothing under that
+/// name; `ROPEWALK_STATUS_TIMEOUT`: it did not answer; `ROPEWALK_STATUS_EMPTY`: `callback` stopped it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_controller_files(
     controller: *const Controller,
@@ -515,13 +530,16 @@ pub unsafe extern "C" fn ropewalk_controller_files(
     })
 }
 
-/// Fetches a file that the robot shares into the folder `into`, under its path there (a single file, whose path is empty, under its identifier), or with
-/// `path` NULL all of an identifier, and blocks until it is whole and its SHA-256 is the robot's. An interrupted download goes on where it was; before it is
-/// whole it is called `.NAME.part`. Nothing outside of `into` is written, whatever the robot calls it. `progress` (may be NULL) is called for each piece
-/// that came. `written` (may be NULL) gets the paths of what was written, each with its zero byte. Not from a function that the library calls.
-/// `ROPEWALK_STATUS_REJECTED`: the robot refuses; `ROPEWALK_STATUS_TIMEOUT`: it did not answer; `ROPEWALK_STATUS_INVALID_ARGUMENT`: the path leads out
-/// of the folder; `ROPEWALK_STATUS_SYSTEM`: it cannot be written; `ROPEWALK_STATUS_CONTENT`: it has another checksum, and was thrown away;
-/// `ROPEWALK_STATUS_EMPTY`: `progress` ended it.
+/// Downloads a file that the robot shares into the folder `into`, under its path there (a single file, whose
+/// path is empty, under its identifier), or all files of an identifier if `path` is NULL. Blocks until the
+/// download is complete and its SHA-256 matches the robot's. An interrupted download resumes where it
+/// stopped; an incomplete file is called `.NAME.part`. Nothing outside of `into` is written, whatever path
+/// the robot gives. `progress` (may be NULL) is called for each received piece. `written` (may be NULL) gets
+/// the paths of the written files, each with its zero byte. Do not call it from a callback of the library.
+/// `ROPEWALK_STATUS_REJECTED`: the robot refuses; `ROPEWALK_STATUS_TIMEOUT`: it did not answer;
+/// `ROPEWALK_STATUS_INVALID_ARGUMENT`: the path leads out of the folder; `ROPEWALK_STATUS_SYSTEM`: the file
+/// cannot be written; `ROPEWALK_STATUS_CONTENT`: the checksum does not match, and the file was deleted;
+/// `ROPEWALK_STATUS_EMPTY`: `progress` stopped it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_controller_download(
     controller: *const Controller,
@@ -567,8 +585,8 @@ pub unsafe extern "C" fn ropewalk_controller_download(
     })
 }
 
-/// Stops a controller and frees it: what it moves stops. Commands under way end as unreachable. Waits for the functions that it calls, but for the
-/// one that calls this.
+/// Stops a controller and frees it: everything that it moves stops. Pending commands end as unreachable.
+/// Waits for its running callbacks, except the one that calls this.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_controller_free(controller: *mut Controller) {
     // SAFETY: the crate's contract.

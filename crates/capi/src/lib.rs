@@ -1,16 +1,18 @@
-//! The C interface of Ropewalk: opaque handles over the crate `ropewalk`, for C, C++ and whatever calls C.
+//! The C interface of Ropewalk: opaque handles over the crate `ropewalk`, for C, C++ and any language that
+//! can call C.
 //!
-//! It adds nothing of its own: every function converts its arguments, calls, and turns an error into a status and
-//! a text. What messages look like inside is the generated code's business (`ropewalk gen`); here a message is a
-//! control part and data parts (`docs/wire/control-part.md`), or ROS 1 bytes. The header is made from this source.
+//! It adds no features: every function converts its arguments, calls the crate, and turns an error into a
+//! status and a text. Generated code (`ropewalk gen`) defines the inside of messages; here a message is a
+//! control part and data parts (`docs/wire/control-part.md`), or ROS 1 bytes. The header is generated from
+//! this source.
 //!
 //! # Safety of every function
 //!
-//! The callers' part, stated once: a handle is one that a function here gave and that was neither freed nor
-//! consumed since; a text ends with a zero byte; an array has the stated length; an output pointer may be written; a function that is
-//! called back may be, from any thread, and lets no exception out.
-//! All stay so until the function returns. NULL is no handle, no text and no output, and is refused with a status.
-//! Every block of unsafe code rests on this and on nothing else, unless it says so.
+//! The callers' obligations, stated once: a handle was returned by a function here and has been neither freed
+//! nor consumed since; a text ends with a zero byte; an array has the stated length; an output pointer is
+//! writable; a callback may be called from any thread and throws no exception. All of this holds until the
+//! function returns. NULL is not a valid handle, text or output, and is refused with a status. Every block of
+//! unsafe code relies on this and on nothing else, unless it says so.
 #![allow(clippy::missing_safety_doc)] // Stated once, above.
 
 mod callback;

@@ -3,20 +3,21 @@
 use crate::pointer::{array, consume, give, handle, invalid, output, places, set};
 use crate::status::{Failure, Status, free, guard};
 
-/// A block that is being written: the control part and the data parts of a message to come.
+/// A block that is being written: the control part and the data parts of a future message.
 pub struct Loan(pub(crate) bus::Loan);
 
-/// Bytes that are written in place.
+/// Bytes to write in place.
 #[repr(C)]
 pub struct Place {
-    /// Where they begin.
+    /// Address of the first byte.
     pub data: *mut u8,
-    /// How many they are.
+    /// Number of bytes.
     pub len: usize,
 }
 
-/// All that `ropewalk_loan_control` and `ropewalk_loan_part` tell, at once: `parts` has room for `capacity` data parts
-/// (there are at most 32), and `count` gets how many there are. `ROPEWALK_STATUS_BUFFER_TOO_SMALL` if they are more.
+/// Returns everything that `ropewalk_loan_control` and `ropewalk_loan_part` return, at once. `parts` has room
+/// for `capacity` data parts (there are at most 32), and `count` gets their number.
+/// `ROPEWALK_STATUS_BUFFER_TOO_SMALL` if there are more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_loan_content(
     loan: *const Loan,
@@ -45,7 +46,7 @@ pub unsafe extern "C" fn ropewalk_loan_content(
     })
 }
 
-/// Where the control part is written. Its content is undefined at first.
+/// Returns where to write the control part. Its initial content is undefined.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_loan_control(
     loan: *const Loan,
@@ -65,7 +66,7 @@ pub unsafe extern "C" fn ropewalk_loan_control(
     })
 }
 
-/// Where data part `i` is written, aligned to 64 bytes. Its content is undefined at first.
+/// Returns where to write data part `i`, aligned to 64 bytes. Its initial content is undefined.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_loan_part(
     loan: *const Loan,
@@ -92,7 +93,7 @@ pub unsafe extern "C" fn ropewalk_loan_part(
     })
 }
 
-/// Makes the control part shorter: its first `len` bytes remain.
+/// Truncates the control part to its first `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_loan_shrink_control(loan: *mut Loan, len: usize) -> Status {
     guard(|| {
@@ -108,17 +109,17 @@ pub unsafe extern "C" fn ropewalk_loan_shrink_control(loan: *mut Loan, len: usiz
     })
 }
 
-/// Gives a loan back unpublished.
+/// Returns a loan unpublished.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_loan_free(loan: *mut Loan) {
     // SAFETY: the crate's contract.
     free(|| drop(unsafe { consume(loan, "loan") }));
 }
 
-/// Loans a block of whoever `reserve` asks.
+/// Loans a block through `reserve`.
 ///
 /// # Safety
-/// As of the crate.
+/// As for the crate.
 pub(crate) unsafe fn lend(
     control_len: usize,
     part_lens: *const usize,

@@ -4,44 +4,44 @@ use crate::pointer::{consume, copy_out, handle, output, places, set};
 use crate::status::{Failure, Status, free, guard};
 use std::time::Duration;
 
-/// A message, request or reply that was taken. Its publisher does not reuse the block before it is freed.
+/// A taken message, request or reply. Its publisher does not reuse the block before it is freed.
 pub enum Message {
-    /// Of a topic.
+    /// A topic's message.
     #[doc(hidden)]
     Topic(ropewalk::Message),
-    /// A client's.
+    /// A client's request.
     #[doc(hidden)]
     Request(ropewalk::Request),
-    /// A server's.
+    /// A server's reply.
     #[doc(hidden)]
     Reply(ropewalk::Reply),
 }
 
-/// What is known of a message beside its content.
+/// Metadata of a message.
 #[repr(C)]
 pub struct MessageInfo {
-    /// When its source published it: nanoseconds since the Unix epoch, of the source host's clock.
+    /// When its source published it: nanoseconds since the Unix epoch, by the source host's clock.
     pub stamp_ns: u64,
-    /// Its publisher's count, from 1 up.
+    /// Its publisher's sequence number, starting at 1.
     pub sequence: u64,
-    /// Where it came from first.
+    /// Its original source.
     pub origin: u64,
-    /// Messages that were lost between the one taken before and this one.
+    /// Messages lost between the previously taken one and this one.
     pub lost: u64,
     /// How long the client of a request still waits, in nanoseconds; 0 for other messages.
     pub time_left_ns: u64,
-    /// How many data parts there are.
+    /// Number of data parts.
     pub part_count: usize,
-    /// Whether it was published before the subscriber joined, and kept for it.
+    /// Whether it was published before the subscriber joined, and kept for late joiners.
     pub is_history: bool,
 }
 
-/// Bytes that are read in place.
+/// Bytes to read in place.
 #[repr(C)]
 pub struct Bytes {
-    /// Where they begin.
+    /// Address of the first byte.
     pub data: *const u8,
-    /// How many they are.
+    /// Number of bytes.
     pub len: usize,
 }
 
@@ -51,8 +51,9 @@ impl Bytes {
     }
 }
 
-/// All that `ropewalk_message_control` and `ropewalk_message_part` tell, at once: `parts` has room for `capacity` data
-/// parts (there are at most 32), and `count` gets how many there are. `ROPEWALK_STATUS_BUFFER_TOO_SMALL` if they are more.
+/// Returns everything that `ropewalk_message_control` and `ropewalk_message_part` return, at once. `parts`
+/// has room for `capacity` data parts (there are at most 32), and `count` gets their number.
+/// `ROPEWALK_STATUS_BUFFER_TOO_SMALL` if there are more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_message_content(
     message: *const Message,
@@ -80,14 +81,14 @@ pub unsafe extern "C" fn ropewalk_message_content(
     })
 }
 
-/// Fetches what reads a message whenever `subscriber` was woken.
+/// Prefetches the code that reads a message whenever `subscriber` wakes.
 pub(crate) fn fetch_code(subscriber: &bus::Subscriber) {
-    /// About as long as the straight path, in bytes.
+    /// Approximate length of the straight path, in bytes.
     const LEN: usize = 768;
     subscriber.fetch_when_woken(ropewalk_message_content as *const u8, LEN);
 }
 
-/// The control part: a private copy, valid until the message is freed.
+/// Returns the control part: a private copy, valid until the message is freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_message_control(
     message: *const Message,
@@ -107,8 +108,9 @@ pub unsafe extern "C" fn ropewalk_message_control(
     })
 }
 
-/// Data part `i` where its publisher wrote it, read-only, aligned to 64 bytes, valid until the message is freed;
-/// of length 0 if there is no such part. A publisher that breaks the protocol may change it meanwhile.
+/// Returns data part `i` where its publisher wrote it: read-only, aligned to 64 bytes, valid until the
+/// message is freed; of length 0 if there is no such part. A publisher that violates the protocol may change
+/// it in the meantime.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_message_part(
     message: *const Message,
@@ -129,7 +131,7 @@ pub unsafe extern "C" fn ropewalk_message_part(
     })
 }
 
-/// What is known of a message beside its content.
+/// Returns the metadata of a message.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_message_get_info(
     message: *const Message,
@@ -143,7 +145,7 @@ pub unsafe extern "C" fn ropewalk_message_get_info(
     })
 }
 
-/// Writes the message in ROS 1's serialization into `buffer`. `len` (may be NULL) gets its length in any case.
+/// Writes the message in ROS 1's serialization to `buffer`. `len` (may be NULL) always gets its length.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_message_ros1(
     message: *const Message,
@@ -159,7 +161,7 @@ pub unsafe extern "C" fn ropewalk_message_ros1(
     })
 }
 
-/// Frees a message: its publisher may reuse the block. Freeing a request tells its client that there is no answer.
+/// Frees a message: its publisher may reuse the block. Freeing an unanswered request rejects it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_message_free(message: *mut Message) {
     // SAFETY: the crate's contract.
@@ -175,7 +177,7 @@ impl Message {
         }
     }
 
-    /// The control part, of the subscriber's type.
+    /// The control part, in the subscriber's type.
     fn control(&self) -> &[u8] {
         match self {
             Message::Topic(m) => m.control(),

@@ -20,8 +20,8 @@ impl Node {
     }
 }
 
-/// Makes a node. `options` may be NULL: the bus is then the one that `ROPEWALK_RUNTIME_DIR` and `ROPEWALK_DOMAIN`
-/// name.
+/// Creates a node. `options` may be NULL: the bus is then the one that `ROPEWALK_RUNTIME_DIR` and
+/// `ROPEWALK_DOMAIN` name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_node_new(
     name: *const c_char,
@@ -42,14 +42,14 @@ pub unsafe extern "C" fn ropewalk_node_new(
     })
 }
 
-/// Frees a node. What it made stays.
+/// Frees a node. Everything that it created stays valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_node_free(node: *mut Node) {
     // SAFETY: the crate's contract.
     free(|| drop(unsafe { consume(node, "node") }));
 }
 
-/// Finds out the type of a topic from whoever publishes it, waiting for a publisher at most `timeout_ns`.
+/// Discovers the type of a topic from its publisher, waiting for one at most `timeout_ns`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_node_discover(
     node: *const Node,
@@ -68,8 +68,8 @@ pub unsafe extern "C" fn ropewalk_node_discover(
     })
 }
 
-/// Offers messages of a type on a topic. Returns at once; subscribers connect in the background. `options` may be
-/// NULL.
+/// Creates a publisher for messages of a type on a topic. Returns at once; subscribers connect in the
+/// background. `options` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_node_publisher(
     node: *const Node,
@@ -91,7 +91,7 @@ pub unsafe extern "C" fn ropewalk_node_publisher(
     })
 }
 
-/// Subscribes to a topic. Publishers of another type are refused, and both sides are told
+/// Subscribes to a topic. Publishers of another type are refused, and both sides record why
 /// (`ropewalk_subscriber_refusals`). Returns at once. `options` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_node_subscriber(
@@ -115,7 +115,8 @@ pub unsafe extern "C" fn ropewalk_node_subscriber(
     })
 }
 
-/// Calls a service. Returns at once; servers connect in the background (`ropewalk_client_wait_for_server`).
+/// Creates a client of a service. Returns at once; servers connect in the background
+/// (`ropewalk_client_wait_for_server`).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_node_client(
     node: *const Node,
@@ -136,7 +137,7 @@ pub unsafe extern "C" fn ropewalk_node_client(
     })
 }
 
-/// Serves a service. Returns at once; clients connect in the background. `wait_set` may be NULL.
+/// Creates a server of a service. Returns at once; clients connect in the background. `wait_set` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_node_server(
     node: *const Node,
@@ -160,7 +161,7 @@ pub unsafe extern "C" fn ropewalk_node_server(
     })
 }
 
-/// A doorbell that several subscribers and servers share.
+/// Creates a doorbell that several subscribers and servers share.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_node_wait_set(node: *const Node, out: *mut *mut WaitSet) -> Status {
     guard(|| {

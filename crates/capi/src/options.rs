@@ -1,4 +1,5 @@
-//! Settings, as C fills them in: first by the `..._default` function, so that later versions may add fields.
+//! Settings, as C fills them in: start from the `..._default` function, so that later versions may add
+//! fields.
 
 use crate::pointer::{self, invalid};
 use crate::status::Failure;
@@ -7,7 +8,7 @@ use ropewalk::BusConfig;
 use std::ffi::c_char;
 use std::ptr::null;
 
-/// The generation of ROS that a definition is of.
+/// The ROS version of a definition.
 #[repr(C)]
 pub enum Flavour {
     /// `time` and `duration` are built in, `Header` has `seq`.
@@ -19,9 +20,9 @@ pub enum Flavour {
 /// What a publisher does when a loan finds no memory: TZC's publication policies.
 #[repr(C)]
 pub enum MemoryPolicy {
-    /// Queued messages of the largest consumer are dropped, the oldest first.
+    /// Queued messages of the largest consumer are dropped, oldest first.
     BestEffort = 0,
-    /// The loan is refused; nothing is taken away.
+    /// The loan is refused; no message is dropped.
     WorstEffort = 1,
     /// At most `medium_drops` messages are dropped for one loan.
     Medium = 2,
@@ -29,7 +30,7 @@ pub enum MemoryPolicy {
     Block = 3,
 }
 
-/// What a full queue loses.
+/// Which message a full queue loses.
 #[repr(C)]
 pub enum QueuePolicy {
     /// Its oldest messages.
@@ -38,7 +39,7 @@ pub enum QueuePolicy {
     DropNewest = 1,
 }
 
-/// Where the bus is.
+/// Location of the bus.
 #[repr(C)]
 pub struct NodeOptions {
     /// The runtime folder; NULL for the one that the environment names.
@@ -47,21 +48,21 @@ pub struct NodeOptions {
     pub domain: u32,
 }
 
-/// What a publisher may use.
+/// Limits of a publisher.
 #[repr(C)]
 pub struct PublisherOptions {
-    /// Most bytes of shared memory, reserved only as needed. 256 MiB by default.
+    /// Maximum bytes of shared memory, reserved only as needed. 256 MiB by default.
     pub memory_limit: u64,
-    /// Most bytes that one subscriber may keep from reuse; 0 (the default) for half of `memory_limit`, or all of it
-    /// where the policy takes nothing away.
+    /// Maximum bytes that one subscriber may keep from reuse; 0 (the default) means half of `memory_limit`,
+    /// or all of it if the policy never drops messages.
     pub subscriber_quota: u64,
-    /// Most subscribers at a time. 256 by default.
+    /// Maximum number of subscribers at a time. 256 by default.
     pub max_subscribers: u32,
     /// A `ropewalk_memory_policy`.
     pub memory_policy: u32,
     /// How many messages one loan may drop under `ROPEWALK_MEMORY_POLICY_MEDIUM`.
     pub medium_drops: u32,
-    /// How many of the last messages are kept for subscribers that join later; 1 is latching. 0 by default.
+    /// How many of the last messages are kept for late joiners; 1 is latching. 0 by default.
     pub history: u32,
     /// How long a loan may wait under `ROPEWALK_MEMORY_POLICY_BLOCK`, at most an hour.
     pub block_timeout_ns: i64,
@@ -70,23 +71,23 @@ pub struct PublisherOptions {
 /// How a subscriber queues and waits.
 #[repr(C)]
 pub struct SubscriberOptions {
-    /// Messages that each publisher may queue, 1 to 4096. 16 by default.
+    /// Number of messages that each publisher may queue, 1 to 4096. 16 by default.
     pub depth: u32,
     /// A `ropewalk_queue_policy`.
     pub queue_policy: u32,
     /// How many kept messages are wanted on joining. All by default.
     pub history: u32,
-    /// Messages of each publisher that may be held at a time, 1 to 4096. 16 by default.
+    /// Number of messages of each publisher that may be held at a time, 1 to 4096. 16 by default.
     pub max_held: u32,
     /// Bytes of each publisher's memory that may be queued and held. By default what the publisher allows.
     pub max_held_bytes: u64,
     /// How long waits spin before they sleep. 0 by default, at most an hour.
     pub spin_ns: u64,
-    /// Wake through this set instead of a doorbell of its own; NULL by default.
+    /// Wake through this set instead of the subscriber's own doorbell; NULL by default.
     pub wait_set: *const WaitSet,
 }
 
-/// The defaults.
+/// Returns the defaults.
 #[unsafe(no_mangle)]
 pub extern "C" fn ropewalk_publisher_options_default() -> PublisherOptions {
     let d = bus::PublisherOptions::default();
@@ -101,7 +102,7 @@ pub extern "C" fn ropewalk_publisher_options_default() -> PublisherOptions {
     }
 }
 
-/// The defaults.
+/// Returns the defaults.
 #[unsafe(no_mangle)]
 pub extern "C" fn ropewalk_subscriber_options_default() -> SubscriberOptions {
     let d = bus::SubscriberOptions::default();
@@ -120,12 +121,12 @@ pub(crate) fn flavour(flavour: u32) -> Result<ropewalk::Flavour, Failure> {
     match flavour {
         0 => Ok(ropewalk::Flavour::Ros1),
         1 => Ok(ropewalk::Flavour::Ros2),
-        n => Err(invalid(&format!("{n} is no ropewalk_flavour"))),
+        n => Err(invalid(&format!("{n} is not a ropewalk_flavour"))),
     }
 }
 
 /// # Safety
-/// As of the crate: `options` is NULL or readable.
+/// As for the crate: `options` is NULL or readable.
 pub(crate) unsafe fn bus_config(options: *const NodeOptions) -> Result<Option<BusConfig>, Failure> {
     // SAFETY: by this function's contract.
     let Some(options) = (unsafe { options.as_ref() }) else {
@@ -140,7 +141,7 @@ pub(crate) unsafe fn bus_config(options: *const NodeOptions) -> Result<Option<Bu
 }
 
 /// # Safety
-/// As of the crate: `options` is NULL or readable.
+/// As for the crate: `options` is NULL or readable.
 pub(crate) unsafe fn publisher(options: *const PublisherOptions) -> Result<bus::PublisherOptions, Failure> {
     let default = bus::PublisherOptions::default();
     // SAFETY: by this function's contract.
@@ -154,7 +155,7 @@ pub(crate) unsafe fn publisher(options: *const PublisherOptions) -> Result<bus::
         3 => bus::MemoryPolicy::Block(pointer::timeout(o.block_timeout_ns)),
         n => {
             return Err(invalid(&format!(
-                "memory_policy: {n} is no ropewalk_memory_policy"
+                "memory_policy: {n} is not a ropewalk_memory_policy"
             )));
         }
     };
@@ -168,7 +169,7 @@ pub(crate) unsafe fn publisher(options: *const PublisherOptions) -> Result<bus::
 }
 
 /// # Safety
-/// As of the crate: `options` is NULL or readable, with a `wait_set` that is NULL or a handle.
+/// As for the crate: `options` is NULL or readable, with a `wait_set` that is NULL or a handle.
 pub(crate) unsafe fn subscriber(
     options: *const SubscriberOptions,
 ) -> Result<bus::SubscriberOptions, Failure> {
@@ -180,7 +181,11 @@ pub(crate) unsafe fn subscriber(
     let policy = match o.queue_policy {
         0 => bus::QueuePolicy::DropOldest,
         1 => bus::QueuePolicy::DropNewest,
-        n => return Err(invalid(&format!("queue_policy: {n} is no ropewalk_queue_policy"))),
+        n => {
+            return Err(invalid(&format!(
+                "queue_policy: {n} is not a ropewalk_queue_policy"
+            )));
+        }
     };
     let mut made = default
         .with_depth(o.depth)

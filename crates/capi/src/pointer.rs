@@ -1,4 +1,4 @@
-//! What C gives: pointers, checked for NULL and turned into references.
+//! Pointers from C, checked for NULL and turned into references.
 
 use crate::status::{Failure, Status};
 use std::borrow::Cow;
@@ -12,7 +12,7 @@ pub(crate) fn invalid(what: &str) -> Failure {
     Failure::new(Status::InvalidArgument, what)
 }
 
-/// The object of a handle.
+/// Returns the object of a handle.
 ///
 /// # Safety
 /// `handle` is NULL or a handle of a `T`, and stays one for 'a (the crate's contract).
@@ -24,16 +24,17 @@ pub(crate) unsafe fn handle<'a, T>(handle: *const T, name: &str) -> Result<&'a T
 /// Takes an object back from its handle.
 ///
 /// # Safety
-/// `handle` is NULL or a handle of a `T`, which nobody uses from now on (the crate's contract).
+/// `handle` is NULL or a handle of a `T`, which is not used any more (the crate's contract).
 pub(crate) unsafe fn consume<T>(handle: *mut T, name: &str) -> Result<Box<T>, Failure> {
     if handle.is_null() {
         return Err(invalid(&format!("the {name} is NULL")));
     }
-    // SAFETY: handles are made by `give` alone, from a box; by this function's contract this is its last use.
+    // SAFETY: only `give` creates handles, from a box; by this function's contract this is the handle's last
+    // use.
     Ok(unsafe { Box::from_raw(handle) })
 }
 
-/// Writes a new handle to where the caller wants it.
+/// Writes a new handle to the caller's output.
 ///
 /// # Safety
 /// `out` was checked by [`output`].
@@ -42,10 +43,10 @@ pub(crate) unsafe fn give<T>(object: T, out: *mut *mut T) {
     unsafe { set(out, Box::into_raw(Box::new(object))) };
 }
 
-/// As [`give`], if there is something to give.
+/// Like [`give`], if there is an object.
 ///
 /// # Safety
-/// As [`give`].
+/// As for [`give`].
 pub(crate) unsafe fn give_if<T>(object: Option<T>, out: *mut *mut T) -> Status {
     let came = object.is_some();
     if let Some(object) = object {
@@ -55,7 +56,7 @@ pub(crate) unsafe fn give_if<T>(object: Option<T>, out: *mut *mut T) -> Status {
     Status::of(came)
 }
 
-/// Refuses an output that is NULL, before anything is done.
+/// Refuses a NULL output before anything is done.
 pub(crate) fn output<T>(out: *mut T, name: &str) -> Result<(), Failure> {
     if out.is_null() {
         return Err(invalid(&format!(
@@ -76,10 +77,10 @@ pub(crate) unsafe fn set<T>(out: *mut T, value: T) {
     }
 }
 
-/// A text.
+/// Returns a text.
 ///
 /// # Safety
-/// `text` is NULL or ends with a zero byte, and stays for 'a (the crate's contract).
+/// `text` is NULL or ends with a zero byte, and stays valid for 'a (the crate's contract).
 pub(crate) unsafe fn text<'a>(text: *const c_char, name: &str) -> Result<&'a str, Failure> {
     if text.is_null() {
         return Err(invalid(&format!("the {name} is NULL")));
@@ -87,13 +88,13 @@ pub(crate) unsafe fn text<'a>(text: *const c_char, name: &str) -> Result<&'a str
     // SAFETY: by this function's contract.
     let text = unsafe { CStr::from_ptr(text) };
     text.to_str()
-        .map_err(|e| invalid(&format!("the {name} is no UTF-8: {e}")))
+        .map_err(|e| invalid(&format!("the {name} is not UTF-8: {e}")))
 }
 
-/// A text for people, in which anything may be that comes from others: what is no UTF-8 is replaced.
+/// Returns a text for people that may contain anything: bytes that are not UTF-8 are replaced.
 ///
 /// # Safety
-/// As [`text`].
+/// As for [`text`].
 pub(crate) unsafe fn any_text<'a>(text: *const c_char, name: &str) -> Result<Cow<'a, str>, Failure> {
     if text.is_null() {
         return Err(invalid(&format!("the {name} is NULL")));
@@ -102,10 +103,10 @@ pub(crate) unsafe fn any_text<'a>(text: *const c_char, name: &str) -> Result<Cow
     Ok(unsafe { CStr::from_ptr(text) }.to_string_lossy())
 }
 
-/// The name of a file, which need not be UTF-8.
+/// Returns a file name, which need not be UTF-8.
 ///
 /// # Safety
-/// As [`text`].
+/// As for [`text`].
 pub(crate) unsafe fn file<'a>(path: *const c_char, name: &str) -> Result<&'a Path, Failure> {
     if path.is_null() {
         return Err(invalid(&format!("the {name} is NULL")));
@@ -115,10 +116,10 @@ pub(crate) unsafe fn file<'a>(path: *const c_char, name: &str) -> Result<&'a Pat
     Ok(Path::new(OsStr::from_bytes(path.to_bytes())))
 }
 
-/// An array; NULL is allowed if it has no elements.
+/// Returns an array; NULL is allowed if it has no elements.
 ///
 /// # Safety
-/// `start` is NULL or has `len` elements, which stay for 'a (the crate's contract).
+/// `start` is NULL or has `len` elements, which stay valid for 'a (the crate's contract).
 pub(crate) unsafe fn array<'a, T>(start: *const T, len: usize, name: &str) -> Result<&'a [T], Failure> {
     if len == 0 {
         return Ok(&[]);
@@ -130,12 +131,12 @@ pub(crate) unsafe fn array<'a, T>(start: *const T, len: usize, name: &str) -> Re
     Ok(unsafe { std::slice::from_raw_parts(start, len) })
 }
 
-/// A timeout in nanoseconds; negative is for ever.
+/// Converts a timeout in nanoseconds; negative means forever.
 pub(crate) fn timeout(ns: i64) -> Duration {
     u64::try_from(ns).map_or(Duration::MAX, Duration::from_nanos)
 }
 
-/// Copies `bytes` to a buffer of the caller's; `len` gets how long they are in any case.
+/// Copies `bytes` to the caller's buffer; `len` always gets their number.
 ///
 /// # Safety
 /// `buffer` is NULL or may be written for `capacity` bytes, and `len` is NULL or may be written (the crate's contract).
@@ -151,13 +152,13 @@ pub(crate) unsafe fn copy_out(
         let text = format!("{} bytes do not fit a buffer of {capacity}", bytes.len());
         return Err(Failure::new(Status::BufferTooSmall, text));
     }
-    // SAFETY: by this function's contract, the length was just compared, and what a caller may write does not
-    // overlap what this process keeps.
+    // SAFETY: by this function's contract, the length was just compared, and memory that the caller may write
+    // to does not overlap memory of this process.
     unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer, bytes.len()) };
     Ok(Status::Ok)
 }
 
-/// Writes `n` places to an array of the caller's; `count` gets how many they are in any case.
+/// Writes `n` places to the caller's array; `count` always gets their number.
 ///
 /// # Safety
 /// `out` is NULL or may be written for `capacity` elements, and `count` is NULL or may be written (the crate's contract).
@@ -181,10 +182,10 @@ pub(crate) unsafe fn places<T>(
     Ok(Status::Ok)
 }
 
-/// As [`copy_out`], of a text with its zero byte.
+/// Like [`copy_out`], for a text with its zero byte.
 ///
 /// # Safety
-/// As [`copy_out`].
+/// As for [`copy_out`].
 pub(crate) unsafe fn text_out(
     text: &str,
     buffer: *mut c_char,

@@ -8,18 +8,18 @@ use std::ffi::c_char;
 /// The sending end of a topic.
 pub struct Publisher(pub(crate) ropewalk::Publisher);
 
-/// What became of a published message.
+/// The result of publishing a message.
 #[repr(C)]
 pub struct Published {
-    /// The publisher's count, from 1 up.
+    /// The publisher's sequence number, starting at 1.
     pub sequence: u64,
-    /// Subscribers whose queue has it.
+    /// Number of subscribers that it was queued to.
     pub queued_to: usize,
 }
 
-/// Reserves a block with a control part of `control_len` bytes and `part_count` data parts (at most 32) of the
-/// given lengths in bytes, to be filled in place. What happens when memory is short the memory policy says; only
-/// under `ROPEWALK_MEMORY_POLICY_BLOCK` it blocks. Writing the block cannot fail.
+/// Reserves a block with a control part of `control_len` bytes and `part_count` data parts (at most 32) of
+/// the given lengths in bytes, to be filled in place. The memory policy says what happens when memory is
+/// short; only `ROPEWALK_MEMORY_POLICY_BLOCK` blocks. Writing to the block cannot fail.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_publisher_loan(
     publisher: *const Publisher,
@@ -40,8 +40,8 @@ pub unsafe extern "C" fn ropewalk_publisher_loan(
     })
 }
 
-/// Publishes a filled loan of this publisher, which is consumed in any case. Its control part must be one of the
-/// type (docs/wire/control-part.md): what is not is seen by the subscribers. Never blocks. `published` may be NULL.
+/// Publishes a filled loan of this publisher, which is always consumed. Its control part must have the type
+/// (docs/wire/control-part.md); subscribers report an error otherwise. Never blocks. `published` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_publisher_publish(
     publisher: *const Publisher,
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn ropewalk_publisher_publish(
     })
 }
 
-/// Publishes a message given in ROS 1's serialization. Each data part is copied once, into shared memory.
+/// Publishes a message in ROS 1's serialization. Each data part is copied once, into shared memory.
 /// `published` may be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_publisher_publish_ros1(
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn ropewalk_publisher_wait_for_subscribers(
     })
 }
 
-/// How many subscribers are connected.
+/// Returns the number of connected subscribers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_publisher_subscriber_count(
     publisher: *const Publisher,
@@ -106,8 +106,8 @@ pub unsafe extern "C" fn ropewalk_publisher_subscriber_count(
     })
 }
 
-/// Writes why the last subscribers did not connect, a line each, the newest last. `len` (may be NULL) gets the
-/// length with the zero byte in any case.
+/// Writes why recent subscribers were refused, one per line, newest last. `len` (may be NULL) always gets the
+/// length with the zero byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_publisher_refusals(
     publisher: *const Publisher,
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn ropewalk_publisher_refusals(
     })
 }
 
-/// Frees a publisher. Messages that subscribers hold stay readable; loans of it can no longer be published.
+/// Frees a publisher. Messages that subscribers hold stay readable; its loans can no longer be published.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_publisher_free(publisher: *mut Publisher) {
     // SAFETY: the crate's contract.
@@ -139,7 +139,7 @@ impl Published {
     }
 }
 
-/// The reasons of refusals, a line each.
+/// Returns the reasons of refusals, one per line.
 pub(crate) fn lines(refusals: Vec<bus::Refusal>) -> String {
     let reasons: Vec<_> = refusals.into_iter().map(|r| r.reason).collect();
     reasons.join("\n")

@@ -1,4 +1,4 @@
-//! Robots: the end of remote control that takes commands and tells its state.
+//! Robots: the end of remote control that receives commands and sends telemetry.
 
 use crate::callback::{Calls, User};
 use crate::node::Node;
@@ -13,36 +13,39 @@ use std::ffi::{CString, c_char, c_void};
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
-/// A robot on this host's bus, which controllers here and, over links, on other hosts command.
+/// A robot on this host's bus, commanded by controllers here and, over links, on other hosts.
 pub struct Robot(ManuallyDrop<Ends>);
 
 struct Ends {
     robot: remote::Robot,
-    /// What C named, in its order.
+    /// The ends that C named, in the same order.
     zmq: Vec<Arc<zmq::RobotEnd>>,
     calls: Arc<Calls>,
     process: u32,
 }
 
-/// How a robot treats its controllers.
+/// Settings of a robot.
 #[repr(C)]
 pub struct RobotOptions {
-    /// Whether the right to move has to be requested. By default a free right goes to whoever moves first.
+    /// Whether the right to move has to be requested. By default a free right goes to the first controller
+    /// that moves.
     pub require_request: bool,
-    /// A controller is lost after so long without a word from it, plus twice its round trip. 1 s by default.
+    /// A controller is lost after this time without a message from it, plus twice its round trip. 1 s by
+    /// default.
     pub lost_after_ns: i64,
-    /// Nobody is answered before `ropewalk_robot_start`, so that handlers, telemetry and files are registered in peace. False by default: whoever
-    /// asks for what is not registered yet is refused.
+    /// Answers nobody before `ropewalk_robot_start`, so that handlers, telemetry and files can be registered
+    /// first. False by default: requests for anything that is not registered yet are refused.
     pub start_later: bool,
-    /// Whether controllers that speak version 6 may move it: nobody knows how old their commands are. By default they may, on the ends that it
-    /// was given.
+    /// Whether controllers that speak version 6 may move the robot, although the age of their commands is
+    /// unknown. By default they may, on the ends that the robot was given.
     pub allow_v6_motion: bool,
-    /// Ends over ZeroMQ, `zmq_count` of them, besides that on the bus. NULL by default.
+    /// Ends over ZeroMQ, `zmq_count` of them, in addition to the one on the bus. NULL by default.
     pub zmq: *const Zmq,
-    /// How many.
+    /// Number of ends.
     pub zmq_count: usize,
-    /// For how long a twist holds: unless another command moves the same subsystem meanwhile, its handler then gets one without velocity from the
-    /// robot itself. Below 0: until another command comes. 0.5 s by default.
+    /// How long a twist holds. If no other command moves the same subsystem within this time, its handler
+    /// gets one without velocity from the robot itself. Below 0: until another command arrives. 0.5 s by
+    /// default.
     pub twist_hold_ns: i64,
 }
 
@@ -51,24 +54,25 @@ pub struct RobotOptions {
 pub struct Command {
     /// The name of its kind.
     pub kind: *const c_char,
-    /// The body, encoded as protocol buffers encode it.
+    /// The body, encoded as protocol buffers.
     pub body: *const u8,
-    /// Bytes of the body.
+    /// Length of the body in bytes.
     pub len: usize,
-    /// Who sends it: what a controller calls itself; the robot's own name where it stops by itself what lost its
-    /// controller.
+    /// The sender: the controller's name, or the robot's own name if the robot itself stops a subsystem that
+    /// lost its controller.
     pub controller: *const c_char,
     /// The number of the controller's run; 0 for the robot itself.
     pub controller_id: u64,
-    /// Rises with each request of its controller.
+    /// Increases with each request of its controller.
     pub sequence: u64,
-    /// It was sent at most so long ago when it came; -1: nobody can know.
+    /// Upper bound of the command's age when it arrived; -1: unknown.
     pub age_ns: i64,
 }
 
-/// Carries a command out and returns true; or returns false and writes why not, for people, as a text with its zero byte into
-/// `reason`, which has room for `capacity` bytes and is empty at first. Runs on a thread of the library's, which waits for it; one at a time
-/// for what moves one subsystem, and for each kind. No C++ exception must leave it.
+/// Executes a command and returns true; or returns false and writes the reason, for people, as a text with
+/// its zero byte to `reason`, which has room for `capacity` bytes and is initially empty. Runs on a thread of
+/// the library, which waits for it; one at a time for commands that move one subsystem, and for each kind. It
+/// must not throw a C++ exception.
 pub type CommandHandler = Option<
     unsafe extern "C" fn(
         user: *mut c_void,
@@ -78,17 +82,19 @@ pub type CommandHandler = Option<
     ) -> bool,
 >;
 
-/// The controller `controller` held the right to move `subsystem` and is lost. Returns whether to do, too, what is done without such a
-/// function: the handler of twists gets a zero one, that of joints their latest state to hold.
+/// The controller `controller` held the right to move `subsystem` and is lost. Returns whether the default
+/// action should also run: the handler of twists gets a zero twist, the handler of joints gets their latest
+/// state to hold.
 pub type LinkLostHandler = Option<
     unsafe extern "C" fn(user: *mut c_void, subsystem: *const c_char, controller: *const c_char) -> bool,
 >;
 
-/// A controller came, or is lost. Texts are valid until it returns.
+/// A controller connected or is lost. Texts are valid until the function returns.
 pub type ControllerHandler =
     Option<unsafe extern "C" fn(user: *mut c_void, id: u64, name: *const c_char, found: bool)>;
 
-/// Returns whether the controller `by` may take the right to move `subsystem` (empty: the whole robot) from `holder`.
+/// Returns whether the controller `by` may take the right to move `subsystem` (empty: the whole robot) from
+/// `holder`.
 pub type TakeOverHandler = Option<
     unsafe extern "C" fn(
         user: *mut c_void,
@@ -98,16 +104,16 @@ pub type TakeOverHandler = Option<
     ) -> bool,
 >;
 
-/// The permission that the robot asked for is granted, or it is not. Called once, from any thread.
+/// The permission that the robot asked for is granted or denied. Called once, from any thread.
 pub type AnswerHandler = Option<unsafe extern "C" fn(user: *mut c_void, granted: bool)>;
 
-/// Frees what a function was given as `user`, once nothing can call that function any more. May be NULL.
+/// Frees the `user` pointer of a function once nothing can call that function any more. May be NULL.
 pub type FreeUser = Option<unsafe extern "C" fn(user: *mut c_void)>;
 
-/// Room for a handler's reason.
+/// Length of the buffer for a handler's reason.
 const REASON: usize = 512;
 
-/// The defaults.
+/// Returns the defaults.
 #[unsafe(no_mangle)]
 pub extern "C" fn ropewalk_robot_options_default() -> RobotOptions {
     RobotOptions {
@@ -121,8 +127,9 @@ pub extern "C" fn ropewalk_robot_options_default() -> RobotOptions {
     }
 }
 
-/// Starts a robot, which is known by `name` on the bus (words of letters, digits and `_`, with `/` between them) and to people. `options`
-/// may be NULL. `node` may be NULL where these name an end over ZeroMQ: then it is not on the bus.
+/// Starts a robot called `name`, both on the bus (words of letters, digits and `_`, with `/` between them)
+/// and for people. `options` may be NULL. `node` may be NULL if the options name an end over ZeroMQ: then the
+/// robot is not on the bus.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_robot_new(
     node: *const Node,
@@ -147,7 +154,7 @@ pub unsafe extern "C" fn ropewalk_robot_new(
                 over_zmq.push(Arc::new(unsafe { zmq::robot(end) }?));
             }
         }
-        // An end on the bus comes first, also in what numbers them.
+        // An end on the bus comes first, also in the numbering.
         if !node.is_null() || over_zmq.is_empty() {
             // SAFETY: the crate's contract.
             let node = unsafe { handle(node, "node") }?;
@@ -172,8 +179,8 @@ pub unsafe extern "C" fn ropewalk_robot_new(
     })
 }
 
-/// Serves controllers from now on, of a robot with the option `start_later`; otherwise it does nothing. Where it fails, for an address that is in
-/// use perhaps, the robot has ended: free it.
+/// Starts to serve controllers, for a robot with the option `start_later`; otherwise does nothing. If it
+/// fails, for instance because an address is in use, the robot has ended: free it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_robot_start(robot: *const Robot) -> Status {
     guard(|| {
@@ -183,8 +190,9 @@ pub unsafe extern "C" fn ropewalk_robot_start(robot: *const Robot) -> Status {
     })
 }
 
-/// Where controllers reach the end over ZeroMQ that is number `end`, from 0, of those in the options: with the port that it got, once the robot is
-/// started; `ROPEWALK_STATUS_EMPTY` before. `telemetry`: where version 6 has its telemetry. `len` (may be NULL) gets the length with the zero byte.
+/// Writes where controllers reach end number `end` (from 0) over ZeroMQ of those in the options, with its
+/// actual port, once the robot has started; `ROPEWALK_STATUS_EMPTY` before. `telemetry`: the address of
+/// version 6's telemetry instead. `len` (may be NULL) gets the length with the zero byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_robot_zmq_address(
     robot: *const Robot,
@@ -198,7 +206,11 @@ pub unsafe extern "C" fn ropewalk_robot_zmq_address(
         // SAFETY: the crate's contract.
         let ends = unsafe { handle(robot, "robot") }?.ends()?;
         let count = ends.zmq.len();
-        let none = || invalid(&format!("{end} is none of the robot's {count} ends over ZeroMQ"));
+        let none = || {
+            invalid(&format!(
+                "{end} is not one of the robot's {count} ends over ZeroMQ"
+            ))
+        };
         match zmq::address(ends.zmq.get(end).ok_or_else(none)?, telemetry) {
             // SAFETY: the crate's contract.
             Some(address) => unsafe { text_out(&address, buffer, capacity, len) },
@@ -207,11 +219,12 @@ pub unsafe extern "C" fn ropewalk_robot_zmq_address(
     })
 }
 
-/// `handler` carries out commands of a kind from now on, instead of who did before: one of the library's, such as
-/// `robot_remote_control.Twist`, whose bodies are looked at before they come here, or one of your own, such as `acme.Spray`, of any body.
-/// What is expired, repeated, out of order or not allowed does not come either. `moves` is the subsystem that the kind moves, `base` or `arm`
-/// for example; NULL: none, or what the library's kind says; it is for the first handler of a kind to say. What moves is only for the
-/// controller that has the right to. In any case, also of failure, `free_user` is called with `user` in the end.
+/// Sets the handler that executes commands of a kind from now on, replacing any previous one. The kind is one
+/// of the library's, such as `robot_remote_control.Twist`, whose bodies are checked first, or your own, such
+/// as `acme.Spray`, with any body. Commands that are expired, repeated, out of order or not allowed do not
+/// reach the handler. `moves` is the subsystem that the kind moves, for example `base` or `arm`; NULL: none,
+/// or that of the library's kind. The first handler of a kind sets it. Only the controller that has the right
+/// to move may send commands that move. Finally, also on failure, `free_user` is called with `user`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_robot_on_command(
     robot: *const Robot,
@@ -237,8 +250,9 @@ pub unsafe extern "C" fn ropewalk_robot_on_command(
     })
 }
 
-/// Sets the latest value of a telemetry kind and channel (0 where there is only one), and tells all who listen. The body is as of
-/// commands; `ROPEWALK_STATUS_CONTENT`: it is none of the library's kind. Never blocks.
+/// Sets the latest value of a telemetry kind and channel (0 if there is only one), and sends it to all
+/// listeners. The body is encoded as for commands; `ROPEWALK_STATUS_CONTENT`: it is not a body of the
+/// library's kind. Never blocks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_robot_set(
     robot: *const Robot,
@@ -257,8 +271,9 @@ pub unsafe extern "C" fn ropewalk_robot_set(
     })
 }
 
-/// Shares a file, or all files below a folder, with controllers, under an identifier of its own, which the telemetry
-/// `robot_remote_control.FileDefinition` names. Links are followed only where they stay below the folder. A thread of the robot's own reads for all.
+/// Shares a file, or all files below a folder, with controllers, under its own identifier, which the
+/// telemetry `robot_remote_control.FileDefinition` announces. Links are followed only if they stay below the
+/// folder. One thread of the robot reads the files for all controllers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_robot_share(
     robot: *const Robot,
@@ -281,9 +296,11 @@ pub unsafe extern "C" fn ropewalk_robot_share(
     })
 }
 
-/// Asks whoever controls the robot for a permission, by the telemetry `robot_remote_control.PermissionRequest`, which a controller
-/// answers by the command `robot_remote_control.Permission` with the same `requestuid`. `callback` gets the answer; when the robot stops, and when 64
-/// newer questions are open, it is no. In any case `free_user` is called with `user` in the end.
+/// Asks the robot's controllers for a permission, through the telemetry
+/// `robot_remote_control.PermissionRequest`, which a controller answers with the command
+/// `robot_remote_control.Permission` with the same `requestuid`. `callback` gets the answer. The answer is no
+/// when the robot stops, and when 64 newer questions are open. Finally, also on failure, `free_user` is
+/// called with `user`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_robot_ask_permission(
     robot: *const Robot,
@@ -302,7 +319,7 @@ pub unsafe extern "C" fn ropewalk_robot_ask_permission(
         let calls = ends.calls.clone();
         ends.robot.ask_permission(description).then(move |granted| {
             calls.run(|| {
-                // Freed in the end of the call, for which freeing the robot waits.
+                // Freed at the end of the call; freeing the robot waits for that.
                 let user = user;
                 // SAFETY: the crate's contract.
                 unsafe { callback(user.pointer(), granted) }
@@ -312,8 +329,8 @@ pub unsafe extern "C" fn ropewalk_robot_ask_permission(
     })
 }
 
-/// `callback` is called for each subsystem whose controller is lost, instead of stopping it. NULL: what it is without. In any case `free_user`
-/// is called with `user` in the end.
+/// Sets the function to call, instead of stopping it, for each subsystem whose controller is lost. NULL
+/// restores the default action. Finally, also on failure, `free_user` is called with `user`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_robot_on_link_lost(
     robot: *const Robot,
@@ -343,7 +360,8 @@ pub unsafe extern "C" fn ropewalk_robot_on_link_lost(
     })
 }
 
-/// `callback` is called when controllers come and go. In any case `free_user` is called with `user` in the end.
+/// Sets the function to call when controllers connect or are lost. Finally, also on failure, `free_user` is
+/// called with `user`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_robot_on_controller(
     robot: *const Robot,
@@ -370,8 +388,8 @@ pub unsafe extern "C" fn ropewalk_robot_on_controller(
     })
 }
 
-/// `callback` decides whether one controller may take the right to move from another; without one: never. In any case `free_user`
-/// is called with `user` in the end.
+/// Sets the function that decides whether a controller may take the right to move from another; without one
+/// it never may. Finally, also on failure, `free_user` is called with `user`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_robot_on_take_over(
     robot: *const Robot,
@@ -395,7 +413,8 @@ pub unsafe extern "C" fn ropewalk_robot_on_take_over(
     })
 }
 
-/// The number of the controller that holds the right to move a subsystem; `ROPEWALK_STATUS_EMPTY`: nobody.
+/// Returns the number of the controller that holds the right to move a subsystem; `ROPEWALK_STATUS_EMPTY`:
+/// nobody.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_robot_holder(
     robot: *const Robot,
@@ -418,7 +437,8 @@ pub unsafe extern "C" fn ropewalk_robot_holder(
     })
 }
 
-/// Stops a robot and frees it: controllers lose it. Waits for the functions that it calls, but for the one that calls this.
+/// Stops a robot and frees it: controllers lose it. Waits for its running callbacks, except the one that
+/// calls this.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_robot_free(robot: *mut Robot) {
     // SAFETY: the crate's contract.
@@ -444,7 +464,7 @@ impl Drop for Robot {
     }
 }
 
-/// Refuses the handles of the parent process.
+/// Refuses handles of the parent process.
 pub(crate) fn in_process(process: u32) -> Result<(), Failure> {
     if process == std::process::id() {
         return Ok(());
@@ -453,10 +473,10 @@ pub(crate) fn in_process(process: u32) -> Result<(), Failure> {
     Err(Failure::new(Status::Forked, text))
 }
 
-/// The kind of a command, by its name.
+/// Returns the kind of a command, by its name.
 ///
 /// # Safety
-/// As of the crate; `moves` may be NULL.
+/// As for the crate; `moves` may be NULL.
 pub(crate) unsafe fn command_kind(
     kind: *const c_char,
     moves: *const c_char,
@@ -471,17 +491,17 @@ pub(crate) unsafe fn command_kind(
     command::Entry::named(name, moves).ok_or_else(too_many)
 }
 
-/// The kind of telemetry, by its name.
+/// Returns the kind of telemetry, by its name.
 ///
 /// # Safety
-/// As of the crate.
+/// As for the crate.
 pub(crate) unsafe fn telemetry_kind(kind: *const c_char) -> Result<telemetry::Entry, Failure> {
     // SAFETY: by this function's contract.
     telemetry::Entry::named(unsafe { kind_name(kind) }?).ok_or_else(too_many)
 }
 
 /// # Safety
-/// As of the crate.
+/// As for the crate.
 unsafe fn kind_name<'a>(kind: *const c_char) -> Result<&'a str, Failure> {
     // SAFETY: by this function's contract.
     let name = unsafe { pointer::text(kind, "name of the kind") }?;
@@ -495,10 +515,10 @@ unsafe fn kind_name<'a>(kind: *const c_char) -> Result<&'a str, Failure> {
 }
 
 fn too_many() -> Failure {
-    invalid("this process has made up too many names of kinds: name kinds, not values")
+    invalid("this process has used too many names of kinds: name kinds, not values")
 }
 
-/// A text for C, without its zero bytes.
+/// Converts a text for C, without its zero bytes.
 pub(crate) fn text(text: &str) -> CString {
     let bytes: Vec<u8> = text.bytes().filter(|b| *b != 0).collect();
     CString::new(bytes).unwrap_or_default()
@@ -530,15 +550,15 @@ fn call(
         age_ns: age.unwrap_or(-1),
     };
     let mut reason = [0u8; REASON];
-    // SAFETY: the crate's contract; everything that the command points at lives until it returns, and the reason has
-    // room for what is said.
+    // SAFETY: the crate's contract; everything that the command points at lives until it returns, and the
+    // reason has the stated room.
     let done = unsafe { handler(user.pointer(), &command, reason.as_mut_ptr().cast(), REASON) };
     if done {
         return Ok(());
     }
     let len = reason.iter().position(|b| *b == 0).unwrap_or(REASON);
     match String::from_utf8_lossy(&reason[..len]) {
-        why if why.is_empty() => Err("the robot's program gives no reason".into()),
+        why if why.is_empty() => Err("the robot's program gave no reason".into()),
         why => Err(why.into_owned().into()),
     }
 }

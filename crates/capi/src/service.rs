@@ -12,10 +12,10 @@ use std::sync::Mutex;
 /// The calling end of a service.
 pub struct Client(pub(crate) ropewalk::Client);
 
-/// A request that was sent and has no answer yet.
+/// A request that was sent and has no reply yet.
 pub struct Pending(Mutex<Option<ropewalk::Pending>>);
 
-/// The answering end of a service.
+/// The serving end of a service.
 pub struct Server(pub(crate) ropewalk::Server);
 
 /// Blocks until a server is connected; `ROPEWALK_STATUS_EMPTY` after `timeout_ns`.
@@ -30,7 +30,8 @@ pub unsafe extern "C" fn ropewalk_client_wait_for_server(client: *const Client, 
     })
 }
 
-/// Reserves a block for a request: as `ropewalk_publisher_loan`, but nothing is dropped when memory is short.
+/// Reserves a block for a request. Like `ropewalk_publisher_loan`, but nothing is dropped when memory is
+/// short.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_client_loan(
     client: *const Client,
@@ -51,8 +52,8 @@ pub unsafe extern "C" fn ropewalk_client_loan(
     })
 }
 
-/// Sends a filled loan of this client, which is consumed in any case. The answer is awaited at most `timeout_ns` from
-/// now, by `ropewalk_pending_wait`. Never blocks.
+/// Sends a filled loan of this client, which is always consumed. The reply is awaited with
+/// `ropewalk_pending_wait`, at most `timeout_ns` from now. Never blocks.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_client_send(
     client: *const Client,
@@ -71,7 +72,7 @@ pub unsafe extern "C" fn ropewalk_client_send(
     })
 }
 
-/// As `ropewalk_client_send`, of a request in ROS 1's serialization.
+/// Like `ropewalk_client_send`, for a request in ROS 1's serialization.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_client_send_ros1(
     client: *const Client,
@@ -91,7 +92,8 @@ pub unsafe extern "C" fn ropewalk_client_send_ros1(
     })
 }
 
-/// Blocks until the answer is there, the time of the call is over, or the server is gone. Gives an answer once.
+/// Blocks until the reply arrives, the time of the call is over, or the server is gone. Returns a reply only
+/// once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_pending_wait(pending: *const Pending, out: *mut *mut Message) -> Status {
     guard(|| {
@@ -105,7 +107,8 @@ pub unsafe extern "C" fn ropewalk_pending_wait(pending: *const Pending, out: *mu
     })
 }
 
-/// The answer, or why there is none, if that is known; else `ROPEWALK_STATUS_EMPTY`. Never blocks. Gives an answer once.
+/// Returns the reply, or why there is none, if that is known; otherwise `ROPEWALK_STATUS_EMPTY`. Never
+/// blocks. Returns a reply only once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_pending_poll(pending: *const Pending, out: *mut *mut Message) -> Status {
     guard(|| {
@@ -123,7 +126,7 @@ pub unsafe extern "C" fn ropewalk_pending_poll(pending: *const Pending, out: *mu
     })
 }
 
-/// Frees a pending call. The server may still carry it out.
+/// Frees a pending call. The server may still execute it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_pending_free(pending: *mut Pending) {
     // SAFETY: the crate's contract.
@@ -137,8 +140,8 @@ pub unsafe extern "C" fn ropewalk_client_free(client: *mut Client) {
     free(|| drop(unsafe { consume(client, "client") }));
 }
 
-/// Takes the oldest waiting request; blocks until there is one, at most `timeout_ns`. `ROPEWALK_STATUS_EMPTY` if there was
-/// none, or a wait was interrupted.
+/// Takes the oldest waiting request; blocks until there is one, at most `timeout_ns`. `ROPEWALK_STATUS_EMPTY`
+/// if there is none, or a wait was interrupted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_server_take(
     server: *const Server,
@@ -158,7 +161,7 @@ pub unsafe extern "C" fn ropewalk_server_take(
     })
 }
 
-/// Reserves a block for an answer: as `ropewalk_client_loan`.
+/// Reserves a block for a reply, like `ropewalk_client_loan`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_server_loan(
     server: *const Server,
@@ -179,8 +182,8 @@ pub unsafe extern "C" fn ropewalk_server_loan(
     })
 }
 
-/// Answers a request with a filled loan of this server. Both are consumed in any case. Blocks only, and at most for a
-/// second, for a client whose handshake is not over.
+/// Answers a request with a filled loan of this server. Both are always consumed. Blocks only if the client's
+/// handshake is not complete, at most for a second.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_server_respond(
     server: *const Server,
@@ -188,7 +191,7 @@ pub unsafe extern "C" fn ropewalk_server_respond(
     answer: *mut Loan,
 ) -> Status {
     guard(|| {
-        // SAFETY: the crate's contract. Whatever is refused, the others are freed.
+        // SAFETY: the crate's contract. If one of them is refused, the others are freed.
         let (request, answer) = unsafe { (consume(request, "request"), consume(answer, "answer")) };
         // SAFETY: the crate's contract.
         let server = unsafe { handle(server, "server") }?;
@@ -197,7 +200,7 @@ pub unsafe extern "C" fn ropewalk_server_respond(
     })
 }
 
-/// As `ropewalk_server_respond`, with an answer in ROS 1's serialization.
+/// Like `ropewalk_server_respond`, with a reply in ROS 1's serialization.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_server_respond_ros1(
     server: *const Server,
@@ -215,8 +218,8 @@ pub unsafe extern "C" fn ropewalk_server_respond_ros1(
     })
 }
 
-/// Answers a request, which is consumed in any case, with an error, of whose text the client gets up to 1024 bytes; what in it is
-/// no UTF-8 is replaced.
+/// Answers a request, which is always consumed, with an error. The client gets up to 1024 bytes of its text;
+/// bytes that are not UTF-8 are replaced.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_server_reject(
     server: *const Server,
@@ -233,14 +236,14 @@ pub unsafe extern "C" fn ropewalk_server_reject(
     })
 }
 
-/// What ends a wait of the server. NULL if `server` is NULL.
+/// Returns an object that ends a wait of the server. NULL if `server` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_server_interrupt(server: *const Server) -> *mut Interrupt {
     // SAFETY: the crate's contract.
     wait::interrupt(unsafe { server.as_ref() }.map(|s| s.0.bus().interrupt()))
 }
 
-/// The descriptor that is readable while a request can be taken: as `ropewalk_subscriber_fd`.
+/// Returns the descriptor that is readable while a request can be taken, like `ropewalk_subscriber_fd`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_server_fd(server: *const Server, fd: *mut i32) -> Status {
     guard(|| {
@@ -251,7 +254,7 @@ pub unsafe extern "C" fn ropewalk_server_fd(server: *const Server, fd: *mut i32)
     })
 }
 
-/// Frees a server: its clients are told at once.
+/// Frees a server: its clients notice at once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_server_free(server: *mut Server) {
     // SAFETY: the crate's contract.
@@ -261,7 +264,7 @@ pub unsafe extern "C" fn ropewalk_server_free(server: *mut Server) {
 impl Pending {
     fn take(&self) -> Result<ropewalk::Pending, Failure> {
         let taken = self.lock().take();
-        taken.ok_or_else(|| invalid("this call has ended, or another thread waits for its answer"))
+        taken.ok_or_else(|| invalid("this call has ended, or another thread waits for its reply"))
     }
 
     fn put_back(&self, pending: ropewalk::Pending) {
@@ -276,6 +279,6 @@ impl Pending {
 fn as_request(message: Message) -> Result<ropewalk::Request, Failure> {
     match message {
         Message::Request(request) => Ok(request),
-        _ => Err(invalid("only what ropewalk_server_take gave can be answered")),
+        _ => Err(invalid("only requests from ropewalk_server_take can be answered")),
     }
 }

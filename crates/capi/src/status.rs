@@ -1,4 +1,4 @@
-//! What every function returns, and the text behind it.
+//! The status that every function returns, and its text.
 
 use remote::controller::{FileError, RequestError};
 use remote::transport::TransportError;
@@ -9,23 +9,23 @@ use std::ffi::{CString, c_char};
 use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What became of a call.
+/// The result of a call.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// Done.
     Ok = 0,
-    /// There was nothing in time, or the wait was interrupted. No error: the error message stays as it was.
+    /// Nothing arrived in time, or the wait was interrupted. Not an error: the error message stays unchanged.
     Empty = 1,
     /// An argument is NULL, a bad name, out of range, or belongs to something else.
     InvalidArgument = 2,
-    /// A type is unknown, its definition is wrong, or it is another than was expected.
+    /// A type is unknown, its definition is wrong, or it is not the expected one.
     Type = 3,
-    /// The content of a message is not of its type.
+    /// The content of a message does not have its type.
     Content = 4,
     /// Memory is short: the publisher's limit, or the system's.
     Memory = 5,
-    /// As many messages are held as may be.
+    /// The limit of held messages is reached.
     HoldLimit = 6,
     /// Nobody publishes the topic or serves the service.
     NoPeer = 7,
@@ -33,36 +33,36 @@ pub enum Status {
     Timeout = 8,
     /// The server ended before it answered, or the client is gone.
     PeerDied = 9,
-    /// The server answered with an error of its own, or the robot does not grant what was asked for.
+    /// The server answered with an error of its own, or the robot refused the request.
     Rejected = 10,
     /// A queue has no room.
     NoRoom = 11,
-    /// The buffer is too small; its needed length was written.
+    /// The buffer is too small; the required length was written.
     BufferTooSmall = 12,
     /// The handle belongs to the parent process.
     Forked = 13,
-    /// The operating system refuses.
+    /// The operating system refused.
     System = 14,
-    /// A bug in Ropewalk; the handles that were used may be freed, and nothing else.
+    /// A bug in Ropewalk; the handles involved may only be freed.
     Panic = 15,
 }
 
 impl Status {
-    /// Whether something came in time.
+    /// Whether something arrived in time.
     pub(crate) fn of(came: bool) -> Self {
         if came { Status::Ok } else { Status::Empty }
     }
 }
 
-/// The text of the last call of this thread that failed; empty if none has. Valid until the next call of this
-/// thread that fails. Never NULL.
+/// Returns the text of the last failed call of this thread; empty if none has failed. Valid until the next
+/// failed call of this thread. Never NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn ropewalk_error_message() -> *const c_char {
     let last = LAST.try_with(|last| last.try_borrow().map_or(c"".as_ptr(), |text| text.as_ptr()));
     last.unwrap_or(c"".as_ptr())
 }
 
-/// The name of a status, such as `hold limit`. Never NULL; valid for ever.
+/// Returns the name of a status, such as `hold limit`. Never NULL; valid forever.
 #[unsafe(no_mangle)]
 pub extern "C" fn ropewalk_status_name(status: u32) -> *const c_char {
     const NAMES: [&std::ffi::CStr; 16] = [
@@ -86,7 +86,7 @@ pub extern "C" fn ropewalk_status_name(status: u32) -> *const c_char {
     NAMES.get(status as usize).unwrap_or(&c"unknown").as_ptr()
 }
 
-/// The version of the library, such as `0.1.0`. Never NULL; valid for ever.
+/// Returns the version of the library, such as `0.1.0`. Never NULL; valid forever.
 #[unsafe(no_mangle)]
 pub extern "C" fn ropewalk_version() -> *const c_char {
     concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
@@ -110,10 +110,10 @@ impl Failure {
     }
 }
 
-/// Runs the body of a function: no panic leaves it, and what fails is told.
+/// Runs the body of a function: catches panics and records failures.
 pub(crate) fn guard(body: impl FnOnce() -> Result<Status, Failure>) -> Status {
-    // What a panic leaves behind in an object is at worst poisoned locks, which are taken over anyway; the header
-    // tells callers to free such handles and do nothing else with them.
+    // At worst a panic leaves poisoned locks in an object, which are taken over anyway; the header tells
+    // callers to free such handles and do nothing else with them.
     let failure = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(status)) => return status,
         Ok(Err(failure)) => failure,
@@ -131,12 +131,12 @@ pub(crate) fn guard(body: impl FnOnce() -> Result<Status, Failure>) -> Status {
         .filter(|b| *b != 0)
         .collect();
     let text = CString::new(text).unwrap_or_default();
-    // A thread that ends, or a caller that holds the text in a signal handler, gets none.
+    // A thread that is ending, or a caller that holds the text in a signal handler, gets none.
     let _ = LAST.try_with(|last| last.try_borrow_mut().map(|mut last| *last = text));
     failure.status
 }
 
-/// As [`guard`], of a function that frees.
+/// Like [`guard`], for a function that frees.
 pub(crate) fn free(body: impl FnOnce()) {
     guard(|| {
         body();
@@ -150,7 +150,7 @@ fn said(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("it panicked")
 }
 
-/// Errors that have one status each.
+/// Errors that map to one status each.
 macro_rules! failures {
     ($($error:ty => |$e:ident| $status:expr;)*) => {$(
         impl From<$error> for Failure {
@@ -286,7 +286,7 @@ mod tests {
 
     fn message() -> String {
         let text = ropewalk_error_message();
-        // SAFETY: never NULL, and nothing fails meanwhile.
+        // SAFETY: never NULL, and no call fails in the meantime.
         unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
     }
 

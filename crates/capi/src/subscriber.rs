@@ -11,22 +11,22 @@ use std::os::fd::{AsFd, AsRawFd};
 /// The receiving end of a topic.
 pub struct Subscriber(pub(crate) ropewalk::Subscriber);
 
-/// What a subscriber has received and lost.
+/// Counters of received and lost messages of a subscriber.
 #[repr(C)]
 pub struct SubscriberStats {
     /// Messages taken.
     pub received: u64,
     /// Messages taken and not freed.
     pub held: u64,
-    /// Messages lost, for whatever reason.
+    /// Messages lost, for any reason.
     pub lost: u64,
-    /// Publishers that are connected.
+    /// Number of connected publishers.
     pub publishers: usize,
 }
 
-/// Takes the oldest waiting message; blocks until there is one, at most `timeout_ns`. `ROPEWALK_STATUS_EMPTY` if there was
-/// none, or a wait was interrupted. Signals do not end it. A subscriber in a wait set waits on the whole set's
-/// doorbell.
+/// Takes the oldest waiting message; blocks until there is one, at most `timeout_ns`. `ROPEWALK_STATUS_EMPTY`
+/// if there is none, or a wait was interrupted. Signals do not end the wait. A subscriber in a wait set waits
+/// on the set's doorbell.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_subscriber_take(
     subscriber: *const Subscriber,
@@ -46,9 +46,10 @@ pub unsafe extern "C" fn ropewalk_subscriber_take(
     })
 }
 
-/// Names code that will read the messages: `len` bytes from `start` on, at most 4,096, and three such ranges. After
-/// some milliseconds of sleep none of it is in the processor's caches; so when `ropewalk_subscriber_take` was woken, the
-/// processor is asked to fetch it while the message is being taken. A hint: any address may be named.
+/// Names code that will read the messages: `len` bytes from `start`, at most 4,096, in at most three such
+/// ranges. After some milliseconds of sleep none of this code is in the processor's caches; so when
+/// `ropewalk_subscriber_take` wakes, the processor prefetches it while the message is being taken. This is a
+/// hint: any address is allowed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_subscriber_fetch_when_woken(
     subscriber: *const Subscriber,
@@ -63,8 +64,8 @@ pub unsafe extern "C" fn ropewalk_subscriber_fetch_when_woken(
     })
 }
 
-/// Waits until a message can be taken, also while as many are held as may be; `ROPEWALK_STATUS_EMPTY` after `timeout_ns` or
-/// an interrupt: after `ROPEWALK_STATUS_HOLD_LIMIT` in a loop.
+/// Waits until a message can be taken, also while the limit of held messages is reached;
+/// `ROPEWALK_STATUS_EMPTY` after `timeout_ns` or an interrupt. For loops, after `ROPEWALK_STATUS_HOLD_LIMIT`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_subscriber_wait_takeable(
     subscriber: *const Subscriber,
@@ -78,8 +79,9 @@ pub unsafe extern "C" fn ropewalk_subscriber_wait_takeable(
     })
 }
 
-/// The descriptor that is readable while a message can be taken, for select, poll or epoll. It is the subscriber's:
-/// do not read or close it. Of a subscriber in a wait set it is the set's (`ropewalk_wait_set_rearm`).
+/// Returns the descriptor that is readable while a message can be taken, for select, poll or epoll. It
+/// belongs to the subscriber: do not read or close it. For a subscriber in a wait set it is the set's
+/// (`ropewalk_wait_set_rearm`).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_subscriber_fd(subscriber: *const Subscriber, fd: *mut i32) -> Status {
     guard(|| {
@@ -90,7 +92,7 @@ pub unsafe extern "C" fn ropewalk_subscriber_fd(subscriber: *const Subscriber, f
     })
 }
 
-/// What ends a wait of the subscriber. NULL if `subscriber` is NULL.
+/// Returns an object that ends a wait of the subscriber. NULL if `subscriber` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_subscriber_interrupt(subscriber: *const Subscriber) -> *mut Interrupt {
     // SAFETY: the crate's contract.
@@ -112,7 +114,7 @@ pub unsafe extern "C" fn ropewalk_subscriber_wait_for_publishers(
     })
 }
 
-/// What the subscriber has received and lost.
+/// Returns the counters of received and lost messages.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_subscriber_get_stats(
     subscriber: *const Subscriber,
@@ -134,8 +136,8 @@ pub unsafe extern "C" fn ropewalk_subscriber_get_stats(
     })
 }
 
-/// Writes why the last publishers did not connect, a line each, the newest last. `len` (may be NULL) gets the length
-/// with the zero byte in any case.
+/// Writes why recent publishers were refused, one per line, newest last. `len` (may be NULL) always gets the
+/// length with the zero byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_subscriber_refusals(
     subscriber: *const Subscriber,

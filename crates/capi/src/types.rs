@@ -6,14 +6,14 @@ use crate::status::{Failure, Status, free, guard};
 use ropewalk::Registry;
 use std::ffi::c_char;
 
-/// A type of messages.
+/// A message type.
 pub struct MessageType(pub(crate) ropewalk::Schema);
 
-/// A type of services.
+/// A service type.
 pub struct ServiceType(pub(crate) ropewalk::Service);
 
-/// Finds a type, such as `sensor_msgs/Image`, among the standard packages, which are built in, and where an
-/// installed ROS keeps its definitions (`ROS_PACKAGE_PATH` and `/usr/share`; of ROS 2: `AMENT_PREFIX_PATH`).
+/// Finds a type, such as `sensor_msgs/Image`, among the built-in standard packages, and where an installed
+/// ROS keeps its definitions (`ROS_PACKAGE_PATH` and `/usr/share`; for ROS 2 `AMENT_PREFIX_PATH`).
 /// `generation` is a `ropewalk_flavour`. Reads files.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_type_find(
@@ -32,9 +32,9 @@ pub unsafe extern "C" fn ropewalk_type_find(
     })
 }
 
-/// Makes a type of its definition with those of all types in it, as `gendeps --cat` writes it and bags carry it;
-/// the standard packages' need not be there. If `md5` is not NULL, it must be the sum of the definition, as 32
-/// hexadecimal digits.
+/// Creates a type from its definition, with the definitions of all types that it uses, as `gendeps --cat`
+/// prints it and bags contain it; those of the standard packages may be missing. If `md5` is not NULL, it
+/// must be the sum of the definition, as 32 hexadecimal digits.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_type_from_definition(
     name: *const c_char,
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn ropewalk_type_from_definition(
     })
 }
 
-/// Writes the type's name into `buffer`. `len` (may be NULL) gets its length with the zero byte in any case.
+/// Writes the type's name to `buffer`. `len` (may be NULL) always gets its length with the zero byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_type_name(
     kind: *const MessageType,
@@ -73,8 +73,8 @@ pub unsafe extern "C" fn ropewalk_type_name(
     })
 }
 
-/// Writes the type's MD5 sum, as ROS 1 computes it, as 32 hexadecimal digits and a zero byte. `len` (may be NULL)
-/// gets 33 in any case.
+/// Writes the type's MD5 sum, as ROS 1 computes it, as 32 hexadecimal digits and a zero byte. `len` (may be
+/// NULL) always gets 33.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_type_md5(
     kind: *const MessageType,
@@ -88,14 +88,14 @@ pub unsafe extern "C" fn ropewalk_type_md5(
     })
 }
 
-/// Frees a type. Publishers and subscribers of it stay.
+/// Frees a type. Its publishers and subscribers stay valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_type_free(kind: *mut MessageType) {
     // SAFETY: the crate's contract.
     free(|| drop(unsafe { pointer::consume(kind, "type") }));
 }
 
-/// As `ropewalk_type_find`, of a service such as `std_srvs/SetBool`.
+/// Like `ropewalk_type_find`, for a service such as `std_srvs/SetBool`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_service_type_find(
     name: *const c_char,
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn ropewalk_service_type_find(
     })
 }
 
-/// As `ropewalk_type_from_definition`, of a service: its own text comes first.
+/// Like `ropewalk_type_from_definition`, for a service, whose own text comes first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_service_type_from_definition(
     name: *const c_char,
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn ropewalk_service_type_from_definition(
     })
 }
 
-/// Frees a type of services. Clients and servers of it stay.
+/// Frees a service type. Its clients and servers stay valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_service_type_free(kind: *mut ServiceType) {
     // SAFETY: the crate's contract.
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn ropewalk_service_type_free(kind: *mut ServiceType) {
 }
 
 /// # Safety
-/// As of the crate.
+/// As for the crate.
 unsafe fn described<'a>(
     name: *const c_char,
     definition: *const c_char,
@@ -161,7 +161,7 @@ unsafe fn described<'a>(
 }
 
 /// # Safety
-/// As of the crate.
+/// As for the crate.
 unsafe fn compare(name: &str, stated: *const c_char, computed: &str) -> Result<(), Failure> {
     if stated.is_null() {
         return Ok(());
@@ -176,7 +176,7 @@ unsafe fn compare(name: &str, stated: *const c_char, computed: &str) -> Result<(
     }
     if stated != computed {
         let text = format!(
-            "{name} is said to have the sum {stated}, but its definition has {computed}: generate the code again"
+            "{name} should have the sum {stated}, but its definition has {computed}: generate the code again"
         );
         return Err(Failure::new(Status::Type, text));
     }

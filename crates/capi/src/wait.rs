@@ -1,4 +1,4 @@
-//! Waiting: sets of subscribers and servers that wake one thread, and what ends a wait.
+//! Waiting: sets of subscribers and servers that wake one thread, and objects that end a wait.
 
 use crate::pointer::{consume, handle, output, set, timeout};
 use crate::status::{Status, free, guard};
@@ -7,11 +7,11 @@ use std::os::fd::{AsFd, AsRawFd};
 /// One doorbell for many subscribers (`ropewalk_subscriber_options.wait_set`) and servers.
 pub struct WaitSet(pub(crate) bus::WaitSet);
 
-/// Ends waits, from any thread.
+/// Ends a wait, from any thread.
 pub struct Interrupt(pub(crate) bus::Interrupt);
 
-/// Blocks until a message can be taken from one of the set's members: then take from each until it is empty.
-/// `ROPEWALK_STATUS_EMPTY` after `timeout_ns` or an interrupt. Signals do not end it.
+/// Blocks until a message can be taken from one of the set's members; then take from each until it is empty.
+/// `ROPEWALK_STATUS_EMPTY` after `timeout_ns` or an interrupt. Signals do not end the wait.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_wait_set_wait(set: *const WaitSet, timeout_ns: i64) -> Status {
     guard(|| {
@@ -22,8 +22,9 @@ pub unsafe extern "C" fn ropewalk_wait_set_wait(set: *const WaitSet, timeout_ns:
     })
 }
 
-/// For a poll loop of one's own over `ropewalk_wait_set_fd`: `ROPEWALK_STATUS_OK` if something can be taken now, else
-/// `ROPEWALK_STATUS_EMPTY`, and the descriptor waits for the next message. To be called when every member is empty.
+/// For your own poll loop on `ropewalk_wait_set_fd`: returns `ROPEWALK_STATUS_OK` if something can be taken
+/// now; otherwise silences the descriptor until the next message and returns `ROPEWALK_STATUS_EMPTY`. Call it
+/// when every member is empty.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_wait_set_rearm(set: *const WaitSet) -> Status {
     guard(|| {
@@ -33,8 +34,8 @@ pub unsafe extern "C" fn ropewalk_wait_set_rearm(set: *const WaitSet) -> Status 
     })
 }
 
-/// The descriptor that is readable when something can be taken, for select, poll or epoll. It is the set's: do not
-/// read or close it.
+/// Returns the descriptor that is readable when something can be taken, for select, poll or epoll. It belongs
+/// to the set: do not read or close it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_wait_set_fd(wait_set: *const WaitSet, fd: *mut i32) -> Status {
     guard(|| {
@@ -45,22 +46,22 @@ pub unsafe extern "C" fn ropewalk_wait_set_fd(wait_set: *const WaitSet, fd: *mut
     })
 }
 
-/// What ends a wait at the set. NULL if `set` is NULL.
+/// Returns an object that ends a wait on the set. NULL if `set` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_wait_set_interrupt(set: *const WaitSet) -> *mut Interrupt {
     // SAFETY: the crate's contract.
     interrupt(unsafe { set.as_ref() }.map(|set| set.0.interrupt()))
 }
 
-/// Frees a set. Its members stay, and may still be waited for one by one.
+/// Frees a set. Its members stay valid, and can still be waited for one by one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_wait_set_free(set: *mut WaitSet) {
     // SAFETY: the crate's contract.
     free(|| drop(unsafe { consume(set, "wait set") }));
 }
 
-/// Ends one wait of the subscriber, server or set that it was made of: the one in progress, or else the next that
-/// finds nothing. Several calls before that end one wait.
+/// Ends one wait of the subscriber, server or set that it was created from: the wait in progress, otherwise
+/// the next one that finds nothing. Several calls before that end only one wait.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_interrupt_wake(interrupt: *const Interrupt) -> Status {
     guard(|| {

@@ -6,30 +6,33 @@ use remote::transport::ControllerEnd;
 use std::ffi::c_char;
 use std::sync::Arc;
 
-/// An end over ZeroMQ. Zero is each field's default. Without `plain_v6` it meets Ropewalk's own ends, encrypted (CURVE) where `key` and `peers` name
-/// files; addresses that other hosts reach need those, or `insecure`.
+/// An end over ZeroMQ. Zero is each field's default. Without `plain_v6` it talks to Ropewalk's own ends,
+/// encrypted (CURVE) if `key` and `peers` name files. Addresses that other hosts can reach need those, or
+/// `insecure`.
 #[repr(C)]
 pub struct Zmq {
-    /// `tcp://IP:PORT` or `ipc:///PATH`, of a robot also `tcp://IP:*` for any port. With `plain_v6` it is where requests go; a robot that gives no
-    /// address then is at ports 7001 and 7002 of this host.
+    /// `tcp://IP:PORT` or `ipc:///PATH`; for a robot also `tcp://IP:*` for any port. With `plain_v6` it is
+    /// the address for requests; a robot without an address then uses ports 7001 and 7002 of this host.
     pub address: *const c_char,
-    /// With `plain_v6`: where telemetry comes from.
+    /// With `plain_v6`: the address of the telemetry.
     pub telemetry: *const c_char,
     /// The file with this end's secret key, as `ropewalk_zmq_make_key` writes it.
     pub key: *const c_char,
-    /// Of a robot: the file with the controllers that may speak to it, a line each: public key, blank, name. Of a controller: the file with the
-    /// robot's public key.
+    /// For a robot: the file with the controllers that may talk to it, one per line: public key, blank, name.
+    /// For a controller: the file with the robot's public key.
     pub peers: *const c_char,
-    /// Version 6 of Robot Remote Control, for robots and controllers of other makers: neither encrypted nor authenticated.
+    /// Speaks version 6 of Robot Remote Control, for robots and controllers of other vendors: neither
+    /// encrypted nor authenticated.
     pub plain_v6: bool,
-    /// Does without keys where other hosts reach it: whoever does commands the robot.
+    /// Allows other hosts without keys: anyone who can reach the address can command the robot.
     pub insecure: bool,
-    /// Of a robot: bytes of telemetry that may wait for slow listeners, 64 MiB by default.
+    /// For a robot: bytes of telemetry that may wait for slow listeners, 64 MiB by default.
     pub waiting_bytes: usize,
 }
 
-/// Makes a key for one robot or controller: writes it to `path`, readable by its owner alone, and the public one, which others get, to `path` with
-/// `.pub` appended. Overwrites nothing. `buffer` gets the public key, too, as 40 characters and a zero byte; `capacity` may be 0.
+/// Creates a key for one robot or controller: writes it to `path`, readable only by its owner, and the public
+/// key, which peers get, to `path` with `.pub` appended. Overwrites nothing. `buffer` also gets the public
+/// key, as 40 characters and a zero byte; `capacity` may be 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_zmq_make_key(
     path: *const c_char,
@@ -55,26 +58,26 @@ pub unsafe extern "C" fn ropewalk_zmq_make_key(
 
 pub(crate) use with::{RobotEnd, address};
 
-/// A robot's end.
+/// Creates a robot's end.
 ///
 /// # Safety
-/// As of the crate.
+/// As for the crate.
 pub(crate) unsafe fn robot(zmq: &Zmq) -> Result<RobotEnd, Failure> {
     // SAFETY: by this function's contract.
     with::robot(unsafe { settings(zmq) }?)
 }
 
-/// A controller's end.
+/// Creates a controller's end.
 ///
 /// # Safety
-/// As of the crate.
+/// As for the crate.
 pub(crate) unsafe fn controller(zmq: &Zmq) -> Result<Arc<dyn ControllerEnd>, Failure> {
     // SAFETY: by this function's contract.
     with::controller(unsafe { settings(zmq) }?)
 }
 
 /// # Safety
-/// As of the crate.
+/// As for the crate.
 unsafe fn settings(zmq: &Zmq) -> Result<with::Settings, Failure> {
     let text = |text: *const c_char, name| match text.is_null() {
         true => Ok(String::new()),
@@ -118,7 +121,7 @@ mod with {
         Ok(key.public().to_string())
     }
 
-    /// Where requests or telemetry are, once started.
+    /// Returns the address for requests or telemetry, once started.
     pub(crate) fn address(end: &RobotEnd, telemetry: bool) -> Option<String> {
         match telemetry {
             false => end.requests_address().map(str::to_owned),
@@ -127,7 +130,7 @@ mod with {
     }
 }
 
-/// What there is where the library was built without ZeroMQ.
+/// Replacement for libraries built without ZeroMQ.
 #[cfg(not(feature = "zmq"))]
 mod with {
     use super::*;
@@ -135,7 +138,7 @@ mod with {
 
     pub(crate) type RobotEnd = remote::transport::link::LinkRobot;
 
-    #[allow(dead_code)] // Nobody looks at what is refused.
+    #[allow(dead_code)] // Never read: everything is refused.
     pub(crate) struct Settings {
         pub(super) address: String,
         pub(super) telemetry: String,

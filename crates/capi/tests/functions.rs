@@ -1,4 +1,4 @@
-//! The functions as C calls them: a message in place there and back, calls, waits, and whatever callers do wrong.
+//! The functions as C calls them: a round trip of a message in place, calls, waits, and mistakes of callers.
 
 mod calls;
 
@@ -30,7 +30,7 @@ fn text(call: impl Fn(*mut c_char, usize, *mut usize) -> Status) -> String {
     String::from_utf8(buffer).expect("UTF-8")
 }
 
-/// A `std_msgs/UInt8MultiArray` of `n` bytes as its parts: no dimensions, offset 0, the data lifted.
+/// A `std_msgs/UInt8MultiArray` of `n` bytes as its parts: no dimensions, offset 0, the data in a data part.
 fn control(n: u32) -> Vec<u8> {
     let mut control = vec![0; 8];
     control.extend((n | 1 << 31).to_le_bytes());
@@ -54,7 +54,7 @@ fn a_message_is_written_and_read_in_place() {
         assert_eq!(ropewalk_wait_set_wait(set, 0), Status::Empty);
 
         let control = control(5000);
-        // A longer control part is asked for than is needed in the end.
+        // Reserves a longer control part than needed in the end.
         let loan = made(|out| ropewalk_publisher_loan(publisher, control.len() + 100, &5000, 1, out));
         let (mut data, mut len) = (null_mut(), 0);
         ok(ropewalk_loan_control(loan, &mut data, &mut len));
@@ -129,7 +129,7 @@ fn a_message_is_written_and_read_in_place() {
         let mut bytes = vec![0; len];
         ok(ropewalk_message_ros1(message, bytes.as_mut_ptr(), len, &mut len));
         assert_eq!(bytes[12..], [7; 5000]);
-        // What was taken outlives everything else.
+        // A taken message outlives everything else.
         ropewalk_subscriber_free(sub);
         ropewalk_publisher_free(publisher);
         ropewalk_wait_set_free(set);
@@ -179,7 +179,7 @@ fn a_service_answers_rejects_and_dies() {
             ropewalk_pending_wait(pending, &mut again),
             Status::InvalidArgument
         );
-        // Only requests can be answered; the reply is consumed all the same.
+        // Only requests can be answered; the reply is consumed nevertheless.
         assert_eq!(
             ropewalk_server_reject(server, reply, c"no".as_ptr()),
             Status::InvalidArgument
@@ -216,7 +216,7 @@ fn a_service_answers_rejects_and_dies() {
 fn an_interrupt_ends_a_wait() {
     let bus = bus();
     let kind = find(c"std_msgs/String");
-    // SAFETY: as above; the interrupt is used by one other thread, which ends before it is freed.
+    // SAFETY: as above; one other thread uses the interrupt, and ends before it is freed.
     unsafe {
         let sub = made(|out| ropewalk_node_subscriber(bus.node, c"/x".as_ptr(), kind, null(), out));
         let interrupt = ropewalk_subscriber_interrupt(sub) as usize;
@@ -240,7 +240,7 @@ fn bad_use_is_an_error_with_its_mend() {
         assert_eq!(status, expected, "{}", error());
         assert!(error().contains(part), "{}", error());
     };
-    // SAFETY: as above; what is wrong is what the functions check.
+    // SAFETY: as above; the functions check the mistakes.
     unsafe {
         use Status::*;
         let nowhere = &raw mut none;
@@ -250,9 +250,9 @@ fn bad_use_is_an_error_with_its_mend() {
         refused(
             find(c"std_msgs/String", 9),
             InvalidArgument,
-            "9 is no ropewalk_flavour",
+            "9 is not a ropewalk_flavour",
         );
-        refused(find(c"\xff", 0), InvalidArgument, "no UTF-8");
+        refused(find(c"\xff", 0), InvalidArgument, "not UTF-8");
         refused(ropewalk_type_find(null(), 0, nowhere), InvalidArgument, "is NULL");
         refused(
             ropewalk_type_find(c"std_msgs/String".as_ptr(), 0, null_mut()),
@@ -291,7 +291,7 @@ fn bad_use_is_an_error_with_its_mend() {
         options.memory_policy = 77;
         let topic = c"/x".as_ptr();
         let status = ropewalk_node_publisher(bus.node, topic, kind, &options, &mut publisher);
-        refused(status, InvalidArgument, "77 is no ropewalk_memory_policy");
+        refused(status, InvalidArgument, "77 is not a ropewalk_memory_policy");
         options = ropewalk_publisher_options_default();
         options.memory_limit = 65536;
         let publisher = made(|out| ropewalk_node_publisher(bus.node, topic, kind, &options, out));
@@ -329,7 +329,7 @@ fn bad_use_is_an_error_with_its_mend() {
         );
         ropewalk_publisher_free(other);
 
-        // More messages held than may be, and a message that is not of its type.
+        // More messages held than allowed, and a message that does not have its type.
         let mut options = ropewalk_subscriber_options_default();
         options.max_held = 1;
         let sub = made(|out| ropewalk_node_subscriber(bus.node, topic, kind, &options, out));
@@ -350,7 +350,7 @@ fn bad_use_is_an_error_with_its_mend() {
         ropewalk_message_free(message);
         ok(ropewalk_subscriber_wait_takeable(sub, LONG));
 
-        // A type of the same name and another sum is refused, and both are told why.
+        // A type of the same name and another sum is refused, and both sides report why.
         let old = made(|out| ropewalk_type_from_definition(name, c"string text".as_ptr(), 0, null(), out));
         let stranger = made(|out| ropewalk_node_subscriber(bus.node, topic, old, null(), out));
         let why = loop {

@@ -1,4 +1,4 @@
-//! The committed header is the one that the source gives.
+//! Checks that the committed header matches the one generated from the source.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ fn the_header_is_up_to_date() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).expect("cbindgen.toml is good");
     let mut builder = cbindgen::Builder::new().with_config(config);
-    // In the order in which they stand in the header.
+    // In the order of the header.
     for module in [
         "status",
         "options",
@@ -38,7 +38,7 @@ fn the_header_is_up_to_date() {
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         committed == made,
-        "{} differs from what the source gives: run UPDATE=1 cargo test -p capi --test header",
+        "{} differs from the one generated from the source: run UPDATE=1 cargo test -p capi --test header",
         path.display()
     );
 }

@@ -1,4 +1,4 @@
-//! Robots and controllers as C calls them, and whatever callers do wrong with them.
+//! Robots and controllers as C calls them, and mistakes of callers.
 
 mod calls;
 
@@ -25,7 +25,7 @@ fn pair() -> Pair {
     let node = bus.node;
     // SAFETY: texts and options live until the calls return.
     unsafe {
-        // Nobody is lost because the machine is busy.
+        // A busy machine must not count as a lost peer.
         let mut options = ropewalk_robot_options_default();
         options.lost_after_ns = 5_000_000_000;
         let robot = made(|out| ropewalk_robot_new(node, c"rover".as_ptr(), &options, out));
@@ -45,7 +45,7 @@ impl Pair {
         unsafe { ok(ropewalk_controller_wait_until_found(self.controller, LONG)) };
     }
 
-    /// Sends a command and gives what became of it, with the reason.
+    /// Sends a command and returns its outcome, with the reason.
     fn command(&self, kind: &CStr, body: &[u8]) -> (Outcome, String) {
         let mut outcome = Outcome::Unreachable;
         let mut reason = [0 as c_char; 500];
@@ -77,7 +77,7 @@ impl Pair {
     }
 }
 
-/// Of a command: refuses bodies that begin with 7, and counts.
+/// Handler of commands: refuses bodies that begin with 7, and counts.
 unsafe extern "C" fn handler(
     user: *mut c_void,
     command: *const Command,
@@ -137,7 +137,7 @@ fn user(of: &AtomicU32) -> *mut c_void {
 #[test]
 fn a_command_is_executed_rejected_or_not_known() {
     let (pair, count, lights) = (pair(), AtomicU32::new(0), AtomicU32::new(0));
-    // SAFETY: what is counted with outlives the robot.
+    // SAFETY: the counters outlive the robot.
     unsafe {
         let spray = c"acme.Spray".as_ptr();
         let on =
@@ -156,7 +156,7 @@ fn a_command_is_executed_rejected_or_not_known() {
             "{reason}"
         );
         assert_eq!(count.load(Ordering::SeqCst), 2);
-        // Another handler instead: the first is freed.
+        // Another handler replaces the first, which is freed.
         ok(on(user(&lights)));
         assert_eq!(count.load(Ordering::SeqCst), 1002);
         let mut round_trip = 0;
@@ -170,7 +170,7 @@ fn a_command_is_executed_rejected_or_not_known() {
 #[test]
 fn telemetry_is_called_back_kept_and_asked_for() {
     let (pair, seen) = (pair(), AtomicU32::new(0));
-    // SAFETY: what is told to outlives the controller.
+    // SAFETY: the counters outlive the controller.
     unsafe {
         let tank = c"acme.Tank".as_ptr();
         let (user, controller) = (user(&seen), pair.controller);
@@ -273,7 +273,7 @@ fn bad_use_is_an_error_with_its_mend() {
         assert_eq!(status, expected, "{}", error());
         assert!(error().contains(part), "{}", error());
     };
-    // SAFETY: as above; what is wrong is what the functions check.
+    // SAFETY: as above; the functions check the mistakes.
     unsafe {
         use Status::*;
         let (robot, controller) = (pair.robot, pair.controller);
@@ -283,13 +283,13 @@ fn bad_use_is_an_error_with_its_mend() {
         refused(on(null(), Some(handler)), InvalidArgument, "kind is NULL");
         refused(on(c"".as_ptr(), Some(handler)), InvalidArgument, "1 to 128");
         refused(on(TWIST.as_ptr(), None), InvalidArgument, "handler is NULL");
-        // What was given is freed all the same.
+        // The user pointers are freed nevertheless.
         assert_eq!(count.load(Ordering::SeqCst), 3000);
         let set = |bytes: &[u8]| ropewalk_robot_set(robot, POSE.as_ptr(), 0, bytes.as_ptr(), bytes.len());
         refused(
             set(&[0xff; 3]),
             Content,
-            "no body of robot_remote_control.CurrentPose",
+            "body of robot_remote_control.CurrentPose",
         );
         ok(set(&[]));
         refused(
@@ -297,7 +297,7 @@ fn bad_use_is_an_error_with_its_mend() {
             InvalidArgument,
             "body is NULL",
         );
-        // More than the robot's transport takes at a time.
+        // More than the robot's transport accepts at once.
         let huge = vec![1u8; 300 << 20];
         refused(
             ropewalk_robot_set(robot, c"acme.Tank".as_ptr(), 0, huge.as_ptr(), huge.len()),
@@ -309,14 +309,14 @@ fn bad_use_is_an_error_with_its_mend() {
         refused(
             ropewalk_controller_send(controller, TWIST.as_ptr(), [0xff].as_ptr(), 1, 0, &mut sent),
             Content,
-            "no body of robot_remote_control.Twist",
+            "body of robot_remote_control.Twist",
         );
         refused(
             ropewalk_sent_wait(null(), 0, &mut Outcome::Executed),
             InvalidArgument,
             "sent command is NULL",
         );
-        // Nobody wants to know what becomes of it.
+        // The outcome does not matter.
         ok(ropewalk_controller_send(
             controller,
             TWIST.as_ptr(),
@@ -331,7 +331,7 @@ fn bad_use_is_an_error_with_its_mend() {
             InvalidArgument,
             "no name",
         );
-        // A robot that is not there.
+        // A robot that does not exist.
         let lonely =
             made(|out| ropewalk_controller_new(pair.bus.node, c"l".as_ptr(), c"ghost".as_ptr(), null(), out));
         assert_eq!(ropewalk_controller_wait_until_found(lonely, 1_000_000), Empty);

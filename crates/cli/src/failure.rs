@@ -1,9 +1,9 @@
-//! How a command ends badly.
+//! Errors of commands, and their exit codes.
 
 use std::fmt;
 use std::process::ExitCode;
 
-/// Why a command failed, and the exit code that tells the kind.
+/// Why a command failed, and the exit code for the kind of failure.
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: u8,
@@ -35,12 +35,12 @@ impl Failure {
         }
     }
 
-    /// Whether the user's input is to blame.
+    /// Whether the user's input caused the failure.
     pub(crate) fn is_bad_input(&self) -> bool {
         self.code == 2
     }
 
-    /// Prints the message as one line on standard error and gives the exit code.
+    /// Prints the message as one line on standard error and returns the exit code.
     pub(crate) fn report(&self) -> ExitCode {
         crate::screen::tell!("ropewalk: {self}");
         ExitCode::from(self.code)
@@ -48,17 +48,17 @@ impl Failure {
 }
 
 impl fmt::Display for Failure {
-    /// On one line, whatever a library put into its message.
+    /// On one line, even if a library's message has several.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let line = self.message.split_whitespace().collect::<Vec<_>>().join(" ");
         f.write_str(&stats::text::printable(&line))
     }
 }
 
-/// What a command gives back.
+/// Result of a command.
 pub(crate) type Outcome = Result<(), Failure>;
 
-/// The exit code of a command that is done, reporting what went wrong.
+/// Returns the exit code of a finished command, and reports its failure.
 pub(crate) fn exit_code(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

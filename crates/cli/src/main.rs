@@ -22,14 +22,14 @@ use std::process::ExitCode;
 
 /// Robot communication in one piece: zero-copy topics on one host, priorities over a shared radio.
 ///
-/// Processes find each other through ROPEWALK_RUNTIME_DIR (default: $XDG_RUNTIME_DIR/ropewalk, else
-/// /tmp/ropewalk-UID) and ROPEWALK_DOMAIN (default 0); no daemon is needed on one host.
+/// Processes find each other through ROPEWALK_RUNTIME_DIR (default: $XDG_RUNTIME_DIR/ropewalk, else /tmp/ropewalk-UID)
+/// and ROPEWALK_DOMAIN (default: 0). A single host needs no daemon.
 #[derive(Parser)]
 #[command(
     name = "ropewalk",
     version,
     after_help = "Exit codes: 0 done, 1 the job failed, 2 bad usage or input, 3 data was lost.\n\
-                  RUST_LOG=info (or debug) shows what goes on inside."
+                  Set RUST_LOG=info (or debug) for more log messages."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -86,7 +86,7 @@ fn main() -> ExitCode {
     let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| level.into());
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        // Colours would be what the screen is to keep away.
+        // Colour codes are control characters, which the screen escapes.
         .with_ansi(false)
         .with_writer(screen::stderr)
         .with_target(false)

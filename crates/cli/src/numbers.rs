@@ -1,38 +1,38 @@
-//! Numbers of the command line: what is no number, or one that makes no sense, is refused before anything is done.
+//! Numbers on the command line: an invalid number is an error before the command has any effect.
 
 use std::ops::RangeInclusive;
 
-/// Longest time that is taken, in seconds: some 30 years.
+/// Longest time that is accepted, in seconds: about 30 years.
 const LONGEST: f64 = 1e9;
 
-/// A number of seconds, 0 or more.
+/// A time in seconds, 0 or more.
 pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     within(text, 0.0..=LONGEST).ok_or_else(|| "give a number of seconds, 0 or more".into())
 }
 
-/// How long something lasts, in seconds: more than none.
+/// A duration in seconds, above 0.
 pub(crate) fn duration(text: &str) -> Result<f64, String> {
     within(text, 1e-9..=LONGEST).ok_or_else(|| "give a number of seconds above 0".into())
 }
 
-/// How often something is done, in Hz.
+/// A rate in Hz.
 pub(crate) fn rate(text: &str) -> Result<f64, String> {
     within(text, 1e-6..=1e6).ok_or_else(|| "give a rate in Hz above 0, at most 1000000".into())
 }
 
-/// How many times as fast as it was.
+/// A speed, relative to the original.
 pub(crate) fn speed(text: &str) -> Result<f64, String> {
     within(text, 1e-6..=1e6)
         .ok_or_else(|| "give how many times as fast, a speed above 0, at most 1000000".into())
 }
 
-/// How many of something: at least one.
+/// A count of at least one.
 pub(crate) fn count(text: &str) -> Result<u64, String> {
     let good = text.parse().ok().filter(|n: &u64| *n > 0);
     good.ok_or_else(|| "give a whole number above 0".into())
 }
 
-/// Whether it is a number and not infinite, also as the `float` that messages have.
+/// Whether a number is finite, also as the `float` of messages.
 pub(crate) fn is_moderate(number: f64) -> bool {
     number.abs() <= f64::from(f32::MAX)
 }

@@ -1,10 +1,10 @@
-//! What a topic is, between a recording's channels and the bus's publishers.
+//! Converts between a recording's channels and what publishers on the bus state.
 
 use bus::{Offer, PublisherOptions, Reliability};
 use recording::Channel;
 use recording::qos::{self, Durability, History, MAX_KEPT, Qos};
 
-/// How a channel is published as it was: by the same node, with as much kept for late subscribers.
+/// Options to publish a channel as it was: by the same node, with the same history for late subscribers.
 pub(crate) fn of_channel(channel: &Channel) -> PublisherOptions {
     let mut options = PublisherOptions::default().with_history(channel.kept());
     let named = channel.callerid.as_ref();
@@ -12,7 +12,8 @@ pub(crate) fn of_channel(channel: &Channel) -> PublisherOptions {
         options.node.clone_from(node);
     }
     let said = || channel.qos.iter().filter_map(|q| q.reliability);
-    // One publisher stands for all of the channel: where they differ, the more reliable suits every subscriber.
+    // One publisher stands for the whole channel. If the original ones differed, the more reliable suits every
+    // subscriber.
     options.reliability = match (said().next(), said().any(|r| r == qos::Reliability::Reliable)) {
         (None, _) => None,
         (_, true) => Some(Reliability::Reliable),
@@ -26,7 +27,7 @@ pub(crate) fn of_channel(channel: &Channel) -> PublisherOptions {
     options
 }
 
-/// Writes what a publisher says of itself into its channel.
+/// Writes what a publisher states into its channel.
 pub(crate) fn into_channel(offer: &Offer, ros2: bool, channel: &mut Channel) {
     channel.callerid = Some(offer.node.clone()).filter(|n| !n.is_empty());
     if !ros2 {
@@ -35,7 +36,7 @@ pub(crate) fn into_channel(offer: &Offer, ros2: bool, channel: &mut Channel) {
     }
     let mut profile = Qos::default();
     profile.reliability = Some(match offer.reliability {
-        // On the bus nothing is lost on the way.
+        // The bus itself loses nothing.
         None | Some(Reliability::Reliable) => qos::Reliability::Reliable,
         Some(Reliability::BestEffort) => qos::Reliability::BestEffort,
     });
@@ -45,7 +46,7 @@ pub(crate) fn into_channel(offer: &Offer, ros2: bool, channel: &mut Channel) {
     });
     profile.history = match (offer.depth, offer.history, offer.reliability) {
         (0, MAX_KEPT.., _) => Some(History::KeepAll),
-        // Who says nothing of ROS 2's policies keeps just this.
+        // A publisher that states no policies of ROS 2 has only this history.
         (0, 1.., None) => Some(History::KeepLast(offer.history)),
         (0, ..) => None,
         (depth, ..) => Some(History::KeepLast(depth)),

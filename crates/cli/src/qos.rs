@@ -1,7 +1,7 @@
-//! Quality of service in the words of `ros2 topic`, and what the bus makes of it.
+//! Quality of service in the terms of `ros2 topic`, applied to the bus.
 //!
-//! The bus loses nothing on the way, so reliability changes nothing on it: a publisher states it for subscriptions of ROS 2, which
-//! take it into account. Durability is the publisher's history for late subscribers, depth the length of a queue.
+//! The bus itself loses nothing, so reliability has no effect on it: a publisher states it for subscriptions of ROS 2,
+//! which take it into account. Durability is the publisher's history for late subscribers, depth the length of a queue.
 
 use crate::failure::Failure;
 use bus::{EndpointDetail, PublisherOptions, Reliability, SubscriberOptions, TopicInfo};
@@ -9,27 +9,27 @@ use clap::{Args, ValueEnum};
 
 /// The longest queue and history of the bus.
 const MAX_DEPTH: u32 = 4096;
-/// What ROS 2 takes where nothing else is said.
+/// Default depth in ROS 2.
 const DEPTH: u32 = 10;
 
-/// Above these options in the help.
+/// Heading of these options in the help.
 const HEADING: &str = "Quality of service";
 
 #[derive(Args, Default)]
 pub(crate) struct Wanted {
-    /// Start from a profile of ROS 2; the other options change it.
+    /// Start from a ROS 2 profile; the other options change it.
     #[arg(long, help_heading = HEADING, value_enum, value_name = "NAME")]
     qos_profile: Option<Profile>,
-    /// Keep the last messages (--qos-depth), or all: at most 4096 on the bus.
+    /// Keep the last messages (--qos-depth), or all (at most 4096 on the bus).
     #[arg(long, help_heading = HEADING, value_enum, value_name = "HISTORY")]
     qos_history: Option<History>,
-    /// How many messages are kept, 1 to 4096.
+    /// Number of messages to keep, 1 to 4096.
     #[arg(long, help_heading = HEADING, value_name = "N", value_parser = depth)]
     qos_depth: Option<u32>,
-    /// What a publisher states for subscriptions of ROS 2. Nothing is lost on the way on the bus.
+    /// Reliability that a publisher states for subscriptions of ROS 2. The bus itself loses nothing.
     #[arg(long, help_heading = HEADING, value_enum, value_name = "RELIABILITY")]
     qos_reliability: Option<Delivery>,
-    /// transient_local: late subscribers get the last messages. volatile: they do not.
+    /// transient_local: late subscribers get the last messages; volatile: they do not.
     #[arg(long, help_heading = HEADING, value_enum, value_name = "DURABILITY")]
     qos_durability: Option<Durability>,
     /// Only `automatic`: the bus notices at once when a publisher ends.
@@ -87,22 +87,22 @@ enum Liveliness {
 
 fn depth(text: &str) -> Result<u32, String> {
     let good = text.parse().ok().filter(|n| (1..=MAX_DEPTH).contains(n));
-    good.ok_or_else(|| format!("give 1 to {MAX_DEPTH} messages: the bus keeps no more"))
+    good.ok_or_else(|| format!("give 1 to {MAX_DEPTH} messages, the maximum of the bus"))
 }
 
-/// What was asked for, if anything was.
+/// The quality of service that the options ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Qos {
     depth: Option<u32>,
-    /// None: whatever fits.
+    /// None: compatible with every offer.
     reliable: Option<bool>,
     durable: Option<bool>,
-    /// Whether the user said anything of it.
+    /// Whether the user set any of the options.
     is_said: bool,
 }
 
 impl Wanted {
-    /// What the options ask for.
+    /// Resolves the options.
     pub(crate) fn qos(&self) -> Result<Qos, Failure> {
         if self.qos_liveliness == Some(Liveliness::ManualByTopic) {
             return Err(Failure::input(
@@ -111,7 +111,7 @@ impl Wanted {
         }
         if self.qos_history == Some(History::KeepAll) && self.qos_depth.is_some() {
             return Err(Failure::input(
-                "--qos-history keep_all has no depth: leave --qos-depth out, or write keep_last",
+                "--qos-history keep_all has no depth: leave --qos-depth out, or use keep_last",
             ));
         }
         let mut qos = self.qos_profile.map(profile).unwrap_or_default();
@@ -164,7 +164,7 @@ fn profile(profile: Profile) -> Qos {
 }
 
 impl Qos {
-    /// How a subscriber is to queue; where nothing is said `depth` messages, with all that publishers keep.
+    /// Options of a subscriber; by default a queue of `depth` messages, and all that publishers keep.
     pub(crate) fn subscriber(&self, depth: u32) -> SubscriberOptions {
         let options = SubscriberOptions::default().with_depth(self.depth.unwrap_or(depth));
         match self.durable {
@@ -174,7 +174,7 @@ impl Qos {
         }
     }
 
-    /// What a publisher is to keep and to state.
+    /// Options of a publisher.
     pub(crate) fn publisher(&self) -> PublisherOptions {
         let mut options = PublisherOptions::default();
         if !self.is_said {
@@ -191,17 +191,17 @@ impl Qos {
         }
     }
 
-    /// Whether late subscribers are to get messages, for which their publisher has to be there.
+    /// Whether late subscribers get messages, which requires the publisher to stay.
     pub(crate) fn is_durable(&self) -> bool {
         self.durable == Some(true)
     }
 
-    /// Whether a subscription of ROS 2 with this quality does not hear every publisher.
+    /// Whether a subscription of ROS 2 with this quality may not match every publisher.
     pub(crate) fn may_not_fit(&self) -> bool {
         self.reliable == Some(true) || self.durable == Some(true)
     }
 
-    /// Publishers that a subscription of ROS 2 with this quality would not hear, and why. On the bus it does.
+    /// Publishers that a subscription of ROS 2 with this quality would not match, and why. On the bus it does.
     pub(crate) fn unheard(&self, topic: &TopicInfo) -> Vec<String> {
         let mut out = Vec::new();
         for publisher in &topic.publishers {
@@ -215,12 +215,12 @@ impl Qos {
             };
             if self.reliable == Some(true) && offer.reliability == Some(Reliability::BestEffort) {
                 out.push(format!(
-                    "{who} offers best_effort: in ROS 2 a reliable subscription does not hear it"
+                    "{who} offers best_effort: in ROS 2 a reliable subscription does not match it"
                 ));
             }
             if self.durable == Some(true) && offer.history == 0 {
                 out.push(format!(
-                    "{who} is volatile: in ROS 2 a transient_local subscription does not hear it"
+                    "{who} is volatile: in ROS 2 a transient_local subscription does not match it"
                 ));
             }
         }

@@ -1,14 +1,15 @@
-//! The one way to standard output and standard error for what people read.
+//! The only way to standard output and standard error for text that people read.
 //!
-//! Names, refusals and definitions of other processes, hosts and files must not command the terminal: whatever is printed
-//! here has its control characters written out, but for line feeds and tabs ([`stats::text`]); JSON means the same
-//! afterwards. `clippy.toml` forbids printing past this module. What the command itself draws goes to [`raw`] and [`draw`].
+//! Text from other processes, hosts and files (names, refusals, definitions) must not control the terminal. This module
+//! escapes the control characters of whatever is printed here, except line feeds and tabs ([`stats::text`]); the
+//! meaning of JSON does not change. `clippy.toml` forbids printing past this module. The command's own drawing goes to
+//! [`raw`] and [`draw`] (decision 273).
 
 use stats::text::printable_lines;
 use std::fmt;
 use std::io::{self, Write};
 
-/// A writer that makes text fit to print.
+/// A writer that makes text safe to print.
 pub(crate) struct Screen<W>(W);
 
 impl<W: Write> Write for Screen<W> {
@@ -33,18 +34,18 @@ pub(crate) fn stderr() -> Screen<io::Stderr> {
     Screen(io::stderr())
 }
 
-/// Standard output as it is.
+/// Standard output without escaping.
 #[allow(clippy::disallowed_methods, reason = "this is the way")]
 pub(crate) fn raw() -> io::Stdout {
     io::stdout()
 }
 
-/// Moves on the terminal behind standard error, such as to draw a line anew: nothing of others.
+/// Writes control sequences to the terminal on standard error, for example to redraw a line; never text from others.
 pub(crate) fn draw(sequence: &str) {
     let _ = io::stderr().write_all(sequence.as_bytes());
 }
 
-/// Prints a line to standard output; a reader that left is no failure.
+/// Prints a line to standard output; a closed output is no error.
 pub(crate) fn line_out(line: fmt::Arguments<'_>) {
     let _ = writeln!(stdout(), "{line}");
 }
@@ -54,12 +55,12 @@ pub(crate) fn line_err(line: fmt::Arguments<'_>) {
     let _ = writeln!(stderr(), "{line}");
 }
 
-/// As `println!`, fit to print.
+/// Like `println!`, but escapes control characters.
 macro_rules! say {
     ($($format:tt)*) => { $crate::screen::line_out(format_args!($($format)*)) };
 }
 
-/// As `eprintln!`, fit to print.
+/// Like `eprintln!`, but escapes control characters.
 macro_rules! tell {
     ($($format:tt)*) => { $crate::screen::line_err(format_args!($($format)*)) };
 }

@@ -1,4 +1,4 @@
-//! Ctrl-C and its kin.
+//! Ctrl-C and similar signals.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) struct Signals(Arc<AtomicBool>);
 
 impl Signals {
-    /// From now on these signals are remembered instead of ending the process; a second one ends it.
+    /// From this call on, the first of these signals is remembered instead of ending the process; a second one ends it.
     pub(crate) fn watch() -> std::io::Result<Self> {
         let flag = Arc::new(AtomicBool::new(false));
         for signal in [
@@ -22,19 +22,19 @@ impl Signals {
         Ok(Signals(flag))
     }
 
-    /// Whether one came.
+    /// Whether a signal arrived.
     pub(crate) fn stopped(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Forgets it: what it was to stop has stopped, and the next one is the first again.
+    /// Forgets the signal after its effect: the next one counts as the first.
     pub(crate) fn clear(&self) {
         self.0.store(false, Ordering::Relaxed);
     }
 }
 
-/// Lets the process go on when it is sent SIGHUP.
+/// Makes the process survive SIGHUP.
 pub(crate) fn outlive_hangups() {
-    // Without it the process ends there, as it did.
+    // If this fails, SIGHUP ends the process as by default.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::default());
 }

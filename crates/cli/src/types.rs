@@ -6,14 +6,14 @@ use recording::{Channel, Encoding};
 use schema::{Flavour, Registry, Schema};
 use std::path::PathBuf;
 
-/// The schema of a recording's channel: from the definition in the recording, with what that lacks from `folders` and this
-/// machine; or, where the recording has none that can be read, the type of that name, if its sum is the stated one.
+/// The schema of a recording's channel, from the definition in the recording; `folders` and this machine supply types
+/// that it lacks. If the recording has no readable definition: the type of that name, if its hash is the stated one.
 pub(crate) fn of_channel(channel: &Channel, folders: &[PathBuf]) -> Result<Schema, Refusal> {
     let flavour = match &channel.encoding {
         Encoding::Cdr => Flavour::Ros2,
         Encoding::Ros1 => Flavour::Ros1,
         other => {
-            let why = format!("its messages are in `{}`, which is not read", other.name());
+            let why = format!("its messages are in `{}`, which is not supported", other.name());
             return Err(Refusal::new(Reason::Encoding, why));
         }
     };
@@ -29,7 +29,7 @@ pub(crate) fn of_channel(channel: &Channel, folders: &[PathBuf]) -> Result<Schem
     let is_stated = |schema: &Schema| channel.md5.as_ref().is_none_or(|md5| *md5 == schema.md5_hex());
     let blank = channel.definition.trim().is_empty();
     let own = match channel.definition_encoding.as_str() {
-        // Without a sum an empty text may be a type without fields, or no definition.
+        // Without a hash, an empty text may mean a type without fields, or no definition.
         _ if blank && (channel.md5.is_none() || channel.encoding == Encoding::Cdr) => {
             Err(format!("the recording has no definition of {name}"))
         }
@@ -48,36 +48,36 @@ pub(crate) fn of_channel(channel: &Channel, folders: &[PathBuf]) -> Result<Schem
             })
         }
         language => Err(format!(
-            "the definition of {name} is in `{language}`, which is not read"
+            "the definition of {name} is in `{language}`, which is not supported"
         )),
     };
     own.or_else(|why| match known().schema(name) {
         Ok(known) if channel.md5.is_some() && is_stated(&known) => Ok(known),
-        // Nothing says that it is another type than the one of that name.
+        // Nothing indicates that it differs from the type of that name.
         Ok(known) if channel.md5.is_none() && blank => Ok(known),
         _ => Err(Refusal::new(Reason::Type, why)),
     })
 }
 
-/// The same where nothing can be done without it.
+/// The same, as a failure of the command.
 pub(crate) fn needed(channel: &Channel) -> Result<Schema, Failure> {
     of_channel(channel, &[])
         .map_err(|refusal| Failure::input(format_args!("{}: {}", channel.topic, refusal.why)))
 }
 
-/// Where message definitions are looked for.
+/// Where message definitions are looked up.
 #[derive(clap::Args)]
 pub(crate) struct SearchPath {
-    /// A folder with packages, or a package's own folder, to look for definitions in (may be repeated).
+    /// Folder with packages, or a package's own folder, in which to look up definitions (may be repeated).
     #[arg(long = "path", value_name = "FOLDER", global = true)]
     folders: Vec<PathBuf>,
-    /// Take definitions of ROS 2 instead of ROS 1.
+    /// Use definitions of ROS 2 instead of ROS 1.
     #[arg(long, global = true)]
     ros2: bool,
 }
 
 impl SearchPath {
-    /// The registry that these options ask for.
+    /// The registry for these options.
     pub(crate) fn registry(&self) -> Registry {
         self.registry_of(if self.ros2 { Flavour::Ros2 } else { Flavour::Ros1 })
     }
@@ -95,8 +95,8 @@ impl SearchPath {
         self.registry().schema(name).or_input()
     }
 
-    /// The same; a name as ROS 2 writes it, `package/msg/Type`, is of ROS 2. What is nowhere to be found may be the type of a topic of
-    /// the bus, whose users tell its definition.
+    /// The same; a name as ROS 2 writes it, `package/msg/Type`, is of ROS 2. A type not found otherwise may be in use
+    /// by a topic on the bus, whose endpoints state its definition.
     pub(crate) fn schema_as_written(&self, name: &str, node: &ropewalk::Node) -> Result<Schema, Failure> {
         let is_ros2 = self.ros2 || name.split('/').count() == 3;
         let flavour = if is_ros2 { Flavour::Ros2 } else { Flavour::Ros1 };

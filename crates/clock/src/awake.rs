@@ -1,4 +1,4 @@
-//! Processors that do not sleep, for wake-ups that take their shortest.
+//! Keeps processors from sleeping, for the shortest wake-ups.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::fs::{File, OpenOptions};
@@ -11,17 +11,17 @@ use thread_priority::{
     thread_native_id,
 };
 
-/// Keeps the processors of this host from sleeping deeply while it lives, so that wake-ups take their shortest;
-/// it costs power. See the kernel's `Documentation/power/pm_qos_interface.rst`. A virtual machine whose processors halt may
-/// not get them back for milliseconds whatever is asked for here: see [`Busy`].
+/// Keeps the processors of this host out of deep sleep while it lives, so that wake-ups are as short as possible; it
+/// costs power. See the kernel's `Documentation/power/pm_qos_interface.rst`. A virtual machine whose processors halt
+/// may not get them back for milliseconds, whatever is requested here: see [`Busy`].
 #[derive(Debug)]
 pub struct Awake {
     _request: File,
 }
 
 impl Awake {
-    /// Asks the kernel for a wake-up latency of 0 µs; `None` where that is not permitted (it needs write access
-    /// to `/dev/cpu_dma_latency`, usually root) or not known.
+    /// Asks the kernel for a wake-up latency of 0 µs. Returns `None` where that is not permitted (it needs write access
+    /// to `/dev/cpu_dma_latency`, usually root) or not supported.
     pub fn request() -> Option<Awake> {
         let mut file = OpenOptions::new().write(true).open("/dev/cpu_dma_latency").ok()?;
         // The request lasts as long as the file is open.
@@ -30,9 +30,9 @@ impl Awake {
     }
 }
 
-/// Keeps every processor that this process may use busy while it lives, with a thread that runs only where nothing else
-/// does (SCHED_IDLE, see sched(7)): the processors of a virtual machine then never halt, and its host does not give them
-/// to others in between. It costs all the power there is.
+/// Keeps every processor that this process may use busy while it lives, with threads that run only where nothing else
+/// does (SCHED_IDLE, see sched(7)). The processors of a virtual machine then never halt, and its host does not give
+/// them to others in between. It costs the maximum of power.
 #[derive(Debug)]
 pub struct Busy {
     over: Arc<AtomicBool>,
@@ -40,7 +40,7 @@ pub struct Busy {
 }
 
 impl Busy {
-    /// Starts the threads; none where the kernel does not say which processors there are, or has no more threads.
+    /// Starts the threads; none where the kernel does not list the processors or has no threads left.
     pub fn keep() -> Busy {
         let over = Arc::new(AtomicBool::new(false));
         let set = sched_getaffinity(None).unwrap_or_default();
@@ -56,7 +56,7 @@ impl Busy {
         Busy { over, threads }
     }
 
-    /// How many processors it keeps busy.
+    /// Number of processors that it keeps busy.
     pub fn processors(&self) -> usize {
         self.threads.iter().filter(|t| !t.is_finished()).count()
     }
@@ -76,7 +76,7 @@ fn spin(cpu: usize, over: &AtomicBool) {
     one.set(cpu);
     let idle = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Idle);
     let stands_back = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Min, idle).is_ok();
-    // Where it would stand in another's way it is better not there.
+    // A thread that would compete with others ends instead.
     if !stands_back || sched_setaffinity(None, &one).is_err() {
         return;
     }
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn busy_threads_stand_back_and_end() {
         let busy = Busy::keep();
-        // They stay, each where it was put, or the kernel did not let them stand back.
+        // They stay, each on its processor, or the kernel did not let them yield to others.
         std::thread::sleep(Duration::from_millis(20));
         let allowed = std::thread::available_parallelism().map_or(1, usize::from);
         assert!((1..=allowed.max(CpuSet::MAX_CPU)).contains(&busy.processors()));
@@ -106,7 +106,7 @@ mod tests {
             name.starts_with("busy-") && after.split(' ').nth(38) == Some("5")
         });
         assert_eq!(idle.count(), busy.processors());
-        // Others run at once all the same.
+        // Other threads run at once all the same.
         let start = Instant::now();
         let other = std::thread::spawn(|| (0..1000u64).sum::<u64>());
         assert_eq!(other.join().expect("runs"), 499_500);

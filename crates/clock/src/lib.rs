@@ -1,8 +1,8 @@
 #![forbid(unsafe_code)]
 //! The clocks of this host, waiting until an exact instant, and real-time scheduling.
 //!
-//! The logic crates read no clock; the threads that drive them do it here. Nothing else lives here: no
-//! timers, no runtime, no estimate of another host's clock.
+//! The logic crates do not read a clock; the threads that drive them do it here. The crate contains no timers, no
+//! runtime, and no estimate of another host's clock.
 //!
 //! ```
 //! let start = clock::monotonic();
@@ -28,8 +28,8 @@ use thread_priority::{
     set_thread_priority_and_policy, thread_native_id,
 };
 
-/// How long before an instant [`wait`] stops sleeping and spins: longer than a wake-up takes, short enough
-/// that a thread under SCHED_FIFO stays far below the kernel's throttle of 95 % of each second.
+/// How long before an instant [`wait`] stops sleeping and spins: longer than a wake-up takes, and short enough that a
+/// thread under SCHED_FIFO stays far below the kernel's throttle of 95 % of each second.
 pub const SPIN: Duration = Duration::from_micros(60);
 
 /// CLOCK_MONOTONIC: for deadlines and pacing; never steps; meaningless on other hosts and after a reboot.
@@ -37,7 +37,7 @@ pub fn monotonic() -> Time {
     read(ClockId::Monotonic)
 }
 
-/// CLOCK_REALTIME, since the Unix epoch: for stamps that others read; may step.
+/// CLOCK_REALTIME, since the Unix epoch: for timestamps that others read; may step.
 pub fn realtime() -> Time {
     read(ClockId::Realtime)
 }
@@ -51,12 +51,12 @@ fn read(id: ClockId) -> Time {
     )
 }
 
-/// Waits until one of `fds` is ready or `until` (of [`monotonic`]) has come, whichever is first, and says
-/// whether a descriptor is ready. Sleeps up to `spin` before `until` and spins for the rest, watching the
-/// descriptors all the while. `None` waits for the descriptors alone. A signal ends no wait.
+/// Waits until one of `fds` is ready or `until` (of [`monotonic`]) has come, whichever is first, and returns whether a
+/// descriptor is ready. Sleeps until `spin` before `until` and spins for the rest, watching the descriptors throughout.
+/// `None` waits only for the descriptors. A signal does not end the wait.
 ///
 /// # Errors
-/// What `ppoll` says: a bad descriptor set or no memory.
+/// The errors of `ppoll`: a bad descriptor set or no memory.
 pub fn wait(fds: &mut [PollFd<'_>], until: Option<Time>, spin: Duration) -> std::io::Result<bool> {
     loop {
         let left = until.map(|t| t.since(monotonic()));
@@ -75,8 +75,8 @@ pub fn wait(fds: &mut [PollFd<'_>], until: Option<Time>, spin: Duration) -> std:
     }
 }
 
-/// Sleeps until `until` (of [`monotonic`]), spinning for the last `spin`; false if `stopped`, which is asked at
-/// least ten times a second, was true first.
+/// Sleeps until `until` (of [`monotonic`]), spinning for the last `spin`. Returns false if `stopped`, which is called
+/// at least ten times per second, returns true first.
 ///
 /// # Errors
 /// As [`wait`].
@@ -97,7 +97,7 @@ pub fn sleep_until(until: Time, spin: Duration, stopped: impl Fn() -> bool) -> s
 pub enum Scheduling {
     /// SCHED_FIFO at this priority.
     Fifo(u8),
-    /// The kernel's default, with this nice value (-20 to -1): ahead of others, and beside them.
+    /// The kernel's default, with this nice value (-20 to -1): preferred over others, but sharing with them.
     Nice(i32),
     /// The kernel's default: this process may not ask for better.
     Other,
@@ -113,8 +113,8 @@ impl fmt::Display for Scheduling {
     }
 }
 
-/// Asks for SCHED_FIFO at `priority` (1–99) for the calling thread, and for exact timers in any case.
-/// Where it is not permitted (no CAP_SYS_NICE, no RLIMIT_RTPRIO) the thread goes on as it was.
+/// Requests SCHED_FIFO at `priority` (1–99) for the calling thread, and exact timers in any case. Where it is not
+/// permitted (no CAP_SYS_NICE, no RLIMIT_RTPRIO), the thread keeps its scheduling.
 pub fn realtime_thread(priority: u8) -> Scheduling {
     // Slack delays the wake-ups of ordinary threads by 50 µs to save power.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
@@ -128,11 +128,11 @@ pub fn realtime_thread(priority: u8) -> Scheduling {
     }
 }
 
-/// Asks for a nice value (-20 to -1, see sched(7)) for the calling thread alone: it gets a processor soon when it wakes, and
-/// leaves others their shares. Where it is not permitted (no CAP_SYS_NICE, no RLIMIT_NICE), or the thread has a better one
-/// already, it goes on as it was.
+/// Requests a nice value (-20 to -1, see sched(7)) for the calling thread only: it gets a processor soon after it
+/// wakes, and leaves others their shares. Where that is not permitted (no CAP_SYS_NICE, no RLIMIT_NICE), or the thread
+/// already has a better value, it keeps its scheduling.
 pub fn nice_thread(nice: i32) -> Scheduling {
-    // Of Linux it is the thread's, not the process's.
+    // On Linux the value belongs to the thread, not to the process.
     let now = rustix::process::getpriority_process(None).unwrap_or(0);
     if now > nice && rustix::process::setpriority_process(None, nice).is_ok() {
         return Scheduling::Nice(nice);

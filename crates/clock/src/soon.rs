@@ -1,20 +1,20 @@
-//! Waiting awake for what comes soon.
+//! Busy waiting for events that are due soon.
 
 use stats::Time;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Whoever waits longer than this as a rule sleeps: a wake-up is little beside it.
+/// Waits that usually take longer than this sleep: a wake-up is short in comparison.
 const SOON: Duration = Duration::from_micros(300);
-/// Of what waits took lately, a new one counts for one part in so many.
+/// A new sample counts for one part in this many in the smoothed duration.
 const SMOOTH: u64 = 8;
 
-/// How long to wait awake: where what was waited for came soon lately, as long as that takes, since a sleeping processor
-/// takes 10 to 50 µs to come back, as long as all the rest of an answer of this host. Where there is one processor, or answers are slow,
-/// not at all.
+/// Decides how long to wait awake. If recent waits were short, a thread waits awake for about as long as they took: a
+/// sleeping processor takes 10 to 50 µs to come back, as long as all the rest of an answer on this host. With a single
+/// processor, or slow answers, threads sleep at once.
 #[derive(Debug)]
 pub struct Soon {
-    /// What waits took lately, smoothed, in ns.
+    /// Smoothed duration of recent waits, in ns.
     typical: AtomicU64,
     alone: bool,
 }
@@ -29,7 +29,7 @@ impl Default for Soon {
 }
 
 impl Soon {
-    /// Until when one that begins to wait now should not sleep, but yield and look again.
+    /// Until when a thread that begins to wait now should not sleep, but yield and look again.
     pub fn awake_until(&self, now: Time) -> Time {
         let typical = Duration::from_nanos(self.typical.load(Ordering::Relaxed));
         match self.alone || typical > SOON {
@@ -38,10 +38,10 @@ impl Soon {
         }
     }
 
-    /// What was waited for came after so long.
+    /// A wait ended after `after`.
     pub fn came(&self, after: Duration) {
         let new = u64::try_from(after.as_nanos()).unwrap_or(u64::MAX).min(1 << 40);
-        // What other threads learn meanwhile may get lost: it is a rule of thumb.
+        // Samples that other threads add meanwhile may get lost: this is a heuristic.
         let old = self.typical.load(Ordering::Relaxed);
         let typical = (old * (SMOOTH - 1) + new) / SMOOTH;
         self.typical.store(typical, Ordering::Relaxed);

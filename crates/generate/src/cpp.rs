@@ -1,4 +1,4 @@
-//! C++17, for the headers in `cpp/include/ropewalk`.
+//! C++17, based on the headers in `cpp/include/ropewalk`.
 //!
 //! A message is a structure in the namespace `ropewalk::msg::PACKAGE`: numbers, `std::string`, `std::array`, other
 //! structures, `Bulk` for variable arrays of elements of fixed size, and `std::vector` for other variable arrays.
@@ -115,7 +115,7 @@ fn info(out: &mut String, ty: &str, info: &Info) {
         quoted(&info.name),
         info.md5,
     );
-    // Line by line, so that it can be read; and because a compiler need not take long literals.
+    // Line by line, for readability, and because a compiler need not accept long literals.
     for line in info.definition.split_inclusive('\n') {
         let _ = writeln!(out, "            {}", quoted(line));
     }
@@ -162,7 +162,7 @@ fn is_nothing(field: &Field) -> bool {
 fn member(field: &Field, flavour: Flavour) -> String {
     let (element, id) = (element(field.ty(), flavour), identifier(field.name()));
     if is_nothing(field) {
-        // No content, and no place: a member would have a size in C++.
+        // A member would have a size in C++.
         return format!("static constexpr {element} {id}{{}};");
     }
     match field.arity() {
@@ -196,7 +196,8 @@ fn element(ty: &FieldType, flavour: Flavour) -> String {
     }
 }
 
-/// A `bool` is a byte, as in roscpp: a publisher may write others than 0 and 1, which C++ allows in no `bool`.
+/// A `bool` is a byte, as in roscpp: a publisher may write values other than 0 and 1, which a C++ `bool` does not
+/// allow.
 fn primitive(p: Primitive, flavour: Flavour) -> &'static str {
     match (p, flavour) {
         (Primitive::Byte, Flavour::Ros1) | (Primitive::Int8, _) => "std::int8_t",
@@ -214,7 +215,7 @@ fn primitive(p: Primitive, flavour: Flavour) -> &'static str {
     }
 }
 
-/// What a field holds at first: ROS 2's default, or nothing.
+/// Initial value of a field: ROS 2's default, or nothing.
 fn initial(field: &Field, flavour: Flavour) -> String {
     match (field.ty(), field.default_text()) {
         (FieldType::Primitive(Primitive::Time | Primitive::Duration), _) => String::new(),
@@ -240,14 +241,14 @@ fn constant_line(constant: &Constant, flavour: Flavour) -> String {
     }
 }
 
-/// A number of a definition as a literal of C++.
+/// A number of a definition as a C++ literal.
 fn number(p: Primitive, text: &str) -> Option<String> {
     let ty = primitive(p, Flavour::Ros1);
     Some(match literal::number(p, text)? {
         Number::Float(v) if v.is_nan() => format!("std::numeric_limits<{ty}>::quiet_NaN()"),
         Number::Float(f64::INFINITY) => format!("std::numeric_limits<{ty}>::infinity()"),
         Number::Float(f64::NEG_INFINITY) => format!("-std::numeric_limits<{ty}>::infinity()"),
-        // The shortest text that gives the same number.
+        // The shortest text that yields the same number.
         Number::Float(v) => format!("static_cast<{ty}>({v:?})"),
         Number::Integer(n) if n == i128::from(i64::MIN) => "(-9223372036854775807LL - 1)".into(),
         Number::Integer(n) if n > i128::from(i64::MAX) => format!("{n}ULL"),
@@ -262,7 +263,7 @@ fn quoted(text: &str) -> String {
         match byte {
             b'"' | b'\\' => out.extend(['\\', char::from(byte)]),
             b'\n' => out.push_str("\\n"),
-            // Never followed by a digit that would belong to it: octal escapes have three at most.
+            // Octal escapes have at most three digits, so a following digit is never part of one.
             0x20..0x7f if byte != b'?' => out.push(char::from(byte)),
             _ => {
                 let _ = write!(out, "\\{byte:03o}");
@@ -273,7 +274,7 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// A name that is a word of C++ gets an underscore.
+/// A name that is a C++ keyword gets an underscore.
 fn identifier(name: &str) -> String {
     const WORDS: &str = " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t \
         char32_t class compl concept const consteval constexpr constinit const_cast continue co_await co_return \

@@ -1,17 +1,17 @@
-//! From files and folders to names of types.
+//! Finds the names of types in files and folders.
 
 use std::path::{Path, PathBuf};
 
-/// Types that were found in a file or folder.
+/// Types found in a file or folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// Their names, `package/Type`, in order.
+    /// Their names, `package/Type`, sorted.
     pub names: Vec<String>,
-    /// The packages' folders, in which a registry finds them.
+    /// The packages' folders, for a registry to search.
     pub folders: Vec<PathBuf>,
 }
 
-/// Why a file or folder gives no types.
+/// Why a file or folder contains no types.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FindError {
@@ -20,7 +20,7 @@ pub enum FindError {
     Unreadable {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// The file is neither a `.msg` nor a `.srv`.
@@ -46,7 +46,7 @@ pub fn find(path: &Path) -> Result<Found, FindError> {
         path: path.into(),
         source,
     };
-    // Whole, so that the package has a name also where the path is `.`.
+    // Absolute, so that the package has a name even if the path is `.`.
     let whole = path.canonicalize().map_err(unreadable)?;
     let mut found = Found::default();
     if whole.is_file() {

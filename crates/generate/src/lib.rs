@@ -1,8 +1,8 @@
 #![forbid(unsafe_code)]
-//! Source code for message and service types, so that programs fill fields by name and bulk fields in place.
+//! Generates source code for message and service types, so that programs set fields by name and bulk fields in place.
 //!
-//! It turns schemas into texts; where definitions are found is `schema`'s work. The generated code rests on the
-//! headers of its language (`cpp/include/ropewalk`), which know how a message lies in a block
+//! This crate turns schemas into source text; `schema` finds the definitions. The generated code relies on the headers
+//! of its language (`cpp/include/ropewalk`), which implement the layout of a message in a block
 //! (`docs/wire/control-part.md`).
 //!
 //! ```
@@ -28,7 +28,7 @@ use schema::{DefinitionError, FieldType, Registry, Schema, Service};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What source code is made for.
+/// Target language of the source code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Language {
@@ -40,28 +40,28 @@ pub enum Language {
     Rust,
 }
 
-/// One type to make code for.
+/// One type to generate code for.
 #[derive(Clone, Debug)]
 pub enum Unit {
-    /// Of messages.
+    /// A message type.
     Message(Schema),
-    /// Of services.
+    /// A service type.
     Service(Service),
 }
 
 /// A file of source code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Below the folder of all generated code.
+    /// Path below the folder of all generated code.
     pub path: PathBuf,
     /// Its text.
     pub text: String,
 }
 
-/// The files for the types called `names`, messages or services, and for all types in them, by path.
+/// Generates the files for the types called `names`, messages or services, and for all types in them, by path.
 ///
 /// # Errors
-/// When a definition is missing, or wrong.
+/// If a definition is missing or invalid.
 pub fn files(
     language: Language,
     registry: &Registry,
@@ -75,7 +75,7 @@ pub fn files(
         }
         units.insert(name.clone(), unit);
     }
-    // By their full names: one may have been asked for as `package/msg/Type`.
+    // By their full names: a type may have been requested as `package/msg/Type`.
     let units: BTreeMap<String, Unit> = units.into_values().map(|u| (u.name(), u)).collect();
     let mut files: Vec<File> = match language {
         Language::Cpp => units.values().map(cpp::header).collect(),
@@ -86,7 +86,7 @@ pub fn files(
     Ok(files)
 }
 
-/// The Rust modules of [`files`] in one text, for build scripts: what is brought in by `include!` cannot have files of its own.
+/// The Rust modules of [`files`] in one text, for build scripts: `include!` cannot include modules in separate files.
 ///
 /// # Errors
 /// As [`files`].
@@ -105,7 +105,7 @@ pub fn rust_text(registry: &Registry, names: &[String]) -> Result<String, Defini
 fn unit(registry: &Registry, name: &str) -> Result<Unit, DefinitionError> {
     match registry.schema(name) {
         Ok(schema) => Ok(Unit::Message(schema)),
-        // Of the two errors the message's is told, unless a service of the name has a fault of its own.
+        // Of the two errors, the message's is returned, unless a service of the name exists and is invalid.
         Err(e @ DefinitionError::Unknown { .. }) => match registry.service(name) {
             Ok(service) => Ok(Unit::Service(service)),
             Err(DefinitionError::Unknown { needed_by: None, .. }) => Err(e),

@@ -1,17 +1,17 @@
-//! Constants and defaults of definitions, for any language.
+//! Constants and defaults of definitions, for all languages.
 
 use schema::{Flavour, Primitive};
 
 /// A number of a definition.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Number {
-    /// Of a `bool`, 0 or 1, or of an integer.
+    /// Value of a `bool`, 0 or 1, or of an integer.
     Integer(i128),
-    /// Of a float.
+    /// Value of a float.
     Float(f64),
 }
 
-/// The type of a constant that is a number; `None`: it is a text.
+/// The type of a numeric constant; `None` for a string constant.
 pub(crate) fn primitive(name: &str) -> Option<Primitive> {
     const ALL: [Primitive; 13] = [
         Primitive::Bool,
@@ -31,7 +31,7 @@ pub(crate) fn primitive(name: &str) -> Option<Primitive> {
     ALL.into_iter().find(|p| p.name() == name)
 }
 
-/// What the text is as a number of this type.
+/// The text as a number of this type.
 pub(crate) fn number(p: Primitive, text: &str) -> Option<Number> {
     let text = text.trim();
     match p {
@@ -55,7 +55,7 @@ pub(crate) fn number(p: Primitive, text: &str) -> Option<Number> {
     }
 }
 
-/// A string of a definition: ROS 2 writes it in quotes.
+/// A string of a definition, without the quotes that ROS 2 requires.
 pub(crate) fn unquoted(text: &str, flavour: Flavour) -> String {
     let inner = ['"', '\'']
         .into_iter()

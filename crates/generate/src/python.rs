@@ -1,5 +1,5 @@
-//! Python: a module for each package, whose classes the package `ropewalk` makes of the definitions at run time, and
-//! a stub beside it that tells tools the fields.
+//! Python: a module for each package, whose classes the package `ropewalk` creates from the definitions at run time,
+//! and a stub that describes the fields to tools.
 
 use crate::{File, Unit};
 use schema::{Arity, Constant, Field, FieldType, Flavour, MessageType, Primitive};
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// The modules of all packages that `units` are of.
+/// The modules of all packages in `units`.
 pub(crate) fn modules<'a>(units: impl Iterator<Item = &'a Unit>) -> Vec<File> {
     let mut packages: BTreeMap<String, Vec<&Unit>> = BTreeMap::new();
     for unit in units {

@@ -1,8 +1,8 @@
-//! Rust, for the module `typed` of the crate `ropewalk`.
+//! Rust, based on the module `typed` of the crate `ropewalk`.
 //!
 //! A message is a structure in a module named like its package: numbers, `String`, arrays, other structures, `Bulk` for
-//! variable arrays of elements of fixed size, and `Vec` for other variable arrays. It has a lifetime where a bulk field is
-//! in it.
+//! variable arrays of elements of fixed size, and `Vec` for other variable arrays. It has a lifetime if it contains a
+//! bulk field (decision 223).
 
 use crate::literal::{self, Number, unquoted};
 use crate::{File, Unit};
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-/// The modules of all packages that `units` are of, and the one that names them.
+/// The modules of all packages in `units`, and the module that declares them.
 pub(crate) fn modules<'a>(units: impl Iterator<Item = &'a Unit>) -> Vec<File> {
     let mut packages: BTreeMap<String, Vec<&Unit>> = BTreeMap::new();
     for unit in units {
@@ -77,7 +77,7 @@ fn module(package: &str, units: &[&Unit]) -> String {
     out
 }
 
-/// Name, sum and definition.
+/// Name, hash and definition.
 fn info(out: &mut String, ty: &str, unit: &Unit) {
     let (definition, md5) = unit.text();
     let flavour = match unit.schemas()[0].flavour() {
@@ -153,7 +153,7 @@ fn structure(out: &mut String, name: &str, ty: &MessageType) {
     }
 }
 
-/// As an element of arrays in shared memory. Structures of fixed size have neither texts nor variable arrays.
+/// Implements `Element` for arrays in shared memory. Structures of fixed size have neither strings nor variable arrays.
 fn element(out: &mut String, name: &str, ty: &MessageType, size: usize, align: usize) {
     let (mut loads, mut stores, mut offset) = (String::new(), String::new(), 0);
     for field in ty.fields() {
@@ -238,7 +238,7 @@ fn one(ty: &FieldType, flavour: Flavour) -> String {
     }
 }
 
-/// A `bool` is a byte: a publisher may write others than 0 and 1.
+/// A `bool` is a byte: a publisher may write values other than 0 and 1.
 fn primitive(p: Primitive, flavour: Flavour) -> &'static str {
     match (p, flavour) {
         (Primitive::Byte, Flavour::Ros1) | (Primitive::Int8, _) => "i8",
@@ -266,7 +266,7 @@ fn primitive_layout(p: Primitive) -> (usize, usize) {
     }
 }
 
-/// The bound of a text.
+/// The bound of a string.
 fn text_bound(ty: &FieldType) -> String {
     match ty {
         FieldType::String { bound: Some(n) } | FieldType::WString { bound: Some(n) } => format!("Some({n})"),
@@ -325,7 +325,7 @@ fn get(field: &Field) -> String {
     }
 }
 
-/// What a field holds at first: ROS 2's default, or nothing.
+/// Initial value of a field: ROS 2's default, or nothing.
 fn initial(field: &Field, flavour: Flavour) -> String {
     let default = field.default_text();
     match (field.arity(), field.ty(), default) {
@@ -355,21 +355,21 @@ fn constant_line(constant: &Constant, flavour: Flavour) -> String {
     }
 }
 
-/// A number of a definition as a literal of Rust.
+/// A number of a definition as a Rust literal.
 fn number(p: Primitive, text: &str, flavour: Flavour) -> Option<String> {
     let ty = primitive(p, flavour);
     Some(match literal::number(p, text)? {
         Number::Float(v) if v.is_nan() => format!("{ty}::NAN"),
         Number::Float(f64::INFINITY) => format!("{ty}::INFINITY"),
         Number::Float(f64::NEG_INFINITY) => format!("{ty}::NEG_INFINITY"),
-        // The shortest text that gives the same number.
+        // The shortest text that yields the same number.
         Number::Float(v) => format!("{v:?}_f64 as {ty}"),
-        // Also what does not fit is what C makes of it.
+        // A number that does not fit is converted as in C.
         Number::Integer(n) => format!("{n}_i128 as {ty}"),
     })
 }
 
-/// A name that is a word of Rust.
+/// A name that is a Rust keyword is escaped.
 fn identifier(name: &str) -> String {
     const WORDS: &str = " abstract as async await become box break const continue do dyn else enum extern false final fn \
         for gen if impl in let loop macro match mod move mut override priv pub ref return static struct trait true try \

@@ -1,5 +1,5 @@
-//! Generated Rust: messages written and read in place, the golden messages of `tests/vectors/schema` there and back, and
-//! whatever bytes may be. Every type that comes with the crate `schema` compiles.
+//! Generated Rust: messages written and read in place, the golden messages of `tests/vectors/schema` in both
+//! directions, and arbitrary bytes. Every type in the crate `schema` compiles.
 
 #[path = "rust/bounded/ropewalk_msgs/mod.rs"]
 mod bounded;
@@ -25,7 +25,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// Long enough for any machine; it bounds hanging, not speed.
+/// Long enough for any machine; it bounds a hang, not speed.
 const LONG: Duration = Duration::from_secs(60);
 
 struct Ends {
@@ -84,7 +84,7 @@ fn a_picture_is_written_and_read_in_place() {
     );
     assert_eq!(*seen.data, [7; 300]);
     assert_eq!(seen.data.as_ptr(), message.part(0).as_ptr(), "in place");
-    // Passed on, it is copied into the new block.
+    // A message that is passed on is copied into the new block.
     let again = ends.pass(ends.loan(&seen));
     assert_eq!(typed::read::<Image<'_>>(&again).expect("an Image"), seen);
 }
@@ -144,7 +144,7 @@ fn elements_are_numbers_structures_and_small_arrays() {
     let seen: Polygon<'_> = typed::read(&few).expect("a Polygon");
     assert!(few.part_count() == 0 && seen.points == Bulk::Owned(points[..2].to_vec()));
 
-    // Fields of messages within go by both names.
+    // Fields of nested messages can be named in both ways.
     let array = typed::schema::<UInt8MultiArray<'_>>().expect("its own definition");
     let ends_of = ends(&array);
     let sized = UInt8MultiArray {
@@ -229,18 +229,18 @@ fn vector(name: &str) -> Vector {
     }
 }
 
-/// A macro, since a type with a lifetime is another for each.
+/// A macro, since a type with a lifetime differs for each.
 macro_rules! golden {
     ($name:literal, $ty:ty) => {{
         let golden = vector($name);
         let slices = || golden.parts.iter().map(Vec::as_slice).collect::<Vec<&[u8]>>();
         let message: $ty = typed::from_parts(&golden.control, slices()).expect("a golden message");
-        // As ROS 1 bytes they are the vector's, wherever arrays lie.
+        // The ROS 1 bytes equal the vector's, wherever arrays are stored.
         let ends = ends(&golden.schema);
         let taken = ends.pass(ends.loan(&message));
         assert_eq!(taken.ros1().expect("of its type"), golden.ros1, $name);
 
-        // Cut or longer it is refused; changed anywhere it is read or refused.
+        // A shortened or extended message is refused; a changed one is read or refused.
         for len in 0..golden.control.len() {
             let cut = typed::from_parts::<$ty>(&golden.control[..len], slices());
             assert!(cut.is_err(), "{} with {len} bytes", $name);
@@ -270,7 +270,7 @@ fn golden_messages_come_back_byte_for_byte() {
     golden!("tf", tf::tf2_msgs::TFMessage);
 }
 
-/// Compiled against the crate that this test is.
+/// Compiled against the crate under test.
 #[test]
 fn every_standard_type_compiles() {
     let deps = std::env::current_exe().expect("this program").with_file_name("");

@@ -1,10 +1,11 @@
-//! The Rust that stands in `tests/rust`, and which the test `rust` is compiled with, is what the generator makes. UPDATE=1 writes it.
+//! The Rust in `tests/rust`, with which the test `rust` is compiled, equals the generator's output. UPDATE=1 rewrites
+//! it.
 
 use generate::{Language, files};
 use schema::{Flavour, Registry};
 use std::path::Path;
 
-/// Of the standard packages.
+/// Types of standard packages.
 const TYPES: &[&str] = &[
     "sensor_msgs/Image",
     "sensor_msgs/LaserScan",
@@ -38,7 +39,7 @@ fn what_stands_there_is_what_is_made() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let names: Vec<String> = TYPES.iter().map(ToString::to_string).collect();
     same(&root.join("tests/rust"), &Registry::new(Flavour::Ros1), &names);
-    // And the types of the golden messages.
+    // Also the types of the golden messages.
     for entry in root.join("../../tests/vectors/schema").read_dir().expect("there") {
         let path = entry.expect("an entry").path();
         let text = std::fs::read_to_string(&path).expect("readable");

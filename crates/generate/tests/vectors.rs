@@ -1,5 +1,5 @@
-//! The generated C++ compiles for every type that comes with the crate `schema`, and reads and writes the golden
-//! messages of `tests/vectors/schema` byte for byte.
+//! The generated C++ compiles for every type in the crate `schema`, and reads and writes the golden messages of
+//! `tests/vectors/schema` byte for byte.
 
 use generate::{Language, files};
 use schema::{Flavour, Registry};
@@ -19,7 +19,7 @@ fn write(folder: &Path, registry: &Registry, names: &[String]) {
     }
 }
 
-/// A compiler with the warnings that users have on.
+/// A compiler with the warnings that users enable.
 fn compiler(folder: &Path) -> Command {
     let mut compiler = Command::new(std::env::var("CXX").unwrap_or_else(|_| "c++".into()));
     compiler.args(["-std=c++17", "-Wall", "-Wextra", "-Wshadow", "-Werror", "-I"]);

@@ -1,10 +1,10 @@
-//! What the fuzz targets call. Not part of the interface.
+//! Entry points for the fuzz targets. Not part of the interface.
 
 use crate::Scenario;
 use crate::scenario::Settings;
 use crate::tap::request::Request;
 
-/// A scenario: any text gives a lab or one line that says what is wrong.
+/// A scenario: any text yields a lab or one line that says what is wrong.
 pub fn scenario(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -14,7 +14,7 @@ pub fn scenario(data: &[u8]) {
     }
 }
 
-/// A control message: any line gives a request or one line that says what is wrong. What can be asked can be written.
+/// A control message: any line yields a request or one line that says what is wrong. Every request can be serialized.
 pub fn control(data: &[u8]) {
     match Request::parse(data) {
         Err(error) => assert_eq!(error.lines().count(), 1, "{error}"),
@@ -43,7 +43,7 @@ mod tests {
         seeds
     }
 
-    /// Each seed, cut at every byte, and with bytes exchanged.
+    /// Runs each seed, cut at every byte, and with bytes replaced.
     fn replay(target: &str, run: fn(&[u8])) {
         let mut state = 1u64;
         for seed in seeds(target) {

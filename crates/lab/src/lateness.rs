@@ -1,9 +1,9 @@
-//! How well an emulator kept its own time.
+//! How punctual an emulator was.
 
 use stats::{Histogram, Time};
 use std::time::Duration;
 
-/// How late events were handled, against their ideal times.
+/// How late events were handled, relative to their ideal times.
 #[derive(Clone, Debug, Default)]
 pub struct Lateness {
     histogram: Histogram,
@@ -11,11 +11,11 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// A p99 above this makes a run's timing doubtful.
+    /// A p99 above this puts a run's timing in doubt.
     pub const P99_LIMIT: Duration = Duration::from_micros(300);
-    /// More than [`Lateness::MOST_STALLS`] events later than this make a run's timing doubtful.
+    /// More than [`Lateness::MOST_STALLS`] events later than this put a run's timing in doubt.
     pub const STALL: Duration = Duration::from_millis(5);
-    /// So many events later than [`Lateness::STALL`] are nothing.
+    /// Number of events later than [`Lateness::STALL`] that are tolerated.
     pub const MOST_STALLS: u64 = 1;
 
     /// Counts an event that was due at `ideal` and handled at `actual`.

@@ -1,4 +1,4 @@
-//! A scenario's media between loopback sockets, without root.
+//! Carries a scenario's media between loopback sockets, without root.
 
 use crate::scenario::{Change, Channels, Kind, Packet};
 use crate::tap::plan::Plan;
@@ -15,50 +15,50 @@ use std::time::Duration;
 
 /// IPv4 and UDP headers, which a real medium would carry with each datagram.
 const HEADERS: usize = 28;
-/// What a frame of 1500 B takes; on loopback nobody cuts what is longer.
+/// Largest datagram in a frame of 1500 B; loopback does not fragment longer ones.
 const MAX_DATAGRAM: usize = 1500 - HEADERS;
-/// How often a running radio looks whether it is to stop.
+/// How often a running radio checks whether it has to stop.
 const STOP_CHECK: Duration = Duration::from_millis(50);
 
-/// Where one host of the scenario sends what is meant for another.
+/// Connects one host of the scenario to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tap {
-    /// The emulator's own address: the program on `from` sends here what is for `to`, and gets from here what
-    /// comes from `to`. A loopback address.
+    /// The emulator's own address: the program on `from` sends datagrams for `to` here, and receives those of `to` from
+    /// here. A loopback address.
     pub bind: SocketAddr,
-    /// The address of the program on `from`; datagrams of others are refused.
+    /// The address of the program on `from`; datagrams from other addresses are refused.
     pub host: SocketAddr,
-    /// The host, by its place in [`Scenario::hosts`].
+    /// The host, by its index in [`Scenario::hosts`].
     pub from: usize,
     /// The host at the other end.
     pub to: usize,
 }
 
-/// Why a scenario could not be set up between sockets, or not go on.
+/// Why a scenario could not be set up between sockets, or could not continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RadioError {
     /// See [`ScenarioError`].
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// The scenario asks for what sockets cannot do.
+    /// The scenario requires something that sockets cannot do.
     #[error(
-        "{scenario}: {what} needs a host's kernel, which loopback sockets have not: leave it out, or use `ropewalk lab up`"
+        "{scenario}: {what} needs a host's kernel, which loopback sockets lack: leave it out, or use `ropewalk lab up`"
     )]
     NeedsHosts {
         /// The scenario.
         scenario: String,
-        /// What it asks for.
+        /// What it requires.
         what: String,
     },
-    /// A tap between hosts that are not there, or between a host and itself.
+    /// A tap between hosts that do not exist, or between a host and itself.
     #[error("a tap joins the hosts {from} and {to}: name two of 0 to {last}")]
     Tap {
         /// One end.
         from: usize,
         /// The other.
         to: usize,
-        /// The last host there is.
+        /// The last existing host.
         last: usize,
     },
     /// The emulator never leaves this host.
@@ -72,21 +72,21 @@ pub enum RadioError {
     Bind {
         /// The address given.
         address: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// Waiting on the sockets failed.
     #[error("the radio's sockets failed: {source}")]
     Socket {
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A change of the scenario was refused by the model.
+    /// The model refused a change of the scenario.
     #[error("a change of the scenario: {0}")]
     Change(String),
 }
 
-/// What was carried.
+/// Counters of the radio.
 #[derive(Clone, Debug, Default)]
 pub struct RadioStats {
     /// Datagrams taken from hosts.
@@ -104,13 +104,13 @@ pub struct RadioStats {
 }
 
 impl RadioStats {
-    /// How well the emulator kept its time, if its thread has that scheduling.
+    /// How punctual the emulator was, given its thread's scheduling.
     pub fn timing(&self, scheduling: clock::Scheduling) -> Timing {
         Timing::new(&self.lateness, scheduling)
     }
 }
 
-/// A datagram under way: whose, and on which leg of its way.
+/// A datagram under way: its tap, and its current leg.
 #[derive(Clone)]
 struct Datagram {
     tap: usize,
@@ -118,7 +118,7 @@ struct Datagram {
     bytes: Arc<[u8]>,
 }
 
-/// A part of a way on one medium, by its stations there; the medium finds the hops between.
+/// A part of a route on one medium, by its stations there; the medium finds the hops between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Leg {
     medium: usize,
@@ -130,14 +130,14 @@ struct Way {
     tap: Tap,
     socket: UdpSocket,
     legs: Vec<Leg>,
-    /// The tap of the way back, where what was sent comes out.
+    /// The tap of the opposite direction, where the datagrams come out.
     back: Option<usize>,
 }
 
 /// The model of a scenario's media between loopback sockets.
 ///
-/// It has the rates, losses, delays, queues, outages and events of the TAP lab. It carries UDP datagrams alone, isolates
-/// nothing, and has no hosts: scenarios that ask for what a host's kernel does are refused.
+/// It has the rates, losses, delays, queues, outages and events of the TAP lab. It carries only UDP datagrams, isolates
+/// nothing, and has no hosts: it refuses scenarios that need a host's kernel.
 pub struct LoopbackRadio {
     channels: Channels<Datagram>,
     ways: Vec<Way>,
@@ -149,7 +149,7 @@ impl LoopbackRadio {
     /// Binds all taps.
     ///
     /// # Errors
-    /// [`RadioError`]: a scenario that needs more than sockets, an address that is not loopback or not free.
+    /// [`RadioError`]: a scenario that needs more than sockets, or an address that is not loopback or not free.
     pub fn new(scenario: &Scenario, taps: &[Tap]) -> Result<Self, RadioError> {
         refuse_what_needs_hosts(scenario)?;
         let plan = scenario.plan()?;
@@ -176,8 +176,8 @@ impl LoopbackRadio {
         })
     }
 
-    /// Carries datagrams until `stop` is set, blocking the calling thread; `tick` is called about twenty
-    /// times a second. The scenario's time begins now. For exact timing give the thread real-time scheduling first.
+    /// Carries datagrams until `stop` is set, blocking the calling thread; calls `tick` about twenty times per second.
+    /// The scenario's time starts at the call. For exact timing give the thread real-time scheduling first.
     ///
     /// # Errors
     /// [`RadioError::Socket`] if waiting on the sockets fails, [`RadioError::Change`].
@@ -234,7 +234,7 @@ impl LoopbackRadio {
                 }
                 Ok(_) => self.stats.refused += 1,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => break,
-                // A closed port of a host that is gone is reported on the next call; the air goes on.
+                // A closed port of a host that is gone is reported on the next call; the radio continues.
                 Err(_) => {}
             }
         }
@@ -247,7 +247,7 @@ impl LoopbackRadio {
             dscp: 0,
             payload: datagram,
         };
-        // A full queue is counted by the medium and again here, where it is shown.
+        // The medium counts a full queue, and it is counted again here, where it is shown.
         if let Err(SendError::QueueFull { .. }) = self.channels.send(now, medium, from, Some(to), packet) {
             self.stats.drops.add(DropReason::DeviceQueue, 1);
         }
@@ -262,7 +262,7 @@ impl LoopbackRadio {
         }
     }
 
-    /// A datagram is at the end of a leg.
+    /// A datagram has reached the end of a leg.
     fn arrived(&mut self, at: Time, mut datagram: Datagram) {
         let way = &self.ways[datagram.tap];
         if datagram.leg + 1 < way.legs.len() {
@@ -273,7 +273,7 @@ impl LoopbackRadio {
         self.stats.lateness.record(at, clock::monotonic());
         self.stats.delivered += 1;
         if let Some(back) = way.back.map(|b| &self.ways[b]) {
-            // The host may be gone: then the air was used for nothing, as in life.
+            // The host may be gone: then the air was used for nothing, as on a real radio.
             let _ = back.socket.send_to(&datagram.bytes, back.tap.host);
         }
     }
@@ -297,7 +297,7 @@ fn refuse_what_needs_hosts(scenario: &Scenario) -> Result<(), RadioError> {
     }
 }
 
-/// The way from one host to another; hops on the same medium are one leg.
+/// The route from one host to another; hops on the same medium are one leg.
 fn legs(plan: &Plan, from: usize, to: usize) -> Vec<Leg> {
     let mut legs: Vec<Leg> = Vec::new();
     for (out, next) in plan.way(from, to) {
@@ -332,12 +332,12 @@ mod tests {
     use super::*;
 
     fn address(host: u8) -> SocketAddr {
-        // A net of its own for this test process, so that parallel runs do not meet.
+        // Each test process has its own net, so that parallel runs do not interfere.
         let pid = std::process::id().to_be_bytes();
         SocketAddr::from(([127, 64 | pid[2] & 63, pid[3], host], 7400))
     }
 
-    /// Taps for both ways between two hosts, whose programs have the addresses `n` and `n + 1`.
+    /// Taps for both directions between two hosts, whose programs have the addresses `n` and `n + 1`.
     fn taps(n: u8, from: usize, to: usize) -> [Tap; 2] {
         let tap = |bind, host, from, to| Tap {
             bind: address(bind),
@@ -348,7 +348,7 @@ mod tests {
         [tap(n + 2, n, from, to), tap(n + 3, n + 1, to, from)]
     }
 
-    /// Runs a scenario between two programs, the first of which are given to `act` with the taps they send to.
+    /// Runs a scenario between two programs; `act` gets their sockets and the taps they send to.
     fn between(
         scenario: &Scenario,
         taps: [Tap; 2],
@@ -392,9 +392,9 @@ mod tests {
                 let (n, from) = sockets[1].recv_from(&mut buffer).expect("arrives");
                 assert_eq!((n, buffer[0], from), (1000, i, binds[1]));
             }
-            // 20 frames of 1.4 ms at least each: the air cannot be faster than itself.
+            // 20 frames of at least 1.4 ms each: the air cannot be faster.
             assert!(clock::monotonic().since(start) > Duration::from_millis(28));
-            // Longer than a frame, and nobody is there to cut it.
+            // Longer than a frame, and nothing fragments it.
             sockets[1].send_to(&[0; 1473], binds[1]).expect("sends");
             sockets[1].send_to(b"back", binds[1]).expect("sends");
             assert_eq!(sockets[0].recv(&mut buffer).expect("arrives"), 4);
@@ -442,7 +442,7 @@ mod tests {
         assert_eq!(
             refused(&load("team-of-8"), &[]),
             "team-of-8: `edca` of 'wifi', which goes by a packet's DSCP, needs a host's kernel, which loopback sockets \
-             have not: leave it out, or use `ropewalk lab up`"
+             lack: leave it out, or use `ropewalk lab up`"
         );
         let mut cubic = load("wifi-1hop");
         cubic.set_congestion_control("cubic").expect("is a name");

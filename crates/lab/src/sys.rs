@@ -9,12 +9,12 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Where TAP devices come from.
+/// The device that creates TAP devices.
 pub(crate) const TUN: &str = "/dev/net/tun";
-/// The longest name of a network device (IFNAMSIZ less the terminating zero).
+/// Longest name of a network device (IFNAMSIZ without the terminating zero).
 pub(crate) const MAX_DEVICE_NAME: usize = 15;
 
-/// Puts the calling thread into new namespaces; other threads stay where they are.
+/// Moves the calling thread into new namespaces; other threads stay where they are.
 pub(crate) fn unshare(flags: UnshareFlags) -> io::Result<()> {
     assert!(!flags.contains(UnshareFlags::FILES), "descriptors stay shared");
     // SAFETY: only a new descriptor table (FILES) could make another thread's descriptors unknown here, and
@@ -22,7 +22,7 @@ pub(crate) fn unshare(flags: UnshareFlags) -> io::Result<()> {
     unsafe { rustix::thread::unshare_unsafe(flags) }
 }
 
-/// Makes a TAP device in the calling thread's network namespace: whole Ethernet frames, non-blocking. It lives as
+/// Creates a TAP device in the calling thread's network namespace: whole Ethernet frames, non-blocking. It exists as
 /// long as the descriptor.
 pub(crate) fn tap(name: &str) -> io::Result<OwnedFd> {
     /// `struct ifreq` with the member `ifr_flags`.
@@ -55,7 +55,7 @@ pub(crate) fn tap(name: &str) -> io::Result<OwnedFd> {
     Ok(tun)
 }
 
-/// The program that `command` starts is killed when the calling thread ends.
+/// Makes the kernel kill the program that `command` starts when the calling thread ends.
 pub(crate) fn die_with_parent(command: &mut Command) {
     let set =
         || rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).map_err(std::io::Error::from);

@@ -1,4 +1,4 @@
-//! Periodic flows over the bus, and their figures, for trying out links (in a lab, say):
+//! Periodic flows over the bus, and their statistics, for trying out links (in a lab, for example):
 //!
 //!     flows link FILE                                     a link daemon, its state as JSON each second
 //!     flows publish TOPIC,BYTES,PERIOD_US,OFFSET_US,COUNT...
@@ -44,9 +44,9 @@ fn publish(bus: &Bus, spec: &str) -> Result<(), Failure> {
     let publisher = bus.publisher(kind(topic), PublisherOptions::default())?;
     clock::realtime_thread(15);
     if !publisher.wait_for_subscribers(1, Duration::from_secs(20)) {
-        return Err(format!("nobody wants {topic}").into());
+        return Err(format!("no subscriber for {topic}").into());
     }
-    // The link announces it meanwhile; whole seconds, so that flows keep their phases to each other.
+    // The link announces it meanwhile. Whole seconds, so that flows keep their relative phases.
     let start = Time((clock::monotonic().0 / 1_000_000_000 + 3) * 1_000_000_000) + offset;
     for n in 0..count {
         let at = start + period * n;
@@ -84,7 +84,7 @@ fn receive(bus: &Bus, spec: &str, seconds: u64, skip: u64) -> Result<(), Failure
             flow.received(m.stamp(), now, m.part_len(0) as u64 + 8);
         }
     }
-    // A late one may still come after the last.
+    // A late message may still arrive after the last one.
     let line = Line {
         topic,
         metrics: flow.metrics(count - skip, &Drops::default()),

@@ -1,4 +1,4 @@
-//! Saturated goodput of QUIC beside UDP between two carriers in one thread, over loopback sockets: the cost of
+//! Saturated goodput of QUIC and UDP between two carriers in one thread, over loopback sockets: the cost of
 //! encryption and copies, without a radio. Usage: goodput [SECONDS]
 
 use link::keys::{Bundle, Team};
@@ -13,7 +13,7 @@ fn free() -> std::io::Result<SocketAddr> {
     UdpSocket::bind("127.0.0.1:0")?.local_addr()
 }
 
-/// Datagrams a second that came, and how many were lost.
+/// Received datagrams per second, and the number of lost ones.
 fn saturate(
     from: &mut dyn Carrier,
     to: &mut dyn Carrier,

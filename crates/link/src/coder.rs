@@ -1,4 +1,4 @@
-//! Does what takes too long for the radio's thread: solves the equations of fountains.
+//! Runs jobs that take too long for the radio thread: solving the equations of fountain codes.
 
 use crate::outgoing::Outgoing;
 use proto::{Job, JobDone};
@@ -6,11 +6,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// After so long without a job, memory that was freed goes back to the system.
+/// After this long without a job, freed memory returns to the system.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// A thread that does a radio's jobs one after the other. The radio hands out no more of them than it has messages, which it
-/// bounds, so nothing does here.
+/// A thread that runs a radio's jobs one after another. The radio issues at most one job per message, and
+/// bounds its messages, so no bound is needed here.
 pub(crate) struct Coder {
     jobs: Option<Sender<Job<Outgoing>>>,
     done: Receiver<JobDone>,
@@ -18,10 +18,10 @@ pub(crate) struct Coder {
 }
 
 impl Coder {
-    /// Starts it; `wake` is called after each job.
+    /// Starts the thread, which calls `wake` after each job.
     ///
     /// # Errors
-    /// If no thread can be started.
+    /// If no thread can start.
     pub(crate) fn start(wake: impl Fn() + Send + 'static) -> std::io::Result<Self> {
         let (jobs, to_do) = channel::<Job<Outgoing>>();
         let (results, done) = channel();
@@ -47,25 +47,25 @@ impl Coder {
         })
     }
 
-    /// Takes a job. Never blocks.
+    /// Accepts a job. Never blocks.
     pub(crate) fn take(&self, job: Job<Outgoing>) {
         if let Some(jobs) = &self.jobs {
-            // The thread hears as long as this lives.
+            // The thread receives as long as this lives.
             let _ = jobs.send(job);
         }
     }
 
-    /// What came of the next job that is done.
+    /// The result of the next finished job.
     pub(crate) fn done(&self) -> Option<JobDone> {
         self.done.try_recv().ok()
     }
 }
 
 impl Drop for Coder {
-    /// Waits for the job under way, and does no more.
+    /// Waits for the current job, and runs no others.
     fn drop(&mut self) {
         self.jobs = None;
-        // Nobody hears of those that wait.
+        // No one receives the results of waiting jobs.
         self.done = channel().1;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

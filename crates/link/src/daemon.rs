@@ -34,24 +34,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often the status is renewed.
+/// Interval at which the status is refreshed.
 const STATUS_INTERVAL: Duration = Duration::from_millis(100);
-/// How long the bus is left alone after a subscriber held all it may.
+/// How long the daemon leaves the bus alone after one of its subscribers held as many messages as it may.
 const HOLD_OFF: Duration = Duration::from_millis(1);
-/// Datagrams that may be on a wire to a peer, and in its socket: what is urgent waits behind them there. It has to
-/// hold a few batches, so that sender and receiver both have work. Where nothing is urgent there may be more.
+/// Datagrams that may be in flight to a peer on a wire, including its socket: urgent messages wait behind
+/// them. The number has to cover a few batches, so that sender and receiver both have work. It may be larger
+/// if nothing is urgent.
 const WIRE_IN_FLIGHT: u32 = 128;
-/// For so long a link that starts waits for the one before it to end, and looks so often.
+/// How long a starting link waits for its predecessor to end, and how often it checks.
 const ENDING: Duration = Duration::from_secs(3);
 const LOCK_AGAIN: Duration = Duration::from_millis(50);
-/// The nodes of a peer that was not heard for so long are not there, as in DDS.
+/// Lease of a peer's nodes, as in DDS: they are gone once the peer was silent for this long.
 const LEASE: Duration = Duration::from_secs(20);
-/// SCHED_FIFO priority of the radio's thread, where permitted.
+/// SCHED_FIFO priority of the radio thread, where permitted.
 const PRIORITY: u8 = 20;
-/// Its nice value on a wire, where permitted.
+/// Nice value of the radio thread on a wire, where permitted.
 const NICE: i32 = -10;
 
-/// Why a link cannot start or go on.
+/// Why a link cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinkError {
@@ -59,7 +60,7 @@ pub enum LinkError {
     #[error(transparent)]
     Carrier(#[from] CarrierError),
     /// See [`bus::CreateError`].
-    #[error("the bus refuses: {0}")]
+    #[error("cannot create on the bus: {0}")]
     Create(#[from] bus::CreateError),
     /// See [`bus::OpenError`].
     #[error(transparent)]
@@ -67,37 +68,37 @@ pub enum LinkError {
     /// See [`bus::TakeError`].
     #[error("the bus fails: {0}")]
     Take(#[from] bus::TakeError),
-    /// A setting that the radio refuses.
+    /// The radio rejects a setting.
     #[error("the radio refuses its settings: {0}")]
     Radio(#[from] proto::ConfigError),
-    /// A peer that the radio refuses.
+    /// The radio rejects a peer.
     #[error("the radio refuses a peer: {0}")]
     Peer(#[from] proto::PeerError),
-    /// A topic that the radio refuses.
+    /// The radio rejects a topic.
     #[error("the radio refuses a topic: {0}")]
     Topic(#[from] proto::TopicError),
-    /// Another daemon has the radio, or the link's name.
+    /// Another daemon owns the radio, or the link's name.
     #[error("{what} is taken by {holder}: {mend}")]
     Taken {
         /// What is taken.
         what: String,
-        /// By whom.
+        /// The current owner.
         holder: String,
         /// What to do about it.
         mend: &'static str,
     },
-    /// A topic cannot be filtered as the configuration wishes.
+    /// A topic cannot be filtered as configured.
     #[error("{0}")]
     Filter(String),
-    /// The file that says who owns the radio cannot be used.
-    #[error("cannot lock {path}: {source}; remove it if no link runs")]
+    /// The lock file that names the radio's owner cannot be used.
+    #[error("cannot lock {path}: {source}: remove it if no link is running")]
     Lock {
         /// The file.
         path: std::path::PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// Operators cannot be served.
+    /// The services for operators cannot start.
     #[error("the bus refuses the services of the link {link}: {source}")]
     Control {
         /// The link's name.
@@ -108,31 +109,31 @@ pub enum LinkError {
     /// A system call failed.
     #[error("cannot {doing}: {source}")]
     System {
-        /// What was being done.
+        /// What the daemon was doing.
         doing: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
-/// Joins a bus to a radio. It is a subscriber and a publisher of its bus like any other.
+/// Joins a bus to a radio. On its bus it is a subscriber and a publisher like any other.
 pub struct Daemon<C> {
     config: Config,
     bus: Bus,
     carrier: C,
     radio: Radio<Outgoing>,
     peers: Vec<PeerId>,
-    /// Tells this run of the host from others.
+    /// Distinguishes this run of the host from others.
     run: u32,
     inbound: Inbound,
     outbound: BTreeMap<String, OutTopic>,
     wait_set: WaitSet,
     handle: Handle,
     scheduling: Scheduling,
-    /// Where any topic is packed.
+    /// Shared by all topics that are packed; none if no topic is.
     packer: Option<Packer>,
     reach: Reach,
-    /// Of the radio and of the link's name.
+    /// Locks on the radio and on the link's name.
     _locks: Vec<Lock>,
 }
 
@@ -147,7 +148,7 @@ struct Shared {
 }
 
 impl Handle {
-    /// Lets the daemon's `run` return soon.
+    /// Makes the daemon's `run` return soon.
     pub fn stop(&self) {
         self.0.stop.store(true, Ordering::Release);
         self.wake();
@@ -163,17 +164,18 @@ impl Handle {
     }
 
     fn wake(&self) {
-        // A full counter is as good a wake-up as any.
+        // If the counter is full, a wake-up is already pending.
         let _ = rustix::io::write(&self.0.wake, &1u64.to_ne_bytes());
     }
 }
 
 impl Daemon<Box<dyn Carrier>> {
-    /// Prepares a daemon for `config` on `bus`, with the carrier that the configuration names. The radio and the
-    /// link's name are locked until the daemon is dropped or its process ends: one daemon owns a radio.
+    /// Prepares a daemon for `config` on `bus`, with the carrier that the configuration names. The radio and
+    /// the link's name are locked until the daemon is dropped or its process ends: one daemon owns a radio.
     ///
     /// # Errors
-    /// [`LinkError`]: another daemon has them, the carrier cannot be opened, or as [`Daemon::new`].
+    /// [`LinkError`]: another daemon owns the radio or the name, the carrier cannot be opened, or as
+    /// [`Daemon::new`].
     pub fn open(config: Config, bus: Bus) -> Result<Self, LinkError> {
         let locks = locks(&config, &bus)?;
         let carrier = open_carrier(&config)?;
@@ -185,10 +187,10 @@ impl Daemon<Box<dyn Carrier>> {
 
 impl<C: Carrier> Daemon<C> {
     /// Prepares a daemon for `config` on `bus` over `carrier`, whose peers are those of the configuration, in
-    /// its order. Nothing is sent before [`Daemon::run`].
+    /// the same order. Nothing is sent before [`Daemon::run`].
     ///
     /// # Errors
-    /// [`LinkError`] if the radio refuses a setting or the system gives no descriptor.
+    /// [`LinkError`] if the radio rejects a setting or the system provides no descriptor.
     pub fn new(config: Config, bus: Bus, carrier: C) -> Result<Self, LinkError> {
         let run = session();
         let (radio, peers) = radio(&config, &carrier, run, clock::monotonic())?;
@@ -228,16 +230,16 @@ impl<C: Carrier> Daemon<C> {
         })
     }
 
-    /// For stopping it and looking at it.
+    /// A handle to stop the daemon and to read its status.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
-    /// Carries messages until it is stopped; blocks the calling thread, which becomes a real-time thread
-    /// where that is permitted.
+    /// Carries messages until the daemon is stopped. Blocks the calling thread, which becomes a real-time
+    /// thread where that is permitted.
     ///
     /// # Errors
-    /// [`LinkError`] if the carrier or the bus fails for good. Peers and radios may come and go.
+    /// [`LinkError`] if the carrier or the bus fails permanently. Peers and radios may come and go.
     pub fn run(mut self) -> Result<(), LinkError> {
         let wanted = names::sent(&self.config)
             .chain(services::watched(&self.config))
@@ -274,8 +276,9 @@ impl<C: Carrier> Daemon<C> {
         let _nodes = self.exchange_nodes()?;
         let waker = self.handle.clone();
         let coder = Coder::start(move || waker.wake()).map_err(started)?;
-        // After the other threads were made, which would inherit it. A wire has no slots to be met, and may keep a
-        // processor busy, which all others would have to do without; but they wait for what this thread does.
+        // Set the scheduling after starting the other threads, which would inherit it. A wire has no time
+        // slots to meet and can keep a processor busy, which a real-time thread would withhold from all
+        // others. A lower nice value suffices, since the others wait for this thread's work.
         self.scheduling = if self.config.is_wire() {
             clock::nice_thread(NICE)
         } else {
@@ -329,7 +332,8 @@ impl<C: Carrier> Daemon<C> {
             let service = self.carrier.service()?.map(|d| clock::monotonic() + d);
             self.follow_paths();
             let times = [
-                // A carrier that takes several at once may have some although its descriptor is not readable.
+                // A carrier that receives several datagrams at once may hold some although its descriptor is
+                // not readable.
                 more.then_some(now),
                 next_slot,
                 self.radio.next_timeout(),
@@ -345,7 +349,7 @@ impl<C: Carrier> Daemon<C> {
         Ok(())
     }
 
-    /// Begins to tell peers of nodes of ROS 2, and nodes of peers', if the configuration says so.
+    /// Starts the exchange of ROS 2 nodes with peers, if the configuration asks for it.
     fn exchange_nodes(&self) -> Result<Option<Nodes>, LinkError> {
         if self.config.ros2 == Ros2::No {
             return Ok(None);
@@ -366,9 +370,9 @@ impl<C: Carrier> Daemon<C> {
         })
     }
 
-    /// Lets services go on, and says when they are to again.
+    /// Runs the services and returns when to run them next.
     fn run_services(&mut self) -> Option<Time> {
-        // Apart, since they use what stands beside them.
+        // Taken out, since they borrow `inbound` too.
         let mut services = self.inbound.services.take()?;
         services.run(clock::monotonic(), &mut self.radio, &mut self.inbound);
         let next = services.next_deadline();
@@ -376,7 +380,7 @@ impl<C: Carrier> Daemon<C> {
         next
     }
 
-    /// Begins to send a topic, goes on with another type, or ends.
+    /// Starts to send a topic, restarts it with another type, or ends it.
     fn found(&mut self, found: Found, offers: Offers, now: Time) -> Result<(), LinkError> {
         if let Some(mut services) = self
             .inbound
@@ -399,13 +403,13 @@ impl<C: Carrier> Daemon<C> {
         match found {
             Found::Type(kind) => self.begin(kind, offers, now),
             Found::Gone(_) => {
-                tracing::info!(topic = name, "nobody publishes it any more: withdrawn");
+                tracing::info!(topic = name, "no publisher left: withdrawn");
                 Ok(())
             }
         }
     }
 
-    /// Sends a topic of which the publishers offer this.
+    /// Starts to send a topic with what its publishers offer.
     fn begin(&mut self, kind: bus::TopicType, offers: Offers, now: Time) -> Result<(), LinkError> {
         let name = kind.topic.clone();
         let mut peers = Vec::with_capacity(self.peers.len());
@@ -414,7 +418,7 @@ impl<C: Carrier> Daemon<C> {
                 topic.priority = priority;
             }
             topic.settle(offers);
-            // By its place, as those that only relays reach have no number at the radio.
+            // The number is the peer's position: peers that only relays reach have no number at the radio.
             let (peer, id) = (&self.config.peers[i], PeerId(i as u32));
             if may(peer.allow.as_ref(), Right::Subscribe, &topic.name) {
                 tracing::info!(
@@ -429,7 +433,7 @@ impl<C: Carrier> Daemon<C> {
                 tracing::info!(
                     topic = name,
                     peer = peer.name,
-                    "not sent: `allow` does not let it subscribe"
+                    "not sent: `allow` does not permit the peer to subscribe"
                 );
                 self.inbound.refuse(id);
             }
@@ -445,14 +449,14 @@ impl<C: Carrier> Daemon<C> {
         );
         match opened {
             Ok(topic) => drop(self.outbound.insert(name, topic)),
-            // It was said; the other topics go on.
+            // The error is already logged; the other topics continue.
             Err(LinkError::Filter(_)) => {}
             Err(error) => return Err(error),
         }
         Ok(())
     }
 
-    /// Takes from the bus until it is empty, or until a topic holds all it may (then true).
+    /// Takes messages from the bus until it is empty, or until a topic holds as many as it may (then true).
     fn drain_bus(&mut self, now: Time) -> Result<bool, LinkError> {
         loop {
             let mut held_up = false;
@@ -466,7 +470,7 @@ impl<C: Carrier> Daemon<C> {
         }
     }
 
-    /// Takes what came, up to a bound; true if there may be more.
+    /// Receives up to a limited number of datagrams; true if there may be more.
     fn receive(&mut self, buffer: &mut [u8]) -> Result<bool, LinkError> {
         let mut way = pump::Way {
             radio: &mut self.radio,
@@ -490,7 +494,7 @@ impl<C: Carrier> Daemon<C> {
         way.follow_paths();
     }
 
-    /// Sends what is due, and says when the next is.
+    /// Sends what is due and returns when the next datagram is due.
     fn transmit(&mut self, datagram: &mut Vec<u8>) -> Result<Option<Time>, LinkError> {
         let mut way = pump::Way {
             radio: &mut self.radio,
@@ -515,7 +519,7 @@ impl<C: Carrier> Daemon<C> {
         if let Some(services) = &self.inbound.services {
             services.watch(&mut fds);
         }
-        // Where slots are short it would spin all the time, and what is late on a wire is made up for.
+        // With short slots it would spin all the time, and a wire makes up for late datagrams.
         let spin = if self.config.has_wire() {
             Duration::ZERO
         } else {
@@ -535,15 +539,15 @@ impl<C: Carrier> Daemon<C> {
         Ok(())
     }
 
-    /// A peer's configured name.
+    /// The peer's configured name.
     fn peer_name(&self, peer: PeerId) -> String {
         let peer = self.config.peers.get(peer.0 as usize);
         peer.map(|p| p.name.clone()).unwrap_or_default()
     }
 }
 
-/// The radio of a configuration over a carrier, whose peers are those of the configuration in its order. `run` tells this run of the
-/// host from others.
+/// Builds the radio of a configuration over a carrier, whose peers are those of the configuration in the same
+/// order. `run` distinguishes this run of the host from others.
 pub(crate) fn radio(
     config: &Config,
     carrier: &impl Carrier,
@@ -609,7 +613,7 @@ pub(crate) fn asked_priority(definition: &str) -> Option<u8> {
     line.trim().parse().ok().filter(|p| *p <= proto::MAX_PRIORITY)
 }
 
-/// Locks the radio, as far as the configuration tells one from another, and the link's name on this bus.
+/// Locks the radio, if the configuration identifies it, and the link's name on this bus.
 fn locks(config: &Config, bus: &Bus) -> Result<Vec<Lock>, LinkError> {
     let (folder, domain) = (&bus.config().runtime_dir, bus.config().domain);
     let holder = format!("process {} (the link of {})", std::process::id(), config.host);
@@ -628,7 +632,7 @@ fn locks(config: &Config, bus: &Bus) -> Result<Vec<Lock>, LinkError> {
     let take = |(file, what, mend): (String, String, &'static str)| loop {
         match Lock::take(folder, "link", &file, &holder) {
             Ok(lock) => return Ok(lock),
-            // The link before this one may be ending still, as after a restart.
+            // The previous link may still be ending, as after a restart.
             Err(LockError::Held(_)) if clock::monotonic() < until => std::thread::sleep(LOCK_AGAIN),
             Err(LockError::Held(holder)) => return Err(LinkError::Taken { what, holder, mend }),
             Err(LockError::File(path, source)) => return Err(LinkError::Lock { path, source }),
@@ -637,11 +641,11 @@ fn locks(config: &Config, bus: &Bus) -> Result<Vec<Lock>, LinkError> {
     wanted.into_iter().map(take).collect()
 }
 
-/// A random number that tells this run from other runs of the same host, never 0.
+/// A random number that distinguishes this run from other runs of the same host, never 0.
 pub(crate) fn session() -> u32 {
     let mut bytes = [0; 4];
     if SystemRandom::new().fill(&mut bytes).is_err() {
-        // Hosts without random numbers have clocks.
+        // A host without random numbers still has a clock.
         bytes = (clock::realtime().0 as u32).to_ne_bytes();
     }
     u32::from_ne_bytes(bytes).max(1)

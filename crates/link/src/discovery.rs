@@ -1,5 +1,5 @@
-//! Finds out of which type a topic is, from whoever publishes it, and notices when that changes or ends. Services
-//! are found by whoever takes their requests.
+//! Discovers the type of a topic from its publishers, and notices when the type changes or the publishers
+//! end. Services are discovered by the servers that take their requests.
 
 use crate::names::covers;
 use crate::services::REQUEST;
@@ -10,25 +10,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
-/// How often the bus is asked while a topic has no publisher,
+/// Interval at which to survey the bus while a topic has no publisher,
 const INTERVAL: Duration = Duration::from_millis(200);
 /// and while all have one, to notice changes.
 const CALM_INTERVAL: Duration = Duration::from_secs(1);
 /// How long silent endpoints may hold up one round.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// So long after a topic of a pattern was found more are expected.
+/// How long after the last find of a pattern more topics are expected.
 const RESTLESS: Duration = Duration::from_secs(10);
-/// Topics that are found by patterns, and services.
+/// Most topics that patterns find, and most services.
 pub(crate) const MOST_BY_PATTERN: usize = 512;
-/// So long a topic must be without publisher before it counts as gone: a node that is started anew is back by then.
+/// How long a topic must be without a publisher before it counts as gone: a restarted node is back by then.
 const GONE_AFTER: Duration = Duration::from_secs(3);
 
-/// What happened to a topic on this host's bus.
+/// A change of a topic on this host's bus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// Somebody publishes it, of this type; maybe of another type than before.
+    /// It has a publisher of this type, possibly another type than before.
     Type(TopicType),
-    /// Nobody has published it for a while.
+    /// It has had no publisher for a while.
     Gone(String),
 }
 
@@ -42,14 +42,14 @@ impl Found {
     }
 }
 
-/// What the publishers of a topic say of themselves, taken together.
+/// The combined offers of a topic's publishers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Offers {
-    /// How many keep messages for who joins later.
+    /// Number of publishers that keep messages for late joiners.
     pub(crate) keepers: u32,
-    /// Whether they send lost messages again, if all say the same.
+    /// Whether they retransmit lost messages, if all agree.
     pub(crate) reliable: Option<bool>,
-    /// Most messages that one of them keeps for a slow subscriber; 0 if none says so.
+    /// Most messages that any of them keeps for a slow subscriber; 0 if none offers a depth.
     pub(crate) depth: u32,
 }
 
@@ -70,16 +70,17 @@ impl Offers {
     }
 }
 
-/// A thread that looks for publishers of the wanted topics; asking the bus blocks, and the radio may not.
+/// A thread that looks for publishers of the wanted topics. A survey of the bus blocks, and the radio thread
+/// must not.
 pub(crate) struct Discovery {
-    // Dropped first, so that a full channel does not keep the thread.
+    // Dropped first, so that a full channel does not hold up the thread.
     found: Receiver<(Found, Offers)>,
     _worker: Worker,
 }
 
 impl Discovery {
-    /// Starts looking for topics, and for services of which patterns are given; `wake` is called after each find. Endpoints that `own`
-    /// holds for do not count.
+    /// Starts looking for topics, and for services that match patterns. Calls `wake` after each find. Ignores
+    /// endpoints for which `own` returns true.
     pub(crate) fn start(
         bus: Bus,
         (wanted, services): (BTreeSet<String>, BTreeSet<String>),
@@ -92,7 +93,7 @@ impl Discovery {
             if watch.topics.is_empty() && watch.patterns.is_empty() && watch.services.is_empty() {
                 return None;
             }
-            // A survey that failed shows nothing.
+            // A failed survey shows nothing.
             if let Ok(all) = bus.topics(PATIENCE) {
                 let by_others = all
                     .into_iter()
@@ -127,19 +128,19 @@ impl Discovery {
         })
     }
 
-    /// The next thing that happened, and what the topic's publishers offer.
+    /// The next change, and the offers of the topic's publishers.
     pub(crate) fn next(&self) -> Option<(Found, Offers)> {
         self.found.try_recv().ok()
     }
 }
 
-/// What is known of the wanted topics.
+/// The state of the wanted topics.
 struct Watch {
-    /// The type last told, and when a publisher of it was last seen.
+    /// The type last reported, and when a publisher of it was last seen.
     topics: BTreeMap<String, Option<(TopicType, Instant)>>,
-    /// Topics that they stand for are wanted once they are found, and until they are gone.
+    /// Topics that match are wanted once they are found, and until they are gone.
     patterns: BTreeSet<String>,
-    /// Likewise, of services, by the topics of their requests.
+    /// The same for services, by the topics of their requests.
     services: BTreeSet<String>,
     last_find: Instant,
 }
@@ -155,7 +156,7 @@ impl Watch {
         }
     }
 
-    /// Whether a pattern stands for this topic, or for the service whose requests it takes.
+    /// Returns whether a pattern matches this topic, or the service whose requests it carries.
     fn is_of_pattern(&self, name: &str) -> bool {
         match name.strip_suffix(REQUEST) {
             Some(service) => self.services.iter().any(|p| covers(p, service)),
@@ -169,7 +170,7 @@ impl Watch {
         self.topics.values().all(Option::is_some) && !expects
     }
 
-    /// Compares the types that are published with what is known.
+    /// Compares the published types with the known ones.
     fn round(&mut self, now: Instant, live: &[TopicType]) -> Vec<Found> {
         let mut events = Vec::new();
         for name in live.iter().map(|t| &t.topic) {
@@ -185,7 +186,7 @@ impl Watch {
         }
         for (name, known) in &mut self.topics {
             let mut types = live.iter().filter(|t| t.topic == *name);
-            // While publishers disagree, the type that is sent stays.
+            // While publishers disagree, the current type stays.
             let same = |t: &&TopicType| known.as_ref().is_some_and(|(kind, _)| is_same(kind, t));
             match types.clone().find(same).or_else(|| types.next()) {
                 Some(t) => {
@@ -211,7 +212,7 @@ impl Watch {
     }
 }
 
-/// The definition's text does not count: the hash decides, and who subscribes may not know the text.
+/// Compares without the definition's text: the hash decides, and subscribers may not know the text.
 fn is_same(a: &TopicType, b: &TopicType) -> bool {
     (&a.topic, &a.type_name, a.type_hash, a.flavour.ros)
         == (&b.topic, &b.type_name, b.type_hash, b.flavour.ros)
@@ -244,7 +245,7 @@ mod tests {
             [Found::Type(one.clone())]
         );
         assert_eq!(w.round(at(1), std::slice::from_ref(&one)), []);
-        // Two publishers that disagree change nothing; when the first ends, the second counts.
+        // Two publishers that disagree change nothing. When the first ends, the second counts.
         assert_eq!(w.round(at(2), &[two.clone(), one.clone()]), []);
         assert_eq!(w.round(at(3), &[two.clone(), other]), [Found::Type(two.clone())]);
         assert_eq!(w.round(at(4), &[kind("/b", "t/One"), two]).len(), 1);
@@ -268,7 +269,7 @@ mod tests {
             w.round(at(1), &[one.clone(), others[0].clone()]),
             [Found::Type(one.clone())]
         );
-        assert!(!w.is_calm(at(2)), "/a is not there");
+        assert!(!w.is_calm(at(2)), "/a is missing");
         assert_eq!(w.round(at(2), &[one.clone(), kind("/a", "t/One")]).len(), 1);
         assert!(!w.is_calm(at(3)) && w.is_calm(at(12)));
         assert_eq!(

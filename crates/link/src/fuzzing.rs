@@ -1,4 +1,4 @@
-//! What the fuzz targets call. Not part of the interface.
+//! Entry points of the fuzz targets. Not part of the interface.
 
 use crate::Config;
 use crate::carrier::serial::frame::{Deframer, encode};
@@ -15,7 +15,7 @@ use stats::Time;
 use std::cell::RefCell;
 use std::time::Duration;
 
-/// A configuration file: any text gives a configuration or one line that says what is wrong.
+/// A configuration file: any text yields a configuration or a one-line error.
 pub fn config(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -25,7 +25,7 @@ pub fn config(data: &[u8]) {
     }
 }
 
-/// An envelope: whatever it says, nothing is unpacked beyond its shape, and what unpacks has that shape.
+/// An envelope: for any input, nothing is unpacked beyond its shape, and an unpacked message has that shape.
 pub fn envelope(data: &[u8]) {
     use crate::compress::envelope::{Engine, Envelope, MAX_MESSAGE};
     let Ok(envelope) = Envelope::open(data) else {
@@ -44,17 +44,18 @@ pub fn envelope(data: &[u8]) {
     }
 }
 
-/// What a peer tells of its nodes of ROS 2.
+/// A peer's record of its ROS 2 nodes.
 pub fn nodes(data: &[u8]) {
     crate::nodes::fuzz(data);
 }
 
-/// What comes over relays: sealed messages, greetings and tallies.
+/// Bytes from relays: sealed messages, greetings and tallies.
 pub fn sealed(data: &[u8]) {
     crate::seal::envelope::fuzz(data);
 }
 
-/// The front of a request or a reply: what is read is written alike. What follows it is the server's or the caller's.
+/// The header of a request or a reply: what parses encodes to the same bytes. The rest belongs to the server
+/// or the caller.
 pub fn call(data: &[u8]) {
     use crate::services::header::{Header, LEN};
     use crate::services::letter::inner;
@@ -64,7 +65,8 @@ pub fn call(data: &[u8]) {
     if let Ok(header) = Header::parse(head) {
         assert_eq!(header.encode(), *head);
     }
-    // A shape made of the rest: without its header it is shorter by just that, or it is none.
+    // A shape made of the remaining bytes: without its header it is shorter by the header's length, or it is
+    // invalid.
     let lens: Vec<u32> = (rest.chunks_exact(4).take(proto::MAX_PARTS + 1))
         .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
         .collect();
@@ -77,8 +79,8 @@ pub fn call(data: &[u8]) {
     }
 }
 
-/// Pieces of long datagrams, each behind its length: whatever comes, what is joined is not too long and as its last piece
-/// ends, and a datagram after it is whole.
+/// Pieces of long datagrams, each after its length. For any input, a joined datagram is not too long and ends
+/// with its last piece, and a datagram after it is complete.
 pub fn pieces(data: &[u8]) {
     use crate::carrier::quic::pieces::{HEAD, Joiner, MARK, MOST};
     use bytes::Bytes;
@@ -105,8 +107,9 @@ pub fn parts(data: &[u8]) {
     crate::carrier::quic::parts::fuzz(data);
 }
 
-/// A stream of datagrams, which the first byte says how it is torn: whatever comes, no more is kept than one datagram and
-/// what came last, what comes out is neither empty nor too long, and what cannot be is refused for good.
+/// A stream of datagrams; the first byte determines how it is split. For any input, at most one datagram and
+/// the latest bytes are kept, the returned datagrams are neither empty nor too long, and an impossible length
+/// is a permanent error.
 pub fn stream(data: &[u8]) {
     use crate::carrier::tls::frames::{Cutter, HEAD, MOST};
     let Some((piece, rest)) = data.split_first() else {
@@ -133,7 +136,7 @@ pub fn stream(data: &[u8]) {
     assert_eq!(out + cutter.kept(), rest.len());
 }
 
-/// Bytes of a serial line: whatever comes, a frame after it is whole, and nothing that comes out is too long.
+/// Bytes of a serial line. For any input, a frame after it is complete, and no returned datagram is too long.
 pub fn serial_line(data: &[u8]) {
     const MAX: usize = 600;
     let mut deframer = Deframer::new(MAX);
@@ -157,7 +160,7 @@ pub fn serial_line(data: &[u8]) {
     assert_eq!(last.as_deref(), Some(&b"whole"[..]));
 }
 
-/// A team's list of certificates: what is read is written alike.
+/// A team's list of certificates: what parses prints to an equal list.
 pub fn ledger(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -167,7 +170,7 @@ pub fn ledger(data: &[u8]) {
     }
 }
 
-/// Changes of a topic as an operator asks for them, one a line.
+/// Changes of a topic as an operator requests them, one per line.
 pub fn change(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -179,7 +182,7 @@ pub fn change(data: &[u8]) {
 }
 
 thread_local! {
-    /// Filters that live on for a while, as a link's does, and how many messages they have had.
+    /// Filters that live on for a while, as a link's do, and the number of messages that they took.
     static TRANSFORMS: RefCell<(Schema, [TfFilter; 2], u32)> = RefCell::new(filters());
 }
 
@@ -204,8 +207,8 @@ fn filters() -> (Schema, [TfFilter; 2], u32) {
     (schema, both, 0)
 }
 
-/// Transforms as another process of the host publishes them; the first byte says how they are cut into parts, and whether
-/// they are static.
+/// Transforms as another process of the host publishes them. The first byte determines how they are split
+/// into parts, and whether they are static.
 pub fn transforms(data: &[u8]) {
     let Some((cut, bytes)) = data.split_first() else {
         return;
@@ -221,13 +224,13 @@ pub fn transforms(data: &[u8]) {
         let now = clock::monotonic();
         if let Some(sent) = filters[usize::from(cut & 1)].apply(now, control, parts) {
             let read = schema.decode(&sent.control, &sent.slices());
-            assert!(read.is_ok(), "what is sent on is readable");
+            assert!(read.is_ok(), "the filter's output is readable");
         }
     });
 }
 
-/// A daemon behind its carrier: what an authenticated peer says makes publishers on a real bus, and fills blocks of its
-/// memory. It takes the frames of [`proto::fuzzing::honest_packets`], whose topics are `/0` to `/6`.
+/// A daemon behind its carrier: an authenticated peer's input makes publishers on a real bus and fills blocks
+/// of its memory. It takes the frames of [`proto::fuzzing::honest_packets`], whose topics are `/0` to `/6`.
 pub struct Gateway {
     radio: Radio<Outgoing>,
     peer: PeerId,
@@ -238,7 +241,7 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// On this bus.
+    /// Creates it on this bus.
     pub fn new(bus: Bus) -> Self {
         let topics: String = (0..7)
             .map(|i| format!("  - {{name: /{i}, direction: in}}\n"))
@@ -271,7 +274,7 @@ impl Gateway {
         }
     }
 
-    /// Takes one input as [`proto::fuzzing::packet`] does, and lets a little time pass.
+    /// Handles one input as [`proto::fuzzing::packet`] does, and advances the time a little.
     pub fn packet(&mut self, data: &[u8]) {
         let Some((mode, bytes)) = data.split_first() else {
             return;
@@ -304,7 +307,7 @@ impl Gateway {
         }
     }
 
-    /// Messages delivered so far in the peer's present session.
+    /// Messages delivered so far in the peer's current session.
     pub fn delivered(&self) -> u64 {
         let topics = self.radio.remote_topics(self.peer);
         topics.map(|(_, t)| t.delivered).sum()

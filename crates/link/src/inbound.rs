@@ -1,4 +1,4 @@
-//! From the radio to this host's bus: fragments are written straight into loaned blocks.
+//! From the radio to this host's bus: fragments are written directly into loaned blocks.
 
 mod ids;
 mod memory;
@@ -32,7 +32,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// So long after it was started anew a peer may take to announce a topic again.
+/// How long a restarted peer may take to announce a topic again.
 const STALE_AFTER: Duration = Duration::from_secs(4);
 
 /// The receiving side of a daemon: a bus publisher for each topic of each peer, and the blocks being filled.
@@ -40,15 +40,15 @@ pub(crate) struct Inbound {
     bus: Bus,
     wanted: BTreeSet<String>,
     peers: Vec<PeerConfig>,
-    /// Most bytes of a message, of the topics of `wanted` that say so.
+    /// Most bytes of a message, for topics of `wanted` with a limit.
     max_message: BTreeMap<String, u32>,
     memory: Memory,
     pace: Pace,
-    /// How often each peer was refused a topic.
+    /// Number of topics refused to each peer.
     refused: BTreeMap<PeerId, u64>,
-    /// By peer and the topic's name towards it, kept over the peer's restarts.
+    /// By peer and the topic's name towards it. They outlive the peer's restarts.
     publishers: BTreeMap<(PeerId, String), Arc<Publisher>>,
-    /// Those of a peer that was started anew and has not announced them again, and until when that is awaited.
+    /// Publishers of restarted peers that are not announced again yet, and until when to wait for that.
     stale: BTreeMap<(PeerId, String), Time>,
     restarted: BTreeSet<PeerId>,
     ids: Ids,
@@ -56,35 +56,36 @@ pub(crate) struct Inbound {
     blocks: BTreeMap<Slot, Block>,
     next_slot: u64,
     changes: Vec<String>,
-    /// How each topic of each peer fares, by its publisher.
+    /// Statistics of each topic of each peer, by its publisher.
     spans: BTreeMap<u64, Spans>,
     /// Without it, packed messages are refused.
     unpacker: Option<Unpacker>,
-    /// What comes and goes over relays is sealed, where there are keys.
+    /// Seals and opens messages over relays. Present if there are keys.
     pub(crate) seals: Option<Box<Seals>>,
-    /// Topics of other hosts, by who brings them, where there are keys.
+    /// Other hosts' topics, by the peer that brings them. Used if there are keys.
     relayed: BTreeMap<(PeerId, RemoteTopic), sealed::Relayed>,
-    /// Topics that go over relays.
+    /// Topics that use relays.
     pub(crate) relay: Relay<Outgoing>,
     carrying: Carrying,
     routes_over_relays: bool,
     /// Services, if any are configured.
     pub(crate) services: Option<Box<Services>>,
-    /// Who published since the last [`Inbound::ring`], and whether nobody was woken for some of it.
+    /// Publishers used since the last [`Inbound::ring`], and whether some of their messages still need a
+    /// wake-up.
     heard: Vec<(Arc<Publisher>, bool)>,
-    /// Declined by peers since the last [`Inbound::run_relay`].
+    /// Flows that peers declined since the last [`Inbound::run_relay`].
     declined: Vec<(PeerId, TopicId, u64)>,
     run: u32,
 }
 
-/// Where a topic of a peer is published here.
+/// The local destination of a peer's topic.
 #[derive(Clone)]
 struct Route {
     publisher: Arc<Publisher>,
-    /// Whose topic it is; another peer may bring it.
+    /// The owner of the topic; another peer may bring it.
     owner: PeerId,
     max_message: u32,
-    /// What was lost of it on the way, as far as this bus was told.
+    /// Messages lost on the way, as far as reported to this bus.
     lost: Option<u64>,
 }
 
@@ -92,14 +93,14 @@ struct Block {
     peer: PeerId,
     topic: RemoteTopic,
     content: Content,
-    /// Where it is published here, if it is.
+    /// Its publisher here, if any.
     here: Option<Route>,
     geometry: Geometry,
     stamp: Stamp,
     taken: Option<Taken>,
 }
 
-/// What is known of a whole message of a service.
+/// Information about a complete message of a service.
 #[derive(Clone, Copy)]
 struct About {
     from: (PeerId, RemoteTopic),
@@ -109,20 +110,20 @@ struct About {
     is_local: bool,
 }
 
-/// Where the bytes of a message go.
+/// The destination of a message's bytes.
 enum Content {
     Loan(Loan),
-    /// An envelope: unpacked into a block when it is whole.
+    /// An envelope, which is unpacked into a block once it is complete.
     Envelope(Vec<u8>),
-    /// Apart, since it goes on to other hosts.
+    /// Stored separately, since it is forwarded to other hosts.
     Apart(Outgoing),
-    /// Of a service: for its server here, or its caller.
+    /// A service's message, for its server or its caller here.
     Letter(Letter),
 }
 
 impl Inbound {
-    /// Publishes on `bus` those topics of `wanted` that `peers` announce and may publish.
-    /// `run` tells this run of the host from others.
+    /// Publishes on `bus` those topics of `wanted` that `peers` announce and may publish. `run` distinguishes
+    /// this run of the host from others.
     pub(crate) fn new(bus: Bus, wanted: BTreeSet<String>, config: &Config, run: u32) -> Self {
         Inbound {
             bus,
@@ -154,17 +155,18 @@ impl Inbound {
         }
     }
 
-    /// From now on packed messages are unpacked.
+    /// Enables the unpacking of packed messages.
     pub(crate) fn unpack_by(&mut self, unpacker: Unpacker) {
         self.unpacker = Some(unpacker);
     }
 
-    /// What was unpacked for a publisher, if anything was.
+    /// The unpacking counts of a publisher, if any of its messages was packed.
     pub(crate) fn unpack_stats(&self, publisher: &Publisher) -> Option<UnpackStats> {
         self.unpacker.as_ref()?.stats(publisher.id())
     }
 
-    /// Whether the bus publisher `id` is one of these: its messages came from the radio and go not back.
+    /// Returns whether the bus publisher `id` is one of these: its messages came from the radio and must not
+    /// go back.
     pub(crate) fn owns(&self, id: u64) -> bool {
         self.publishers.values().any(|p| p.id() == id)
     }
@@ -174,28 +176,28 @@ impl Inbound {
         self.ids.clone()
     }
 
-    /// Where a peer's topic is published here, if it is.
+    /// The publisher of a peer's topic on this bus, if any.
     pub(crate) fn publisher_of(&self, peer: PeerId, topic: RemoteTopic) -> Option<&Publisher> {
         self.routes.get(&(peer, topic)).map(|r| &*r.publisher)
     }
 
-    /// The host whose topic it is that a peer sends.
+    /// The host that owns a topic sent by a peer.
     pub(crate) fn source_of(&self, peer: PeerId, topic: RemoteTopic) -> String {
         let source = self.relay.flow_of(peer, topic).map(|k| k.source);
         source.map_or_else(|| self.peer(peer).to_owned(), |s| self.carrying.name(s))
     }
 
-    /// Whether messages may go over relays.
+    /// Returns whether messages may travel over relays.
     pub(crate) fn routes(&self) -> bool {
         self.routes_over_relays
     }
 
-    /// What the configuration says of relays.
+    /// The configuration of relays.
     pub(crate) fn carrying(&self) -> &Carrying {
         &self.carrying
     }
 
-    /// Opens a topic of this host for `to`, over whichever peers may carry it.
+    /// Opens a topic of this host for `to`, over any peers that may carry it.
     pub(crate) fn open_flow(
         &mut self,
         now: Time,
@@ -220,7 +222,7 @@ impl Inbound {
         Ok(key)
     }
 
-    /// Does what the last datagrams called for.
+    /// Handles the effects of the latest datagrams.
     pub(crate) fn run_relay(&mut self, now: Time, radio: &mut Radio<Outgoing>) -> Result<(), TopicError> {
         for (peer, topic, to) in std::mem::take(&mut self.declined) {
             let hosts = self.relay.declined(now, peer, topic, to);
@@ -237,11 +239,11 @@ impl Inbound {
         (self.relay).run(now, radio, &peers, may, sealed::sealer(&mut self.seals, &mut ()))
     }
 
-    /// Ends what a peer that was started anew has not announced again for long.
+    /// Ends topics that a restarted peer has not announced again for long.
     pub(crate) fn sweep(&mut self, now: Time) {
         for peer in std::mem::take(&mut self.restarted) {
             let keys = self.publishers.keys().filter(|(p, _)| *p == peer);
-            // Its routes that are there already were announced since.
+            // Its current routes were announced after the restart.
             let fresh: BTreeSet<u64> = (self.routes.iter())
                 .filter(|((p, _), _)| *p == peer)
                 .map(|(_, route)| route.publisher.id())
@@ -269,19 +271,19 @@ impl Inbound {
             self.forget(key.0, &publisher);
             self.routes.retain(|_, r| r.publisher.id() != publisher.id());
             let name = self.peer(key.0).to_owned();
-            self.changes.push(format!("{name} sends {} no more", key.1));
+            self.changes.push(format!("{name} no longer sends {}", key.1));
         }
     }
 
-    /// How each topic of each peer fared in the last second or so, at `now`, a time of day.
-    /// By publisher.
+    /// Statistics of each topic of each peer over the last second or so, at `now`, a time of day. By
+    /// publisher.
     pub(crate) fn recent(&mut self, now: Time) -> BTreeMap<u64, Recent> {
         self.count_unpacked();
         let shown = |(id, spans): (&u64, &mut Spans)| Some((*id, spans.recent(now)?));
         self.spans.iter_mut().filter_map(shown).collect()
     }
 
-    /// What happened to peers since the last call, for people.
+    /// Changes of peers since the last call, for people.
     pub(crate) fn changes(&mut self) -> Vec<String> {
         std::mem::take(&mut self.changes)
     }
@@ -290,12 +292,12 @@ impl Inbound {
         self.peers.get(peer.0 as usize).map_or("unknown", |p| &p.name)
     }
 
-    /// Counts that a peer was refused a topic.
+    /// Counts a topic refused to a peer.
     pub(crate) fn refuse(&mut self, peer: PeerId) {
         *self.refused.entry(peer).or_default() += 1;
     }
 
-    /// How often a peer was refused a topic.
+    /// Number of topics refused to a peer.
     pub(crate) fn refused(&self, peer: PeerId) -> u64 {
         self.refused.get(&peer).copied().unwrap_or_default()
     }
@@ -307,18 +309,18 @@ impl Inbound {
         }
         let rules = self.peers.get(peer.0 as usize).and_then(|p| p.allow.as_ref());
         if names::is_of_other_nodes(topic, self.peer(peer), &self.carrying.name(self.relay.own())) {
-            return Some("which tells of other hosts' nodes");
+            return Some("which describes other hosts' nodes");
         }
         if !self.wanted.iter().any(|name| names::covers(name, topic)) {
-            Some("which is not configured to be received")
+            Some("which is not configured for reception")
         } else if !may(rules, Right::Publish, topic) {
-            Some("which `allow` does not let it publish")
+            Some("which `allow` does not permit it to publish")
         } else {
             None
         }
     }
 
-    /// A peer announces a topic of its own, or one that it brings of another host.
+    /// A peer announces a topic of its own, or one of another host.
     fn announced(&mut self, peer: PeerId, topic: RemoteTopic, a: &Announcement) -> Verdict {
         let name = self.peer(peer).to_owned();
         let mut source = peer;
@@ -344,14 +346,14 @@ impl Inbound {
                 Some(id) if offer.local => {
                     if !self.relays(from, (id, of_source), a, via) {
                         self.changes
-                            .push(format!("{name} brings {}, said to be of {}", a.name, via.name));
+                            .push(format!("{name} brings {}, claimed to be of {}", a.name, via.name));
                         return Verdict::Accept;
                     }
                     source = id;
                 }
                 _ => {
                     self.changes
-                        .push(format!("{name} sends {} of {} to be relayed", a.name, via.name));
+                        .push(format!("{name} sends {} of {} for relaying", a.name, via.name));
                     return Verdict::Accept;
                 }
             }
@@ -364,7 +366,7 @@ impl Inbound {
         self.takes_topic(peer, topic, source, a)
     }
 
-    /// A message of a service is whole.
+    /// A message of a service is complete.
     fn came(&mut self, about: About, letter: Letter) -> Result<(), DropReason> {
         let services = self.services.as_mut().ok_or(DropReason::Unannounced)?;
         let bytes = u64::from(about.geometry.total_len());
@@ -372,7 +374,7 @@ impl Inbound {
         services.came(about.from, letter, bytes, times)
     }
 
-    /// This host's own copy of a service's message that goes on to others, if it takes it.
+    /// This host's own copy of a service's message that is also forwarded, if this host takes it.
     fn letter(&self, about: About, bytes: &[u8]) -> Option<Result<Letter, DropReason>> {
         let services = self.services.as_ref()?;
         if !about.is_local || !services.is_route(about.from) {
@@ -387,7 +389,7 @@ impl Inbound {
     }
 }
 
-/// The peers that are heard here: those before the first without an address, or the one of a serial line.
+/// The peers in direct reach: those before the first without an address, or the one of a serial line.
 fn carrying_peers(peers: &[PeerConfig]) -> Vec<PeerId> {
     let near = peers.iter().take_while(|p| p.address.is_some()).count();
     (0..near.max(1) as u32).map(PeerId).collect()
@@ -479,7 +481,7 @@ impl Sink for Inbound {
         }
     }
 
-    /// Packed ones go one at a time, since the unpacker publishes them.
+    /// Accepts packed messages one at a time, since the unpacker publishes them.
     fn takes(&mut self, slot: Slot) -> bool {
         let Some(block) = self.blocks.get(&slot) else {
             return true;
@@ -524,7 +526,7 @@ impl Sink for Inbound {
             }
             (Content::Letter(letter), _) => self.came(about, letter).map(|()| false),
             (Content::Apart(message), here) => {
-                // What goes on and is published here too is copied once more.
+                // A message that is both forwarded and published here is copied once more.
                 let here = here.as_ref().map(|route| {
                     let bytes = message.carried_bytes().ok_or(DropReason::ReceiverMemory)?;
                     if block.geometry.total_len() > route.max_message {
@@ -553,7 +555,7 @@ impl Sink for Inbound {
             (_, None) => Err(DropReason::ReceiverMemory),
         };
         if let Some(mut taken) = block.taken {
-            // What is not its source's stands in nobody's way.
+            // A forged message must not block the genuine one.
             taken.local &= !opens || outcome.is_ok();
             match taken.local || taken.forward {
                 true => self.relay.finish(taken, body),
@@ -589,7 +591,7 @@ impl Sink for Inbound {
     }
 
     fn topic_unwanted(&mut self, peer: PeerId, topic: TopicId, to: u64) {
-        // A peer that sends many of these only makes this host look at them once.
+        // A peer that sends many of these only makes this host check them once.
         if self.declined.len() < 1024 {
             self.declined.push((peer, topic, to));
         }
@@ -610,7 +612,7 @@ impl Sink for Inbound {
             let Some(Route { publisher, .. }) = self.routes.remove(&route) else {
                 continue;
             };
-            // A source that was started anew, for other hosts than before, may have announced it again already.
+            // A source that restarted, for other hosts than before, may already have announced it again.
             if (self.routes.values()).any(|r| r.publisher.id() == publisher.id()) {
                 continue;
             }
@@ -650,19 +652,19 @@ impl Sink for Inbound {
             self.relay.peer_renewed(peer);
         }
         let why = match why {
-            Down::Lost => "was not heard for a while",
-            Down::Restarted => "was started anew",
+            Down::Lost => "has been silent for a while",
+            Down::Restarted => "has restarted",
             _ => "was removed",
         };
         self.changes.push(format!("{} {why}", self.peer(peer)));
     }
 }
 
-/// Why a message of a topic or a service is lost for which there is no block.
+/// Why a message of a topic or a service is lost if no block is available for it.
 pub(crate) fn no_memory(name: &str, error: bus::LoanError) -> DropReason {
     static LOST: Quiet = Quiet::new();
     if let Some(more) = LOST.lets() {
-        tracing::warn!(name, %error, more, "a message from the radio is lost");
+        tracing::warn!(name, %error, more, "lost a message from the radio");
     }
     match error {
         bus::LoanError::TooLarge { .. } | bus::LoanError::TooManyParts { .. } => DropReason::TooLarge,

@@ -2,13 +2,13 @@
 //! The link: joins a host's bus to a radio that it shares with other hosts.
 //!
 //! A [`Daemon`] subscribes on its bus to the topics that its [`Config`] names, lets `proto` decide what
-//! leaves when, and hands one datagram at a time to a [`Carrier`]; what comes is put together straight
-//! into loaned blocks and published on the bus. One daemon owns a radio: everything that wants it goes
+//! leaves when, and hands one datagram at a time to a [`Carrier`]. It reassembles incoming messages directly
+//! in loaned blocks and publishes them on the bus. One daemon owns a radio: all traffic over that radio goes
 //! through the bus.
 //!
-//! The protocol's logic is `proto`'s, the memory is `bus`'s. Carriers are QUIC between hosts of one team
-//! ([`QuicCarrier`], [`keys`]), the same in TLS over TCP for cables ([`TlsCarrier`]), plain UDP for closed networks ([`UdpCarrier`]), and serial lines
-//! ([`SerialCarrier`]).
+//! `proto` implements the protocol's logic and `bus` the memory. Carriers are QUIC between hosts of one team
+//! ([`QuicCarrier`], [`keys`]), the same in TLS over TCP for cables ([`TlsCarrier`]), plain UDP for closed
+//! networks ([`UdpCarrier`]), and serial lines ([`SerialCarrier`]).
 //!
 //! ```no_run
 //! use link::{Config, Daemon};

@@ -1,4 +1,4 @@
-//! What a topic is called on this host's bus and what it is called towards a peer.
+//! A topic's names: on this host's bus, and towards a peer (decision 110).
 
 use crate::config::{Config, PeerConfig, TopicConfig};
 use crate::relay::host_id;
@@ -7,14 +7,15 @@ use crate::status::ServiceRole;
 /// Stands for the peer's name in a namespace.
 const PEER: &str = "{peer}";
 
-/// The namespace that a peer's topics have here, empty for none: `{peer}` is its name, with `_` for `-`, which
-/// topics may not have.
+/// The namespace of a peer's topics here, empty for none. `{peer}` is replaced by the peer's name, with `_`
+/// for `-`, which topics cannot contain.
 pub(crate) fn namespace(peer: &PeerConfig) -> String {
     let name = peer.name.replace('-', "_");
     peer.namespace.as_deref().unwrap_or_default().replace(PEER, &name)
 }
 
-/// Whether a namespace consists of words of letters, digits and `_`, none beginning with a digit, as in ROS.
+/// Returns whether a namespace consists of words of letters, digits and `_`, none of which begins with a
+/// digit, as in ROS.
 pub(crate) fn is_good(namespace: &str) -> bool {
     let good = |w: &str| {
         w.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -25,13 +26,13 @@ pub(crate) fn is_good(namespace: &str) -> bool {
         .is_some_and(|rest| rest.split('/').all(good))
 }
 
-/// What `peer`'s topic `wire` is called on this host's bus.
+/// The name of `peer`'s topic `wire` on this host's bus.
 pub(crate) fn on_bus(peer: &PeerConfig, wire: &str) -> String {
     namespace(peer) + wire
 }
 
-/// What a service is called on this host's bus: one of `peer` stands below its namespace, one of this host, which all
-/// peers call, under its own name.
+/// A service's name on this host's bus: a service of `peer` is below its namespace; a service of this host
+/// has its own name, by which all peers call it.
 pub(crate) fn service_on_bus(peer: &PeerConfig, role: ServiceRole, wire: &str) -> String {
     match role {
         ServiceRole::Call => on_bus(peer, wire),
@@ -39,41 +40,41 @@ pub(crate) fn service_on_bus(peer: &PeerConfig, role: ServiceRole, wire: &str) -
     }
 }
 
-/// What this bus's topic is called towards `peer`; none if it is outside the peer's namespace.
+/// The name of this bus's topic towards `peer`; none if it is outside the peer's namespace.
 pub(crate) fn on_wire<'a>(peer: &PeerConfig, bus: &'a str) -> Option<&'a str> {
     bus.strip_prefix(&namespace(peer))
         .filter(|rest| rest.starts_with('/'))
 }
 
-/// What names begin with that patterns do not stand for unless they begin so themselves: what is this project's own.
+/// Prefix of this project's internal names. A pattern matches them only if it has the prefix, too.
 const HIDDEN: &str = "/_";
 
-/// Whether a topic or service of the configuration stands for this one.
+/// Returns whether a configured topic or service covers this one.
 pub(crate) fn covers(name: &str, topic: &str) -> bool {
-    // What carries services is for their configuration to say.
+    // Topics of services are covered by the configuration of services.
     let by_pattern = || !topic.contains('?') && (!topic.starts_with(HIDDEN) || name.starts_with(HIDDEN));
     bridge::covers(name, topic) && (name == topic || by_pattern())
 }
 
-/// The topic in which one host tells another what nodes of ROS 2 it has.
+/// The topic by which one host tells another which ROS 2 nodes it has.
 pub(crate) fn nodes_of(from: &str, to: &str) -> String {
     format!("{NODES}{:016x}/{:016x}", host_id(from), host_id(to))
 }
 
-/// What such topics begin with.
+/// Prefix of these topics.
 const NODES: &str = "/_ros2/";
 
-/// Whether `topic` tells of nodes, and not from `from` to `to`.
+/// Returns whether `topic` describes nodes, but not from `from` to `to`.
 pub(crate) fn is_of_other_nodes(topic: &str, from: &str, to: &str) -> bool {
     is_of_nodes(topic) && topic != nodes_of(from, to)
 }
 
-/// Whether `topic` tells of nodes, maybe below a peer's namespace.
+/// Returns whether `topic` describes nodes, possibly below a peer's namespace.
 pub(crate) fn is_of_nodes(topic: &str) -> bool {
     topic.contains(NODES)
 }
 
-/// The place in the configuration of what counts for a topic that is sent: its own name, or else the longest pattern.
+/// The index of the configured entry for a topic that is sent: its own name, or else the longest pattern.
 pub(crate) fn sent_by(config: &Config, wire: &str) -> Option<usize> {
     let all = config.topics.iter().enumerate();
     let sent = all.filter(|(_, t)| t.direction.sends() && covers(&t.name, wire));
@@ -81,8 +82,8 @@ pub(crate) fn sent_by(config: &Config, wire: &str) -> Option<usize> {
     closest.map(|(i, _)| i)
 }
 
-/// The topics that this bus's topic `bus` is towards each peer that it goes to: the peer's index, the place of what counts
-/// for it, and that with the name that crosses the air.
+/// Maps this bus's topic `bus` for each peer that receives it. Yields the peer's index, the index of the
+/// entry that covers it, and that entry with the name on the air.
 pub(crate) fn sent_as(config: &Config, bus: &str) -> impl Iterator<Item = (usize, usize, TopicConfig)> {
     config.peers.iter().enumerate().filter_map(move |(i, peer)| {
         let wire = on_wire(peer, bus).filter(|wire| !is_of_other_nodes(wire, &config.host, &peer.name))?;
@@ -95,7 +96,7 @@ pub(crate) fn sent_as(config: &Config, bus: &str) -> impl Iterator<Item = (usize
     })
 }
 
-/// The topics of this bus that are sent to anybody, patterns among them.
+/// The topics of this bus that are sent to any peer, including patterns.
 pub(crate) fn sent(config: &Config) -> impl Iterator<Item = String> + '_ {
     let topics = config.topics.iter().filter(|t| t.direction.sends());
     let all = topics.flat_map(|t| config.peers.iter().map(move |p| (t, p)));
@@ -103,12 +104,12 @@ pub(crate) fn sent(config: &Config) -> impl Iterator<Item = String> + '_ {
     meant.map(|(t, p)| on_bus(p, &t.name))
 }
 
-/// What a topic's announcement says of its type's ROS.
+/// The ROS flavour of a topic's type as an announcement states it.
 pub(crate) fn announced(flavour: bus::Flavour) -> proto::Flavour {
     proto::Flavour(flavour.to_bytes())
 }
 
-/// What an announcement says of a type's ROS; a ROS that is none counts as not said.
+/// The ROS flavour that an announcement states; an unknown one counts as unstated.
 pub(crate) fn stated(flavour: proto::Flavour) -> bus::Flavour {
     bus::Flavour::from_bytes(&flavour.0).unwrap_or_default()
 }

@@ -1,8 +1,10 @@
-//! Nodes of ROS 2 across a link: a thread tells each peer which nodes this host has, and this host's nodes which a peer has.
+//! ROS 2 nodes across a link: a thread tells each peer which nodes this host has, and tells this host's nodes
+//! which nodes a peer has.
 //!
-//! Towards a peer they are one message of a topic like any other ([`names::nodes_of`]), so that what there is for topics holds for
-//! them: the order on the air, relays, keys, memory. What crosses is what may cross anyway: endpoints of topics and services that the
-//! configuration carries and the peer's `allow` lets through, on either side.
+//! Towards a peer, the nodes are one message of a topic like any other ([`names::nodes_of`]), so the features
+//! of topics apply to them: the order on the air, relays, keys, memory. Only endpoints cross that may cross
+//! anyway: those of topics and services that the configuration carries and the peer's `allow` permits, on
+//! either side (decision 337).
 
 use crate::config::{Config, PeerConfig};
 use crate::names;
@@ -14,11 +16,11 @@ use bus::{Bus, CreateError, Publisher, PublisherOptions, Stamp, Subscriber, Subs
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How often it is looked what has changed; changes that come together go together.
+/// Interval at which to check for changes. Changes within it cross together.
 const INTERVAL: Duration = Duration::from_millis(200);
-/// The longest record that goes to a peer, or is taken of one.
+/// Longest record sent to a peer, or accepted from one, in bytes.
 pub(crate) const MAX_TOLD: usize = 1 << 20;
-/// Records of different contexts that may wait.
+/// Most records of different contexts that may wait.
 const QUEUE: u32 = 64;
 
 /// The thread.
@@ -27,10 +29,11 @@ pub(crate) struct Nodes {
 }
 
 impl Nodes {
-    /// Starts it. `is_heard` says of a peer, by its place, whether it is; the nodes of one that is not are not there.
+    /// Starts it. `is_heard` returns whether a peer, by its index, is alive; nodes of other peers are not
+    /// shown.
     ///
     /// # Errors
-    /// If the bus refuses an endpoint, or the system a thread.
+    /// If the bus rejects an endpoint, or no thread can start.
     pub(crate) fn start(
         config: &Config,
         bus: &Bus,
@@ -39,7 +42,7 @@ impl Nodes {
         let mut exchange = Exchange::new(config, bus)?;
         let worker = Worker::start("link-nodes", move || {
             if let Err(error) = exchange.round(&is_heard) {
-                tracing::error!(%error, "nodes of ROS 2 are not exchanged with peers any more");
+                tracing::error!(%error, "the exchange of ROS 2 nodes with peers has ended");
                 return None;
             }
             Some(INTERVAL)
@@ -48,7 +51,7 @@ impl Nodes {
     }
 }
 
-/// Why it cannot start.
+/// Why the exchange cannot start.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StartError {
     #[error(transparent)]
@@ -57,7 +60,7 @@ pub(crate) enum StartError {
     Thread(#[from] std::io::Error),
 }
 
-/// What fails in a round.
+/// Why a round fails.
 #[derive(Debug, thiserror::Error)]
 enum RoundError {
     #[error(transparent)]
@@ -69,7 +72,7 @@ enum RoundError {
 struct Exchange {
     config: Config,
     bus: Bus,
-    /// Of this bus's contexts, and of other links of this host.
+    /// Records of this bus's contexts, and of other links of this host.
     records: Subscriber,
     here: BTreeMap<u64, Record>,
     peers: Vec<Peer>,
@@ -81,7 +84,7 @@ struct Peer {
     told: Option<Record>,
     came: Subscriber,
     record: Option<Record>,
-    /// What this host's nodes are shown of it, and by whom.
+    /// The record that this host's nodes see of the peer, and its publisher.
     shown: Option<(Publisher, Record)>,
 }
 
@@ -103,7 +106,7 @@ fn topic(name: String) -> TopicType {
 }
 
 fn publisher(bus: &Bus, name: String) -> Result<Publisher, CreateError> {
-    // A kept one, one that is written, and those that slow subscribers have.
+    // One kept message, one being written, and those that slow subscribers hold.
     let options = PublisherOptions::default()
         .with_history(1)
         .with_memory_limit(16 * MAX_TOLD as u64);
@@ -118,13 +121,13 @@ fn subscriber(bus: &Bus, name: String, depth: u32) -> Result<Subscriber, CreateE
 fn publish(publisher: &Publisher, record: &Record) {
     let bytes = record.encode();
     let topic = &publisher.topic().topic;
-    // In a namespace of this host names are longer than the peer told them.
+    // In a namespace of this host, names are longer than the peer wrote them.
     if bytes.len() > 2 * MAX_TOLD {
         let len = bytes.len();
         return tracing::warn!(
             topic,
             len,
-            "more nodes of ROS 2 than a link tells of: list fewer topics and services"
+            "too many ROS 2 nodes for a link: list fewer topics and services"
         );
     }
     let sent = match publisher.loan(bytes.len(), &[]) {
@@ -137,7 +140,7 @@ fn publish(publisher: &Publisher, record: &Record) {
         Err(error) => Err(error.to_string()),
     };
     if let Err(error) = sent {
-        tracing::warn!(topic, error, "a change of the graph of ROS 2 is not told");
+        tracing::warn!(topic, error, "cannot report a change of the ROS 2 graph");
     }
 }
 
@@ -181,7 +184,7 @@ impl Exchange {
             while let Some(message) = peer.came.take()? {
                 let record = Record::decode(message.control());
                 if record.is_none() {
-                    tracing::warn!(peer = config.name, "its record of nodes is none: left out");
+                    tracing::warn!(peer = config.name, "ignored its malformed record of nodes");
                 }
                 peer.record = record;
             }
@@ -208,7 +211,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// Takes what the contexts of this bus tell.
+    /// Receives the records of this bus's contexts.
     fn hear(&mut self) -> Result<(), RoundError> {
         while let Some(message) = self.records.take()? {
             let id = message.publisher();
@@ -222,7 +225,7 @@ impl Exchange {
             }
             match Record::decode(message.control()) {
                 Some(record) => drop(self.here.insert(id, record)),
-                None => tracing::warn!(publisher = id, "a record of nodes that is none is left out"),
+                None => tracing::warn!(publisher = id, "ignored a malformed record of nodes"),
             }
         }
         let there: Vec<u64> = self.records.stats().publishers.iter().map(|p| p.id).collect();
@@ -239,7 +242,7 @@ fn told<'a>(config: &Config, peer: &PeerConfig, here: impl Iterator<Item = &'a R
     let crossing = all.filter_map(|p| {
         let name = |bus: &str| names::on_wire(peer, bus).map(str::to_owned);
         through(config, peer, Way::Out, p, |node| {
-            // A name of this bus is one of the peer's below its namespace only; nodes keep theirs.
+            // A name of this bus belongs to the peer only below its namespace; nodes keep their names.
             let endpoints = node.endpoints.iter();
             let endpoints = endpoints.filter_map(|e| {
                 Some(Endpoint {
@@ -258,7 +261,7 @@ fn told<'a>(config: &Config, peer: &PeerConfig, here: impl Iterator<Item = &'a R
     }
 }
 
-/// What this host's nodes are shown of a peer's record.
+/// The part of a peer's record that this host's nodes see.
 fn taken(config: &Config, peer: &PeerConfig, record: &Record) -> Record {
     let (own, from, namespace) = (host_id(&config.host), host_id(&peer.name), names::namespace(peer));
     let all = record.participants.iter();
@@ -266,7 +269,7 @@ fn taken(config: &Config, peer: &PeerConfig, record: &Record) -> Record {
     let shown = all.filter_map(|p| {
         let mut shown = through(config, peer, Way::In, p, Node::clone)?;
         shown.hosts.push(from);
-        // What would be too long makes nothing else unreadable.
+        // Names that would become too long are left out, so that the rest stays readable.
         let fits = |name: &str| namespace.len() + name.len() <= nodes::MAX_TEXT;
         shown.nodes.retain(|n| fits(&n.namespace));
         for node in &mut shown.nodes {
@@ -287,8 +290,8 @@ fn taken(config: &Config, peer: &PeerConfig, record: &Record) -> Record {
     }
 }
 
-/// A participant with what of its endpoints crosses, as they are called on the air; none if that is nothing, and the peer may not
-/// know of more.
+/// A participant with those of its endpoints that cross, under their names on the air; none if there are none
+/// and the peer may not see more.
 fn through(
     config: &Config,
     peer: &PeerConfig,
@@ -309,7 +312,8 @@ fn through(
     })
 }
 
-/// Whether a link carries what an endpoint, named as on the air, is for: from this host if `way` is out and it sends.
+/// Returns whether a link carries the traffic of an endpoint, named as on the air. `way` is the direction of
+/// the record that contains it.
 fn crosses(config: &Config, peer: &PeerConfig, way: Way, endpoint: &Endpoint) -> bool {
     let name = &endpoint.name;
     let rules = peer.allow.as_ref();
@@ -323,13 +327,13 @@ fn crosses(config: &Config, peer: &PeerConfig, way: Way, endpoint: &Endpoint) ->
     match (endpoint.kind, way) {
         (Kind::Publisher, Way::Out) | (Kind::Subscription, Way::In) => sends(),
         (Kind::Publisher, Way::In) | (Kind::Subscription, Way::Out) => receives(),
-        // Requests come of the peer's clients, replies of its servers.
+        // The peer's clients send requests, and its servers send replies.
         (Kind::Service, Way::Out) | (Kind::Client, Way::In) => service(crate::services::REQUEST),
         (Kind::Service, Way::In) | (Kind::Client, Way::Out) => service(crate::services::REPLY),
     }
 }
 
-/// An endpoint's identity here, which has another on its own host's bus (splitmix64's last step).
+/// An endpoint's identity here, which differs from the one on its own host's bus (last step of splitmix64).
 fn mixed(id: u64, host: u64) -> u64 {
     let x = id ^ host;
     let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -337,7 +341,7 @@ fn mixed(id: u64, host: u64) -> u64 {
     x ^ x >> 31
 }
 
-/// For the fuzz target: what a peer tells, whatever it is, becomes a record that contexts can read.
+/// Fuzz target: any peer's input becomes a record that contexts can read.
 pub(crate) fn fuzz(data: &[u8]) {
     let Some(record) = Record::decode(data) else {
         return;
@@ -435,7 +439,7 @@ mod tests {
             (Client, "/do"),
         ]);
         assert_eq!(shown(&out), [("/".into(), expected), ("/a".into(), vec![])]);
-        // What the peer tells is compared with the same rules, the other way round.
+        // A peer's record is subject to the same rules, in reverse.
         let came = taken(&c, &c.peers[0], &here);
         let expected = names(&[(Sends, "/cmd_vel"), (Receives, "/scan"), (Service, "/do")]);
         assert_eq!(shown(&came)[0].1, expected);
@@ -448,7 +452,7 @@ mod tests {
         assert_eq!(
             shown(&told(&c, &c.peers[0], [&here].into_iter()))[0].1.len(),
             7,
-            "but what is hidden"
+            "but hidden names"
         );
     }
 

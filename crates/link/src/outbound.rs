@@ -13,30 +13,30 @@ use proto::{FlowKey, PeerId, Radio, TopicId};
 use stats::{DropReason, Drops, Seldom, Time};
 use std::collections::BTreeMap;
 
-/// So deep a topic may become while it runs, whatever its depth at first.
+/// The depth to which a topic can grow while it runs, whatever its initial depth.
 const SPARE_DEPTH: u32 = 64;
 /// Most blocks that a subscriber holds.
 const MAX_HELD: u32 = 4096;
 
-/// One topic that this host sends.
+/// A topic that this host sends.
 pub(crate) struct OutTopic {
     subscriber: Subscriber,
     topics: Vec<TopicId>,
     max_depth: u32,
     packing: Option<Packing>,
     tf: Option<TfFilter>,
-    /// Where relays may carry it.
+    /// Used if relays may carry it.
     flows: Vec<FlowKey>,
-    /// What could not be read as a message of the bus.
+    /// Bus messages that could not be read.
     unread: Drops,
-    /// Of what was lost before the radio, what the radio counts already.
+    /// Of the losses before the radio, those that the radio counts already.
     counted: Drops,
     said: Seldom,
 }
 
 impl OutTopic {
-    /// Subscribes on the bus and announces to every peer, each with its settings and the name that the topic has
-    /// towards it, and what all its publishers say of lost messages.
+    /// Subscribes on the bus and announces the topic to every peer, with the peer's settings, the topic's
+    /// name towards it, and the reliability that all publishers offer.
     pub(crate) fn open(
         (bus, wait_set): (&Bus, &WaitSet),
         (kind, offers_reliable): (TopicType, Option<bool>),
@@ -44,18 +44,18 @@ impl OutTopic {
         peers: &[(PeerId, &TopicConfig)],
         (rate, now): (u64, Time),
     ) -> Result<Self, LinkError> {
-        // Peers differ in the names that they know a topic by, and only in these.
+        // The entries of the peers differ only in the topic's name.
         let first = peers.first().map(|(_, c)| *c);
         let tf = first.and_then(|c| c.tf.as_ref());
         let tf = match tf.map(|t| TfFilter::new(t, &kind)).transpose() {
             Ok(tf) => tf,
             Err(error) => {
-                // Unfiltered it would be more than the operator allowed.
+                // Unfiltered, more would cross than the operator permitted.
                 tracing::error!(%error, "not sent");
                 return Err(LinkError::Filter(error.to_string()));
             }
         };
-        // The newest message of static transforms holds them all, so it is for who comes later, too.
+        // The newest message of static transforms contains all of them, so late joiners get it, too.
         let is_static = tf.as_ref().is_some_and(TfFilter::is_static);
         let announced = |config: &TopicConfig| proto::TopicConfig {
             latched: config.is_latched() || is_static,
@@ -80,7 +80,7 @@ impl OutTopic {
                 topics.push(radio.add_topic(now, *peer, announced(config))?);
             }
         }
-        // The radio may keep `depth` waiting messages and one partly sent for each peer, and as many latched.
+        // For each peer the radio may keep `depth` waiting messages, one partly sent, and as many latched.
         let kept = 1 + u32::from(is_static || peers.iter().any(|(_, c)| c.is_latched()));
         let depths = peers.iter().map(|(_, c)| u32::from(c.depth()) * kept);
         let deepest = depths.max().unwrap_or(1);
@@ -103,7 +103,7 @@ impl OutTopic {
         })
     }
 
-    /// Tells the peers that nothing more comes.
+    /// Withdraws the topic at the peers.
     pub(crate) fn close(
         self,
         now: Time,
@@ -119,7 +119,8 @@ impl OutTopic {
         Ok(())
     }
 
-    /// Hands everything queued on the bus to the radio; true if more is queued than may be held now.
+    /// Passes all messages queued on the bus to the radio. Returns true if more are queued than may be held
+    /// at present.
     pub(crate) fn drain(
         &mut self,
         now: Time,
@@ -134,7 +135,7 @@ impl OutTopic {
                     let Some(message) = self.prepared(now, message) else {
                         continue;
                     };
-                    // What nobody takes is not packed, but counted.
+                    // A message that no peer takes is only counted, not packed.
                     let taken =
                         !self.flows.is_empty() || self.topics.iter().any(|t| radio.would_take(now, *t));
                     let message = match (&mut self.packing, packer) {
@@ -151,7 +152,7 @@ impl OutTopic {
         }
     }
 
-    /// What of a bus message is sent.
+    /// The part of a bus message to send.
     fn prepared(&mut self, now: Time, message: Message) -> Option<proto::Message<Outgoing>> {
         let (stamp, origin) = (message.stamp(), message.origin());
         let body = match &mut self.tf {
@@ -181,14 +182,14 @@ impl OutTopic {
                 self.unread.add(DropReason::TooLarge, 1);
                 if let Some(more) = self.said.lets(now) {
                     let topic = &self.subscriber.topic().topic;
-                    tracing::warn!(topic, %error, more, "a message is not sent");
+                    tracing::warn!(topic, %error, more, "cannot send a message");
                 }
                 None
             }
         }
     }
 
-    /// Hands a message to the radio, for every peer.
+    /// Passes a message to the radio, for every peer.
     pub(crate) fn offer(
         &self,
         now: Time,
@@ -197,37 +198,37 @@ impl OutTopic {
         message: proto::Message<Outgoing>,
     ) {
         for flow in &self.flows {
-            // It is counted.
+            // The radio counts failures.
             let _ = inbound.offer(now, radio, (flow, u64::MAX), message.clone());
         }
         for topic in &self.topics {
-            // What the radio refuses it counts.
+            // The radio counts the messages that it refuses.
             let _ = radio.offer(now, *topic, message.clone());
         }
     }
 
-    /// Whether messages that the packer gives under this key are this topic's.
+    /// Returns whether the packer's messages with this key belong to this topic.
     pub(crate) fn is_packed_as(&self, key: u64) -> bool {
         self.packing.as_ref().is_some_and(|p| p.key() == key)
     }
 
-    /// What packing did.
+    /// Counts of packing.
     pub(crate) fn pack_stats(&self) -> Option<PackStats> {
         self.packing.as_ref().map(Packing::stats)
     }
 
-    /// What the filter of transforms did.
+    /// Counts of the filter for transforms.
     pub(crate) fn tf_stats(&self) -> Option<TfStats> {
         self.tf.as_ref().map(|t| t.stats().clone())
     }
 
-    /// The depth up to which memory is reserved.
+    /// The depth for which memory is reserved.
     pub(crate) fn max_depth(&self) -> u32 {
         self.max_depth
     }
 
-    /// What was lost before it was offered to the radio, by the bus or by a newer one while it waited to be packed, since this
-    /// was asked last.
+    /// Losses before the radio since the last call: by the bus, or replaced by a newer message while waiting
+    /// for the packer.
     pub(crate) fn newly_lost(&mut self) -> Drops {
         let mut drops = self.subscriber.stats().drops;
         let replaced = self.packing.as_ref().map_or(0, |p| p.stats().replaced);

@@ -6,35 +6,36 @@ use bus::{Message, Reply, Request};
 use proto::{Arriving, Body, Geometry, GeometryError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A message on its way to the radio; several peers share it.
+/// A message on its way to the radio, which several peers share.
 #[derive(Clone)]
 pub(crate) struct Outgoing(Arc<(Content, Geometry)>);
 
 enum Content {
     /// As its publisher wrote it, in the publisher's block.
     Block(Message),
-    /// Made here (filtered or packed).
+    /// Made on this host (filtered or packed).
     Own(Vec<u8>),
-    /// Of another host; it may still be coming. Only the radio's thread has it, so nobody waits for the lock.
+    /// From another host, possibly still arriving. Only the radio thread accesses it, so the lock is never
+    /// contended.
     Carried(Mutex<Vec<u8>>, Option<Arriving>),
     /// Sealed for these hosts of its topic.
     Sealed(Vec<u8>, u64),
-    /// Nothing: it is sealed to show that its topic is this host's.
+    /// Without content: sealed to prove that its topic is this host's.
     Notice,
-    /// As its caller wrote it, behind a header.
+    /// As its caller wrote it, after a header.
     Request([u8; LEN], Arc<Request>),
-    /// As its server wrote it, behind a header.
+    /// As its server wrote it, after a header.
     Reply([u8; LEN], Reply),
 }
 
 impl Outgoing {
-    /// A message of the bus, as it is.
+    /// A message of the bus, unchanged.
     pub(crate) fn new(message: Message) -> Result<Self, GeometryError> {
         let geometry = geometry(0, &message)?;
         Ok(Outgoing(Arc::new((Content::Block(message), geometry))))
     }
 
-    /// A call's request. It is let go when nothing of it is sent any more.
+    /// A call's request. It is released once none of it is being sent any more.
     pub(crate) fn request(header: Header, request: Arc<Request>) -> Result<Self, GeometryError> {
         let geometry = geometry(LEN, request.message())?;
         let content = Content::Request(header.encode(), request);
@@ -48,7 +49,7 @@ impl Outgoing {
         Ok(Outgoing(Arc::new((content, geometry))))
     }
 
-    /// A message of this control part and these data parts.
+    /// A message with this control part and these data parts.
     pub(crate) fn made(mut control: Vec<u8>, parts: &[Vec<u8>]) -> Result<Self, GeometryError> {
         let lens: Vec<u32> = parts.iter().map(|p| length(p.len())).collect();
         let geometry = Geometry::new(length(control.len()), &lens)?;
@@ -56,18 +57,18 @@ impl Outgoing {
         Ok(Outgoing(Arc::new((Content::Own(control), geometry))))
     }
 
-    /// A message of this shape, whose parts stand one after the other.
+    /// A message of this shape, with its parts in sequence.
     pub(crate) fn flat(bytes: Vec<u8>, geometry: Geometry) -> Self {
         Outgoing(Arc::new((Content::Own(bytes), geometry)))
     }
 
-    /// Memory for a message that comes from the radio and goes on, at once if it is `arriving`.
+    /// Memory for a message from the radio that is forwarded, immediately if it is `arriving`.
     pub(crate) fn carried(geometry: Geometry, arriving: Option<Arriving>) -> Self {
         let bytes = Mutex::new(vec![0; geometry.total_len() as usize]);
         Outgoing(Arc::new((Content::Carried(bytes, arriving), geometry)))
     }
 
-    /// The bytes of a message that comes from the radio and goes on.
+    /// The bytes of a message from the radio that is forwarded.
     pub(crate) fn carried_bytes(&self) -> Option<MutexGuard<'_, Vec<u8>>> {
         match &self.0.0 {
             Content::Carried(bytes, _) => Some(bytes.lock().unwrap_or_else(PoisonError::into_inner)),
@@ -81,7 +82,7 @@ impl Outgoing {
         Outgoing(Arc::new((Content::Sealed(envelope, hosts), geometry)))
     }
 
-    /// The hosts that it is sealed for, if it is.
+    /// The hosts for which it is sealed, if it is.
     pub(crate) fn sealed_for(&self) -> Option<u64> {
         match &self.0.0 {
             Content::Sealed(_, hosts) => Some(*hosts),
@@ -89,7 +90,7 @@ impl Outgoing {
         }
     }
 
-    /// What shows that a topic is this host's, once sealed.
+    /// A notice, which once sealed proves that a topic is this host's.
     pub(crate) fn notice() -> Self {
         Outgoing(Arc::new((Content::Notice, Geometry::packed(0))))
     }
@@ -98,7 +99,7 @@ impl Outgoing {
         matches!(self.0.0, Content::Notice)
     }
 
-    /// An envelope with a packed message in it.
+    /// An envelope that contains a packed message.
     pub(crate) fn packed(envelope: Vec<u8>) -> Self {
         let geometry = Geometry::packed(length(envelope.len()));
         Outgoing(Arc::new((Content::Own(envelope), geometry)))
@@ -149,7 +150,7 @@ impl Body for Outgoing {
     }
 }
 
-/// The shape of a message with so many bytes in front of its control part.
+/// The shape of a message with this many bytes in front of its control part.
 fn geometry(head: usize, message: &Message) -> Result<Geometry, GeometryError> {
     let parts: Vec<u32> = (0..message.part_count())
         .map(|i| length(message.part_len(i)))

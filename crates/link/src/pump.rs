@@ -1,4 +1,4 @@
-//! Datagrams between a radio and its carrier.
+//! Moves datagrams between a radio and its carrier.
 
 use crate::carrier::{Carrier, Sent};
 use crate::daemon::LinkError;
@@ -6,15 +6,15 @@ use crate::outgoing::Outgoing;
 use proto::{PacketError, PeerId, Radio, Sink, Transmit};
 use stats::Time;
 
-/// Datagrams read before the scheduler has its turn again; one that was joined counts as what it was cut into.
+/// Datagrams read before the scheduler has its turn again. A joined datagram counts as its parts.
 const RECEIVE_BATCH: usize = 64;
 
-/// The buffer that a carrier's largest datagram needs.
+/// Size of the buffer for a carrier's largest datagram.
 pub(crate) fn room(carrier: &impl Carrier) -> usize {
     carrier.max_datagram() * carrier.joined() + 1
 }
 
-/// A radio's way to its peers.
+/// A radio's path to its peers.
 pub(crate) struct Way<'a, C> {
     pub(crate) radio: &'a mut Radio<Outgoing>,
     pub(crate) carrier: &'a mut C,
@@ -23,7 +23,8 @@ pub(crate) struct Way<'a, C> {
 }
 
 impl<C: Carrier> Way<'_, C> {
-    /// Lets the scheduler make datagrams that go in one packet each, and the carrier know whom other ways lead to.
+    /// Sets the scheduler's datagram sizes to one packet each, and tells the carrier to which peers other
+    /// ways lead.
     pub(crate) fn follow_paths(&mut self) {
         for (index, peer) in self.peers.iter().enumerate() {
             self.radio
@@ -33,7 +34,7 @@ impl<C: Carrier> Way<'_, C> {
         }
     }
 
-    /// Takes what came, up to a bound; true if there may be more.
+    /// Receives a limited number of datagrams; true if there may be more.
     pub(crate) fn receive(&mut self, sink: &mut impl Sink, buffer: &mut [u8]) -> Result<bool, LinkError> {
         let (mut taken, one) = (0, self.carrier.max_datagram());
         while taken < RECEIVE_BATCH {
@@ -48,14 +49,15 @@ impl<C: Carrier> Way<'_, C> {
             match (self.radio).handle(clock::monotonic(), *peer, got.datagram, sink) {
                 Ok(()) => {}
                 Err(PacketError::AnotherHost { .. }) => self.carrier.turn_away(index),
-                Err(error) => tracing::debug!(%error, peer = index, "a datagram was not understood"),
+                Err(error) => tracing::debug!(%error, peer = index, "cannot parse a datagram"),
             }
         }
         Ok(true)
     }
 
-    /// Sends what is due while the carrier takes it, and says when the next is due. Of a carrier that gathers it sends a
-    /// batch: then the others have their turn, so that what is urgent waits no longer.
+    /// Sends what is due while the carrier accepts it, and returns when the next datagram is due. For a
+    /// carrier with batches it sends one batch: then other work has its turn, so that urgent messages wait no
+    /// longer.
     pub(crate) fn transmit(&mut self, datagram: &mut Vec<u8>) -> Result<Option<Time>, LinkError> {
         let mut next = None;
         let mut left = self.carrier.batch();

@@ -1,13 +1,13 @@
-//! Lines of the log that a peer, a stranger or a publisher could repeat as often as they like.
+//! Log messages that a peer, an unknown host or a publisher could cause at will.
 
 use stats::Seldom;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often the log says that something of one kind happens.
+/// Least interval between log messages of one kind.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(10);
 
-/// What one kind of line shares in the whole process: one each [`INTERVAL`] at most.
+/// Rate limit for one kind of log message in the whole process: at most one per [`INTERVAL`].
 pub(crate) struct Quiet(Mutex<Seldom>);
 
 impl Quiet {
@@ -15,7 +15,8 @@ impl Quiet {
         Quiet(Mutex::new(Seldom::every(INTERVAL)))
     }
 
-    /// `None` if it is not to be logged now, else how many like it were not since the last line.
+    /// Returns `None` if the message must not be logged at present, else the number of suppressed messages
+    /// since the last one.
     pub(crate) fn lets(&self) -> Option<u64> {
         let mut seldom = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         seldom.lets(clock::monotonic())

@@ -1,4 +1,5 @@
-//! Peers that do not answer: who, where, for how long, and what to check. Said in the log and in the status, at either end.
+//! Reports peers that do not answer: which, where, for how long, and what to check. Reported in the log and
+//! in the status, at either end.
 
 use crate::carrier::Carrier;
 use crate::config::{CarrierKind, Config, PeerConfig};
@@ -8,23 +9,23 @@ use stats::Time;
 use std::fmt::Write;
 use std::time::Duration;
 
-/// A peer that has not answered for so long is said not to.
+/// A peer is reported after it has not answered for this long.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The log says so again after this time, then after twice as long each time, up to the second.
+/// The log repeats the report after the first interval, which then doubles up to the second.
 const AGAIN: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(600));
-/// Who was heard within this time is there, and does not hear this host.
+/// A peer whose datagrams arrived within this time is alive, and does not receive this host's datagrams.
 const LATELY: Duration = Duration::from_secs(2);
 
 /// A peer that does not answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Unheard {
-    /// For how long, in seconds.
+    /// How long it has not answered, in seconds.
     pub for_s: f64,
-    /// Whether it ever answered since the link started.
+    /// Whether it has answered since the link started.
     pub ever: bool,
-    /// Where it is expected; none on a serial line.
+    /// Its expected address; none on a serial line.
     pub address: Option<String>,
-    /// All of it in words, with what to check.
+    /// The whole report as text, with what to check.
     pub text: String,
 }
 
@@ -39,17 +40,17 @@ pub(crate) struct Reach {
 struct Silence {
     ever: bool,
     since: Option<Time>,
-    /// When the log says so next, and after how long once more.
+    /// When the log repeats the report, and the interval after that.
     next: Option<(Time, Duration)>,
     now: Option<Unheard>,
 }
 
-/// What is known of a peer.
+/// Known facts about a peer.
 pub(crate) struct Facts<'a> {
     pub(crate) peer: &'a PeerConfig,
     pub(crate) carrier: CarrierKind,
     pub(crate) stats: &'a PeerStats,
-    /// What the carrier knows.
+    /// The carrier's explanation.
     pub(crate) trouble: Option<String>,
 }
 
@@ -61,7 +62,7 @@ impl Reach {
         }
     }
 
-    /// Looks at all peers of a radio, and logs what is due.
+    /// Checks all peers of a radio, and logs due reports.
     pub(crate) fn look_at<B: proto::Body>(
         &mut self,
         now: Time,
@@ -86,7 +87,7 @@ impl Reach {
         }
     }
 
-    /// Looks at a peer; gives what the log is to say now.
+    /// Checks a peer. Returns the report to log, if one is due.
     pub(crate) fn look(&mut self, now: Time, peer: usize, facts: &Facts<'_>) -> Option<String> {
         if self.peers.len() <= peer {
             self.peers.resize(peer + 1, Silence::default());
@@ -120,7 +121,7 @@ impl Reach {
         })
     }
 
-    /// A peer that does not answer now.
+    /// The report of a peer that does not answer at present.
     pub(crate) fn unheard(&self, peer: usize) -> Option<Unheard> {
         self.peers.get(peer)?.now.clone()
     }
@@ -143,7 +144,7 @@ fn text(facts: &Facts<'_>, ever: bool, span: Duration, now: Time) -> String {
     if let Some(theirs) = stats.other_version {
         let _ = write!(
             text,
-            ": it speaks version {theirs} of the link's protocol, this host version {}; run the same release on both",
+            ": it speaks version {theirs} of the link's protocol, this host version {}: run the same release on both",
             proto::VERSION
         );
     } else if let Some(trouble) = trouble {
@@ -151,8 +152,8 @@ fn text(facts: &Facts<'_>, ever: bool, span: Duration, now: Time) -> String {
     } else if stats.session != 0 && now.since(stats.last_heard) < LATELY {
         let _ = write!(
             text,
-            ": it is heard here, but does not hear this host. Check the address of this host in its configuration, and that its \
-             port lets datagrams in"
+            ": its datagrams arrive here, but it receives none of this host's: check this host's address in its \
+             configuration, and that its port accepts datagrams"
         );
     } else {
         let check = match carrier {
@@ -243,7 +244,7 @@ mod tests {
              host, that this address is its own, that UDP port 7400 is open on the way, that both hosts have keys of one team \
              (`ropewalk keys --help`)"
         );
-        let unheard = reach.unheard(0).expect("it does not answer");
+        let unheard = reach.unheard(0).expect("it is silent");
         assert_eq!(
             (unheard.ever, unheard.address.as_deref()),
             (false, Some("192.168.1.7:7400"))
@@ -257,7 +258,7 @@ mod tests {
         assert!(looks(&mut reach, 7.0, true, |_, _| {}).is_none());
         assert_eq!(reach.unheard(0), None);
         assert!(looks(&mut reach, 8.0, false, |_, _| {}).is_none());
-        let text = looks(&mut reach, 14.0, false, |_, _| {}).expect("it is said again");
+        let text = looks(&mut reach, 14.0, false, |_, _| {}).expect("the report is repeated");
         assert!(
             text.starts_with("base has not answered at 192.168.1.7:7400 for 6 s: "),
             "{text}"
@@ -276,7 +277,7 @@ mod tests {
         assert!(refused.ends_with(": it does not list this host"), "{refused}");
         let deaf = cause(|_, stats| (stats.session, stats.last_heard) = (7, Time::from_millis(5_500)));
         assert!(
-            deaf.contains("is heard here, but does not hear this host"),
+            deaf.contains("arrive here, but it receives none of this host's"),
             "{deaf}"
         );
     }

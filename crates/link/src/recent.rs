@@ -1,29 +1,29 @@
-//! How a topic that is received fares at present.
+//! Current statistics of a received topic.
 
 use serde::Serialize;
 use stats::{Delay, Drops, Flow, FlowMetrics, Jitter, Spread, Time};
 use std::time::Duration;
 
-/// A span is over after this time, if anything can be told of it.
+/// A span ends after this time if it has enough messages.
 const SPAN: Duration = Duration::from_secs(1);
-/// Longer nothing is waited for.
+/// A span ends after this time in any case.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// A topic of a peer over the last second or so, as this host received it.
+/// Statistics of a peer's topic over the last second or so, as this host received it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Recent {
-    /// Messages a second.
+    /// Messages per second.
     pub hz: f64,
     /// Payload.
     pub mbit_s: f64,
-    /// From the publisher's stamp until it was published here. The stamp is of the publisher's host's clock, so
-    /// this is as good as the two clocks agree.
+    /// Delay from the publisher's stamp to publication here. The stamp is by the clock of the publisher's
+    /// host, so the delay is as accurate as the two clocks agree.
     pub delay_ms: Delay,
     /// Time between two messages.
     pub period_ms: Spread,
-    /// What the way added to the time between two messages.
+    /// Jitter that the path added to the time between two messages.
     pub added_jitter_ms: Jitter,
-    /// Messages that came before they were stamped: the clocks disagree by more than the delay.
+    /// Messages that arrived before their stamp: the clocks disagree by more than the delay.
     pub negative_delays: u64,
 }
 
@@ -36,18 +36,19 @@ pub(crate) struct Spans {
 }
 
 impl Spans {
-    /// Counts a message of `bytes` bytes, stamped at `stamp`, that is published at `now`; both are times of day.
+    /// Counts a message of `bytes` bytes, stamped at `stamp`, that is published at `now`. Both are times of
+    /// day.
     pub(crate) fn received(&mut self, stamp: Time, now: Time, bytes: u64) {
         self.current.received(stamp, now, bytes);
     }
 
-    /// The last span that is over.
+    /// The last completed span.
     pub(crate) fn recent(&mut self, now: Time) -> Option<Recent> {
         let age = now.since(self.since);
         let tells = self.current.count() >= 2 && age >= SPAN;
         if tells || age >= LONGEST {
             self.last = (self.current.count() > 0).then(|| recent(&self.current));
-            // The next span's first period begins with this one's last message, which is lost to it.
+            // The next span's first period begins with this span's last message, so that period is lost.
             self.current = Flow::new();
             self.since = now;
         }

@@ -1,4 +1,4 @@
-//! Topics that go over relays: who may carry what, and for whom.
+//! Topics over relays: which hosts may carry which topics, and for which hosts.
 
 use crate::config::{Config, PeerConfig};
 use crate::names;
@@ -8,7 +8,7 @@ use crate::seal::GREETING;
 use crate::services::{REPLY, is_configured};
 use proto::{FlowKey, PeerId, Via};
 
-/// What the configuration says about relays, with hosts by their ids.
+/// The configuration of relays, with hosts by their ids.
 #[derive(Clone, Debug)]
 pub(crate) struct Carrying {
     own: u64,
@@ -18,11 +18,11 @@ pub(crate) struct Carrying {
 /// What this host does with a topic that a peer announces for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Offer {
-    /// The source's place among the peers, if it is one.
+    /// The source's index among the peers, if it is one.
     pub(crate) source: Option<PeerId>,
-    /// Publishes it here.
+    /// Whether this host publishes it.
     pub(crate) local: bool,
-    /// Forwards it.
+    /// Whether this host forwards it.
     pub(crate) forward: bool,
 }
 
@@ -34,13 +34,13 @@ impl Carrying {
         }
     }
 
-    /// The place of a host among the peers.
+    /// The index of a host among the peers.
     fn peer(&self, host: u64) -> Option<(PeerId, &PeerConfig)> {
         let at = self.config.peers.iter().position(|p| host_id(&p.name) == host)?;
         Some((PeerId(at as u32), &self.config.peers[at]))
     }
 
-    /// The host that a peer is.
+    /// The host id of a peer.
     pub(crate) fn host(&self, peer: PeerId) -> u64 {
         let peer = self.config.peers.get(peer.0 as usize);
         peer.map_or(0, |p| host_id(&p.name))
@@ -55,10 +55,10 @@ impl Carrying {
             .map_or_else(|| format!("{host:016x}"), |(_, p)| p.name.clone())
     }
 
-    /// What becomes of a topic that `peer` announces, or why it is refused.
+    /// Decides on a topic that `peer` announces. Returns why it is refused, otherwise.
     pub(crate) fn judge(&self, peer: PeerId, topic: &str, via: &Via) -> Result<Offer, &'static str> {
         let Some(neighbour) = self.config.peers.get(peer.0 as usize) else {
-            return Err("and is no peer");
+            return Err("but is not a peer");
         };
         let source = self.peer(via.source);
         let publishes = |p: &PeerConfig| may(p.allow.as_ref(), Right::Publish, topic);
@@ -69,15 +69,15 @@ impl Carrying {
             return self.judge_greeting(neighbour, via);
         }
         if via.source != host_id(&neighbour.name) && !neighbour.carries(topic) {
-            return Err("which is another host's, and the peer's `relay` does not let it bring that");
+            return Err("which is another host's, and the peer's `relay` does not cover it");
         }
         if source.is_some_and(|(_, p)| names::is_of_other_nodes(topic, &p.name, &self.config.host))
             && via.to.contains(&self.own)
         {
-            return Err("which tells of other hosts' nodes");
+            return Err("which describes other hosts' nodes");
         }
         if source.is_some_and(|(_, p)| !publishes(p)) {
-            return Err("which `allow` does not let its source publish");
+            return Err("which `allow` does not permit its source to publish");
         }
         let mut wanted = self.config.topics.iter().filter(|t| t.direction.receives());
         let serves = |id: PeerId| is_configured(&self.config, id, topic);
@@ -91,11 +91,11 @@ impl Carrying {
         if offer.local || offer.forward {
             Ok(offer)
         } else {
-            Err("which is neither configured to be received, of a source among the peers, nor to be relayed")
+            Err("which is neither configured for reception from a source among the peers, nor for relaying")
         }
     }
 
-    /// Greetings prove themselves, so they go wherever any topic may.
+    /// Greetings authenticate themselves, so they may use any path that some topic may use.
     fn judge_greeting(&self, neighbour: &PeerConfig, via: &Via) -> Result<Offer, &'static str> {
         let any = |r: &Option<Relayed>| r.as_ref().is_some_and(Relayed::is_any);
         if via.source != host_id(&neighbour.name) && !any(&neighbour.relay) {
@@ -108,10 +108,10 @@ impl Carrying {
             forward: any(&self.config.relay),
         };
         let taken = (offer.local || offer.forward).then_some(offer);
-        taken.ok_or("which is of no peer")
+        taken.ok_or("whose source is not a peer")
     }
 
-    /// The hosts of `via` for which `peer` may be given messages of a topic.
+    /// The hosts of `via` for which `peer` may receive messages of a topic.
     pub(crate) fn may_carry(&self, peer: PeerId, key: &FlowKey, via: &Via) -> u64 {
         let Some(neighbour) = self.config.peers.get(peer.0 as usize) else {
             return 0;
@@ -124,7 +124,7 @@ impl Carrying {
         if key.source != self.own && !covers(&self.config.relay) {
             return 0;
         }
-        // A reply goes to whoever was let call, so its topic may be known to all.
+        // A reply goes to a caller with permission, so all hosts may know its topic.
         let reply = key.topic.ends_with(REPLY);
         let subscribes =
             |p: &PeerConfig| reply || greets || may(p.allow.as_ref(), Right::Subscribe, &key.topic);
@@ -208,9 +208,9 @@ topics: []
         }
         assert!(
             c.judge(next, "/scan", &via("far", &["base"])).is_ok(),
-            "of a host that only others know"
+            "of a host known to others only"
         );
-        // To whom: base for itself alone, next also for others.
+        // The destinations: base for itself alone, next also for others.
         assert_eq!(c.may_carry(base, &key("robot", "/scan"), &all), 0b001);
         assert_eq!(c.may_carry(next, &key("robot", "/scan"), &all), 0b111);
         assert_eq!(c.may_carry(next, &key("robot", "/camera/a"), &all), 0);
@@ -233,7 +233,7 @@ topics:
   - {name: /cmd_vel, direction: out}
 ",
         );
-        // Peers without an address are put behind the others.
+        // Peers without an address are moved behind the others.
         let (relay, robot) = (PeerId(0), PeerId(1));
         let here = via("robot", &["base"]);
         let offer = c.judge(relay, "/scan", &here).expect("is taken");
@@ -249,7 +249,7 @@ topics:
         assert!(c.judge(relay, "/scan", &via("stranger", &["base"])).is_err());
         let out = via("base", &["robot", "relay"]);
         let own = key("base", "/cmd_vel");
-        // The relay carries for the robot, but is none of those who may have it for themselves.
+        // The relay carries for the robot, but may not receive for itself.
         assert_eq!(c.may_carry(relay, &own, &out), 0b01);
     }
 }

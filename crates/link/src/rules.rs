@@ -1,12 +1,13 @@
-//! What a peer may do here.
+//! A peer's permissions on this host.
 
 use serde::Deserialize;
 
-/// Which topics a peer may publish, subscribe and call. What is not named it may not.
+/// The topics that a peer may publish, subscribe to and call. Anything not listed is forbidden.
 ///
-/// A pattern is a topic's full name, a name that ends with `/*` for all below it, or `*` for all. A service is
-/// two topics, `NAME?request` and `NAME?reply`; `call` lets the peer send the one and receive the other, while
-/// `publish` and `subscribe` with the service's name let it serve: send replies and receive requests.
+/// A pattern is a topic's full name, a name that ends with `/*` for all topics below it, or `*` for all
+/// topics. A service is two topics, `NAME?request` and `NAME?reply`. `call` lets the peer send requests and
+/// receive replies. `publish` and `subscribe` with the service's name let the peer serve it: send replies and
+/// receive requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Allow {
@@ -16,23 +17,24 @@ pub struct Allow {
     pub subscribe: Vec<String>,
     /// Services of this host that the peer may call.
     pub call: Vec<String>,
-    /// Whether it has a say about the air: this host yields to what it claims, and repeats that to others. Default: whether
-    /// anything else is allowed it, or it is a relay for this host.
+    /// Whether the peer's airtime announcements count: this host yields to them and repeats them to others.
+    /// Default: true if the peer has any other permission, or is a relay for this host.
     pub air: Option<bool>,
 }
 
-/// The topics that go over a relay: all (`true`), none (`false`), or those of a list of patterns as in [`Allow`].
+/// The topics that may go over a relay: all (`true`), none (`false`), or those that match a list of patterns
+/// as in [`Allow`].
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Relayed {
     /// All or none.
     All(bool),
-    /// These.
+    /// Those that match a pattern.
     Topics(Vec<String>),
 }
 
 impl Relayed {
-    /// Whether it is among them. A service's two topics go by its name.
+    /// Returns whether `topic` is among them. A service's two topics match by the service's name.
     pub fn covers(&self, topic: &str) -> bool {
         let name = topic.split('?').next().unwrap_or(topic);
         match self {
@@ -41,7 +43,7 @@ impl Relayed {
         }
     }
 
-    /// Whether there is any.
+    /// Returns whether there is any.
     pub fn is_any(&self) -> bool {
         match self {
             Relayed::All(all) => *all,
@@ -58,17 +60,18 @@ impl Relayed {
     }
 }
 
-/// What a peer wants with a topic.
+/// What a peer wants to do with a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Right {
-    /// Its messages come to this host.
+    /// Send its messages to this host.
     Publish,
-    /// This host's messages go to it.
+    /// Receive this host's messages.
     Subscribe,
 }
 
-/// Whether `rules` let a peer do it. Without rules it may. What nodes of ROS 2 there are it hears and tells whatever they say: each
-/// host tells of what may cross, and takes no more.
+/// Returns whether `rules` permit a peer to do it. Without rules everything is permitted. The topics that
+/// describe ROS 2 nodes are always permitted: each host describes only what may cross, and accepts nothing
+/// else.
 pub fn may(rules: Option<&Allow>, right: Right, topic: &str) -> bool {
     let Some(rules) = rules.filter(|_| !crate::names::is_of_nodes(topic)) else {
         return true;
@@ -87,7 +90,7 @@ pub fn may(rules: Option<&Allow>, right: Right, topic: &str) -> bool {
 }
 
 impl Allow {
-    /// Whether it names anything.
+    /// Returns whether it names anything.
     pub(crate) fn is_any(&self) -> bool {
         ![&self.publish, &self.subscribe, &self.call]
             .iter()

@@ -1,4 +1,4 @@
-//! What a daemon shows of itself.
+//! The status of a daemon.
 
 use crate::compress::{PackStats, UnpackStats};
 use crate::reach::Unheard;
@@ -11,40 +11,40 @@ use serde::Serialize;
 use stats::Drops;
 use std::collections::BTreeMap;
 
-/// A daemon at one instant.
+/// A daemon's state at one instant.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Status {
     /// This host's name.
     pub host: String,
-    /// Which of the host's links this is.
+    /// The link's name, which distinguishes it from other links of the host.
     pub link: String,
-    /// When this was, on a clock of this host that only runs forward, in seconds.
+    /// Time of this state on a monotonic clock of this host, in seconds.
     pub uptime_clock_s: f64,
-    /// How its radio thread is scheduled.
+    /// Scheduling of its radio thread.
     pub scheduling: String,
     /// The radio as a whole.
     pub radio: RadioStats,
     /// Each peer, in the configuration's order.
     pub peers: Vec<PeerStatus>,
-    /// Topics sent, for each peer.
+    /// Topics sent, per peer.
     pub sent: Vec<SentTopic>,
-    /// Topics received, for each peer.
+    /// Topics received, per peer.
     pub received: Vec<ReceivedTopic>,
-    /// Topics to be sent that nobody publishes on this host yet.
+    /// Topics to be sent that have no publisher on this host yet.
     pub unpublished: Vec<String>,
-    /// Services, for each peer that they are for.
+    /// Services, per peer that they are for.
     pub services: Vec<ServiceStatus>,
-    /// Datagrams of strangers, or too large.
+    /// Datagrams from unknown senders, or too large ones.
     pub refused_datagrams: u64,
-    /// The ways that messages take, where there are relays.
+    /// The ways of messages, if there are relays.
     pub ways: Vec<WayStatus>,
-    /// Peers that only relays reach, and none does now.
+    /// Peers that only relays reach, and that no relay reaches at present.
     pub unreachable: Vec<String>,
-    /// How often a way began to lead over another neighbour, or at all.
+    /// How often a way switched to another neighbour or appeared.
     pub way_changes: u64,
-    /// What this host did with messages for others.
+    /// Counts of messages that this host forwarded for others.
     pub relay: RelayStats,
-    /// What goes over relays is sealed, where there are keys.
+    /// Counts of sealing, with keys: messages over relays are sealed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sealing: Option<SealStats>,
 }
@@ -54,11 +54,11 @@ pub struct Status {
 pub struct WayStatus {
     /// The host's name.
     pub host: String,
-    /// The peer over which messages go there.
+    /// The peer through which messages go there.
     pub over: String,
-    /// Hops of the way.
+    /// Number of hops.
     pub hops: u8,
-    /// Measured airtime of a full datagram all the way, in microseconds.
+    /// Measured airtime of a full datagram over the whole way, in microseconds.
     pub cost_us: u64,
 }
 
@@ -67,13 +67,13 @@ pub struct WayStatus {
 pub struct PeerStatus {
     /// Its configured name.
     pub name: String,
-    /// Bytes of the largest IP packet that passes on the way there, where the carrier knows it.
+    /// Size of the largest IP packet that fits the path, in bytes, if the carrier knows it.
     pub path_mtu: Option<usize>,
-    /// Topics that `allow` or the list of topics refused it, each time that it came up.
+    /// Topics that `allow` or the list of topics refused to the peer, counted each time.
     pub refused_topics: u64,
-    /// Where, for how long, and what to check, if it does not answer.
+    /// If the peer does not answer: where it was expected, for how long, and what to check.
     pub unheard: Option<Unheard>,
-    /// Its numbers.
+    /// Its counts.
     #[serde(flatten)]
     pub stats: PeerStats,
 }
@@ -83,18 +83,18 @@ pub struct PeerStatus {
 pub struct SentTopic {
     /// The peer's configured name.
     pub peer: String,
-    /// The host whose topic it is: this one, or the one for which it is relayed.
+    /// The host that owns the topic: this one, or the one for which this host relays it.
     pub source: String,
-    /// The hosts that it is for: the peer, or those that it may relay it to.
+    /// The destination hosts: the peer, or those to which the peer may relay it.
     pub to: Vec<String>,
-    /// Its name on this host's bus, if it is a topic of it.
+    /// Its name on this host's bus, if it is a topic there.
     pub here: Option<String>,
-    /// Its numbers.
+    /// Its counts.
     #[serde(flatten)]
     pub stats: TopicStats,
-    /// What packing did, where it is wished.
+    /// Counts of packing, if configured.
     pub packing: Option<PackStats>,
-    /// What the filter of transforms did, where there is one.
+    /// Counts of the filter for transforms, if there is one.
     pub tf: Option<TfStats>,
 }
 
@@ -103,28 +103,28 @@ pub struct SentTopic {
 pub struct ReceivedTopic {
     /// The peer's configured name.
     pub peer: String,
-    /// The host whose topic it is: the peer, or the one for which the peer relays it.
+    /// The host that owns the topic: the peer, or the one for which the peer relays it.
     pub source: String,
     /// Its name on this host's bus, if it is published there.
     pub here: Option<String>,
-    /// Its numbers.
+    /// Its counts.
     #[serde(flatten)]
     pub stats: RemoteTopicStats,
-    /// The last second or so, if anything came.
+    /// The last second or so, if any message arrived.
     pub recent: Option<Recent>,
-    /// What unpacking did, if anything came packed.
+    /// Counts of unpacking, if any message arrived packed.
     pub unpacking: Option<UnpackStats>,
-    /// What the bus lost after the daemon had published it.
+    /// Messages that the bus lost after the daemon published them.
     pub bus_drops: Drops,
 }
 
-/// What this host does for a service of the configuration.
+/// This host's role for a service of the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServiceRole {
-    /// Its callers are here.
+    /// The callers are here.
     Call,
-    /// Its server is here.
+    /// The server is here.
     Serve,
 }
 
@@ -133,15 +133,15 @@ pub enum ServiceRole {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ServiceState {
-    /// It can.
+    /// It can be called.
     Ready,
-    /// The peer does not offer it: its link does not list it, or nobody serves it there.
+    /// The peer does not offer it: its link does not list it, or it has no server there.
     NotOffered,
-    /// The peer offers it, but cannot be heard now.
+    /// The peer offers it, but is silent at present.
     NoPeer,
-    /// Whoever serves it does not let the other call (`allow`).
+    /// The serving host does not let the other host call it (`allow`).
     Refused,
-    /// Nobody serves it on this host.
+    /// It has no server on this host.
     Unserved,
 }
 
@@ -154,34 +154,34 @@ pub struct ServiceStatus {
     pub name: String,
     /// Its name on this host's bus.
     pub here: String,
-    /// What this host does for it.
+    /// This host's role for it.
     pub role: ServiceRole,
-    /// Its type, where that is known.
+    /// Its type, if known.
     pub type_name: Option<String>,
     /// Whether it can be called.
     pub state: ServiceState,
-    /// The priority with which this host sends its part.
+    /// The priority of the requests or replies that this host sends.
     pub priority: u8,
-    /// Calls without an answer yet.
+    /// Calls that have no answer yet.
     pub open: u64,
-    /// Calls so far: of this host's callers, or of the peer's.
+    /// Calls so far, by this host's callers or the peer's.
     pub calls: u64,
-    /// Of these, answered by the server.
+    /// Calls that the server answered.
     pub answered: u64,
-    /// Of these, failed, by reason.
+    /// Calls that failed, by reason.
     pub failed: BTreeMap<Failure, u64>,
-    /// Bytes of requests that were handed to the radio or came from it, headers included.
+    /// Bytes of requests passed to or received from the radio, including headers.
     pub request_bytes: u64,
-    /// Bytes of replies likewise.
+    /// Bytes of replies, counted the same way.
     pub reply_bytes: u64,
-    /// Requests that came again and were not carried out again.
+    /// Repeated requests that were not executed again.
     pub repeated: u64,
-    /// Replies for which nobody waited any more.
+    /// Replies without a waiting caller.
     pub late: u64,
 }
 
 impl Status {
-    /// Whether every peer is up and every topic to be sent is published here and accepted there.
+    /// Returns whether every peer is up, and every topic to be sent is published here and accepted there.
     pub fn ready(&self) -> bool {
         !self.peers.is_empty()
             && self.peers.iter().all(|p| p.stats.up)

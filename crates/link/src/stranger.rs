@@ -1,4 +1,5 @@
-//! What a stranger can send to a link: for tests and benchmarks of floods. Not part of the interface.
+//! The packets that an unknown host can send to a link, for tests and benchmarks of floods. Not part of the
+//! interface.
 
 use noq_proto::crypto::rustls::QuicClientConfig;
 use noq_proto::{
@@ -10,7 +11,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The secret of the file [`crate::keys::KNOCK`].
+/// The secret in the file [`crate::keys::KNOCK`].
 pub fn knock(text: &str) -> Option<[u8; 32]> {
     let mut secret = [0; 32];
     for (i, b) in secret.iter_mut().enumerate() {
@@ -19,7 +20,7 @@ pub fn knock(text: &str) -> Option<[u8; 32]> {
     Some(secret)
 }
 
-/// A QUIC client without a certificate, that knows the team's knock or not.
+/// A QUIC client without a certificate, with or without the team's admission secret.
 pub fn client(knock: Option<[u8; 32]>) -> ClientConfig {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut tls = rustls::ClientConfig::builder_with_provider(provider)
@@ -42,14 +43,14 @@ pub fn client(knock: Option<[u8; 32]>) -> ClientConfig {
     config
 }
 
-/// First packets of handshakes that never go on.
+/// First packets of handshakes that never continue.
 pub struct Stranger {
     endpoint: Endpoint,
     config: ClientConfig,
 }
 
 impl Stranger {
-    /// One that knows the team's knock or not.
+    /// Creates one with or without the team's admission secret.
     pub fn new(knock: Option<[u8; 32]>) -> Self {
         Stranger {
             endpoint: Endpoint::new(Arc::new(EndpointConfig::default()), None, false),
@@ -57,7 +58,8 @@ impl Stranger {
         }
     }
 
-    /// The first packet of another handshake with the host `name` at `target`; `None` if no handshake can begin.
+    /// The first packet of another handshake with the host `name` at `target`; `None` if no handshake can
+    /// start.
     pub fn first_packet(&mut self, name: &str, target: SocketAddr) -> Option<Vec<u8>> {
         let now = Instant::now();
         let begun = self.endpoint.connect(now, self.config.clone(), target, name);

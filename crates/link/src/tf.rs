@@ -1,4 +1,4 @@
-//! Transforms reduced to what a peer needs: the frames allowed, each at its rate, static ones kept.
+//! Reduces transforms to what a peer needs: the permitted frames, each at its rate. Keeps static transforms.
 
 use bridge::{Frames, Passage, TRANSFORMS, TfRule};
 use bus::TopicType;
@@ -9,37 +9,37 @@ use std::collections::BTreeMap;
 
 /// Most static frames whose last transform is kept.
 const MAX_FRAMES: usize = 4096;
-/// Larger messages are not read: a thousand transforms take about 100 kB.
+/// Largest message that is read, in bytes. A thousand transforms take about 100 kB.
 const MAX_BYTES: usize = 256 << 10;
 
-/// What of a topic of transforms is sent.
+/// Selects the transforms of a topic that are sent.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TfConfig {
-    /// The frames (`child_frame_id`) that are sent, where `*` stands for anything. Default: all.
+    /// The frames (`child_frame_id`) to send; `*` matches anything. Default: all.
     pub frames: Option<Vec<String>>,
-    /// At most so many transforms a second of each frame. Default: all.
+    /// Most transforms per second of each frame. Default: all.
     #[serde(deserialize_with = "bridge::maybe_frequency")]
     pub rate: Option<f64>,
-    /// The same for frames that match a pattern; the longest pattern counts.
+    /// The same for frames that match a pattern. The longest matching pattern counts.
     #[serde(deserialize_with = "bridge::frequencies")]
     pub rates: BTreeMap<String, f64>,
-    /// Whether the transforms are static: all of them are kept and sent together, also to peers that come
-    /// later. Default: if the topic is called `tf_static`.
+    /// Whether the transforms are static: the link keeps them all and sends them together, also to late
+    /// joiners. Default: true for topics named `tf_static`.
     #[serde(rename = "static")]
     pub is_static: Option<bool>,
 }
 
-/// What a filter did.
+/// Counts of a filter.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TfStats {
     /// Transforms sent on.
     pub passed: u64,
-    /// Transforms of frames that are not sent.
+    /// Transforms of frames that the configuration does not select.
     pub other_frames: u64,
-    /// Transforms that came sooner than their frame's rate lets pass.
+    /// Transforms that exceeded their frame's rate.
     pub too_soon: u64,
-    /// Messages of which nothing was left, so that none was sent.
+    /// Messages dropped because no transform was left.
     pub empty_messages: u64,
     /// Messages that could not be read, or are larger than 256 KiB.
     pub unreadable: u64,
@@ -68,7 +68,7 @@ pub(crate) struct TfFilter {
 }
 
 impl TfFilter {
-    /// For a topic of the bus, by what its publisher says of its type.
+    /// Creates the filter for a topic of the bus, from its publisher's type definition.
     pub(crate) fn new(config: &TfConfig, topic: &TopicType) -> Result<Self, TfError> {
         if !TRANSFORMS.contains(&topic.type_name.as_str()) {
             return Err(TfError::Type {
@@ -102,17 +102,17 @@ impl TfFilter {
         })
     }
 
-    /// Whether what was sent last is for peers that come later, too.
+    /// Returns whether late joiners get the last transforms, too.
     pub(crate) fn is_static(&self) -> bool {
         self.is_static
     }
 
-    /// What it did so far.
+    /// Counts so far.
     pub(crate) fn stats(&self) -> &TfStats {
         &self.stats
     }
 
-    /// What of a message is sent; `None` if nothing is.
+    /// Returns the part of a message to send, or `None` if nothing is left.
     pub(crate) fn apply(&mut self, now: Time, control: &[u8], parts: &[&[u8]]) -> Option<Parts> {
         let len = control.len() + parts.iter().map(|p| p.len()).sum::<usize>();
         let message = Some(()).filter(|()| len <= MAX_BYTES);
@@ -187,7 +187,7 @@ mod tests {
         (TfFilter::new(&config, &kind).expect("filters"), schema)
     }
 
-    /// The frames of what is sent for a message of these.
+    /// The frames that pass for a message with `frames`.
     fn sent(filter: &mut TfFilter, schema: &Schema, ms: u64, frames: &[&str]) -> Vec<String> {
         let transforms: Vec<_> = frames
             .iter()
@@ -256,7 +256,7 @@ mod tests {
         assert!(f.apply(Time(1), &[0xff; 9], &[]).is_none());
         assert!(f.apply(Time(1), &vec![0; MAX_BYTES + 1], &[]).is_none());
         assert_eq!(f.stats().unreadable, 2);
-        // Every cut of a good message.
+        // Every truncation of a good message.
         let value = schema
             .value_from_json(&json!({ "transforms": [{ "child_frame_id": "odom" }] }))
             .expect("fits");

@@ -1,20 +1,20 @@
-//! A thread beside the radio's, for what blocks.
+//! A thread next to the radio thread, for work that blocks.
 
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A thread that does the same again and again until it is dropped, which waits for the round under way.
+/// A thread that repeats a task until it is dropped. Dropping waits for the current round.
 pub(crate) struct Worker {
     stop: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Worker {
-    /// Calls `round` at once, and again so long after each return as it says, until it says `None`.
+    /// Calls `round` at once, and again after each pause that it returns, until it returns `None`.
     ///
     /// # Errors
-    /// If no thread can be started.
+    /// If no thread can start.
     pub(crate) fn start(
         name: &str,
         mut round: impl FnMut() -> Option<Duration> + Send + 'static,
@@ -59,7 +59,7 @@ mod tests {
             rounds.recv().expect("a round");
         }
         drop(worker.expect("starts"));
-        // The thread is gone, and its sender with it: this ends.
+        // The thread is gone, and its sender with it, so this ends.
         rounds.iter().for_each(drop);
         let (sender, rounds) = channel();
         let worker = Worker::start("test", move || {

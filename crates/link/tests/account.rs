@@ -1,7 +1,7 @@
-//! What becomes of messages is accounted for at every moment, alike at both ends: those offered are those delivered, those lost by
-//! reason and those in flight.
+//! The account of messages adds up at every moment and agrees at both ends: offered messages are delivered,
+//! lost for a reason, or in flight.
 //!
-//! `SECONDS` says how long the paths carry messages; some seconds without it.
+//! `SECONDS` sets how long the paths carry messages; some seconds without it.
 #![allow(missing_docs, reason = "a test")]
 
 mod common;
@@ -94,7 +94,7 @@ fn pair(percent: u64) -> (Path, Host, Host) {
     (path, robot, base)
 }
 
-/// The accounts of a host by topic: those it makes, and those it is told.
+/// The accounts of a host by topic: those it makes, and those reported to it.
 fn accounts(status: &Status) -> BTreeMap<String, Account> {
     let sent = status
         .sent
@@ -116,10 +116,10 @@ fn delivered(base: &Status) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// Looks at both ends. `earlier` is what the base had delivered to runs of the robot's link that are over.
+/// Checks both ends. `earlier` holds the deliveries of the base for past runs of the robot's link.
 struct Watch {
     earlier: BTreeMap<String, u64>,
-    /// What the robot showed a while ago, until the base shows something newer.
+    /// The robot's account from a while ago, until the base shows a newer one.
     before: Option<Status>,
     compared: u64,
 }
@@ -150,7 +150,7 @@ impl Watch {
             self.compared += 1;
             for (name, a) in accounts(&before) {
                 let came = self.came(&now, &name);
-                assert!(a.delivered <= came, "{name}: {came} came, {a:?}");
+                assert!(a.delivered <= came, "{name}: {came} arrived, {a:?}");
             }
         }
         self.before.get_or_insert(robot);
@@ -190,9 +190,9 @@ fn adds_up(percent: u64) {
     });
     settles(&robot, &base, &publishers, &watch);
     assert!(watch.compared > 0);
-    // The robot's link begins anew, and counts from nothing; the base's does not.
+    // The robot's link restarts, and counts from zero; the base's does not.
     robot.stop_link();
-    // What was on the way still comes, and the base shows it a moment later.
+    // Messages in flight still arrive, and the base shows them a moment later.
     std::thread::sleep(Duration::from_millis(500));
     let mut watch = Watch::new(delivered(&base.status()));
     robot.start_link();
@@ -201,7 +201,7 @@ fn adds_up(percent: u64) {
     settles(&robot, &base, &publishers, &watch);
 }
 
-/// Once nothing is published nothing is in flight, and both ends show what came.
+/// After the last publication nothing is in flight, and both ends show all arrivals.
 fn settles(robot: &Host, base: &Host, publishers: &[(Publisher, u64)], watch: &Watch) {
     let start = Instant::now();
     let open = || {
@@ -213,7 +213,7 @@ fn settles(robot: &Host, base: &Host, publishers: &[(Publisher, u64)], watch: &W
         });
         open.map(|(name, ..)| {
             format!(
-                "{name}: {:?}, told {:?}; {came:?} came",
+                "{name}: {:?}, reported {:?}; {came:?} arrived",
                 at_robot[*name],
                 at_base.get(*name)
             )
@@ -221,7 +221,8 @@ fn settles(robot: &Host, base: &Host, publishers: &[(Publisher, u64)], watch: &W
     };
     while let Some(left) = open() {
         assert!(start.elapsed() < LONG * 4, "something stays in flight: {left}");
-        // Only a later message shows that the last one of a topic was lost; then all that is told needs a second each way.
+        // Only a later message shows that the last one of a topic was lost. Then all reports need a second
+        // each way.
         publishers.iter().for_each(|(p, _)| publish(p, "the end"));
         let pause = Instant::now();
         while open().is_some() && pause.elapsed() < Duration::from_secs(8) {

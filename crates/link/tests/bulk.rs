@@ -16,7 +16,7 @@ struct Path {
 }
 
 impl Path {
-    /// `links` are where the two links listen, `ends` where each finds the other.
+    /// `links` are the links' listening ports, `ends` the ports at which each finds the other.
     fn between(links: [u16; 2], ends: [u16; 2]) -> Path {
         let stop = Arc::new(AtomicBool::new(false));
         let sockets = ends.map(|p| Arc::new(UdpSocket::bind(("127.0.0.1", p)).expect("binds")));
@@ -86,7 +86,7 @@ topics: [{{name: /map, priority: 0, direction: {direction}, reliability: bulk}}]
         map.publish(loan, Stamp::default()).expect("publishes");
     }
     let mut left = lengths.to_vec();
-    until("all have come", || {
+    until("all have arrived", || {
         while let Ok(Some(m)) = got.take() {
             assert_eq!(m.control(), b"a map's head");
             let mut bytes = vec![0; m.part_len(0)];
@@ -97,11 +97,11 @@ topics: [{{name: /map, priority: 0, direction: {direction}, reliability: bulk}}]
                 bytes.len()
             );
             let at = left.iter().position(|n| *n == bytes.len());
-            left.remove(at.expect("each comes once"));
+            left.remove(at.expect("each arrives once"));
         }
         left.is_empty()
     });
-    until("the robot is told", || robot.status().sent[0].stats.sent == 3);
+    until("it is reported", || robot.status().sent[0].stats.sent == 3);
     let sent = robot.status().sent[0].stats.clone();
     assert_eq!((sent.drops.total(), sent.queued), (0, 0), "{sent:?}");
     assert!(sent.parity_bytes > 0 && sent.parity_bytes < 3_000_000, "{sent:?}");

@@ -1,6 +1,6 @@
-//! What strangers can do to a QUIC carrier: floods, half-open handshakes, replays, reflections.
+//! Attacks by unknown hosts on a QUIC carrier: floods, half-open handshakes, replays, reflections.
 //!
-//! One test, alone in its process, since it looks at the process's memory, threads and descriptors.
+//! One test, alone in its process, since it measures the process's memory, threads and descriptors.
 
 mod tap;
 
@@ -72,8 +72,8 @@ fn replays_and_reflections(folder: &Path) {
             },
             "something is missing",
         );
-        // Everything that was ever sent to base, again, and what base sent itself: in the first life within the
-        // connection, in the second with that of the life before.
+        // Replays every packet ever sent to base, and reflects those that base sent: in the first life within
+        // the connection, in the second with packets of the previous life.
         let refused = base.refused();
         for packet in tap.seen[0].iter().chain(&tap.seen[1]) {
             tap.sockets[1].send_to(packet, carriers[0]).expect("sends");
@@ -87,13 +87,13 @@ fn replays_and_reflections(folder: &Path) {
         assert_eq!(
             came.len(),
             50,
-            "something came twice (refused {refused} to {})",
+            "something arrived twice (refused {refused} to {})",
             base.refused()
         );
     }
 }
 
-/// A QUIC client without a certificate, that knows the knock or not.
+/// A QUIC client without a certificate, with or without the admission secret.
 struct Attacker {
     endpoint: Endpoint,
     config: ClientConfig,
@@ -128,7 +128,7 @@ impl Attacker {
         }
     }
 
-    /// Begins a handshake and forgets it: only its first packet is sent.
+    /// Starts a handshake and forgets it: it sends only the first packet.
     fn half_open(&mut self) {
         let (handle, conn) = self
             .endpoint
@@ -141,7 +141,7 @@ impl Attacker {
             .handle_event(handle, noq_proto::EndpointEvent::drained());
     }
 
-    /// Begins a handshake and goes as far as it gets.
+    /// Starts a handshake and continues as far as possible.
     fn begin(&mut self) {
         let begun = self
             .endpoint
@@ -150,7 +150,7 @@ impl Attacker {
         self.flush();
     }
 
-    /// Takes answers; how many bytes came.
+    /// Receives answers, and returns their bytes.
     fn answers(&mut self) -> usize {
         let mut buffer = [0; 2000];
         let mut bytes = 0;
@@ -174,7 +174,7 @@ impl Attacker {
     }
 }
 
-/// Round trips of the pair that is connected while something else goes on; its best effort in half a second.
+/// Round trips of the connected pair while `meanwhile` runs; its best effort in half a second.
 fn exchange(base: &mut QuicCarrier, robot: &mut QuicCarrier, mut meanwhile: impl FnMut()) -> usize {
     let start = Instant::now();
     let mut came = 0;
@@ -204,7 +204,7 @@ fn floods(folder: &Path) {
     let quiet = exchange(&mut base, &mut robot, || {});
     let text = std::fs::read_to_string(folder.join("team").join(KNOCK)).expect("reads");
     let knock = stranger::knock(&text).expect("hex");
-    for (name, secret) in [("without the knock", None), ("with the knock", Some(knock))] {
+    for (name, secret) in [("without the secret", None), ("with the secret", Some(knock))] {
         let before = (resident(), base.connections());
         // 50 addresses, 200 handshakes each.
         let mut attackers: Vec<_> = (0..50).map(|_| Attacker::new(carriers[0], secret)).collect();
@@ -222,7 +222,7 @@ fn floods(folder: &Path) {
             "10,000 half-open {name}: {grown} bytes more (attackers included), {} connections, {answered} bytes of answers",
             base.connections()
         );
-        // The pair's own: it dials beside a connection that is silent.
+        // The pair's own connections: it dials in parallel to a silent connection.
         assert!(
             base.connections() <= before.1 + 11,
             "{name}: {} connections",
@@ -231,10 +231,10 @@ fn floods(folder: &Path) {
         assert!(grown < 8 << 20, "{name}: {grown} bytes");
         assert!(
             secret.is_some() || answered == 0,
-            "strangers were answered {answered} bytes"
+            "unknown hosts got {answered} bytes of answers"
         );
     }
-    // Those that answer the Retry get as far as TLS, a few at a time.
+    // Clients that answer the Retry get as far as TLS, a few at a time.
     let before = resident();
     let mut most = 0;
     let mut attackers: Vec<_> = (0..50).map(|_| Attacker::new(carriers[0], Some(knock))).collect();
@@ -251,7 +251,7 @@ fn floods(folder: &Path) {
         drain(&mut robot);
     }
     println!(
-        "1,000 that go on: at most {most} connections, {} bytes more (attackers included)",
+        "1,000 that continue: at most {most} connections, {} bytes more (attackers included)",
         resident().saturating_sub(before)
     );
     assert!(most <= 64 + 8, "{most} connections");
@@ -274,7 +274,7 @@ fn floods(folder: &Path) {
             .send_to(&garbage[..(state >> 40) as usize % 1800], carriers[0])
             .expect("sends");
     });
-    println!("datagrams of the pair in 0.5 s: {quiet} alone, {during} beside garbage");
+    println!("datagrams of the pair in 0.5 s: {quiet} alone, {during} with garbage");
     assert!(during > 0);
     assert!(robot.connected(0) && base.connected(0));
     socket.set_nonblocking(true).expect("sets");
@@ -294,6 +294,6 @@ fn strangers_get_nothing_and_cost_little() {
     assert_eq!(
         (count("fd"), count("task")),
         before,
-        "descriptors or threads were left"
+        "descriptors or threads are left"
     );
 }

@@ -42,7 +42,7 @@ fn topics_of_two_robots_do_not_merge_and_commands_reach_their_robot_alone() {
     let merged = base.subscriber("/scan");
     let (scan1, scan2) = (r1.publisher("/scan"), r2.publisher("/scan"));
     let mut came = [Vec::new(), Vec::new()];
-    until("both scans come", || {
+    until("both scans arrive", || {
         publish(&scan1, "one");
         publish(&scan2, "two");
         came[0].extend(texts(&from1));
@@ -51,7 +51,7 @@ fn topics_of_two_robots_do_not_merge_and_commands_reach_their_robot_alone() {
     });
     assert!(came[0].iter().all(|t| t == "one") && came[1].iter().all(|t| t == "two"));
     assert_eq!(texts(&merged), Vec::<String>::new());
-    // Outbound names go out of the namespace again.
+    // Outbound names lose the namespace again.
     let (vel1, vel2) = (r1.subscriber("/cmd_vel"), r2.subscriber("/cmd_vel"));
     let command = base.publisher("/fleet/r_2/cmd_vel");
     let mut got = Vec::new();
@@ -61,7 +61,7 @@ fn topics_of_two_robots_do_not_merge_and_commands_reach_their_robot_alone() {
     });
     assert!(got.iter().all(|t| t == "go"));
     assert_eq!(texts(&vel1), Vec::<String>::new());
-    until("the status tells", || {
+    until("the status shows it", || {
         base.status().unpublished == ["/fleet/r_1/cmd_vel"]
     });
 }
@@ -114,13 +114,13 @@ fn a_topic_crosses_once_however_many_subscribe() {
     publish_until(&scan, "first", || {
         subscribers.iter().all(|s| texts(s).contains(&"first".into()))
     });
-    until("what was under way has come", || {
+    until("all in flight has arrived", || {
         let (sent, received) = (robot.status().sent, base.status().received);
         sent.first()
             .zip(received.first())
             .is_some_and(|(s, r)| s.stats.queued == 0 && s.stats.sent == r.stats.delivered)
     });
-    // The status is a tenth of a second old.
+    // The status is up to a tenth of a second old.
     std::thread::sleep(std::time::Duration::from_millis(500));
     let before = robot.status();
     let drained: Vec<_> = subscribers.iter().map(texts).collect();
@@ -132,13 +132,13 @@ fn a_topic_crosses_once_however_many_subscribe() {
     let expected: Vec<_> = (0..20).map(|i| format!("m{i}")).collect();
     for s in &subscribers {
         let mut got = Vec::new();
-        until("all came", || {
+        until("all arrive", || {
             got.extend(texts(s));
             got.len() >= 20
         });
         assert_eq!(got, expected);
     }
-    until("the status is renewed", || {
+    until("the status is refreshed", || {
         robot.status().sent[0].stats.sent >= before.sent[0].stats.sent + 20
     });
     let (was, now) = (&before.sent[0].stats, &robot.status().sent[0].stats);
@@ -162,14 +162,14 @@ fn a_topic_that_ends_ends_at_the_peer_and_may_change_its_type() {
     until("the base's publisher ends too", || {
         base.published("/scan").is_empty()
     });
-    until("the robot says so", || robot.status().unpublished == ["/scan"]);
-    // It comes back with another type, without any restart.
+    until("the robot reports it", || robot.status().unpublished == ["/scan"]);
+    // It returns with another type, without any restart.
     let other = kind("/scan", "test_msgs/Another");
     let scan = robot.publisher_of(other.clone());
     let new = base.subscriber_of(other);
     publish_until(&scan, "new", || texts(&new).contains(&"new".into()));
     assert_eq!(base.published("/scan"), ["test_msgs/Another"]);
-    // And it changes while it is published: the second publisher counts when the first ends.
+    // Its type changes while it is published: the second publisher counts when the first ends.
     let third = kind("/scan", "test_msgs/YetAnother");
     let (next, newest) = (robot.publisher_of(third.clone()), base.subscriber_of(third));
     drop(scan);

@@ -1,4 +1,5 @@
-//! Reliable topics reach the subscribers of the far host at their pace, and what a subscriber loses is in both ends' books.
+//! Reliable topics reach the subscribers of the far host at their pace, and both ends count what a subscriber
+//! loses.
 #![allow(missing_docs, reason = "a test")]
 
 mod common;
@@ -18,7 +19,7 @@ struct Path {
 }
 
 impl Path {
-    /// `links` are where the two links listen, `ends` where each finds the other.
+    /// `links` are the links' listening ports, `ends` the ports at which each finds the other.
     fn between(links: [u16; 2], ends: [u16; 2]) -> Path {
         let (stop, open) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(true)));
         let sockets = ends.map(|p| Arc::new(UdpSocket::bind(("127.0.0.1", p)).expect("binds")));
@@ -104,7 +105,7 @@ fn ready(robot: &Host, base: &Host) {
     until("the robot's link is ready", || robot.status().ready());
 }
 
-/// What the robot counts of `/log`: messages settled, those lost here, and those that subscribers there lost.
+/// The robot's counts for `/log`: messages settled, those lost here, and those that subscribers there lost.
 fn books(robot: &Host) -> (u64, u64, u64) {
     let status = robot.status();
     let log = status
@@ -121,7 +122,7 @@ fn all_are_taken(compress: &str) {
     let (path, robot, base) = pair(compress);
     let (log, other) = (robot.publisher("/log"), robot.publisher("/other"));
     ready(&robot, &base);
-    // Two with a short queue that take at their own pace; a third comes in the middle of it.
+    // Two with a short queue that take at their own pace; a third joins in the middle.
     let slow = [subscriber(&base, "/log"), subscriber(&base, "/log")];
     let quick = subscriber(&base, "/other");
     until("the base's link knows them", || {
@@ -130,7 +131,7 @@ fn all_are_taken(compress: &str) {
     over_an_outage(&path, &log);
     let mut got = [Vec::new(), Vec::new()];
     let mut late = None;
-    until("all have come", || {
+    until("all have arrived", || {
         for (got, slow) in got.iter_mut().zip(&slow) {
             // One each time.
             got.extend(slow.take().expect("goes on").map(|m| m.control().to_vec()));
@@ -146,7 +147,7 @@ fn all_are_taken(compress: &str) {
         assert!(*got == expected, "in order, each once");
     }
     assert_eq!(texts(&quick), ["meanwhile"], "other topics are not held up");
-    until("the robot is told", || books(&robot).0 == 252);
+    until("the robot has the report", || books(&robot).0 == 252);
     drop(late);
     assert_eq!(books(&robot).1, 0);
     let log = base.status().received;
@@ -180,13 +181,13 @@ fn a_stopped_subscriber_holds_up_nobody_for_long_and_both_ends_say_what_it_lost(
     publish(&other, "meanwhile");
     until("another topic goes on", || texts(&quick) == ["meanwhile"]);
     let mut got = Vec::new();
-    until("whoever takes gets all", || {
+    until("the active one gets all", || {
         got.extend(texts(&lives));
         got.len() >= 252
     });
     assert_eq!(got.len(), 252);
     // All but its queue.
-    until("the sender is told of what was lost", || {
+    until("the sender has the report of the losses", || {
         books(&robot) == (252, 0, 252 - 32)
     });
     let status = base.status();

@@ -1,5 +1,6 @@
-//! Mutated bytes at every parser of what strangers, peers, and files of others send a link: nothing panics, and what each
-//! target promises holds. `PACKETS` says how many for each; `make fuzz-packets` takes ten million.
+//! Mutated bytes at every parser of input from unknown hosts, from peers, and from files of others: nothing
+//! panics, and the promises of each target hold. `PACKETS` sets the number for each; `make fuzz-packets`
+//! takes ten million.
 //!
 //! The same targets are in `fuzz/` for libFuzzer, which needs a nightly toolchain.
 
@@ -12,7 +13,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use tap::{Tap, drain, free, open, until};
 
-/// Inputs after which a long-lived target is made anew.
+/// Number of inputs after which a long-lived target is recreated.
 const LIFE: u64 = 256;
 /// Longest piece of an input of the relay's target.
 const PIECE: usize = 127;
@@ -31,7 +32,7 @@ fn corpus(target: &str) -> Vec<Vec<u8>> {
     files.iter().map(read).collect()
 }
 
-/// Runs `one` on so many mutants of `seeds`, and says how long that took.
+/// Runs `one` on this many mutants of `seeds`, and prints how long that took.
 fn run(target: &str, seeds: &[Vec<u8>], mut one: impl FnMut(&[u8])) {
     let begun = Instant::now();
     let mut chance = Chance(0x0F00_D5EE);
@@ -55,7 +56,8 @@ fn parser(target: &str, one: fn(&[u8])) {
     run(target, &seeds, one);
 }
 
-/// The same for a parser of text: what would be no text becomes what means something to it.
+/// The same for a parser of text: bytes that are not text are replaced by characters that mean something to
+/// it.
 fn text_parser(target: &str, alphabet: &'static [u8], one: fn(&[u8])) {
     let seeds = corpus(target);
     for seed in &seeds {
@@ -93,7 +95,7 @@ fn frames_for_a_relay() {
     for seed in &seeds {
         (0..=seed.len()).for_each(|n| proto::fuzzing_relay::relay(&seed[..n]));
     }
-    // An input is a row of pieces, each the frames of a datagram.
+    // An input is a sequence of pieces, each the frames of a datagram.
     let mut pieces = Vec::new();
     for seed in &seeds {
         let mut rest = &seed[..];
@@ -129,13 +131,13 @@ fn frames_for_a_relay() {
 fn sequences_of_two_radios() {
     let seeds = corpus("proto_operations");
     seeds.iter().for_each(|s| proto::fuzzing::operations(s));
-    // Of this target a packet is an operation; a sequence has so many.
+    // For this target a packet is an operation; a sequence has this many.
     const ROW: u64 = 600;
     let begun = Instant::now();
     let mut chance = Chance(7);
     for row in 0..packets().div_ceil(ROW) {
         let mut d: Vec<u8> = (0..2 * ROW).map(|_| chance.below(256) as u8).collect();
-        // Every fourth without corruption. Random bytes would start anew too often for anything to flow.
+        // Every fourth one without corruption. Random bytes would restart too often for anything to flow.
         d[0] = if row % 4 == 0 { d[0] & 0x7F } else { d[0] | 0x80 };
         for op in d.chunks_exact_mut(2).filter(|op| op[0] & 7 == 7) {
             op[1] |= if chance.below(10) > 0 { 0x10 } else { 0 };
@@ -237,7 +239,7 @@ fn a_daemon_behind_its_carrier() {
     });
 }
 
-/// QUIC packets before authentication, and within a connection: all that two carriers said, mutated.
+/// QUIC packets before authentication, and within a connection: all packets of two carriers, mutated.
 #[test]
 fn packets_of_strangers() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -261,7 +263,7 @@ fn packets_of_strangers() {
         "never connected",
     );
     let seeds = std::mem::take(&mut talk.tap.seen).concat();
-    // From where the peer is, as far as addresses tell.
+    // From the peer's address, as far as addresses show.
     let stranger = talk.tap.sockets[1].try_clone().expect("a socket");
     let mut n = 0u32;
     run("link_quic", &seeds, |data| {
@@ -275,7 +277,7 @@ fn packets_of_strangers() {
             talk.tap.seen = Default::default();
         }
     });
-    // The true peer is heard after all that.
+    // The true peer still gets through after all that.
     talk.came = 0;
     until(
         || {
@@ -295,7 +297,7 @@ struct Talk {
 }
 
 impl Talk {
-    /// The robot says something, if it can, and all is carried.
+    /// The robot sends a datagram, if it can, and everything is carried.
     fn turn(&mut self) {
         use link::Carrier;
         self.tap.relay();
@@ -306,10 +308,10 @@ impl Talk {
         }
     }
 
-    /// The base takes what came.
+    /// The base receives what arrived.
     fn hear(&mut self) {
         for datagram in drain(&mut self.base) {
-            assert_eq!(datagram, [7; 60], "a forged datagram came");
+            assert_eq!(datagram, [7; 60], "a forged datagram arrived");
             self.came += 1;
         }
         let held = self.base.connections();

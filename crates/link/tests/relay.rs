@@ -66,7 +66,7 @@ fn topics_go_over_a_relay_both_ways_without_its_bus() {
     let (command, vel) = (base.publisher("/r/cmd_vel"), robot.subscriber("/cmd_vel"));
     publish_until(&command, "go", || texts(&vel).contains(&"go".into()));
     assert!(middle.published("/scan").is_empty() && middle.published("/cmd_vel").is_empty());
-    until("the way is shown", || {
+    until("the status shows the way", || {
         let status = robot.status();
         status
             .ways
@@ -74,7 +74,7 @@ fn topics_go_over_a_relay_both_ways_without_its_bus() {
             .any(|w| w.host == "base" && w.over == "relay" && w.hops == 2)
     });
     until("the relay counts", || middle.status().relay.forwarded >= 2);
-    // What ends at the source ends behind the relay.
+    // When the source's publisher ends, so does the one behind the relay.
     drop(scan);
     until("the base's publisher ends too", || {
         base.published("/r/scan").is_empty()
@@ -110,7 +110,7 @@ topics:
         a.len() >= 3 && b.len() >= 3
     });
     assert!(a.iter().chain(&b).all(|t| *t == large));
-    // One copy to the relay for both.
+    // One copy to the relay serves both.
     until("the counts agree", || {
         let (sent, received) = (robot.status().sent, middle.status().received);
         sent.len() == 1 && received.len() == 1 && sent[0].stats.sent == received[0].stats.delivered
@@ -154,7 +154,7 @@ fn another_relay_takes_over_and_times_are_told() {
             "round {round}: {used} died, flow back after {:?}",
             start.elapsed()
         );
-        until("the other way is shown", || {
+        until("the status shows the other way", || {
             over(&robot).is_some_and(|o| o != used)
         });
         middle[i].start_link();
@@ -162,7 +162,7 @@ fn another_relay_takes_over_and_times_are_told() {
     }
 }
 
-/// Two robots, one relay and a base that tells the robots apart by their namespaces.
+/// Two robots, one relay, and a base that distinguishes the robots by their namespaces.
 struct Fleet {
     robots: [Host; 2],
     relay: Host,
@@ -227,7 +227,7 @@ fn robots_behind_one_relay_are_heard_and_commanded_apart() {
     let (command1, command2) = (base.publisher("/r_1/cmd_vel"), base.publisher("/r_2/cmd_vel"));
     let (scan1, scan2) = (r1.publisher("/scan"), r2.publisher("/scan"));
     let mut came = [(); 4].map(|()| Vec::new());
-    until("all four come", || {
+    until("all four arrive", || {
         publish(&command1, "go one");
         publish(&command2, "go two");
         publish(&scan1, "of one");
@@ -241,8 +241,8 @@ fn robots_behind_one_relay_are_heard_and_commanded_apart() {
     for (came, expected) in came.iter().zip(["go one", "go two", "of one", "of two"]) {
         assert!(came.iter().all(|t| t == expected), "{expected}: {came:?}");
     }
-    // Operators can tell the two from each other.
-    until("the status tells", || {
+    // Operators can distinguish the two.
+    until("the status shows it", || {
         let s = base.status();
         let to = |robot: &str| s.sent.iter().any(|t| t.to == [robot] && t.stats.sent > 0);
         let of = |robot: &str, here: &str| {
@@ -253,13 +253,13 @@ fn robots_behind_one_relay_are_heard_and_commanded_apart() {
         publish(&scan2, "of two");
         to("r-1") && to("r-2") && of("r-1", "/r_1/scan") && of("r-2", "/r_2/scan")
     });
-    // What ends for one goes on for the other.
+    // The end for one does not affect the other.
     drop(command1);
     until("the first robot's ends", || r1.published("/cmd_vel").is_empty());
     texts(&vel2);
     publish_until(&command2, "still", || texts(&vel2).contains(&"still".into()));
     assert_eq!(r2.published("/cmd_vel"), ["test_msgs/Blob"]);
-    // It comes back with another type, which is none of the second's business.
+    // It returns with another type, which does not affect the second.
     let other = kind("/cmd_vel", "test_msgs/Another");
     let vel1 = r1.subscriber_of(other.clone());
     let command1 = base.publisher_of(bus::TopicType {

@@ -1,4 +1,4 @@
-//! What hosts with keys send through relays: read, changed and invented by nobody else.
+//! Messages that hosts with keys send through relays: no other host can read, change or forge them.
 
 mod common;
 mod spy;
@@ -130,8 +130,8 @@ fn what_a_relay_invents_changes_swaps_or_repeats_is_refused_and_counted() {
     );
     let robot = robot(&keys.of("robot"), x, y, "");
     let vel = robot.subscriber("/cmd_vel");
-    // Of a base that is not even running, in the clear and as an envelope.
-    until("what is forged is counted", || {
+    // From a base that is not even running, unsealed and as an envelope.
+    until("forged messages are counted", || {
         for (number, packed) in [(1, false), (2, true), (3, false)] {
             spy.send(
                 0,
@@ -157,7 +157,8 @@ fn what_a_relay_invents_changes_swaps_or_repeats_is_refused_and_counted() {
         "nor is the topic the relay's"
     );
 
-    // Beside a base that runs: each message changed, under another number, another topic's, and after the genuine one.
+    // With a base that runs: each message changed, under another number, another topic's, and after the
+    // genuine one.
     let base = base(&keys.of("base"), z, y, "");
     have_keys(&robot, &base);
     let command = base.publisher("/r/cmd_vel");
@@ -195,9 +196,9 @@ fn what_a_relay_invents_changes_swaps_or_repeats_is_refused_and_counted() {
     let expected: Vec<String> = (0..20).map(|n| format!("command {n}")).collect();
     let mut once = came.clone();
     once.dedup();
-    assert_eq!(came, once, "nothing comes twice");
+    assert_eq!(came, once, "nothing arrives twice");
     assert!(came.iter().all(|c| expected.contains(c)), "{came:?}");
-    assert!(came.len() >= 15, "what is genuine still comes: {came:?}");
+    assert!(came.len() >= 15, "genuine messages still arrive: {came:?}");
     // Messages of one topic for another, and of the robot for itself.
     let scans = base.subscriber("/r/scan");
     let scan = robot.publisher("/scan");
@@ -256,7 +257,7 @@ topics: []
     let got = base.subscriber("/r/scan");
     assert!(got.wait_for_publishers(1, LONG), "it is connected");
     publish(&scan, "once");
-    until("the one message comes", || texts(&got).contains(&"once".into()));
+    until("the one message arrives", || texts(&got).contains(&"once".into()));
 }
 
 #[test]
@@ -313,7 +314,7 @@ topics: []
     };
     let latched = |base: &Host| {
         let got = base.subscriber("/r/map");
-        until("the map comes", || texts(&got).contains(&"the map".into()));
+        until("the map arrives", || texts(&got).contains(&"the map".into()));
     };
     latched(&base);
     call();
@@ -382,11 +383,11 @@ topics: []
     assert_eq!(
         over(&robot).as_deref(),
         Some("relay"),
-        "it says that it is nearer"
+        "it claims to be the nearer one"
     );
     let (scan, got) = (robot.publisher("/scan"), base.subscriber("/r/scan"));
     publish_until(&scan, "before", || texts(&got).contains(&"before".into()));
-    // Whatever is no greeting, and no tally, it swallows.
+    // It drops everything except greetings and tallies.
     spy.does(Box::new(|p| match p.announcement.name.as_str() {
         "?greeting" => vec![p.clone()],
         _ => Vec::new(),
@@ -394,8 +395,8 @@ topics: []
     texts(&got);
     let since = std::time::Instant::now();
     publish_until(&scan, "after", || texts(&got).contains(&"after".into()));
-    println!("a black hole was left after {:?}", since.elapsed());
-    // Whatever the relay goes on to promise, and however busy the machine is.
+    println!("left a black hole after {:?}", since.elapsed());
+    // No matter what the relay goes on to promise, or how busy the machine is.
     let mut came = 0;
     publish_until(&scan, "on", || {
         came += texts(&got).iter().filter(|t| *t == "on").count();
@@ -434,9 +435,9 @@ fn who_is_revoked_is_heard_and_told_no_more() {
         robot.status().sealing.expect("keys").keys.is_empty()
     });
     texts(&vel);
-    // What it goes on to send, and what it has sent.
+    // Its further messages, and its earlier ones.
     let recorded = spy.passed("/cmd_vel");
-    until("the robot says why", || {
+    until("the robot reports why", || {
         publish(&command, "go on");
         let p = recorded.last().expect("a command").clone();
         let number = p.number + 50;
@@ -445,7 +446,7 @@ fn who_is_revoked_is_heard_and_told_no_more() {
         dropped(&robot, "/cmd_vel", DropReason::Unsealed) > 0
     });
     assert!(texts(&vel).is_empty());
-    // Nor do its greetings help it.
+    // Its greetings do not help it either.
     std::thread::sleep(Duration::from_secs(2));
     assert!(texts(&vel).is_empty());
     assert!(robot.status().sealing.expect("keys").keys.is_empty());

@@ -1,4 +1,4 @@
-//! Calls between hosts: services of one bus for callers of another, over real sockets.
+//! Calls between hosts: services of one bus for callers on another, over real sockets.
 
 mod common;
 use bus::{CallError, Client, ClientOptions, Reply, Request, Server, ServerOptions, ServiceType};
@@ -28,7 +28,7 @@ struct Serving {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What a server answers: a control part and data parts, its error, or nothing at all for now.
+/// A server's answer: a control part and data parts, its error, or nothing at all for now.
 type Answer = Result<Option<(Vec<u8>, Vec<Vec<u8>>)>, String>;
 
 impl Serving {
@@ -69,14 +69,14 @@ impl Serving {
         }
     }
 
-    /// Answers with what was asked.
+    /// Answers with the request's content.
     fn echo(host: &Host, name: &str) -> Serving {
         Self::start(host, service(name), |r| {
             Ok(Some((r.control().to_vec(), parts(r.message()))))
         })
     }
 
-    /// The control parts of all that was asked.
+    /// The control parts of all requests.
     fn requests(&self) -> Vec<Vec<u8>> {
         self.requests.lock().expect("no panic").clone()
     }
@@ -102,7 +102,7 @@ fn respond(server: &Server, request: Request, control: &[u8], parts: &[Vec<u8>])
     for (i, part) in parts.iter().enumerate() {
         loan.part_mut(i).copy_from_slice(part);
     }
-    // Its caller may have gone.
+    // Its caller may be gone.
     let _ = server.respond(request, loan);
 }
 
@@ -121,7 +121,7 @@ fn client(host: &Host, name: &str) -> Client {
     host.bus.client(service(name), options).expect("a client")
 }
 
-/// A client whose server is there.
+/// A client whose server is present.
 fn connected(host: &Host, name: &str) -> Client {
     let client = client(host, name);
     assert!(
@@ -183,7 +183,7 @@ fn status(host: &Host) -> ServiceStatus {
     all.into_iter().next().expect("a service is configured")
 }
 
-/// Every call is open, answered or failed, once the status has caught up.
+/// Checks that every call is open, answered or failed, once the status has caught up.
 fn settled(host: &Host, role: ServiceRole, calls: u64, answered: u64, failed: &[(Failure, u64)]) {
     let mut last = None;
     let start = Instant::now();
@@ -215,7 +215,7 @@ fn a_call_crosses_and_the_servers_answer_or_error_comes_back() {
         call(&early, b"x", &[], LONG),
         Err(CallError::NoServer { .. })
     ));
-    until("the status tells", || {
+    until("the status shows it", || {
         let all = base.status().services;
         all.first().is_some_and(|s| s.state == ServiceState::NotOffered)
     });
@@ -241,7 +241,7 @@ fn a_call_crosses_and_the_servers_answer_or_error_comes_back() {
     );
     assert_eq!(here.type_name.as_deref(), Some("test_srvs/Blob"));
     assert_eq!(here.request_bytes, there.request_bytes);
-    // The link's own topics of services are not among those of users.
+    // The link's internal topics of services are not among those of users.
     let bus = base.bus.services(Duration::from_secs(1)).expect("a survey");
     assert!(
         bus.iter()
@@ -274,7 +274,7 @@ fn large_requests_and_replies_stay_whole() {
             "{n}: a data part differs"
         );
     }
-    // More than the radio may queue fails at once, with a reason.
+    // A request larger than the radio's queue fails at once, with a reason.
     let huge = vec![1; 9 << 20];
     let text = rejection(call(&client, b"", &[&huge], LONG));
     assert!(text.contains("radio.queue_bytes"), "{text}");
@@ -320,7 +320,7 @@ fn many_callers_each_get_their_own_answer_and_too_many_an_error_at_once() {
     assert_eq!(echo.calls(), 320);
     settled(&base, ServiceRole::Call, 320, 320, &[]);
     settled(&robot, ServiceRole::Serve, 320, 320, &[]);
-    // A server that answers nothing: 64 calls are open, the next fails at once.
+    // A server that answers nothing: 64 calls are open, and the next fails at once.
     drop(echo);
     until("the robot's server is gone here", || {
         status(&base).state == ServiceState::NotOffered
@@ -366,7 +366,7 @@ fn a_server_that_dies_during_a_call_is_told_of_and_one_that_comes_back_is_called
     assert!(matches!(result, Err(CallError::ServerDied { .. })), "{result:?}");
     let result = call(&client, b"", &[], LONG);
     assert!(matches!(result, Err(CallError::NoServer { .. })), "{result:?}");
-    // Of another type this time: who calls by the old one is refused by the bus, as without a link.
+    // Of another type this time: the bus refuses a caller with the old one, as without a link.
     let other = ServiceType {
         type_name: "test_srvs/Other".into(),
         type_hash: [8; 16],
@@ -411,12 +411,12 @@ fn a_link_that_dies_during_a_call_makes_the_peer_unreachable_until_it_is_back() 
         text.starts_with("unreachable") && text.contains("robot"),
         "{text}"
     );
-    println!("told after {:?}", start.elapsed());
-    until("it is not served any more", || !client.has_server());
+    println!("reported after {:?}", start.elapsed());
+    until("it is no longer served", || !client.has_server());
     let result = call(&client, b"", &[], LONG);
     assert!(matches!(result, Err(CallError::NoServer { .. })), "{result:?}");
     settled(&base, ServiceRole::Call, 1, 0, &[(Failure::Unreachable, 1)]);
-    // Started anew, also while its server is not: what it offered before counts no more.
+    // Restarted, also while its server is not running: its earlier offers are void.
     drop(served);
     robot.start_link();
     until("the link is back", || base.status().peers[0].stats.up);
@@ -427,7 +427,7 @@ fn a_link_that_dies_during_a_call_makes_the_peer_unreachable_until_it_is_back() 
         call(&client, b"done", &[], LONG).expect("an answer").control(),
         b"done"
     );
-    assert_eq!(served.calls(), 1, "nothing was carried out twice");
+    assert_eq!(served.calls(), 1, "nothing was executed twice");
 }
 
 #[test]
@@ -445,7 +445,7 @@ fn a_server_that_is_started_anew_at_once_leaves_no_caller_waiting() {
         std::thread::sleep(Duration::from_millis(50));
         drop(silent);
         let echo = Serving::echo(&robot, "/grasp");
-        // Whatever became of it, and whoever got it, the caller hears of it.
+        // Whatever the outcome, and whichever server got the request, the caller receives a result.
         let result = pending.expect("was sent").wait();
         assert!(
             !matches!(result, Err(CallError::Timeout { .. })),
@@ -498,7 +498,7 @@ fn a_peer_that_may_not_call_is_refused_and_told_so() {
     assert!(text.starts_with("refused"), "{text}");
     assert_eq!((grasp.calls(), look.calls()), (0, 1));
     settled(&base, ServiceRole::Call, 2, 0, &[(Failure::Refused, 2)]);
-    until("both ends say so", || {
+    until("both ends report it", || {
         [&base, &robot]
             .iter()
             .all(|h| status(h).state == ServiceState::Refused)
@@ -527,7 +527,7 @@ fn a_call_ends_when_its_time_or_the_services_is_over() {
     assert_eq!(silent.calls(), 2);
 }
 
-/// Carries datagrams between two hosts, each as often as `copies` says of a number that nobody can foresee.
+/// Carries datagrams between two hosts, each as often as `copies` returns for an unpredictable number.
 fn air(
     ends: [(UdpSocket, u16); 2],
     stop: &Arc<AtomicBool>,
@@ -557,7 +557,8 @@ fn air(
         .collect()
 }
 
-/// A robot that serves this, a base that calls it, and air between them that loses some datagrams and brings some thrice.
+/// A robot that serves this, a base that calls it, and a path between them that loses some datagrams and
+/// triplicates others.
 fn over_bad_air(service: &str, test: impl FnOnce(&Host, &Host)) {
     let [x, y] = ports();
     let socket = || UdpSocket::bind("127.0.0.1:0").expect("binds");
@@ -577,7 +578,7 @@ fn over_bad_air(service: &str, test: impl FnOnce(&Host, &Host)) {
     air.into_iter().for_each(|t| t.join().expect("no panic"));
 }
 
-/// Calls, some of them with this payload, each answered once with what was asked.
+/// Calls, some of them with this payload, each answered once with the request's content.
 fn each_once(robot: &Host, base: &Host, payload: &[u8]) {
     let echo = Serving::echo(robot, "/grasp");
     let client = connected(base, "/grasp");
@@ -605,7 +606,7 @@ fn large_replies_go_as_a_fountain_where_told_to() {
         each_once(robot, base, &[7; 200_000]);
         let replies = robot.status().sent.into_iter().map(|t| t.stats);
         let replies = replies.into_iter().find(|t| t.name == "/grasp?reply");
-        let replies = replies.expect("a line for replies");
+        let replies = replies.expect("a topic for replies");
         assert!(
             replies.parity_bytes > 0 && replies.drops.total() == 0,
             "{replies:?}"
@@ -651,7 +652,7 @@ services: [{{name: /grasp, role: call}}, {{name: /map, role: serve}}]
     assert_eq!(map.calls(), 2);
 }
 
-/// Bytes of this process's shared memory, which all hosts of a test are in.
+/// Bytes of this process's shared memory, which contains all hosts of a test.
 fn shared() -> u64 {
     use std::os::unix::fs::MetadataExt;
     let mut seen = std::collections::BTreeMap::new();
@@ -687,7 +688,7 @@ services: [{{name: /grasp, role: call}}]
         ))
     };
     let (greedy, base) = (caller("greedy", y), caller("base", z));
-    // It keeps what is asked of it for long, and answers the rest.
+    // It keeps some requests for long, and answers the rest.
     let grasp = Serving::start(&server, service("/grasp"), |r| {
         Ok((r.control() != b"keep").then(|| (r.control().to_vec(), vec![])))
     });
@@ -698,9 +699,9 @@ services: [{{name: /grasp, role: call}}]
         assert_eq!(reply.expect("an answer").control(), b"go");
     };
     ask();
-    // What is left is what small messages need.
+    // The rest is what small messages need.
     let mut least = u64::MAX;
-    until("what was asked for is given back", || {
+    until("the memory of requests is freed", || {
         least = least.min(shared());
         least < 4 << 20
     });
@@ -758,9 +759,9 @@ services: [{{name: /grasp, role: {role}}}, {{name: /look, role: {role}}}]
         assert_eq!(reply.control(), control);
     }
     drop(kept);
-    // What is left is the server's own message, at the robot.
+    // The rest is the server's own message, at the robot.
     let mut least = u64::MAX;
-    until("what was answered is given back", || {
+    until("the memory of replies is freed", || {
         least = least.min(shared());
         least < 40 << 20
     });
@@ -812,7 +813,7 @@ peers:
     let at_relay = middle.bus.services(Duration::from_secs(1)).expect("a survey");
     assert!(at_relay.iter().all(|s| s.service.service != "/grasp"));
     drop(middle);
-    until("the robot is not served any more", || !client.has_server());
+    until("the robot is no longer served", || !client.has_server());
 }
 
 #[test]
@@ -858,7 +859,8 @@ peers:
     let client = connected(&base, "/grasp");
     call(&client, b"first", &[], LONG).expect("an answer");
     let forwarded = middle.status().relay.forwarded;
-    // The relay takes the request while it does not reach the robot, for as long as peers outlast each other's absence.
+    // The relay takes the request while it does not reach the robot, for as long as peers outlast each
+    // other's absence.
     OPEN.store(false, Ordering::Release);
     let asked = Instant::now();
     let late = call(&client, b"late", &[], Duration::from_millis(250));
@@ -920,7 +922,7 @@ peers:
 services: [{{name: /grasp, role: call, depth: 2}}, {{name: /map, role: serve}}]
 "
     ));
-    // The first keeps its callers waiting, the second has another type of gripper.
+    // The first keeps its callers waiting; the second has another type of gripper.
     let silent = Serving::start(&r1, service("/grasp"), |_| Ok(None));
     let other = |name: &str| ServiceType {
         type_name: "test_srvs/Other".into(),
@@ -944,7 +946,7 @@ services: [{{name: /grasp, role: call, depth: 2}}, {{name: /map, role: serve}}]
         let reply = call(&second, b"cup", &[], LONG).expect("an answer");
         assert_eq!(reply.control(), b"two");
     }
-    // Each robot calls the base's one.
+    // Each robot calls the base's service.
     let map = Serving::echo(&base, "/map");
     for (host, area) in [(&r1, b"hall"), (&r2, b"yard")] {
         let reply = call(&connected(host, "/map"), area, &[], LONG).expect("an answer");

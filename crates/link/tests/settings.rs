@@ -1,4 +1,4 @@
-//! Changes of a topic that flows: what was asked for holds for what waits already.
+//! Changes of a flowing topic also apply to messages that wait already.
 
 mod common;
 use bus::{Publisher, Subscriber};
@@ -7,10 +7,10 @@ use ropewalk::Node;
 use serde_json::json;
 use std::time::Duration;
 
-/// So many bytes take a third of a second of this radio.
+/// This many bytes take a third of a second of this radio.
 const LONG_MESSAGE: usize = 20_000;
 
-/// A robot that sends `/a` before `/b` over a slow radio, and who receives it.
+/// A robot that sends `/a` before `/b` over a slow radio, and its receiver.
 struct Pair {
     robot: Host,
     _base: Host,
@@ -56,7 +56,7 @@ topics:
         pair
     }
 
-    /// Publishes so many long messages of each topic, in turn.
+    /// Publishes this many long messages of each topic, alternately.
     fn offer(&self, count: usize) {
         for n in 0..count {
             for p in &self.publishers {
@@ -66,7 +66,7 @@ topics:
         }
     }
 
-    /// As `ropewalk link set` does.
+    /// Requests a change as `ropewalk link set` does.
     fn set(&self, topic: &str, changes: &[&str]) -> String {
         let node = Node::with_config("operator", self.robot.bus.config().clone()).expect("a node");
         let schema = node.discover_service("/link/robot/set", LONG).expect("is served");
@@ -81,10 +81,11 @@ topics:
             .to_owned()
     }
 
-    /// What has come of each topic, in the order in which it came, until there are `counts`; or until nothing waits.
+    /// The topics of the received messages, in the order of arrival, until there are `counts`, or until
+    /// nothing waits.
     fn order(&self, counts: [usize; 2]) -> String {
         let mut order = String::new();
-        until("all have come", || {
+        until("all have arrived", || {
             for (s, c) in self.subscribers.iter().zip(['a', 'b']) {
                 order.extend(texts(s).iter().map(|_| c));
             }
@@ -110,11 +111,11 @@ fn a_higher_priority_lets_what_waits_go_first() {
     assert!(now.starts_with("to base: priority=120 "), "{now}");
     let then = pair.order([0, 0]);
     let rest = pair.order([0, 6 - before.matches('b').count() - then.matches('b').count()]);
-    // Of a message of /a the last fragment may have been in the air.
+    // The last fragment of a message of /a may have been in the air.
     let ahead = rest.split_at(rest.rfind('b').unwrap_or(0)).0;
     assert!(ahead.matches('a').count() <= 1, "{before} {then} {rest}");
     assert!(before.matches('b').count() <= 1, "strictly by priority: {before}");
-    // All of /a came after all.
+    // All of /a arrives eventually.
     let a = (before + &then + &rest).matches('a').count();
     assert_eq!(pair.order([6 - a, 0]).matches('a').count(), 6 - a);
 }
@@ -129,7 +130,7 @@ fn a_minimum_share_lets_the_less_important_through() {
     let last_a = order.rfind('a').expect("/a came");
     let before = order[..last_a].matches('b').count();
     assert!(before >= 3, "half of the air for /b: {order}");
-    // And without it, strictly by priority again.
+    // Without it, strictly by priority again.
     pair.set("/b", &["min_share=0%"]);
     pair.offer(6);
     let order = pair.order([6, 6]);
@@ -148,7 +149,7 @@ fn depth_deadline_and_rate_hold_at_once() {
     });
     let now = pair.set("/b", &["deadline=50ms"]);
     assert!(now.contains(" deadline=50ms "), "{now}");
-    until("what is too old is dropped", || {
+    until("old messages are dropped", || {
         pair.drops("/b", stats::DropReason::Expired) >= 1
     });
     pair.order([6, 0]);
@@ -156,7 +157,7 @@ fn depth_deadline_and_rate_hold_at_once() {
     assert!(now.contains(" deadline=none rate_limit=1Hz "), "{now}");
     let before = pair.drops("/b", stats::DropReason::RateLimit);
     (0..5).for_each(|_| publish(&pair.publishers[1], "often"));
-    until("what comes too often is dropped", || {
+    until("messages beyond the rate are dropped", || {
         pair.drops("/b", stats::DropReason::RateLimit) >= before + 3
     });
 }
@@ -189,7 +190,7 @@ topics: [{topics}]
         asks("/t/own", "# priority: 71\n"),
     ];
     until("each has its own", || priorities(&robot) == [71, 9, 50]);
-    assert!(robot.status().unpublished.is_empty(), "a pattern is no topic");
+    assert!(robot.status().unpublished.is_empty(), "a pattern is not a topic");
     let pair = Pair {
         publishers: ["/a", "/b"].map(|t| robot.publisher(t)),
         subscribers: ["/a", "/b"].map(|t| base.subscriber(t)),
@@ -199,12 +200,12 @@ topics: [{topics}]
     pair.set("/t/two/x", &["priority=3"]);
     until("one alone", || priorities(&pair.robot) == [71, 9, 3]);
     pair.set("/t/*", &["priority=60"]);
-    until("those that the pattern stands for", || {
+    until("those that match the pattern", || {
         priorities(&pair.robot) == [60, 9, 3]
     });
 }
 
-/// Of all topics that a host sends, in the order of their names.
+/// The priorities of all topics that a host sends, in the order of their names.
 fn priorities(host: &Host) -> Vec<u8> {
     let sent = host.status().sent;
     let all: std::collections::BTreeMap<_, _> = sent

@@ -1,4 +1,4 @@
-//! A peer that does not answer is named at both ends, with its address and what to check or why.
+//! A peer that does not answer is reported at both ends, with its address and the reason or what to check.
 #![allow(missing_docs, reason = "a test")]
 
 mod common;
@@ -8,7 +8,7 @@ use link::keys::Team;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A team of these hosts; gives the folders of their keys.
+/// Creates a team of these hosts. Returns the folders of their keys.
 fn team<const N: usize>(folder: &Path, name: &str, hosts: [&str; N]) -> [PathBuf; N] {
     let team = Team::create(&folder.join(name), name).expect("makes");
     hosts.map(|host| team.add_host(host, Duration::from_secs(86_400)).expect("makes"))
@@ -23,7 +23,7 @@ fn host(name: &str, keys: &Path, carrier: &str, port: u16, peer: (&str, u16)) ->
     ))
 }
 
-/// Waits until a host's only peer is said not to answer, for a reason that `fits`.
+/// Waits until a host's only peer is reported as not answering, for a reason that `fits`.
 fn said(host: &Host, fits: impl Fn(&str) -> bool) -> Unheard {
     let mut last = None;
     let start = std::time::Instant::now();
@@ -33,7 +33,7 @@ fn said(host: &Host, fits: impl Fn(&str) -> bool) -> Unheard {
             Some(unheard) if fits(&unheard.text) => return unheard,
             other => last = other.or(last),
         }
-        assert!(start.elapsed() < LONG, "it says {last:?}");
+        assert!(start.elapsed() < LONG, "the report is {last:?}");
         std::thread::sleep(Duration::from_millis(50));
     }
 }
@@ -49,7 +49,7 @@ fn a_peer_that_is_off_is_named_with_its_address_until_it_answers() {
         assert_eq!(unheard.address, Some(format!("127.0.0.1:{y}")), "{unheard:?}");
         assert!(unheard.for_s >= 5.0 && !unheard.ever, "{unheard:?}");
         let base = host("base", &base, carrier, y, ("robot", x));
-        until("it answers, and nothing is said any more", || {
+        until("it answers, and no report is left", || {
             [&robot, &base]
                 .iter()
                 .all(|h| h.status().peers.iter().all(|p| p.stats.up && p.unheard.is_none()))

@@ -1,4 +1,4 @@
-//! Links over a wire: datagrams leave in batches, and all comes whole and in order.
+//! Links over a wire: datagrams leave in batches, and all messages arrive whole and in order.
 
 mod common;
 use bus::Stamp;
@@ -72,7 +72,7 @@ fn a_saturated_flow_and_what_is_urgent_arrive_whole_and_in_order(way: &Way) {
     publish_until(&joy, "first", || !texts(&small).is_empty());
     let (mut number, mut last, mut came, mut joys) = (0u64, None, 0, Vec::new());
     let mut asked = 0;
-    until("all that is urgent comes", || {
+    until("all urgent messages arrive", || {
         for _ in 0..20 {
             let mut loan = flow.loan(8, &[LARGE]).expect("a loan");
             loan.control_mut().copy_from_slice(&number.to_le_bytes());
@@ -88,7 +88,7 @@ fn a_saturated_flow_and_what_is_urgent_arrive_whole_and_in_order(way: &Way) {
         while let Ok(Some(m)) = large.take() {
             let bytes = <[u8; 8]>::try_from(m.control()).expect("a number");
             let this = u64::from_le_bytes(bytes);
-            assert!(last.is_none_or(|l| l < this), "{this} behind {last:?}");
+            assert!(last.is_none_or(|l| l < this), "{this} after {last:?}");
             let mut data = vec![0; m.part_len(0)];
             m.part(0).copy_to(0, &mut data);
             assert!(data == vec![this as u8; LARGE], "message {this} is not whole");
@@ -99,7 +99,7 @@ fn a_saturated_flow_and_what_is_urgent_arrive_whole_and_in_order(way: &Way) {
     });
     let expected: Vec<String> = (0..SMALL).map(|i| i.to_string()).collect();
     assert_eq!(joys, expected);
-    // What did not go was replaced here, nothing was lost on the way.
+    // Messages that were not sent were replaced here; nothing was lost on the way.
     let status = base.status();
     let received = status
         .received
@@ -109,7 +109,7 @@ fn a_saturated_flow_and_what_is_urgent_arrive_whole_and_in_order(way: &Way) {
     assert_eq!(received.stats.drops.total(), 0, "{}", received.stats.drops);
 }
 
-/// Nothing in the configuration says that the topic is latched: its publisher does.
+/// Nothing in the configuration makes the topic latched: its publisher does.
 #[test]
 fn what_a_publisher_keeps_reaches_who_joins_the_far_host_later() {
     let [x, y] = ports();
@@ -132,12 +132,12 @@ topics:
     let plain = robot.publisher("/plain");
     publish(&map, "old");
     publish(&map, "new");
-    // The base comes after both, and its subscriber later still.
+    // The base starts after both, and its subscriber later still.
     let base = Host::start(&text("base", y, "robot", x, "in"));
     let quick = base.subscriber("/plain");
     publish_until(&plain, "x", || !texts(&quick).is_empty());
     let mut offers = Vec::new();
-    until("the base has the map for who comes late", || {
+    until("the base has the map for late joiners", || {
         let late = base.subscriber("/map");
         assert!(late.wait_for_publishers(1, Duration::from_secs(60)));
         let taken = late.take_timeout(Duration::from_millis(200)).expect("takes");
@@ -148,6 +148,6 @@ topics:
         offers.len() == 1 && offers[0].1
     });
     assert_eq!(offers[0].0, b"new");
-    // As its publisher offers, though the link does its best only.
+    // As its publisher offers, though the link is only best effort.
     assert_eq!(offers[0].2, Some(bus::Reliability::Reliable));
 }

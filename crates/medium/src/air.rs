@@ -1,8 +1,8 @@
-//! Who speaks when, and who is understood.
+//! Contention on the air: when hosts transmit, and which receptions succeed.
 //!
-//! A transmission is a frame and its acknowledgement, and whoever hears the sender stays silent for both:
-//! the duration field of the frame says how long. Whoever hears only the receiver goes by the
-//! acknowledgement, and by nothing while the frame lasts: it is hidden from the sender.
+//! A transmission is a frame and its acknowledgement. A host that hears the sender stays silent for both: the duration
+//! field of the frame states how long. A host that hears only the receiver defers to the acknowledgement, but not to
+//! the frame: it is hidden from the sender (decision 050).
 
 use crate::medium::Medium;
 use crate::station::{Contender, Phase, Station, Transmission};
@@ -11,7 +11,7 @@ use crate::transfer::Frame;
 use stats::{DropReason, Time};
 
 impl<P> Station<P> {
-    /// When its transmission goes on, or begins if it is committed to.
+    /// When its transmission continues, or begins if it is committed to one.
     pub(crate) fn due(&self) -> Option<Time> {
         self.air.as_ref().map(Transmission::next).or(self.committed)
     }
@@ -28,13 +28,13 @@ impl<P: Clone> Medium<P> {
         }
     }
 
-    /// Host `i` transmits the head of its most urgent queue that is due. `i` is on the list already.
+    /// Host `i`, which is on the list already, transmits the head of its most urgent queue that is due.
     pub(crate) fn begin(&mut self, t: Time, i: usize) {
         if self.on_air.len() == 1 {
             self.busy_since = t;
         }
         let Some((queue, to, ip_bytes)) = self.choose(t, i) else {
-            // It has committed itself, and has nothing any more.
+            // It committed itself, but has nothing to send any more.
             self.on_air.retain(|h| *h != i);
             return;
         };
@@ -72,8 +72,8 @@ impl<P: Clone> Medium<P> {
         self.occupy(t, i);
     }
 
-    /// The most urgent of the queues that are due; others that are due have an internal collision, the rest
-    /// freezes (IEEE 802.11-2016, 10.22.2.4). Gives the queue, the neighbour and the size of the packet.
+    /// The most urgent of the queues that are due. Others that are due have an internal collision; the rest freeze
+    /// (IEEE 802.11-2016, 10.22.2.4). Returns the queue, the neighbour and the size of the packet.
     fn choose(&mut self, t: Time, i: usize) -> Option<(usize, usize, usize)> {
         let s = &mut self.stations[i];
         s.committed = None;
@@ -95,7 +95,8 @@ impl<P: Clone> Medium<P> {
         Some((chosen, self.map.next(i, head.to)?, head.ip_bytes))
     }
 
-    /// What `speaker` begins to emit for the transmission of `of` spoils receptions, and is spoilt itself.
+    /// `speaker` begins to emit for the transmission of `of`: marks the receptions that this spoils, and whether its
+    /// own is spoilt.
     fn meet(&mut self, of: usize, speaker: usize, own: &mut Transmission) {
         let listener = if speaker == of { own.to } else { of };
         let (mut met, mut counted) = (false, false);
@@ -103,7 +104,7 @@ impl<P: Clone> Medium<P> {
             let Some(other) = &mut self.stations[x].air else {
                 continue;
             };
-            // Who speaks for the other transmission now, and who listens.
+            // The current speaker and listener of the other transmission.
             let (speaks, listens) = match other.phase {
                 Phase::Data => (x, other.to),
                 Phase::Ack => (other.to, x),
@@ -125,7 +126,7 @@ impl<P: Clone> Medium<P> {
         }
     }
 
-    /// Whoever hears `speaker` finds the channel busy from `t` on.
+    /// Hosts that hear `speaker` find the channel busy from `t` on.
     fn occupy(&mut self, t: Time, speaker: usize) {
         let slot = self.standard.slot();
         let mut n = 0;
@@ -143,7 +144,7 @@ impl<P: Clone> Medium<P> {
         }
     }
 
-    /// Whoever hears `speaker` hears it no longer.
+    /// Hosts that hear `speaker` no longer hear it.
     fn release(&mut self, t: Time, speaker: usize) {
         let mut n = 0;
         while let Some(j) = self.map.audience(speaker, n) {
@@ -195,7 +196,7 @@ impl<P: Clone> Medium<P> {
         }
     }
 
-    /// A frame to everyone is over: each has it or not, by a chance of its own, and nobody says so.
+    /// A frame to everyone ends: each receiver has it or not, by an independent chance, and nobody acknowledges it.
     fn end_of_group(&mut self, t: Time, i: usize, mut own: Transmission) {
         own.acknowledged = true;
         let (queue, deaf) = (own.queue, std::mem::take(&mut own.deaf));
@@ -206,7 +207,7 @@ impl<P: Clone> Medium<P> {
         };
         self.transfer.over(i, queue);
         let receivers: Vec<usize> = self.map.receivers(i, frame.from).collect();
-        // One packet becomes as many as there are receivers, each of which is delivered or lost.
+        // One packet becomes one per receiver, each of which is delivered or lost.
         self.transfer.stats.duplicated += (receivers.len() as u64).saturating_sub(1);
         if receivers.is_empty() {
             self.transfer.lose(t, i, DropReason::Air, frame);
@@ -251,7 +252,7 @@ impl<P: Clone> Medium<P> {
         }
         let (to, acknowledging) = (own.to, own.phase == Phase::Ack);
         if acknowledging && own.spoilt {
-            // The receiver has it, and knows it by its number when it comes again.
+            // The receiver has it, and recognizes it by its number when it is repeated.
             own.acknowledged = false;
             self.transfer.stats.hosts[i].collisions += 1;
             self.stations[i].queues[own.queue].queue.push_front(Frame {
@@ -283,7 +284,7 @@ impl<P: Clone> Medium<P> {
         }
     }
 
-    /// The head of a queue failed once more: another try, or the end of its tries.
+    /// The head of a queue failed again: it is retried, or given up after the last retry.
     fn failed(&mut self, t: Time, i: usize, queue: usize, reason: DropReason) {
         let q = &mut self.stations[i].queues[queue];
         if q.retries < self.retries {

@@ -1,4 +1,4 @@
-//! Radio or wire: whoever carries packets need not know which.
+//! Radio or wire, behind one interface.
 
 use crate::config::{ConfigError, Link, MediumConfig, Quality};
 use crate::count::MediumStats;
@@ -19,7 +19,7 @@ pub enum ChannelConfig {
     Wire(WireConfig),
 }
 
-/// A radio or a wire, driven alike; each call is that of [`Medium`] or [`Wire`].
+/// A radio or a wire behind the same interface; each call is that of [`Medium`] or [`Wire`].
 pub enum Channel<P> {
     /// A shared radio.
     Radio(Box<Medium<P>>),
@@ -40,7 +40,7 @@ impl<P: Clone> Channel<P> {
     /// An idle channel.
     ///
     /// # Errors
-    /// [`ConfigError`] names the setting that has no meaning.
+    /// [`ConfigError`] names the invalid setting.
     pub fn new(config: ChannelConfig) -> Result<Self, ConfigError> {
         Ok(match config {
             ChannelConfig::Radio(config) => Channel::Radio(Box::new(Medium::new(config)?)),
@@ -48,7 +48,7 @@ impl<P: Clone> Channel<P> {
         })
     }
 
-    /// Hands in an IP packet; see [`Medium::send_dscp`]. A wire does not look at `dscp`.
+    /// Sends an IP packet; see [`Medium::send_dscp`]. A wire ignores `dscp`.
     ///
     /// # Errors
     /// [`SendError`], with the payload.
@@ -67,7 +67,7 @@ impl<P: Clone> Channel<P> {
         }
     }
 
-    /// Hands in an IP packet for everyone; see [`Medium::broadcast`]. A wire has one other end.
+    /// Sends an IP packet to everyone; see [`Medium::broadcast`]. On a wire that is the other end.
     ///
     /// # Errors
     /// [`SendError`], with the payload.
@@ -90,12 +90,12 @@ impl<P: Clone> Channel<P> {
         either!(self, c => c.next_event())
     }
 
-    /// The next thing that happened up to `now`, in order of time; call until it gives `None`.
+    /// The next event up to `now`, in order of time; call until it returns `None`.
     pub fn poll(&mut self, now: Time) -> Option<Event<P>> {
         either!(self, c => c.poll(now))
     }
 
-    /// Counts since the start.
+    /// Counters since the start.
     pub fn stats(&self) -> &MediumStats {
         either!(self, c => c.stats())
     }
@@ -105,20 +105,20 @@ impl<P: Clone> Channel<P> {
         self.stats().hosts.len()
     }
 
-    /// Frames now in the queues of `host`.
+    /// Number of frames in the queues of `host`.
     pub fn queue_len(&self, host: usize) -> usize {
         either!(self, c => c.queue_len(host))
     }
 
-    /// Packets accepted and neither delivered nor dropped yet, copies included.
+    /// Packets accepted and neither delivered nor dropped yet, including copies.
     pub fn in_flight(&self) -> u64 {
         either!(self, c => c.in_flight())
     }
 
-    /// Changes the rate; `None` is for wires alone.
+    /// Changes the rate; `None` is only for wires.
     ///
     /// # Errors
-    /// [`ConfigError`] if the rate has no meaning; the old one stays.
+    /// [`ConfigError`] if the rate is invalid; the old one stays.
     pub fn set_rate(&mut self, now: Time, rate_bits: Option<u64>) -> Result<(), ConfigError> {
         match self {
             Channel::Radio(radio) => Ok(radio.set_rate(now, rate_bits.unwrap_or(0))?),
@@ -139,7 +139,7 @@ impl<P: Clone> Channel<P> {
         either!(self, c => c.set_path(now, path))
     }
 
-    /// What happens to packets after the air or wire, on links without a path of their own.
+    /// The path of packets after the air or wire, on links without their own.
     pub fn path(&self) -> &Path {
         either!(self, c => c.path())
     }
@@ -152,7 +152,7 @@ impl<P: Clone> Channel<P> {
         either!(self, c => c.set_quality(now, quality))
     }
 
-    /// What the link from `from` to `to` has of its own.
+    /// The own settings of the link from `from` to `to`.
     pub fn link(&self, from: usize, to: usize) -> Link {
         either!(self, c => c.link(from, to))
     }
@@ -170,7 +170,7 @@ impl<P: Clone> Channel<P> {
     /// See [`Medium::set_link`].
     ///
     /// # Errors
-    /// [`ConfigError`] if there is no such link or a setting has no meaning; the old ones stay.
+    /// [`ConfigError`] if there is no such link or a setting is invalid; the old ones stay.
     pub fn set_link(&mut self, now: Time, from: usize, to: usize, link: Link) -> Result<(), ConfigError> {
         either!(self, c => c.set_link(now, from, to, link))
     }

@@ -1,4 +1,4 @@
-//! Whether settings have a meaning.
+//! Validation of settings.
 
 use crate::config::{ConfigError, Link, Outage, Quality};
 use crate::delay::{Delay, Path};
@@ -7,7 +7,7 @@ use core::time::Duration;
 
 type Checked = Result<(), ConfigError>;
 
-/// Where a rate is judged: what a radio or a wire can carry.
+/// Checks a rate against what a radio or a wire can carry.
 pub(crate) type RateCheck<'a> = &'a dyn Fn(u64) -> Checked;
 
 pub(crate) fn loss(setting: &str, loss: &Loss) -> Checked {

@@ -1,4 +1,4 @@
-//! What a medium is made of.
+//! Settings of a medium.
 
 use crate::delay::Path;
 use crate::edca::Access;
@@ -11,28 +11,28 @@ use std::collections::BTreeMap;
 
 /// The settings of a [`crate::Medium`]; start from [`MediumConfig::chain`].
 ///
-/// All times of schedules count from `start`.
+/// All times in schedules count from `start`.
 #[derive(Clone, Debug)]
 pub struct MediumConfig {
     /// Flavour of 802.11.
     pub standard: Standard,
-    /// Rate of every host, in bit/s, unless `host_rates` or a link says otherwise.
+    /// Rate of every host, in bit/s, unless `host_rates` or a link overrides it.
     pub rate_bits: u64,
-    /// What acknowledgements may use, in bit/s; empty for [`Standard::basic_rates`].
+    /// Rates that acknowledgements may use, in bit/s; empty for [`Standard::basic_rates`].
     pub basic_rates: Vec<u64>,
-    /// Number of hosts, numbered from 0; in a chain of `n` hops `n + 1`.
+    /// Number of hosts, numbered from 0; a chain of `n` hops has `n + 1`.
     pub hosts: usize,
-    /// Who can decode whom.
+    /// Which hosts can decode each other.
     pub topology: Topology,
-    /// Who hears (and disturbs) whom.
+    /// Which hosts hear (and disturb) each other.
     pub hearing: Hearing,
-    /// One queue a host, or one for each access category.
+    /// One queue per host, or one per access category.
     pub access: Access,
-    /// Length of each device queue, in frames, the one in the air included.
+    /// Length of each device queue in frames, including the one in the air.
     pub queue_frames: usize,
     /// Loss of frames on every link, which the MAC repairs by retries.
     pub loss: Loss,
-    /// What happens to packets after the air, on every link; nothing repairs it.
+    /// Impairments of packets after the air, on every link; nothing repairs them.
     pub path: Path,
     /// How rate and loss of the whole medium change over time.
     pub quality: Vec<(Duration, Quality)>,
@@ -44,15 +44,15 @@ pub struct MediumConfig {
     pub links: BTreeMap<(usize, usize), Link>,
     /// Retries after the first attempt before a frame is given up.
     pub retries: u8,
-    /// Seed of all chance.
+    /// Seed of all random draws.
     pub seed: u64,
-    /// When schedules begin, and from when the use of the air counts.
+    /// Start of all schedules, and of the accounting of the air's use.
     pub start: Time,
 }
 
 impl MediumConfig {
-    /// A chain of `hops` hops of 802.11a at 6 Mbit/s whose hosts all hear each other: queues of 256 frames,
-    /// 7 retries, no loss, no added delay.
+    /// A chain of `hops` hops of 802.11a at 6 Mbit/s whose hosts all hear each other: queues of 256 frames, 7 retries,
+    /// no loss, no added delay.
     pub fn chain(hops: usize) -> Self {
         MediumConfig {
             standard: Standard::A,
@@ -76,30 +76,30 @@ impl MediumConfig {
     }
 }
 
-/// What one direction of a link has of its own; `None` and empty stand for what the medium has.
+/// Own settings of one direction of a link; `None` and empty values stand for those of the medium.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Link {
-    /// Rate in bit/s; it goes before the sender's.
+    /// Rate in bit/s; it takes precedence over the sender's.
     pub rate_bits: Option<u64>,
     /// Loss of frames.
     pub loss: Option<Loss>,
-    /// What happens after the air.
+    /// Impairments after the air.
     pub path: Option<Path>,
     /// Whether nothing at all arrives, from now on.
     pub down: bool,
-    /// When nothing at all arrives.
+    /// Times when nothing at all arrives.
     pub outages: Vec<Outage>,
-    /// How the link changes over time, as its ends move: each entry holds until the next, and goes before
+    /// How the link changes over time, as its ends move: each entry holds until the next, and takes precedence over
     /// `rate_bits` and `loss`.
     pub quality: Vec<(Duration, Quality)>,
 }
 
-/// What a link (or a medium) is like at some time.
+/// State of a link (or a medium) at some time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Quality {
-    /// Rate in bit/s; `None` leaves it.
+    /// Rate in bit/s; `None` leaves it unchanged.
     pub rate_bits: Option<u64>,
-    /// Probability that a frame is lost; `None` leaves it.
+    /// Probability that a frame is lost; `None` leaves it unchanged.
     pub loss: Option<f64>,
     /// Whether nothing arrives: out of range.
     pub gone: bool,
@@ -114,7 +114,7 @@ pub struct Outage {
     pub until: Duration,
 }
 
-/// Why settings were refused; each names the setting and what it takes.
+/// Why settings were refused; each names the setting and the allowed values.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -127,13 +127,13 @@ pub enum ConfigError {
         /// The rate asked for.
         bits: u64,
     },
-    /// A medium needs two hosts at least, and the model is meant for no more than 1024.
+    /// A medium needs at least two hosts, and the model is meant for at most 1024.
     #[error("{hosts} hosts: give 2 to 1024")]
     Hosts {
         /// Hosts asked for.
         hosts: usize,
     },
-    /// A host that can queue nothing can send nothing.
+    /// A host without room in its queue cannot send.
     #[error("a queue of 0 frames or bytes can send nothing: give 1 or more")]
     Queue,
     /// A probability outside 0 to 1.
@@ -141,7 +141,7 @@ pub enum ConfigError {
     Probability {
         /// Which setting.
         setting: String,
-        /// What it was set to.
+        /// The value that it was set to.
         value: f64,
     },
     /// A trace without entries.
@@ -163,19 +163,19 @@ pub enum ConfigError {
     Bounds {
         /// Which setting.
         setting: String,
-        /// What should be the lower.
+        /// The bound that should be the lower one.
         low: Duration,
-        /// What should be the higher.
+        /// The bound that should be the higher one.
         high: Duration,
     },
-    /// A host that is not there.
+    /// A host that does not exist.
     #[error("{setting} names host {host}, but hosts are 0 to {last}")]
     NoSuchHost {
         /// Which setting.
         setting: String,
         /// The host.
         host: usize,
-        /// The last host there is.
+        /// The last existing host.
         last: usize,
     },
     /// Settings of a link that the topology does not have.
@@ -188,8 +188,8 @@ pub enum ConfigError {
         /// Its receiver.
         to: usize,
     },
-    /// A topology in parts.
-    #[error("no way leads from host 0 to host {host}: add a link, or make it a medium of its own")]
+    /// A topology that is not connected.
+    #[error("no route from host 0 to host {host}: add a link, or make it a medium of its own")]
     Unreachable {
         /// A host that host 0 cannot reach.
         host: usize,

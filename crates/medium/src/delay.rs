@@ -1,11 +1,11 @@
-//! What a packet meets between the air and the next host: delay, loss, reordering, duplicates.
+//! Impairments between the air and the next host: delay, loss, reordering, duplicates.
 
 use crate::loss::{Loss, LossState};
 use crate::rng::Rng;
 use core::time::Duration;
 use stats::Time;
 
-/// How long packets are under way in addition to the time on the air or wire.
+/// Time that packets take in addition to the time on the air or wire.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Delay {
     /// Always the same.
@@ -17,16 +17,16 @@ pub enum Delay {
         /// Greatest delay.
         max: Duration,
     },
-    /// Normally distributed and never negative (so a `std` near the mean raises the mean). The tails end at
-    /// six `std`: it is the sum of twelve even draws, which every machine computes alike.
+    /// Normally distributed and never negative (so a `std` near the mean raises the mean). The tails end at six `std`:
+    /// it is the sum of twelve uniform draws, which every machine computes alike.
     Normal {
         /// Mean delay.
         mean: Duration,
         /// Standard deviation.
         std: Duration,
     },
-    /// A heavy tail: `min` plus a Lomax (Pareto II) variable of shape 2, cut at `max`. The cut lowers the
-    /// mean by the share that lies beyond it.
+    /// A heavy tail: `min` plus a Lomax (Pareto II) variable of shape 2, cut at `max`. The cut lowers the mean by the
+    /// share that lies beyond it.
     Pareto {
         /// Least delay.
         min: Duration,
@@ -54,7 +54,7 @@ impl Delay {
                 }
             }
             Delay::Pareto { min, mean, max } => {
-                // unit() is never 1, so the root is never of zero.
+                // unit() is never 1, so the root is never taken of zero.
                 let excess = 1.0 / (1.0 - rng.unit()).sqrt() - 1.0;
                 min.saturating_add(scaled(mean.saturating_sub(min), excess))
                     .min(max)
@@ -69,7 +69,7 @@ impl From<Duration> for Delay {
     }
 }
 
-/// Packets that are held back, so that later ones overtake them.
+/// Packets that are held back so that later ones overtake them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reorder {
     /// Share of the packets, 0.0 to 1.0.
@@ -78,18 +78,18 @@ pub struct Reorder {
     pub late: Duration,
 }
 
-/// What happens to the IP packets of one direction of a link once they have crossed the air or wire.
+/// Impairments of the IP packets in one direction of a link after they have crossed the air or wire.
 ///
-/// Nothing repairs it: a packet lost here is not tried again by the MAC (what `tc netem` does). No more than
-/// 250,000 packets of a medium are under way at once; further ones are lost.
+/// Nothing repairs them: the MAC does not retry a packet lost here (as with `tc netem`). At most 250,000 packets of a
+/// medium are under way at once; further ones are lost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Path {
     /// Loss of packets.
     pub loss: Loss,
     /// Time under way.
     pub delay: Delay,
-    /// Whether packets that drew a shorter delay wait for those before them. Without it a distributed delay
-    /// reorders.
+    /// Whether packets that drew a shorter delay wait for those before them. Without this a distributed delay reorders
+    /// packets.
     pub keep_order: bool,
     /// Packets held back on purpose.
     pub reorder: Reorder,
@@ -110,7 +110,7 @@ impl Path {
         duplicate: 0.0,
     };
 
-    /// A path with nothing but a delay.
+    /// A path with only a delay.
     pub fn delay(delay: impl Into<Delay>) -> Path {
         Path {
             delay: delay.into(),
@@ -118,7 +118,7 @@ impl Path {
         }
     }
 
-    /// A path with nothing but loss.
+    /// A path with only loss.
     pub fn loss(loss: Loss) -> Path {
         Path { loss, ..Path::CLEAR }
     }
@@ -156,16 +156,16 @@ impl Default for Path {
     }
 }
 
-/// Where one direction of a link stands in its path.
+/// State of one direction of a link in its path.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PathState {
     loss: LossState,
-    /// When the last packet that keeps its place arrives.
+    /// When the last packet that keeps its order arrives.
     pub(crate) last: Time,
 }
 
 fn scaled(d: Duration, by: f64) -> Duration {
-    // The cast saturates.
+    // `as` saturates.
     Duration::from_nanos((d.as_nanos() as f64 * by).round() as u64)
 }
 

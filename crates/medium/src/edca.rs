@@ -1,4 +1,4 @@
-//! Access categories: how a frame's DSCP decides over its chances on the air.
+//! Access categories: how a frame's DSCP determines its chances on the air.
 
 use crate::phy::Standard;
 use core::fmt;
@@ -7,23 +7,23 @@ use core::time::Duration;
 /// How hosts contend for the air.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
-    /// The distributed coordination function: one queue a host, all frames alike.
+    /// The distributed coordination function: one queue per host, with equal treatment of all frames.
     #[default]
     Dcf,
-    /// Enhanced distributed channel access: a queue for each category, which contend with each other and
-    /// with other hosts.
+    /// Enhanced distributed channel access: one queue per category; the queues contend with each other and with other
+    /// hosts.
     Edca(Mapping),
 }
 
-/// From DSCP to category.
+/// Mapping from DSCP to category.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mapping {
-    /// RFC 8325, section 4.3, with RFC 8622 for the lower effort; code points without a meaning are best
-    /// effort. Linux does so since 6.8 (those without a meaning apart).
+    /// RFC 8325, section 4.3, with RFC 8622 for lower effort; code points without a meaning are best effort. Linux does
+    /// this since 6.8 (except for those without a meaning).
     #[default]
     Rfc8325,
-    /// By the three bits of the former IP precedence (IEEE 802.11-2016, table 10-1): what most devices and
-    /// older Linux do. EF becomes video, and CS1 and CS2 background.
+    /// By the three bits of the former IP precedence (IEEE 802.11-2016, table 10-1), as most devices and older Linux
+    /// do. EF becomes video, and CS1 and CS2 background.
     Precedence,
 }
 
@@ -49,7 +49,7 @@ impl Category {
         Category::Voice,
     ];
 
-    /// The category of a packet with that DSCP (0 to 63; only the lower six bits count).
+    /// The category of a packet with this DSCP (0 to 63; only the lower six bits count).
     pub fn of_dscp(dscp: u8, mapping: Mapping) -> Category {
         let priority = match mapping {
             Mapping::Precedence => (dscp & 63) >> 3,
@@ -89,7 +89,7 @@ impl fmt::Display for Category {
     }
 }
 
-/// How one queue contends.
+/// Contention parameters of one queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Contention {
     /// Idle time before the back-off counts: DIFS or AIFS.

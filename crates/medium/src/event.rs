@@ -1,19 +1,19 @@
-//! What a medium tells, and why it refuses.
+//! Events of a medium, and its errors.
 
 use stats::{DropReason, Time};
 
-/// What became of a packet. `at` is the ideal time, whenever the driver asked.
+/// Outcome of a packet. `at` is the ideal time, whenever the driver polls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event<P> {
     /// The packet reached its final host; a duplicate is delivered again.
     Delivered {
         /// When its last symbol (and the added delay) had passed.
         at: Time,
-        /// The host that has it now.
+        /// The host that received it.
         host: usize,
         /// The host that sent it first.
         from: usize,
-        /// What was sent.
+        /// The payload.
         payload: P,
     },
     /// The packet (or one copy of it) was lost for good.
@@ -25,7 +25,7 @@ pub enum Event<P> {
         /// [`DropReason::Air`] after the last retry, [`DropReason::DeviceQueue`] at a full relay,
         /// [`DropReason::PathLoss`] behind the air, [`DropReason::Outage`] if host or link was down.
         reason: DropReason,
-        /// What was sent.
+        /// The payload.
         payload: P,
     },
 }
@@ -39,7 +39,7 @@ impl<P> Event<P> {
     }
 }
 
-/// Why a packet was not taken; it carries the payload back.
+/// Why a packet was not accepted; it returns the payload.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError<P> {
@@ -50,19 +50,19 @@ pub enum SendError<P> {
         host: usize,
         /// Frames in its queue.
         frames: usize,
-        /// What should have been sent.
+        /// The payload.
         payload: P,
     },
-    /// One end is not there, or both are the same host.
-    #[error("no way from host {from} to host {to} of {hosts}")]
+    /// One end does not exist, or both are the same host.
+    #[error("no route from host {from} to host {to} of {hosts}")]
     NoRoute {
         /// The sending host.
         from: usize,
-        /// The host it should go to.
+        /// The host it was addressed to.
         to: usize,
-        /// Hosts of the medium.
+        /// Number of hosts of the medium.
         hosts: usize,
-        /// What should have been sent.
+        /// The payload.
         payload: P,
     },
 }

@@ -1,4 +1,4 @@
-//! How long nothing can be told: a driver sleeps through the steps of the channel that it need not see.
+//! Computes how long there is nothing to report: a driver sleeps through the steps of the channel that it need not see.
 
 use crate::medium::Medium;
 use crate::station::{Phase, Station, Transmission};
@@ -6,10 +6,10 @@ use core::time::Duration;
 use stats::Time;
 
 impl<P: Clone> Medium<P> {
-    /// No event comes before this, unless something is sent or set; `None` while nothing is under way.
+    /// No event occurs before this, unless something is sent or changed; `None` while nothing is under way.
     ///
-    /// Where hosts are hidden or categories may collide within a host it is the next step of the channel.
-    /// Else between the end of one frame and the end of the next nothing is told, but for a packet given up.
+    /// Where hosts are hidden or categories may collide within a host, it is the next step of the channel. Otherwise
+    /// nothing is reported between the end of one frame and the end of the next, except a packet that is given up.
     pub(crate) fn next_told(&self) -> Option<Time> {
         if !self.map.one_domain() || self.contested {
             return self.next_step();
@@ -32,15 +32,15 @@ impl<P: Clone> Medium<P> {
             return air.data_end;
         }
         let last_try = s.queues[air.queue].retries >= self.retries;
-        // The others of a collision may have ended, and wait for this end to give their packets up.
+        // The others of a collision may have ended, and wait for this end to give up their packets.
         if air.counted || (!air.acknowledged && last_try) {
             return air.end;
         }
-        // The most urgent categories wait no shorter than DIFS either.
+        // The most urgent categories do not wait for less than DIFS either.
         air.end + self.standard.difs() + shortest
     }
 
-    /// Looks again which idle host is the first to transmit, and what is the shortest frame that waits.
+    /// Recomputes which idle host transmits first, and the shortest waiting frame.
     pub(crate) fn refresh(&mut self) {
         self.next_attempt = self.stations.iter().filter_map(Station::attempt).min();
         self.contested = self.stations.iter().any(Station::is_contested);

@@ -1,29 +1,28 @@
 #![forbid(unsafe_code)]
 //! A deterministic model of the networks between robots, above all of one shared half-duplex 802.11 channel.
 //!
-//! [`Medium`] is a radio: hosts contend for the same air by the distributed coordination function, or by
-//! access categories ([`Access::Edca`]) that a packet's DSCP chooses. It has the timing of 802.11 a, b and g,
-//! back-off, acknowledgement, retries, collisions, and a bounded device queue for each host. [`Topology`]
-//! says who decodes whom, and relays and access points forward and contend like any other; [`Hearing`] says
-//! who hears whom, so that hosts may be hidden from each other. What is for everyone ([`Medium::broadcast`]) goes once,
-//! at the lowest basic rate, and nobody acknowledges it. Frames are lost by [`Loss`], which retries
-//! repair; behind the air a [`Path`] delays, loses, reorders and duplicates packets, which nothing repairs.
-//! Rates, losses and outages follow tables over time, and may be changed at any instant.
+//! [`Medium`] is a radio: hosts contend for the same air by the distributed coordination function, or by access
+//! categories ([`Access::Edca`]) that a packet's DSCP selects. It has the timing of 802.11 a, b and g, back-off,
+//! acknowledgement, retries, collisions, and a bounded device queue per host. [`Topology`] defines which hosts decode
+//! each other; relays and access points forward, and contend like any other host. [`Hearing`] defines which hosts hear
+//! each other, so hosts may be hidden from each other. A frame to everyone ([`Medium::broadcast`]) is sent once, at the
+//! lowest basic rate, without acknowledgement. [`Loss`] loses frames, which retries repair; behind the air a [`Path`]
+//! delays, loses, reorders and duplicates packets, which nothing repairs. Rates, losses and outages follow tables over
+//! time, and may be changed at any instant.
 //!
-//! [`Wire`] is a full-duplex line between two hosts, and [`Channel`] either of them. [`theory`] has the closed
-//! forms that the radio is held against.
+//! [`Wire`] is a full-duplex line between two hosts, and [`Channel`] is either of them. [`theory`] has the closed forms
+//! that the radio is compared with.
 //!
-//! It does no I/O and reads no clock: whoever drives it hands over packets with the time and asks for
-//! what happened. Every event carries its *ideal* time, so a driver that wakes late adds no error to the
-//! next one. It moves opaque payloads; it knows nothing of IP, sockets or the link protocol.
+//! It does no I/O and reads no clock: the driver hands over packets with the time and polls for events. Every event
+//! carries its *ideal* time, so a driver that wakes up late adds no error to the next one. Payloads are opaque; the
+//! model does not know about IP, sockets or the link protocol.
 //!
-//! Not modelled: propagation (signals take no time, and whoever hears a second transmission loses both:
-//! there is no capture effect), RTS/CTS and the protection of OFDM frames from 802.11b stations,
-//! aggregation and block acknowledgements, TXOP bursts of EDCA, rate adaptation, power saving,
-//! association, 802.11n and later. A station that heard a collision waits as long as the exchange would have
-//! taken, which stands for EIFS and the acknowledgement's timeout. Acknowledgements are lost to hidden hosts
-//! only, never by chance, and an outage of one direction does not touch those of the other. Ways are fixed by
-//! the topology and do not follow outages.
+//! Not modelled: propagation (signals take no time, and a host that hears a second transmission loses both: there is no
+//! capture effect), RTS/CTS and the protection of OFDM frames from 802.11b stations, aggregation and block
+//! acknowledgements, TXOP bursts of EDCA, rate adaptation, power saving, association, 802.11n and later. A station that
+//! heard a collision waits as long as the exchange would have taken, which stands for EIFS and the acknowledgement's
+//! timeout. Acknowledgements are lost only to hidden hosts, never by chance, and an outage of one direction does not
+//! affect those of the other. Routes are fixed by the topology and do not follow outages.
 //!
 //! ```
 //! use medium::{Event, Medium, MediumConfig};

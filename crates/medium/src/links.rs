@@ -1,4 +1,4 @@
-//! What the directed links of a medium are like now.
+//! Current state of the directed links of a medium.
 
 use crate::check::{self, RateCheck};
 use crate::config::{ConfigError, Link, Outage, Quality};
@@ -9,7 +9,7 @@ use core::time::Duration;
 use stats::Time;
 use std::collections::BTreeMap;
 
-/// The settings of all links, and where each stands in its own.
+/// The settings of all links, and the state of each.
 pub(crate) struct Links {
     start: Time,
     loss: Loss,
@@ -54,7 +54,7 @@ impl Links {
         self.own.get(&link).cloned().unwrap_or_default()
     }
 
-    /// Links that were given settings of their own.
+    /// Links with their own settings.
     pub(crate) fn own(&self) -> Vec<(usize, usize)> {
         self.own.keys().copied().collect()
     }
@@ -78,7 +78,7 @@ impl Links {
         Ok(())
     }
 
-    /// Another loss for links without their own; the table's is forgotten.
+    /// Sets another loss for links without their own; the table's losses are dropped.
     pub(crate) fn set_loss(&mut self, loss: Loss) {
         self.loss = loss;
         self.quality.iter_mut().for_each(|(_, q)| q.loss = None);
@@ -94,12 +94,12 @@ impl Links {
         Ok(())
     }
 
-    /// The medium's rate was set: its table has none any more.
+    /// The medium's rate was set: drops the rates of its table.
     pub(crate) fn forget_quality_rates(&mut self) {
         self.quality.iter_mut().for_each(|(_, q)| q.rate_bits = None);
     }
 
-    /// A new delay holds for every packet from now on; none waits for those under the old one.
+    /// A new delay applies to every packet from here on; none waits for those under the old one.
     fn forget_order(&mut self, which: impl Fn(&(usize, usize)) -> bool) {
         for (_, state) in self.state.iter_mut().filter(|(l, _)| which(l)) {
             state.path.last = Time::ZERO;
@@ -116,7 +116,7 @@ impl Links {
             .unwrap_or(medium)
     }
 
-    /// Every rate that a table or a link may call for.
+    /// Every rate that a table or a link may use.
     pub(crate) fn rates(&self) -> impl Iterator<Item = u64> {
         let own = self.own.values();
         let tables = own.clone().map(|l| &l.quality).chain([&self.quality]);

@@ -21,19 +21,19 @@ pub enum Loss {
     },
     /// Frame by frame, `true` for lost; each link begins at the first and starts over after the last.
     Trace(Vec<bool>),
-    /// A probability that changes over time: each holds from its time after the start of the medium until
-    /// the next. Nothing is lost before the first.
+    /// A probability that changes over time: each value holds from its time after the start of the medium until the
+    /// next. Nothing is lost before the first.
     OverTime(Vec<(Duration, f64)>),
 }
 
-/// Where one direction of one link stands in its loss.
+/// State of one direction of one link in its loss.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LossState {
     bad: bool,
     next: usize,
 }
 
-/// Why a trace could not be read.
+/// Why a trace could not be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "line {line} of the loss trace, `{text}`: give 0 (received) or 1 (lost) on every line, or on every line \
@@ -42,7 +42,7 @@ pub(crate) struct LossState {
 pub struct TraceError {
     /// Counted from 1; 0 if there is no entry at all.
     pub line: usize,
-    /// What stands there.
+    /// Its content.
     pub text: String,
 }
 
@@ -50,8 +50,8 @@ impl Loss {
     /// No loss.
     pub const NONE: Loss = Loss::Uniform(0.0);
 
-    /// Reads a trace: lines of `0` (received) and `1` (lost) for one frame each, or lines of seconds since
-    /// the start and a probability. Empty lines and what follows a `#` do not count.
+    /// Parses a trace: lines of `0` (received) and `1` (lost) for one frame each, or lines of seconds since the start
+    /// and a probability. Empty lines and text after a `#` are ignored.
     ///
     /// # Errors
     /// [`TraceError`] names the line.

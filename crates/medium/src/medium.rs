@@ -1,4 +1,4 @@
-//! A radio channel with its hosts: what goes in, what comes out, and what may be changed meanwhile.
+//! A radio channel with its hosts: sending, events, and changes at run time.
 
 use crate::check;
 use crate::config::{ConfigError, Link, MediumConfig, Quality};
@@ -17,9 +17,9 @@ use core::time::Duration;
 use stats::{DropReason, Time};
 use std::collections::BTreeMap;
 
-/// One shared half-duplex channel with its hosts; see the crate's page.
+/// One shared half-duplex channel with its hosts; see the crate's documentation.
 ///
-/// `P` is whatever the driver wants to carry: bytes, or a number that stands for them.
+/// `P` is the driver's payload: bytes, or a number that stands for them.
 pub struct Medium<P> {
     pub(crate) standard: Standard,
     basic_rates: Vec<u64>,
@@ -34,11 +34,11 @@ pub struct Medium<P> {
     /// Hosts that transmit or are about to.
     pub(crate) on_air: Vec<usize>,
     pub(crate) busy_since: Time,
-    /// Until when it is counted for how long somebody wanted the channel.
+    /// Until when the time is counted during which some host wanted the channel.
     wanted_until: Time,
-    /// When the first of the idle hosts will transmit.
+    /// When the first of the idle hosts transmits.
     pub(crate) next_attempt: Option<Time>,
-    /// The least duration of a frame that is at the head of a queue; `None` if all are empty.
+    /// Shortest duration of a frame at the head of a queue; `None` if all are empty.
     pub(crate) shortest: Option<Duration>,
     /// Whether categories of a host may collide with each other.
     pub(crate) contested: bool,
@@ -52,7 +52,7 @@ impl<P: Clone> Medium<P> {
     /// An idle channel.
     ///
     /// # Errors
-    /// [`ConfigError`] names the setting that has no meaning.
+    /// [`ConfigError`] names the invalid setting.
     pub fn new(config: MediumConfig) -> Result<Self, ConfigError> {
         let MediumConfig { standard, hosts, .. } = config;
         let rate = |bits| judge(standard, bits, &config.basic_rates);
@@ -138,11 +138,11 @@ impl<P: Clone> Medium<P> {
         self.send_dscp(now, from, to, ip_bytes, 0, payload)
     }
 
-    /// Puts an IP packet of `ip_bytes` into the queue of host `from`, bound for host `to`. Its `dscp` (0 to
-    /// 63) chooses the access category if the medium has [`Access::Edca`].
+    /// Puts an IP packet of `ip_bytes` into the queue of host `from`, addressed to host `to`. Its `dscp` (0 to 63)
+    /// selects the access category if the medium has [`Access::Edca`].
     ///
-    /// `now` earlier than what was already simulated counts as that instant: the past stays as it was. A
-    /// host that is down takes the packet and drops it.
+    /// If `now` is earlier than the time already simulated, it counts as that instant: the past does not change. A host
+    /// that is down takes the packet and drops it.
     ///
     /// # Errors
     /// [`SendError`], with the payload.
@@ -167,14 +167,14 @@ impl<P: Clone> Medium<P> {
         self.offer(now, from, to, ip_bytes, dscp, payload)
     }
 
-    /// Puts an IP packet of `ip_bytes` into the queue of host `from`, bound for all who decode it.
+    /// Puts an IP packet of `ip_bytes` into the queue of host `from`, addressed to all hosts that decode it.
     ///
-    /// It goes once, at the lowest basic rate, without acknowledgement or retry, and each receiver has it or not by a
-    /// chance of its own. A station of an access point sends it there as any other frame, and the access point to
-    /// everyone else. Nobody forwards it further.
+    /// It is sent once, at the lowest basic rate, without acknowledgement or retry, and each receiver gets it or not by
+    /// an independent chance. A station of an access point sends it there as any other frame, and the access point
+    /// sends it to everyone else. Nobody forwards it further.
     ///
     /// It counts as one packet offered and, once it was on the air, as one more duplicated for each receiver after the
-    /// first; those who miss it count as drops of the sender.
+    /// first; receivers that miss it count as drops of the sender.
     ///
     /// # Errors
     /// [`SendError`], with the payload.
@@ -198,7 +198,7 @@ impl<P: Clone> Medium<P> {
         self.offer(now, from, EVERYONE, ip_bytes, dscp, payload)
     }
 
-    /// Takes a packet that has a way.
+    /// Takes a packet that has a route.
     fn offer(
         &mut self,
         now: Time,
@@ -240,20 +240,20 @@ impl<P: Clone> Medium<P> {
 
     /// When [`Medium::poll`] should be called next; `None` while nothing is under way.
     ///
-    /// There may be nothing to report then, since chance decides when hosts transmit; but nothing comes
-    /// before it, unless something is sent or changed.
+    /// There may be nothing to report then, since chance decides when hosts transmit; but nothing occurs before it,
+    /// unless something is sent or changed.
     pub fn next_event(&self) -> Option<Time> {
         let told = self.transfer.out.front().map(Event::at);
         told.into_iter().chain(self.next_told()).min()
     }
 
-    /// The next thing that happened up to `now`, in order of time; call until it gives `None`.
+    /// The next event up to `now`, in order of time; call until it returns `None`.
     pub fn poll(&mut self, now: Time) -> Option<Event<P>> {
         self.advance(now);
         self.transfer.out.pop_front()
     }
 
-    /// Counts since the start.
+    /// Counters since the start.
     pub fn stats(&self) -> &MediumStats {
         &self.transfer.stats
     }
@@ -263,12 +263,13 @@ impl<P: Clone> Medium<P> {
         self.stations.len()
     }
 
-    /// Frames now in the device queue of `host`, the one in the air included; with categories all together.
+    /// Number of frames in the device queue of `host`, including the one in the air; with categories, all queues
+    /// together.
     pub fn queue_len(&self, host: usize) -> usize {
         self.stations.get(host).map_or(0, Station::queued)
     }
 
-    /// Frames now in the queue of one category of `host`; without EDCA [`Medium::queue_len`].
+    /// Number of frames in the queue of one category of `host`; without EDCA, [`Medium::queue_len`].
     pub fn category_len(&self, host: usize, category: Category) -> usize {
         let Some(s) = self.stations.get(host) else {
             return 0;
@@ -277,8 +278,8 @@ impl<P: Clone> Medium<P> {
         queue.map_or(0, |q| q.queue.len())
     }
 
-    /// Packets accepted and neither delivered nor dropped yet, copies included. A frame that was received
-    /// but not acknowledged counts where it was received.
+    /// Packets accepted and neither delivered nor dropped yet, including copies. A frame that was received but not
+    /// acknowledged counts where it was received.
     pub fn in_flight(&self) -> u64 {
         let waiting = |s: &Station<P>| {
             let frames = s.queues.iter().flat_map(|q| &q.queue);
@@ -287,16 +288,16 @@ impl<P: Clone> Medium<P> {
         (self.transfer.under_way() + self.stations.iter().map(waiting).sum::<usize>()) as u64
     }
 
-    /// Whether packets leave `from` for `to` without another host between.
+    /// Whether packets go from `from` to `to` without another host between.
     pub fn are_neighbours(&self, from: usize, to: usize) -> bool {
         self.map.next(from, to) == Some(to)
     }
 
-    /// Changes the rate of the frames that start after `now`. Rates of hosts and links stay; those in the
-    /// medium's table of quality are forgotten.
+    /// Changes the rate of the frames that start after `now`. Rates of hosts and links stay; those in the medium's
+    /// table of quality are dropped.
     ///
     /// # Errors
-    /// [`RateError`] if the rate has no meaning; the old one stays.
+    /// [`RateError`] if the rate is invalid; the old one stays.
     pub fn set_rate(&mut self, now: Time, rate_bits: u64) -> Result<(), RateError> {
         self.advance(now);
         Phy::of(self.standard, rate_bits, &self.basic_rates)?;
@@ -309,7 +310,7 @@ impl<P: Clone> Medium<P> {
     /// Changes the rate of one host's frames that start after `now`; `None` for that of the medium.
     ///
     /// # Errors
-    /// [`ConfigError`] if the rate has no meaning or there is no such host; the old one stays.
+    /// [`ConfigError`] if the rate is invalid or there is no such host; the old one stays.
     pub fn set_host_rate(
         &mut self,
         now: Time,
@@ -331,15 +332,14 @@ impl<P: Clone> Medium<P> {
         Ok(())
     }
 
-    /// Changes the loss of the frames that end after `now`; probabilities outside 0 to 1 are clamped by
-    /// their meaning (never, always). Losses of links stay; those in the medium's table of quality are
-    /// forgotten.
+    /// Changes the loss of the frames that end after `now`; probabilities outside 0 to 1 are clamped (never, always).
+    /// Losses of links stay; those in the medium's table of quality are dropped.
     pub fn set_loss(&mut self, now: Time, loss: Loss) {
         self.advance(now);
         self.transfer.links.set_loss(loss);
     }
 
-    /// Changes what happens to packets that leave the air after `now`; paths of links stay.
+    /// Changes the path of packets that leave the air after `now`; paths of links stay.
     ///
     /// # Errors
     /// [`ConfigError`]; the old one stays.
@@ -348,7 +348,7 @@ impl<P: Clone> Medium<P> {
         self.transfer.links.set_path(path)
     }
 
-    /// What happens to packets after the air, on links without a path of their own.
+    /// The path of packets after the air, on links without their own.
     pub fn path(&self) -> &Path {
         &self.transfer.links.path
     }
@@ -366,12 +366,12 @@ impl<P: Clone> Medium<P> {
         Ok(())
     }
 
-    /// What the link from `from` to `to` has of its own.
+    /// The own settings of the link from `from` to `to`.
     pub fn link(&self, from: usize, to: usize) -> Link {
         self.transfer.links.get((from, to))
     }
 
-    /// Links that have, or had, settings of their own: sender and receiver, in ascending order.
+    /// Links that have, or had, their own settings: sender and receiver, in ascending order.
     pub fn own_links(&self) -> Vec<(usize, usize)> {
         self.transfer.links.own()
     }
@@ -381,10 +381,10 @@ impl<P: Clone> Medium<P> {
         self.power.is_down(host)
     }
 
-    /// Changes what the link from `from` to `to` has of its own; the other direction stays.
+    /// Changes the own settings of the link from `from` to `to`; the other direction stays.
     ///
     /// # Errors
-    /// [`ConfigError`] if there is no such link or a setting has no meaning; the old ones stay.
+    /// [`ConfigError`] if there is no such link or a setting is invalid; the old ones stay.
     pub fn set_link(&mut self, now: Time, from: usize, to: usize, link: Link) -> Result<(), ConfigError> {
         self.advance(now);
         if !self.map.linked(from, to) || from.max(to) >= self.hosts() {
@@ -398,8 +398,8 @@ impl<P: Clone> Medium<P> {
         Ok(())
     }
 
-    /// Switches a host off or on. What waits in the queues of a host that goes off is lost; a frame that it
-    /// has on the air ends, and if that fails it waits for the host to return.
+    /// Switches a host off or on. Frames that wait in the queues of a host that goes off are lost. A frame that it has
+    /// on the air ends; if that fails, it waits for the host to return.
     ///
     /// # Errors
     /// [`ConfigError::NoSuchHost`].
@@ -416,7 +416,7 @@ impl<P: Clone> Medium<P> {
     pub(crate) fn phy(&self, t: Time, from: usize, to: usize) -> Phy {
         let host = self.host_rates.get(&from).copied();
         if to == EVERYONE {
-            // No link's own: it is for all of them.
+            // Not any link's rate: the frame is for all of them.
             let rate = self.transfer.links.rate(t, (from, from), host, self.rate_bits);
             return self.judged(Phy::group(self.standard, rate, &self.basic_rates));
         }
@@ -427,7 +427,7 @@ impl<P: Clone> Medium<P> {
         self.judged(Phy::of(self.standard, rate_bits, &self.basic_rates))
     }
 
-    /// Every rate was judged when it was set.
+    /// Every rate was checked when it was set.
     fn judged(&self, phy: Result<Phy, RateError>) -> Phy {
         let phy = phy.unwrap_or_else(|e| unreachable!("{e}"));
         if self.has_categories() {
@@ -437,7 +437,7 @@ impl<P: Clone> Medium<P> {
         }
     }
 
-    /// Looks again which rates are set anywhere.
+    /// Collects the rates that are set anywhere.
     fn collect_rates(&mut self) {
         let hosts = self.host_rates.values().copied();
         let mut rates: Vec<u64> = hosts.chain(self.transfer.links.rates()).collect();
@@ -465,7 +465,7 @@ impl<P: Clone> Medium<P> {
         self.pass(now);
     }
 
-    /// Time goes by in which nothing begins or ends.
+    /// Advances time while nothing begins or ends.
     fn pass(&mut self, to: Time) {
         self.clock = self.clock.max(to);
         if !self.on_air.is_empty() || self.shortest.is_some() {
@@ -480,7 +480,7 @@ impl<P: Clone> Medium<P> {
         on_air.chain(rest.into_iter().flatten()).min()
     }
 
-    /// Lets happen what is next at `t`, one thing.
+    /// Carries out the next thing that happens at `t`.
     fn step(&mut self, t: Time) {
         let due = |at: Option<Time>| at.is_some_and(|at| at <= t);
         if due(self.transfer.next()) {
@@ -510,7 +510,8 @@ impl<P: Clone> Medium<P> {
         }
     }
 
-    /// A packet for everyone is at one of them; if that is the access point of its sender, it goes on to the others.
+    /// A packet for everyone has reached one host; if that is the access point of its sender, it is forwarded to the
+    /// others.
     fn arrive_for_all(&mut self, t: Time, host: usize, frame: Frame<P>) {
         let is_access_point = self.map.access_point() == Some(host);
         if is_access_point && self.map.receivers(host, frame.from).next().is_some() {
@@ -522,7 +523,7 @@ impl<P: Clone> Medium<P> {
         self.transfer.deliver(t, host, frame);
     }
 
-    /// Gives the frame back, uncounted, if its queue is full.
+    /// Returns the frame, uncounted, if its queue is full.
     fn enqueue(&mut self, t: Time, host: usize, frame: Frame<P>) -> Result<(), Frame<P>> {
         let s = &mut self.stations[host];
         let (idle, queue, ip_bytes) = (s.idle(), frame.queue, frame.ip_bytes);
@@ -547,7 +548,7 @@ impl<P: Clone> Medium<P> {
         let s = &mut self.stations[host];
         s.down = down;
         if down {
-            // What it is transmitting stays the head of its queue until it ends.
+            // The frame that it is transmitting stays the head of its queue until it ends.
             let speaks = s.air.is_some() || s.committed.is_some() || s.outcome.is_some();
             let mut lost = Vec::new();
             for q in &mut s.queues {

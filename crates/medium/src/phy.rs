@@ -29,19 +29,19 @@ const SERVICE_TAIL_BITS: u64 = 22;
 /// 802.11g: silence after each OFDM frame, so that its SIFS of 10 µs leaves the decoder 16.
 const SIGNAL_EXTENSION: Duration = us(6);
 
-/// A flavour of 802.11, by its timing (IEEE 802.11-2016, clauses 15 to 18).
+/// An amendment of 802.11, by its timing (IEEE 802.11-2016, clauses 15 to 18).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standard {
-    /// OFDM at 5 GHz. Rates beside those of the standard are extrapolated; see [`Phy`].
+    /// OFDM at 5 GHz. Rates other than those of the standard are extrapolated; see [`Phy`].
     A,
     /// DSSS and CCK at 2.4 GHz: 1, 2, 5.5 and 11 Mbit/s.
     B {
         /// Preamble of 96 instead of 192 µs at 2 Mbit/s and more.
         short_preamble: bool,
     },
-    /// OFDM and DSSS at 2.4 GHz: 1, 2, 5.5 and 11 Mbit/s go with the preambles of 802.11b.
+    /// OFDM and DSSS at 2.4 GHz: 1, 2, 5.5 and 11 Mbit/s use the preambles of 802.11b.
     G {
-        /// Slot of 9 µs; 20 µs where stations of 802.11b are about.
+        /// Slot of 9 µs; 20 µs where stations of 802.11b are present.
         short_slot: bool,
         /// Preamble of 96 instead of 192 µs at 2, 5.5 and 11 Mbit/s.
         short_preamble: bool,
@@ -75,7 +75,7 @@ impl Standard {
         }
     }
 
-    /// Distributed interframe space: how long a sender finds the channel idle before its back-off.
+    /// Distributed interframe space: how long a sender has to find the channel idle before its back-off.
     pub fn difs(self) -> Duration {
         self.sifs() + self.slot() * 2
     }
@@ -93,7 +93,7 @@ impl Standard {
         1023
     }
 
-    /// The basic rates of a cell that names none, in bit/s: what acknowledgements may use.
+    /// The basic rates of a cell that names none, in bit/s: those that acknowledgements may use.
     pub fn basic_rates(self) -> &'static [u64] {
         match self {
             Standard::A => &OFDM_MANDATORY,
@@ -102,7 +102,7 @@ impl Standard {
         }
     }
 
-    /// Whether frames of that rate are DSSS or CCK.
+    /// Whether frames of this rate are DSSS or CCK.
     fn is_dsss(self, rate_bits: u64) -> bool {
         self != Standard::A && DSSS.contains(&rate_bits)
     }
@@ -115,8 +115,8 @@ impl Standard {
         }
     }
 
-    /// IEEE 802.11-2016, 10.7.6.5: the highest basic rate of the same modulation that is not above the
-    /// frame's, else the highest mandatory one. Below all of them (extrapolated) it is the frame's own.
+    /// IEEE 802.11-2016, 10.7.6.5: the highest basic rate of the same modulation that is not above the frame's,
+    /// otherwise the highest mandatory one. Below all of them (extrapolated) it is the frame's own.
     fn ack_rate(self, rate_bits: u64, basic_rates: &[u64]) -> u64 {
         let dsss = self.is_dsss(rate_bits);
         let mandatory: &[u64] = if dsss { &DSSS } else { &OFDM_MANDATORY };
@@ -141,9 +141,9 @@ impl fmt::Display for Standard {
 /// The standard has no such rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateError {
-    /// The rate that was asked for, in bit/s.
+    /// The requested rate, in bit/s.
     pub bits: u64,
-    /// Where it was asked for.
+    /// The standard it was requested in.
     pub standard: Standard,
 }
 
@@ -165,8 +165,8 @@ impl std::error::Error for RateError {}
 
 /// Frame durations at one rate.
 ///
-/// The rates of the standards are exact. Under [`Standard::A`] any other rate from 100 kbit/s to 1 Gbit/s
-/// is the same arithmetic extrapolated, which suits "what if" questions but is no standard.
+/// The rates of the standards are exact. Under [`Standard::A`] any other rate from 100 kbit/s to 1 Gbit/s is
+/// extrapolated by the same arithmetic, which suits "what if" questions but is not standardized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Phy {
     standard: Standard,
@@ -207,8 +207,8 @@ impl Phy {
         })
     }
 
-    /// The timing of frames to everyone: at the lowest of the basic rates, so that the farthest receives them, or at
-    /// `rate_bits` where that is lower still (IEEE 802.11-2016, 10.7.5.3, and what Linux does).
+    /// The timing of frames to everyone: at the lowest of the basic rates, so that the farthest host receives them, or
+    /// at `rate_bits` if that is lower still (IEEE 802.11-2016, 10.7.5.3, and what Linux does).
     ///
     /// # Errors
     /// [`RateError`] if the standard has no such rate.
@@ -222,7 +222,7 @@ impl Phy {
         Phy::of(standard, rate_bits.min(lowest), basic_rates)
     }
 
-    /// The same with the QoS control field in every frame, as EDCA has it.
+    /// The same with the QoS control field in every frame, as under EDCA.
     pub fn with_qos(self) -> Phy {
         Phy { qos: true, ..self }
     }
@@ -237,12 +237,12 @@ impl Phy {
         self.ack_bits
     }
 
-    /// The flavour of 802.11.
+    /// The amendment of 802.11.
     pub fn standard(&self) -> Standard {
         self.standard
     }
 
-    /// Duration of the frame itself, preamble included, for an IP packet of `ip_bytes`.
+    /// Duration of the frame itself, including the preamble, for an IP packet of `ip_bytes`.
     pub fn data(&self, ip_bytes: usize) -> Duration {
         let header = MAC_BYTES + if self.qos { QOS_BYTES } else { 0 };
         self.burst((ip_bytes as u64).saturating_add(header), self.rate_bits)
@@ -258,8 +258,8 @@ impl Phy {
         self.data(ip_bytes) + self.standard.sifs() + self.ack()
     }
 
-    /// What one frame costs a lone saturated sender on the mean: DIFS, mean back-off of the smallest
-    /// window, frame, SIFS, acknowledgement.
+    /// Mean cost of one frame for a lone saturated sender: DIFS, mean back-off of the smallest window, frame, SIFS,
+    /// acknowledgement.
     pub fn frame_airtime(&self, ip_bytes: usize) -> Duration {
         let s = self.standard;
         s.difs() + s.slot() * s.cw_min() / 2 + self.exchange(ip_bytes)
@@ -290,7 +290,7 @@ impl Phy {
     }
 }
 
-/// How many steps of `step_ns` it takes to send `bits`, rounded up.
+/// Number of steps of `step_ns` that it takes to send `bits`, rounded up.
 pub(crate) fn steps(bits: u64, rate_bits: u64, step_ns: u64) -> u64 {
     let n = (u128::from(bits) * 1_000_000_000).div_ceil(u128::from(rate_bits) * u128::from(step_ns));
     u64::try_from(n).unwrap_or(u64::MAX)

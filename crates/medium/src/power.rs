@@ -1,4 +1,4 @@
-//! Which hosts are switched off, by hand or by schedule.
+//! Hosts that are switched off, manually or by schedule.
 
 use crate::check;
 use crate::config::{ConfigError, Outage};
@@ -14,7 +14,7 @@ pub(crate) struct Power {
 #[derive(Clone, Default)]
 struct Switch {
     by_hand: bool,
-    /// Scheduled outages that hold now; they may overlap.
+    /// Number of scheduled outages that currently hold; they may overlap.
     outages: u32,
 }
 
@@ -38,12 +38,12 @@ impl Power {
         self.hosts.get(host).is_some_and(|h| h.by_hand || h.outages > 0)
     }
 
-    /// When the schedule goes on.
+    /// The time of the next scheduled change.
     pub(crate) fn next(&self) -> Option<Time> {
         self.agenda.front().map(|(t, ..)| *t)
     }
 
-    /// Does what the schedule has next; gives the host, and whether it is down now, if that changed.
+    /// Carries out the next scheduled change; returns the host and whether it is down, if that changed.
     pub(crate) fn go_on(&mut self) -> Option<(usize, bool)> {
         let (_, host, down) = self.agenda.pop_front()?;
         self.change(host, |h| match down {
@@ -52,7 +52,7 @@ impl Power {
         })
     }
 
-    /// Switches by hand; gives the same.
+    /// Switches manually; returns the same.
     pub(crate) fn set(&mut self, host: usize, down: bool) -> Option<(usize, bool)> {
         self.change(host, |h| h.by_hand = down)
     }

@@ -1,4 +1,4 @@
-//! The model's own source of chance.
+//! The model's random number generator.
 
 /// A small seeded generator (SplitMix64): the same seed gives the same run on every machine.
 ///

@@ -8,14 +8,14 @@ use core::time::Duration;
 use stats::Time;
 use std::collections::VecDeque;
 
-/// One queue and its back-off. The rules are those of IEEE 802.11-2016, 10.3.4 (DCF) and 10.22.2 (EDCA).
+/// One queue and its back-off, by the rules of IEEE 802.11-2016, 10.3.4 (DCF) and 10.22.2 (EDCA).
 pub(crate) struct Contender<P> {
     pub(crate) queue: VecDeque<Frame<P>>,
     pub(crate) retries: u8,
     rules: Contention,
     window: u32,
-    /// Slots still to count down while the channel is idle. `None`: the back-off after the last frame is
-    /// over, and a frame that finds the channel idle goes after the interframe space alone.
+    /// Slots still to count down while the channel is idle. `None`: the back-off after the last frame is over, and a
+    /// frame that finds the channel idle is sent after the interframe space alone.
     slots: Option<u32>,
     /// When the head of the queue began to listen, if it found the channel idle without a back-off.
     listens_since: Time,
@@ -41,7 +41,7 @@ impl<P> Contender<P> {
         self.queue.push_back(frame);
     }
 
-    /// Begins to listen for the head of its queue.
+    /// Starts listening for the head of its queue.
     pub(crate) fn listen(&mut self, now: Time, idle_since: Option<Time>, rng: &mut Rng) {
         match (idle_since, self.slots) {
             (None, None) => self.draw(rng),
@@ -51,7 +51,7 @@ impl<P> Contender<P> {
         self.listens_since = now;
     }
 
-    /// When it will transmit if the channel stays idle.
+    /// When it transmits if the channel stays idle.
     pub(crate) fn attempt(&self, idle_since: Time) -> Option<Time> {
         self.queue.front()?;
         Some(match self.slots {
@@ -79,7 +79,7 @@ impl<P> Contender<P> {
         self.draw(rng);
     }
 
-    /// Its frame found no acknowledgement and will be tried again.
+    /// Its frame got no acknowledgement and will be retried.
     pub(crate) fn back_off(&mut self, rng: &mut Rng) {
         self.retries = self.retries.saturating_add(1);
         self.window = (self.window * 2 + 1).min(self.rules.cw_max);
@@ -95,7 +95,7 @@ impl<P> Contender<P> {
     }
 }
 
-/// What a host has on the air: a frame and, if it is received, the acknowledgement.
+/// A host's transmission on the air: a frame and, if it is received, the acknowledgement.
 pub(crate) struct Transmission {
     pub(crate) queue: usize,
     /// The neighbour that it is for, or [`EVERYONE`].
@@ -104,17 +104,18 @@ pub(crate) struct Transmission {
     pub(crate) ack_start: Time,
     pub(crate) end: Time,
     pub(crate) phase: Phase,
-    /// Something else was on the air at the receiver (of the frame, later of the acknowledgement), or at one of them.
+    /// Whether something else was on the air at the receiver (of the frame, later of the acknowledgement), or at one of
+    /// the receivers.
     pub(crate) spoilt: bool,
-    /// Of a frame to everyone: where it was spoilt.
+    /// For a frame to everyone: the receivers at which it was spoilt.
     pub(crate) deaf: Vec<usize>,
-    /// It takes part in a collision that is counted already.
+    /// Whether it takes part in a collision that is already counted.
     pub(crate) counted: bool,
-    /// Whether the sender will have its acknowledgement.
+    /// Whether the sender gets its acknowledgement.
     pub(crate) acknowledged: bool,
-    /// Lost because the link or the receiver was down.
+    /// Whether it was lost because the link or the receiver was down.
     pub(crate) outage: bool,
-    /// What the receiver has taken from the queue, in case the acknowledgement is lost.
+    /// Size of the packet that the receiver has taken from the queue, in case the acknowledgement is lost.
     pub(crate) ip_bytes: usize,
 }
 
@@ -149,16 +150,16 @@ impl Transmission {
 pub(crate) struct Station<P> {
     /// One queue, or one for each category in ascending order of urgency.
     pub(crate) queues: Vec<Contender<P>>,
-    /// Transmissions that it hears now, its own included.
+    /// Number of transmissions that it currently hears, including its own.
     pub(crate) heard: u32,
-    /// Since when it hears nothing; of the last time while it hears something.
+    /// Since when it hears nothing; while it hears something, the last such time.
     pub(crate) idle_since: Time,
-    /// It will transmit then although another began: within one slot it cannot have noticed.
+    /// When it will transmit although another host has begun: within one slot it cannot have noticed.
     pub(crate) committed: Option<Time>,
     pub(crate) air: Option<Transmission>,
-    /// How its transmission ended, until the channel is idle again.
+    /// The end of its transmission, until the channel is idle again.
     pub(crate) outcome: Option<Transmission>,
-    /// Switched off: it neither begins to send nor receives.
+    /// Whether it is switched off: it neither begins to send nor receives.
     pub(crate) down: bool,
 }
 
@@ -175,7 +176,7 @@ impl<P> Station<P> {
         }
     }
 
-    /// Frames in all of its queues.
+    /// Number of frames in all of its queues.
     pub(crate) fn queued(&self) -> usize {
         self.queues.iter().map(|q| q.queue.len()).sum()
     }
@@ -190,7 +191,7 @@ impl<P> Station<P> {
         (self.heard == 0).then_some(self.idle_since)
     }
 
-    /// When it will transmit if the channel stays idle; `None` if it has nothing or the channel is busy.
+    /// When it transmits if the channel stays idle; `None` if it has nothing to send or the channel is busy.
     pub(crate) fn attempt(&self) -> Option<Time> {
         if self.heard > 0 || self.down {
             return None;
@@ -201,7 +202,7 @@ impl<P> Station<P> {
             .min()
     }
 
-    /// The channel was taken at `t` by another: either it is too late to notice, or the countdown freezes.
+    /// Another host took the channel at `t`: either it is too late to notice, or the countdown freezes.
     pub(crate) fn notice(&mut self, t: Time, slot: Duration, rng: &mut Rng) {
         if self.heard == 0 {
             match self.attempt().filter(|at| *at < t + slot) {

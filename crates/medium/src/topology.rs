@@ -1,19 +1,18 @@
-//! Who can decode whom, who hears whom, and which way frames take.
+//! Decoding, hearing and routes between hosts.
 
 use crate::check;
 use crate::config::ConfigError;
 use std::collections::VecDeque;
 
-/// Who can decode whom. Frames between others are forwarded by the hosts between, over the fewest hops.
+/// Which hosts can decode each other. The hosts between others forward their frames, over the fewest hops.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Topology {
-    /// Each host decodes the ones before and behind it.
+    /// Each host decodes the ones before and after it.
     #[default]
     Chain,
-    /// Everyone decodes everyone.
+    /// All hosts decode each other.
     Mesh,
-    /// Stations reach each other through one of the hosts only, so that every frame between them goes over
-    /// the air twice.
+    /// Stations reach each other only through one of the hosts, so every frame between them goes over the air twice.
     AccessPoint {
         /// The host that is the access point.
         ap: usize,
@@ -22,29 +21,30 @@ pub enum Topology {
     Links(Vec<(usize, usize)>),
 }
 
-/// Who hears whom: senses that the channel is busy, and is disturbed. Who decodes also hears.
+/// Which hosts hear each other: they sense that the channel is busy, and are disturbed. A host also hears the hosts it
+/// decodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Hearing {
-    /// Everyone hears everyone.
+    /// All hosts hear each other.
     #[default]
     All,
-    /// Only those hear each other who can decode each other: all others are hidden from each other.
+    /// Only hosts that can decode each other hear each other: all others are hidden from each other.
     Linked,
-    /// These pairs too, in both directions.
+    /// These pairs in addition, in both directions.
     Pairs(Vec<(usize, usize)>),
 }
 
-/// Stands for all who decode the sender, where a host's number is meant.
+/// Stands for all hosts that decode the sender, in place of a host's number.
 pub(crate) const EVERYONE: usize = usize::MAX;
 
-/// Topology and hearing, ready to be asked.
+/// Topology and hearing, ready for lookups.
 pub(crate) struct Map {
     hosts: usize,
     topology: Topology,
-    /// By sender: its neighbours, and the next hop to each host. Of [`Topology::Links`] alone.
+    /// By sender: its neighbours, and the next hop to each host. Only for [`Topology::Links`].
     neighbours: Vec<Vec<usize>>,
     next: Vec<Vec<u16>>,
-    /// By speaker: who hears it, itself included, ascending. Empty if everyone does.
+    /// By speaker: the hosts that hear it, including itself, ascending. Empty if all do.
     audience: Vec<Vec<usize>>,
 }
 
@@ -85,7 +85,7 @@ impl Map {
         Ok(map)
     }
 
-    /// Whether everyone hears everyone.
+    /// Whether all hosts hear each other.
     pub(crate) fn one_domain(&self) -> bool {
         self.audience.is_empty()
     }
@@ -101,8 +101,8 @@ impl Map {
             }
     }
 
-    /// The host to which `at` hands what is for `to`; `None` if there is no way or they are the same. What is for
-    /// [`EVERYONE`] a station hands to its access point; elsewhere it goes to all at once.
+    /// The host to which `at` hands a frame for `to`; `None` if there is no route or they are the same. A station hands
+    /// a frame for [`EVERYONE`] to its access point; elsewhere it goes to all at once.
     pub(crate) fn next(&self, at: usize, to: usize) -> Option<usize> {
         if to == EVERYONE && at < self.hosts {
             return Some(self.access_point().filter(|ap| at != *ap).unwrap_or(EVERYONE));
@@ -120,7 +120,7 @@ impl Map {
         })
     }
 
-    /// Who sends on to everyone what a station has for everyone.
+    /// The host that forwards a station's frame for everyone.
     pub(crate) fn access_point(&self) -> Option<usize> {
         match self.topology {
             Topology::AccessPoint { ap } => Some(ap),
@@ -128,12 +128,12 @@ impl Map {
         }
     }
 
-    /// Who decodes `speaker`, ascending, without the host that sent the packet first.
+    /// The hosts that decode `speaker`, ascending, without the host that sent the packet first.
     pub(crate) fn receivers(&self, speaker: usize, origin: usize) -> impl Iterator<Item = usize> + '_ {
         (0..self.hosts).filter(move |h| *h != origin && self.linked(speaker, *h))
     }
 
-    /// The `n`th of those who hear `speaker`, itself included, in ascending order.
+    /// The `n`th of the hosts that hear `speaker`, including itself, in ascending order.
     pub(crate) fn audience(&self, speaker: usize, n: usize) -> Option<usize> {
         match self.audience.get(speaker) {
             Some(hearers) => hearers.get(n).copied(),
@@ -141,8 +141,8 @@ impl Map {
         }
     }
 
-    /// Whether what `speaker` emits disturbs a reception of what `of` sends: that of `listener`, or, if it is for
-    /// [`EVERYONE`], that of those who are added to `deaf`.
+    /// Whether an emission of `speaker` disturbs a reception of what `of` sends: that of `listener` or, if it is for
+    /// [`EVERYONE`], that of the hosts added to `deaf`.
     pub(crate) fn disturbs(&self, speaker: usize, of: usize, listener: usize, deaf: &mut Vec<usize>) -> bool {
         if listener != EVERYONE {
             return self.hears(listener, speaker);
@@ -154,7 +154,8 @@ impl Map {
         deaf.len() > before
     }
 
-    /// Whether what `speaker` emits reaches `listener`, be it only as a disturbance; also if they are one.
+    /// Whether an emission of `speaker` reaches `listener`, even if only as a disturbance; also if they are the same
+    /// host.
     pub(crate) fn hears(&self, listener: usize, speaker: usize) -> bool {
         self.audience
             .get(speaker)
@@ -187,7 +188,7 @@ fn adjacency(setting: &str, pairs: &[(usize, usize)], hosts: usize) -> Result<Ve
     Ok(near)
 }
 
-/// The first hop from `from` to each host, by breadth-first search; of equal ways the lowest first hop.
+/// The first hop from `from` to each host, by breadth-first search; among equal routes the lowest first hop.
 fn routes(neighbours: &[Vec<usize>], from: usize) -> Vec<u16> {
     let mut first = vec![NOWHERE; neighbours.len()];
     first[from] = from as u16;

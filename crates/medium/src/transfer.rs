@@ -1,4 +1,4 @@
-//! What radio and wire have in common: packets behind the air or wire, what is told, and what is counted.
+//! What radio and wire share: packets behind the air or wire, events, and counters.
 
 use crate::count::MediumStats;
 use crate::event::Event;
@@ -7,18 +7,18 @@ use crate::rng::Rng;
 use stats::{DropReason, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Packets that may be under way behind the air or wire at once: 3 s of full frames at 1 Gbit/s.
+/// Most packets under way behind the air or wire at once: 3 s of full frames at 1 Gbit/s.
 const UNDER_WAY_MAX: usize = 250_000;
 
-/// A packet somewhere on its way.
+/// A packet on its way.
 #[derive(Clone)]
 pub(crate) struct Frame<P> {
     pub(crate) from: usize,
     pub(crate) to: usize,
     pub(crate) ip_bytes: usize,
-    /// Which queue it waits in, by its place in [`crate::Category::ALL`]; 0 without EDCA.
+    /// The queue it waits in, as index into [`crate::Category::ALL`]; 0 without EDCA.
     pub(crate) queue: usize,
-    /// `None` once the receiver has it, while the sender, having missed the acknowledgement, repeats it.
+    /// `None` once the receiver has it while the sender, having missed the acknowledgement, repeats it.
     pub(crate) payload: Option<P>,
 }
 
@@ -50,7 +50,7 @@ impl<P: Clone> Transfer<P> {
         self.stats.hosts[host].offered += 1;
     }
 
-    /// A frame of `from` is over, and not to be repeated.
+    /// A frame of `from` is done, and will not be repeated.
     pub(crate) fn over(&mut self, from: usize, queue: usize) {
         let h = &mut self.stats.hosts[from];
         h.acknowledged += 1;
@@ -59,8 +59,7 @@ impl<P: Clone> Transfer<P> {
         }
     }
 
-    /// A frame has crossed the air or wire from `from` to its neighbour `to`. Gives it back if it is there
-    /// at once.
+    /// A frame has crossed the air or wire from `from` to its neighbour `to`. Returns it if it arrives at once.
     pub(crate) fn crossed(&mut self, t: Time, from: usize, to: usize, frame: Frame<P>) -> Option<Frame<P>> {
         let Some((first, copy)) = self.links.transit(t, (from, to), &mut self.rng) else {
             self.lose(t, from, DropReason::PathLoss, frame);
@@ -91,17 +90,17 @@ impl<P: Clone> Transfer<P> {
         self.delayed.first_key_value().map(|((t, _), _)| *t)
     }
 
-    /// The next packet under way and the host that it reaches.
+    /// The next packet under way, and the host that it reaches.
     pub(crate) fn pop(&mut self) -> Option<(usize, Frame<P>)> {
         self.delayed.pop_first().map(|(_, arrival)| arrival)
     }
 
-    /// Packets under way.
+    /// Number of packets under way.
     pub(crate) fn under_way(&self) -> usize {
         self.delayed.len()
     }
 
-    /// A packet is at its final host.
+    /// A packet reached its final host.
     pub(crate) fn deliver(&mut self, t: Time, host: usize, frame: Frame<P>) {
         let Some(payload) = frame.payload else { return };
         self.stats.delivered += 1;
@@ -118,9 +117,9 @@ impl<P: Clone> Transfer<P> {
         });
     }
 
-    /// A packet is lost, and told so.
+    /// A packet is lost: counts and reports it.
     pub(crate) fn lose(&mut self, at: Time, host: usize, reason: DropReason, frame: Frame<P>) {
-        // What the receiver has already is not lost.
+        // A packet that the receiver already has is not lost.
         if let Some(payload) = frame.payload {
             self.count_loss(host, frame.queue, reason);
             self.out.push_back(Event::Dropped {
@@ -132,7 +131,7 @@ impl<P: Clone> Transfer<P> {
         }
     }
 
-    /// Counts a loss; of a packet that is given back to its sender, no more than that is told.
+    /// Counts a loss; for a packet that is returned to its sender, there is no event.
     pub(crate) fn count_loss(&mut self, host: usize, queue: usize, reason: DropReason) {
         let h = &mut self.stats.hosts[host];
         h.drops.add(reason, 1);
@@ -141,7 +140,7 @@ impl<P: Clone> Transfer<P> {
         }
     }
 
-    /// A queue of `host` has grown to `own` frames, all of its queues to `all`.
+    /// A queue of `host` has grown to `own` frames, all of its queues together to `all`.
     pub(crate) fn grown(&mut self, host: usize, queue: usize, own: usize, all: usize) {
         let h = &mut self.stats.hosts[host];
         h.queue_high_water = h.queue_high_water.max(all);

@@ -1,4 +1,4 @@
-//! A full-duplex line between two hosts: Ethernet, a long haul, or nothing but a delay.
+//! A full-duplex line between two hosts: Ethernet, a long haul, or just a delay.
 
 use crate::check;
 use crate::config::{ConfigError, Link, Outage, Quality};
@@ -16,43 +16,43 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Hosts at the ends of a wire.
 const ENDS: usize = 2;
-/// Stands for no limit where a rate is a number.
+/// Stands for "no limit" where a rate is a number.
 const UNLIMITED: u64 = u64::MAX;
 
-/// The settings of a [`Wire`]. Frames lost by `loss` are gone, as packets lost by `path` are: a wire has no
-/// retries. Times of schedules count from `start`.
+/// The settings of a [`Wire`]. Frames lost by `loss` are gone, like packets lost by `path`: a wire has no retries.
+/// Times in schedules count from `start`.
 #[derive(Clone, Debug)]
 pub struct WireConfig {
     /// Rate of each direction in bit/s; `None` takes no time at all.
     pub rate_bits: Option<u64>,
-    /// What surrounds an IP packet on the wire, in bytes.
+    /// Bytes around an IP packet on the wire.
     pub frame_bytes: usize,
     /// Smaller IP packets take as long as one of this size, in bytes.
     pub min_ip_bytes: usize,
     /// Silence after each frame, in bytes.
     pub gap_bytes: usize,
-    /// Length of the queue of each direction, in frames, the one on the wire included.
+    /// Length of the queue of each direction in frames, including the one on the wire.
     pub queue_frames: usize,
-    /// Length of the queue of each direction, in bytes of IP packets; `None` for no bound by bytes.
+    /// Length of the queue of each direction in bytes of IP packets; `None` for no limit in bytes.
     pub queue_bytes: Option<usize>,
     /// Loss of frames.
     pub loss: Loss,
-    /// What happens to packets after the wire.
+    /// Impairments of packets after the wire.
     pub path: Path,
     /// How rate and loss change over time.
     pub quality: Vec<(Duration, Quality)>,
     /// When hosts are switched off.
     pub host_outages: Vec<(usize, Outage)>,
-    /// What the directions have of their own: (0, 1) and (1, 0).
+    /// Own settings of the directions: (0, 1) and (1, 0).
     pub links: BTreeMap<(usize, usize), Link>,
-    /// Seed of all chance.
+    /// Seed of all random draws.
     pub seed: u64,
     /// When schedules begin.
     pub start: Time,
 }
 
 impl WireConfig {
-    /// A wire that adds nothing: no limit of rate, no delay, no loss.
+    /// A wire that adds nothing: no rate limit, no delay, no loss.
     pub fn direct() -> WireConfig {
         WireConfig {
             rate_bits: None,
@@ -83,7 +83,7 @@ impl WireConfig {
         }
     }
 
-    /// A long haul: IP packets back to back at `rate_bits` bit/s, `delay` each way, `queue_bytes` before
+    /// A long haul: IP packets back to back at `rate_bits` bit/s, `delay` in each direction, `queue_bytes` in front of
     /// each end.
     pub fn long_haul(rate_bits: u64, delay: impl Into<Delay>, queue_bytes: usize) -> WireConfig {
         WireConfig {
@@ -104,7 +104,7 @@ pub struct Wire<P> {
     gap_bytes: usize,
     queue_frames: usize,
     queue_bytes: usize,
-    /// By the host that sends.
+    /// By the sending host.
     lanes: [Lane<P>; ENDS],
     transfer: Transfer<P>,
     power: Power,
@@ -114,7 +114,7 @@ pub struct Wire<P> {
 struct Lane<P> {
     queue: VecDeque<Frame<P>>,
     bytes: usize,
-    /// When the head of the queue is across; `None` if the queue is empty.
+    /// When the head of the queue has crossed; `None` if the queue is empty.
     head_end: Option<Time>,
     /// When the next frame may begin.
     free: Time,
@@ -124,7 +124,7 @@ impl<P: Clone> Wire<P> {
     /// A silent wire.
     ///
     /// # Errors
-    /// [`ConfigError`] names the setting that has no meaning.
+    /// [`ConfigError`] names the invalid setting.
     pub fn new(config: WireConfig) -> Result<Self, ConfigError> {
         config.rate_bits.map_or(Ok(()), rate)?;
         if config.queue_frames == 0 || config.queue_bytes == Some(0) {
@@ -166,7 +166,7 @@ impl<P: Clone> Wire<P> {
         })
     }
 
-    /// Puts an IP packet of `ip_bytes` into the queue of host `from`, bound for the other; see
+    /// Puts an IP packet of `ip_bytes` into the queue of host `from`, addressed to the other; see
     /// [`crate::Medium::send_dscp`].
     ///
     /// # Errors
@@ -228,29 +228,29 @@ impl<P: Clone> Wire<P> {
         told.into_iter().chain(self.next_step()).min()
     }
 
-    /// The next thing that happened up to `now`, in order of time; call until it gives `None`.
+    /// The next event up to `now`, in order of time; call until it returns `None`.
     pub fn poll(&mut self, now: Time) -> Option<Event<P>> {
         self.advance(now);
         self.transfer.out.pop_front()
     }
 
-    /// Counts since the start; `air` and `busy` are time on the wire, gaps included.
+    /// Counters since the start; `air` and `busy` are time on the wire, including gaps.
     pub fn stats(&self) -> &MediumStats {
         &self.transfer.stats
     }
 
-    /// Frames now in the queue of `host`, the one on the wire included.
+    /// Number of frames in the queue of `host`, including the one on the wire.
     pub fn queue_len(&self, host: usize) -> usize {
         self.lanes.get(host).map_or(0, |l| l.queue.len())
     }
 
-    /// Packets accepted and neither delivered nor dropped yet, copies included.
+    /// Packets accepted and neither delivered nor dropped yet, including copies.
     pub fn in_flight(&self) -> u64 {
         (self.transfer.under_way() + self.lanes.iter().map(|l| l.queue.len()).sum::<usize>()) as u64
     }
 
-    /// Changes the rate of the frames that start after `now`; `None` for no limit. Rates of directions stay;
-    /// those in the wire's table of quality are forgotten.
+    /// Changes the rate of the frames that start after `now`; `None` for no limit. Rates of directions stay; those in
+    /// the wire's table of quality are dropped.
     ///
     /// # Errors
     /// [`ConfigError::WireRate`]; the old one stays.
@@ -277,7 +277,7 @@ impl<P: Clone> Wire<P> {
         self.transfer.links.set_path(path)
     }
 
-    /// What happens to packets after the wire, in directions without a path of their own.
+    /// Impairments of packets after the wire, in directions without a path of their own.
     pub fn path(&self) -> &Path {
         &self.transfer.links.path
     }
@@ -291,7 +291,7 @@ impl<P: Clone> Wire<P> {
         self.transfer.links.set_quality(quality, &rate)
     }
 
-    /// What the direction from `from` to `to` has of its own.
+    /// The own settings of the direction from `from` to `to`.
     pub fn link(&self, from: usize, to: usize) -> Link {
         self.transfer.links.get((from, to))
     }
@@ -309,7 +309,7 @@ impl<P: Clone> Wire<P> {
     /// See [`crate::Medium::set_link`].
     ///
     /// # Errors
-    /// [`ConfigError`] if there is no such direction or a setting has no meaning; the old ones stay.
+    /// [`ConfigError`] if there is no such direction or a setting is invalid; the old ones stay.
     pub fn set_link(&mut self, now: Time, from: usize, to: usize, link: Link) -> Result<(), ConfigError> {
         self.advance(now);
         if !is_lane(from, to) {
@@ -319,7 +319,7 @@ impl<P: Clone> Wire<P> {
         self.transfer.links.set((from, to), link, &rate)
     }
 
-    /// See [`crate::Medium::set_host_down`]; a frame that is on the wire crosses it.
+    /// See [`crate::Medium::set_host_down`]; a frame that is already on the wire crosses it.
     ///
     /// # Errors
     /// [`ConfigError::NoSuchHost`].

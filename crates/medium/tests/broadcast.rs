@@ -1,4 +1,4 @@
-//! Frames to everyone: once, at the lowest basic rate, and nobody says whether they arrived.
+//! Frames to everyone: sent once, at the lowest basic rate, without acknowledgement.
 
 use medium::{Event, Hearing, Link, Loss, Medium, MediumConfig, Phy, SendError, Standard, Topology};
 use stats::{DropReason, Time};
@@ -20,7 +20,7 @@ fn medium(config: MediumConfig) -> Medium<&'static str> {
     Medium::new(config).expect("a valid medium")
 }
 
-/// Lets all happen; gives who has what, and when.
+/// Runs until nothing is left to do; returns which host received what, and when.
 fn deliveries(air: &mut Medium<&'static str>) -> Vec<(Time, usize, &'static str)> {
     let mut all = Vec::new();
     while let Some(now) = air.next_event() {
@@ -91,7 +91,7 @@ fn a_collision_is_not_repaired() {
     assert_eq!(hosts(&mut air), []);
     let s = air.stats();
     assert_eq!((s.collisions, s.drops().count(DropReason::Air)), (1, 4));
-    // A frame to one is repeated all the same.
+    // A frame to one host is repeated all the same.
     air.broadcast(Time::from_millis(100), 0, IP, 0, "one")
         .expect("is taken");
     air.send(Time::from_millis(100), 1, 2, IP, "to one")
@@ -110,7 +110,7 @@ fn it_is_spoilt_only_where_another_is_heard() {
     air.broadcast(Time::ZERO, 1, IP, 0, "one").expect("is taken");
     air.broadcast(Time::ZERO, 3, IP, 0, "three").expect("is taken");
     assert_eq!(hosts(&mut air), [(0, "one")]);
-    // The two ends disturb nobody.
+    // The two ends do not disturb anyone.
     air.broadcast(Time::from_millis(100), 0, IP, 0, "zero")
         .expect("is taken");
     air.broadcast(Time::from_millis(100), 3, IP, 0, "three")
@@ -133,7 +133,7 @@ fn an_access_point_sends_it_on_to_the_others() {
         .exchange(IP);
     let slow = Phy::of(Standard::G, 1_000_000, &[]).expect("a rate").data(IP);
     assert_eq!((s.hosts[0].air, s.hosts[1].air), (fast, slow));
-    // The access point's own goes out once.
+    // The access point's own frame is sent once.
     air.broadcast(Time::from_millis(100), 1, IP, 0, "mine")
         .expect("is taken");
     assert_eq!(hosts(&mut air), [(0, "mine"), (2, "mine"), (3, "mine")]);

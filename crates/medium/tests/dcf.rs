@@ -5,7 +5,7 @@ use common::{saturate, within};
 use medium::{Event, Loss, Medium, MediumConfig};
 use stats::{DropReason, Time};
 
-/// What reaches the far end from a saturated host 0, in bit/s.
+/// Throughput from a saturated host 0 to the far end, in bit/s.
 fn goodput(config: MediumConfig) -> f64 {
     let far = config.hosts - 1;
     saturate(config, &[(0, far)], 60).0[0]

@@ -1,4 +1,4 @@
-//! Access categories: what a DSCP buys.
+//! Access categories: the effect of a DSCP.
 
 mod common;
 use common::*;
@@ -9,8 +9,8 @@ use stats::Time;
 const EF: u8 = 46;
 const CS1: u8 = 8;
 
-/// Mean and worst delay in ms of 160 B every 20 ms with EF from host 0, beside background traffic that keeps
-/// the queues of `others` full.
+/// Mean and worst delay in ms of 160 B every 20 ms with EF from host 0, next to background traffic that keeps the
+/// queues of `others` full.
 fn voice_delay(access: Access, others: &[usize]) -> (f64, f64, Medium<Option<Time>>) {
     let mut air = Medium::new(MediumConfig {
         hosts: 6,
@@ -60,7 +60,7 @@ fn voice_passes_background_of_its_own_host() {
     let (dcf, ..) = voice_delay(Access::Dcf, &[0]);
     let (edca, worst, air) = voice_delay(Access::Edca(Mapping::Rfc8325), &[0]);
     assert!(dcf > 20.0, "behind twenty frames: {dcf}");
-    // No more than the frame on the air stands before it.
+    // At most the frame on the air is ahead of it.
     assert!(edca < 2.5 && worst < 10.0, "{edca} {worst}");
     let host = &air.stats().hosts[0];
     let of = |c: Category| &host.categories[c as usize];
@@ -99,7 +99,7 @@ fn the_categories_of_one_host_contend_with_each_other() {
     let [video, voice] = categories.map(|(c, _)| &stats.hosts[0].categories[c as usize]);
     println!("{video:?}\n{voice:?}");
     assert!(voice.acknowledged > video.acknowledged && video.acknowledged > 1000);
-    // The more urgent one goes; the other counts it as a collision, of which the air sees nothing.
+    // The more urgent one is sent; the other counts that as a collision, which does not show on the air.
     assert!(video.internal_collisions > 1000);
     assert_eq!(
         (

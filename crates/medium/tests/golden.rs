@@ -1,9 +1,9 @@
-//! What a seed gives stays what it was: experiments are repeated by their seed.
+//! A seed keeps giving the same result: experiments are repeated by their seed.
 
 use medium::{Event, Loss, Medium, MediumConfig, Rng};
 use stats::Time;
 
-/// FNV-1a over every event of a busy chain with traffic both ways and frames of many sizes.
+/// FNV-1a over every event of a busy chain with traffic in both directions and frames of many sizes.
 fn fingerprint(hops: usize, rate_bits: u64, loss: Loss, seed: u64) -> u64 {
     let mut air = Medium::new(MediumConfig {
         rate_bits,

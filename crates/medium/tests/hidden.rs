@@ -19,7 +19,7 @@ fn hosts_hidden_from_each_other_spoil_each_other() {
     };
     let (hearing, hidden) = (total(Hearing::All), total(Hearing::Linked));
     assert!(hidden < 0.5 * hearing, "{hidden} beside {hearing}");
-    // A lone sender has nobody to be hidden from, whoever hears its acknowledgements.
+    // A lone sender is not hidden from anyone, whichever hosts hear its acknowledgements.
     let alone = saturate(config(Hearing::Linked), &flows[..1], 30).0[0];
     let phy = Phy::new(6_000_000).expect("a rate");
     within("alone", alone, theory::lone_sender(&phy, IP, PAYLOAD), 0.005);
@@ -27,7 +27,7 @@ fn hosts_hidden_from_each_other_spoil_each_other() {
 
 #[test]
 fn those_far_apart_use_the_air_at_once() {
-    // 0→1 and 4→5: between them two hosts hear neither.
+    // 0→1 and 4→5: two hosts between them hear neither.
     let config = MediumConfig {
         hearing: Hearing::Linked,
         ..MediumConfig::chain(5)
@@ -46,7 +46,7 @@ fn those_far_apart_use_the_air_at_once() {
 
 #[test]
 fn whoever_hears_the_receiver_waits_for_its_acknowledgement_only() {
-    // Host 2 hears 1 and not 0. It begins in the middle of 0's frame to 1, and 1 understands neither.
+    // Host 2 hears 1 but not 0. It begins in the middle of 0's frame to 1, and 1 decodes neither.
     let config = MediumConfig {
         hearing: Hearing::Linked,
         ..MediumConfig::chain(3)
@@ -59,7 +59,7 @@ fn whoever_hears_the_receiver_waits_for_its_acknowledgement_only() {
     while let Some(t) = air.next_event() {
         seen.extend(std::iter::from_fn(|| air.poll(t)));
     }
-    // 3 hears nothing of 0: at DIFS 34, preamble 20 and 47 symbols.
+    // 3 does not hear 0: at DIFS 34, preamble 20 and 47 symbols.
     let b = Time::from_micros(1000 + 34 + 20 + 47 * 4);
     assert!(
         matches!(seen[0], Event::Delivered { at, payload: 'b', .. } if at == b),
@@ -75,7 +75,7 @@ fn whoever_hears_the_receiver_waits_for_its_acknowledgement_only() {
 }
 
 /// 1→0 with short frames and 2→3 with long ones. 1 and 2 hear each other, and sometimes begin in the same slot. Then
-/// both receivers understand, but 2 still speaks when 0 acknowledges, so that 1 does not hear it.
+/// both receivers decode their frames, but 2 is still sending when 0 acknowledges, so 1 does not hear it.
 fn missed_acknowledgements(retries: u8) -> (Vec<Event<u64>>, Medium<u64>) {
     let config = MediumConfig {
         hearing: Hearing::Linked,
@@ -97,7 +97,7 @@ fn missed_acknowledgements(retries: u8) -> (Vec<Event<u64>>, Medium<u64>) {
     while let Some(t) = air.next_event() {
         seen.extend(std::iter::from_fn(|| air.poll(t)));
     }
-    assert_eq!(seen.len() as u64, n, "each is told once");
+    assert_eq!(seen.len() as u64, n, "each has one outcome");
     (seen, air)
 }
 
@@ -121,7 +121,7 @@ fn what_was_received_is_not_delivered_again() {
         "its receiver and it are undisturbed"
     );
 
-    // Without retries the sender gives up what has long arrived: nothing is lost.
+    // Without retries the sender gives up a frame that has long arrived: nothing is lost.
     let (_, air) = missed_acknowledgements(0);
     assert_eq!(air.stats().drops().count(DropReason::Air), 0);
     assert!(air.stats().hosts[1].collisions > 100);

@@ -1,4 +1,4 @@
-//! What links and paths do to packets.
+//! Impairments by links and paths.
 
 mod common;
 use core::time::Duration;
@@ -9,7 +9,7 @@ fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-/// Sends one packet of 100 B every `every` from host 0 to the last one; gives the events.
+/// Sends one packet of 100 B every `every` from host 0 to the last one; returns the events.
 fn probe(config: MediumConfig, count: u64, every: Duration) -> (Vec<Event<u64>>, Medium<u64>) {
     let far = config.hosts - 1;
     let mut air = Medium::new(config).expect("a valid medium");
@@ -50,7 +50,7 @@ fn packet_loss_is_accurate_and_not_repaired() {
     assert_eq!((host.retries, air.stats().lost), (0, 0));
     assert_eq!(host.drops.count(DropReason::PathLoss), host.drops.total());
 
-    // As much loss of frames is repaired.
+    // The same loss of frames is repaired.
     let config = MediumConfig {
         loss: Loss::Uniform(0.2),
         ..MediumConfig::chain(1)
@@ -111,7 +111,7 @@ fn copies_and_overtaking_have_their_shares() {
     let copies = got.len() - 20_000;
     assert!((1_800..2_200).contains(&copies), "{copies}");
     assert_eq!(air.stats().duplicated, copies as u64);
-    // Late by 30 ms, seven others have overtaken it.
+    // It is 30 ms late, and seven others have overtaken it.
     let late = |(n, at): &&(u64, Time)| at.since(Time::from_millis(4 * n)) > ms(39);
     let late = got.iter().filter(late).count();
     assert!((4_000..4_800).contains(&late), "{late}");
@@ -268,7 +268,7 @@ fn a_host_that_is_off_loses_its_queue_and_returns() {
     // About 22 are through at 50 ms, and the one on the air ends.
     let through = delivered(&seen).len();
     assert!((20..26).contains(&through), "{through}");
-    assert_eq!(seen.len(), 40, "the rest is told as lost at once");
+    assert_eq!(seen.len(), 40, "the rest is lost at once");
     air.send(Time::from_millis(80), 0, 1, 1500, 50)
         .expect("is taken, and lost");
     assert!(matches!(
@@ -282,7 +282,7 @@ fn a_host_that_is_off_loses_its_queue_and_returns() {
         .expect("there is room");
     let e = air.poll(Time::from_millis(130)).expect("arrives");
     assert_eq!(e.at(), Time::from_micros(120_000 + 34 + 20 + 513 * 4));
-    // The receiver off: tried in vain.
+    // The receiver is off: retries are in vain.
     air.set_host_down(Time::from_millis(200), 1, true)
         .expect("a host");
     air.send(Time::from_millis(200), 0, 1, 1500, 52)

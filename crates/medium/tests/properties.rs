@@ -1,4 +1,4 @@
-//! What holds whatever the settings and whatever changes meanwhile.
+//! Invariants that hold whatever the settings and the changes at run time.
 
 use core::time::Duration;
 use medium::*;
@@ -160,7 +160,7 @@ fn wire(rng: &mut Rng) -> (WireConfig, Vec<u64>) {
     (config, rates)
 }
 
-/// Everything that was handed in is delivered, lost for a counted reason, or under way.
+/// Everything handed in is delivered, lost for a counted reason, or under way.
 fn check_books(c: &Channel<u64>) {
     let s = c.stats();
     assert_eq!(
@@ -180,7 +180,7 @@ fn check_books(c: &Channel<u64>) {
     }
 }
 
-/// Random traffic and random changes; gives what happened.
+/// Random traffic and random changes; returns the events.
 fn live(seed: u64) -> (Vec<Event<u64>>, MediumStats) {
     let mut rng = Rng::new(seed);
     let (config, rates) = if rng.chance(0.8) {

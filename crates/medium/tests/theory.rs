@@ -28,9 +28,9 @@ const LONG_SLOT_G: Standard = Standard::G {
 
 #[test]
 fn the_closed_form_is_the_paper_s_sum() {
-    // Jun et al. for CSMA/CA over high-rate DSSS, in µs: DIFS 50, SIFS 10, back-off 310, acknowledgement 304
-    // (at 1 Mbit/s), preamble 192, and 34 B around an MSDU, which is the IP packet and 8 B of LLC/SNAP. Their
-    // header of 34 B has the fourth address; 6 of its bytes are not in ours.
+    // Jun et al. for CSMA/CA over high-rate DSSS, in µs: DIFS 50, SIFS 10, back-off 310, acknowledgement 304 (at 1
+    // Mbit/s), preamble 192, and 34 B around an MSDU, which is the IP packet and 8 B of LLC/SNAP. Their header of 34 B
+    // has the fourth address; 6 of its bytes are not in ours.
     for (mbit, rate) in [(5.5, 5_500_000), (11.0, 11_000_000)] {
         let phy = Phy::of(Standard::B, rate, &[1_000_000]).expect("rates of 802.11b");
         let micros = 50.0 + 10.0 + 310.0 + 304.0 + 192.0 + 8.0 * (34.0 - 6.0 + 8.0 + IP as f64) / mbit;

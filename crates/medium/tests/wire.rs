@@ -65,7 +65,7 @@ fn ethernet_carries_what_its_frames_leave() {
             assert!((got / share - 1.0).abs() < 0.001, "{got} of {share}");
         }
     }
-    // One frame: preamble, header, content, checksum; the gap comes after it.
+    // One frame: preamble, header, content, checksum; the gap follows it.
     let mut wire = Wire::new(WireConfig::ethernet(10_000_000)).expect("a valid wire");
     wire.send(Time::ZERO, 0, 1, 1500, 1).expect("there is room");
     assert_eq!(rest(&mut wire)[0].at(), Time::from_nanos(1526 * 800));

@@ -1,4 +1,4 @@
-//! A thread that hands every message of a subscriber, or every request of a server, to a function.
+//! A thread that passes every message of a subscriber, or every request of a server, to a function (decision 325).
 
 use crate::guard::{CallbackOptions, Guard, Panicked};
 use bus::{Interrupt, TakeError};
@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The thread sleeps until there is a message or it is woken to stop: an idle callback uses no processor time.
+/// The thread sleeps until a message arrives or it is woken to stop, so an idle callback uses no processor
+/// time.
 const FOREVER: Duration = Duration::MAX;
 
-/// A running callback. Dropping it waits for the function to return and stops it.
+/// A running callback. Dropping it stops the callback and waits for the function to return.
 ///
-/// A panic in the function costs the message that it had: it is logged and counted, and the next message comes
-/// ([`CallbackOptions::with_end_on_error`] ends the callback instead).
+/// If the function panics, only the message that it was processing is lost: the panic is logged and counted,
+/// and the next message follows ([`CallbackOptions::with_end_on_error`] ends the callback instead).
 #[derive(Debug)]
 #[must_use = "dropping it stops the callback"]
 pub struct Callback {
@@ -30,8 +31,8 @@ struct State {
 }
 
 impl Callback {
-    /// Calls `step`, which waits at most as long as it is told or until `interrupt` is used, again and again. `name`
-    /// is for the log.
+    /// Calls `step` repeatedly. `step` waits at most the given time, or until `interrupt` is used. `name` is
+    /// for the log.
     pub(crate) fn start(
         name: String,
         interrupt: Interrupt,
@@ -70,12 +71,12 @@ impl Callback {
         })
     }
 
-    /// How often the function panicked.
+    /// Number of panics of the function.
     pub fn errors(&self) -> u64 {
         self.state.errors.load(Ordering::Relaxed)
     }
 
-    /// Whether messages are still handed to the function: false once an error has ended it.
+    /// Whether the function still receives messages: false once an error has ended the callback.
     pub fn is_running(&self) -> bool {
         !self.state.ended.load(Ordering::Acquire)
     }

@@ -11,8 +11,8 @@ use schema::{CodecError, Schema, Service, Value};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// Calls one service. All methods may be called from any thread, many calls at a time; each request goes to one
-/// server, and never twice.
+/// Calls one service. All methods may be called from any thread, many calls at a time. Each request goes to
+/// one server, and never twice.
 #[derive(Debug)]
 pub struct Client {
     bus: bus::Client,
@@ -23,13 +23,14 @@ pub struct Client {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// The request is not one of the service's type, or memory is short.
+    /// The request does not have the service's type, or memory is short.
     #[error(transparent)]
     Request(#[from] PublishError),
-    /// No server, no answer in time, a server that died, rejected, or had no room: see [`bus::CallError`].
+    /// There is no server, no reply in time, or no room, or the server died or rejected the request: see
+    /// [`bus::CallError`].
     #[error(transparent)]
     Call(#[from] bus::CallError),
-    /// The server's answer is not one of the service's type.
+    /// The server's reply does not have the service's type.
     #[error("the reply is not a {type_name}: {source}")]
     Reply {
         /// The type of the response.
@@ -44,7 +45,7 @@ impl Client {
         Client { bus, schema }
     }
 
-    /// Calls with a dynamic value and blocks until the answer is there, at most `timeout`.
+    /// Calls with a dynamic value and blocks until the reply arrives, at most `timeout`.
     ///
     /// # Errors
     /// [`CallError`]
@@ -52,8 +53,8 @@ impl Client {
         self.send_value(request, timeout)?.wait()?.value()
     }
 
-    /// As [`Client::call_value`], with ROS 1 bytes. Each data part is copied once, into shared memory, and read
-    /// there by the server.
+    /// Like [`Client::call_value`], with ROS 1 bytes. Each data part is copied once, into shared memory,
+    /// where the server reads it.
     ///
     /// # Errors
     /// [`CallError`]
@@ -61,7 +62,7 @@ impl Client {
         self.send_ros1(request, timeout)?.wait()
     }
 
-    /// Sends a request whose answer is awaited later, at most `timeout` from now. Never blocks.
+    /// Sends a request whose reply is awaited later, at most `timeout` from now. Never blocks.
     ///
     /// # Errors
     /// [`CallError`]
@@ -70,7 +71,7 @@ impl Client {
         self.send(loan, timeout)
     }
 
-    /// As [`Client::send_value`], with ROS 1 bytes.
+    /// Like [`Client::send_value`], with ROS 1 bytes.
     ///
     /// # Errors
     /// [`CallError`]
@@ -79,7 +80,7 @@ impl Client {
         self.send(loan, timeout)
     }
 
-    /// As [`Client::send_value`], with CDR bytes and their encapsulation header.
+    /// Like [`Client::send_value`], with CDR bytes and their encapsulation header.
     ///
     /// # Errors
     /// [`CallError`]
@@ -88,7 +89,7 @@ impl Client {
         self.send(loan, timeout)
     }
 
-    /// As [`Client::call_value`], with a structure of serde's ([`structure`](crate::structure)).
+    /// Like [`Client::call_value`], with a serde structure ([`structure`](crate::structure)).
     ///
     /// # Errors
     /// [`CallError`]
@@ -101,7 +102,7 @@ impl Client {
         self.send_structure(request, timeout)?.wait()
     }
 
-    /// As [`Client::send_value`], with a structure of serde's. Never blocks.
+    /// Like [`Client::send_value`], with a serde structure. Never blocks.
     ///
     /// # Errors
     /// [`CallError`]
@@ -115,7 +116,7 @@ impl Client {
         self.send(loan, timeout)
     }
 
-    /// Reserves a block for a request, to be filled in place and given to [`Client::send`].
+    /// Reserves a block for a request, to be filled in place and passed to [`Client::send`].
     ///
     /// # Errors
     /// [`LoanError`] if memory is short.
@@ -123,7 +124,7 @@ impl Client {
         self.bus.loan(control_len, part_lens)
     }
 
-    /// Sends a filled block. Its control part must be one of the request's type.
+    /// Sends a filled block. Its control part must have the request's type.
     ///
     /// # Errors
     /// [`CallError`]
@@ -134,7 +135,7 @@ impl Client {
         })
     }
 
-    /// Blocks until a server is connected; false if `timeout` passed first.
+    /// Blocks until a server is connected. Returns false if `timeout` passes first.
     ///
     /// # Errors
     /// [`bus::CallError`] if waiting is impossible.
@@ -152,20 +153,20 @@ impl Client {
         &self.schema
     }
 
-    /// The bus's client, for what this type does not wrap.
+    /// Returns the bus's client, for features that this type does not wrap.
     pub fn bus(&self) -> &bus::Client {
         &self.bus
     }
 }
 
 impl AsFd for Client {
-    /// Readable when a [`Pending::poll`] may find something: see [`bus::Client`].
+    /// Readable when a [`Pending::poll`] may find a result: see [`bus::Client`].
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.bus.as_fd()
     }
 }
 
-/// A request that was sent. Dropping it cancels the wait for the answer.
+/// A request that was sent. Dropping it cancels the wait for the reply.
 #[derive(Debug)]
 #[must_use = "dropping it cancels the wait for the answer"]
 pub struct Pending {
@@ -174,7 +175,7 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// Blocks until the answer is there, the time is over, or the server is gone.
+    /// Blocks until the reply arrives, the time is over, or the server is gone.
     ///
     /// # Errors
     /// [`CallError`]
@@ -183,12 +184,12 @@ impl Pending {
         Ok(Reply { bus, schema })
     }
 
-    /// Until when it waits; `None` is for ever.
+    /// The deadline of the wait; `None` means no deadline.
     pub fn deadline(&self) -> Option<std::time::Instant> {
         self.bus.deadline()
     }
 
-    /// The answer, or why there is none, if that is known: once. Never blocks.
+    /// Returns the reply, or why there is none, once it is known. Returns it only once. Never blocks.
     pub fn poll(&mut self) -> Option<Result<Reply, CallError>> {
         let schema = self.schema.clone();
         Some(match self.bus.poll()? {
@@ -198,7 +199,7 @@ impl Pending {
     }
 }
 
-/// A server's answer, where the server wrote it. Dropping it gives the block back.
+/// A server's reply, read where the server wrote it. Dropping it returns the block.
 #[derive(Debug)]
 pub struct Reply {
     bus: bus::Reply,
@@ -206,48 +207,48 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// As a dynamic value.
+    /// The reply as a dynamic value.
     ///
     /// # Errors
-    /// [`CallError::Reply`] if the server wrote something that is not of its type.
+    /// [`CallError::Reply`] if the server wrote something that does not have its type.
     pub fn value(&self) -> Result<Value, CallError> {
         let message = self.bus.message();
         let value = self.schema.decode(message.control(), &slices(message));
         value.map_err(|e| self.wrong(e))
     }
 
-    /// In ROS 1's serialization.
+    /// The reply in ROS 1's serialization.
     ///
     /// # Errors
-    /// As [`Reply::value`].
+    /// As for [`Reply::value`].
     pub fn ros1(&self) -> Result<Vec<u8>, CallError> {
         let message = self.bus.message();
         let bytes = self.schema.join_ros1(message.control(), &slices(message));
         bytes.map_err(|e| self.wrong(e))
     }
 
-    /// In CDR, little-endian, with its encapsulation header.
+    /// The reply in CDR, little-endian, with its encapsulation header.
     ///
     /// # Errors
-    /// As [`Reply::value`].
+    /// As for [`Reply::value`].
     pub fn cdr(&self) -> Result<Vec<u8>, CallError> {
         let message = self.bus.message();
         let bytes = self.schema.join_cdr(message.control(), &slices(message));
         bytes.map_err(|e| self.wrong(e))
     }
 
-    /// As a structure of serde's ([`structure`](crate::structure)).
+    /// The reply as a serde structure ([`structure`](crate::structure)).
     ///
     /// # Errors
-    /// [`StructureError`](crate::structure::StructureError) if the structure is not one of the response's type, or the server wrote
-    /// something that is not.
+    /// [`StructureError`](crate::structure::StructureError) if the structure does not match the response's
+    /// type, or the server wrote something that does not.
     #[cfg(feature = "serde")]
     pub fn structure<T: serde::de::DeserializeOwned>(&self) -> Result<T, crate::structure::StructureError> {
         let message = self.bus.message();
         crate::structure::from_parts(&self.schema, message.control(), &slices(message))
     }
 
-    /// The bus's reply: its control part, and its data parts in place.
+    /// Returns the bus's reply: its control part, and its data parts in place.
     pub fn bus(&self) -> &bus::Reply {
         &self.bus
     }

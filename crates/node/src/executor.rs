@@ -1,4 +1,4 @@
-//! Callbacks of many subscribers and servers in one thread.
+//! Runs the callbacks of many subscribers and servers in one thread.
 
 use crate::guard::{Guard, Panicked};
 use crate::{CallbackOptions, Message, Node, NodeError, Request, Server, Subscriber};
@@ -9,14 +9,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Longer than this nobody sleeps at a time; it costs nothing.
+/// Maximum time to sleep at once. Waking this rarely costs nothing.
 const LONG: Duration = Duration::from_secs(3600);
 
-/// Runs the callbacks of many subscribers and servers in the thread that spins, one message of each in turn. It
-/// sleeps while there is nothing to do.
+/// Runs the callbacks of many subscribers and servers in the thread that spins, one message of each in turn.
+/// It sleeps while there is nothing to do.
 ///
-/// A panic in a callback costs the message that it had: it is logged and counted, and the callback goes on. With
-/// [`CallbackOptions::with_end_on_error`] the panic goes on through [`Executor::spin`].
+/// If a callback panics, only the message that it was processing is lost: the panic is logged and counted, and
+/// the callback continues. With [`CallbackOptions::with_end_on_error`] the panic propagates through
+/// [`Executor::spin`].
 pub struct Executor {
     node: Node,
     wait_set: WaitSet,
@@ -26,10 +27,10 @@ pub struct Executor {
     errors: Arc<AtomicU64>,
 }
 
-/// Handles one message; `None` if there was none.
+/// Handles one message; returns `None` if there was none.
 type Member = Box<dyn FnMut() -> Result<Option<Result<(), Panicked>>, TakeError> + Send>;
 
-/// Stops an [`Executor`], from any thread or a callback. Cheap to clone.
+/// Stops an [`Executor`], from any thread or callback. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Stopper {
     stop: Arc<AtomicBool>,
@@ -44,7 +45,7 @@ pub struct OtherWaitSet {
 }
 
 impl Executor {
-    /// An executor without members, on the bus of `node`.
+    /// Creates an executor without members, on the bus of `node`.
     ///
     /// # Errors
     /// [`NodeError::Open`] if no descriptor is left.
@@ -59,21 +60,21 @@ impl Executor {
         })
     }
 
-    /// The same, whose callbacks run with these options.
+    /// Sets the options that its callbacks run with.
     pub fn with_callback_options(mut self, options: CallbackOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// How often callbacks panicked.
+    /// Number of panics of its callbacks.
     pub fn errors(&self) -> u64 {
         self.errors.load(Ordering::Relaxed)
     }
 
-    /// Subscribes to `topic`; every message is given to `f`.
+    /// Subscribes to `topic` and passes every message to `f`.
     ///
     /// # Errors
-    /// As [`Node::subscriber`].
+    /// As for [`Node::subscriber`].
     pub fn subscribe(
         &mut self,
         topic: &str,
@@ -86,10 +87,11 @@ impl Executor {
         Ok(())
     }
 
-    /// Serves `service`; every request is answered with what `f` gives. An error of `f` is the client's.
+    /// Serves `service` and answers every request with the result of `f`. The client receives an error of
+    /// `f`.
     ///
     /// # Errors
-    /// As [`Node::server`].
+    /// As for [`Node::server`].
     pub fn serve(
         &mut self,
         service: &str,
@@ -102,7 +104,7 @@ impl Executor {
         Ok(())
     }
 
-    /// Adds a subscriber that was made with options of its own, among them [`Executor::wait_set`].
+    /// Adds a subscriber that was created with its own options, which must include [`Executor::wait_set`].
     ///
     /// # Errors
     /// [`OtherWaitSet`]
@@ -119,7 +121,7 @@ impl Executor {
         Ok(())
     }
 
-    /// Adds a server that was made with options of its own, among them [`Executor::wait_set`].
+    /// Adds a server that was created with its own options, which must include [`Executor::wait_set`].
     ///
     /// # Errors
     /// [`OtherWaitSet`]
@@ -160,12 +162,12 @@ impl Executor {
         Guard::new(name).counting(self.errors.clone())
     }
 
-    /// What its members wake it through.
+    /// Returns the wait set through which its members wake it.
     pub fn wait_set(&self) -> &WaitSet {
         &self.wait_set
     }
 
-    /// What stops it.
+    /// Returns a handle that stops it.
     pub fn stopper(&self) -> Stopper {
         Stopper {
             stop: self.stop.clone(),
@@ -173,7 +175,7 @@ impl Executor {
         }
     }
 
-    /// Runs callbacks until a [`Stopper`] stops it. Once stopped it stays so.
+    /// Runs callbacks until a [`Stopper`] stops it. It cannot be restarted.
     ///
     /// # Errors
     /// [`TakeError`]: waiting failed, or the process was forked.
@@ -184,12 +186,12 @@ impl Executor {
         Ok(())
     }
 
-    /// Handles one message of each member that has one; if none has, waits for the first at most `timeout`. Gives
-    /// how many were handled. A callback that keeps as many messages as may be held gets no more until it drops
-    /// one; the others go on.
+    /// Handles one message of each member that has one. If none has, waits for the first one, at most
+    /// `timeout`. Returns how many messages were handled. A callback that holds the maximum number of
+    /// messages gets no further ones until it drops one; the others continue.
     ///
     /// # Errors
-    /// As [`Executor::spin`].
+    /// As for [`Executor::spin`].
     pub fn spin_once(&mut self, timeout: Duration) -> Result<usize, TakeError> {
         let handled = self.round()?;
         if handled > 0 || self.stop.load(Ordering::Acquire) || !self.wait_set.wait(timeout)? {
@@ -230,7 +232,7 @@ impl fmt::Debug for Executor {
 }
 
 impl Stopper {
-    /// Makes [`Executor::spin`] return after the callback that runs.
+    /// Makes [`Executor::spin`] return after the current callback.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Release);
         self.interrupt.wake();

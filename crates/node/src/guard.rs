@@ -1,7 +1,7 @@
-//! What a callback that panics costs: its own message or request, and no other.
+//! Limits the effect of a callback's panic to its own message or request.
 //!
-//! One rule for callbacks in all languages: the failure is logged and counted, and the next message comes; an option
-//! ends the callback instead.
+//! Callbacks in all languages follow one rule: the failure is logged and counted, and the next message
+//! follows. An option ends the callback instead.
 
 use stats::{Seldom, Time};
 use std::any::Any;
@@ -11,17 +11,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A callback that fails each time is logged so often.
+/// Log interval for a callback that keeps failing.
 pub const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// How a callback is run.
+/// How to run a callback.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CallbackOptions {
     end_on_error: bool,
 }
 
 impl CallbackOptions {
-    /// Whether a panic ends the callback. By default it is logged and counted, and the next message comes.
+    /// Sets whether a panic ends the callback. By default it is logged and counted, and the next message
+    /// follows.
     pub fn with_end_on_error(mut self, end: bool) -> Self {
         self.end_on_error = end;
         self
@@ -32,7 +33,7 @@ impl CallbackOptions {
     }
 }
 
-/// Runs a user's function so that its panic goes no further, and counts its panics.
+/// Runs a user's function so that its panics do not propagate, and counts them.
 #[derive(Debug)]
 pub struct Guard {
     what: String,
@@ -45,7 +46,7 @@ pub struct Guard {
 pub struct Panicked(Box<dyn Any + Send>);
 
 impl Guard {
-    /// A guard of the function that the log calls `what`.
+    /// Creates a guard for the function that the log calls `what`.
     pub fn new(what: impl Into<String>) -> Self {
         Guard {
             what: what.into(),
@@ -55,7 +56,7 @@ impl Guard {
         }
     }
 
-    /// Counts among `errors`, too, what others count there.
+    /// Counts panics in `errors`, which others may count in too.
     pub fn counting(mut self, errors: Arc<AtomicU64>) -> Self {
         self.errors = errors;
         self
@@ -64,7 +65,7 @@ impl Guard {
     /// Runs `f`.
     ///
     /// # Errors
-    /// [`Panicked`], in which case what `f` was about to do with its captures may be half done.
+    /// [`Panicked`]; changes that `f` was making to its captures may then be incomplete.
     pub fn run<T>(&mut self, f: impl FnOnce() -> T) -> Result<T, Panicked> {
         catch(f).inspect_err(|panicked| {
             let errors = self.errors.fetch_add(1, Ordering::Relaxed) + 1;
@@ -76,7 +77,7 @@ impl Guard {
     }
 }
 
-/// Runs `f`, for who counts and logs elsewhere.
+/// Runs `f`, for callers that count and log panics elsewhere.
 ///
 /// # Errors
 /// [`Panicked`]
@@ -85,12 +86,12 @@ pub fn catch<T>(f: impl FnOnce() -> T) -> Result<T, Panicked> {
 }
 
 impl Panicked {
-    /// Lets the panic go on in this thread.
+    /// Resumes the panic in this thread.
     pub fn resume(self) -> ! {
         std::panic::resume_unwind(self.0)
     }
 
-    /// Ends it here.
+    /// Stops the panic here.
     pub fn forget(self) {
         // Its payload may panic when it is dropped.
         std::mem::forget(self.0);
@@ -101,7 +102,7 @@ impl fmt::Display for Panicked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = self.0.downcast_ref::<&str>().copied();
         let text = text.or_else(|| self.0.downcast_ref::<String>().map(String::as_str));
-        f.write_str(text.unwrap_or("it panicked without a text"))
+        f.write_str(text.unwrap_or("it panicked without a message"))
     }
 }
 

@@ -1,11 +1,12 @@
 #![forbid(unsafe_code)]
-//! What a user's program imports: nodes that publish and subscribe to topics of one host's bus, and call and
-//! serve services.
+//! The library for user programs: nodes that publish and subscribe to topics of one host's bus, and that call
+//! and serve services.
 //!
-//! Messages of any type go through by [`Schema`], without generated types: as ROS 1 bytes, as [`Value`]s,
-//! or part by part, written once and read in place; as structures that `ropewalk gen rust` makes ([`typed`]); or, with the feature
-//! `serde`, as those that the Rust generators of ROS 2 make (`structure`). Sharing memory is `bus`'s work; sending topics to other hosts
-//! is the link daemon's, which is a subscriber like any other.
+//! A [`Schema`] describes the type of a message, so no generated types are needed. Messages are read and
+//! written as ROS 1 bytes, as [`Value`]s, or part by part, written once and read in place. They can also be
+//! structures that `ropewalk gen rust` generates ([`typed`]) or, with the feature `serde`, structures that
+//! the Rust generators of ROS 2 generate (`structure`). The crate `bus` shares the memory. The link daemon
+//! sends topics to other hosts; on the bus it is an ordinary subscriber.
 //!
 //! ```
 //! use ropewalk::{Node, Registry, Flavour};

@@ -1,20 +1,21 @@
-//! Names of topics and nodes, by ROS's rules (wiki.ros.org/Names; design.ros2.org, Topic and Service name mapping).
+//! Names of topics and nodes, by ROS's rules (wiki.ros.org/Names; design.ros2.org, Topic and Service name
+//! mapping).
 
 /// Why a name was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{name}' is no {what}: {rule}")]
+#[error("'{name}' is not a {what}: {rule}")]
 pub struct NameError {
     name: String,
     what: &'static str,
     rule: &'static str,
 }
 
-/// Checks a topic's name and gives it in full: `scan` becomes `/scan`.
+/// Checks a topic's name and returns it in full: `scan` becomes `/scan`.
 pub(crate) fn topic(name: &str) -> Result<String, NameError> {
     full("topic name", name)
 }
 
-/// Checks a service's name, by the same rules.
+/// Checks a service's name by the same rules and returns it in full.
 pub(crate) fn service(name: &str) -> Result<String, NameError> {
     full("service name", name)
 }

@@ -9,26 +9,26 @@ use bus::{
 use schema::{DefinitionError, Flavour, Registry, Schema, Service, Value};
 use std::time::{Duration, Instant};
 
-/// How often the bus is asked for a topic that nobody publishes yet.
+/// How often to query the bus for a topic that nobody publishes yet.
 const DISCOVERY_INTERVAL: Duration = Duration::from_millis(100);
-/// How long silent endpoints may hold up one question to the bus.
+/// How long silent endpoints may delay one query to the bus.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// A named member of this host's bus; makes publishers and subscribers. Cheap to clone.
+/// A named member of this host's bus; creates publishers and subscribers. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Node {
     name: String,
     bus: Bus,
 }
 
-/// Why a node cannot be made, or cannot make what it was asked for.
+/// Why a node, or something that it was asked to create, cannot be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NodeError {
     /// See [`NameError`].
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The environment's settings are wrong.
+    /// The settings in the environment are wrong.
     #[error(transparent)]
     Config(#[from] bus::ConfigError),
     /// The bus cannot be opened or listed.
@@ -42,8 +42,8 @@ pub enum NodeError {
         /// Why.
         source: bus::CreateError,
     },
-    /// A publisher's, or a server's, definition of its type cannot be read.
-    #[error("{topic} is said to be of type {type_name}, whose definition cannot be used: {source}")]
+    /// The type definition that a publisher or server announced cannot be read.
+    #[error("{topic} is announced with type {type_name}, whose definition cannot be used: {source}")]
     Definition {
         /// The topic.
         topic: String,
@@ -52,16 +52,16 @@ pub enum NodeError {
         /// What is wrong with it.
         source: schema::DefinitionError,
     },
-    /// A publisher's, or a server's, definition does not have the sum that it states.
-    #[error("{topic} is said to be of type {type_name} with sum {stated}, but its definition has {computed}")]
+    /// The definition that a publisher or server announced does not match the sum that it stated.
+    #[error("{topic} is announced with type {type_name} and sum {stated}, but its definition has {computed}")]
     Sum {
         /// The topic.
         topic: String,
         /// The type's name.
         type_name: String,
-        /// The MD5 that the publisher states.
+        /// The MD5 sum that the publisher states.
         stated: String,
-        /// The MD5 of its definition.
+        /// The MD5 sum of its definition.
         computed: String,
     },
     /// Nobody publishes the topic.
@@ -69,7 +69,7 @@ pub enum NodeError {
     NoPublisher {
         /// The topic.
         topic: String,
-        /// How long was waited.
+        /// How long it waited.
         waited: Duration,
     },
     /// Nobody serves the service.
@@ -77,16 +77,16 @@ pub enum NodeError {
     NoServer {
         /// The service.
         service: String,
-        /// How long was waited.
+        /// How long it waited.
         waited: Duration,
     },
-    /// No thread can be started.
+    /// A thread cannot be started.
     #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),
 }
 
 impl Node {
-    /// A node called `name` on the bus that the environment names ([`BusConfig::from_env`]).
+    /// Creates a node called `name` on the bus that the environment names ([`BusConfig::from_env`]).
     ///
     /// # Errors
     /// [`NodeError`]: a bad name, or a runtime folder that cannot be used.
@@ -94,10 +94,10 @@ impl Node {
         Self::with_config(name, BusConfig::from_env()?)
     }
 
-    /// A node called `name` on the bus of `config`.
+    /// Creates a node called `name` on the bus of `config`.
     ///
     /// # Errors
-    /// As [`Node::new`].
+    /// As for [`Node::new`].
     pub fn with_config(name: &str, config: BusConfig) -> Result<Self, NodeError> {
         name::node(name)?;
         Ok(Node {
@@ -111,12 +111,13 @@ impl Node {
         &self.name
     }
 
-    /// The bus, for what this crate does not wrap.
+    /// Returns the bus, for features that this crate does not wrap.
     pub fn bus(&self) -> &Bus {
         &self.bus
     }
 
-    /// Offers messages of `schema` on `topic`. Returns at once; subscribers connect in the background.
+    /// Creates a publisher of `topic` for messages of type `schema`. Returns at once; subscribers connect in
+    /// the background.
     ///
     /// # Errors
     /// [`NodeError`]: a bad name, or no descriptors left.
@@ -124,11 +125,11 @@ impl Node {
         self.publisher_with(topic, schema, PublisherOptions::default())
     }
 
-    /// As [`Node::publisher`], with limits of memory, what to do when they are reached, and history for late
-    /// joiners. The publisher says that it is this node's, unless the options name another.
+    /// Like [`Node::publisher`], with memory limits, a policy for when they are reached, and history for late
+    /// joiners. The publisher announces this node's name, unless the options name another.
     ///
     /// # Errors
-    /// As [`Node::publisher`].
+    /// As for [`Node::publisher`].
     pub fn publisher_with(
         &self,
         topic: &str,
@@ -144,20 +145,22 @@ impl Node {
             .map_err(|source| create(kind, source))
     }
 
-    /// Subscribes to `topic`, whose messages are of `schema`. Messages of its namesake of the other ROS are converted (in ROS 1 a
-    /// `Header` has a `seq`, which becomes 0 or is left out). Publishers of another type are refused, and both
-    /// sides are told. Returns at once; publishers connect in the background.
+    /// Subscribes to `topic`, whose messages have type `schema`. Messages of the same type from the other ROS
+    /// version are converted (in ROS 1 a `Header` has a `seq`, which becomes 0 or is left out). Publishers of
+    /// any other type are refused, and both sides record why. Returns at once; publishers connect in the
+    /// background.
     ///
     /// # Errors
-    /// As [`Node::publisher`].
+    /// As for [`Node::publisher`].
     pub fn subscriber(&self, topic: &str, schema: &Schema) -> Result<Subscriber, NodeError> {
         self.subscriber_with(topic, schema, SubscriberOptions::default())
     }
 
-    /// As [`Node::subscriber`], with depth, policy, limits, history, a wait set, and whether messages are converted.
+    /// Like [`Node::subscriber`], with queue depth, policy, limits, history, a wait set, and whether to
+    /// convert messages.
     ///
     /// # Errors
-    /// As [`Node::publisher`].
+    /// As for [`Node::publisher`].
     pub fn subscriber_with(
         &self,
         topic: &str,
@@ -171,11 +174,11 @@ impl Node {
             .map_err(|source| create(kind, source))
     }
 
-    /// Finds out the type of `topic` from whoever publishes it, waiting for a publisher at most `timeout`.
+    /// Discovers the type of `topic` from its publisher, waiting for one at most `timeout`.
     ///
     /// # Errors
-    /// [`NodeError::NoPublisher`] after `timeout`; [`NodeError::Definition`] and [`NodeError::Sum`] if what
-    /// the publisher tells cannot be used.
+    /// [`NodeError::NoPublisher`] after `timeout`; [`NodeError::Definition`] and [`NodeError::Sum`] if the
+    /// publisher's definition cannot be used.
     pub fn discover(&self, topic: &str, timeout: Duration) -> Result<Schema, NodeError> {
         let topic = name::topic(topic)?;
         let start = Instant::now();
@@ -197,8 +200,9 @@ impl Node {
         }
     }
 
-    /// Everything that the bus has, topics and services, and whose endpoints did not answer. Blocks for half a second at most, and
-    /// only if one is silent: its process is stopped or hangs, or the machine is busy.
+    /// Returns everything on the bus, topics and services, and the endpoints that did not answer. Blocks for
+    /// at most half a second, and only if an endpoint is silent: its process is stopped or hangs, or the
+    /// machine is busy.
     ///
     /// # Errors
     /// [`NodeError::Open`] if the runtime folder cannot be read.
@@ -206,39 +210,39 @@ impl Node {
         Ok(self.bus.survey(PATIENCE)?)
     }
 
-    /// Every topic of the bus with its publishers and subscribers. Blocks for half a second at most; those that are silent
-    /// ([`Node::survey`]) are left out.
+    /// Returns all topics of the bus with their publishers and subscribers. Blocks for at most half a second;
+    /// silent endpoints ([`Node::survey`]) are left out.
     ///
     /// # Errors
     /// [`NodeError::Open`] if the runtime folder cannot be read.
     pub fn topics(&self) -> Result<Vec<TopicInfo>, NodeError> {
         let mut topics = self.bus.topics(PATIENCE)?;
-        // What carries services is listed as services.
+        // Topics that carry services are listed as services.
         topics.retain(|t| !t.is_of_service());
         Ok(topics)
     }
 
-    /// The type of a topic that [`Node::topics`] listed, from the definition that its publisher tells.
+    /// Returns the type of a topic that [`Node::topics`] listed, from its publisher's definition.
     ///
     /// # Errors
-    /// [`NodeError::Definition`] and [`NodeError::Sum`] if what the publisher tells cannot be used.
+    /// [`NodeError::Definition`] and [`NodeError::Sum`] if the definition cannot be used.
     pub fn schema_of(&self, info: &TopicInfo) -> Result<Schema, NodeError> {
         schema_of(&info.topic)
     }
 
-    /// Calls the service `name`. Servers of another type are refused, and both sides are told. Returns at once;
-    /// servers connect in the background ([`Client::wait_for_server`]).
+    /// Creates a client of the service `name`. Servers of another type are refused, and both sides record
+    /// why. Returns at once; servers connect in the background ([`Client::wait_for_server`]).
     ///
     /// # Errors
-    /// As [`Node::publisher`].
+    /// As for [`Node::publisher`].
     pub fn client(&self, name: &str, schema: &Service) -> Result<Client, NodeError> {
         self.client_with(name, schema, ClientOptions::default())
     }
 
-    /// As [`Node::client`], with limits.
+    /// Like [`Node::client`], with limits.
     ///
     /// # Errors
-    /// As [`Node::publisher`].
+    /// As for [`Node::publisher`].
     pub fn client_with(
         &self,
         name: &str,
@@ -254,19 +258,19 @@ impl Node {
             })
     }
 
-    /// Serves the service `name`, taking requests when it pleases. Returns at once; clients connect in the
-    /// background.
+    /// Creates a server of the service `name`, whose requests the caller takes. Returns at once; clients
+    /// connect in the background.
     ///
     /// # Errors
-    /// As [`Node::publisher`].
+    /// As for [`Node::publisher`].
     pub fn server(&self, name: &str, schema: &Service) -> Result<Server, NodeError> {
         self.server_with(name, schema, ServerOptions::default())
     }
 
-    /// As [`Node::server`], with depth, limits and a wait set.
+    /// Like [`Node::server`], with queue depth, limits and a wait set.
     ///
     /// # Errors
-    /// As [`Node::publisher`].
+    /// As for [`Node::publisher`].
     pub fn server_with(
         &self,
         name: &str,
@@ -282,11 +286,11 @@ impl Node {
             })
     }
 
-    /// Serves the service `name`: every request is answered with what `f` gives, on a thread of its own, until the
-    /// [`Callback`] is dropped. An error of `f` is the client's.
+    /// Serves the service `name`: answers every request with the result of `f`, on its own thread, until the
+    /// [`Callback`] is dropped. The client receives an error of `f`.
     ///
     /// # Errors
-    /// As [`Node::publisher`]; [`NodeError::Thread`].
+    /// As for [`Node::publisher`]; [`NodeError::Thread`].
     pub fn service(
         &self,
         name: &str,
@@ -296,7 +300,7 @@ impl Node {
         self.server(name, schema)?.callback(f).map_err(NodeError::Thread)
     }
 
-    /// Every service of the bus with its servers and clients. Blocks for half a second at most.
+    /// Returns all services of the bus with their servers and clients. Blocks for at most half a second.
     ///
     /// # Errors
     /// [`NodeError::Open`] if the runtime folder cannot be read.
@@ -304,11 +308,11 @@ impl Node {
         Ok(self.bus.services(PATIENCE)?)
     }
 
-    /// Finds out the type of the service `name` from whoever serves it, waiting for a server at most `timeout`.
+    /// Discovers the type of the service `name` from its server, waiting for one at most `timeout`.
     ///
     /// # Errors
-    /// [`NodeError::NoServer`] after `timeout`; [`NodeError::Definition`] and [`NodeError::Sum`] if what the
-    /// server tells cannot be used.
+    /// [`NodeError::NoServer`] after `timeout`; [`NodeError::Definition`] and [`NodeError::Sum`] if the
+    /// server's definition cannot be used.
     pub fn discover_service(&self, name: &str, timeout: Duration) -> Result<Service, NodeError> {
         let service = name::service(name)?;
         let start = Instant::now();
@@ -328,10 +332,10 @@ impl Node {
         }
     }
 
-    /// The type of a service that [`Node::services`] listed, from the definition that its server tells.
+    /// Returns the type of a service that [`Node::services`] listed, from its server's definition.
     ///
     /// # Errors
-    /// [`NodeError::Definition`] and [`NodeError::Sum`] if what the server tells cannot be used.
+    /// [`NodeError::Definition`] and [`NodeError::Sum`] if the definition cannot be used.
     pub fn schema_of_service(&self, info: &ServiceInfo) -> Result<Service, NodeError> {
         let kind = &info.service;
         stated(
@@ -357,7 +361,7 @@ impl Node {
         )
     }
 
-    /// A doorbell that several subscribers share ([`SubscriberOptions::with_wait_set`]).
+    /// Creates a doorbell that several subscribers share ([`SubscriberOptions::with_wait_set`]).
     ///
     /// # Errors
     /// [`NodeError::Open`] if no descriptor is left.
@@ -383,13 +387,13 @@ fn topic_type(topic: &str, schema: &Schema) -> Result<TopicType, NameError> {
     })
 }
 
-/// As the bus states it.
+/// Converts to the bus's representation.
 fn flavour(of: Flavour, rihs01: [u8; 32], common: [u8; 16]) -> bus::Flavour {
     let ros = ros(of);
     bus::Flavour { ros, rihs01, common }
 }
 
-/// A ROS as the bus names it.
+/// Converts a ROS version to the bus's representation.
 pub(crate) fn ros(of: Flavour) -> bus::Ros {
     match of {
         Flavour::Ros1 => bus::Ros::One,
@@ -411,7 +415,7 @@ fn service_type(name: &str, schema: &Service) -> Result<ServiceType, NameError> 
     })
 }
 
-/// The schema of a topic as its publisher describes it.
+/// Returns the schema of a topic from its publisher's definition.
 fn schema_of(kind: &TopicType) -> Result<Schema, NodeError> {
     stated(
         &kind.topic,
@@ -440,7 +444,7 @@ fn schema_of(kind: &TopicType) -> Result<Schema, NodeError> {
     )
 }
 
-/// The bus names types without the folder that their hashes are of.
+/// Adds the folder (`msg` or `srv`), which hashes include and the bus's type names do not.
 fn with_folder(type_name: &str, folder: &str) -> String {
     match type_name.split_once('/') {
         Some((package, name)) => format!("{package}/{folder}/{name}"),
@@ -448,7 +452,7 @@ fn with_folder(type_name: &str, folder: &str) -> String {
     }
 }
 
-/// Where it is not stated which ROS a definition is of, the one whose sum fits is taken.
+/// If the ROS version of a definition is not stated, takes the one whose sum matches.
 fn stated<T>(
     topic: &str,
     type_name: &str,

@@ -31,7 +31,7 @@ pub enum PublishError {
         /// What is wrong.
         source: schema::ValueError,
     },
-    /// The structure is not one of the publisher's type.
+    /// The structure does not match the publisher's type.
     #[cfg(feature = "serde")]
     #[error("not a {type_name}: {source}")]
     Structure {
@@ -43,7 +43,7 @@ pub enum PublishError {
     /// No block could be reserved.
     #[error(transparent)]
     Loan(#[from] LoanError),
-    /// The bus refuses.
+    /// The bus refuses the message.
     #[error(transparent)]
     Bus(#[from] bus::PublishError),
 }
@@ -53,7 +53,7 @@ impl Publisher {
         Publisher { bus, schema }
     }
 
-    /// Publishes a message given as ROS 1 bytes. Each data part is copied once, from `bytes` into shared
+    /// Publishes a message in ROS 1's serialization. Each data part is copied once, from `bytes` into shared
     /// memory. Blocks only while memory is short, under [`MemoryPolicy::Block`](crate::MemoryPolicy::Block).
     ///
     /// # Errors
@@ -63,37 +63,37 @@ impl Publisher {
         Ok(self.bus.publish(loan, Stamp::default())?)
     }
 
-    /// As [`Publisher::publish_ros1`], for CDR bytes with their encapsulation header, as ROS 2 sends them.
+    /// Like [`Publisher::publish_ros1`], for CDR bytes with their encapsulation header, as ROS 2 sends them.
     ///
     /// # Errors
-    /// As [`Publisher::publish_ros1`].
+    /// As for [`Publisher::publish_ros1`].
     pub fn publish_cdr(&self, bytes: &[u8]) -> Result<Published, PublishError> {
         self.publish_cdr_stamped(bytes, Stamp::default())
     }
 
-    /// As [`Publisher::publish_cdr`], of another source: with its time and where it came from, for bridges.
+    /// Like [`Publisher::publish_cdr`], with the time and origin of another source, for bridges.
     ///
     /// # Errors
-    /// As [`Publisher::publish_ros1`].
+    /// As for [`Publisher::publish_ros1`].
     pub fn publish_cdr_stamped(&self, bytes: &[u8], stamp: Stamp) -> Result<Published, PublishError> {
         let loan = loan_cdr(&self.schema, bytes, |c, p| self.bus.loan(c, p))?;
         Ok(self.bus.publish(loan, stamp)?)
     }
 
-    /// Publishes a dynamic value. It is serialized first: for large messages fill a [`Publisher::loan`].
+    /// Publishes a dynamic value. It is serialized first; for large messages fill a [`Publisher::loan`].
     ///
     /// # Errors
-    /// As [`Publisher::publish_ros1`].
+    /// As for [`Publisher::publish_ros1`].
     pub fn publish_value(&self, value: &Value) -> Result<Published, PublishError> {
         let loan = loan_value(&self.schema, value, |c, p| self.bus.loan(c, p))?;
         Ok(self.bus.publish(loan, Stamp::default())?)
     }
 
-    /// Publishes a structure of serde's ([`structure`](crate::structure)). It is serialized first, as a dynamic value is. Blocks as
-    /// [`Publisher::publish_ros1`] does.
+    /// Publishes a serde structure ([`structure`](crate::structure)). It is serialized first, like a dynamic
+    /// value. Blocks like [`Publisher::publish_ros1`].
     ///
     /// # Errors
-    /// As [`Publisher::publish_ros1`]: [`PublishError::Structure`] if it is not one of this type.
+    /// As for [`Publisher::publish_ros1`]; [`PublishError::Structure`] if it does not match this type.
     #[cfg(feature = "serde")]
     pub fn publish_structure<T: serde::Serialize + ?Sized>(
         &self,
@@ -103,9 +103,9 @@ impl Publisher {
         Ok(self.bus.publish(loan, Stamp::default())?)
     }
 
-    /// Reserves a block for a control part and data parts of these lengths in bytes, to be filled in place. What
-    /// happens when memory is short the [`MemoryPolicy`](crate::MemoryPolicy) says; only under
-    /// [`MemoryPolicy::Block`](crate::MemoryPolicy::Block) it blocks.
+    /// Reserves a block with a control part and data parts of these lengths in bytes, to be filled in place.
+    /// The [`MemoryPolicy`](crate::MemoryPolicy) says what happens when memory is short; only
+    /// [`MemoryPolicy::Block`](crate::MemoryPolicy::Block) blocks.
     ///
     /// # Errors
     /// [`LoanError`] if memory is short.
@@ -113,11 +113,11 @@ impl Publisher {
         self.bus.loan(control_len, part_lens)
     }
 
-    /// Publishes a filled block. Its control part must be one of this publisher's type
-    /// (`docs/wire/control-part.md`): what is not is seen by the subscribers. Never blocks.
+    /// Publishes a filled block. Its control part must have this publisher's type
+    /// (`docs/wire/control-part.md`); subscribers report an error otherwise. Never blocks.
     ///
     /// # Errors
-    /// [`bus::PublishError`] if the loan is another publisher's.
+    /// [`bus::PublishError`] if the loan belongs to another publisher.
     pub fn publish(&self, loan: Loan) -> Result<Published, bus::PublishError> {
         self.bus.publish(loan, Stamp::default())
     }
@@ -132,23 +132,23 @@ impl Publisher {
         &self.schema
     }
 
-    /// Blocks until at least `n` subscribers are connected; false if `timeout` passed first.
+    /// Blocks until at least `n` subscribers are connected. Returns false if `timeout` passes first.
     pub fn wait_for_subscribers(&self, n: usize, timeout: Duration) -> bool {
         self.bus.wait_for_subscribers(n, timeout)
     }
 
-    /// What it has done and what it holds.
+    /// Counters and current state.
     pub fn stats(&self) -> bus::PublisherStats {
         self.bus.stats()
     }
 
-    /// The bus's publisher, for what this type does not wrap.
+    /// Returns the bus's publisher, for features that this type does not wrap.
     pub fn bus(&self) -> &bus::Publisher {
         &self.bus
     }
 }
 
-/// A loan with the message that `bytes` are in ROS 1's serialization.
+/// Returns a loan with the message that `bytes` encode in ROS 1's serialization.
 pub(crate) fn loan_ros1(
     schema: &Schema,
     bytes: &[u8],
@@ -158,7 +158,7 @@ pub(crate) fn loan_ros1(
     fill(schema, &split, loan)
 }
 
-/// A loan with the message that `bytes` are in CDR.
+/// Returns a loan with the message that `bytes` encode in CDR.
 pub(crate) fn loan_cdr(
     schema: &Schema,
     bytes: &[u8],
@@ -168,7 +168,7 @@ pub(crate) fn loan_cdr(
     fill(schema, &split, loan)
 }
 
-/// A loan with the message that `value` is.
+/// Returns a loan with the message `value`.
 pub(crate) fn loan_value(
     schema: &Schema,
     value: &Value,
@@ -181,7 +181,7 @@ pub(crate) fn loan_value(
     loan_ros1(schema, &bytes, loan)
 }
 
-/// A loan with the message that `structure` is.
+/// Returns a loan with the message `structure`.
 #[cfg(feature = "serde")]
 pub(crate) fn loan_structure<T: serde::Serialize + ?Sized>(
     schema: &Schema,

@@ -1,4 +1,4 @@
-//! The answering end of a service.
+//! The serving end of a service.
 
 use crate::guard::{Guard, Panicked};
 use crate::message::slices;
@@ -12,8 +12,8 @@ use schema::{CodecError, Schema, Service, Value};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// Serves one service: polled, waited for, through a descriptor, by callback, or in an
-/// [`Executor`](crate::Executor). All methods may be called from any thread.
+/// Serves one service: by polling, waiting, a descriptor, a callback, or in an [`Executor`](crate::Executor).
+/// All methods may be called from any thread.
 #[derive(Debug)]
 pub struct Server {
     bus: bus::Server,
@@ -24,10 +24,10 @@ pub struct Server {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RespondError {
-    /// The answer is not one of the service's type, or memory is short. The client was told.
+    /// The reply does not have the service's type, or memory is short. The client receives an error.
     #[error("no answer: {0}")]
     Content(#[from] PublishError),
-    /// The client is gone, waits no longer, or has no room.
+    /// The client is gone, no longer waits, or has no room.
     #[error(transparent)]
     Bus(#[from] bus::RespondError),
 }
@@ -58,7 +58,8 @@ impl Server {
         Request { bus, schema }
     }
 
-    /// Answers with a dynamic value. If that does not fit the type, the client is told, and so is the caller.
+    /// Answers with a dynamic value. If it does not fit the type, both the client and the caller get an
+    /// error.
     ///
     /// # Errors
     /// [`RespondError`]
@@ -67,7 +68,7 @@ impl Server {
         self.respond_filled(request, loan)
     }
 
-    /// As [`Server::respond_value`], with ROS 1 bytes.
+    /// Like [`Server::respond_value`], with ROS 1 bytes.
     ///
     /// # Errors
     /// [`RespondError`]
@@ -76,7 +77,7 @@ impl Server {
         self.respond_filled(request, loan)
     }
 
-    /// As [`Server::respond_value`], with CDR bytes and their encapsulation header.
+    /// Like [`Server::respond_value`], with CDR bytes and their encapsulation header.
     ///
     /// # Errors
     /// [`RespondError`]
@@ -85,7 +86,7 @@ impl Server {
         self.respond_filled(request, loan)
     }
 
-    /// As [`Server::respond_value`], with a structure of serde's ([`structure`](crate::structure)).
+    /// Like [`Server::respond_value`], with a serde structure ([`structure`](crate::structure)).
     ///
     /// # Errors
     /// [`RespondError`]
@@ -111,7 +112,7 @@ impl Server {
         }
     }
 
-    /// Reserves a block for an answer, to be filled in place and given to [`Server::respond`].
+    /// Reserves a block for a reply, to be filled in place and passed to [`Server::respond`].
     ///
     /// # Errors
     /// [`LoanError`] if memory is short.
@@ -119,7 +120,7 @@ impl Server {
         self.bus.loan(control_len, part_lens)
     }
 
-    /// Answers with a filled block. Its control part must be one of the response's type.
+    /// Answers with a filled block. Its control part must have the response's type.
     ///
     /// # Errors
     /// [`bus::RespondError`]
@@ -127,7 +128,7 @@ impl Server {
         self.bus.respond(request.bus, answer)
     }
 
-    /// Answers with an error, whose text the client gets.
+    /// Answers with an error, whose text the client receives.
     ///
     /// # Errors
     /// [`bus::RespondError`]
@@ -135,11 +136,12 @@ impl Server {
         self.bus.reject(request.bus, text)
     }
 
-    /// Answers every request with what `f` gives, on a thread of its own, until the [`Callback`] is dropped. An
-    /// error of `f` is the client's. So is a panic, which is also logged and counted; the next request comes.
+    /// Answers every request with the result of `f`, on its own thread, until the [`Callback`] is dropped.
+    /// The client receives an error of `f`. It also receives a panic of `f`, which is logged and counted; the
+    /// next request follows.
     ///
     /// # Errors
-    /// If no thread can be started.
+    /// A thread cannot be started.
     pub fn callback(
         self,
         f: impl FnMut(&Request) -> Result<Value, String> + Send + 'static,
@@ -147,10 +149,10 @@ impl Server {
         self.callback_with(CallbackOptions::default(), f)
     }
 
-    /// As [`Server::callback`], with options.
+    /// Like [`Server::callback`], with options.
     ///
     /// # Errors
-    /// As [`Server::callback`].
+    /// As for [`Server::callback`].
     pub fn callback_with(
         self,
         options: CallbackOptions,
@@ -163,7 +165,7 @@ impl Server {
         })
     }
 
-    /// Lets `f` answer a request. What the client does not hear of stands in the log.
+    /// Lets `f` answer a request. Failures that do not reach the client are logged.
     pub(crate) fn answer(
         &self,
         request: Request,
@@ -195,7 +197,7 @@ impl Server {
         &self.schema
     }
 
-    /// The bus's server, for what this type does not wrap.
+    /// Returns the bus's server, for features that this type does not wrap.
     pub fn bus(&self) -> &bus::Server {
         &self.bus
     }
@@ -208,7 +210,7 @@ impl AsFd for Server {
     }
 }
 
-/// A request, where its client wrote it. Dropping it unanswered tells the client so.
+/// A request, read where its client wrote it. Dropping it unanswered rejects it.
 #[derive(Debug)]
 pub struct Request {
     bus: bus::Request,
@@ -216,38 +218,38 @@ pub struct Request {
 }
 
 impl Request {
-    /// As a dynamic value.
+    /// The request as a dynamic value.
     ///
     /// # Errors
-    /// [`CodecError`] if the client wrote something that is not of its type.
+    /// [`CodecError`] if the client wrote something that does not have its type.
     pub fn value(&self) -> Result<Value, CodecError> {
         let message = self.bus.message();
         self.schema.decode(message.control(), &slices(message))
     }
 
-    /// In ROS 1's serialization.
+    /// The request in ROS 1's serialization.
     ///
     /// # Errors
-    /// As [`Request::value`].
+    /// As for [`Request::value`].
     pub fn ros1(&self) -> Result<Vec<u8>, CodecError> {
         let message = self.bus.message();
         self.schema.join_ros1(message.control(), &slices(message))
     }
 
-    /// In CDR, little-endian, with its encapsulation header.
+    /// The request in CDR, little-endian, with its encapsulation header.
     ///
     /// # Errors
-    /// As [`Request::value`].
+    /// As for [`Request::value`].
     pub fn cdr(&self) -> Result<Vec<u8>, CodecError> {
         let message = self.bus.message();
         self.schema.join_cdr(message.control(), &slices(message))
     }
 
-    /// As a structure of serde's ([`structure`](crate::structure)).
+    /// The request as a serde structure ([`structure`](crate::structure)).
     ///
     /// # Errors
-    /// [`StructureError`](crate::structure::StructureError) if the structure is not one of the request's type, or the client wrote
-    /// something that is not.
+    /// [`StructureError`](crate::structure::StructureError) if the structure does not match the request's
+    /// type, or the client wrote something that does not.
     #[cfg(feature = "serde")]
     pub fn structure<T: serde::de::DeserializeOwned>(&self) -> Result<T, crate::structure::StructureError> {
         let message = self.bus.message();
@@ -259,7 +261,7 @@ impl Request {
         self.bus.time_left()
     }
 
-    /// The bus's request: who asks, its control part, and its data parts in place.
+    /// Returns the bus's request: its client, its control part, and its data parts in place.
     pub fn bus(&self) -> &bus::Request {
         &self.bus
     }

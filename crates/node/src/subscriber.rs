@@ -6,12 +6,12 @@ use schema::{Conversion, Schema};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// Receives the messages of one topic: polled, waited for, through a descriptor, or by callback.
+/// Receives the messages of one topic: by polling, waiting, a descriptor, or a callback.
 #[derive(Debug)]
 pub struct Subscriber {
     bus: bus::Subscriber,
     schema: Schema,
-    /// What messages of the other ROS need.
+    /// The conversion for messages of the other ROS version.
     conversion: Option<Conversion>,
 }
 
@@ -36,7 +36,7 @@ impl Subscriber {
     /// Takes the oldest waiting message; blocks until there is one, at most `timeout`.
     ///
     /// # Errors
-    /// As [`Subscriber::take`].
+    /// As for [`Subscriber::take`].
     pub fn take_timeout(&self, timeout: Duration) -> Result<Option<Message>, TakeError> {
         Ok(self.bus.take_timeout(timeout)?.map(|m| self.message(m)))
     }
@@ -45,19 +45,19 @@ impl Subscriber {
         Message::new(message, self.schema.clone(), self.conversion.as_ref())
     }
 
-    /// Calls `f` for every message, on a thread of its own, until the [`Callback`] is dropped. A panic in `f` is logged
-    /// and counted, and the next message comes.
+    /// Calls `f` for every message, on its own thread, until the [`Callback`] is dropped. A panic in `f` is
+    /// logged and counted, and the next message follows.
     ///
     /// # Errors
-    /// If no thread can be started.
+    /// A thread cannot be started.
     pub fn callback(self, f: impl FnMut(Message) + Send + 'static) -> std::io::Result<Callback> {
         self.callback_with(CallbackOptions::default(), f)
     }
 
-    /// As [`Subscriber::callback`], with options.
+    /// Like [`Subscriber::callback`], with options.
     ///
     /// # Errors
-    /// As [`Subscriber::callback`].
+    /// As for [`Subscriber::callback`].
     pub fn callback_with(
         self,
         options: CallbackOptions,
@@ -66,7 +66,7 @@ impl Subscriber {
         let (name, interrupt) = (self.topic().to_owned(), self.interrupt());
         Callback::start(name, interrupt, options, move |patience, guard| {
             match self.take_timeout(patience) {
-                // The function keeps as many messages as may be held.
+                // The function holds the maximum number of messages.
                 Err(TakeError::HoldLimit { .. }) => self.bus.wait_takeable(patience).map(|_| Ok(())),
                 taken => Ok(match taken? {
                     Some(message) => guard.run(|| f(message)),
@@ -76,12 +76,12 @@ impl Subscriber {
         })
     }
 
-    /// What makes a thread that waits for messages of this subscriber return without one.
+    /// Returns a handle that ends the wait of a thread that waits for messages of this subscriber.
     pub fn interrupt(&self) -> Interrupt {
         self.bus.interrupt()
     }
 
-    /// Blocks until at least `n` publishers are connected; false if `timeout` passed first.
+    /// Blocks until at least `n` publishers are connected. Returns false if `timeout` passes first.
     pub fn wait_for_publishers(&self, n: usize, timeout: Duration) -> bool {
         self.bus.wait_for_publishers(n, timeout)
     }
@@ -96,12 +96,12 @@ impl Subscriber {
         &self.schema
     }
 
-    /// What it has received and lost.
+    /// Counters of received and lost messages.
     pub fn stats(&self) -> SubscriberStats {
         self.bus.stats()
     }
 
-    /// The bus's subscriber, for what this type does not wrap.
+    /// Returns the bus's subscriber, for features that this type does not wrap.
     pub fn bus(&self) -> &bus::Subscriber {
         &self.bus
     }

@@ -33,7 +33,7 @@ fn an_idle_callback_never_wakes_and_stops_when_dropped() {
     assert!(publisher.wait_for_subscribers(1, LONG));
     publisher.publish_ros1(b"\x05\0\0\0hello").unwrap();
     let held = rx.recv_timeout(LONG).unwrap();
-    // Idle with nothing to take, and then with something that it must not take yet.
+    // Idle with nothing to take, and then with a message that it must not take yet.
     for _ in 0..2 {
         std::thread::sleep(Duration::from_millis(200));
         let before = naps();
@@ -44,6 +44,6 @@ fn an_idle_callback_never_wakes_and_stops_when_dropped() {
     }
     drop(held);
     assert_eq!(rx.recv_timeout(LONG).unwrap().ros1().unwrap(), b"\x05\0\0\0again");
-    // Asleep for ever, it is woken by this alone; else the test hangs.
+    // The callback sleeps without a timeout, so only this wakes it; otherwise the test hangs.
     drop(callback);
 }

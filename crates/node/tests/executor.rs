@@ -1,4 +1,4 @@
-//! The executor: fair, idle when there is nothing to do, and not held up by one greedy callback.
+//! The executor is fair, idle when there is nothing to do, and not blocked by one greedy callback.
 #![allow(missing_docs)]
 
 use ropewalk::{
@@ -124,7 +124,7 @@ fn who_keeps_too_much_holds_up_nobody() {
         (2, 5)
     );
     sleeps(|| assert_eq!(executor.spin_once(Duration::from_secs(1)).expect("spins"), 0));
-    // Letting one go wakes it.
+    // Dropping one message wakes it.
     let shelf = kept.clone();
     let helper = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(100));

@@ -1,4 +1,5 @@
-//! Topics on which both ROS meet: types that differ only by the ROS are converted, and nothing else connects.
+//! Topics with both ROS versions: types that differ only by the version are converted, and nothing else
+//! connects.
 #![allow(missing_docs)]
 
 use ropewalk::{Flavour, Node, Publisher, Registry, Schema, Subscriber, SubscriberOptions};
@@ -63,7 +64,7 @@ fn an_image_of_either_ros_reaches_subscribers_of_both_and_its_data_is_not_copied
             .value_from_yaml(&text.replace("TIME", stamp(there)))
             .unwrap();
         assert_eq!(message.value().unwrap(), expected);
-        // Both serializations are of the subscriber's type.
+        // Both serializations have the subscriber's type.
         assert_eq!(other.decode_ros1(&message.ros1().unwrap()).unwrap(), expected);
         assert_eq!(other.decode_cdr(&message.cdr().unwrap()).unwrap(), expected);
         let original = same.take_timeout(LONG).unwrap().expect("a message");
@@ -143,7 +144,7 @@ fn who_does_not_convert_gets_its_own_ros_alone() {
     let both = [yaml(&all), yaml(&all)].concat();
     assert!(both.contains("one") && both.contains("two"), "{both}");
     assert!(subscriber.take().unwrap().is_none());
-    // Each type is listed with its ROS, and read as what it is.
+    // Each type is listed with its ROS version, and read as what it is.
     let topics = node.topics().unwrap();
     let mut flavours: Vec<_> = topics
         .iter()
@@ -218,7 +219,7 @@ fn types_of_ros_2_that_differ_in_constants_alone_are_one() {
     }
 }
 
-/// The bus names types without the folder; the hash says which it is.
+/// The bus's type names lack the folder; the hash identifies it.
 #[test]
 fn types_of_an_action_are_found_with_their_folder() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! A callback that panics costs the message that it had: the failure is logged and counted, and the callback goes on.
+//! A callback that panics loses only its current message: the failure is logged and counted, and the callback
+//! continues.
 #![allow(missing_docs)]
 
 use ropewalk::{
@@ -33,7 +34,7 @@ fn publisher(node: &Node) -> Publisher {
     publisher
 }
 
-/// A callback that panics at each even number and gives the odd ones.
+/// A callback that panics on even numbers and sends the odd ones.
 fn picky(heard: Sender<u8>) -> impl FnMut(ropewalk::Message) + Send + 'static {
     move |message| {
         let number = message.ros1().expect("bytes")[0];
@@ -150,7 +151,7 @@ fn an_executor_goes_on_after_a_panic_or_lets_it_through_if_it_is_to_end() {
             || std::panic::catch_unwind(AssertUnwindSafe(|| executor.spin_once(LONG).expect("spins")));
         assert_eq!(spin().ok(), Some(1));
         assert_eq!(spin().ok(), (!ends).then_some(1));
-        assert_eq!(spin().ok(), Some(1), "what comes next is handled in either case");
+        assert_eq!(spin().ok(), Some(1), "the next message is handled in either case");
         hears(&rx, &[1, 3]);
         assert_eq!(executor.errors(), 1);
     }

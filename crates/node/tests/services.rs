@@ -51,7 +51,7 @@ fn a_callback_answers_or_says_why_not() {
     assert_eq!(service.md5_hex(), "6a2e34150c00229791cc89ff309fff21");
     let callback = one.service("add", &service, add(&service)).expect("serves");
 
-    // The type comes from whoever serves it.
+    // The type comes from the server.
     let found = two.discover_service("/add", LONG).expect("is served");
     assert_eq!((found.name(), found.md5()), (service.name(), service.md5()));
     let client = two.client("/add", &found).expect("a client");
@@ -73,7 +73,7 @@ fn a_callback_answers_or_says_why_not() {
         Err(CallError::Request(_))
     ));
 
-    // Services are no topics.
+    // Services are not topics.
     assert!(two.topics().expect("topics").is_empty());
     let services = two.services().expect("services");
     assert_eq!(services.len(), 1);

@@ -1,4 +1,4 @@
-//! Programs on the bus run under valgrind, where it is installed.
+//! Runs programs on the bus under valgrind, if it is installed.
 #![allow(missing_docs)]
 
 use ropewalk::{BusConfig, Flavour, Node, Registry};

@@ -1,12 +1,11 @@
-//! What the pacer believes one datagram costs.
+//! The pacer's estimate of what one datagram costs (decision 116).
 
 use core::time::Duration;
 
-/// How long one datagram occupies the medium, as its sender reckons.
+/// How long one datagram occupies the medium, as its sender estimates it.
 ///
-/// It is a belief, held apart from what the medium then does: a rate may be wrong, and a radio need not
-/// be Wi-Fi. The terms of [`AirtimeModel::wifi`] are those of 802.11a, and a test holds
-/// them equal to the `medium` crate's.
+/// It is an estimate, kept separate from the medium's behaviour: a rate may be wrong, and a radio need not be Wi-Fi.
+/// [`AirtimeModel::wifi`] uses the terms of 802.11a; a test checks that they equal those of the `medium` crate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AirtimeModel {
     /// Rate of the medium in bit/s; 0 means that nothing is paced.
@@ -17,18 +16,18 @@ pub struct AirtimeModel {
     pub extra_bytes: u32,
     /// Bits around each frame (OFDM: SERVICE and tail).
     pub extra_bits: u32,
-    /// Data goes in whole symbols of this duration; zero for a medium without symbols.
+    /// Data is sent in whole symbols of this duration; zero for a medium without symbols.
     pub symbol: Duration,
-    /// Factor on the whole: air that others use (reports, acknowledgements, collisions) and a margin that
-    /// empties the device queue again. Below 1.0 the queue grows. `None`: the smallest that was measured to
-    /// be stable over that number of hops.
+    /// Factor on the whole: air that other traffic uses (reports, acknowledgements, collisions), and a margin that
+    /// drains the device queue. Below 1.0 the queue grows. `None`: the smallest gain that measured stable over that
+    /// number of hops.
     pub gain: Option<f64>,
 }
 
-/// The default gain over `hops` hops; `docs/decisions/020-pacing-gain.md` has the measurements.
+/// The default gain over `hops` hops; the measurements are in `docs/decisions/020-pacing-gain.md`.
 ///
-/// Sender and relays that contend lose 5 % of the air and more to collisions, so once a queue has built up,
-/// only a sender that is slower than that lets it drain.
+/// Contention between the sender and relays loses 5 % of the air and more to collisions. Once a queue has built up, it
+/// drains only if the sender is slower than that.
 fn default_gain(hops: u32) -> f64 {
     match hops {
         0 | 1 => 1.01,
@@ -46,7 +45,7 @@ impl AirtimeModel {
         // 7.5 slots of 9 µs: half of the smallest contention window.
         const MEAN_BACK_OFF: u64 = 67_500;
         const ACK_BITS: u128 = 22 + 8 * 14;
-        // The basic rates; below them the frame's own.
+        // The basic rates; below the lowest, the frame's own rate.
         let ack_rate = match rate_bits / 1_000_000 {
             24.. => 24_000_000,
             12.. => 12_000_000,
@@ -66,8 +65,8 @@ impl AirtimeModel {
         }
     }
 
-    /// A medium that carries bytes one after another at `rate_bits`, with `extra_bytes` around each
-    /// datagram: a serial line, an Ethernet.
+    /// A medium that carries bytes one after another at `rate_bits`, with `extra_bytes` around each datagram: a serial
+    /// line, Ethernet.
     pub fn bytes(rate_bits: u64, extra_bytes: u32) -> Self {
         AirtimeModel {
             rate_bits,
@@ -79,12 +78,12 @@ impl AirtimeModel {
         }
     }
 
-    /// Whether it is a medium of [`AirtimeModel::bytes`] with a rate, on which nobody contends.
+    /// Whether this is an [`AirtimeModel::bytes`] medium with a rate, on which nobody contends.
     pub(crate) fn is_wire(&self) -> bool {
         self.rate_bits > 0 && self.per_frame.is_zero() && self.symbol.is_zero()
     }
 
-    /// Whether whoever sends waits for its turn among others.
+    /// Whether a sender waits for its turn among others.
     pub(crate) fn contends(&self) -> bool {
         !self.per_frame.is_zero()
     }
@@ -94,7 +93,7 @@ impl AirtimeModel {
         Self::bytes(0, 0)
     }
 
-    /// The same with a gain of one's own, over whatever number of hops.
+    /// The same with an explicit gain, for any number of hops.
     pub fn with_gain(self, gain: f64) -> Self {
         AirtimeModel {
             gain: Some(gain),
@@ -102,7 +101,7 @@ impl AirtimeModel {
         }
     }
 
-    /// Airtime of a datagram of `bytes` that the medium forwards over `hops` hops, gain included.
+    /// Airtime of a datagram of `bytes` that the medium forwards over `hops` hops, including the gain.
     pub fn airtime(&self, bytes: usize, hops: u32) -> Duration {
         if self.rate_bits == 0 {
             return Duration::ZERO;
@@ -118,7 +117,7 @@ impl AirtimeModel {
             .saturating_add(Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)));
         let all =
             one.as_nanos() as f64 * f64::from(hops.max(1)) * self.gain.unwrap_or_else(|| default_gain(hops));
-        // The cast saturates, and turns a gain that is not a number into no pacing (refused by Radio::new).
+        // `as` saturates, and turns a gain of NaN into no pacing (`Radio::new` refuses it).
         Duration::from_nanos(all.round() as u64)
     }
 
@@ -139,18 +138,18 @@ impl AirtimeModel {
         }
     }
 
-    /// At which rate a datagram of `bytes` occupies the medium for `service`.
+    /// The rate at which a datagram of `bytes` occupies the medium for `service`.
     pub(crate) fn rate_of(&self, bytes: usize, service: Duration) -> u64 {
         const MOST: f64 = 1e9;
         let bits = (bytes as f64 + f64::from(self.extra_bytes)) * 8.0 + f64::from(self.extra_bits);
-        // What a frame costs beside its bytes depends a little on the rate: twice is near enough.
+        // The cost per frame depends slightly on the rate: two rounds are close enough.
         (0..2).fold(self.rate_bits, |rate, _| {
             let rest = service.saturating_sub(self.at_rate(rate).per_frame);
             (bits / rest.as_secs_f64()).clamp(1.0, MOST) as u64
         })
     }
 
-    /// The longest datagram, at most `max`, whose airtime is within `budget`; `None` if none is.
+    /// Length of the longest datagram, at most `max`, whose airtime is within `budget`; `None` if none is.
     pub(crate) fn longest(&self, budget: Duration, hops: u32, max: usize) -> Option<usize> {
         let (mut low, mut high) = (0, max + 1);
         if self.airtime(0, hops) > budget {

@@ -1,4 +1,4 @@
-//! What a peer is told of a topic, once.
+//! What a sender announces about a topic, once.
 
 use crate::config::{MAX_DEFINITION, MAX_HOST_NAME, MAX_NAME, MAX_PRIORITY};
 use crate::route::MAX_DESTINATIONS;
@@ -10,10 +10,10 @@ pub enum Ordering {
     /// An older message is never delivered after a newer one.
     #[default]
     Latest,
-    /// Each message is delivered when it is complete (transforms, logs).
+    /// Each message is delivered as soon as it is complete (transforms, logs).
     Any,
-    /// Each message is delivered in its turn: one that is complete waits for those before it, until their
-    /// sender gives them up. For reliable topics; others are delivered as by [`Ordering::Latest`].
+    /// Messages are delivered in order: a complete message waits for those before it, until their sender gives them up.
+    /// For reliable topics; on others it works as [`Ordering::Latest`].
     InOrder,
 }
 
@@ -24,24 +24,25 @@ pub enum Reliability {
     /// A lost message stays lost.
     #[default]
     BestEffort,
-    /// It is kept until the receiver has acknowledged it, and what is missing is sent again.
+    /// The sender keeps a message until the receiver has acknowledged it, and retransmits what is missing.
     Reliable,
-    /// Parity goes along, from which the receiver computes what is lost; nothing is sent again.
+    /// The sender adds parity, from which the receiver computes lost fragments; nothing is retransmitted.
     Redundant,
-    /// As [`Reliability::Reliable`], but a large message goes as a fountain: symbols of which any will do, sent until enough
-    /// have come. For long or lossy paths, where asking for what is missing costs round trips.
+    /// As [`Reliability::Reliable`], but a large message is sent as a fountain: the sender sends symbols until enough
+    /// have arrived, and any symbols will do. For long or lossy paths, where asking for missing parts costs round
+    /// trips.
     Bulk,
 }
 
 impl Reliability {
-    /// Whether messages are kept until the receiver has told what became of them.
+    /// Whether messages are kept until the receiver has reported their outcome.
     pub(crate) fn keeps(self) -> bool {
         matches!(self, Reliability::Reliable | Reliability::Bulk)
     }
 }
 
-/// Which ROS a type is of, and how it compares with its namesake of the other ROS, as the bus writes it; carried and not looked
-/// at.
+/// The ROS version that a type belongs to, and how it compares with the type of the same name in the other version, in
+/// the bus's format. Carried without being interpreted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flavour(pub [u8; 49]);
 
@@ -60,41 +61,42 @@ pub struct Announcement {
     pub type_name: String,
     /// Hash of the type (MD5 in ROS 1, or the first half of RIHS01).
     pub type_hash: [u8; 16],
-    /// Which ROS the type is of.
+    /// The ROS version that the type belongs to.
     pub flavour: Flavour,
     /// Full text of the type's definition, at most 256 KiB.
     pub definition: String,
     /// 0 to 127; 127 is the most important.
     pub priority: u8,
-    /// Newest messages that wait at the sender.
+    /// Number of newest messages that wait at the sender.
     pub depth: u32,
     /// How hard the link tries.
     pub reliability: Reliability,
-    /// Whether the topic's publishers send lost messages again, where all of them say the same.
+    /// Whether the topic's publishers retransmit lost messages, if all of them agree.
     pub offers_reliable: Option<bool>,
     /// What the receiver does with late messages.
     pub ordering: Ordering,
-    /// Who joins later wants its newest messages.
+    /// Late joiners receive its newest messages.
     pub latched: bool,
-    /// Whose topic it is and for whom, where messages may go over relays.
+    /// Source and destinations, where messages may go over relays.
     pub via: Option<Via>,
 }
 
-/// Whose topic it is and for whom, where messages may go over relays.
+/// Source and destinations of a topic whose messages may go over relays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Via {
     /// Host id of the source.
     pub source: u64,
     /// Its name, at most 64 B.
     pub name: String,
-    /// Tells its runs apart, since each numbers messages anew.
+    /// Distinguishes the source's runs, since each starts numbering from scratch.
     pub run: u32,
-    /// Host ids of those whom it may be for, 1 to 62; [`crate::Route::to`] picks from them.
+    /// Host ids of the possible destinations, 1 to 62; [`crate::Route::to`] selects among them.
     pub to: Vec<u64>,
 }
 
 impl Via {
-    /// The lowest host id of those whom it may be for, which tells it from the source's topics of the same name.
+    /// The lowest host id of the possible destinations, which distinguishes the topic from others of the same name and
+    /// source.
     pub(crate) fn first(&self) -> u64 {
         self.to.iter().copied().min().unwrap_or_default()
     }
@@ -134,18 +136,18 @@ impl Via {
     }
 }
 
-/// Stands beside the reliability.
+/// Flag in the byte of the reliability.
 const LATCHED: u8 = 0x80;
 /// Likewise: the flavour follows the type's hash.
 const STATED: u8 = 0x40;
-/// Likewise: what the publishers offer, where they say so.
+/// Likewise: what the publishers offer, if they state it.
 const OFFERS_BEST_EFFORT: u8 = 0x10;
 const OFFERS_RELIABLE: u8 = 0x20;
-/// Longest encoded announcement: the texts, and room for the scalars.
+/// Longest encoded announcement: the texts, plus room for the scalars.
 pub(crate) const MAX_ENCODED: usize =
     MAX_DEFINITION + 2 * MAX_NAME + 128 + MAX_HOST_NAME + 8 * MAX_DESTINATIONS + 16;
 
-/// What is announced of a topic that is withdrawn; no topic's announcement is as short.
+/// Announcement that withdraws a topic; every other announcement is longer.
 pub(crate) const WITHDRAWN: &[u8] = &[0];
 
 impl Announcement {

@@ -1,19 +1,20 @@
-//! Messages that go on while they still come.
+//! Messages that are forwarded while they are still arriving.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The rest never comes.
+/// The rest never arrives.
 const NEVER: u64 = u64::MAX;
 
-/// How far a message has come, in bytes from its start, that a relay sends on while it still comes. The relay that fills
-/// its memory and the body that is sent from there hold a handle each. The bytes are no business of this.
+/// Progress of a message that a relay forwards while it is still arriving, in bytes from its start. The relay that fills
+/// its memory and the body that is sent from there hold a handle each. The bytes themselves are kept elsewhere.
 #[derive(Clone, Debug, Default)]
 pub struct Arriving(Arc<AtomicU64>);
 
-// A relay fills and sends in one thread; the counter is atomic only so that bodies may be sent to others.
+// A relay receives and sends on one thread; the counter is atomic only so that bodies are `Send`.
 impl Arriving {
-    /// The first so many bytes are there, or the whole message if it has less. `None`: the rest never comes.
+    /// Number of bytes available from the start; at least the message's length once it is complete. `None`: the rest
+    /// never arrives.
     pub fn ready(&self) -> Option<u32> {
         match self.0.load(Ordering::Relaxed) {
             NEVER => None,
@@ -21,17 +22,17 @@ impl Arriving {
         }
     }
 
-    /// The first `ready` bytes are there.
+    /// The first `ready` bytes are available.
     pub(crate) fn grow(&self, ready: u32) {
         self.0.fetch_max(ready.into(), Ordering::Relaxed);
     }
 
-    /// All bytes are there.
+    /// All bytes are available.
     pub(crate) fn complete(&self) {
         self.grow(u32::MAX);
     }
 
-    /// No more bytes come.
+    /// The rest never arrives.
     pub(crate) fn fail(&self) {
         self.0.store(NEVER, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! The two borders of the engine: where bytes come from and where they go.
+//! The two interfaces of the engine: where it takes bytes from and where it puts them.
 
 use crate::announcement::Announcement;
 use crate::arriving::Arriving;
@@ -7,27 +7,27 @@ use crate::geometry::Geometry;
 use crate::route::Route;
 use stats::{DropReason, Time};
 
-/// A message that can be sent: its bytes stay where they are until a fragment of them is due. Latched ones are
-/// cloned, so a clone should be another handle of the same bytes.
+/// A message that can be sent: its bytes stay where they are until a fragment with them is due. Latched messages are
+/// cloned, so a clone should be another handle to the same bytes.
 pub trait Body: Clone {
     /// Lengths of its parts. Must not change.
     fn geometry(&self) -> Geometry;
 
-    /// Copies `to.len()` bytes from flat offset `offset`, straight into the datagram. The engine never
-    /// asks beyond the geometry's total length.
+    /// Copies `to.len()` bytes from flat offset `offset` straight into the datagram. The engine never asks beyond the
+    /// geometry's total length.
     fn copy_at(&self, offset: u32, to: &mut [u8]);
 
-    /// How far it has come, if it is sent while it still comes ([`crate::Taken::arriving`]). Then the engine asks for no
-    /// byte beyond.
+    /// Its progress, if it is sent while it is still arriving ([`crate::Taken::arriving`]). The engine then asks only
+    /// for bytes that have arrived.
     fn arriving(&self) -> Option<&Arriving> {
         None
     }
 }
 
-/// Plain bytes, all of them control part.
+/// Plain bytes, all of them in the control part.
 impl Body for Vec<u8> {
     fn geometry(&self) -> Geometry {
-        // Longer than 4 GiB sends nothing rather than something else.
+        // A body longer than 4 GiB sends nothing rather than something wrong.
         Geometry::new(u32::try_from(self.len()).unwrap_or(0), &[])
             .unwrap_or_else(|_| unreachable!("no parts"))
     }
@@ -38,18 +38,18 @@ impl Body for Vec<u8> {
     }
 }
 
-/// A message to send, with what the receiver must know of it.
+/// A message to send, with what the receiver needs to know about it.
 #[derive(Clone, Debug)]
 pub struct Message<B> {
     /// Its bytes.
     pub body: B,
-    /// When its source made it, on the source's clock. Carried unchanged.
+    /// When its source created it, by the source's clock. Carried unchanged.
     pub stamp: Time,
-    /// Which publisher made it, carried unchanged; 0 if that does not matter (and costs no bytes).
+    /// The publisher that created it, carried unchanged; 0 if that does not matter (and costs no bytes).
     pub origin: u64,
-    /// How it goes on beyond the peer, where its topic may go over relays.
+    /// Its route beyond the peer, where its topic may go over relays.
     pub route: Option<Route>,
-    /// When nobody waits for it any more, by this host's clock, where its topic is reliable; none: by the topic's expiry.
+    /// When it stops being of use, by this host's clock, where its topic is reliable; `None`: by the topic's expiry.
     pub expires: Option<Time>,
 }
 
@@ -66,38 +66,38 @@ impl<B> Message<B> {
     }
 }
 
-/// A message of which the first fragment (any of them) has come.
+/// A message whose first fragment (any of them) has arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Incoming {
-    /// Who sent it.
+    /// The peer that sent it.
     pub peer: PeerId,
-    /// The peer's number of the topic, as in [`Sink::topic_announced`].
+    /// The peer's number for the topic, as in [`Sink::topic_announced`].
     pub topic: RemoteTopic,
     /// Its number within the topic and the session, without gaps at the sender.
     pub seq: u64,
-    /// The source's stamp, on the source's clock.
+    /// The source's stamp, by the source's clock.
     pub stamp: Time,
-    /// The publisher that made it.
+    /// The publisher that created it.
     pub origin: u64,
-    /// How it goes on from here, as its first fragment says; only of topics with [`crate::Announcement::via`].
+    /// Its route from here, as its first fragment states it; only for topics with [`crate::Announcement::via`].
     pub route: Option<Route>,
-    /// When nobody waits for it any more, by this host's clock, as far as its sender said; a round trip early, so that
-    /// this is sure.
+    /// When it stops being of use, by this host's clock, if its sender stated that; a round trip early, to be on the
+    /// safe side.
     pub expires: Option<Time>,
     /// Lengths of its parts; the total is within [`crate::ReceiveLimits::max_message`].
     pub geometry: Geometry,
 }
 
-/// The sink's own name for memory that it loaned for one message.
+/// The sink's identifier of memory that it loaned for one message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(pub u64);
 
-/// Whether an announced topic is wanted.
+/// Whether the receiver wants an announced topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Its messages may come.
+    /// The receiver takes its messages.
     Accept,
-    /// The peer shall not send it: not configured here, or its type differs.
+    /// The peer must not send it: it is not configured here, or its type differs.
     Refuse,
 }
 
@@ -105,51 +105,51 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Down {
-    /// Nothing came for [`crate::RadioConfig::lost_after`]. It may come back as the same session.
+    /// Nothing was received for [`crate::RadioConfig::lost_after`]. It may come back with the same session.
     Lost,
-    /// It greeted with a new session: it was started anew, and announces again.
+    /// It greeted with a new session: it has restarted, and announces its topics again.
     Restarted,
     /// [`crate::Radio::remove_peer`] was called.
     Removed,
 }
 
-/// What a peer tells of itself.
+/// A peer's description of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerInfo {
     /// Its host id.
     pub host: u64,
     /// Its host name, at most 64 B.
     pub name: String,
-    /// Which run of it this is.
+    /// Identifies its run.
     pub session: u32,
     /// Largest message that it accepts, in bytes.
     pub max_message: u32,
 }
 
-/// Where received messages go: each is written straight into memory that the sink loans.
+/// Destination of received messages: each is written straight into memory that the sink loans.
 ///
-/// A message is begun with its first fragment, or, if it is longer than any that its topic has delivered, when a share of it
-/// is there. Between `begin` and exactly one of `finish` or `abort`, `write` is called with each byte of the message
-/// at most once, in any order. Everything is called from [`crate::Radio::handle`],
-/// [`crate::Radio::handle_timeout`] or [`crate::Radio::remove_peer`], never concurrently; keep it short.
+/// A message begins with its first fragment or, if it is longer than any that its topic has delivered, when a share of
+/// it has arrived. Between `begin` and exactly one of `finish` or `abort`, `write` is called with each byte of the
+/// message at most once, in any order. All methods are called from [`crate::Radio::handle`],
+/// [`crate::Radio::handle_timeout`] or [`crate::Radio::remove_peer`], never concurrently; keep them short.
 pub trait Sink {
     /// Loans memory for a message.
     ///
     /// # Errors
-    /// The reason under which the message is counted as lost, usually [`DropReason::ReceiverMemory`].
-    /// It is not asked again for that message.
+    /// The reason under which the message is counted as lost, usually [`DropReason::ReceiverMemory`]. The sink is not
+    /// asked again for that message.
     fn begin(&mut self, message: &Incoming) -> Result<Slot, DropReason>;
 
-    /// Writes `bytes` at flat offset `offset`; always within the geometry.
+    /// Writes `bytes` at flat offset `offset`, always within the geometry.
     fn write(&mut self, slot: Slot, offset: u32, bytes: &[u8]);
 
-    /// More has come of a message that is not complete: now its first `ready` bytes are there, and maybe some beyond.
+    /// More of an incomplete message has arrived: its first `ready` bytes are there, and maybe some beyond.
     fn grown(&mut self, slot: Slot, ready: u32) {
         let _ = (slot, ready);
     }
 
-    /// Whether [`Sink::finish`] would hand this message on without a loss, of this message or of another. While it would not, a
-    /// message of a reliable topic waits, and its sender with it; the sink is asked again every few milliseconds.
+    /// Whether [`Sink::finish`] would hand this message on without losing this message or another. While it would not,
+    /// a message of a reliable topic waits, and its sender with it; the sink is asked again every few milliseconds.
     fn takes(&mut self, slot: Slot) -> bool {
         let _ = slot;
         true
@@ -158,34 +158,34 @@ pub trait Sink {
     /// All bytes are there: hand the message on.
     ///
     /// # Errors
-    /// The reason under which it is counted as lost if it cannot be handed on.
+    /// The reason under which the message is counted as lost if it cannot be handed on.
     fn finish(&mut self, slot: Slot) -> Result<(), DropReason>;
 
     /// The message will not be completed: release its memory.
     fn abort(&mut self, slot: Slot, reason: DropReason);
 
-    /// A peer announced a topic, or announced it anew (changed, or after a restart).
+    /// A peer announced a topic, or announced it again (after a change or a restart).
     fn topic_announced(&mut self, peer: PeerId, topic: RemoteTopic, announcement: &Announcement) -> Verdict {
         let _ = (peer, topic, announcement);
         Verdict::Accept
     }
 
-    /// A peer withdrew a topic: nothing more comes of it, unless it is announced anew.
+    /// A peer withdrew a topic: it sends nothing more of it unless it announces the topic again.
     fn topic_withdrawn(&mut self, peer: PeerId, topic: RemoteTopic) {
         let _ = (peer, topic);
     }
 
-    /// A peer needs no messages of this topic of ours for the hosts of `to`, for now.
+    /// A peer currently needs no messages of this topic of this host for the hosts in `to`.
     fn topic_unwanted(&mut self, peer: PeerId, topic: TopicId, to: u64) {
         let _ = (peer, topic, to);
     }
 
-    /// A peer can be heard, and hears us.
+    /// The peer and this host hear each other.
     fn peer_up(&mut self, peer: PeerId, info: &PeerInfo) {
         let _ = (peer, info);
     }
 
-    /// A peer that was up is gone, or one that was lost turns out to have been started anew.
+    /// A peer that was up is gone, or a peer that was lost turns out to have restarted.
     fn peer_down(&mut self, peer: PeerId, why: Down) {
         let _ = (peer, why);
     }

@@ -1,13 +1,13 @@
-//! A random linear code over a sliding window of fragments, as in RFC 8681: arithmetic in GF(2⁸), and the
-//! coefficients that both ends know.
+//! A random linear code over a sliding window of fragments, as in RFC 8681: arithmetic in GF(2⁸), and the coefficients
+//! that both ends compute.
 //!
-//! Each parity is a sum of the fragments of a window, each times a coefficient. Whoever has all but `n` of
-//! them, and `n` parities, solves for the missing ones.
+//! Each parity is the sum of the fragments of a window, each multiplied by a coefficient. A receiver that has all but
+//! `n` of them, and `n` parities, solves for the missing ones.
 
-/// Fragments that a parity is of at most.
+/// Most fragments that one parity covers.
 pub(crate) const WINDOW: u64 = 32;
 
-/// x⁸ + x⁴ + x³ + x² + 1, of which 2 generates all but 0 (RFC 8681, section 3.7.1).
+/// x⁸ + x⁴ + x³ + x² + 1, for which 2 generates all elements but 0 (RFC 8681, section 3.7.1).
 const POLYNOMIAL: u16 = 0x11D;
 
 const TABLES: ([u8; 512], [u8; 256]) = {
@@ -26,7 +26,7 @@ const TABLES: ([u8; 512], [u8; 256]) = {
     (exp, log)
 };
 
-/// The product.
+/// Product in the field.
 pub(crate) fn product(a: u8, b: u8) -> u8 {
     if a == 0 || b == 0 {
         return 0;
@@ -34,7 +34,7 @@ pub(crate) fn product(a: u8, b: u8) -> u8 {
     TABLES.0[usize::from(TABLES.1[usize::from(a)]) + usize::from(TABLES.1[usize::from(b)])]
 }
 
-/// What times `a` is 1; 0 of 0.
+/// Multiplicative inverse; 0 for 0.
 pub(crate) fn inverse(a: u8) -> u8 {
     match a {
         0 => 0,
@@ -42,7 +42,7 @@ pub(crate) fn inverse(a: u8) -> u8 {
     }
 }
 
-/// Adds `factor` times `what` to `sum`, which grows as needed: what is beyond an end is 0.
+/// Adds `factor` times `what` to `sum`, which grows as needed: bytes beyond an end count as 0.
 pub(crate) fn add(sum: &mut Vec<u8>, what: &[u8], factor: u8) {
     if factor == 0 {
         return;
@@ -59,7 +59,7 @@ pub(crate) fn add(sum: &mut Vec<u8>, what: &[u8], factor: u8) {
     }
 }
 
-/// The coefficient, never 0, of fragment `id` in the parity `key`.
+/// The coefficient of fragment `id` in the parity `key`; never 0.
 pub(crate) fn coefficient(key: u8, id: u64) -> u8 {
     let mixed = (id ^ (u64::from(key) << 56)).wrapping_add(0x9E37_79B9_7F4A_7C15);
     let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

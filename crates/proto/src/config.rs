@@ -1,20 +1,20 @@
-//! Settings, their defaults and bounds, and the names of things.
+//! Settings, their defaults and bounds, and identifiers.
 
 use crate::airtime::AirtimeModel;
 use crate::announcement::{Flavour, Ordering, Reliability, Via};
 use crate::route::RouteConfig;
 use core::time::Duration;
 
-/// A host at the other end of the radio; given by [`crate::Radio::add_peer`].
+/// A host at the other end of the radio, as returned by [`crate::Radio::add_peer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PeerId(pub u32);
 
-/// A topic that this host sends to one peer; given by [`crate::Radio::add_topic`].
+/// A topic that this host sends to one peer, as returned by [`crate::Radio::add_topic`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TopicId(pub u32);
 
-/// A topic that a peer sends, by the peer's own number. Together with the [`PeerId`] it is unique while
-/// that peer's session lasts.
+/// A topic that a peer sends, by the peer's own number. It is unique together with the [`PeerId`] while that peer's
+/// session lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RemoteTopic(pub u32);
 
@@ -26,82 +26,82 @@ pub const MAX_NAME: usize = 256;
 pub const MAX_DEFINITION: usize = 256 * 1024;
 /// Longest host name in bytes.
 pub const MAX_HOST_NAME: usize = 64;
-/// Most messages of a reliable topic that are kept for a peer.
+/// Most messages of a reliable topic that the sender keeps for a peer.
 pub const MAX_DEPTH: u32 = 1024;
-/// A datagram that fills a packet of an MTU of 1500.
+/// Size of a datagram that fills a packet at an MTU of 1500.
 const PACKET: usize = 1472;
-/// So much of a wire of a known rate may be in flight while receipts clock the sending.
+/// Time's worth of data that may be in flight on a wire of a known rate while receipts clock the sending.
 const WIRE_IN_FLIGHT: Duration = Duration::from_millis(4);
 /// Most topics in one direction between two hosts.
 pub const MAX_TOPICS: usize = 1024;
 
-/// In which order messages leave.
+/// The order in which messages leave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
     /// By priority, then deadline, then fairly; more important messages pre-empt between fragments.
     #[default]
     Priority,
-    /// In the order in which they were offered, whatever their topic. For comparison only; all else
-    /// (pacer, depths, bounds) is the same.
+    /// In the order in which they were offered, whatever their topic. For comparison only; everything else (pacer,
+    /// depths, bounds) is the same.
     Fifo,
 }
 
 /// Settings of a [`crate::Radio`]; start from [`RadioConfig::new`].
 #[derive(Clone, Debug)]
 pub struct RadioConfig {
-    /// Tells this run of the host from earlier ones: draw it at random. Not 0.
+    /// Distinguishes this run of the host from earlier ones: draw it at random. Not 0.
     pub session: u32,
-    /// Host id, told to peers.
+    /// Host id, sent to peers.
     pub host: u64,
-    /// Host name, told to peers, at most 64 B.
+    /// Host name, sent to peers, at most 64 B.
     pub name: String,
     /// What a datagram costs.
     pub airtime: AirtimeModel,
-    /// The rate in `airtime` is only a guess: receipts clock the sending, and over one hop the rate is
-    /// estimated from them.
+    /// Treat the rate in `airtime` as a guess: receipts clock the sending, and over one hop the rate is estimated from
+    /// them.
     pub auto_rate: bool,
-    /// There is no radio but a wire: nothing is paced whatever the airtime, and receipts alone clock the sending,
+    /// The medium is a wire, not a radio: nothing is paced whatever the airtime, and receipts alone clock the sending,
     /// four of them for each `in_flight`.
     pub wire: bool,
-    /// Datagrams that may be in flight to a peer while receipts clock the sending, on a short path; at
-    /// least 1. A long path may hold more, and so may a wire while nothing more important goes, if the peer
-    /// `holds` more.
+    /// Datagrams that may be in flight to a peer on a short path while receipts clock the sending; at least 1. A long
+    /// path may hold more. So may a wire while nothing more important is being sent, if the peer `holds` more.
     pub in_flight: u32,
-    /// Datagrams from a peer that this host holds until it reads them, told to peers; 0 says nothing of it.
+    /// Datagrams from a peer that this host holds until it reads them, sent to peers; 0 leaves it unsaid.
     pub holds: u32,
-    /// Whether fragments are cut so that a more important message that is about to come finds the air free.
+    /// Whether fragments are cut so that a more important message that is about to arrive finds the air free.
     pub predict: bool,
-    /// In which order messages leave.
+    /// The order in which messages leave.
     pub order: Order,
-    /// The share of the air that this host sends on which what is less important than the most important that
-    /// waits gets at least, 0 to 0.9; 0 is strict priority.
+    /// Least share of the air that this host sends on for messages that are less important than the most important one
+    /// waiting, 0 to 0.9; 0 is strict priority.
     pub min_share: f64,
-    /// Whether this host tells its peers what it waits for and when its periodic messages come, and yields to
-    /// what is more important elsewhere; not over a wire, where nobody contends.
+    /// Whether this host announces to its peers what it waits for and when its periodic messages are due, and yields to
+    /// more important messages elsewhere. Has no effect over a wire, where nobody contends.
     pub yields: bool,
-    /// The least share of the air that others leave to this host's less important messages, whatever they say, 0.01 to 1.
+    /// Least share of the air that other hosts leave to this host's less important messages, whatever they claim, 0.01
+    /// to 1.
     pub least_share: f64,
-    /// Ids of hosts that have no say about the air: nothing is believed of them, through whomever it comes. Peers that have
-    /// none (`PeerConfig::air`) need not be among them.
+    /// Ids of hosts that have no say about the air: their claims are ignored, through whichever peer they arrive. Peers
+    /// that have no say themselves (`PeerConfig::air`) need not be listed.
     pub denied_air: Vec<u64>,
-    /// Bytes of messages waiting for the radio, over all topics; beyond it the lowest priority goes first.
+    /// Bytes of messages waiting for the radio, over all topics; above it the lowest priority is dropped first.
     pub max_queued_bytes: u64,
-    /// How often an unanswered greeting is repeated.
+    /// Interval at which an unanswered greeting is repeated.
     pub hello_interval: Duration,
-    /// Something is sent at least this often.
+    /// Longest time without sending anything.
     pub keep_alive: Duration,
-    /// A peer that was not heard for so long is lost.
+    /// A peer that has been silent for this long is lost.
     pub lost_after: Duration,
-    /// How often counts are told to the peer.
+    /// Interval at which counts are reported to the peer.
     pub report_interval: Duration,
     /// Bounds on what each peer can make this host hold.
     pub receive: ReceiveLimits,
-    /// Where messages may go over relays: how ways are found.
+    /// How routes over relays are found, where messages may go over relays.
     pub route: Option<RouteConfig>,
 }
 
 impl RadioConfig {
-    /// Defaults for a host whose run is told apart by `session`.
+    /// Defaults for a host whose run is identified by `session`.
     pub fn new(session: u32, airtime: AirtimeModel) -> Self {
         RadioConfig {
             session,
@@ -130,7 +130,8 @@ impl RadioConfig {
 }
 
 impl RadioConfig {
-    /// Datagrams that may be in flight while receipts clock the sending. Of a quick wire that is a time that hosts take to wake up.
+    /// Datagrams that may be in flight while receipts clock the sending. On a fast wire they cover the time that hosts
+    /// take to wake up.
     pub(crate) fn least_in_flight(&self) -> u32 {
         let quick = self.wire_packet().filter(|_| !self.wire);
         let within = quick.and_then(|p| WIRE_IN_FLIGHT.as_nanos().checked_div(p.as_nanos()));
@@ -138,7 +139,7 @@ impl RadioConfig {
         self.in_flight.max(within)
     }
 
-    /// While receipts clock the sending, one in so many datagrams asks for one.
+    /// While receipts clock the sending, one datagram in this many asks for one.
     pub(crate) fn asks_every(&self) -> usize {
         let all = self.least_in_flight().max(1);
         (match self.wire || all > self.in_flight {
@@ -147,7 +148,7 @@ impl RadioConfig {
         }) as usize
     }
 
-    /// How long a datagram takes that fills a packet, where that is known and the medium is a wire.
+    /// How long a full packet takes on the medium, if it is a wire of known rate.
     pub(crate) fn wire_packet(&self) -> Option<Duration> {
         let known = self.airtime.is_wire() && !self.auto_rate;
         known.then(|| self.airtime.airtime(PACKET, 1))
@@ -157,26 +158,26 @@ impl RadioConfig {
 /// Bounds on what one peer can make a receiver hold.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceiveLimits {
-    /// Largest message, in bytes; told to peers.
+    /// Largest message in bytes; sent to peers.
     pub max_message: u32,
-    /// Partial messages at a time.
+    /// Number of partial messages at a time.
     pub max_partial: usize,
-    /// Bytes of partial messages at a time, by their full length.
+    /// Bytes of partial messages at a time, counted by their full length.
     pub max_partial_bytes: u64,
-    /// Partial messages of one topic; the oldest goes first.
+    /// Partial messages of one topic; the oldest is dropped first.
     pub max_partial_per_topic: usize,
-    /// A partial message to which nothing was added for so long is given up.
+    /// A partial message that has received nothing for this long is given up.
     pub partial_age: Duration,
     /// Topics that a peer may announce, at most 1024.
     pub max_topics: usize,
-    /// Bytes of announcements that are not complete yet.
+    /// Bytes of announcements that are still incomplete.
     pub max_announcing_bytes: usize,
-    /// Bytes of the announcements of all topics that were accepted, definitions included.
+    /// Bytes of the announcements of all accepted topics, definitions included.
     pub max_announced_bytes: usize,
-    /// Bytes of fragments that are kept to compute lost ones of redundant topics.
+    /// Bytes of fragments kept to compute lost ones of redundant topics.
     pub max_decoding_bytes: usize,
-    /// Messages of up to so many bytes have their memory from the first fragment on; longer ones when a part of them is there, unless
-    /// their topic has delivered one as long.
+    /// Messages of up to this many bytes get their memory with the first fragment. Longer ones get it when a part of
+    /// them has arrived, unless their topic has already delivered one that long.
     pub at_once: u32,
 }
 
@@ -200,19 +201,19 @@ impl Default for ReceiveLimits {
 /// Settings of one peer.
 #[derive(Clone, Copy, Debug)]
 pub struct PeerConfig {
-    /// Hops over which the medium itself forwards on the way there; each costs airtime. At least 1.
+    /// Hops over which the medium itself forwards to this peer; each costs airtime. At least 1.
     pub hops: u32,
     /// Largest datagram that the carrier takes, 256 to 65507 bytes.
     pub max_datagram: usize,
-    /// Datagrams of which the carrier makes one, cutting it here and joining it there, as over a wire; at least 1. Parts
-    /// of best-effort messages go in such up to so many times `max_datagram`, at most 65507 bytes, and what goes in one
-    /// is in flight as what it is cut into.
+    /// Number of datagrams that the carrier makes of one, cutting it here and joining it there, as over a wire; at
+    /// least 1. Parts of best-effort messages go in datagrams of up to this many times `max_datagram`, at most 65507
+    /// bytes. Each counts in flight as the datagrams that it is cut into.
     pub joined: u32,
-    /// Its host id, by which ways to it and over it are known, and as which it speaks of the air; 0 if it is none of them, and
-    /// its own word counts.
+    /// Its host id, which identifies it in routes to it and over it, and in its claims about the air. 0 if neither
+    /// applies; its own claims then still count.
     pub host: u64,
-    /// Whether it has a say about the air: this host yields to what it claims for itself and repeats of others, and repeats
-    /// to others what it claims for itself.
+    /// Whether it has a say about the air: this host yields to what it claims for itself and repeats from others, and
+    /// repeats its own claims to others.
     pub air: bool,
 }
 
@@ -230,7 +231,7 @@ impl Default for PeerConfig {
 }
 
 impl PeerConfig {
-    /// Largest datagram that the carrier takes, if it cuts it.
+    /// Largest datagram that the carrier takes if it cuts datagrams.
     pub(crate) fn max_joined(&self) -> usize {
         self.max_datagram.saturating_mul(self.joined as usize)
     }
@@ -245,42 +246,42 @@ pub struct TopicConfig {
     pub type_name: String,
     /// Hash of the type.
     pub type_hash: [u8; 16],
-    /// Which ROS the type is of.
+    /// The ROS version that the type belongs to.
     pub flavour: Flavour,
     /// Full text of the type's definition, at most 256 KiB.
     pub definition: String,
     /// 0 to 127; 127 is the most important.
     pub priority: u8,
-    /// Newest messages that may wait; at least 1. Of a reliable topic those count that wait for their
-    /// acknowledgement, and there may be no more than 1024; one of more than 16 KiB that was begun goes on while others wait
-    /// behind it, which make way for newer ones instead.
+    /// Newest messages that may wait; at least 1. For a reliable topic this counts the messages that wait for their
+    /// acknowledgement, at most 1024. A message of more than 16 KiB of which sending has begun continues while others
+    /// wait behind it; those make way for newer ones instead.
     pub depth: u32,
-    /// A message of a reliable topic that is not acknowledged so long after it was offered is given up, and
-    /// its sender told. Others have a `deadline` only.
+    /// A message of a reliable topic that is still unacknowledged this long after it was offered is given up, and its
+    /// sender is notified. Other topics have only a `deadline`.
     pub expiry: Option<Duration>,
-    /// Bytes of parity for each byte of a redundant topic, more than 0 and at most 1; `None`: as much as the loss
-    /// asks for that the peer reports.
+    /// Bytes of parity for each byte of a redundant topic, more than 0 and at most 1; `None`: as much as the loss that
+    /// the peer reports requires.
     pub redundancy: Option<f64>,
-    /// The newest `depth` messages are kept for a peer that comes later, is started anew or was away: it gets
-    /// them once it has accepted the topic. Each is counted as offered again.
+    /// Keep the newest `depth` messages for a peer that joins late, restarts or was away: it receives them once it has
+    /// accepted the topic. Each counts as offered again.
     pub latched: bool,
-    /// A message that cannot be wholly sent within so long after it was offered is dropped, before it costs
-    /// (more) airtime. Among topics of one priority the earlier deadline goes first.
+    /// A message that cannot be sent in full within this time after it was offered is dropped before it costs (more)
+    /// airtime. Among topics of one priority the earlier deadline goes first.
     pub deadline: Option<Duration>,
-    /// Messages a second; more than that are dropped before they wait.
+    /// Messages per second; the rest are dropped before they wait.
     pub max_rate: Option<f64>,
-    /// Only every so manieth message is let pass to the rate limit; at least 1, which is all.
+    /// Keep one message in N, before the rate limit; at least 1, which keeps all.
     pub every: u32,
-    /// The share of the air that this host sends on which this topic gets at least while it waits, 0 to 0.9,
-    /// whatever is more important; 0 is strict priority. In `Order::Fifo` it means nothing.
+    /// Least share of the air that this host sends on for this topic while it has messages waiting, 0 to 0.9, whatever
+    /// is more important; 0 is strict priority. Ignored in `Order::Fifo`.
     pub min_share: f64,
     /// How hard the link tries.
     pub reliability: Reliability,
-    /// Whether the topic's publishers send lost messages again, where all of them say the same: for the receiver's own publisher.
+    /// Whether the topic's publishers retransmit lost messages, if all of them agree: for the receiver's own publisher.
     pub offers_reliable: Option<bool>,
     /// What the receiver does with late messages.
     pub ordering: Ordering,
-    /// Whose topic it is and for whom, if messages carry a [`crate::Route`].
+    /// Source and destinations of the topic, if its messages carry a [`crate::Route`].
     pub via: Option<Via>,
 }
 
@@ -310,18 +311,18 @@ impl TopicConfig {
     }
 }
 
-/// Changes of a topic while it runs, by [`crate::Radio::set_topic`]; `None` leaves a setting as it is.
+/// Changes to a running topic, for [`crate::Radio::set_topic`]; `None` leaves a setting as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TopicChange {
     /// Priority, 0 to 127.
     pub priority: Option<u8>,
     /// Newest messages that may wait.
     pub depth: Option<u32>,
-    /// How long after it was offered a message is worth sending; `Some(None)` for ever.
+    /// How long after it was offered a message is worth sending; `Some(None)` for no limit.
     pub deadline: Option<Option<Duration>>,
-    /// Messages a second; `Some(None)` for all.
+    /// Messages per second; `Some(None)` for all.
     pub max_rate: Option<Option<f64>>,
-    /// Only every so manieth message.
+    /// Keep one message in N.
     pub every: Option<u32>,
     /// Minimum share of the air, 0 to 0.9.
     pub min_share: Option<f64>,
@@ -334,7 +335,7 @@ pub enum ConfigError {
     /// Session 0 means "none" on the wire.
     #[error("session 0 means none: draw any other number")]
     Session,
-    /// Such a gain would stop the radio, or flood it.
+    /// Such a gain would stop the radio or flood it.
     #[error("gain {gain}: give a number from 0.1 to 100, usually a little above 1")]
     Gain {
         /// The gain asked for.
@@ -346,19 +347,19 @@ pub enum ConfigError {
         /// Its length.
         bytes: usize,
     },
-    /// A share of the air that is none.
+    /// The share of the air is out of range.
     #[error("{which} {share}: give a share of the air from {least} to {most}")]
     Share {
         /// Which setting.
         which: &'static str,
         /// The share asked for.
         share: f64,
-        /// The least that may be given.
+        /// Smallest share allowed.
         least: f64,
-        /// The most that may be given.
+        /// Largest share allowed.
         most: f64,
     },
-    /// With nothing in flight nothing is ever sent.
+    /// With nothing in flight, nothing is ever sent.
     #[error("in_flight 0: at least one datagram must be able to go")]
     InFlight,
     /// An interval of zero would never let time pass.
@@ -379,17 +380,15 @@ pub enum PeerError {
         /// Size asked for.
         bytes: usize,
     },
-    /// What the carrier joins is nothing, or more than any can carry.
-    #[error(
-        "{joined} datagrams of {bytes} bytes joined: give at least 1, and no more than 65507 bytes together"
-    )]
+    /// The joined datagrams add up to nothing, or to more than any carrier can carry.
+    #[error("{joined} datagrams of {bytes} bytes joined: give at least 1, and at most 65507 bytes together")]
     Joined {
-        /// How many are one.
+        /// How many are joined into one.
         joined: u32,
         /// Size of each.
         bytes: usize,
     },
-    /// There is no way of no hops.
+    /// A path has at least one hop.
     #[error("0 hops: a peer is at least 1 hop away")]
     Hops,
 }
@@ -428,22 +427,22 @@ pub enum TopicError {
         /// The priority asked for.
         priority: u8,
     },
-    /// Nothing could ever wait.
+    /// No message could ever wait.
     #[error("depth 0: at least one message must be able to wait")]
     Depth,
-    /// So many messages cannot be kept for a peer.
+    /// Too many messages to keep for a peer.
     #[error("depth {depth} of a reliable topic: at most {MAX_DEPTH}")]
     DeepReliable {
         /// The depth asked for.
         depth: u32,
     },
-    /// No such share of parity.
+    /// The share of parity is out of range.
     #[error("redundancy {share}: give more than 0 and at most 1, or none")]
     Redundancy {
         /// The share asked for.
         share: f64,
     },
-    /// Everything would expire at once.
+    /// Every message would expire at once.
     #[error("expiry 0: give a duration, or none")]
     Expiry,
     /// The rate limit is not a positive number.
@@ -452,21 +451,21 @@ pub enum TopicError {
         /// The limit asked for.
         hz: f64,
     },
-    /// Not one message would pass.
+    /// No message would pass.
     #[error("every 0: give 1 for all messages, 2 for every second")]
     Every,
-    /// The minimum share is none.
+    /// The minimum share is out of range.
     #[error("minimum share {share}: give 0 (none) to 0.9")]
     Share {
         /// The share asked for.
         share: f64,
     },
-    /// Whom messages are for cannot be told.
+    /// The destinations or the source's name cannot be represented.
     #[error(
         "a topic over relays needs 1 to 62 destinations, and a source's name of at most {MAX_HOST_NAME} bytes"
     )]
     Via,
-    /// The peer has as many topics as it may have.
+    /// The peer already has the maximum number of topics.
     #[error("more than {MAX_TOPICS} topics to one peer")]
     TooMany,
 }

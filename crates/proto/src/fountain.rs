@@ -1,8 +1,8 @@
-//! A fountain over one message: RaptorQ (RFC 6330), the whole message as one source block.
+//! A fountain code over one message: RaptorQ (RFC 6330), with the whole message as one source block.
 //!
-//! The first symbols are the message itself, cut into pieces; any number of others can be made. From a few more symbols than
-//! there are pieces, whichever they are, the message is computed. The library asserts what it is given, so everything is
-//! checked here first.
+//! The first symbols are the message itself, cut into pieces; any number of others can be made. The receiver computes
+//! the message from slightly more symbols than there are pieces, whichever they are. The library asserts on its input,
+//! so everything is checked here first (decision 115).
 
 use crate::body::Body;
 use core::panic::AssertUnwindSafe;
@@ -15,15 +15,15 @@ use std::sync::Arc;
 
 /// Most symbols that a message is cut into (K'max, RFC 6330, section 5.1.2).
 const MAX_SOURCE: u32 = 56_403;
-/// Numbers of symbols are below (RFC 6330 has 24 bits, of which padding takes some).
+/// Bound on symbol numbers (RFC 6330 has 24 bits, of which padding takes some).
 pub(crate) const MAX_ID: u32 = 1 << 23;
-/// Smaller symbols are not worth their heads.
+/// Smaller symbols are not worth their headers.
 const MIN_SYMBOL: u16 = 64;
-/// So many symbols more than pieces are waited for before the first attempt: of a million attempts one fails then
-/// (RFC 6330, section 1), and each costs as much as success.
+/// Symbols beyond the number of pieces to wait for before the first attempt: with these, one attempt in a million fails
+/// (RFC 6330, section 1), and a failure costs as much as a success.
 pub(crate) const SPARE: u32 = 2;
-/// Times its length that a message takes while it comes: its block, the symbols, and while it is computed the equations and
-/// the result.
+/// Memory that an arriving message takes, as a multiple of its length: its block, the symbols and, during the
+/// computation, the equations and the result.
 pub(crate) const MEMORY: u64 = 4;
 
 /// How a message is cut into symbols.
@@ -38,7 +38,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// A message of `total` bytes in symbols of `symbol` bytes, if it can be so.
+    /// A message of `total` bytes in symbols of `symbol` bytes, if that is possible.
     pub(crate) fn new(total: u32, symbol: u16) -> Option<Shape> {
         let source = total.div_ceil(symbol.max(1).into());
         let valid = symbol >= MIN_SYMBOL && (1..=MAX_SOURCE).contains(&source);
@@ -53,12 +53,12 @@ impl Shape {
         self.symbol
     }
 
-    /// How many symbols are the message itself.
+    /// Number of symbols that are the message itself.
     pub(crate) fn source(&self) -> u32 {
         self.source
     }
 
-    /// The bytes of the message that are symbol `id`, without padding; none if it is not one of the first.
+    /// The bytes of the message that are symbol `id`, without padding; `None` if it is not one of the first.
     pub(crate) fn bytes(&self, id: u32) -> Option<(u32, u32)> {
         let from = u32::from(self.symbol)
             .checked_mul(id)
@@ -66,7 +66,7 @@ impl Shape {
         Some((from, self.total.min(from.saturating_add(self.symbol.into()))))
     }
 
-    /// Length of all pieces, padding included.
+    /// Length of all pieces, including padding.
     fn padded(&self) -> usize {
         self.source as usize * usize::from(self.symbol)
     }
@@ -85,11 +85,11 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    /// Copies the message, and computes what all symbols are made from: some ten milliseconds for 10 MB.
+    /// Copies the message and precomputes what all symbols are made from: takes some ten milliseconds for 10 MB.
     fn new(shape: Shape, body: &impl Body) -> Encoder {
         let mut bytes = vec![0; shape.padded()];
         body.copy_at(0, &mut bytes[..shape.total as usize]);
-        // Not `SourceBlockEncoder::new`, which keeps the plans of the last lengths for ever.
+        // Not `SourceBlockEncoder::new`: that keeps the plans of the last lengths forever.
         let plan = SourceBlockEncodingPlan::generate(shape.source as u16);
         let block = SourceBlockEncoder::with_encoding_plan(0, &shape.information(), &bytes, &plan);
         Encoder {
@@ -98,7 +98,7 @@ impl Encoder {
         }
     }
 
-    /// Symbol `id`, none of the first. Takes some microseconds.
+    /// Symbol `id`, not one of the first. Takes some microseconds.
     pub(crate) fn symbol(&self, id: u32) -> Vec<u8> {
         let made = self.block.repair_packets(id.saturating_sub(self.shape.source), 1);
         made.into_iter().next().map(|p| p.split().1).unwrap_or_default()
@@ -124,7 +124,7 @@ impl Decoder {
             |(id, bytes): &(u32, Vec<u8>)| *id < MAX_ID && bytes.len() == usize::from(self.shape.symbol);
         let packets = symbols.into_iter().filter(right);
         let packets = packets.map(|(id, bytes)| EncodingPacket::new(PayloadId::new(0, id), bytes));
-        // Who sends chooses which equations are solved, and the library asserts on its way.
+        // The sender chooses which equations are solved, and the library asserts while solving.
         let block = AssertUnwindSafe(&mut self.block);
         let packets = AssertUnwindSafe(packets);
         catch_unwind(move || {
@@ -136,9 +136,9 @@ impl Decoder {
     }
 }
 
-/// Work that takes too long for the thread that drives a radio: get it by [`crate::Radio::next_job`], [`Job::run`] it on
-/// another thread, and give the result to [`crate::Radio::job_done`]. Jobs may run in any order, and may be dropped when
-/// the radio is.
+/// Work that takes too long for the thread that drives a radio: get it from [`crate::Radio::next_job`], [`Job::run`] it
+/// on another thread, and pass the result to [`crate::Radio::job_done`]. Jobs may run in any order, and may be dropped
+/// along with the radio.
 #[must_use = "its message waits for it"]
 pub struct Job<B>(u64, Task<B>);
 
@@ -147,24 +147,24 @@ enum Task<B> {
     Decode(Decoding),
 }
 
-/// What a receiver has of a message, on its way to a thread that computes the rest.
+/// What a receiver has of a message, for a thread that computes the rest.
 pub(crate) struct Decoding {
     decoder: Box<Decoder>,
     symbols: Vec<(u32, Vec<u8>)>,
 }
 
 impl Decoding {
-    /// With the symbols that came since an `earlier` attempt, or all.
+    /// With the symbols that arrived since an `earlier` attempt, or all.
     pub(crate) fn new(shape: Shape, earlier: Option<Failed>, symbols: Vec<(u32, Vec<u8>)>) -> Self {
         let decoder = earlier.map_or_else(|| Box::new(Decoder::new(shape)), |f| f.0);
         Decoding { decoder, symbols }
     }
 }
 
-/// An attempt that needs more symbols, with those that it had.
+/// An attempt that needs more symbols, with those that it has.
 pub(crate) struct Failed(Box<Decoder>);
 
-/// What came of a [`Job`].
+/// Result of a [`Job`].
 pub struct JobDone(pub(crate) u64, pub(crate) Computed);
 
 pub(crate) enum Computed {
@@ -183,7 +183,7 @@ impl<B: Body> Job<B> {
         Job(id, Task::Decode(decoding))
     }
 
-    /// Does it. Blocks for some ten milliseconds for each 10 MB.
+    /// Runs it. Blocks for some ten milliseconds per 10 MB.
     pub fn run(self) -> JobDone {
         let computed = match self.1 {
             Task::Encode(shape, body) => Computed::Encoder(Encoder::new(shape, &body)),

@@ -22,17 +22,17 @@ const LIMITS: ReceiveLimits = ReceiveLimits {
     at_once: 2_000,
 };
 
-/// Memory that is watched: what was loaned, written and handed on. A message's stamp is its content's seed.
+/// Memory that tracks what was loaned, written and handed on. A message's stamp is its content's seed.
 #[derive(Default)]
 struct Memory {
     next: u64,
     open: BTreeMap<Slot, (Incoming, Vec<Option<u8>>)>,
     topics: BTreeMap<RemoteTopic, u64>,
-    /// Whether what is delivered must be what was offered.
+    /// Whether delivered messages must equal the offered ones.
     honest: bool,
     delivered: u64,
     refuse: bool,
-    /// How often it was asked whether it takes; not each time it does.
+    /// Number of times the sink was asked whether it takes; it does not always take.
     asked: u64,
 }
 
@@ -91,11 +91,11 @@ impl Sink for Memory {
     }
 }
 
-/// Content that follows from a seed.
+/// Content generated from a seed.
 #[derive(Clone)]
 struct Content(u64, Geometry);
 
-/// Such a message, by one of two publishers or by nobody in particular.
+/// A message with such content, from one of two publishers or with no publisher stated.
 fn content(stamp: u64, geometry: Geometry) -> Message<Content> {
     let message = Message::new(Content(stamp, geometry), Time(stamp));
     Message {
@@ -191,7 +191,7 @@ impl End {
         }
     }
 
-    /// Takes the jobs that there are, and does those that were taken before.
+    /// Takes the available jobs, and runs those that were taken before.
     fn work(&mut self, now: Time) {
         for _ in 0..self.jobs.len() {
             if let Some(job) = self.jobs.pop_front() {
@@ -231,7 +231,7 @@ impl End {
             assert_eq!(t.seen, t.delivered + lost + t.partial + t.abandoned, "{t:?}");
         }
         let partial: u64 = self.radio.remote_topics(self.peer).map(|(_, t)| t.partial).sum();
-        // Of some too little is there for their memory.
+        // For some, too little has arrived for their memory.
         assert!(self.memory.open.len() as u64 <= partial);
         assert!(self.radio.stats().queued_bytes <= 30_000 + 3 * u64::from(LIMITS.max_message));
     }
@@ -263,7 +263,7 @@ impl Pair {
                 Transmit::Wait(t) => return assert!(t > self.now, "waits for the past"),
                 Transmit::Idle => return,
             }
-            // A wire that loses the oldest keeps this program's memory bounded too.
+            // Losing the oldest keeps this program's memory bounded too.
             if self.wires[from].len() > 64 {
                 self.wires[from].pop_front();
             }
@@ -314,22 +314,22 @@ impl Pair {
     }
 }
 
-/// One end that meets foreign bytes, also behind a handshake, many datagrams in a row.
+/// One end that receives foreign bytes, also behind a handshake, many datagrams in a row.
 pub struct Victim {
     pair: Pair,
     taken: u64,
 }
 
 impl Victim {
-    /// An end that knows its peer and the peer's topics, and that has told its own.
+    /// An end that knows its peer and the peer's topics, and has announced its own.
     pub fn new() -> Self {
         let mut pair = Pair::new(false);
         pair.settle(30);
         Victim { pair, taken: 0 }
     }
 
-    /// Takes one datagram. Of the first byte the lowest bits say how: 1 that the bytes are frames of the known session,
-    /// 2 that messages are in flight which foreign acknowledgements can be of, 4 that time passes.
+    /// Takes one datagram. The lowest bits of the first byte are flags: 1: the bytes are frames of the known session;
+    /// 2: messages are in flight that foreign acknowledgements can refer to; 4: time passes.
     pub fn packet(&mut self, data: &[u8]) {
         let _ = Announcement::decode(data);
         let Some((mode, data)) = data.split_first() else {
@@ -359,7 +359,7 @@ impl Victim {
         end.check();
     }
 
-    /// The true peer goes on, and the end with it.
+    /// The real peer continues, and the end with it.
     pub fn aftermath(mut self) {
         self.pair.advance(Duration::from_secs(3));
         self.pair.settle(20);
@@ -388,8 +388,8 @@ pub fn packet(data: &[u8]) {
     victim.aftermath();
 }
 
-/// Inputs of [`packet`] as honest ends exchange them while all kinds of topics flow, some datagrams get lost, and one end
-/// withdraws a topic and is started anew: what mutations begin from.
+/// Inputs of [`packet`], as honest ends exchange them while all kinds of topics flow, some datagrams get lost, and one
+/// end withdraws a topic and restarts. Mutations start from them.
 pub fn honest_packets() -> Vec<Vec<u8>> {
     let mut pair = Pair::new(true);
     let mut all = Vec::new();
@@ -432,7 +432,7 @@ pub fn honest_packets() -> Vec<Vec<u8>> {
     all
 }
 
-/// Draws random numbers from a seed: a linear congruential generator (Knuth's MMIX), its upper half.
+/// Draws random numbers from a seed: the upper half of a linear congruential generator (Knuth's MMIX).
 pub struct Chance(pub u64);
 
 impl Chance {
@@ -445,8 +445,8 @@ impl Chance {
         (self.0 >> 33) as usize % bound
     }
 
-    /// A mutant of one of `seeds`, which has at least one: a few bits, bytes and numbers changed, pieces cut out, put
-    /// in, doubled or taken from another.
+    /// A mutant of one of `seeds`, which must not be empty: a few bits, bytes and numbers changed, pieces cut out,
+    /// inserted, doubled or taken from another.
     pub fn mutant(&mut self, seeds: &[Vec<u8>]) -> Vec<u8> {
         const EDGES: [u8; 9] = [0, 1, 0x3F, 0x40, 0x7F, 0x80, 0xBF, 0xC0, 0xFF];
         let mut d = seeds[self.below(seeds.len())].clone();
@@ -473,7 +473,7 @@ impl Chance {
                 5 => d.insert(at, self.below(256) as u8),
                 6 => drop(d.drain(at..(at + self.below(16)).min(d.len()))),
                 7 => {
-                    // Eight bytes at a time, as long numbers are.
+                    // Eight bytes at a time, the length of long numbers.
                     let edge = EDGES[self.below(9)];
                     d.iter_mut().skip(at).take(8).for_each(|b| *b = edge);
                 }
@@ -489,10 +489,10 @@ impl Chance {
     }
 }
 
-/// A sequence of operations on two ends: send, drop, double, reorder, corrupt, let time pass, start anew.
+/// A sequence of operations on two ends: send, drop, double, reorder, corrupt, advance time, restart.
 ///
-/// Unless the sequence corrupts datagrams, whatever is delivered must be what was offered; and once the
-/// wires are honest again, messages flow.
+/// Unless the sequence corrupts datagrams, delivered messages must equal the offered ones; and once the wires are
+/// honest again, messages flow.
 pub fn operations(data: &[u8]) {
     let honest = data.first().is_none_or(|b| b & 0x80 == 0);
     let mut pair = Pair::new(honest);
@@ -565,7 +565,7 @@ pub fn operations(data: &[u8]) {
         }
         pair.ends.iter().for_each(End::check);
     }
-    // All that was on the way is lost; then the two must find each other again, and messages flow.
+    // Everything on the way is lost; then the two must find each other again, and messages flow.
     pair.wires = Default::default();
     for end in &mut pair.ends {
         end.memory.refuse = false;

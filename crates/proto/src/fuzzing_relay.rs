@@ -11,7 +11,7 @@ use stats::{DropReason, Time};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Bytes that came, or still come.
+/// Bytes that have arrived, or are still arriving.
 #[derive(Clone)]
 struct Bytes(Rc<RefCell<Vec<u8>>>, Geometry, Option<Arriving>);
 
@@ -110,9 +110,9 @@ impl Sink for Host {
     }
 }
 
-/// Frames behind a handshake, from two peers of a host that relays for both: whatever they say, tables stay bounded,
-/// books balance, and the host goes on. Each piece of the input is a length, whose lowest bit names the peer, and
-/// so many bytes of frames.
+/// Frames behind a handshake, from two peers of a host that relays for both. Whatever the frames contain, tables stay
+/// bounded, the counters balance, and the host carries on. Each piece of the input is a length byte, whose lowest bit
+/// selects the peer, and that many bytes of frames.
 pub fn relay(data: &[u8]) {
     let config = RadioConfig {
         host: 1,
@@ -181,7 +181,7 @@ pub fn relay(data: &[u8]) {
             }
         };
         send(radio);
-        // A peer whose last patience ended while this was sent is due at once, but only once.
+        // A peer whose last timeout expired while this was sent is due at once, but only once.
         if radio.next_timeout().is_some_and(|t| t <= now) {
             radio.handle_timeout(now, host);
             send(radio);

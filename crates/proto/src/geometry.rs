@@ -1,12 +1,12 @@
-//! The shape of a message: how long its control part and its data parts are.
+//! The layout of a message: the lengths of its control part and its data parts.
 
 /// Most data parts that a message may have.
 pub const MAX_PARTS: usize = 32;
 
 /// Lengths of the control part and of each data part, in bytes.
 ///
-/// On the wire the parts follow each other without gaps; a *flat offset* counts bytes from the start of
-/// the control part through all data parts.
+/// On the wire the parts follow each other without gaps; a *flat offset* counts bytes from the start of the control
+/// part through all data parts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Geometry {
     control: u32,
@@ -16,7 +16,7 @@ pub struct Geometry {
     packed: bool,
 }
 
-/// Why lengths make no [`Geometry`].
+/// Why lengths do not form a [`Geometry`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GeometryError {
@@ -26,7 +26,7 @@ pub enum GeometryError {
         /// Parts asked for.
         parts: usize,
     },
-    /// The lengths sum up to more than 2³² − 1 bytes.
+    /// The lengths add up to more than 2³² − 1 bytes.
     #[error("a message of more than 4294967295 bytes cannot be sent")]
     TooLarge,
 }
@@ -55,7 +55,7 @@ impl Geometry {
         Ok(g)
     }
 
-    /// A message that crosses as an envelope of `len` bytes, in which the real one is packed.
+    /// A message that is sent as an envelope of `len` bytes, with the real one packed inside.
     pub fn packed(len: u32) -> Self {
         Geometry {
             control: len,
@@ -66,7 +66,7 @@ impl Geometry {
         }
     }
 
-    /// Whether this is an envelope; it has no data parts then.
+    /// Whether this is an envelope, which has no data parts.
     pub fn is_packed(&self) -> bool {
         self.packed
     }
@@ -86,9 +86,9 @@ impl Geometry {
         self.total
     }
 
-    /// Splits `len` bytes at flat offset `at` into pieces that lie in one part each: the part (0 is the
-    /// control part, `n` the data part `n - 1`), the offset in it, and how many bytes. Bytes beyond the
-    /// message are left out.
+    /// Splits `len` bytes at flat offset `at` into pieces that lie within one part each: the part (0 is the control
+    /// part, `n` the data part `n - 1`), the offset in it, and the number of bytes. Bytes beyond the message are left
+    /// out.
     pub fn pieces(&self, at: u32, len: u32) -> impl Iterator<Item = (usize, u32, u32)> + '_ {
         let end = at.saturating_add(len).min(self.total);
         let mut start = 0u32;

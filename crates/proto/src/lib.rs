@@ -1,18 +1,18 @@
 #![forbid(unsafe_code)]
-//! The link protocol: what leaves a radio next, when, and how the other end puts it together again.
+//! The link protocol: decides what a radio sends next and when, and reassembles it at the other end.
 //!
-//! A [`Radio`] is all of one host's sending and receiving over one shared medium, towards any number of
-//! peers: topics are announced once, messages wait by priority and deadline and keep only the newest, a
-//! pacer hands over one datagram per slot of airtime so that the device queue stays about empty, what is in
-//! flight is bounded by receipts in any case, and more important messages pre-empt others between fragments; one
-//! that is foreseen, since its source is periodic, finds the air free. The receiving side reassembles fragments in any
-//! order straight into memory that its [`Sink`] loans. What a reliable topic sent is kept until it is acknowledged,
-//! and what is missing goes again; [`Radio::next_outcome`] tells what became of each message. A large message of a bulk topic
-//! goes as a fountain of symbols, whose long computations the caller does elsewhere ([`Radio::next_job`]).
+//! A [`Radio`] does all of one host's sending and receiving over one shared medium, to any number of peers. It
+//! announces each topic once. Messages wait by priority and deadline, and only the newest are kept. A pacer hands over
+//! one datagram per slot of airtime, so the device queue stays about empty; receipts bound the data in flight in any
+//! case. More important messages pre-empt others between fragments, and a message that the radio foresees, because its
+//! source is periodic, finds the air free. The receiving side reassembles fragments in any order straight into memory
+//! that its [`Sink`] loans. The sender keeps the messages of a reliable topic until they are acknowledged and
+//! retransmits what is missing; [`Radio::next_outcome`] returns the outcome of each message. A large message of a bulk
+//! topic is sent as fountain symbols; the caller runs the long computations for them elsewhere ([`Radio::next_job`]).
 //!
-//! It does no I/O, reads no clock and draws no random numbers: datagrams and [`stats::Time`] come in as
-//! arguments, so every scenario replays in virtual time. Carrying datagrams, encryption, and knowing what a
-//! message means are left to the link daemon. The wire format is in `docs/wire/link.md`.
+//! It does no I/O, reads no clock and draws no random numbers: datagrams and [`stats::Time`] come in as arguments, so
+//! every scenario replays in virtual time. The link daemon carries the datagrams, encrypts them and interprets the
+//! messages. The wire format is in `docs/wire/link.md`.
 //!
 //! ```
 //! use proto::{AirtimeModel, Message, PeerConfig, Radio, RadioConfig, TopicConfig, Transmit};
@@ -24,7 +24,7 @@
 //!     priority: 100,
 //!     ..TopicConfig::new("/scan", "sensor_msgs/LaserScan")
 //! })?;
-//! // Nobody answered yet, so the message is dropped, and counted.
+//! // No peer has answered yet, so the message is dropped and counted.
 //! let dropped = radio.offer(Time::ZERO, scan, Message::new(vec![0u8; 2631], Time::ZERO));
 //! assert_eq!(dropped, Err(stats::DropReason::NoPeer));
 //!

@@ -1,37 +1,37 @@
-//! What became of the messages of reliable topics.
+//! Outcomes of the messages of reliable topics.
 
 use crate::config::TopicId;
 use core::time::Duration;
 use stats::{DropReason, Time};
 use std::collections::VecDeque;
 
-/// So many outcomes of a topic wait to be asked for; beyond it the oldest are forgotten. The counts are not.
+/// Outcomes of a topic that wait to be fetched; above this the oldest are dropped. The counters keep them.
 const MOST: usize = 1024;
 
-/// The end of one message of a reliable topic, by [`crate::Radio::next_outcome`].
+/// Outcome of one message of a reliable topic, as returned by [`crate::Radio::next_outcome`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// Its topic.
     pub topic: TopicId,
-    /// Its stamp, as it was offered.
+    /// Its stamp when it was offered.
     pub stamp: Time,
-    /// Its origin, as it was offered.
+    /// Its origin when it was offered.
     pub origin: u64,
-    /// What became of it.
+    /// Its outcome.
     pub end: End,
 }
 
-/// What became of a message.
+/// Outcome of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The receiver has handed it on, and its acknowledgement came so long after the message was offered.
+    /// The receiver has handed it on, and its acknowledgement arrived this long after the message was offered.
     Delivered(Duration),
-    /// It was given up, or the receiver refused it. If it was given up its receiver may have it all the same:
-    /// then only the acknowledgement is lost.
+    /// It was given up, or the receiver refused it. The receiver may still have a message that was given up: then only
+    /// the acknowledgement was lost.
     Lost(DropReason),
 }
 
-/// Outcomes that nobody asked for yet, by stamp and origin.
+/// Outcomes that the caller has not fetched yet, by stamp and origin.
 #[derive(Debug, Default)]
 pub(crate) struct Outcomes(VecDeque<(Time, u64, End)>);
 

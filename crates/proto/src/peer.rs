@@ -1,4 +1,4 @@
-//! All that is kept of one peer.
+//! State of one peer.
 
 use crate::airtime::AirtimeModel;
 use crate::body::PeerInfo;
@@ -13,85 +13,86 @@ use core::time::Duration;
 use stats::Time;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What is unchanged is reported again after one interval, then after twice as many each time, up to so many: a report that was
-/// lost leaves messages in flight that have arrived.
+/// Most intervals between two reports of an unchanged entry. It is reported again after one interval, then after twice
+/// as many each time, because a lost report leaves messages counted as in flight that have arrived.
 const MOST_INTERVALS: u32 = 32;
-/// Of so many datagrams on the peer is told how many were lost, and from which share on they count as lossy.
+/// Datagrams after which the peer receives a report of how many were lost, and the share from which on they count as
+/// lossy.
 const ENOUGH_ARRIVALS: u64 = 16;
 const LOSSY: f64 = 0.01;
-/// Where ways are sought the peer is told soon if of the last so many so many did not come, but no sooner after the last
-/// time than this.
+/// Where routes are sought, the peer is notified early if `FEW_LOST` of the last `FEW` datagrams are missing, but no
+/// sooner than `TELL_EVERY` after the last notice.
 const FEW: u32 = 8;
 const FEW_LOST: u32 = 2;
 const TELL_EVERY: Duration = Duration::from_millis(25);
-/// Nothing waits longer in a device queue as long as receipts come.
+/// Longest wait in a device queue as long as receipts arrive.
 const LARGEST_CORRECTION: Duration = Duration::from_millis(200);
-/// Part of a full frame's airtime by which a round trip varies by chance; and what of that is not made up for where
-/// the device queue is to be empty in time.
+/// Part of a full frame's airtime by which a round trip varies by chance; and the part that is left uncorrected where
+/// the device queue has to be empty in time.
 const CHANCE: u32 = 4;
 const CHANCE_DEFERRING: u32 = 30;
-/// A datagram that waited for longer than this part of a full frame's air met something.
+/// A datagram that waited longer than this part of a full frame's airtime met other traffic.
 const MET: u32 = 8;
-/// So long after a receipt that came with data others may.
+/// How long after a receipt that came with data others may do so.
 const RODE: Duration = Duration::from_millis(500);
-/// Length of a datagram with nothing but a receipt, about.
+/// Approximate length of a datagram with only a receipt.
 pub(crate) const RECEIPT: usize = 24;
 
 pub(crate) struct Peer {
     pub(crate) config: PeerConfig,
-    /// The largest datagram that the carrier takes; now they may have to be shorter.
+    /// The largest datagram that the carrier takes; `config.max_datagram` may be smaller at times.
     pub(crate) takes: usize,
     pub(crate) session: Session,
     pub(crate) receiver: Receiver,
     pub(crate) info: Option<PeerInfo>,
     pub(crate) stats: PeerStats,
     pub(crate) flight: Flight,
-    /// Of a wire.
+    /// Datagrams beyond the in-flight limit, on a wire.
     pub(crate) breadth: Breadth,
-    /// The last receipt came with something that the peer had to send.
+    /// Whether the last receipt came with data that the peer had to send.
     pub(crate) receipts_ride: bool,
-    /// When one did.
+    /// When a receipt last came with data.
     rode: Option<Time>,
-    /// Round trips and loss, for what is sent again.
+    /// Round trips and loss, for retransmissions.
     pub(crate) way: Way,
-    /// What a datagram to this peer costs.
+    /// Cost of a datagram to this peer.
     pub(crate) airtime: AirtimeModel,
-    /// Where the rate is not known.
+    /// Estimate of the rate, where it is unknown.
     pub(crate) estimate: Option<Estimate>,
-    /// Its clock, and what sharing the radio needs of it.
+    /// Its clock, and what is needed to share the radio with it.
     pub(crate) share: PeerShare,
     number: u64,
     numbers_heard: Option<(u64, u64, u64)>,
-    /// Which of the newest numbers were heard, the newest first.
+    /// Which of the newest numbers were received, the newest first.
     recent: u128,
-    /// Places in the numbering of what was heard where some were missing.
+    /// Places where numbers were missing among those received.
     gaps: u64,
-    /// What was told of arrivals last: newest and how many came; and whether there is more to tell.
+    /// Last report of arrivals sent: newest number and how many arrived; and whether there is more to report.
     told: (u64, u64),
     tells_arrivals: bool,
-    /// The peer shall know soon of what does not come: it may have a better way.
+    /// The peer needs early notice of losses: it may have a better route.
     watched: bool,
     told_at: Time,
-    /// What the peer told of arrivals last: newest and how many came.
+    /// Last report of arrivals received: newest number and how many arrived.
     told_here: Option<(u64, u64)>,
     newest: Newest,
-    /// A receipt is owed.
+    /// Whether a receipt is owed.
     owes: bool,
     reports: Reports,
 }
 
-/// What a datagram that came is among the others.
+/// Place of a received datagram among the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// The newest; so many before it did not come, or not yet.
+    /// The newest; `missing` before it have not arrived, or not yet.
     Newest { missing: u64 },
-    /// One that was missing.
+    /// It was missing before.
     Late,
-    /// It was here before.
+    /// It had arrived before.
     Again,
 }
 
-/// The newest datagram that came.
+/// The newest datagram received.
 #[derive(Clone, Copy, Default)]
 struct Newest {
     number: u64,
@@ -197,15 +198,15 @@ impl Peer {
         if again { Arrival::Again } else { arrival }
     }
 
-    /// The peer tells that so many datagrams came up to number `newest`: how many more are known to have come, and to be
-    /// lost.
+    /// The peer reports that `came` datagrams arrived up to number `newest`. Returns how many more are known to have
+    /// arrived, and to be lost.
     pub(crate) fn told_arrivals(&mut self, newest: u64, came: u64) -> (u64, u64) {
         let (before, had) = self.told_here.replace((newest, came)).unwrap_or((newest, came));
         let (sent, came) = (newest.saturating_sub(before), came.saturating_sub(had));
         (came.min(sent), sent.saturating_sub(came))
     }
 
-    /// Whether a datagram of this number came before, as far as is remembered; it is remembered now.
+    /// Whether a datagram of this number came before, as far as the record goes; records it.
     fn heard_before(&mut self, number: u64) -> bool {
         let high = self.numbers_heard.map_or(number, |(_, high, _)| high);
         if number > high || self.numbers_heard.is_none() {
@@ -252,7 +253,7 @@ impl Peer {
         self.owes
     }
 
-    /// The peer wants to know how far its datagrams have come.
+    /// The peer asks how far its datagrams have come.
     pub(crate) fn asked(&mut self) {
         self.owes = true;
     }
@@ -262,14 +263,14 @@ impl Peer {
         self.number.saturating_sub(1)
     }
 
-    /// Whether a receipt is owed and nothing else of the protocol's own waits.
+    /// Whether a receipt is owed and no other control frame waits.
     pub(crate) fn owes_only(&self) -> bool {
         let others =
             self.session.greet_due() || self.receiver.has_answers() || !self.reports.queue.is_empty();
         (self.owes || self.receiver.owes()) && !others
     }
 
-    /// Appends the receipt that is owed, if any; says whether it did.
+    /// Appends the receipt that is owed, if any; returns whether it did.
     pub(crate) fn put_receipt(&mut self, now: Time, out: &mut Vec<u8>) -> bool {
         let receipt = Receipt {
             newest: self.newest.number,
@@ -281,8 +282,8 @@ impl Peer {
         puts
     }
 
-    /// Appends the acknowledgements that are owed, to a datagram that may grow to `max` bytes by them; `soon`:
-    /// also those that could still wait.
+    /// Appends the acknowledgements that are owed to a datagram that may grow to `max` bytes with them. With `soon`,
+    /// includes those that could still wait.
     pub(crate) fn put_acknowledgements(&mut self, now: Time, max: usize, out: &mut Vec<u8>, soon: bool) {
         let (newest, held) = (self.newest.number, micros(now.since(self.newest.at)));
         while let Some(a) = self
@@ -297,15 +298,15 @@ impl Peer {
         }
     }
 
-    /// Whether receipts alone clock what is sent, for want of a rate.
+    /// Whether receipts alone clock the sending, because the rate is unknown.
     pub(crate) fn is_clocked(&self, radio: &RadioConfig) -> bool {
         radio.wire || radio.auto_rate && self.estimate.as_ref().is_none_or(|e| !e.airtime().1)
     }
 
-    /// How many datagrams may be in flight. `alone`: nothing goes lately that is more important than what is to follow.
+    /// How many datagrams may be in flight. `alone`: nothing more important than what follows was sent lately.
     pub(crate) fn window(&self, radio: &RadioConfig, alone: bool) -> usize {
-        // By receipts alone a wire that is long cannot be told from one that is slow, and where it is slow, what is on
-        // the way stands in a queue.
+        // Receipts alone cannot distinguish a long wire from a slow one, and on a slow one the data on its way stands
+        // in a queue.
         let full = if radio.wire {
             Duration::ZERO
         } else {
@@ -315,13 +316,13 @@ impl Peer {
         self.flight.window(self.is_clocked(radio), full) + more
     }
 
-    /// Whether the peer has something to send lately, with which receipts wait for their turn.
+    /// Whether the peer has had something to send lately, so that its receipts wait for their turn.
     pub(crate) fn receipts_wait(&self, now: Time) -> bool {
         self.rode.is_some_and(|t| now < t + RODE)
     }
 
-    /// A receipt came in a datagram of `len` bytes. Gives by how much the pacer is ahead of the air; where this host `defers` to
-    /// others, for whom its device queue must be empty in time, also if that is little.
+    /// Handles a receipt that came in a datagram of `len` bytes. Returns how far the pacer is ahead of the air. Where
+    /// this host `defers` to others, whose messages need its device queue empty in time, this includes small amounts.
     pub(crate) fn receipt(
         &mut self,
         now: Time,
@@ -335,7 +336,7 @@ impl Peer {
         if self.receipts_ride {
             self.rode = Some(now);
         }
-        // What the peer has to send takes it along, and is longer than a receipt alone.
+        // It rides with what the peer has to send, and takes longer than a receipt alone.
         let expected = |n| airtime.airtime(n, hops) + airtime.airtime(len, hops);
         let full = airtime.airtime(self.config.max_datagram, hops);
         let filled = 4 * self.flight.len() >= 3 * self.window(radio, true);
@@ -361,8 +362,8 @@ impl Peer {
             }
             self.airtime = e.airtime().0;
         }
-        // Part of a frame's airtime may be contention, and over relays more of it than not; a pacer without a
-        // belief has nothing to correct.
+        // Part of a frame's airtime may be contention, and over relays that part is larger. A pacer without an estimate
+        // has nothing to correct.
         let chance = if defers {
             full / CHANCE_DEFERRING
         } else {
@@ -375,7 +376,7 @@ impl Peer {
         ((lesson.queued - chance) / hops).min(LARGEST_CORRECTION)
     }
 
-    /// Notices receipts that are late or never come.
+    /// Handles receipts that are late or never arrive.
     pub(crate) fn tick_flight(&mut self, now: Time) {
         self.flight.expire(now);
         if self.flight.doubts()
@@ -387,7 +388,7 @@ impl Peer {
         }
     }
 
-    /// Whether any frame of the protocol's own waits.
+    /// Whether any control frame waits.
     pub(crate) fn has_control(&self) -> bool {
         self.session.greet_due()
             || self.session.is_up()
@@ -399,7 +400,7 @@ impl Peer {
                     || !self.reports.queue.is_empty())
     }
 
-    /// Appends the protocol's own frames to a datagram that may grow to `config.max_datagram`.
+    /// Appends control frames to a datagram that may grow to `config.max_datagram`.
     pub(crate) fn put_control(&mut self, now: Time, radio: &RadioConfig, out: &mut Vec<u8>) {
         let max = self.config.max_datagram;
         if self.session.greet_due() {
@@ -457,7 +458,7 @@ impl Peer {
         self.session.is_up().then_some(self.reports.at)
     }
 
-    /// If it is time, queues what changed of `entries` since the last report.
+    /// Queues the changed entries among `sent` and the receiver's own, if a report is due.
     pub(crate) fn report(&mut self, now: Time, radio: &RadioConfig, sent: Vec<ReportEntry>) {
         if !self.session.is_up() || now < self.reports.at {
             return;
@@ -475,7 +476,7 @@ impl Peer {
 }
 
 impl Peer {
-    /// If enough has come, lets the peer know how much of it was lost.
+    /// Reports to the peer how much was lost, if enough has arrived.
     fn report_arrivals(&mut self) {
         let Some((_, newest, came)) = self.numbers_heard else {
             return;
@@ -484,7 +485,7 @@ impl Peer {
         if sent < ENOUGH_ARRIVALS {
             return;
         }
-        // Where this counts from was not told yet.
+        // The first report only sets the starting point.
         if self.told.0 > 0 {
             let lost = sent.saturating_sub(came.saturating_sub(self.told.1));
             self.receiver.lossy = lost as f64 > sent as f64 * LOSSY;
@@ -513,13 +514,13 @@ pub(crate) fn put(out: &mut Vec<u8>, max: usize, frame: &Frame<'_>) -> bool {
 struct Reports {
     at: Time,
     queue: VecDeque<ReportEntry>,
-    /// What was told last.
+    /// Last report of each entry.
     last: BTreeMap<(bool, u32), Told>,
 }
 
 struct Told {
     entry: ReportEntry,
-    /// Intervals until it is told again, and for how many it then waits.
+    /// Intervals until it is reported again, and how many it waits after that.
     again: u32,
     pause: u32,
 }

@@ -1,58 +1,60 @@
-//! Whether a peer is there, and which run of it.
+//! Whether a peer is up, and which run of it.
 
 use crate::config::RadioConfig;
 use core::time::Duration;
 use stats::Time;
 use std::collections::VecDeque;
 
-/// Greetings that answer something are not sent more often than this.
+/// Least interval between greetings that answer something.
 const REPLY_SPACING: Duration = Duration::from_millis(50);
-/// Sessions that are over, remembered so that a late datagram of one does not bring it back.
+/// Number of past sessions that are remembered, so that a late datagram does not bring one back.
 const RETIRED: usize = 8;
 
-/// A new run of the peer counts when the run before was silent for so long, although it was asked: a host that was started
-/// anew is no longer heard as what it was.
+/// A new run of the peer counts once the old run has been silent for this long although it was asked: a host that has
+/// restarted no longer sends as the old run.
 const SUCCESSION: Duration = Duration::from_millis(150);
-/// Two runs that are heard so long after each other live at the same time, on two hosts: no datagram is late by as much.
+/// Two runs that are heard this long after each other are alive at the same time, on two hosts: no datagram is delayed
+/// by as much.
 const BESIDE: Duration = Duration::from_millis(100);
 
-/// A timeout that is noticed later than this was slept through: the host was suspended, or had no processor.
+/// A timeout that fires later than this was slept through: the host was suspended or had no processor.
 pub(crate) const OVERSLEPT: Duration = Duration::from_millis(200);
 
-/// A peer that another way leads to is greeted after this: over 802.11 a frame to a host that is out of reach is tried eight
-/// times, and what stands behind it in the device queue waits for as long.
+/// Interval of greetings to a silent peer that another route leads to: over 802.11 a frame to a host out of reach is
+/// tried eight times, and the frames behind it in the device queue wait that long.
 const SELDOM: Duration = Duration::from_secs(2);
 
-/// From this share of lost datagrams on signs of life are sent so many times more often.
+/// Share of lost datagrams from which on keep-alives are sent `MORE_OFTEN` times as often.
 const LOSSY: f64 = 0.03;
 const MORE_OFTEN: u32 = 4;
 
-/// What a greeting meant.
+/// Meaning of a greeting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Greeting {
-    /// Our own, come back, one of a session that is over, or of one that has to wait until the known one is silent.
+    /// Our own, reflected; one of a session that is over; or one of a session that has to wait until the known one is
+    /// silent.
     Ignored,
-    /// Of the session that we know.
+    /// Of the session that is known.
     Known,
-    /// Of a new session; all that belonged to the one before is void.
+    /// Of a new session; all state of the one before is void.
     New {
-        /// There was one before.
+        /// There was a session before.
         restarted: bool,
     },
 }
 
-/// The handshake and the liveness of one peer.
+/// Handshake and liveness of one peer.
 ///
-/// Both ends greet until each has heard that the other has heard it; from then on any datagram shows that
-/// the other end is alive.
+/// Both ends greet until each knows that the other hears it; from then on any datagram shows that the other end is
+/// alive.
 #[derive(Debug)]
 pub(crate) struct Session {
     ours: u32,
     remote: Option<u32>,
     retired: VecDeque<u32>,
-    /// Another session that wants the place of the known one, and since when.
+    /// Another session that contends for the place of the known one, and since when.
     rival: Option<(u32, Time)>,
-    /// The peer has told us that it knows our session.
+    /// The peer has confirmed that it knows our session.
     confirmed: bool,
     up: bool,
     heard: Time,
@@ -62,7 +64,7 @@ pub(crate) struct Session {
     greet_due: bool,
     ping_due: bool,
     greet_every: Duration,
-    /// Another way leads to the peer.
+    /// Another route leads to the peer.
     elsewhere: bool,
     keep_alive: Duration,
     lost_after: Duration,
@@ -90,7 +92,7 @@ impl Session {
         }
     }
 
-    /// Where signs of life get lost they are sent more often: else a burst of loss looks like silence.
+    /// Sends keep-alives more often where they get lost: otherwise a burst of loss looks like silence.
     pub(crate) fn set_keep_alive(&mut self, config: &RadioConfig, loss: f64) {
         let often = if loss < LOSSY { 1 } else { MORE_OFTEN };
         self.keep_alive = config.keep_alive / often;
@@ -108,17 +110,17 @@ impl Session {
         self.heard
     }
 
-    /// A greeting came, whose sender knows our session as `seen`, and may ask for an answer.
+    /// Handles a greeting whose sender knows our session as `seen` and may ask for an answer.
     pub(crate) fn greeting(&mut self, now: Time, session: u32, seen: u32, asks: bool) -> Greeting {
-        // A run that is over may still be heard once, late. But should that be the one we took for new, the
-        // one that lives is among the retired, and gets its place back when the other stays silent.
+        // A datagram of a past run may still arrive late. But if that past run was taken for the new one, the live run
+        // is among the retired, and gets its place back once the other stays silent.
         let over = self.retired.contains(&session) && now < self.heard + self.lost_after;
         if session == self.ours || over {
             return Greeting::Ignored;
         }
         let new = self.remote != Some(session);
         if new && self.up && self.waits(now, session) {
-            // Asked, so that the known one shows whether it is there.
+            // Asks, so that the known session shows whether it is still there.
             self.greet_soon(now);
             return Greeting::Ignored;
         }
@@ -134,7 +136,7 @@ impl Session {
             self.confirmed = false;
         }
         self.confirmed |= seen == self.ours;
-        // An answer does not ask in its turn once both are up, so this ends.
+        // An answer does not ask in turn once both are up, so this ends.
         if new || asks || seen != self.ours {
             self.greet_soon(now);
         }
@@ -145,7 +147,7 @@ impl Session {
         }
     }
 
-    /// Whether a session that wants the place of the known one does not get it yet.
+    /// Whether a session that contends for the place of the known one still has to wait.
     fn waits(&mut self, now: Time, session: u32) -> bool {
         let since = match self.rival {
             Some((rival, since)) if rival == session => since,
@@ -155,36 +157,36 @@ impl Session {
         now < self.heard.max(since) + SUCCESSION
     }
 
-    /// Whether a session is that of another host, which calls itself as the peer does: both are heard at the same time.
+    /// Whether a session belongs to another host with the same name as the peer: both are heard at the same time.
     pub(crate) fn is_of_another_host(&self, session: u32) -> bool {
         (self.rival).is_some_and(|(rival, since)| rival == session && self.up && self.heard >= since + BESIDE)
     }
 
-    /// A datagram of a session that is not the peer's came: greet, so that the two ends find together.
+    /// A datagram of a session other than the peer's arrived: greet, so that the two ends find each other.
     pub(crate) fn stranger(&mut self, now: Time, session: u32) {
         if session != self.ours && !self.retired.contains(&session) {
             self.greet_soon(now);
         }
     }
 
-    /// A datagram of the peer's session came. True if that brings the peer up.
+    /// A datagram of the peer's session arrived. Returns true if that brings the peer up.
     pub(crate) fn hear(&mut self, now: Time) -> bool {
         self.heard = now;
         if !self.confirmed {
-            // It may be up already, and its word for that be lost.
+            // The peer may be up already, and its confirmation lost.
             self.greet_soon(now);
         }
         let rises = self.confirmed && !self.up;
         if rises {
             self.up = true;
-            // The peer may not know yet that we know it, and takes nothing from us until it does.
+            // The peer may not know yet that this host knows it, and ignores everything until it does.
             self.greet_due |= self.greet_at != Time::MAX;
             self.greet_at = Time::MAX;
         }
         rises
     }
 
-    /// Another way leads to the peer, or none does any more: then it is greeted often again.
+    /// Another route leads to the peer, or no longer does: then greetings become frequent again.
     pub(crate) fn leads_elsewhere(&mut self, now: Time, elsewhere: bool) {
         if self.elsewhere && !elsewhere && self.greet_at != Time::MAX {
             self.greet_at = self.greet_at.min(now + self.greet_every);
@@ -201,13 +203,13 @@ impl Session {
         }
     }
 
-    /// Lets time pass. True if the peer was lost by it.
+    /// Advances time. Returns true if that loses the peer.
     pub(crate) fn tick(&mut self, now: Time) -> bool {
         let slept = self
             .next_timeout()
             .map_or(Duration::ZERO, |asked| now.since(asked));
         if slept > OVERSLEPT {
-            // Nobody could be heard meanwhile.
+            // Nothing could be received meanwhile.
             self.heard = now.min(self.heard + slept);
         }
         let lost = self.up && now >= self.heard + self.lost_after;
@@ -232,12 +234,12 @@ impl Session {
         greet.into_iter().chain(lost).chain(ping).min()
     }
 
-    /// Whether a greeting is to be sent.
+    /// Whether a greeting is due.
     pub(crate) fn greet_due(&self) -> bool {
         self.greet_due
     }
 
-    /// Whether a sign of life is to be sent, if there is nothing else.
+    /// Whether a keep-alive is due, if there is nothing else to send.
     pub(crate) fn ping_due(&self) -> bool {
         self.up && self.ping_due
     }
@@ -297,7 +299,7 @@ mod tests {
         let mut s = session(1);
         s.greeting(Time(1), 10, 1, true);
         s.hear(Time(1));
-        // Late, of a run before that never got through.
+        // Late, from an earlier run that never got through.
         s.greeting(Time(2), 9, 0, true);
         let at = Time::from_millis;
         assert_eq!(s.greeting(at(200), 9, 0, true), Greeting::New { restarted: true });
@@ -319,7 +321,7 @@ mod tests {
         assert!(s.hear(at(0)));
         assert_eq!(s.greeting(at(1), 11, 0, true), Greeting::Ignored);
         assert!(s.greet_due(), "the old one is asked whether it is there");
-        // What was on its way when the host was started anew.
+        // A datagram that was on its way when the host restarted.
         s.hear(at(20));
         assert_eq!(s.greeting(at(160), 11, 0, true), Greeting::Ignored);
         assert!(!s.is_of_another_host(11));
@@ -373,9 +375,9 @@ mod tests {
         assert!(s.hear(Time(1)));
         s.greeted(Time(2));
         s.sent(Time(2));
-        // A sign of life is due after 250 ms, and is looked for after ten seconds.
+        // A keep-alive is due after 250 ms, and is checked for after ten seconds.
         assert!(!s.tick(Time::from_millis(10_000)) && s.ping_due());
-        // From now on it is awake.
+        // From here on it is awake.
         s.sent(Time::from_millis(10_000));
         let mut now = Time::ZERO;
         while s.is_up() {

@@ -1,6 +1,6 @@
-//! What the pacer knows ahead, and what it does where it knows nothing: prediction, the bound in flight, an
-//! unknown rate. The scenario is Pound's (`papers/pound.txt` section VI): a laser of 1 KB at 50 Hz beside
-//! images of 64 KB at 6 Mbit/s.
+//! What the pacer knows ahead, and what it does where it knows nothing: prediction, the in-flight limit, an unknown
+//! rate. The scenario is Pound's (`papers/pound.txt` section VI): a laser of 1 KB at 50 Hz next to images of 64 KB at 6
+//! Mbit/s.
 
 mod common;
 use common::*;

@@ -1,4 +1,4 @@
-//! Bulk topics: large messages go as a fountain.
+//! Bulk topics: large messages are sent as a fountain.
 
 mod common;
 use common::*;
@@ -25,7 +25,7 @@ fn bulk(name: &str, depth: u32) -> TopicConfig {
     }
 }
 
-/// A radio that carries about 10 Mbit/s, over a path that takes so long each way and loses packets.
+/// A radio that carries about 10 Mbit/s, over a path that takes `delay` in each direction and loses packets.
 fn ten_mbit(delay: Duration, loss: Loss) -> Setup {
     let mut setup = Setup::path(delay, loss);
     setup.medium.rate_bits = 12_000_000;
@@ -48,13 +48,13 @@ fn took(w: &World, name: &str) -> Vec<f64> {
         .collect()
 }
 
-/// Symbols sent for each that would do if none were lost.
+/// Symbols sent per symbol that would do without loss.
 fn overhead(w: &World, bytes: u32) -> f64 {
     let symbols = f64::from(bytes) / 1_434.0;
     sent(w).fragments as f64 / symbols / w.sources[0].offered as f64
 }
 
-/// Sends 10 MB over a path of a second each way; gives the world after it.
+/// Sends 10 MB over a path of a second in each direction; returns the world afterwards.
 fn ten_megabytes(loss: Loss, seed: u64) -> World {
     let mut w = ten_mbit(Duration::from_secs(1), loss).seed(seed).build();
     let times = (Duration::from_secs(20), Duration::from_secs(1), 1);
@@ -77,7 +77,8 @@ fn ten_megabytes_cross_a_long_path_that_loses_a_fifth_in_little_more_than_their_
         let w = ten_megabytes(LOSS_20, seed);
         let (took, overhead) = (took(&w, "/map")[0] - 1.0, overhead(&w, 10_000_000));
         println!("seed {seed}: {took:.2} s, {overhead:.3} symbols for each");
-        // A fifth is lost: 1.25 is the least. A link that has not learned yet how long the path is takes a round trip to.
+        // A fifth is lost: 1.25 is the least. A link that has not learned the length of the path takes a round trip to
+        // learn it.
         assert!(took < 1.31 * least + 2.1, "{took} s, {least} s without loss");
         assert!(overhead < 1.30, "{overhead}");
     }
@@ -134,7 +135,7 @@ fn everything_else_goes_first() {
     w.check_books();
     w.print("bulk beside a laser");
     let laser = w.metrics(1);
-    // Behind the map it would wait for seconds. What receipts that get lost at the start cost is luck: 13 to 35 ms, over
+    // Behind the map it would wait for seconds. The cost of receipts lost at the start is luck: 13 to 35 ms, over
     // twelve seeds of the medium.
     assert!(
         laser.delay_ms.p99 < 40.0 && laser.delay_ms.p50 < 12.0,

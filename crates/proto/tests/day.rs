@@ -1,7 +1,7 @@
-//! Traffic for hours: over a radio that loses frames and changes its rate, between hosts that are started anew, with
-//! topics whose settings change while they run. Nothing leaks, no topic gets stuck, and the books of both ends add up.
+//! Traffic for hours, over a radio that loses frames and changes its rate, between hosts that restart, with topics
+//! whose settings change at run time. Nothing leaks, no topic gets stuck, and the counters of both ends add up.
 //!
-//! `HOURS` says how long, in virtual time; `make day` runs a day.
+//! `HOURS` sets the virtual time; `make day` runs a day.
 
 mod common;
 use common::day::{Day, Disorder, Flow};
@@ -11,7 +11,7 @@ use proto::*;
 use stats::{DropReason, Time};
 use std::time::{Duration, Instant};
 
-/// Within this a topic must deliver again once everything is well.
+/// Time within which a topic must deliver again once all faults are over.
 const RECOVERY: Duration = Duration::from_secs(8);
 
 fn flow(name: &str, period: Duration, bytes: u32, config: TopicConfig) -> Flow {
@@ -35,7 +35,7 @@ fn base(priority: u8, depth: u32) -> TopicConfig {
     }
 }
 
-/// Topics of every kind, both ways, within what 6 Mbit/s carry.
+/// Topics of every kind, in both directions, within what 6 Mbit/s carry.
 fn flows() -> [Vec<Flow>; 2] {
     let robot = vec![
         flow("/laser", ms(20), 1_000, base(100, 5)),
@@ -138,7 +138,7 @@ fn flows() -> [Vec<Flow>; 2] {
     [robot, station]
 }
 
-/// Something goes wrong, or is changed.
+/// Causes a fault or a change.
 fn disturb(d: &mut Day) {
     match d.rng.below(11) {
         0 => {
@@ -154,7 +154,7 @@ fn disturb(d: &mut Day) {
             };
             d.medium.set_loss(d.now, gilbert);
         }
-        // An outage, long enough for the peers to be lost or not.
+        // An outage, which may or may not be long enough for the peers to be lost.
         2 => d.medium.set_loss(d.now, Loss::Uniform(1.0)),
         3 => d.medium.set_loss(d.now, Loss::NONE),
         4 => {
@@ -236,7 +236,7 @@ fn restart_the_dead(d: &mut Day) {
     }
 }
 
-/// Everything is as it was at the start.
+/// Restores the initial state.
 fn mend(d: &mut Day) {
     d.medium.set_loss(d.now, Loss::NONE);
     d.set_rate(6_000_000);
@@ -267,7 +267,7 @@ fn mend(d: &mut Day) {
     }
 }
 
-/// Every topic flows, and then, without sources, all is told and nothing is left.
+/// Checks that every topic flows, and then, without sources, that everything is reported and nothing is left.
 fn all_is_well(d: &mut Day) {
     d.run(RECOVERY);
     for (h, other) in [(0, 1), (1, 0)] {
@@ -286,7 +286,7 @@ fn all_is_well(d: &mut Day) {
     }
     d.speaking = false;
     d.run(ms(2_500));
-    // The last of a topic may be lost; only a later one shows that.
+    // The last message of a topic may be lost; only a later one shows that.
     for _ in 0..5 {
         if d.unsettled().is_empty() {
             break;
@@ -366,7 +366,7 @@ fn live_through(seed: u64, auto: bool, span: Duration) {
             assert!(l.delivered > 0);
         }
         for t in &h.topics {
-            // What is sent until the loss of a peer is noticed.
+            // What is sent until the loss of a peer is detected.
             let most = Duration::from_secs(4).as_nanos() / t.flow.period.as_nanos() + 40;
             let l = &h.ledgers[&t.flow.config.name];
             let lives = u128::from(d.restarts) + 1;
@@ -378,7 +378,7 @@ fn live_through(seed: u64, auto: bool, span: Duration) {
     }
 }
 
-/// Virtual time that each run takes.
+/// Virtual time of each run.
 fn span() -> Duration {
     let hours = std::env::var("HOURS").map_or(0.05, |h| h.parse().expect("HOURS is a number"));
     Duration::from_secs_f64(hours * 3600.0 / 2.0)

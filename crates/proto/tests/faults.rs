@@ -1,4 +1,4 @@
-//! What goes wrong on the way, and what becomes of it.
+//! Faults on the way, and their consequences.
 
 mod common;
 use common::*;
@@ -38,7 +38,7 @@ fn disturbed(setup: Setup, faults: Faults, ordering: Ordering) -> World {
     w
 }
 
-/// All that was sent is delivered, or lost for a stated reason.
+/// Checks that everything sent is delivered, or lost for a stated reason.
 fn accounted(w: &World) {
     let (near, far) = (&w.nodes[0], &w.nodes[1]);
     for (id, t) in near.radio.topics() {
@@ -57,7 +57,7 @@ fn accounted(w: &World) {
             r.drops
         );
         assert_eq!(r.partial, 0);
-        // And each end knows the other's counts.
+        // And each end knows the other's counters.
         let (told, heard) = (
             t.at_receiver.clone().expect("a report"),
             r.account.expect("a report"),
@@ -108,7 +108,7 @@ fn counts_add_up_on_both_ends_under_any_fault() {
             accounted(&w);
             let loss = if seed == 0 { 0.0 } else { 0.03 };
             let mut w = disturbed(Setup::hops(1).seed(seed), Faults { loss, ..faults }, ordering);
-            // Loss of the last messages is noticed once others come, and reports may be lost: end in peace.
+            // Loss of the last messages is detected once others arrive, and reports may be lost: end without faults.
             w.faults = Faults::default();
             for s in 0..2 {
                 w.again(s, 20, ms(50));

@@ -5,7 +5,7 @@ use common::*;
 use proto::*;
 use stats::{DropReason, Time};
 
-/// An end that knows one peer, and tells it of one topic.
+/// An end that knows one peer, and announces one topic to it.
 struct End {
     radio: Radio<Blob>,
     peer: PeerId,
@@ -29,7 +29,7 @@ impl End {
         }
     }
 
-    /// All that it sends now.
+    /// Everything that it sends now.
     fn send(&mut self, now: Time) -> Vec<Vec<u8>> {
         self.radio.handle_timeout(now, &mut self.sink);
         let mut datagram = Vec::new();
@@ -49,8 +49,8 @@ impl End {
     }
 }
 
-/// The robot has just greeted when the base's answer tells it that it is known; its own answer may only follow 50 ms
-/// after its greeting. Gives when that is.
+/// The robot has just greeted when the base's answer shows that it is known; its own answer may only follow 50 ms after
+/// its greeting. Returns when that is.
 fn one_knows(robot: &mut End, base: &mut End) -> Time {
     drop(base.send(Time::ZERO));
     let hello = robot.send(Time::from_millis(40));
@@ -75,7 +75,7 @@ fn whoever_comes_up_says_so_in_its_first_datagram() {
 fn a_peer_tells_nothing_before_it_is_up() {
     let (mut robot, mut base) = (End::new(1), End::new(2));
     let now = one_knows(&mut robot, &mut base);
-    // Its first datagrams get lost, except the last, which tells of the topic.
+    // Its first datagrams get lost, except the last, which announces the topic.
     let last = robot.send(now).pop().into_iter().collect();
     base.take(now, last);
     assert!(base.sink.ups.is_empty() && base.sink.names.is_empty());
@@ -121,7 +121,7 @@ fn a_peer_of_another_version_is_seen_to_be_one() {
     assert!(matches!(heard, Err(PacketError::Version { .. })), "{heard:?}");
     let seen = |end: &End| end.radio.peer_stats(peer).expect("a peer").other_version;
     assert_eq!(seen(&robot), Some(VERSION - 1));
-    // Once it was brought up to date nothing of that is left.
+    // Nothing of that is left once it was updated.
     let new = base.send(Time::from_millis(200));
     robot.take(Time::from_millis(200), new);
     assert_eq!(seen(&robot), None);

@@ -27,7 +27,7 @@ fn the_corpora_replay() {
     sequences.iter().for_each(|d| operations(d));
 }
 
-/// Many more of them, and of every other parser of the link, in `crates/link/tests/parsers.rs`.
+/// Many more of them, and of every other parser of the link, are in `crates/link/tests/parsers.rs`.
 #[test]
 fn mutated_packets_do_no_harm() {
     let seeds = corpus("proto_packet");
@@ -51,7 +51,7 @@ fn sequence(seed: u64) -> Vec<u8> {
     } else {
         d[0] | 0x80
     };
-    // Random bytes would start anew too often for anything to flow.
+    // Random bytes would restart ends too often for anything to flow.
     for op in d.chunks_exact_mut(2).filter(|op| op[0] & 7 == 7) {
         op[1] |= if rng.chance(0.9) { 0x10 } else { 0 };
     }

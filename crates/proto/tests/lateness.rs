@@ -1,4 +1,4 @@
-//! Hosts that are late: who reads what came wakes up late, and processors are taken from them now and then.
+//! Late hosts: readers wake up late, and processors are taken from them now and then.
 
 mod common;
 use common::stalls::Stalls;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// Reading is up to this late on both hosts.
 const READS_LATE: Duration = Duration::from_micros(400);
-/// And now and then nothing is done for a while.
+/// And now and then nothing runs for a while.
 const STALLS: Stalls = Stalls {
     every: Duration::from_millis(100),
     mean: Duration::from_millis(1),
@@ -27,8 +27,8 @@ fn mean(of: impl Iterator<Item = f64>) -> f64 {
     all.iter().sum::<f64>() / all.len() as f64
 }
 
-/// A receipt that is late by the reading does not meet the next fragment, so nothing waits in the device queue for
-/// the laser, and no air is given up for what is not there.
+/// A receipt that is late because of late reading does not collide with the next fragment. So nothing in the device
+/// queue delays the laser, and no air is given up needlessly.
 #[test]
 fn late_reading_costs_pounds_flows_little() {
     let runs: Vec<World> = (0..4)

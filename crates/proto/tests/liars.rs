@@ -1,5 +1,5 @@
-//! A peer that claims the air for itself and for others, with ten small datagrams a second: who gives it no say is as
-//! without it, and who does keeps the least share, and soon more.
+//! A peer that claims the air for itself and for others, with ten small datagrams per second. A host that gives it no
+//! say is not affected; a host that does keeps the least share, and soon gets more.
 
 mod common;
 use common::ms;
@@ -24,7 +24,8 @@ fn varint(out: &mut Vec<u8>, n: u64) {
     out.extend_from_slice(&(n | 3 << 62).to_be_bytes());
 }
 
-/// The clock that all have, and eight claims of this priority: the liar's own, and of hosts that there may be.
+/// A clock reading as every host has, and eight claims of this priority: the liar's own, and those of possible other
+/// hosts.
 fn claims(now: Time, priority: u8) -> Vec<u8> {
     let mut out = vec![0x21];
     varint(&mut out, now.as_nanos() / 1000);
@@ -32,7 +33,7 @@ fn claims(now: Time, priority: u8) -> Vec<u8> {
     [0, 1, 1].into_iter().for_each(|n| varint(&mut out, n));
     out.extend_from_slice(&[0x20, 8]);
     for n in 0..8 {
-        // At times there are others.
+        // The other hosts change over time.
         let other = 77 + n + (now.as_nanos() / 500_000_000 % 10 * 8) as u32;
         let host = if n == 0 { short_id(id(LIAR)) } else { other };
         out.extend_from_slice(&host.to_le_bytes());
@@ -73,7 +74,8 @@ fn does_all(now: Time) -> Vec<u8> {
 
 type Lies = fn(Time) -> Vec<u8>;
 
-/// The victim sends scans, or all it can; the liar ten small messages a second to its peer. `denied`: who gives it no say.
+/// The victim sends scans, or as much as it can; the liar sends ten small messages per second to its peer. `denied`:
+/// hosts that give it no say.
 fn beside(lies: Option<Lies>, to: usize, saturates: bool, denied: &[usize]) -> FlowMetrics {
     let peer = |host: usize, other: usize| PeerConfig {
         host: id(other),
@@ -94,7 +96,7 @@ fn beside(lies: Option<Lies>, to: usize, saturates: bool, denied: &[usize]) -> F
         true => t.stream((VICTIM, BASE), topic("/image", 50, 2), 16_000, ms(20), EXACT, RUN),
         false => t.stream((VICTIM, BASE), topic("/scan", 50, 2), 4_250, ms(50), EXACT, RUN),
     };
-    // What goes the other way, so that the base tells the victim what it hears.
+    // Traffic in the other direction, so that the base announces to the victim what it hears.
     t.stream((BASE, VICTIM), topic("/joy", 110, 1), 64, ms(50), ms(5), RUN);
     t.stream((LIAR, to), topic("/small", 1, 1), 20, ms(100), EXACT, RUN);
     if let Some(lies) = lies {
@@ -111,11 +113,11 @@ fn beside(lies: Option<Lies>, to: usize, saturates: bool, denied: &[usize]) -> F
 #[test]
 fn who_gives_a_liar_no_say_is_as_without_it() {
     for (to, denied) in [
-        // Its peer, which allows it nothing.
+        // Its peer, which gives it no say.
         (VICTIM, &[VICTIM][..]),
-        // A common peer, which allows it nothing.
+        // A common peer, which gives it no say.
         (BASE, &[BASE][..]),
-        // A common peer, which lets it speak, while the victim does not.
+        // A common peer, which gives it a say, while the victim does not.
         (BASE, &[VICTIM][..]),
     ] {
         let alone = beside(None, to, false, denied);
@@ -136,7 +138,7 @@ fn who_lets_a_liar_speak_keeps_the_least_share() {
             let share = beside(Some(lies), to, true, &[]).mbit_s / alone;
             println!("{:.1} % of what it gets alone", share * 100.0);
             assert!(share >= 0.1, "{share}");
-            // The air that is claimed is free: after two seconds that is noticed.
+            // The claimed air is free, which is detected after two seconds.
             assert!(share >= 0.5, "{share}");
         }
     }
@@ -144,7 +146,7 @@ fn who_lets_a_liar_speak_keeps_the_least_share() {
 
 #[test]
 fn who_sends_all_that_it_claims_to_a_third_is_believed() {
-    // The base's image is for another robot, so this one hears nothing of it.
+    // The base's image is for another robot, so this one does not hear it.
     let medium = MediumConfig {
         seed: 3,
         ..MediumConfig::chain(1)

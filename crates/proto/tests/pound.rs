@@ -1,5 +1,5 @@
-//! Pound's scenario (`papers/pound.txt` section VI): a laser of 1 KB at 50 Hz beside images of 64 KB on a
-//! radio of 6 Mbit/s.
+//! Pound's scenario (`papers/pound.txt` section VI): a laser of 1 KB at 50 Hz next to images of 64 KB on a radio of 6
+//! Mbit/s.
 
 mod common;
 use common::*;
@@ -59,7 +59,7 @@ fn two_hops_keep_the_laser_on_time() {
 
 #[test]
 fn frame_loss_costs_time_and_no_message() {
-    // Over two hops the losses leave the air no more room than the image needs.
+    // Over two hops the losses leave just the air that the image needs.
     for (hops, period, least) in [(1, 150, 0.998), (2, 300, 0.95)] {
         let w = pound(Setup::hops(hops).loss(Loss::Uniform(0.1), 50), period, 20);
         w.print(&format!("10 % frame loss, queue 50, {hops} hops"));

@@ -1,4 +1,4 @@
-//! Wires of a known rate, which hold what is on the way, be they short or long, and whose delay varies.
+//! Wires of a known rate, short or long, that hold the data on its way, and whose delay varies.
 
 mod common;
 use common::*;
@@ -48,7 +48,7 @@ fn there_and_back(delay: Delay, reliability: Reliability) -> Vec<f64> {
 #[test]
 fn a_megabyte_there_and_back_takes_its_time_on_the_wire() {
     let bytes_s = f64::from(BYTES) * 8.0 / RATE as f64;
-    // With the longest delay each way, in ms.
+    // With the longest delay in each direction, in ms.
     for (delay, longest) in [
         (Delay::Fixed(Duration::from_micros(4_800)), 4.8),
         (varies(10), 10.0),
@@ -59,7 +59,7 @@ fn a_megabyte_there_and_back_takes_its_time_on_the_wire() {
         for reliability in [Reliability::BestEffort, Reliability::Reliable, Reliability::Bulk] {
             let took = there_and_back(delay.clone(), reliability);
             println!("{delay:?} {reliability:?}: {took:.2?} s, {least:.2} at least");
-            // The first learns how long the path is.
+            // The first one measures how long the path is.
             assert!(
                 took[1..].iter().all(|s| *s < least * 1.15),
                 "{delay:?} {reliability:?}: {took:?}"

@@ -1,5 +1,5 @@
-//! A load like that of a real recording: scans, transforms and a camera that together fill 98 % of the air
-//! at 6 Mbit/s over one hop.
+//! A load like that of a real recording: scans, transforms and a camera that together fill 98 % of the air at 6 Mbit/s
+//! over one hop.
 
 mod common;
 use common::*;
@@ -18,7 +18,7 @@ fn recording(setup: Setup) -> World {
         .into_iter()
         .map(|t| (t, bytes(2631)))
         .collect();
-    // Sometimes the source stalls, and two scans come at once.
+    // Sometimes the source stalls, and two scans arrive at once.
     for i in (40..scans.len()).step_by(97) {
         scans[i - 1].0 = scans[i].0;
     }

@@ -1,4 +1,4 @@
-//! Redundant topics: what is lost is computed from parity.
+//! Redundant topics: lost fragments are computed from parity.
 
 mod common;
 use common::*;
@@ -23,7 +23,7 @@ fn redundant(name: &str, redundancy: Option<f64>) -> TopicConfig {
     }
 }
 
-/// Messages of `bytes` every `period` ms for a minute. Gives delivery and overhead.
+/// Messages of `bytes` every `period` ms for a minute. Returns delivery and overhead.
 fn carry(setup: Setup, config: TopicConfig, period: u64, bytes: u32) -> (f64, f64) {
     let mut w = setup.build();
     let geometry = Geometry::new(50, &[bytes - 50]).expect("small");

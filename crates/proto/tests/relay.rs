@@ -1,4 +1,4 @@
-//! Messages over relays: which way, how often, in what order, and what happens when a way ends.
+//! Messages over relays: their routes, copies and order, and what happens when a route ends.
 
 mod common;
 use common::mesh::*;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// 0 – 1 – 2: the middle forwards.
+/// 0 – 1 – 2: the middle host forwards.
 fn chain3(wants: &[usize], seed: u64) -> Mesh {
     Mesh::new(3, &[(0, 1), (1, 2)], &[1], wants, seed)
 }
@@ -29,7 +29,7 @@ fn a_relay_forwards_by_priority_and_needs_nothing_for_itself() {
     let key = &m.sources[0].key;
     let laser = m.nodes[2].sink.flows[key].metrics(m.sources[0].offered, &stats::Drops::default());
     println!("laser over a relay: {:?}", laser.delay_ms);
-    // The relay's bit was declined, so that the source does not send for it; nothing else was lost.
+    // The relay's bit was declined, so the source does not send for it; nothing else was lost.
     let relay = m.nodes[1].sink.relay.stats();
     assert!(relay.forwarded > 500, "{relay:?}");
 }
@@ -66,7 +66,7 @@ fn three_hops_by_our_relays_are_no_worse_than_by_the_kernel() {
         assert!(image.0.delay_ms.mean < image.1.delay_ms.mean * 1.05);
         assert_eq!((laser.0.delivery, image.0.delivery), (1.0, 1.0));
     }
-    // Of one seed it is five messages, which may be those at the start, while the relays find each other.
+    // For one seed it is five messages, which may be those at the start, while the relays find each other.
     late.sort_by(f64::total_cmp);
     assert!(late[1] < 1.0, "{late:?}");
 }
@@ -99,14 +99,14 @@ fn what_is_cut_through_and_never_whole_is_counted_once_at_each_host() {
             at_relay.delivered + at_relay.drops.total(),
             "{at_relay:?}"
         );
-        // Where the word that a message was given up got lost too, its end counts it as well.
+        // If the notice that a message was given up is lost too, the end counts it as well.
         let known = at_end.delivered + at_end.drops.total();
         let given_up = second.drops.count(DropReason::Incomplete);
         assert!(
             (second.sent..=second.sent + given_up).contains(&known),
             "{second:?} {at_end:?}"
         );
-        // What began to come and was lost was offered beyond, and was given up there.
+        // A message that began to arrive and was lost had been offered downstream, and was given up there.
         let begun = at_relay.delivered + at_relay.drops.count(DropReason::Incomplete);
         assert!(
             second.offered <= begun && second.offered > at_relay.delivered,
@@ -168,7 +168,7 @@ fn who_begins_much_and_ends_nothing_displaces_nobody() {
         };
         relay.begin(&message).expect("is taken").arriving.is_some()
     };
-    // Half of the bound; what is more goes on when it is whole.
+    // Half of the limit; larger ones are forwarded when they are whole.
     let early: Vec<bool> = (0..4).map(|n| begin(&mut relay, n)).collect();
     assert_eq!(early, [true, true, false, false]);
     relay
@@ -179,7 +179,7 @@ fn who_begins_much_and_ends_nothing_displaces_nobody() {
 
 #[test]
 fn a_message_of_which_nothing_more_comes_makes_way_for_later_ones() {
-    // Two relays lead to a third, which has half a message when the one that brings it dies.
+    // Two relays lead to a third, which has half a message when the relay that brings it dies.
     let pairs = [(0, 1), (0, 2), (1, 3), (2, 3), (3, 4)];
     for seed in 1..6 {
         let mut m = Mesh::new(5, &pairs, &[1, 2, 3], &[4], seed);
@@ -189,7 +189,7 @@ fn a_message_of_which_nothing_more_comes_makes_way_for_later_ones() {
         while m.partial(3) == 0 {
             m.run(ms(1));
         }
-        // The message is lost whatever happens now; others follow over the other relay.
+        // The message is lost in any case; others follow over the other relay.
         let now = m.now;
         m.kill(died);
         m.run(3 * SECOND);
@@ -269,7 +269,7 @@ fn a_fading_link_is_left_for_a_relay_and_taken_again() {
         m.run(6 * SECOND);
         assert_eq!(m.next_hop(0, 2), Some(2));
         assert!(m.longest_gap(0, 2, now) <= ms(100));
-        // Gone altogether.
+        // Gone completely.
         let now = m.now;
         m.link(0, 2, 1.0);
         m.run(2 * SECOND);
@@ -282,8 +282,9 @@ fn a_fading_link_is_left_for_a_relay_and_taken_again() {
     }
 }
 
-/// Frames to who fades stand in the device queues of both ends for long, which must not make the relay look as bad, and what
-/// waits for him must not hold up what goes over it. When he is left is luck: one packet in two still arrives.
+/// Frames to the fading host stand in the device queues of both ends for long. That must not make the relay look as
+/// bad, and messages waiting for the host must not hold up those over the relay. When it is left is luck: one packet in
+/// two still arrives.
 #[test]
 fn a_fading_link_is_left_soon_and_for_good() {
     let (mut left, mut back) = (Vec::new(), Vec::new());
@@ -323,7 +324,8 @@ fn a_fading_link_is_left_soon_and_for_good() {
     );
 }
 
-/// Each frame to a host that is out of reach stands in the device queue for some 15 ms, before what goes over the relay.
+/// Each frame to a host that is out of reach stands in the device queue for some 15 ms, ahead of the frames over the
+/// relay.
 #[test]
 fn a_direct_way_that_ended_costs_little_while_a_relay_leads_there() {
     for seed in 1..6 {
@@ -342,7 +344,7 @@ fn a_direct_way_that_ended_costs_little_while_a_relay_leads_there() {
         println!("{sent} datagrams in 6 s from both ends, back after {back:?}");
         assert!(sent <= 8, "{sent} datagrams in 6 s");
         assert!(back.iter().all(|b| *b <= ms(500)), "{back:?}");
-        // Where the relay goes too, the direct way is sought as often as any.
+        // Once the relay is gone too, the direct route is sought as often as any.
         m.kill(1);
         m.run(2 * SECOND);
         m.link(0, 2, 0.0);
@@ -373,7 +375,7 @@ fn a_host_that_slept_takes_nobody_for_gone() {
     m.check_books();
 }
 
-/// What no retry mends is worth a second hop, but not to go back and forth.
+/// Loss that no retry repairs is worth a second hop, but not switching back and forth.
 #[test]
 fn a_way_that_loses_packets_is_left_once() {
     for seed in 1..6 {
@@ -401,7 +403,7 @@ fn a_way_that_loses_packets_is_left_once() {
 
 #[test]
 fn a_chain_breaks_and_mends_without_loops() {
-    // A ring of five, all forward: whatever breaks, there is another way.
+    // A ring of five, all forward: whatever breaks, there is another route.
     let pairs = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)];
     let everyone = [0, 1, 2, 3, 4];
     let mut m = Mesh::new(5, &pairs, &everyone, &everyone, 3);
@@ -448,7 +450,7 @@ fn a_withdrawn_topic_ends_behind_the_relay_and_a_new_run_begins_anew() {
         .map(|(_, t)| t.state)
         .collect::<Vec<_>>();
     assert_eq!(relayed, [TopicState::Withdrawn]);
-    // The source starts anew: its numbers begin again, and are new all the same.
+    // The source restarts: its numbers start again, and are new all the same.
     m.sources.clear();
     let before = m.nodes[2].sink.delivered[&key].len();
     m.kill(0);
@@ -477,7 +479,7 @@ fn topics_of_one_name_for_different_hosts_stay_apart() {
         assert!(came + 20 > offered, "{came} of {offered}");
         assert!(m.arrivals(source, other).is_empty());
     }
-    // One that ends leaves the other.
+    // When one ends, the other stays.
     let (now, key) = (m.now, m.sources[0].key.clone());
     let n = &mut m.nodes[0];
     n.sink.relay.close(now, &mut n.radio, &key).expect("closes");
@@ -498,7 +500,7 @@ fn what_waits_at_a_relay_ends_when_its_source_gives_it_up() {
     };
     m.source(0, &[2], reliable, ms(50), 8 * SECOND, 200);
     m.run(3 * SECOND);
-    // Shorter than the time after which a way is none any more, and again longer.
+    // Shorter than the time after which a route ends, and then longer.
     for (away, then) in [(ms(150), 2 * SECOND), (3 * SECOND, 6 * SECOND)] {
         m.link(1, 2, 1.0);
         m.run(away);
@@ -507,7 +509,7 @@ fn what_waits_at_a_relay_ends_when_its_source_gives_it_up() {
     }
     let arrivals = m.arrivals(0, 2);
     assert!(arrivals.len() > 60, "{}", arrivals.len());
-    // Stamps are the times of offering. What is in the air as its time ends still arrives.
+    // Stamps are the times of offering. A message in the air when its time ends still arrives.
     let age = |(at, stamp): &(Time, u64)| at.since(Time(*stamp));
     let oldest = arrivals.iter().map(age).max().expect("some");
     assert!(oldest > ms(100), "what waited for the relay arrives: {oldest:?}");
@@ -576,7 +578,7 @@ fn what_one_neighbour_says_of_a_source_undoes_nothing_that_another_says() {
     for number in 0..100 {
         let taken = begin(&mut relay, good, number).expect("nobody else's word counts");
         relay.finish(taken, None);
-        // Once it is proven it comes no more.
+        // Once it is proven it is not taken again.
         assert!(begin(&mut relay, bad, number).is_err());
         assert!(begin(&mut relay, good, number).is_err());
     }
@@ -620,7 +622,7 @@ fn what_a_neighbour_announced_counts_again_when_its_flow_does() {
     assert!(relay.announced(other, &said, false, true, false));
     assert!(relay.is_flow(other.0, other.1));
     assert_eq!(relay.dormant(&said), []);
-    // A neighbour that withdraws it or starts anew brings it no more.
+    // A neighbour that withdraws it or restarts no longer brings it.
     relay.withdrawn(again.0, again.1);
     relay.withdrawn(other.0, other.1);
     assert_eq!(relay.dormant(&said), []);

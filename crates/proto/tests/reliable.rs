@@ -1,4 +1,4 @@
-//! Reliable topics: everything arrives, or its sender is told.
+//! Reliable topics: everything arrives, or its sender is notified.
 
 mod common;
 use common::*;
@@ -16,7 +16,7 @@ fn reliable(name: &str, priority: u8, depth: u32) -> TopicConfig {
     }
 }
 
-/// Outcomes of a node's messages by topic and stamp; none may come twice.
+/// Outcomes of a node's messages by topic and stamp; none may appear twice.
 fn outcomes(w: &mut World, node: usize) -> BTreeMap<(TopicId, u64), End> {
     let mut all = BTreeMap::new();
     while let Some(o) = w.nodes[node].radio.next_outcome() {
@@ -46,8 +46,8 @@ fn quantile(values: &[f64], q: f64) -> f64 {
     v[((v.len() as f64 * q) as usize).min(v.len() - 1)]
 }
 
-/// Commands of 64 B at `hz` one way and their answers the other, of which one in five packets is lost.
-/// Gives the quantiles of the round trips, in ms.
+/// Commands of 64 B at `hz` in one direction and their answers in the other, with a loss of one in five packets.
+/// Returns the quantiles of the round trips, in ms.
 fn commands(setup: Setup, hz: u64, seconds: u64) -> (f64, f64) {
     let mut w = setup.build();
     let times = (Duration::from_secs(30), ms(1000 / hz), (seconds * hz) as u32);
@@ -80,7 +80,8 @@ fn commands(setup: Setup, hz: u64, seconds: u64) -> (f64, f64) {
     (quantile(&rtt, 0.5), quantile(&rtt, 0.99))
 }
 
-/// Commands of 64 B that are answered at once, from `start` after both ends were started. Gives how long each took, in ms.
+/// Commands of 64 B that are answered at once, from `start` after both ends were started. Returns how long each took,
+/// in ms.
 fn answered(setup: Setup, start: Duration, period: Duration, count: u32) -> Vec<f64> {
     let mut w = setup.build();
     let small = Geometry::new(64, &[]).expect("small");
@@ -125,7 +126,7 @@ fn short_messages_are_repeated_while_a_long_one_of_their_topic_is_under_way() {
             .map(|i| (at(i), of(if i % 8 == 7 { 20_000 } else { 1 })))
             .collect();
         w.source_of(0, reliable("/mixed", 50, 256), events);
-        // What goes along with others is measured, too.
+        // Messages that ride along with others are measured, too.
         w.later(0, reliable("/others", 60, 256), (ms(1_000), ms(7), 500), of(30));
         w.run(Duration::from_secs(120));
         w.check_books();
@@ -213,7 +214,7 @@ fn what_cannot_be_delivered_in_time_is_told_and_does_not_stop_the_rest() {
     };
     let topic = w.source(0, config, ms(100), run, fixed(64, 0));
     w.run_until(Time::from_millis(3_000));
-    // Short enough for the session to survive it, then long enough for it to be noticed.
+    // Short enough for the session to survive it, then long enough to be detected.
     for (from, to) in [(3_000, 3_900), (6_000, 8_000)] {
         w.run_until(Time::from_millis(from));
         w.medium.set_loss(w.now, Loss::Uniform(1.0));
@@ -226,7 +227,7 @@ fn what_cannot_be_delivered_in_time_is_told_and_does_not_stop_the_rest() {
     let told = outcomes(&mut w, 0);
     let arrived: Vec<u64> = w.nodes[1].sink.delivered["/command"].clone();
     delivered_in_order(&w, 1, "/command");
-    assert_eq!(told.len() as u64, w.sources[0].offered, "every fate is told");
+    assert_eq!(told.len() as u64, w.sources[0].offered, "each has an outcome");
     for ((_, stamp), end) in &told {
         match end {
             End::Delivered(after) => {
@@ -290,7 +291,7 @@ fn latched_messages_reach_who_comes_later_or_was_away() {
         w.run(Duration::from_secs(2));
         let stamps = |w: &World| w.nodes[1].sink.delivered.get("/map").cloned().unwrap_or_default();
         assert_eq!(stamps(&w).len(), 2, "the newest two");
-        // One during an outage that both notice.
+        // A message during an outage that both ends detect.
         w.medium.set_loss(w.now, Loss::Uniform(1.0));
         w.run(Duration::from_secs(2));
         w.again(0, 1, ms(100));
@@ -398,7 +399,7 @@ fn a_message_that_its_source_ends_is_sent_no_more_and_the_others_are() {
     let other = topic("/other", 1, 1);
     let best = w.nodes[0].radio.add_topic(now, peer, other).expect("a topic");
     w.run(Duration::from_secs(1));
-    // Nothing goes through: the first is kept for its acknowledgement, one is partly sent, the last waits.
+    // Nothing gets through: the first is kept for its acknowledgement, one is partly sent, the last waits.
     w.medium.set_loss(w.now, Loss::Uniform(1.0));
     let offer = |w: &mut World, stamp: u64, len: u32| {
         let geometry = Geometry::new(len, &[]).expect("a geometry");
@@ -441,7 +442,7 @@ fn a_message_that_its_source_ends_is_sent_no_more_and_the_others_are() {
     w.medium.set_loss(w.now, Loss::NONE);
     w.run(Duration::from_secs(3));
     w.check_books();
-    // The first may have gone before the air was lost.
+    // The first may have been sent before the air was lost.
     let arrived = |w: &World| {
         let all = w.nodes[1].sink.delivered["/call"].iter().copied();
         all.filter(|stamp| *stamp != 1).collect::<Vec<_>>()
@@ -449,8 +450,8 @@ fn a_message_that_its_source_ends_is_sent_no_more_and_the_others_are() {
     assert_eq!(arrived(&w), [2, 5]);
     assert_eq!(w.nodes[1].sink.open(), 0, "nothing half-received is kept");
     let told: Vec<u64> = outcomes(&mut w, 0).keys().map(|(_, stamp)| *stamp).collect();
-    assert_eq!(told, [2, 5], "of what was ended nothing is told");
-    // The topic goes on.
+    assert_eq!(told, [2, 5], "ended messages have no outcome");
+    // The topic continues.
     offer(&mut w, 6, 100);
     w.run(Duration::from_secs(1));
     assert_eq!(arrived(&w), [2, 5, 6]);
@@ -480,7 +481,7 @@ fn what_waits_behind_latched_messages_expires_in_its_own_time() {
         w.run(ms(1));
     }
     w.medium.set_loss(w.now, Loss::Uniform(1.0));
-    // The world panics at a timeout that does not move.
+    // The run panics at a timeout that does not move.
     w.run(ms(3_000));
     w.medium.set_loss(w.now, Loss::NONE);
     w.run(Duration::from_secs(8));
@@ -491,12 +492,12 @@ fn what_waits_behind_latched_messages_expires_in_its_own_time() {
 
 #[test]
 fn a_source_that_is_faster_than_the_radio_gets_long_messages_through() {
-    // By its depth, and by the bound on all that waits (64 MiB).
+    // Limited by its depth, and by the limit on all waiting messages (64 MiB).
     for depth in [5, 200] {
         let mut w = Setup::path(ms(10), LOSS_20).build();
         let image = Geometry::new(64, &[1_000_000]).expect("fits");
-        // The radio takes half a second and more for each, of which ten come meanwhile: those that wait would each be given up before it is
-        // sent.
+        // The radio takes half a second and more for each, during which ten arrive: each waiting message would be given
+        // up before it is sent.
         w.later(
             0,
             reliable("/image", 10, depth),

@@ -1,4 +1,4 @@
-//! Order, bounds and changes while running.
+//! Order, limits and changes at run time.
 
 mod common;
 use common::*;
@@ -25,7 +25,7 @@ fn three_flows_have_their_priorities() {
 #[test]
 fn equals_share_alike_whatever_their_sizes() {
     let mut w = Setup::hops(1).build();
-    // Two saturate the radio with different sizes; a third asks for little and gets it at once.
+    // Two topics saturate the radio with different sizes; a third needs little and gets it at once.
     let bulk = [
         w.source(0, topic("/a", 50, 2), ms(40), RUN, fixed(0, 60_000)),
         w.source(0, topic("/b", 50, 2), ms(8), RUN, fixed(0, 9_000)),
@@ -58,7 +58,7 @@ fn the_earlier_deadline_goes_first_and_what_is_late_costs_no_air() {
     w.check_books();
     let (slow_m, quick) = (w.metrics(0), w.metrics(1));
     assert!(quick.delivery > 0.95, "{quick:?}");
-    // One frame may still contend after its message's deadline was found good.
+    // One frame may still contend after its message's deadline was found to be in reach.
     assert!(
         slow_m.delay_ms.max < 65.0 && quick.delay_ms.max < 20.0,
         "{slow_m:?} {quick:?}"
@@ -313,7 +313,7 @@ fn settings_out_of_bounds_are_named() {
 
 #[test]
 fn short_equals_are_finished_one_by_one_and_starve_no_long_one() {
-    // Two scans at the same instant: interleaved both would come after three and four frames.
+    // Two scans at the same instant: interleaved, both would arrive after three and four frames.
     let mut w = Setup::hops(1).build();
     for name in ["/a", "/b"] {
         w.source(0, topic(name, 50, 2), ms(100), RUN, fixed(0, 2_600));
@@ -323,7 +323,7 @@ fn short_equals_are_finished_one_by_one_and_starve_no_long_one() {
     let (first, second) = (delays[0].min(delays[1]), delays[0].max(delays[1]));
     assert!(first < 5.0 && second < 9.5, "{delays:?}");
 
-    // Short messages that would fill the radio alone get no more than their share beside a long one.
+    // Short messages that would fill the radio alone get only their share next to a long one.
     let mut w = Setup::hops(1).build();
     let short = w.source(0, topic("/short", 50, 2), ms(3), RUN, fixed(0, 3_000));
     let long = w.source(0, topic("/long", 50, 2), ms(100), RUN, fixed(0, 60_000));

@@ -1,5 +1,5 @@
-//! Several hosts on one channel: who is important goes first wherever it sends from, equals share alike, the
-//! less important keeps something, and clocks that differ are aligned.
+//! Several hosts on one channel: important hosts go first wherever they send from, equals share alike, less important
+//! hosts keep something, and clocks that differ are aligned.
 
 mod common;
 use common::team::{Clock, Team};
@@ -46,7 +46,7 @@ fn two_robots(seed: u64, second: bool, image: bool, change: impl Fn(&mut RadioCo
         t.stream((1, 0), topic("/image", 50, 2), 64_000, ms(300), EXACT, RUN);
     }
     if second {
-        // The laser's rhythm is known by then; before it nobody can make room.
+        // The laser's rhythm is known by then; before that nobody can make room.
         t.start = ms(1_500);
         t.stream((2, 0), topic("/bulk", 5, 2), 64_000, ms(50), EXACT, RUN);
     }
@@ -72,7 +72,7 @@ fn a_robot_that_saturates_at_low_priority_does_not_delay_the_others_laser() {
         on.print("with a second robot that yields");
         let on_ = delay(&on);
         assert!(on_.mean <= 1.1 * alone.mean, "{on_:?} against {alone:?}");
-        // A few frames still meet, where a receipt of the base comes between.
+        // A few frames still collide, where a receipt of the base comes between.
         assert!(on_.p99 <= 3.0 * alone.p99, "{on_:?} against {alone:?}");
         assert_eq!(on.metrics(0).delivery, 1.0);
         // The second robot still has most of what is left.
@@ -124,7 +124,8 @@ fn a_joystick_is_on_time_against_video_the_other_way() {
     }
 }
 
-/// Twists that nobody can foresee, 64 B about every 7 ms, and their answers 1 ms later, beside a file the other way.
+/// Twists that nobody can foresee, 64 B about every 7 ms, and their answers 1 ms later, next to a file in the other
+/// direction.
 fn twists(seed: u64, file: proto::Reliability, change: impl Fn(&mut RadioConfig)) -> Team {
     let mut t = Team::new(2, wifi(seed), &[(0, 1)], &CLOCKS, change);
     let reliable = |name, priority| TopicConfig {
@@ -145,7 +146,7 @@ fn twists(seed: u64, file: proto::Reliability, change: impl Fn(&mut RadioConfig)
     t
 }
 
-/// The same, but each twist comes 5 ms after the answer to the one before: what delays one delays all that follow.
+/// The same, but each twist follows 5 ms after the answer to the one before: a delay of one delays all that follow.
 fn twists_in_a_row(seed: u64, file: bool, change: impl Fn(&mut RadioConfig)) -> Team {
     let mut t = Team::new(2, wifi(seed), &[(0, 1)], &CLOCKS, change);
     let reliable = |name, priority| TopicConfig {
@@ -225,7 +226,7 @@ fn twists_that_nobody_foresees_are_on_time_beside_a_file() {
                 assert!(on.mean <= 0.8 * off.mean, "{on:?} against {off:?}");
             }
             assert!(on.metrics(2).mbit_s > 0.9 * off.metrics(2).mbit_s);
-            // No datagram without anything in it.
+            // No datagram is empty.
             let datagrams = |t: &Team| t.hosts[1].radio.stats().datagrams;
             assert!(datagrams(&on) < 2 * datagrams(&off));
         }
@@ -336,7 +337,7 @@ fn receipts_of_equals_that_fill_the_air_both_ways_go_with_their_data() {
     }
 }
 
-/// Mean delays, each way, of scans that go both ways every `period`.
+/// Mean delays, in each direction, of scans that go in both directions every `period`.
 fn scans_both_ways(seed: u64, period: Duration) -> [f64; 2] {
     let mut t = Team::new(2, wifi(seed), &[(0, 1)], &CLOCKS, |_| ());
     for ends in [(0, 1), (1, 0)] {
@@ -354,7 +355,7 @@ fn scans_both_ways(seed: u64, period: Duration) -> [f64; 2] {
 #[test]
 fn equals_that_nearly_fill_the_air_take_turns_and_no_queue_stays() {
     for seed in [1, 2, 3] {
-        // Three full frames each: 0.92 of the air, in datagrams that have 34 bytes more for messages than QUIC's.
+        // Three full frames each: 0.92 of the air, in datagrams with room for 34 bytes more of messages than QUIC's.
         let delays = scans_both_ways(seed, Duration::from_micros(13_850));
         assert!(delays.iter().all(|d| *d < 30.0), "{delays:?}");
     }
@@ -381,7 +382,7 @@ fn short_messages_fill_frames_also_where_another_peers_turn_is_next() {
 #[test]
 fn what_a_host_has_sent_it_claims_no_more() {
     for seed in [1, 2, 3] {
-        // Of 6.7 ms of air each. Who has sent all that it claimed no longer halves what the other may take.
+        // Of 6.7 ms of air each. A host that has sent all that it claimed no longer halves the other's air.
         let delays = scans_both_ways(seed, ms(40));
         assert!(delays.iter().all(|d| *d < 9.0), "{delays:?}");
     }
@@ -452,7 +453,7 @@ fn clocks_are_aligned_within_what_is_stated_and_delays_told() {
 
 #[test]
 fn a_message_past_its_deadline_at_the_receiver_is_dropped_and_counted() {
-    // The radio is ten times slower than the sender believes, so messages leave in time and arrive late.
+    // The radio is ten times slower than the sender estimates, so messages leave in time and arrive late.
     let medium = MediumConfig {
         rate_bits: 1_000_000,
         ..wifi(1)
@@ -482,7 +483,7 @@ fn a_message_past_its_deadline_at_the_receiver_is_dropped_and_counted() {
         .expect("a topic")
         .sent;
     assert_eq!(sent, at_far.delivered + at_far.drops.total(), "{at_far:?}");
-    // What is delivered is past its deadline by no more than the clocks are uncertain.
+    // Delivered messages are past their deadline by at most the uncertainty of the clocks.
     let most = t.metrics(0).delay_ms.max;
     let clock = far
         .radio

@@ -1,4 +1,4 @@
-//! A wire: nothing is paced, and receipts alone bound what is on the way.
+//! A wire: nothing is paced, and receipts alone limit the data on the way.
 
 mod common;
 use common::*;
@@ -42,7 +42,7 @@ impl End {
         }
     }
 
-    /// What leaves now, with its priorities.
+    /// Datagrams that leave now, with their priorities.
     fn leaves(&mut self, now: Time) -> VecDeque<(u8, Vec<u8>)> {
         let mut all = VecDeque::new();
         let mut datagram = Vec::new();
@@ -79,7 +79,8 @@ fn met(topics: &[TopicConfig]) -> (Time, End, End, Vec<TopicId>) {
     met_over(1, 0, topics)
 }
 
-/// The same over carriers that make one datagram of `joined`, where each end holds so many until it reads them.
+/// The same over carriers that make one datagram of `joined`, where each end holds `holds` datagrams until it reads
+/// them.
 fn met_over(joined: u32, holds: u32, topics: &[TopicConfig]) -> (Time, End, End, Vec<TopicId>) {
     let (mut a, mut b) = (End::new(1, joined, holds), End::new(2, joined, holds));
     let topics: Vec<_> = topics
@@ -110,12 +111,12 @@ fn as_much_goes_at_once_as_may_be_on_the_way_and_the_urgent_passes() {
     let mut way = a.leaves(now);
     assert!((IN_FLIGHT..IN_FLIGHT + 4).contains(&way.len()), "{}", way.len());
     assert!(way.iter().all(|(p, _)| *p == 10));
-    // The bound is for the flow.
+    // The limit is for the flow.
     a.offer(now, topics[1], 99, 40);
     let urgent = a.leaves(now);
     assert_eq!(urgent.iter().map(|(p, _)| *p).collect::<Vec<_>>(), [120]);
     way.extend(urgent);
-    // A part of them is enough for a receipt, and as many follow.
+    // A part of them is enough for a receipt, and the same number follows.
     for (_, datagram) in way.drain(..IN_FLIGHT / 4) {
         b.takes(now, &datagram);
     }
@@ -141,7 +142,7 @@ fn a_flow_goes_on_as_receipts_come_and_lost_ones_stop_it_for_a_moment_only() {
             b.takes(now, &d);
         }
         for (_, d) in b.leaves(now) {
-            // Of the first receipts none arrives.
+            // The first receipts are all lost.
             if round > 3 {
                 a.takes(now, &d);
             }
@@ -156,7 +157,7 @@ fn a_flow_goes_on_as_receipts_come_and_lost_ones_stop_it_for_a_moment_only() {
     );
 }
 
-/// The most of a saturated flow that is on the way over a wire of this delay, in the last tenth of its 0.3 s.
+/// Largest amount of a saturated flow on the way over a wire of this delay, in the last tenth of its 0.3 s.
 fn most_on_the_way(delay: Duration, holds: u32, joystick: bool) -> usize {
     let (start, mut a, mut b, topics) =
         met_over(1, holds, &[topic("/flow", 10, 64), topic("/joystick", 120, 1)]);
@@ -222,7 +223,7 @@ fn what_the_carrier_joins_counts_as_its_pieces_and_is_best_effort_only() {
         let stats = a.radio.peer_stats(a.peer).expect("a peer");
         stats.in_flight as usize
     };
-    // Announcements, of which no receipt told.
+    // Announcements, which no receipt has covered.
     let before = in_flight(&a);
     (0..8).for_each(|i| a.offer(now, topics[0], i, 64_000));
     let way = a.leaves(now);
@@ -257,7 +258,7 @@ fn what_the_carrier_joins_counts_as_its_pieces_and_is_best_effort_only() {
     for name in ["/flow", "/log", "/map"] {
         assert_eq!(b.sink.delivered[name], (0..8).collect::<Vec<u64>>(), "{name}");
     }
-    assert!(in_flight(&a) < IN_FLIGHT / 4, "receipts told of the rest");
+    assert!(in_flight(&a) < IN_FLIGHT / 4, "receipts covered the rest");
 }
 
 #[test]

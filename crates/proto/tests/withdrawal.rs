@@ -1,4 +1,4 @@
-//! Topics that end, and come back as something else.
+//! Topics that end and come back as something else.
 
 mod common;
 use common::*;
@@ -20,7 +20,7 @@ fn a_withdrawn_topic_ends_at_the_peer_and_comes_back_under_its_number() {
     w.nodes[0].radio.withdraw_topic(now, id).expect("a topic");
     w.check_books();
     assert_eq!((stats(&w).state, stats(&w).queued), (TopicState::Withdrawn, 0));
-    // The source goes on: nothing of it is sent.
+    // The source continues, but nothing of it is sent.
     let sent = stats(&w).sent;
     w.run(RUN);
     assert_eq!(stats(&w).sent, sent);

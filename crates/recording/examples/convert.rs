@@ -1,5 +1,5 @@
-//! Rewrites a recording as MCAP, or, if the target does not end in `.mcap`, as a folder of rosbag2; without a source, the simulated
-//! room is recorded for ten seconds.
+//! Rewrites a recording as MCAP, or, if the target does not end in `.mcap`, as a folder of rosbag2. Without a source,
+//! it records the simulated room for ten seconds.
 //!
 //! `cargo run -p recording --example convert -- TARGET [SOURCE]`
 

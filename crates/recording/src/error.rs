@@ -1,4 +1,4 @@
-//! What can go wrong, one enum per operation.
+//! Errors, one enum per operation.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,19 +13,19 @@ pub enum OpenError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         source: Arc<io::Error>,
     },
-    /// A folder was named where a file is wanted, or one in which nothing was recorded.
+    /// The path is a folder without recordings of rosbag2.
     #[error("{} is a directory without recordings of rosbag2; name a .bag, .mcap or .db3 file", path.display())]
     Directory {
         /// The folder.
         path: PathBuf,
     },
-    /// A socket, pipe or device was named; a recording is read back and forth.
+    /// The path is a socket, pipe or device; reading a recording requires seeking.
     #[error("{} is not a regular file; a recording cannot be read from a pipe or device", path.display())]
     NotAFile {
-        /// What was named.
+        /// The path.
         path: PathBuf,
     },
     /// The file has no bytes.
@@ -34,7 +34,7 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
-    /// The file is of no format that this crate reads.
+    /// The file has no format that this crate reads.
     #[error("{} is neither a ROS 1 bag nor MCAP nor SQLite: its first bytes are {first}", path.display())]
     NotARecording {
         /// The file.
@@ -42,7 +42,7 @@ pub enum OpenError {
         /// Up to sixteen first bytes, in hexadecimal and as text.
         first: String,
     },
-    /// A bag of another format version than 2.0.
+    /// A bag of a format version other than 2.0.
     #[error(
         "{} is a bag of version {version}; only 2.0 is read: convert it with `rosbag fix` or `rosbag migrate`",
         path.display()
@@ -50,7 +50,7 @@ pub enum OpenError {
     Version {
         /// The file.
         path: PathBuf,
-        /// The version its first line names.
+        /// The version in its first line.
         version: String,
     },
     /// An encrypted bag.
@@ -61,7 +61,7 @@ pub enum OpenError {
         /// The plugin that the bag names.
         encryptor: String,
     },
-    /// An SQLite database of something else.
+    /// An SQLite database that is not one of rosbag2.
     #[error("{} is an SQLite database, but not one of rosbag2: {detail}", path.display())]
     NotRosbag2 {
         /// The file.
@@ -74,10 +74,10 @@ pub enum OpenError {
     Unpack {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Reason.
         detail: String,
     },
-    /// A file that the metadata of a folder of rosbag2 names, and that is not in the folder.
+    /// The metadata of a folder of rosbag2 names a file outside the folder.
     #[error("{}: metadata.yaml names `{name}`, which leads out of the folder and is not read", folder.display())]
     Outside {
         /// The folder.
@@ -90,22 +90,22 @@ pub enum OpenError {
     Damaged(#[from] ReadError),
 }
 
-/// Why a part of a recording cannot be read. Every variant says the file, and of a file that is read by bytes the
-/// offset, in bytes from its start.
+/// Why a part of a recording cannot be read. Every variant contains the file and, if the file is read by bytes, the
+/// offset in bytes from its start.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The system refused to read.
+    /// The operating system reports a read error.
     #[error("{}: cannot read at byte {offset}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// Where.
+        /// Offset of the read.
         offset: u64,
-        /// What the system says.
+        /// Error of the operating system.
         source: Arc<io::Error>,
     },
-    /// The file ends within something.
+    /// The file ends within an element.
     #[error(
         "{}: the file ends at byte {end}, within {what} that begins at byte {offset}: at least {missing} bytes are missing",
         path.display()
@@ -113,13 +113,13 @@ pub enum ReadError {
     Truncated {
         /// The file.
         path: PathBuf,
-        /// Where the thing that is cut begins.
+        /// Start of the truncated element.
         offset: u64,
-        /// What is cut.
+        /// Kind of the truncated element.
         what: &'static str,
         /// Length of the file.
         end: u64,
-        /// Bytes missing to the end of the thing, as far as the lengths in the file tell.
+        /// Bytes missing at the end of the element, as far as the lengths in the file tell.
         missing: u64,
     },
     /// Bytes that do not follow the format.
@@ -127,11 +127,11 @@ pub enum ReadError {
     Malformed {
         /// The file.
         path: PathBuf,
-        /// Where.
+        /// Offset of the bytes.
         offset: u64,
-        /// What the format asks for here.
+        /// What the format requires here.
         expected: &'static str,
-        /// What is there.
+        /// What the file has here.
         found: String,
     },
     /// A length beyond [`Limits`](crate::Limits).
@@ -139,16 +139,16 @@ pub enum ReadError {
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// Where.
+        /// Offset of the element.
         offset: u64,
-        /// What is too large.
+        /// Kind of the element.
         what: &'static str,
-        /// Its length as the file says.
+        /// Its length as stated in the file.
         length: u64,
         /// The limit.
         limit: u64,
     },
-    /// A compression that this crate does not know.
+    /// A compression that this crate does not support.
     #[error(
         "{}: byte {offset}: unknown compression `{name}` (bags: none, bz2, lz4; MCAP: none, lz4, zstd)",
         path.display()
@@ -156,7 +156,7 @@ pub enum ReadError {
     UnknownCompression {
         /// The file.
         path: PathBuf,
-        /// Where the chunk begins.
+        /// Start of the chunk.
         offset: u64,
         /// The compression's name.
         name: String,
@@ -166,11 +166,11 @@ pub enum ReadError {
     Decompress {
         /// The file.
         path: PathBuf,
-        /// Where the chunk begins.
+        /// Start of the chunk.
         offset: u64,
         /// The compression.
         compression: &'static str,
-        /// What the decompressor says.
+        /// Error of the decompressor.
         detail: String,
     },
     /// Messages of channels that the file does not define.
@@ -181,14 +181,14 @@ pub enum ReadError {
     UnknownChannel {
         /// The file.
         path: PathBuf,
-        /// Where the first one's chunk or record begins.
+        /// Start of the first one's chunk or record.
         offset: u64,
-        /// The first one's channel, by its number in the file.
+        /// Channel of the first one, by its number in the file.
         channel: u32,
-        /// How many messages of the same chunk.
+        /// Number of such messages in the same chunk.
         messages: u64,
     },
-    /// Rows of a database that are no messages, or cannot be read.
+    /// Rows of a database that are not messages, or cannot be read.
     #[error(
         "{}: {rows} rows of `messages` are left out, the first with the id {row}: {detail}",
         path.display()
@@ -196,11 +196,11 @@ pub enum ReadError {
     Rows {
         /// The file.
         path: PathBuf,
-        /// The first one's id.
+        /// Id of the first row.
         row: i64,
-        /// How many of the same part of the file.
+        /// Number of such rows in the same part of the file.
         rows: u64,
-        /// What is wrong with the first one.
+        /// What is wrong with the first row.
         detail: String,
     },
     /// Part of a database cannot be read.
@@ -208,19 +208,19 @@ pub enum ReadError {
     Database {
         /// The file.
         path: PathBuf,
-        /// What SQLite says.
+        /// Error of SQLite.
         detail: String,
     },
-    /// A file of a folder of rosbag2 does not open; the others are read.
+    /// A file of a folder of rosbag2 cannot be opened; the others are read.
     #[error("{source}; the other files of the folder are read")]
     Unopened {
-        /// Why.
+        /// Reason.
         source: Box<OpenError>,
-        /// How many messages it has, if the folder's metadata says so.
+        /// Number of its messages, if the folder's metadata states it.
         messages: u64,
     },
-    /// The metadata of a folder of rosbag2 is missing or wrong, so that the folder's files are read without it. No message
-    /// is lost by it.
+    /// The metadata of a folder of rosbag2 is missing or invalid, so that the folder's files are read without it. No
+    /// message is lost.
     #[error("{}: {detail}; the files of the folder are read without it", path.display())]
     Metadata {
         /// `metadata.yaml`.
@@ -228,8 +228,8 @@ pub enum ReadError {
         /// What is wrong with it.
         detail: String,
     },
-    /// The index of the file is wrong or does not fit the data, so that the whole file was read instead of it. No message
-    /// is lost by it.
+    /// The index of the file is invalid or does not match the data, so that the whole file was read instead. No message
+    /// is lost.
     #[error("{source}; the index is not used")]
     Index {
         /// What is wrong with it.
@@ -238,7 +238,7 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    /// Where in the file, in bytes from its start; 0 where bytes do not tell, as in a database.
+    /// Offset in the file in bytes; 0 if there is none, as in a database.
     pub fn offset(&self) -> u64 {
         match self {
             ReadError::Io { offset, .. }
@@ -256,13 +256,13 @@ impl ReadError {
         }
     }
 
-    /// Whether messages are lost by it.
+    /// Whether messages are lost.
     pub fn is_loss(&self) -> bool {
         !matches!(self, ReadError::Index { .. } | ReadError::Metadata { .. })
     }
 
-    /// An error in an index whose file was read whole instead. An index that lies beyond the end of the file tells of data
-    /// that is missing.
+    /// An error in an index, whose file was read whole instead. An index beyond the end of the file indicates missing
+    /// data.
     pub(crate) fn of_index(self) -> Self {
         match self {
             cut @ ReadError::Truncated { .. } => cut,
@@ -283,12 +283,12 @@ pub enum WriteError {
         /// The file.
         path: PathBuf,
     },
-    /// The system refused to create or write.
+    /// The operating system refuses to create or write the file.
     #[error("cannot write {}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// More channels or types than MCAP can number.
@@ -298,7 +298,7 @@ pub enum WriteError {
         path: PathBuf,
     },
     /// A channel that a folder of rosbag2 cannot hold.
-    #[error("{}: {topic} is in `{encoding}`, and rosbag2 reads CDR alone; write an MCAP file", path.display())]
+    #[error("{}: {topic} is in `{encoding}`, but rosbag2 reads only CDR; write an MCAP file", path.display())]
     NotCdr {
         /// The file.
         path: PathBuf,
@@ -320,19 +320,19 @@ pub enum WriteError {
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// What is too large.
+        /// Kind of the element.
         what: &'static str,
         /// Its length.
         length: u64,
         /// The limit.
         limit: u64,
     },
-    /// The MCAP library refused.
+    /// The MCAP library reports an error.
     #[error("cannot write {}: {detail}", path.display())]
     Format {
         /// The file.
         path: PathBuf,
-        /// What it says.
+        /// Its text.
         detail: String,
     },
 }

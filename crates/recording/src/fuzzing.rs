@@ -1,18 +1,18 @@
-//! Entry points for fuzzing: any bytes, never a panic, never much memory.
+//! Entry points for fuzzing: arbitrary bytes must cause neither a panic nor large allocations.
 
 use std::io::Cursor;
 
 use crate::reader::{Limits, Recording};
 
-/// Small, so that a target that asks for much memory is found.
+/// Small, so that the fuzzer finds inputs that request much memory.
 const LIMITS: Limits = Limits {
     block: 1 << 20,
     memory: 2 << 20,
     index: 1 << 20,
 };
 
-/// Reads `data` as whatever its magic says, to the end, and returns the number of messages. What the reader
-/// says must agree with itself.
+/// Reads `data` in the format of its magic to the end, and returns the number of messages. The reader's results must be
+/// consistent.
 pub fn recording(data: &[u8]) -> usize {
     let Ok(recording) = Recording::read(Cursor::new(data), "fuzz", LIMITS) else {
         return 0;
@@ -32,14 +32,14 @@ pub fn recording(data: &[u8]) -> usize {
             }
         }
     }
-    // Damage found on opening is what reading ends with.
+    // Reading ends with the damage found on opening.
     assert!(
         recording
             .damage()
             .is_none_or(|damage| last_error == Some(damage.to_string()))
     );
     if !recording.is_indexed() {
-        // More if a damaged file defines a channel behind its first messages.
+        // More if a damaged file defines a channel after its first messages.
         assert!(
             recording.summary().messages <= messages as u64,
             "a scan counts what can be read"
@@ -63,7 +63,7 @@ pub fn db3(data: &[u8]) {
     with_magic(b"SQLite format 3\0", data);
 }
 
-/// The metadata of a folder of rosbag2. What is read of it is bounded by it.
+/// The metadata of a folder of rosbag2. The result is bounded by the length of `data`.
 pub fn metadata(data: &[u8]) -> bool {
     let Ok(metadata) = crate::rosbag2::metadata::parse(&String::from_utf8_lossy(data)) else {
         return false;

@@ -1,11 +1,11 @@
 #![forbid(unsafe_code)]
-//! Recordings of robots: ROS 1 bags (format 2.0), MCAP files and rosbag2's folders and databases are read, MCAP files and
-//! folders of rosbag2 are written, and all are played back in time. A [`simulation`] of a robot in a room yields the same stream of messages
-//! without any file.
+//! Recordings of robots: reads ROS 1 bags (format 2.0), MCAP files and rosbag2's folders and databases, writes MCAP
+//! files and folders of rosbag2, and plays all of them in real time. A [`simulation`] of a robot in a room yields the
+//! same stream of messages without any file.
 //!
-//! This crate does not interpret messages: it hands out the bytes as they were recorded, with their type's
-//! name, checksum and definition. It publishes nothing; who plays a recording decides where messages go.
-//! It writes no ROS 1 bags and no databases, reads no bags older than format 2.0, and decrypts nothing.
+//! This crate does not interpret messages: it returns the recorded bytes with their type's name, checksum and
+//! definition. It does not publish; the caller decides where messages go. It writes no ROS 1 bags and no databases,
+//! reads no bags older than format 2.0, and decrypts nothing.
 //!
 //! ```
 //! use recording::{Recording, simulation, write};

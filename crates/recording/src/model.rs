@@ -1,4 +1,4 @@
-//! What every recording consists of: channels and messages, whatever the file format.
+//! The contents of every recording, independent of the file format: channels and messages.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,8 +8,8 @@ use stats::Time;
 
 use crate::qos::{MAX_KEPT, Qos};
 
-/// Which channel of its recording a message belongs to: the position in
-/// [`Recording::channels`](crate::Recording::channels), not the number the file uses.
+/// The channel of a message: its position in [`Recording::channels`](crate::Recording::channels), not its number in the
+/// file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChannelId(pub u32);
 
@@ -62,27 +62,28 @@ pub struct Channel {
     pub topic: String,
     /// Message type, such as `sensor_msgs/LaserScan` (ROS 2: `sensor_msgs/msg/LaserScan`).
     pub type_name: String,
-    /// ROS 1's MD5 of the definition in 32 hex digits, if the file says it.
+    /// ROS 1's MD5 of the definition in 32 hex digits, if the file states it.
     pub md5: Option<String>,
-    /// ROS 2's hash of the type (`RIHS01_` and 64 hex digits), if the file says it.
+    /// ROS 2's hash of the type (`RIHS01_` and 64 hex digits), if the file states it.
     pub type_hash: Option<String>,
-    /// Full text of the definition with those it depends on, as the file has it; empty if the file has
-    /// none or it is not text.
+    /// Full text of the definition and those it depends on, as in the file; empty if the file has none or it is not
+    /// text.
     pub definition: String,
-    /// What language `definition` is in, by MCAP's name for it: `ros1msg`, `ros2msg`, `ros2idl` …
+    /// Language of `definition`, by MCAP's name for it: `ros1msg`, `ros2msg`, `ros2idl` …
     pub definition_encoding: String,
     /// How the messages' bytes are laid out.
     pub encoding: Encoding,
     /// Whether the publisher latched its last message for late subscribers.
     pub latched: bool,
-    /// Name of the node that published, if the file says it.
+    /// Name of the publishing node, if the file states it.
     pub callerid: Option<String>,
-    /// What the publishers of a channel of ROS 2 offer, if the file says it: one profile for each of them.
+    /// Quality of service offered by the publishers of a channel of ROS 2, if the file states it: one profile per
+    /// publisher.
     pub qos: Vec<Qos>,
 }
 
 impl Channel {
-    /// A ROS 1 channel. `id` is given by whoever collects channels; the writer gives its own.
+    /// A ROS 1 channel. Its `id` is assigned when channels are collected; the writer assigns its own.
     pub fn ros1(topic: &str, type_name: &str, md5: &str, definition: &str) -> Self {
         Channel {
             id: ChannelId(0),
@@ -99,7 +100,7 @@ impl Channel {
         }
     }
 
-    /// Whether another file's channel is this one, going on.
+    /// Whether another file's channel continues this one.
     pub(crate) fn continues(&self, other: &Channel) -> bool {
         let texts = |c: &Channel| (c.md5.clone(), c.type_hash.clone(), c.callerid.clone());
         self.topic == other.topic
@@ -112,8 +113,8 @@ impl Channel {
             && self.definition == other.definition
     }
 
-    /// How many of the channel's last messages a late subscriber gets: one of a publisher that latches, of durable ones
-    /// of ROS 2 what they keep, all together. At most [`MAX_KEPT`].
+    /// Number of the channel's last messages that a late subscriber gets: one if the publisher latches; for durable
+    /// publishers of ROS 2 the sum of what they keep. At most [`MAX_KEPT`].
     pub fn kept(&self) -> u32 {
         let durable = self
             .qos
@@ -130,7 +131,7 @@ pub struct Message {
     pub channel: ChannelId,
     /// When the recorder received it, since the Unix epoch (or since the start of simulated time).
     pub log_time: Time,
-    /// When it was published; equal to `log_time` in formats that do not say.
+    /// When it was published; equal to `log_time` in formats without this time.
     pub publish_time: Time,
     /// The serialized message, in its channel's encoding.
     pub data: Vec<u8>,
@@ -143,21 +144,21 @@ pub struct Summary {
     pub start: Option<Time>,
     /// Latest log time; `None` if there are no messages.
     pub end: Option<Time>,
-    /// All messages together.
+    /// Number of all messages.
     pub messages: u64,
-    /// By topic; topics without messages are listed, too.
+    /// By topic, including topics without messages.
     pub topics: BTreeMap<String, TopicSummary>,
 }
 
-/// What a recording contains of one topic.
+/// Contents of one topic.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TopicSummary {
-    /// Message type; of the first channel, if the topic's channels disagree.
+    /// Message type; that of the first channel, if the topic's channels disagree.
     pub type_name: String,
     /// Number of messages.
     pub messages: u64,
-    /// Bytes of all its messages' data; `None` if the file's index does not say
-    /// (see [`Recording::measure`](crate::Recording::measure)).
+    /// Bytes of all its messages' data; `None` if the file's index does not state it (see
+    /// [`Recording::measure`](crate::Recording::measure)).
     pub bytes: Option<u64>,
 }
 
@@ -170,7 +171,7 @@ impl Summary {
         }
     }
 
-    /// Adds what another recording contains.
+    /// Adds the contents of another recording.
     pub(crate) fn add(&mut self, other: &Summary) {
         self.start = match (self.start, other.start) {
             (Some(a), Some(b)) => Some(a.min(b)),

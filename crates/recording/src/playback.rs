@@ -1,4 +1,4 @@
-//! Playing in real time: sleeps until each message is due and hands it to a callback.
+//! Plays in real time: sleeps until each message is due and passes it to a callback.
 
 use std::convert::Infallible;
 use std::ops::ControlFlow;
@@ -41,14 +41,14 @@ impl Stop {
 pub struct Tick {
     /// When the schedule wanted it.
     pub due: Time,
-    /// When it was handed over; never before `due`.
+    /// When it was passed to the callback; never before `due`.
     pub now: Time,
 }
 
-/// What was played.
+/// Result of playing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Played {
-    /// Messages handed to the callback.
+    /// Messages passed to the callback.
     pub messages: u64,
     /// The greatest delay of a callback behind its due time.
     pub latest: Duration,
@@ -58,7 +58,7 @@ pub struct Played {
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlaybackError {
-    /// The pace makes no sense for this recording.
+    /// The pace is invalid for this recording.
     #[error(transparent)]
     Pace(#[from] PaceError),
     /// A part of the recording cannot be read.
@@ -73,7 +73,7 @@ impl From<Infallible> for PlaybackError {
 }
 
 impl Playback {
-    /// To be played at `pace`.
+    /// A playback at `pace`.
     pub fn new(pace: Pace) -> Self {
         Playback {
             pace,
@@ -81,7 +81,7 @@ impl Playback {
         }
     }
 
-    /// A handle that ends it.
+    /// A handle that stops the playback.
     pub fn stopper(&self) -> Stop {
         self.stop.clone()
     }
@@ -96,11 +96,11 @@ impl Playback {
         )
     }
 
-    /// Plays what `rewind` yields, from now on, and blocks until the end, the first damage, the callback's
-    /// `Break` or [`Stop::stop`]. `begin` and `end` are the recording's first and last log time.
+    /// Plays the messages of `rewind` from now on, and blocks until the end, the first damage, the callback's `Break`
+    /// or [`Stop::stop`]. `begin` and `end` are the recording's first and last log time.
     ///
-    /// A late message is handed over at once; those after it keep their own due times, so delays do not
-    /// add up. The callback runs on the calling thread and should be quick.
+    /// A late message is passed on at once; later messages keep their own due times, so delays do not add up. The
+    /// callback runs on the calling thread and should be quick.
     pub fn run<F, I, E>(
         &self,
         begin: Time,

@@ -1,61 +1,61 @@
-//! The quality of service of a channel's publishers, in the words in which rosbag2 keeps it.
+//! The quality of service of a channel's publishers, in rosbag2's terms.
 //!
-//! rosbag2 writes a YAML list of profiles, one for each publisher, into a channel's metadata as
-//! `offered_qos_profiles`: policies as rmw's numbers, since its version 9 as names. Only what a player needs
-//! is read: reliability, durability, history and depth.
+//! rosbag2 writes a YAML list of profiles, one per publisher, into a channel's metadata as `offered_qos_profiles`:
+//! policies as rmw's numbers, as names since its version 9. Only the policies that a player needs are read:
+//! reliability, durability, history and depth.
 
 use std::fmt::Write as _;
 
 /// The key in a channel's metadata.
 pub(crate) const KEY: &str = "offered_qos_profiles";
-/// Most profiles that are read of one channel; those behind are left out.
+/// Most profiles read for one channel; further ones are ignored.
 pub const MAX_PROFILES: usize = 128;
-/// How many messages a durable publisher of unknown depth is taken to keep. DDS does not tell subscribers a
-/// publisher's depth, so a recorder seldom knows it; rmw's default profile has this.
+/// Number of messages that a durable publisher of unknown depth is assumed to keep. DDS does not transmit a publisher's
+/// depth, so a recorder seldom knows it; this is the depth of rmw's default profile.
 pub const UNKNOWN_DEPTH: u32 = 10;
-/// Most messages that a channel's publishers are taken to keep for late subscribers.
+/// Most messages that a channel's publishers are assumed to keep for late subscribers.
 pub const MAX_KEPT: u32 = 4096;
 
-/// What one publisher offers; `None` where the recording does not say, or says that it is unknown.
+/// Offer of one publisher; `None` for a policy that the recording does not state, or states as unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Qos {
-    /// Whether lost messages are sent again.
+    /// Whether lost messages are retransmitted.
     pub reliability: Option<Reliability>,
     /// Whether late subscribers get the last messages.
     pub durability: Option<Durability>,
-    /// How many messages it keeps, be it for slow subscribers or for late ones.
+    /// How many messages it keeps, for slow subscribers and for late ones.
     pub history: Option<History>,
 }
 
-/// Whether lost messages are sent again.
+/// Whether lost messages are retransmitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reliability {
-    /// They are.
+    /// Lost messages are retransmitted.
     Reliable,
-    /// They are not.
+    /// Lost messages stay lost.
     BestEffort,
 }
 
 /// Whether late subscribers get the last messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// They do, as long as the publisher lives: what ROS 1 calls latched.
+    /// They do, as long as the publisher lives, like ROS 1's latched topics.
     TransientLocal,
     /// They do not.
     Volatile,
 }
 
-/// How many messages a publisher keeps.
+/// Number of messages a publisher keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum History {
-    /// The last so many.
+    /// The last N.
     KeepLast(u32),
-    /// All, as far as its limits allow.
+    /// All, within the publisher's limits.
     KeepAll,
 }
 
-/// How rosbag2 writes policies: since version 9 by their names.
+/// How rosbag2 writes policies: as names since version 9.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Words {
     Numbers,
@@ -63,7 +63,7 @@ pub(crate) enum Words {
 }
 
 impl Qos {
-    /// How many of this publisher's last messages a late subscriber gets.
+    /// Number of this publisher's last messages that a late subscriber gets.
     pub fn kept(&self) -> u32 {
         if self.durability != Some(Durability::TransientLocal) {
             return 0;
@@ -75,10 +75,11 @@ impl Qos {
         }
     }
 
-    /// The profiles of a channel's metadata. What is not understood counts as not said.
+    /// Parses the profiles in a channel's metadata. Values that are not understood count as not stated.
     pub(crate) fn read(text: &str) -> Vec<Qos> {
         let mut profiles: Vec<Qos> = Vec::new();
-        // What stands in an item deeper than its first key is part of another policy: `deadline: {sec, nsec}`.
+        // Lines of an item that are indented deeper than its first key belong to another policy: `deadline: {sec,
+        // nsec}`.
         let (mut column, mut depth) = (0, None);
         for line in text.lines() {
             let mut content = line.trim_start();
@@ -114,7 +115,7 @@ impl Qos {
         profiles
     }
 
-    /// A profile of policies by their numbers or names.
+    /// A profile from the numbers or names of its policies.
     pub(crate) fn of(history: &str, depth: &str, reliability: &str, durability: &str) -> Qos {
         let mut profile = Qos {
             reliability: self::reliability(reliability),
@@ -132,7 +133,7 @@ impl Qos {
         }
     }
 
-    /// The profiles for a channel's metadata, with every key that rosbag2 demands.
+    /// The profiles for a channel's metadata, with every key that rosbag2 requires.
     pub(crate) fn write(profiles: &[Qos], words: Words) -> String {
         let word = |number: usize, names: [&'static str; 3]| match words {
             Words::Numbers => number.to_string(),

@@ -1,4 +1,4 @@
-//! When each message of a recording is due, without a clock and without sleeping.
+//! Computes when each message of a recording is due, without a clock and without sleeping.
 
 use std::time::Duration;
 
@@ -6,18 +6,18 @@ use stats::Time;
 
 use crate::model::Message;
 
-/// How a recording is to be played.
+/// How to play a recording.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pace {
     /// Recorded seconds per second: 2.0 is twice as fast. Finite and above zero.
     pub speed: f64,
-    /// How far into the recording to begin, in recorded time.
+    /// Start within the recording, in recorded time.
     pub offset: Duration,
-    /// How much of it to play, in recorded time; `None`: to its end.
+    /// Duration to play, in recorded time; `None` plays to the end.
     pub duration: Option<Duration>,
-    /// Begin again at the end, for ever.
+    /// Start again at the end, forever.
     pub repeat: bool,
-    /// Longest time without a message, in recorded time: a longer gap is played as this one. `None`: as it was.
+    /// Longest gap without a message, in recorded time; longer gaps are shortened to it. `None` keeps all gaps.
     pub longest_gap: Option<Duration>,
 }
 
@@ -33,7 +33,7 @@ impl Default for Pace {
     }
 }
 
-/// Why a [`Pace`] makes no sense.
+/// Why a [`Pace`] is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PaceError {
@@ -56,44 +56,44 @@ pub enum PaceError {
 /// When a message is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
-    /// Not at all: it lies before the part that is played.
+    /// Never: it lies before the part that is played.
     Before,
     /// At this instant of the player's clock.
     At(Time),
-    /// Not at all: it lies after the part that is played; so do all that follow.
+    /// Never: it lies after the part that is played, as do all that follow.
     After,
 }
 
 /// Maps recorded instants to instants of the player's clock.
 ///
-/// Every due time is computed from the start, not from the message before, so errors do not add up.
+/// Every due time is computed from the start, not from the previous message, so errors do not add up.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     speed: f64,
     repeat: bool,
-    /// First recorded instant of the part that is played, and whether what is older is left out.
+    /// First recorded instant of the part that is played, and whether older messages are left out.
     first: Time,
     from: bool,
-    /// Last recorded instant of it, or the latest message if that is later than the index says; and from when on messages are
-    /// left out.
+    /// Last recorded instant of the part, or the latest message if it is later than the index states; and the time from
+    /// which messages are left out.
     last: Time,
     until: Option<Time>,
     longest_gap: Option<Duration>,
-    /// Recorded time that was skipped in this round, and the latest message.
+    /// Recorded time skipped in this round, and the latest message.
     skipped: Duration,
     latest: Time,
-    /// When this round began, by the player's clock.
+    /// Start of this round, by the player's clock.
     start: Time,
     round: u64,
 }
 
 impl Schedule {
-    /// A repeated part takes at least this long, in the player's time: a recording of a single message
-    /// is not repeated in a busy loop.
+    /// Shortest duration of a repeated part, in the player's time: a recording of a single message is not repeated in a
+    /// busy loop.
     pub const SHORTEST_ROUND: Duration = Duration::from_millis(100);
 
-    /// For a recording from `begin` to `end` (recorded time), whose part by `pace` starts at `start` on
-    /// the player's clock.
+    /// A schedule for a recording from `begin` to `end` (recorded time); the part selected by `pace` starts at `start`
+    /// on the player's clock.
     pub fn new(pace: &Pace, begin: Time, end: Time, start: Time) -> Result<Self, PaceError> {
         if !pace.speed.is_finite() || pace.speed <= 0.0 {
             return Err(PaceError::Speed { speed: pace.speed });
@@ -122,9 +122,9 @@ impl Schedule {
         })
     }
 
-    /// When a message that was recorded at `log_time` is due in this round.
+    /// When a message recorded at `log_time` is due in this round.
     ///
-    /// Only what the pace leaves out is not due: a message older or younger than the recording's index says is.
+    /// Messages that the pace leaves out are not due. A message older or newer than the recording's index states is.
     pub fn due(&self, log_time: Time) -> Due {
         if self.from && log_time < self.first {
             Due::Before
@@ -136,7 +136,7 @@ impl Schedule {
         }
     }
 
-    /// Says that the next message was recorded at `log_time`, so that what a gap before it has too much is skipped.
+    /// Sets the time of the next message to `log_time`, to skip the excess of a long gap before it.
     fn reach(&mut self, log_time: Time) {
         if let Some(longest) = self.longest_gap {
             let gap = log_time.since(self.latest);
@@ -146,7 +146,7 @@ impl Schedule {
         self.last = self.last.max(log_time);
     }
 
-    /// Goes on to the next round; false if the recording is not to be repeated.
+    /// Starts the next round; false if the recording is not repeated.
     pub fn next_round(&mut self) -> bool {
         if self.repeat {
             let played = self.last.since(self.first).saturating_sub(self.skipped);
@@ -157,7 +157,7 @@ impl Schedule {
         self.repeat
     }
 
-    /// How many rounds have been played to the end.
+    /// Number of rounds played to the end.
     pub fn rounds(&self) -> u64 {
         self.round
     }
@@ -173,14 +173,14 @@ fn scaled(duration: Duration, speed: f64) -> Duration {
     Duration::from_nanos((duration.as_nanos() as f64 / speed).round() as u64)
 }
 
-/// A recording's messages with the instants at which they are due; ends with the recording unless the pace
-/// says to repeat. Reads no clock and does not sleep.
+/// A recording's messages with the instants at which they are due; ends with the recording unless the pace repeats it.
+/// Reads no clock and does not sleep.
 #[derive(Debug)]
 pub struct Player<F, I> {
     schedule: Schedule,
     rewind: F,
     messages: I,
-    /// Whether this round has yielded anything; a round without would repeat for ever.
+    /// Whether this round has yielded a message; a round without one would repeat forever.
     yielded: bool,
     done: bool,
 }
@@ -190,7 +190,7 @@ where
     F: FnMut() -> I,
     I: Iterator<Item = Result<Message, E>>,
 {
-    /// `rewind` gives the messages from the beginning, in time order; it is called once for every round.
+    /// `rewind` returns the messages from the beginning, in time order; it is called once per round.
     pub fn new(schedule: Schedule, mut rewind: F) -> Self {
         let messages = rewind();
         Player {
@@ -424,7 +424,7 @@ mod tests {
             .collect();
         let first = [0, s / 2, s / 2 + s, s / 2 + 2 * s];
         assert_eq!(due[..4], first);
-        // The next round begins with the last message of the one before.
+        // The next round starts with the last message of the previous one.
         assert_eq!(due[4..], first.map(|at| at + s / 2 + 2 * s));
     }
 

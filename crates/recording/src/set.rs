@@ -1,4 +1,4 @@
-//! Several recordings as one: what a recorder split by size or time, or what several hosts recorded.
+//! Several recordings as one: a recording split by size or time, or recordings of several hosts.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -15,31 +15,32 @@ use crate::model::{Channel, ChannelId, Message, Summary};
 use crate::reader::{Messages, Recording};
 use crate::rosbag2::Folder;
 
-/// Recordings whose messages are read as those of one, by the times at which they were recorded.
+/// Recordings whose messages are read as one recording, by the times at which they were recorded.
 ///
-/// Its [`ChannelId`]s are those of the files one after the other: channels of different files are different channels, also where
-/// topic and type are the same. Of the files of a folder of rosbag2, which are parts of one recording, equal channels are one. [`Limits`](crate::Limits) hold for each file.
+/// Its [`ChannelId`]s number the channels of one file after the other: channels of different files are different
+/// channels, even with the same topic and type. The files of a folder of rosbag2 are parts of one recording, so their
+/// equal channels are one. [`Limits`](crate::Limits) apply to each file.
 #[derive(Debug)]
 pub struct Set<R = File> {
-    /// Each with the ids that its channels have here.
+    /// Each recording with the ids of its channels in the set.
     recordings: Vec<(Arc<[ChannelId]>, Recording<R>)>,
-    /// Recording and place in it of each channel.
+    /// Recording of each channel, and its position there.
     channels: Vec<(usize, usize)>,
-    /// Of several files together.
+    /// Summary of several files together.
     summary: Option<Summary>,
-    /// What is wrong with folders of rosbag2, such as files that do not open.
+    /// Errors of folders of rosbag2, such as files that cannot be opened.
     damage: Vec<ReadError>,
-    /// How many messages there are by what folders say of themselves.
+    /// Number of messages that the folders state.
     stated: u64,
 }
 
 impl Set {
-    /// Opens all of them, see [`Recording::open`]. A folder is one of rosbag2: the files that its `metadata.yaml` names, at most
-    /// [`MAX_FILES`](crate::MAX_FILES), or without it all that are in it. A file of a folder that does not open costs itself alone
-    /// and comes as an error of [`Set::messages`].
+    /// Opens all paths, see [`Recording::open`]. A folder is one of rosbag2: the files that its `metadata.yaml` names,
+    /// at most [`MAX_FILES`](crate::MAX_FILES), or without it all files in it. A file of a folder that cannot be opened
+    /// does not affect the others, and is returned as an error by [`Set::messages`].
     ///
     /// # Errors
-    /// The first one that does not open; of a folder its first file, if none of them opens.
+    /// The first path that cannot be opened; for a folder its first file, if none can be opened.
     pub fn open<P: AsRef<Path>>(paths: &[P]) -> Result<Self, OpenError> {
         let (mut recordings, mut damage, mut stated) = (Vec::new(), Vec::new(), 0u64);
         for path in paths.iter().map(AsRef::as_ref) {
@@ -62,12 +63,12 @@ impl Set {
 }
 
 impl<R: Read + Seek> Set<R> {
-    /// Of recordings that are open.
+    /// A set of open recordings.
     pub fn new(recordings: Vec<Recording<R>>) -> Self {
         Self::gather(recordings.into_iter().enumerate().collect())
     }
 
-    /// Of recordings that follow each other, those of one number as parts of one.
+    /// A set of consecutive recordings; those with the same number are parts of one.
     fn gather(recordings: Vec<(usize, Recording<R>)>) -> Self {
         let summary = (recordings.len() != 1).then(|| {
             let mut summary = Summary::default();
@@ -75,7 +76,7 @@ impl<R: Read + Seek> Set<R> {
             summary
         });
         let mut channels: Vec<(usize, usize)> = Vec::new();
-        // What the recordings of this group have, by topic.
+        // Channels of this group's recordings, by topic.
         let (mut group, mut known) = (None, BTreeMap::<&str, Vec<ChannelId>>::new());
         let mut ids = Vec::new();
         for (index, (number, recording)) in recordings.iter().enumerate() {
@@ -85,7 +86,7 @@ impl<R: Read + Seek> Set<R> {
             let mut own: Vec<ChannelId> = Vec::new();
             for (place, channel) in recording.channels().iter().enumerate() {
                 let same = known.entry(&channel.topic).or_default();
-                // Equal channels of one file are different publishers.
+                // Equal channels of one file belong to different publishers.
                 let before = same.iter().copied().find(|id| {
                     let (at, place) = channels[id.0 as usize];
                     at != index && !own.contains(id) && recordings[at].1.channels()[place].continues(channel)
@@ -109,12 +110,12 @@ impl<R: Read + Seek> Set<R> {
         }
     }
 
-    /// How many messages there should be, by the files' indexes or by what folders say of themselves, whichever is more.
+    /// Expected number of messages, by the files' indexes or as the folders state, whichever is more.
     pub fn expected(&self) -> u64 {
         self.stated.max(self.summary().messages)
     }
 
-    /// The channels of all files, by the ids that their messages have here.
+    /// The channels of all files, by their ids in this set.
     pub fn channels(&self) -> impl Iterator<Item = (ChannelId, &Channel)> {
         (0..)
             .map(ChannelId)
@@ -125,13 +126,13 @@ impl<R: Read + Seek> Set<R> {
             })
     }
 
-    /// The channel of a message of this set; `None` for an id of another one.
+    /// The channel of a message of this set; `None` if the id belongs to another set.
     pub fn channel(&self, id: ChannelId) -> Option<&Channel> {
         let &(at, place) = self.channels.get(id.0 as usize)?;
         self.recordings.get(at)?.1.channels().get(place)
     }
 
-    /// Start, end and counts of all files together, as their indexes have them.
+    /// Start, end and counts of all files together, from their indexes.
     pub fn summary(&self) -> &Summary {
         match &self.summary {
             Some(together) => together,
@@ -139,16 +140,15 @@ impl<R: Read + Seek> Set<R> {
         }
     }
 
-    /// When the first message was recorded that can be read; `None` if there is none. The index is not asked, which may be
-    /// wrong.
+    /// Time of the first readable message; `None` if there is none. Does not use the index, which may be wrong.
     pub fn first(&self) -> Option<Time> {
         self.messages().flatten().next().map(|message| message.log_time)
     }
 
-    /// The messages of all files in the order of their log times, those of the same time in the order of the files. What is
-    /// wrong with one file comes as an error in between, what is wrong with a folder first. Each call begins anew.
+    /// The messages of all files in the order of their log times; messages of the same time in the order of the files.
+    /// Errors of folders come first, errors of files in between. Each call starts from the beginning.
     ///
-    /// A file takes memory from its first message on to its last.
+    /// A file takes memory only from its first message to its last.
     pub fn messages(&self) -> SetMessages<R> {
         let mut waiting: Vec<_> = (self.recordings.iter().enumerate())
             .map(|(order, (ids, recording))| (recording.begin(), order, ids.clone(), recording.clone()))
@@ -171,13 +171,13 @@ pub struct SetMessages<R: Read + Seek> {
     sources: Vec<Source<R>>,
 }
 
-/// A file whose time has not come: it, its place, the ids of its channels.
+/// A file not started yet: its start time, its position, the ids of its channels, the file.
 type Waiting<R> = (Time, usize, Arc<[ChannelId]>, Recording<R>);
-/// A file that is being read: its place, the ids of its channels, its messages.
+/// A file that is being read: its position, the ids of its channels, its messages.
 type Source<R> = (usize, Arc<[ChannelId]>, Peekable<Messages<R>>);
 
 impl<R: Read + Seek> SetMessages<R> {
-    /// Begins with the files that may have a message before the earliest one that is known.
+    /// Starts the files that may have a message before the earliest known one.
     fn begin(&mut self, earliest: Option<Time>) -> bool {
         let is_due = |waiting: &mut Waiting<R>| earliest.is_none_or(|time| waiting.0 <= time);
         let Some((_, order, ids, recording)) = self.waiting.pop_if(is_due) else {

@@ -1,8 +1,8 @@
-//! Writing MCAP files, alone or in a folder of rosbag2.
+//! Writes MCAP files, alone or in a folder of rosbag2.
 //!
-//! What is written is what the MCAP tools for ROS 1 expect: schema encoding `ros1msg`, message encoding
-//! `ros1`, the connection's `md5sum`, `callerid` and `latching` in the channel's metadata; and what rosbag2
-//! expects of channels of ROS 2: `offered_qos_profiles`.
+//! The output follows the conventions of the MCAP tools for ROS 1: schema encoding `ros1msg`, message encoding `ros1`,
+//! the connection's `md5sum`, `callerid` and `latching` in the channel's metadata; and rosbag2's convention for
+//! channels of ROS 2: `offered_qos_profiles`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,10 +21,10 @@ use crate::model::{Channel, ChannelId, Encoding, Summary};
 use crate::qos::{self, Qos, Words};
 use crate::rosbag2;
 
-/// How chunks are compressed.
+/// Compression of chunks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compression {
-    /// Not at all.
+    /// No compression.
     None,
     /// LZ4: fast.
     Lz4,
@@ -33,19 +33,19 @@ pub enum Compression {
     Zstd,
 }
 
-/// How a file is written.
+/// Options for writing a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// How chunks are compressed.
+    /// Compression of chunks.
     pub compression: Compression,
     /// A chunk is closed once it holds this many bytes; at most [`MAX_CHUNK`].
     pub chunk_size: u64,
-    /// A chunk is closed, and so safe from a crash of this process, once the log times of its messages
-    /// span this.
+    /// A chunk is closed, and so survives a crash of this process, once the log times of its messages span this
+    /// duration.
     pub flush_after: Duration,
-    /// Whether an existing file is replaced. If not, it is an error.
+    /// Whether an existing file is replaced; otherwise it is an error.
     pub overwrite: bool,
-    /// The file's profile, `ros1` or `ros2`; `None`: that of the first channel, before which the file stays empty.
+    /// The file's profile, `ros1` or `ros2`; `None` takes that of the first channel, until which the file stays empty.
     pub profile: Option<String>,
 }
 
@@ -63,15 +63,14 @@ impl Default for Options {
 
 /// Greatest chunk size, in bytes.
 pub const MAX_CHUNK: u64 = 64 << 20;
-/// Longest message, name or definition, in bytes: what [`Limits`](crate::Limits) lets be read again.
+/// Longest message, name or definition, in bytes; the default [`Limits`](crate::Limits) allow reading it.
 pub const MAX_MESSAGE: u64 = 128 << 20;
 
 /// Writes one MCAP file.
 ///
-/// Messages are gathered in a chunk, and each full chunk is handed to the system at once, so what a crash
-/// of this process loses is the open chunk; what a power failure loses is up to the file system. A file
-/// that was not finished has no index but reads all the same. Dropping a writer finishes the file, too, if it has a channel,
-/// but tells nobody if that fails.
+/// Messages are collected in a chunk, and each full chunk is written at once. A crash of this process loses only the
+/// open chunk; the losses of a power failure depend on the file system. A file that was not finished has no index but
+/// is readable all the same. Dropping a writer also finishes the file, if it has a channel, but ignores errors.
 pub struct Writer {
     path: PathBuf,
     file: State,
@@ -86,26 +85,26 @@ pub struct Writer {
     handle: File,
     /// Messages in the open chunk.
     pending: u64,
-    /// The folder of rosbag2 in which it is.
+    /// Its folder of rosbag2, if any.
     folder: Option<PathBuf>,
 }
 
-/// The key of a type's hash in a channel's metadata, as rosbag2 has it.
+/// The key of a type's hash in a channel's metadata, as in rosbag2.
 pub(crate) const TYPE_HASH: &str = "topic_type_hash";
 
 type Output = NoSeek<BufWriter<Sink>>;
 
-/// A file whose header names the ROS of what is in it.
+/// A file whose header contains the ROS of its contents.
 enum State {
     Open(Box<mcap::Writer<Output>>),
     /// Nothing is written yet.
     Empty(Box<(Output, mcap::WriteOptions)>),
-    /// Its header could not be written.
+    /// The header could not be written.
     Failed,
 }
 
 impl State {
-    /// Writes the header, unless it is written, and gives what writes the rest.
+    /// Writes the header, unless it is written already, and returns the writer for the rest.
     fn open(&mut self, path: &Path, profile: &str) -> Result<&mut mcap::Writer<Output>, WriteError> {
         if matches!(self, State::Empty(_))
             && let State::Empty(empty) = std::mem::replace(self, State::Failed)
@@ -124,7 +123,7 @@ impl State {
     }
 }
 
-/// A file that takes nothing more after an error: what follows a record that was cut would be read as part of it.
+/// A file that accepts nothing after an error: data after a truncated record would be read as part of it.
 struct Sink {
     file: File,
     failed: bool,
@@ -184,7 +183,7 @@ impl Writer {
         let mcap = mcap::WriteOptions::new()
             .library(concat!("ropewalk ", env!("CARGO_PKG_VERSION")))
             .compression(compression)
-            // A recorder runs beside what it records: no threads of its own.
+            // A recorder runs next to the programs that it records: no additional threads.
             .compression_threads(0)
             .chunk_size(None)
             // Without seeking, a chunk reaches the file whole or not at all.
@@ -211,12 +210,12 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Creates a folder of rosbag2 with a file `FOLDER_0.mcap` in it, of the profile `ros2`; [`Self::finish`] writes its
-    /// `metadata.yaml`. Only channels in CDR can be added.
+    /// Creates a folder of rosbag2 with a file `FOLDER_0.mcap` of the profile `ros2`; [`Self::finish`] writes its
+    /// `metadata.yaml`. Accepts only channels in CDR.
     ///
     /// # Errors
-    /// As [`Self::create`]. A folder that exists is used if it is empty or `options` allow overwriting: then the two files are
-    /// replaced, and others stay.
+    /// As [`Self::create`]. An existing folder is used if it is empty or `options` allow overwriting: then the two
+    /// files are replaced, and others stay.
     pub fn create_rosbag2(folder: impl AsRef<Path>, options: &Options) -> Result<Self, WriteError> {
         let folder = folder.as_ref().to_owned();
         let failed = |source| WriteError::Io {
@@ -228,7 +227,7 @@ impl Writer {
         if !is_empty && !options.overwrite {
             return Err(WriteError::Exists { path: folder });
         }
-        // It would be of another file.
+        // Old metadata would describe another file.
         match std::fs::remove_file(folder.join(rosbag2::METADATA)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
@@ -246,8 +245,8 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Adds a channel; its `id` is ignored, and the id to write with is returned. Channels are numbered
-    /// from 0 in the order in which they are added.
+    /// Adds a channel, and returns the id to write with; the channel's own `id` is ignored. Channels are numbered from
+    /// 0 in the order in which they are added.
     pub fn add_channel(&mut self, channel: &Channel) -> Result<ChannelId, WriteError> {
         let texts = [
             ("a topic", channel.topic.len()),
@@ -276,7 +275,7 @@ impl Writer {
             _ => "ros1",
         };
         if matches!(self.file, State::Empty(_)) {
-            // At once, so that there is a recording from the first channel on.
+            // At once, so that the recording exists from its first channel on.
             self.file.open(&self.path, profile)?;
             self.flush()?;
         }
@@ -305,7 +304,7 @@ impl Writer {
             metadata.insert(TYPE_HASH.to_owned(), hash.clone());
         }
         if !channel.qos.is_empty() {
-            // Readers take the file's words for those of the folder's version.
+            // Readers assume the terms of the folder's version.
             let words = self.folder.as_ref().map_or(Words::Numbers, |_| Words::Names);
             metadata.insert(qos::KEY.to_owned(), Qos::write(&channel.qos, words));
         }
@@ -323,8 +322,8 @@ impl Writer {
         Ok(id)
     }
 
-    /// Appends a message. Blocks while the system takes the bytes of a full chunk. Log times need not
-    /// rise; they are sorted when the file is read.
+    /// Appends a message. Blocks while the bytes of a full chunk are written. Log times may be out of order; reading
+    /// sorts them.
     pub fn write(
         &mut self,
         channel: ChannelId,
@@ -373,12 +372,12 @@ impl Writer {
         Ok(())
     }
 
-    /// Messages in the open chunk: those that a crash of this process would lose.
+    /// Messages in the open chunk, which a crash of this process would lose.
     pub fn pending(&self) -> u64 {
         self.pending
     }
 
-    /// Another handle on the file, such as to have the system put it on the disk while this writer goes on.
+    /// Another handle on the file, for example to sync it to disk while this writer continues.
     pub fn handle(&self) -> io::Result<File> {
         self.handle.try_clone()
     }

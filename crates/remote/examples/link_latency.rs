@@ -1,10 +1,11 @@
-//! From a twist's sending to the word that it was executed: on one bus, through two link daemons, and between programs that have
-//! links of their own, the latter over QUIC on this host's loopback; at 30 Hz and back to back.
+//! Measures the time from sending a twist until the answer that it was executed: on one bus, through two link daemons,
+//! and between programs that have links of their own, the latter over QUIC on this host's loopback; at 30 Hz and back
+//! to back.
 //!
 //! ```console
 //! $ cargo run --release -p remote --example link_latency [-- --json]
 //! ```
-//! It takes two minutes. Wake-ups of threads make most of it, so run it on a machine with nothing else to do.
+//! It takes two minutes. Most of the time is wake-ups of threads, so run it on an otherwise idle machine.
 
 use bus::{Bus, BusConfig};
 use link::keys::Team;
@@ -70,7 +71,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A folder for a bus.
+/// Creates a folder for a bus.
 fn make(within: &Path, name: &str) -> std::io::Result<PathBuf> {
     let folder = within.join(name);
     std::fs::DirBuilder::new().mode(0o700).create(&folder)?;

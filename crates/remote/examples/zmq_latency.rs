@@ -1,11 +1,12 @@
-//! How long a twist takes to a robot in another process and back over ZeroMQ on loopback, beside ZeroMQ's bare sockets.
+//! Measures the round trip of a twist to a robot in another process over ZeroMQ on loopback, next to ZeroMQ's bare
+//! sockets.
 //!
 //! ```text
 //! cargo run --release -p remote --example zmq_latency -- [--json] [--pause] [COUNT]
 //! ```
 //!
-//! One at a time: each is sent when the one before is answered; with `--pause` 0 to 1 ms later, when caches are colder and processors
-//! asleep. Nothing spins.
+//! One at a time: each is sent when the previous one is answered; with `--pause` 0 to 1 ms later, when caches are
+//! colder and processors asleep. Nothing spins.
 
 use remote::transport::zmq::{AllowedKeys, KeyPair, PublicKey, ZmqController, ZmqRobot};
 use remote::transport::{Class, ControllerEnd, ControllerSink, Peer, Reply, RobotEnd, RobotSink};
@@ -38,7 +39,7 @@ fn main() -> Anything<()> {
     })
 }
 
-/// Serves every system until standard input ends, and says where.
+/// Serves every system until standard input ends, and prints its addresses.
 fn robot(keys: &Path) -> Anything<()> {
     let context = zmq::Context::new();
     let bare = context.socket(zmq::REP)?;

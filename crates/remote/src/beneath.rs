@@ -1,4 +1,4 @@
-//! Files below a folder, and none outside of it, whatever names come from the other end.
+//! Opens files below a folder, and none outside it, whatever names the other end sends.
 
 use crate::v6::confined;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
@@ -8,29 +8,29 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-/// A path in parts, none of which leads elsewhere: as [`confined`].
+/// Splits a path into parts, none of which leaves the folder, as [`confined`] does.
 ///
 /// # Errors
-/// `InvalidInput`: the path could lead out of its folder; with the reason.
+/// `InvalidInput`: the path could leave its folder; with the reason.
 pub(crate) fn parts(path: &str) -> io::Result<Vec<String>> {
     let path = confined(path).map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e.to_string()))?;
     Ok(path.split('/').map(str::to_owned).collect())
 }
 
-/// Whether a part begins with a dot: what programs read without being asked, as a shell does its `.bashrc`.
+/// Returns whether a part begins with a dot: programs read such files unasked, as a shell does its `.bashrc`.
 pub(crate) fn is_hidden(parts: &[String]) -> bool {
     parts.iter().any(|part| part.starts_with('.'))
 }
 
-/// Opens a regular file below `root` for reading. The kernel sees to it that links do not lead out; where it cannot, links are not
-/// followed at all.
+/// Opens a regular file below `root` for reading. The kernel ensures that symbolic links do not leave `root`; where the
+/// kernel cannot do so, links are not followed at all.
 ///
 /// # Errors
-/// As [`parts`]; there is none, it is no regular file, or it may not be read.
+/// As [`parts`]; the file does not exist, is not a regular file, or may not be read.
 pub(crate) fn open(root: &Path, path: &str) -> io::Result<File> {
     let parts = parts(path)?;
     let root = open_folder(root)?;
-    // A pipe would wait for its writer.
+    // Without NONBLOCK, opening a pipe blocks until it has a writer.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     let fd = match rustix::fs::openat2(&root, parts.join("/"), flags, Mode::empty(), resolve) {
@@ -49,10 +49,10 @@ pub(crate) fn open(root: &Path, path: &str) -> io::Result<File> {
     regular(File::from(fd))
 }
 
-/// Opens a regular file below `root` for reading, without following any link.
+/// Opens a regular file below `root` for reading, without following any symbolic link.
 ///
 /// # Errors
-/// There is none, it is no regular file, or it may not be read.
+/// The file does not exist, is not a regular file, or may not be read.
 pub(crate) fn open_without_links(root: &Path, parts: &[String]) -> io::Result<File> {
     let (folder, name) = walk(open_folder(root)?, parts, false)?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -67,7 +67,7 @@ pub(crate) fn open_without_links(root: &Path, parts: &[String]) -> io::Result<Fi
 /// Opens a regular file that the user named.
 ///
 /// # Errors
-/// There is none, it is no regular file, or it may not be read.
+/// The file does not exist, is not a regular file, or may not be read.
 pub(crate) fn open_file(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     regular(File::from(rustix::fs::open(path, flags, Mode::empty())?))
@@ -79,7 +79,7 @@ fn regular(file: File) -> io::Result<File> {
     } else {
         Err(io::Error::new(
             io::ErrorKind::InvalidInput,
-            "it is no regular file",
+            "it is not a regular file",
         ))
     }
 }
@@ -92,11 +92,11 @@ pub(crate) fn open_folder(path: &Path) -> io::Result<OwnedFd> {
     )?)
 }
 
-/// The folder that holds what the parts name, and its name there; links are not followed. `create`: folders that are not
-/// there are made.
+/// Opens the folder that contains the file which the parts name. Returns it with the file's name in it; symbolic links
+/// are not followed. With `create`, missing folders are created.
 ///
 /// # Errors
-/// A folder is not there, is a link, or may not be opened or made.
+/// A folder does not exist, is a symbolic link, or may not be opened or created.
 pub(crate) fn walk(root: OwnedFd, parts: &[String], create: bool) -> io::Result<(OwnedFd, String)> {
     let Some((name, folders)) = parts.split_last() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it names no file"));
@@ -115,10 +115,10 @@ pub(crate) fn walk(root: OwnedFd, parts: &[String], create: bool) -> io::Result<
     Ok((folder, name.clone()))
 }
 
-/// Opens a file to write, which begins to exist if it did not; a link is not followed.
+/// Opens a file for writing and creates it if it does not exist; a symbolic link is not followed.
 ///
 /// # Errors
-/// It is something else than a regular file, or may not be written.
+/// It is not a regular file, or may not be written.
 pub(crate) fn create(folder: impl AsFd, name: &str) -> io::Result<File> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     regular(File::from(rustix::fs::openat(
@@ -169,7 +169,7 @@ mod tests {
         ] {
             assert_eq!(text(&root, path), None, "{path:?}");
         }
-        // Nor is anything made there.
+        // Nothing is created outside either.
         let walk = |path: &str| {
             walk(
                 open_folder(&root).expect("opened"),
@@ -177,13 +177,13 @@ mod tests {
                 true,
             )
         };
-        assert!(walk("up/x").is_err(), "a link is no folder");
+        assert!(walk("up/x").is_err(), "a link is not a folder");
         let (folder, name) = walk("new/deep/x").expect("made");
         drop(create(&folder, &name).expect("made"));
         assert!(root.join("new/deep/x").is_file());
         assert!(
             create(open_folder(&root).expect("opened"), "out").is_err(),
-            "a link is no file"
+            "a link is not a file"
         );
         assert_eq!(
             std::fs::read_to_string(place.path().join("secret")).expect("there"),

@@ -1,7 +1,8 @@
-//! Decoding within a budget: how much memory a message takes is counted before it is decoded.
+//! Decoding within a budget: the memory that a message takes is counted before it is decoded.
 //!
-//! In protobuf two bytes are an element of a repeated field, which is as large in memory as its type: a frame of 16 MiB becomes
-//! hundreds of MiB. The messages' own descriptors say what each field costs, so what the other end sent is measured first.
+//! In protobuf, two bytes can encode one element of a repeated field, and that element takes as much memory as its
+//! type: a frame of 16 MiB becomes hundreds of MiB. The messages' own descriptors give the cost of each field, so a
+//! received message is measured first.
 
 use prost::{DecodeError, Message};
 use prost_types::field_descriptor_proto::{Label, Type};
@@ -9,22 +10,23 @@ use prost_types::{DescriptorProto, FileDescriptorSet};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
-/// Most bytes of memory that one decoded message takes: twice the longest frame.
+/// Maximum memory in bytes of one decoded message: twice the longest frame.
 pub(crate) const MAX_DECODED: usize = 128 << 20;
-/// What is shorter is decoded without counting: in memory it is a few megabytes at worst.
+/// Shorter messages are decoded without counting: they take a few megabytes at worst.
 const SHORT: usize = 16 << 10;
-/// Messages within messages, as many as `prost` takes.
+/// Maximum nesting of messages, the same as in `prost`.
 const DEEPEST: usize = 100;
-/// What a string, a `Vec` or `Bytes` takes besides its content.
+/// Size of a string, a `Vec` or `Bytes` without its content.
 const HANDLE: usize = 32;
 
-/// What is known of a type of message: of each field what one of its elements takes, and which message it is.
+/// Shape of a message type: for each field, the size of one element and the type of message that it holds.
 struct Shape {
     fields: BTreeMap<u32, Field>,
 }
 
 struct Field {
-    /// Bytes of one element: of a repeated field in memory, else 0, since it stands within its message.
+    /// Bytes in memory of one element of a repeated field; 0 for any other field, which is part of its message's
+    /// struct.
     element: usize,
     of: Of,
 }
@@ -33,7 +35,7 @@ enum Of {
     Message(usize),
     /// A string or bytes.
     Content,
-    /// Packed, if it is repeated; bytes of one on the wire, 0 where that varies.
+    /// Packed if it is repeated. Holds the bytes of one element on the wire; 0 where that varies.
     Scalar(usize),
 }
 
@@ -45,11 +47,11 @@ struct Shapes {
 
 static SHAPES: LazyLock<Shapes> = LazyLock::new(Shapes::read);
 
-/// Decodes what is of a kind: one of the library's by its type, a user's own by its first level alone, since only its program
-/// knows what is within.
+/// Decodes the body of a kind. For one of the library's kinds, all levels are measured by its type; for a user's own
+/// kind only the first level, because only the user's program knows its inner types.
 ///
 /// # Errors
-/// It is malformed, or takes more than [`MAX_DECODED`].
+/// The body is malformed, or takes more than [`MAX_DECODED`].
 pub(crate) fn body<M: Message + Default>(
     kind: &str,
     bytes: impl prost::bytes::Buf + AsRef<[u8]>,
@@ -60,7 +62,7 @@ pub(crate) fn body<M: Message + Default>(
     M::decode(bytes)
 }
 
-/// Decodes a message of either wire, by its full name in the descriptors.
+/// Decodes a message of either wire, given its full name in the descriptors.
 ///
 /// # Errors
 /// As [`body`].
@@ -84,7 +86,7 @@ fn measure(bytes: &[u8], shape: Option<usize>) -> Result<(), DecodeError> {
 
 #[expect(
     deprecated,
-    reason = "`prost` has no other way to make its error, which callers are given for malformed bytes"
+    reason = "`prost` has no other way to construct its error, which callers receive for malformed bytes"
 )]
 fn refused() -> DecodeError {
     DecodeError::new(format!(
@@ -94,7 +96,7 @@ fn refused() -> DecodeError {
 
 impl Shapes {
     fn read() -> Shapes {
-        // They were written by this crate's build.
+        // This crate's build wrote the descriptors.
         let set = FileDescriptorSet::decode(crate::DESCRIPTORS).unwrap_or_default();
         let mut types: Vec<(String, &DescriptorProto)> = Vec::new();
         for file in &set.file {
@@ -155,8 +157,8 @@ impl Shapes {
         }
     }
 
-    /// Takes off `left` what a message takes in memory beyond its own struct. `None`: it is more, malformed, or has what no message here
-    /// has, groups.
+    /// Subtracts from `left` the memory that a message takes beyond its own struct. Returns `None` if `left` does not
+    /// suffice, or if the message is malformed or contains groups, which no message here has.
     fn measure(&self, bytes: &[u8], shape: Option<usize>, left: &mut usize, depth: usize) -> Option<()> {
         let fields = shape.map(|i| &self.all[i].fields);
         let mut rest = bytes;
@@ -164,7 +166,8 @@ impl Shapes {
             let key = varint(&mut rest)?;
             let number = u32::try_from(key >> 3).ok()?;
             let field = fields.map(|f| f.get(&number));
-            // What the type does not have is skipped, and takes nothing; of an unknown type all may be elements.
+            // A field that the type does not have is skipped and costs nothing; in an unknown type any field may be an
+            // element.
             let takes = match field {
                 Some(field) => field.map_or(0, |f| f.element),
                 None => HANDLE,
@@ -207,7 +210,7 @@ impl Shapes {
     }
 }
 
-/// What a message's struct takes, at most about: what is repeated, and text, has a handle.
+/// Returns an upper estimate of the size of a message's struct: each repeated field and each string has a handle.
 fn size(
     types: &[(String, &DescriptorProto)],
     by_name: &HashMap<String, usize>,
@@ -256,7 +259,7 @@ mod tests {
 
     #[test]
     fn what_is_small_on_the_wire_and_large_in_memory_is_refused() {
-        // An element of no bytes, of field 3: two bytes.
+        // An element of no bytes, of field 3, takes two bytes.
         let empty = [0x1A, 0].repeat(8 << 20);
         assert!(message::<types::FolderTransfer>(FOLDER, &empty[..]).is_err());
         assert!(message::<types::FolderTransfer>(FOLDER, &empty[..2000]).is_ok());
@@ -271,7 +274,7 @@ mod tests {
         prost::encoding::encode_varint(entries.len() as u64, &mut frame);
         frame.extend_from_slice(&entries);
         assert!(message::<own::Response>("ropewalk.remote.Response", &frame[..]).is_err());
-        // Of a program's own type the first level.
+        // For a program's own type, the first level is measured.
         assert!(body::<types::Poses>("acme.Poses", &[0x0A, 0].repeat(8 << 20)[..]).is_err());
     }
 
@@ -305,13 +308,13 @@ mod tests {
     }
 
     proptest! {
-        /// What is within the budget is decoded or refused as without it; nothing else is decoded.
+        /// A message within the budget is decoded or refused as without the budget; nothing else is decoded.
         #[test]
         fn any_bytes_give_a_verdict(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             let mut left = MAX_DECODED;
             let measured = SHAPES.measure(&bytes, SHAPES.by_name.get(FOLDER).copied(), &mut left, 0);
             if types::FolderTransfer::decode(&bytes[..]).is_ok() && measured.is_none() {
-                // Groups, which nothing here has.
+                // Groups, which no message here has.
                 prop_assert!(bytes.iter().any(|b| matches!(b & 7, 3 | 4)));
             }
         }

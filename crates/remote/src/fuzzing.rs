@@ -1,4 +1,4 @@
-//! What the fuzz targets call. Not part of the interface.
+//! Entry points of the fuzz targets. Not part of the interface.
 
 use crate::convert::{self, Ros};
 use crate::v6::{self, Ack, Request, Telemetry};
@@ -7,7 +7,8 @@ use prost::Message;
 use schema::{Flavour, Registry, Schema};
 use std::sync::LazyLock;
 
-/// A frame of version 6, as either end would take it: whatever comes, it is read or refused; what is read is written alike.
+/// A frame of version 6, as either end would receive it. Any frame is read or refused; a frame that is read is written
+/// back unchanged.
 pub fn v6(frame: &[u8]) {
     match Request::parse(frame) {
         Ok(request) => {
@@ -18,7 +19,7 @@ pub fn v6(frame: &[u8]) {
                     let _ = (kind.check)(body);
                 }
             }
-            // A file's name may have been written otherwise, with fields that are not known.
+            // A file's name may have been encoded differently, with unknown fields.
             assert_eq!(Request::parse(&again).as_ref(), Ok(&request));
         }
         Err(error) => assert_eq!(error.to_string().lines().count(), 1, "{error}"),
@@ -45,7 +46,7 @@ pub fn v6(frame: &[u8]) {
             for path in files.keys() {
                 assert_eq!(v6::confined(path).as_ref(), Ok(path));
             }
-            // What was read can be sent on, and is the same there.
+            // Files that were read can be sent on, and read back unchanged.
             let entries = files.iter().map(|(path, data)| (path.as_str(), &data[..]));
             let again = v6::files(entries, true).expect("as many as were read");
             assert_eq!(v6::parse_files(&again, MOST), Ok(files));
@@ -79,10 +80,12 @@ static CONVERSIONS: LazyLock<Vec<(Schema, Conversion)>> = LazyLock::new(|| {
 
 type Conversion = fn(&Schema, bool, &[u8]);
 
-/// Conversions to and from ROS. The first byte says which type; of the second, whether the rest is protobuf or a ROS message. That begins
-/// with the length of its control part in two bytes; what follows that is its data part, unless it is empty.
+/// Conversions to and from ROS. The first byte selects the type; the second selects whether the rest is protobuf or a
+/// ROS message. A ROS message begins with the length of its control part in two bytes; the bytes after the control part
+/// are its data part, unless there are none.
 ///
-/// Whatever comes is converted or refused; what becomes a ROS message is one of its type, and becomes itself again.
+/// Any bytes are converted or refused. A result in ROS form is a valid message of its type, and converts back to
+/// itself.
 pub fn convert(data: &[u8]) {
     let [which, from_ros, rest @ ..] = data else {
         return;
@@ -126,24 +129,27 @@ fn conversion<M: Ros + Message + Default>(schema: &Schema, from_ros: bool, data:
         Err(error) => panic!("what was written is read: {error}"),
     };
     let ros_again = convert::to_ros(&again, schema).expect("what was read is written");
-    // A scan's speed becomes times and is found from them again, rounded each time.
+    // A scan's speed becomes times and is computed from them again, with rounding each time.
     if M::NAME != types::LaserScan::NAME {
         assert_eq!(ros_again, ros);
     }
 }
 
-/// What a stranger sends to the sockets of ZeroMQ that this crate speaks itself, and what a peer of the own wire puts around its frames.
+/// Bytes from unauthenticated peers to the ZeroMQ sockets that this crate implements itself, and the envelopes that a
+/// peer of Ropewalk's own wire puts around its frames.
 #[cfg(feature = "zmq")]
 pub fn zmq(bytes: &[u8]) {
     crate::transport::zmq::fuzz(bytes);
 }
 
-/// What both ends hear, in either language: the first byte says in which. Frames follow, each behind its length in two bytes. The first of a robot's run
-/// and stamp are its own: what says so in zeros is good for ever, and needs neither.
+/// Frames to both ends, on either wire. The first byte selects the wire. Each frame follows its length in two bytes. A
+/// robot's run and stamps are random, so frames cannot contain them; a request with an expiry of zero never expires and
+/// needs neither.
 ///
-/// Whatever comes, the robot answers each frame once and carries nothing out twice, and what the controller asked for ends.
+/// Whatever the frames are, the robot answers each one once and carries no command out twice, and all the controller's
+/// requests end.
 pub fn ends(data: &[u8]) {
-    // Frames come in blocks, too.
+    // Frames can also come in blocks.
     crate::transport::link::fuzz(data);
     let [language, rest @ ..] = data else { return };
     let wire = if language & 1 == 0 {
@@ -169,7 +175,7 @@ mod tests {
     use proto::fuzzing::Chance;
     use std::path::Path;
 
-    /// Each seed, cut at every byte, and mutants of all: some thousands, or as many as `PACKETS` says.
+    /// Runs each seed, cut at every byte, and mutants of all: some thousands, or as many as `PACKETS` says.
     fn replay(target: &str, run: fn(&[u8])) {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../../fuzz/corpus")
@@ -209,7 +215,7 @@ mod tests {
         data
     }
 
-    /// What the corpus of [`super::ends`] holds; `BLESS=1` writes it.
+    /// The corpus of [`super::ends`]; `BLESS=1` writes it.
     fn seeds() -> Vec<(&'static str, Vec<u8>)> {
         let request = |sequence, what| {
             own::Request {

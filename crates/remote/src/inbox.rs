@@ -1,16 +1,17 @@
-//! What waits to be polled.
+//! A queue of items that wait to be polled.
 
 use crate::sync::lock;
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What happens to what is not polled in time.
+/// What a full queue does with a new item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queue {
-    /// Only the newest is kept: it takes the place of one that was not polled.
+    /// Keep only the newest: a new item replaces one that was not polled.
     Newest,
-    /// So many are kept, in order. Of commands one more is rejected; of telemetry the oldest makes room.
+    /// Keep up to this many, in order. When the queue is full, a new command is rejected; new telemetry replaces the
+    /// oldest.
     Fifo(usize),
 }
 
@@ -30,7 +31,7 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// Puts it in; `Err` gives back what there was no room for.
+    /// Adds an item. Returns it as `Err` if the queue is full.
     pub(crate) fn offer(&self, item: T) -> Result<(), T> {
         let mut waiting = lock(&self.waiting);
         match self.queue {
@@ -43,7 +44,7 @@ impl<T> Inbox<T> {
         Ok(())
     }
 
-    /// Puts it in, in the place of the oldest if there is no room; whether something made room.
+    /// Adds an item and removes the oldest if the queue is full. Returns whether an item was removed.
     pub(crate) fn push(&self, item: T) -> bool {
         let mut waiting = lock(&self.waiting);
         let most = match self.queue {
@@ -63,7 +64,7 @@ impl<T> Inbox<T> {
         lock(&self.waiting).pop_front()
     }
 
-    /// Waits for one, at most so long.
+    /// Waits for an item, at most for `timeout`.
     pub(crate) fn take(&self, timeout: Duration) -> Option<T> {
         let until = Instant::now().checked_add(timeout);
         let mut waiting = lock(&self.waiting);

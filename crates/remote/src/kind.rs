@@ -1,43 +1,45 @@
-//! What kinds of commands and telemetry there are: named, so that two extensions never collide.
+//! Kinds of commands and telemetry. Each has a name, so that two extensions never collide.
 
 use prost::Message;
 
-/// A kind of command. The library's own stand in `command`; a user's program adds its own by
-/// implementing this for an empty type.
+/// A kind of command. The library's own kinds are in `command`; a user's program adds its own by implementing this
+/// trait for an empty type.
 pub trait CommandKind: 'static {
-    /// What it carries.
+    /// The message that it carries.
     type Body: Message + Default + Clone;
-    /// What both ends know it by: the name of its package and its own (`acme.Spray`). Numbers on the wire are agreed on
-    /// when controller and robot meet.
+    /// The name by which both ends know the kind: the name of its package and its own (`acme.Spray`). Controller and
+    /// robot agree on numbers on the wire when they meet.
     const NAME: &'static str;
-    /// Its number on Robot Remote Control's wire, version 6, where numbers are set by hand; extensions of upstream's robots begin at
-    /// 17. `None`: it does not exist there.
+    /// Its number on Robot Remote Control's wire, version 6, where numbers are set by hand; extensions of upstream's
+    /// robots begin at 17. `None`: the kind does not exist there.
     const V6: Option<u8> = None;
-    /// The subsystem that it moves unless the robot says otherwise ([`BASE`], [`ARM`]). Such commands are for whoever holds the right to move it.
+    /// The subsystem that it moves ([`BASE`], [`ARM`]), unless the robot sets another. Only the controller that holds
+    /// the right to move the subsystem may send such a command.
     const MOVES: Option<&'static str> = None;
 
-    /// What stops whatever it moves, where the kind has such a body: its handler gets that when the controller is lost and the robot's user
-    /// set nothing else.
+    /// Returns the body that stops the subsystem, if the kind has such a body. When the controller is lost and the
+    /// robot's user has set no callback for that, the kind's handler receives this body.
     fn stop() -> Option<Self::Body> {
         None
     }
 }
 
-/// A kind of telemetry. The library's own stand in `telemetry`.
+/// A kind of telemetry. The library's own kinds are in `telemetry`.
 pub trait TelemetryKind: 'static {
-    /// What it carries.
+    /// The message that it carries.
     type Body: Message + Default + Clone;
     /// As [`CommandKind::NAME`].
     const NAME: &'static str;
     /// As [`CommandKind::V6`]; extensions begin at 31.
     const V6: Option<u8> = None;
-    /// How urgent it is where a transport knows priorities: 0 to 127, 127 the most urgent.
+    /// Its priority on transports that have priorities: 0 to 127, 127 is the most urgent.
     const PRIORITY: u8 = 50;
-    /// Whether it is only kept to be asked for, as names and models are, instead of sent to everyone.
+    /// Whether the robot only keeps it for controllers to fetch, such as names and models, instead of sending it to all
+    /// of them.
     const ON_REQUEST: bool = false;
 }
 
-/// The subsystem of what drives.
+/// The subsystem that drives.
 pub const BASE: &str = "base";
-/// The subsystem of joints.
+/// The subsystem of the joints.
 pub const ARM: &str = "arm";

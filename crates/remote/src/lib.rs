@@ -1,12 +1,13 @@
 #![forbid(unsafe_code)]
-//! Commanding robots through loss and seconds of delay: a [`Robot`] takes commands and tells its state, a [`Controller`] sends the one and
-//! hears the other, over any [`transport`].
+//! Command robots over links with loss and seconds of delay. A [`Robot`] takes commands and sends telemetry; a
+//! [`Controller`] sends commands and receives telemetry. Both work over any [`transport`].
 //!
-//! A command ends with what became of it ([`Outcome`]). It carries who sends it, its number and how long it stays good; the
-//! robot judges its age by its own clock alone, carries it out at most once, and never one that is expired or overtaken. One
-//! controller at a time may move a subsystem; when it is lost, the robot stops.
+//! A command ends with an [`Outcome`]. It carries its sender, its number and its expiry. The robot judges its age by
+//! its own clock alone. It carries a command out at most once, and never one that has expired or that a newer one has
+//! overtaken. One controller at a time may move a subsystem; when that controller is lost, the robot stops.
 //!
-//! The kinds of commands and telemetry are named types ([`CommandKind`], [`TelemetryKind`]); a user's program adds its own.
+//! The kinds of commands and telemetry are named types ([`CommandKind`], [`TelemetryKind`]); a user's program adds its
+//! own.
 //!
 //! ```
 //! use remote::transport::{Wire, local};
@@ -75,24 +76,24 @@ pub use robot::{Context, Robot};
 pub use statistics::{Rate, Statistics};
 pub use zlib::ZlibError;
 
-/// Any thread may use them.
+/// `Robot` and `Controller` can be used from any thread.
 const _: () = {
     const fn shared<T: Send + Sync + Clone>() {}
     shared::<Robot>();
     shared::<Controller>();
 };
 
-/// The messages of Robot Remote Control's wire, version 6, which both wires carry.
+/// The messages of Robot Remote Control's wire, version 6. Both wires carry them.
 pub mod types {
     #![allow(missing_docs, clippy::all)]
     include!(concat!(env!("OUT_DIR"), "/robot_remote_control.rs"));
 }
 
-/// Both packages of messages as an encoded `google.protobuf.FileDescriptorSet`, with comments: for programs that show or read messages
-/// of any kind.
+/// Both packages of messages as an encoded `google.protobuf.FileDescriptorSet`, with comments: for programs that
+/// display or read messages of any kind.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
 
-/// The messages of the own wire ([`Wire::Own`](transport::Wire::Own)), for whoever writes another end of it.
+/// The messages of Ropewalk's own wire ([`Wire::Own`](transport::Wire::Own)), for implementing another end of it.
 pub mod own {
     #![allow(missing_docs, clippy::all)]
     include!(concat!(env!("OUT_DIR"), "/ropewalk.remote.rs"));

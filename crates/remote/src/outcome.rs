@@ -1,31 +1,32 @@
-//! What became of a command.
+//! The outcome of a command.
 
 use std::fmt;
 
-/// Bytes of a reason that are sent.
+/// Maximum bytes of a reason on the wire.
 const LONGEST: usize = 400;
 
-/// What became of a command.
+/// The outcome of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Carried out, or taken into the queue of whoever carries it out.
+    /// Carried out, or put into the queue of the program that carries it out.
     Executed,
-    /// Not carried out: nobody handles it, it is malformed, its handler refused, or the right to move is another's. With the reason, for
-    /// people.
+    /// Not carried out: it has no handler, is malformed, its handler refused it, or another controller holds the right
+    /// to move. Holds the reason, for people.
     Rejected(String),
-    /// Not carried out and never will be: it was too old when it came, or a newer one of its kind came before it.
+    /// Not carried out, and never will be: it was too old when it arrived, or a newer one of its kind arrived first.
     Expired(String),
-    /// The robot's word on it did not come in time.
+    /// The robot's answer did not arrive in time.
     Unreachable {
-        /// Whether the robot may have carried it out all the same. It does not begin to any more once the expiry is over.
+        /// Whether the robot may have carried it out all the same. The robot does not start to carry it out after the
+        /// expiry.
         maybe_executed: bool,
-        /// What was heard last: the transport's words.
+        /// The last known reason, as the transport gives it.
         reason: String,
     },
 }
 
 impl Outcome {
-    /// Whether it was carried out for sure.
+    /// Returns whether it was certainly carried out.
     pub fn is_executed(&self) -> bool {
         *self == Outcome::Executed
     }
@@ -51,7 +52,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Why a handler does not carry a command out, for people. Made of any text: `Err("the battery is low".into())`.
+/// Why a handler does not carry a command out, for people. Convert any text: `Err("the battery is low".into())`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejection(String);
 

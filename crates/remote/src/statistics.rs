@@ -1,4 +1,4 @@
-//! How much came and went, by kind, and what was dropped, by reason.
+//! Received and sent messages, by kind, and dropped ones, by reason.
 
 use crate::clock::now;
 use crate::sync::lock;
@@ -8,35 +8,35 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// Rates are over so long.
+/// Window of the rates.
 const SPAN: Duration = Duration::from_secs(5);
-/// Frames of one kind that a rate is made of at most.
+/// Maximum frames of one kind from which a rate is computed.
 const FRAMES: usize = 512;
-/// Kinds that are counted apart; a peer that names more has them counted as one.
+/// Maximum number of kinds that are counted separately; further kinds are counted together.
 const MOST_KINDS: usize = 512;
 
-/// What an end has carried since it began.
+/// What an end has received, sent and dropped since it started.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statistics {
-    /// By kind: commands of a robot, telemetry of a controller.
+    /// By kind: commands at a robot, telemetry at a controller.
     pub received: BTreeMap<String, Rate>,
-    /// By kind: telemetry of a robot, commands of a controller.
+    /// By kind: telemetry at a robot, commands at a controller.
     pub sent: BTreeMap<String, Rate>,
-    /// What was not carried out, delivered or sent: how many, by reason. `callback_panicked` counts the functions of this
-    /// end's user that panicked: each costs the event that it had, and the next comes.
+    /// Number of messages that were not carried out, delivered or sent, by reason. `callback_panicked` counts panics in
+    /// callbacks of this end's user: each panic loses that callback's event, and the next event is delivered.
     pub dropped: BTreeMap<&'static str, u64>,
 }
 
-/// How much of one kind.
+/// Traffic of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rate {
-    /// Since the beginning.
+    /// Messages since the start.
     pub messages: u64,
-    /// Bytes of their bodies, since the beginning.
+    /// Bytes of their bodies since the start.
     pub bytes: u64,
-    /// Messages a second, over the last 5 s.
+    /// Messages per second, over the last 5 s.
     pub hz: f64,
-    /// 1,000 bytes a second, over the last 5 s.
+    /// Thousands of bytes per second, over the last 5 s.
     pub kb_s: f64,
 }
 
@@ -72,7 +72,8 @@ impl Counters {
         *lock(&self.0).dropped.entry(reason).or_default() += messages;
     }
 
-    /// Whether a refusal is worth a line in the log, and how many were not since the last: peers can cause as many as they like.
+    /// Returns whether to log a refusal, with the number of refusals not logged since the last one: peers can cause any
+    /// number of them.
     pub(crate) fn tells_refusal(&self) -> Option<u64> {
         let mut counted = lock(&self.0);
         counted
@@ -81,7 +82,7 @@ impl Counters {
             .lets(now())
     }
 
-    /// Runs a function of the end's user; `None` if it panicked, which is counted and logged as one of `what`.
+    /// Runs a user's callback. Returns `None` if it panicked; the panic is counted, and logged as one of `what`.
     pub(crate) fn guarded<T>(&self, what: &str, f: impl FnOnce() -> T) -> Option<T> {
         match guard::catch(f) {
             Ok(given) => Some(given),

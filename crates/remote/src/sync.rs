@@ -1,4 +1,5 @@
-//! Locks that go on after a panic of whoever held them: what they guard is whole between any two statements.
+//! Locks that ignore poisoning: the data that they guard is consistent between any two statements, so a panic of a
+//! holder does no harm.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 

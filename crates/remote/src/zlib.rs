@@ -1,39 +1,39 @@
-//! Bytes as upstream compresses them: how many they are when inflated, as a big-endian `u32`, then a zlib stream (RFC 1950).
+//! Compressed bytes in upstream's form: the inflated length as a big-endian `u32`, then a zlib stream (RFC 1950).
 
 use flate2::Compression;
 use flate2::bufread::ZlibDecoder;
 use flate2::write::ZlibEncoder;
 use std::io::{Read, Write};
 
-/// Bytes in front of the zlib stream.
+/// Bytes before the zlib stream.
 const HEAD: usize = 4;
 
-/// Why bytes did not become what was compressed, or cannot be compressed.
+/// Why bytes cannot be inflated, or cannot be compressed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ZlibError {
-    /// The head is not whole.
-    #[error("compressed data of {0} B: 4 B say how long it is, and a zlib stream follows")]
+    /// The length is incomplete.
+    #[error("compressed data of {0} B is too short: it begins with 4 B of length, then a zlib stream")]
     Short(usize),
-    /// More than whoever inflates it takes.
-    #[error("{claimed} B when inflated, but {most} B is the most")]
+    /// More bytes than the receiver accepts.
+    #[error("{claimed} B when inflated, but at most {most} B are allowed")]
     TooLong {
-        /// What the head says, or how much there was to compress.
+        /// The length that the data claims, or the number of bytes to compress.
         claimed: u64,
-        /// Bytes that are taken.
+        /// The maximum that is accepted.
         most: u64,
     },
-    /// The stream is no zlib stream, ends too early, or its checksum is wrong.
-    #[error("no zlib stream: {0}")]
+    /// The data is not a zlib stream, ends too early, or has a wrong checksum.
+    #[error("not a zlib stream: {0}")]
     Stream(String),
-    /// The stream holds more or less than the head says, or something follows it.
-    #[error("the zlib stream does not hold the {0} B that it says, or something follows it")]
+    /// The stream holds more or fewer bytes than its length claims, or is followed by something.
+    #[error("the zlib stream does not hold the {0} B that its length claims, or something follows it")]
     Length(u32),
 }
 
-/// Compresses.
+/// Compresses the data.
 ///
 /// # Errors
-/// [`ZlibError::TooLong`]: from 4 GiB on the head cannot say how long it is.
+/// [`ZlibError::TooLong`]: the length field cannot hold 4 GiB or more.
 pub(crate) fn pack(data: &[u8]) -> Result<Vec<u8>, ZlibError> {
     let len = u32::try_from(data.len()).map_err(|_| ZlibError::TooLong {
         claimed: data.len() as u64,
@@ -46,10 +46,10 @@ pub(crate) fn pack(data: &[u8]) -> Result<Vec<u8>, ZlibError> {
     written.map_err(|e| ZlibError::Stream(e.to_string()))
 }
 
-/// Inflates to at most `most` bytes. Memory grows with what the stream holds, not with what its head claims.
+/// Inflates to at most `most` bytes. Memory grows with the content of the stream, not with the length that it claims.
 ///
 /// # Errors
-/// [`ZlibError`]: it claims more than `most`, or is not what [`pack`] writes.
+/// [`ZlibError`]: it claims more than `most`, or does not have the form that [`pack`] writes.
 pub(crate) fn unpack(data: &[u8], most: u64) -> Result<Vec<u8>, ZlibError> {
     let (head, stream) = data
         .split_first_chunk::<HEAD>()
@@ -63,7 +63,7 @@ pub(crate) fn unpack(data: &[u8], most: u64) -> Result<Vec<u8>, ZlibError> {
     }
     let mut decoder = ZlibDecoder::new(stream);
     let mut out = Vec::new();
-    // One byte more than it says shows whether there is more.
+    // One byte more than the length shows whether the stream holds more.
     let read = decoder.by_ref().take(u64::from(len) + 1).read_to_end(&mut out);
     read.map_err(|e| ZlibError::Stream(e.to_string()))?;
     if out.len() as u64 != u64::from(len) || !decoder.get_ref().is_empty() {
@@ -76,7 +76,7 @@ pub(crate) fn unpack(data: &[u8], most: u64) -> Result<Vec<u8>, ZlibError> {
 mod tests {
     use super::*;
 
-    /// Zeros are a thousandth when packed.
+    /// Zeros shrink to a thousandth when packed.
     fn bomb(len: usize) -> Vec<u8> {
         pack(&vec![0; len]).expect("packs")
     }
@@ -88,7 +88,7 @@ mod tests {
             assert_eq!(packed[..4], (data.len() as u32).to_be_bytes());
             assert_eq!(unpack(&packed, data.len() as u64), Ok(data.to_vec()));
         }
-        // As Python's zlib.compress(b"hello", 6) has it.
+        // The output of Python's zlib.compress(b"hello", 6).
         let golden = b"\0\0\0\x05\x78\x9c\xcb\x48\xcd\xc9\xc9\x07\0\x06\x2c\x02\x15";
         assert_eq!(unpack(golden, 5).as_deref(), Ok(&b"hello"[..]));
     }
@@ -103,11 +103,11 @@ mod tests {
                 most: 999_999
             })
         );
-        // One that says it is small.
+        // A stream that claims to be small.
         let mut lying = honest.clone();
         lying[..4].copy_from_slice(&10u32.to_be_bytes());
         assert_eq!(unpack(&lying, 1 << 20), Err(ZlibError::Length(10)));
-        // And one that says it is large, which costs no memory.
+        // A stream that claims to be large, which costs no memory.
         let mut claims = bomb(10);
         claims[..4].copy_from_slice(&u32::MAX.to_be_bytes());
         assert_eq!(unpack(&claims, u64::MAX), Err(ZlibError::Length(u32::MAX)));
@@ -123,7 +123,7 @@ mod tests {
             let mut bad = good.clone();
             bad[bit / 8] ^= 1 << (bit % 8);
             if let Ok(out) = unpack(&bad, 1 << 20) {
-                // Some bits of the header, and those behind the last code, mean nothing.
+                // Some bits of the header, and those after the last code, have no meaning.
                 assert_eq!(out, b"a file of some length", "bit {bit}");
             }
         }

@@ -1,5 +1,6 @@
-//! kill -9 of the robot, of the controller and of either host's link, while commands and a file cross that link: nothing is executed
-//! twice, nothing hangs, what became of each command is known, and all goes on when the process is there again.
+//! Kills (kill -9) the robot, the controller and either host's link while commands and a file cross that link: nothing
+//! is executed twice, nothing hangs, the outcome of each command is known, and everything continues when the process is
+//! back.
 
 mod link_common;
 
@@ -19,7 +20,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// Which part of it a process of this very test is, and where.
+/// Which part a process of this test binary plays, and its folder.
 const PART: &str = "ROPEWALK_TEST_PART";
 const FOLDER: &str = "ROPEWALK_TEST_FOLDER";
 const FIRST: &str = "ROPEWALK_TEST_FIRST";
@@ -46,7 +47,7 @@ fn file() -> Vec<u8> {
         .collect()
 }
 
-/// Not a test of its own: what the processes do that the tests start.
+/// Not a test of its own: it is the program of the processes that the tests start.
 #[test]
 #[ignore = "run by the other tests"]
 fn part() {
@@ -75,7 +76,7 @@ fn node(folder: &Path, host: &str) -> Node {
     Node::with_config("test", BusConfig::new(folder.join(host))).expect("a node")
 }
 
-/// Writes down what it executes.
+/// Records what it executes.
 fn robot(folder: &Path) {
     let end = LinkRobot::new(&node(folder, "robot"), "r1");
     let robot = Robot::builder("r1").end(Arc::new(end)).start().expect("starts");
@@ -83,7 +84,7 @@ fn robot(folder: &Path) {
     let open = OpenOptions::new().create(true).append(true).open(path);
     let mut executed = open.expect("opens");
     robot.on::<Count>(move |body, _| {
-        // In one piece, or not at all.
+        // A single write: complete, or not at all.
         let line = format!("{}\n", body.number);
         executed
             .write_all(line.as_bytes())
@@ -93,7 +94,7 @@ fn robot(folder: &Path) {
     std::thread::sleep(Duration::MAX);
 }
 
-/// Sends numbers one after another, each as soon as the one before is decided, and fetches the file meanwhile.
+/// Sends numbers one after another, each as soon as the previous one is decided, and fetches the file meanwhile.
 fn controller(folder: &Path) {
     let first: u64 = std::env::var(FIRST).expect("a number").parse().expect("a number");
     let end = LinkController::new(&node(folder, "base"), "r1");
@@ -220,14 +221,14 @@ impl World {
         Part(child)
     }
 
-    /// Listens until `done`. A process that hangs says nothing any more.
+    /// Listens until `done`. A process that hangs prints nothing.
     fn listen(&mut self, what: &str, mut done: impl FnMut(&World) -> bool) {
         let start = Instant::now();
         while !done(self) {
             assert!(start.elapsed() < 4 * LONG, "{what}: never");
             match self.said.recv_timeout(LONG) {
                 Ok(line) => self.hear(&line),
-                Err(RecvTimeoutError::Timeout) => panic!("{what}: nothing was said within {LONG:?}"),
+                Err(RecvTimeoutError::Timeout) => panic!("{what}: no output within {LONG:?}"),
                 Err(RecvTimeoutError::Disconnected) => unreachable!("this end has one, too"),
             }
         }
@@ -253,7 +254,7 @@ impl World {
         }
     }
 
-    /// What the robots wrote down.
+    /// Checks what the robots recorded.
     fn check(&self) {
         let text = std::fs::read_to_string(self.folder.path().join("executed")).expect("is there");
         let mut all = BTreeSet::new();
@@ -268,25 +269,27 @@ impl World {
     }
 }
 
-/// Kills a part in the middle of it, `rests` for a while, and starts it again.
+/// Kills a part in the middle of its work, waits for `rests`, and starts it again.
 fn survives(victim: &str, rests: Duration) {
     let mut world = World::new();
     let names = ["robot-link", "base-link", "robot", "controller"];
     let mut parts: Vec<_> = names.map(|name| Some(world.start(name))).into();
-    world.listen("commands and pieces of the file come", |w| {
+    world.listen("commands and pieces of the file arrive", |w| {
         w.executed.len() >= 20 && w.part >= 2_000_000
     });
     assert!(!world.file, "too quick to be killed in the middle");
     let at = names.iter().position(|n| *n == victim).expect("a name");
     parts[at] = None;
     std::thread::sleep(rests);
-    // What the killed one said.
+    // Output of the killed process.
     while let Ok(line) = world.said.try_recv() {
         world.hear(&line);
     }
     parts[at] = Some(world.start(victim));
     let before = world.executed.len();
-    world.listen("all goes on", |w| w.file && w.executed.len() >= before + 50);
+    world.listen("everything continues", |w| {
+        w.file && w.executed.len() >= before + 50
+    });
     drop(parts);
     world.check();
 }

@@ -1,5 +1,5 @@
-//! Times within one process, for people: `cargo test --release -p remote --test latency -- --ignored --nocapture` prints them as JSON.
-//! Nothing here is asserted: machines differ.
+//! Times within one process, for people: `cargo test --release -p remote --test latency -- --ignored --nocapture`
+//! prints them as JSON. Nothing is asserted: machines differ.
 
 mod conformance;
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Round trips of a twist, back to back or at 30 Hz, until `ended` says so.
+/// Round trips of a twist, back to back or at 30 Hz, until `ended` returns true.
 fn twists(controller: &Controller, pause: Duration, ended: impl Fn(usize) -> bool) -> Vec<f64> {
     let twist = types::Twist {
         linear: Some(types::Vector3 {

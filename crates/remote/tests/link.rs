@@ -20,7 +20,7 @@ fn pose() -> Stream<'static> {
     }
 }
 
-/// Requests of every class and of every length come back as the robot has them answered.
+/// Requests of every class and length come back as the robot answers them.
 fn echoes(places: &Places) {
     let (_robot, _sink) = echo(places);
     let (controller, heard) = controller(places);
@@ -54,7 +54,7 @@ fn requests_are_answered_over_two_links() {
     echoes(&Places::two());
 }
 
-/// Answers are given late, out of order, by another thread; each goes to its request.
+/// Answers are given late, out of order, by another thread; each reaches its request.
 fn many_at_a_time(places: &Places, most: usize) {
     let (asked, requests) = channel();
     let (_robot, _sink) = robot(places, move |frame, reply| {
@@ -81,7 +81,7 @@ fn many_at_a_time(places: &Places, most: usize) {
     let mut waiting = Vec::new();
     until("all requests are there", || {
         waiting.extend(requests.try_iter());
-        // Who calls faster than others take it is told to call again.
+        // A controller that calls faster than the others accept gets an error and calls again.
         for (c, frame, answer) in answers.try_iter() {
             match answer {
                 Err(TransportError::NotSent(why)) if why.starts_with("busy") => ask(c, frame),
@@ -112,7 +112,8 @@ fn many_requests_are_under_way_over_two_links() {
     many_at_a_time(&Places::two(), 120);
 }
 
-/// Who has no answer is told why: nobody is there, nobody answers in time, the robot dropped the request, has ended.
+/// A request without an answer ends with the reason: no robot is there, the robot does not answer in time, dropped the
+/// request, or has ended.
 fn failures(places: &Places) {
     let (controller, heard) = controller(places);
     let none = ask(&controller, Class::Command, b"x", LONG).expect_err("nobody");
@@ -147,7 +148,7 @@ fn failures(places: &Places) {
     );
     assert_eq!(kept.send(b"y"), Err(TransportError::Ended));
     heard.wait_connected(false);
-    // The controller ends while a robot that is there again has a request.
+    // The controller ends while a restarted robot has a request.
     let (asked, requests) = channel();
     let (_robot, _sink) = self::robot(places, move |_, reply| {
         asked.send(reply).expect("the test listens");
@@ -193,7 +194,7 @@ fn a_lost_link_makes_the_robot_unreachable_until_it_is_back() {
     assert_eq!(ask(&controller, Class::Command, b"y", LONG), Ok(b"y".to_vec()));
 }
 
-/// Telemetry of several kinds and channels, small and large, asked for by name or not.
+/// Telemetry of several kinds and channels, small and large, requested by name or not.
 fn telemetry(places: &Places) {
     let (robot, _sink) = echo(places);
     let (all, heard_all) = controller(places);
@@ -209,7 +210,7 @@ fn telemetry(places: &Places) {
         .collect();
     robot.publish(pose(), b"first").expect("publishes");
     robot.publish(image, &large).expect("publishes");
-    // Both are found and had although they were set before anybody listened.
+    // Both are found and received although they were set before any listener was there.
     heard_all.wait_frame(b"first");
     heard_all.wait_frame(&large);
     heard_some.wait_frame(b"first");
@@ -222,7 +223,7 @@ fn telemetry(places: &Places) {
         !heard_some.has(&large) && !heard_some.has(b"small"),
         "it was not asked for"
     );
-    // Small and large have topics of their own.
+    // Small and large frames have topics of their own.
     some.listen(Listen::To(&[image]));
     heard_some.wait_frame(b"small");
     heard_some.wait_frame(&large);
@@ -271,7 +272,7 @@ fn a_slow_listener_learns_what_it_lost_and_holds_nobody_up() {
         heard.has(&begin)
     });
     let hold = heard.hold();
-    // More than its queue and what it may keep: 40 MB a second for nobody.
+    // More than its queue and what it may keep: 40 MB per second for a slow listener.
     for _ in 0..400 {
         robot.publish(pose(), &frame).expect("never blocks");
     }
@@ -319,7 +320,7 @@ fn a_bad_name_is_said_at_the_start() {
     assert!(matches!(&error, TransportError::Setup(_)), "{error}");
 }
 
-/// Requests and telemetry pass between these ends, and the robot's end is noticed.
+/// Requests and telemetry pass between these ends, and the end of the robot is noticed.
 fn understand(robot: &dyn RobotEnd, controller: &dyn ControllerEnd) {
     let sink = RobotSide::new(|frame, reply| {
         if frame != b"drop" {
@@ -344,7 +345,7 @@ fn understand(robot: &dyn RobotEnd, controller: &dyn ControllerEnd) {
         std::thread::sleep(Duration::from_millis(50));
         heard.has(b"small")
     });
-    // Once: a newer one would end it.
+    // Once: a newer frame would end it.
     let large = vec![7; 10_000_000];
     robot.publish(pose(), &large).expect("publishes");
     heard.wait_frame(&large);
@@ -359,7 +360,8 @@ fn understand(robot: &dyn RobotEnd, controller: &dyn ControllerEnd) {
     );
 }
 
-/// Who waits for an answer has it in its own thread, also after others brought it; and is told of what another brings.
+/// A thread that waits for an answer receives it itself, also after others received theirs; and is woken by one that
+/// another thread receives.
 fn receives_itself(robot: &dyn RobotEnd, controller: &(dyn ControllerEnd + 'static)) {
     let kept = Mutex::new(Vec::new());
     let kept = std::sync::Arc::new(kept);
@@ -374,7 +376,7 @@ fn receives_itself(robot: &dyn RobotEnd, controller: &(dyn ControllerEnd + 'stat
     heard.wait_connected(true);
     reached(controller, Class::Command);
     let own = std::thread::current().id();
-    // Another may have it first where the thread was not in time; that is told by waking.
+    // Another thread may have received it first if this one was not in time; it reports that by waking this one.
     let mut by_itself = 0;
     for _ in 0..50 {
         let (done, answer) = channel();
@@ -390,11 +392,11 @@ fn receives_itself(robot: &dyn RobotEnd, controller: &(dyn ControllerEnd + 'stat
         let (thread, result) = answer.recv_timeout(LONG).expect("an end");
         assert_eq!(result, Ok(b"x".to_vec()));
         by_itself += usize::from(thread == own);
-        // And the end's own thread goes on where nobody waits.
+        // And the end's own thread continues when no thread waits.
         assert_eq!(ask(controller, Class::Command, b"y", LONG), Ok(b"y".to_vec()));
     }
     assert!(by_itself > 0, "never");
-    // One is under way, and what is waited for comes otherwise.
+    // One request is in progress, and the awaited result comes another way.
     let answer = ask_later(controller, Class::Command, b"keep", LONG);
     until("it is kept", || !kept.lock().expect("no panic").is_empty());
     let over = AtomicBool::new(false);
@@ -405,9 +407,9 @@ fn receives_itself(robot: &dyn RobotEnd, controller: &(dyn ControllerEnd + 'stat
             controller.wake(Class::Command);
         });
         controller.receive(Class::Command, 4 * LONG, &|| over.load(Ordering::Acquire));
-        assert!(over.load(Ordering::Acquire), "it was under way all the time");
+        assert!(over.load(Ordering::Acquire), "it was in progress all the time");
     });
-    // Its time ends; and it ends with the end.
+    // The timeout ends it; and so does the end of the transport.
     controller.receive(Class::Command, Duration::from_millis(20), &|| false);
     std::thread::scope(|scope| {
         scope.spawn(|| {

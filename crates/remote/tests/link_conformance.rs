@@ -1,4 +1,4 @@
-//! The conformance suite over this host's bus, over two that links join, and over links in the programs themselves.
+//! The conformance suite over this host's bus, over two buses that links join, and over links inside the programs.
 
 mod conformance;
 mod link_common;
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 fn place(places: Places, joined: bool) -> Place {
     let places = Arc::new(places);
     let (robots, beside) = (places.clone(), places.clone());
-    // Of a host that a link joins, a program of the robot's own host is another.
+    // To a robot, a program of its own host is another peer than a host that a link joins.
     let other =
         move || -> Arc<dyn ControllerEnd> { Arc::new(LinkController::new(&beside.robots_node(), "r1")) };
     Place {
@@ -36,7 +36,7 @@ fn it_conforms_over_two_links() {
     conformance::run(|| place(Places::two(), true));
 }
 
-/// A robot and its controllers with a link each, in their own programs.
+/// A robot and its controllers, each with a link of its own, inside their programs.
 fn apart() -> Place {
     let sockets = [(); 9].map(|()| UdpSocket::bind("127.0.0.1:0").expect("binds"));
     let addresses = sockets.map(|s| s.local_addr().expect("an address"));

@@ -1,4 +1,4 @@
-//! The structures of rmw's, rcutils' and rosidl's C headers that cross this interface.
+//! The structures of the C headers of rmw, rcutils and rosidl that cross this interface.
 
 pub(crate) mod introspection;
 
@@ -175,7 +175,7 @@ pub(crate) struct RmwSubscription {
     pub(crate) is_cft_enabled: bool,
 }
 
-/// `rmw_service_t` and `rmw_client_t`, which are alike.
+/// `rmw_service_t` and `rmw_client_t`, which have the same layout.
 #[repr(C)]
 pub(crate) struct RmwService {
     pub(crate) implementation: *const c_char,
@@ -199,8 +199,8 @@ pub(crate) struct RmwWaitSet {
     pub(crate) data: *mut c_void,
 }
 
-/// `rmw_subscriptions_t`, `rmw_services_t`, `rmw_clients_t`, `rmw_events_t` and `rmw_guard_conditions_t`: the data of each entity, made null
-/// where it is not ready.
+/// `rmw_subscriptions_t`, `rmw_services_t`, `rmw_clients_t`, `rmw_events_t` and `rmw_guard_conditions_t`: the data of
+/// each entity. The wait sets an entry to null if its entity is not ready.
 #[repr(C)]
 pub(crate) struct Entities {
     pub(crate) count: usize,
@@ -320,7 +320,7 @@ pub(crate) struct MessageLostStatus {
     pub(crate) total_change: usize,
 }
 
-/// The statuses that are a count and its change: of deadlines missed, liveliness lost, incompatible types.
+/// Statuses that consist of a count and its change: missed deadlines, lost liveliness, incompatible types.
 #[repr(C)]
 pub(crate) struct CountStatus {
     pub(crate) total: i32,

@@ -1,5 +1,5 @@
-//! Callbacks at new messages, requests and responses, as the EventsExecutor wants them: a thread for each entity that has one waits for
-//! it.
+//! Callbacks on new messages, requests and responses, as the EventsExecutor needs them. Each entity with a callback has
+//! a thread that waits for them.
 
 use crate::abi::EventCallback;
 use crate::error::{Failure, Outcome};
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// While an entity has something that nobody takes yet, how often is looked whether there is more.
+/// Interval at which the thread checks for more while the entity holds something that nobody has taken yet.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// The callback of one entity.
@@ -25,8 +25,8 @@ struct Running {
 }
 
 impl Callback {
-    /// Calls `callback` with `data` whenever the entity behind `fd` has something new, until it is set anew or ended; `look` gives,
-    /// if it has something, how much was taken before.
+    /// Calls `callback` with `data` whenever the entity behind `fd` has something new, until the callback is replaced
+    /// or ended. `look` returns how much was taken so far if the entity has something, else `None`.
     pub(crate) fn set<E: AsFd + Send + Sync + 'static>(
         &self,
         callback: EventCallback,
@@ -45,9 +45,10 @@ impl Callback {
             .spawn(move || {
                 while !stopped.is_set() {
                     if let Some(taken) = look() {
-                        // SAFETY: who set the callback keeps function and data valid until it is set anew, which ends this thread.
+                        // SAFETY: the caller keeps function and data valid until it replaces the callback, which ends
+                        // this thread.
                         unsafe { callback(data as *const c_void, 1) };
-                        // One call for each that is taken.
+                        // Call once for each item taken.
                         while look() == Some(taken) && !stopped.is_set() {
                             std::thread::sleep(PAUSE);
                         }
@@ -67,7 +68,7 @@ impl Callback {
         Ok(())
     }
 
-    /// Ends it: afterwards it is not called.
+    /// Ends the callback: it is not called afterwards.
     pub(crate) fn end(&self) {
         let running = lock(&self.0).take();
         if let Some(mut running) = running {

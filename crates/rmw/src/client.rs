@@ -19,10 +19,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Most requests without an answer at a time.
+/// Maximum number of unanswered requests at a time.
 const MAX_OUTSTANDING: u32 = 1024;
 
-/// What a client is.
+/// State of a client.
 pub(crate) struct Client {
     context: Arc<crate::context::Context>,
     node: u64,
@@ -42,22 +42,22 @@ struct Calls {
     taken: u64,
 }
 
-/// What wait sets and handles point to.
+/// The object that wait sets and handles point to.
 pub(crate) struct Handle(pub(crate) Arc<Client>);
 
 /// # Safety
 /// The pointer is null or points to a client.
 unsafe fn of<'a>(client: *const RmwService) -> Outcome<&'a Arc<Client>> {
-    // SAFETY: of the caller; identifiers live for ever.
+    // SAFETY: upheld by the caller; identifiers live forever.
     let client = unsafe { arg(client, "client")? };
     // SAFETY: likewise.
     unsafe { ours(client.implementation, "client")? };
-    // SAFETY: `data` is this library's while the client lives.
+    // SAFETY: this library owns `data` while the client lives.
     Ok(&unsafe { arg(client.data.cast::<Handle>(), "client")? }.0)
 }
 
 impl Calls {
-    /// Gathers what was answered.
+    /// Collects responses that arrived.
     fn poll(&mut self) {
         let mut i = 0;
         while i < self.waiting.len() {
@@ -67,7 +67,7 @@ impl Calls {
                     let (number, _) = self.waiting.swap_remove(i);
                     match outcome {
                         Ok(reply) => self.answered.push_back((number, reply)),
-                        // DDS tells nothing of a request that nobody answers.
+                        // DDS does not report a request that nobody answers.
                         Err(error) => tracing::debug!(number, %error, "a request has no response"),
                     }
                 }
@@ -77,7 +77,7 @@ impl Calls {
 }
 
 impl Client {
-    /// Whether a response can be taken; else the descriptor waits for it.
+    /// Whether a response can be taken. If not, the descriptor becomes readable when one arrives.
     pub(crate) fn rearm(&self) -> Outcome<bool> {
         let mut calls = lock(&self.calls);
         loop {
@@ -99,7 +99,7 @@ impl AsFd for Client {
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_create_client(
     node: *const RmwNode,
@@ -108,7 +108,7 @@ pub(crate) unsafe extern "C" fn rmw_create_client(
     qos: *const QosProfile,
 ) -> *mut RmwService {
     guard_ptr(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let node = unsafe { node::of(node)? };
         // SAFETY: likewise.
         let qos = unsafe {
@@ -154,16 +154,16 @@ pub(crate) unsafe extern "C" fn rmw_create_client(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_destroy_client(node: *mut RmwNode, client: *mut RmwService) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         unsafe {
             node::of(node)?;
             of(client)?;
         }
-        // SAFETY: made by `rmw_create_client`, and the caller uses it no more.
+        // SAFETY: made by `rmw_create_client`, and the caller no longer uses it.
         let inner = unsafe {
             let handle = Box::from_raw(client);
             drop_c_text(handle.service_name);
@@ -176,7 +176,7 @@ pub(crate) unsafe extern "C" fn rmw_destroy_client(node: *mut RmwNode, client: *
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_send_request(
     client: *const RmwService,
@@ -184,15 +184,15 @@ pub(crate) unsafe extern "C" fn rmw_send_request(
     sequence: *mut i64,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let client = unsafe { of(client)? };
         if message.is_null() {
             return Err(Failure::argument("ros_request argument is null"));
         }
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let sequence = unsafe { arg_mut(sequence, "sequence_id")? };
         let loan = |control, parts: &[usize]| client.bus.bus().loan(control, parts);
-        // SAFETY: the caller's message is of the service's request type.
+        // SAFETY: the caller's message has the service's request type.
         let loan = unsafe { codec::written(&client.ty.request, message, loan)? };
         let mut calls = lock(&client.calls);
         calls.poll();
@@ -200,7 +200,7 @@ pub(crate) unsafe extern "C" fn rmw_send_request(
         let number = calls.sent;
         match client.bus.bus().send(loan, Duration::MAX) {
             Ok(pending) => calls.waiting.push((number, pending)),
-            // As in DDS: nobody is there to answer.
+            // As in DDS: no server is there to answer.
             Err(CallError::NoServer { .. }) => {}
             Err(error) => return Err(Failure::error(error)),
         }
@@ -210,7 +210,7 @@ pub(crate) unsafe extern "C" fn rmw_send_request(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_take_response(
     client: *const RmwService,
@@ -219,7 +219,7 @@ pub(crate) unsafe extern "C" fn rmw_take_response(
     taken: *mut bool,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let client = unsafe { of(client)? };
         // SAFETY: likewise.
         let (info, taken) = unsafe { (arg_mut(info, "service_info")?, arg_mut(taken, "taken")?) };
@@ -235,7 +235,7 @@ pub(crate) unsafe extern "C" fn rmw_take_response(
         calls.taken += 1;
         drop(calls);
         let from = reply.message();
-        // SAFETY: the caller's message is of the service's response type, and initialised.
+        // SAFETY: the caller's message has the service's response type and is initialised.
         unsafe { codec::read(&client.ty.response, from.control(), from, message)? };
         *info = ServiceInfo {
             source_timestamp: from.stamp().as_nanos() as i64,
@@ -251,7 +251,7 @@ pub(crate) unsafe extern "C" fn rmw_take_response(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_service_server_is_available(
     node: *const RmwNode,
@@ -259,7 +259,7 @@ pub(crate) unsafe extern "C" fn rmw_service_server_is_available(
     available: *mut bool,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (client, available) = unsafe {
             node::of(node)?;
             (of(client)?, arg_mut(available, "is_available")?)
@@ -270,11 +270,11 @@ pub(crate) unsafe extern "C" fn rmw_service_server_is_available(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_get_gid_for_client(client: *const RmwService, gid: *mut Gid) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (client, gid) = unsafe { (of(client)?, arg_mut(gid, "gid")?) };
         *gid = of_endpoint(client.id);
         Ok(())
@@ -282,14 +282,14 @@ pub(crate) unsafe extern "C" fn rmw_get_gid_for_client(client: *const RmwService
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_client_request_publisher_get_actual_qos(
     client: *const RmwService,
     qos: *mut QosProfile,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (client, qos) = unsafe { (of(client)?, arg_mut(qos, "qos")?) };
         *qos = client.qos;
         Ok(())
@@ -297,18 +297,18 @@ pub(crate) unsafe extern "C" fn rmw_client_request_publisher_get_actual_qos(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_client_response_subscription_get_actual_qos(
     client: *const RmwService,
     qos: *mut QosProfile,
 ) -> Ret {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     unsafe { rmw_client_request_publisher_get_actual_qos(client, qos) }
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_client_set_on_new_response_callback(
     client: *mut RmwService,
@@ -316,7 +316,7 @@ pub(crate) unsafe extern "C" fn rmw_client_set_on_new_response_callback(
     data: *const c_void,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let inner = unsafe { of(client)? };
         let waiting = inner.clone();
         let look = move || {

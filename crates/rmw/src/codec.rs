@@ -1,24 +1,24 @@
-//! Messages in memory into blocks of the bus, and back.
+//! Converts messages in memory into blocks of the bus, and back.
 
 use crate::error::{Failure, Outcome};
 use crate::typesupport::Type;
 use crate::walk::Borrowed;
 use std::ffi::c_void;
 
-/// A message in a block: its control part written, and each bulk array copied once.
+/// Writes a message into a block: its control part, and a single copy of each bulk array.
 ///
 /// # Safety
-/// `message` is of this type.
+/// `message` has this type.
 pub(crate) unsafe fn written(
     ty: &Type,
     message: *const c_void,
     loan: impl FnOnce(usize, &[usize]) -> Result<bus::Loan, bus::LoanError>,
 ) -> Outcome<bus::Loan> {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let sizes = unsafe { ty.sizes(message)? };
     let mut loan = loan(sizes.control, sizes.parts())?;
     let (control, parts) = loan.split_mut();
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     unsafe { ty.write(message, control, parts)? };
     Ok(loan)
 }
@@ -26,30 +26,31 @@ pub(crate) unsafe fn written(
 /// Reads a message that was taken.
 ///
 /// # Safety
-/// `message` is of this type, was initialised, and is nobody else's.
+/// `message` has this type, is initialised, and is not shared.
 pub(crate) unsafe fn read(ty: &Type, control: &[u8], from: &bus::Message, message: *mut c_void) -> Outcome {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     unsafe { ty.read(control, &parts(from), message).map_err(Failure::from) }
 }
 
-/// As [`read`], but bulk arrays are left in the block.
+/// As [`read`], but leaves bulk arrays in the block.
 ///
 /// # Safety
-/// As [`read`], and of [`Type::borrow`].
+/// As [`read`] and [`Type::borrow`].
 pub(crate) unsafe fn borrow(
     ty: &Type,
     control: &[u8],
     from: &bus::Message,
     message: *mut c_void,
 ) -> Outcome<Borrowed> {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     unsafe { ty.borrow(control, &parts(from), message).map_err(Failure::from) }
 }
 
-/// As [`read`], but large arrays without memory get pages of the block, which `adopt` gives for a part's number.
+/// As [`read`], but large arrays without memory get pages of the block. `adopt` maps the pages of the part with a given
+/// number.
 ///
 /// # Safety
-/// As [`read`], and of [`Type::adopt`].
+/// As [`read`] and [`Type::adopt`].
 pub(crate) unsafe fn adopt(
     ty: &Type,
     control: &[u8],
@@ -57,7 +58,7 @@ pub(crate) unsafe fn adopt(
     message: *mut c_void,
     adopt: &mut dyn FnMut(usize) -> Option<*mut u8>,
 ) -> Outcome {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     unsafe {
         ty.adopt(control, &parts(from), message, adopt)
             .map_err(Failure::from)

@@ -1,4 +1,5 @@
-//! `rmw_init_options_*`, `rmw_init`, `rmw_shutdown`, `rmw_context_fini`: a context is this process's membership of a domain.
+//! `rmw_init_options_*`, `rmw_init`, `rmw_shutdown`, `rmw_context_fini`. A context is this process's membership in a
+//! domain.
 
 use crate::abi::{Allocator, InitOptions, Ret, RmwContext};
 use crate::error::{Failure, IDENTIFIER, Outcome, arg, arg_mut, guard, ours, text};
@@ -11,17 +12,17 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// `RMW_DEFAULT_DOMAIN_ID`.
 const DEFAULT_DOMAIN: usize = usize::MAX;
-/// Most domains that the bus has.
+/// Largest domain ID of the bus.
 const MAX_DOMAIN: usize = u32::MAX as usize;
 /// `RMW_SECURITY_ENFORCEMENT_ENFORCE`.
 const ENFORCE: u32 = 1;
 
-/// What a context's entities share.
+/// State that the entities of a context share.
 pub(crate) struct Context {
     pub(crate) node: ropewalk::Node,
     pub(crate) graph: Arc<Graph>,
     pub(crate) is_shut_down: AtomicBool,
-    /// Nodes that were not destroyed.
+    /// Number of nodes that are not destroyed.
     pub(crate) nodes: AtomicUsize,
 }
 
@@ -31,29 +32,29 @@ impl Drop for Context {
     }
 }
 
-/// The context behind an argument, if it was initialised and not shut down.
+/// Returns the context behind an argument, if it is initialised and not finalized.
 ///
 /// # Safety
 /// The pointer is null or points to a context.
 pub(crate) unsafe fn of<'a>(context: *const RmwContext) -> Outcome<&'a Arc<Context>> {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let context = unsafe { arg(context, "context")? };
     if context.implementation.is_null() {
         return Err(Failure::argument("context is not initialized"));
     }
-    // SAFETY: identifiers are texts that live for ever.
+    // SAFETY: identifiers are strings that live forever.
     unsafe { ours(context.implementation, "context")? };
     // SAFETY: `inner` is set by `rmw_init` and cleared by `rmw_context_fini`.
     unsafe { context.inner.cast::<Arc<Context>>().as_ref() }
         .ok_or_else(|| Failure::argument("context is not initialized"))
 }
 
-/// As [`of`], of one that must be in use.
+/// As [`of`], but fails if the context has been shut down.
 ///
 /// # Safety
 /// As [`of`].
 pub(crate) unsafe fn in_use<'a>(context: *const RmwContext) -> Outcome<&'a Arc<Context>> {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let context = unsafe { of(context)? };
     if context.is_shut_down.load(Ordering::SeqCst) {
         return Err(Failure::argument("context has been shut down"));
@@ -62,20 +63,20 @@ pub(crate) unsafe fn in_use<'a>(context: *const RmwContext) -> Outcome<&'a Arc<C
 }
 
 /// # Safety
-/// As rmw/init_options.h says.
+/// As documented in rmw/init_options.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_init_options_init(
     options: *mut InitOptions,
     allocator: Allocator,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let options = unsafe { arg_mut(options, "init_options")? };
         allocator.check()?;
         if !options.implementation.is_null() {
             return Err(Failure::argument("expected zero-initialized init_options"));
         }
-        // SAFETY: numbers, null pointers and absent functions are valid of these structures.
+        // SAFETY: zero is valid for these structures: numbers, null pointers and absent functions.
         *options = unsafe { zeroed() };
         options.implementation = IDENTIFIER.as_ptr();
         options.allocator = allocator;
@@ -86,16 +87,16 @@ pub(crate) unsafe extern "C" fn rmw_init_options_init(
 }
 
 /// # Safety
-/// As rmw/init_options.h says.
+/// As documented in rmw/init_options.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_init_options_copy(from: *const InitOptions, to: *mut InitOptions) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (from, to) = unsafe { (arg(from, "src")?, arg_mut(to, "dst")?) };
         if from.implementation.is_null() {
             return Err(Failure::argument("expected initialized src"));
         }
-        // SAFETY: identifiers are texts that live for ever.
+        // SAFETY: identifiers are strings that live forever.
         unsafe { ours(from.implementation, "src")? };
         if !to.implementation.is_null() {
             return Err(Failure::argument("expected zero-initialized dst"));
@@ -106,7 +107,7 @@ pub(crate) unsafe extern "C" fn rmw_init_options_copy(from: *const InitOptions, 
     })
 }
 
-/// A copy with memory of its own.
+/// Copies the options into memory of their own.
 fn copied(from: &InitOptions) -> Outcome<InitOptions> {
     // SAFETY: plain values and pointers; those that own memory are replaced before anything can fail.
     let mut to: InitOptions = unsafe { std::ptr::read(from) };
@@ -115,7 +116,7 @@ fn copied(from: &InitOptions) -> Outcome<InitOptions> {
     to.discovery.static_peers = std::ptr::null_mut();
     to.discovery.static_peers_count = 0;
     let fill = |to: &mut InitOptions| -> Outcome {
-        // SAFETY: texts of initialised options end with a zero, or are null.
+        // SAFETY: strings of initialised options end with a NUL byte, or are null.
         unsafe {
             to.enclave = from.allocator.copy(from.enclave)?;
             to.security.root = from.allocator.copy(from.security.root)?;
@@ -123,7 +124,7 @@ fn copied(from: &InitOptions) -> Outcome<InitOptions> {
         let peers = from.discovery.static_peers_count;
         if peers > 0 && !from.discovery.static_peers.is_null() {
             let copy: *mut [u8; PEER_ADDRESS] = from.allocator.zeroed(peers)?;
-            // SAFETY: both have room for as many addresses, and the copy is nobody else's.
+            // SAFETY: both have room for as many addresses, and the copy is not shared.
             unsafe { copy.copy_from_nonoverlapping(from.discovery.static_peers.cast(), peers) };
             to.discovery.static_peers = copy.cast();
             to.discovery.static_peers_count = peers;
@@ -142,9 +143,9 @@ fn copied(from: &InitOptions) -> Outcome<InitOptions> {
 /// `RMW_DISCOVERY_OPTIONS_STATIC_PEERS_MAX_LENGTH`.
 const PEER_ADDRESS: usize = 256;
 
-/// Gives back what options own.
+/// Frees what options own.
 fn release(options: &mut InitOptions) {
-    // SAFETY: all were made by this allocator, by rcl or by `copied`, and are the options' own.
+    // SAFETY: this allocator allocated all of it, in rcl or in `copied`, and only the options own it.
     unsafe {
         options.allocator.free(options.enclave);
         options.allocator.free(options.security.root);
@@ -154,16 +155,16 @@ fn release(options: &mut InitOptions) {
 }
 
 /// # Safety
-/// As rmw/init_options.h says.
+/// As documented in rmw/init_options.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_init_options_fini(options: *mut InitOptions) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let options = unsafe { arg_mut(options, "init_options")? };
         if options.implementation.is_null() {
             return Err(Failure::argument("expected initialized init_options"));
         }
-        // SAFETY: identifiers are texts that live for ever.
+        // SAFETY: identifiers are strings that live forever.
         unsafe { ours(options.implementation, "init_options")? };
         options.allocator.check()?;
         release(options);
@@ -172,16 +173,16 @@ pub(crate) unsafe extern "C" fn rmw_init_options_fini(options: *mut InitOptions)
 }
 
 /// # Safety
-/// As rmw/init.h says.
+/// As documented in rmw/init.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_init(options: *const InitOptions, context: *mut RmwContext) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (options, context) = unsafe { (arg(options, "options")?, arg_mut(context, "context")?) };
         if options.implementation.is_null() {
             return Err(Failure::argument("expected initialized init options"));
         }
-        // SAFETY: identifiers are texts that live for ever.
+        // SAFETY: identifiers are strings that live forever.
         unsafe { ours(options.implementation, "options")? };
         if options.enclave.is_null() {
             return Err(Failure::argument("expected non-null enclave"));
@@ -191,8 +192,8 @@ pub(crate) unsafe extern "C" fn rmw_init(options: *const InitOptions, context: *
         }
         if options.security.enforce == ENFORCE {
             return Err(Failure::error(
-                "security is enforced (ROS_SECURITY_STRATEGY=Enforce), and the bus has no keys of DDS: it lets in processes of this user, \
-                 or of a group (ROPEWALK_GROUP), alone; unset ROS_SECURITY_ENABLE, and use a link with keys between hosts",
+                "security is enforced (ROS_SECURITY_STRATEGY=Enforce), but the bus has no DDS keys: it only admits processes of this user, \
+                 or of a group (ROPEWALK_GROUP); unset ROS_SECURITY_ENABLE, and use a link with keys between hosts",
             ));
         }
         let domain = match options.domain_id {
@@ -201,10 +202,10 @@ pub(crate) unsafe extern "C" fn rmw_init(options: *const InitOptions, context: *
         };
         if domain > MAX_DOMAIN {
             return Err(Failure::error(format_args!(
-                "domain {domain} is none: the largest is {MAX_DOMAIN}"
+                "domain {domain} does not exist: the largest is {MAX_DOMAIN}"
             )));
         }
-        // SAFETY: an enclave is a text that ends with a zero.
+        // SAFETY: an enclave is a string that ends with a NUL byte.
         let enclave = unsafe { text(options.enclave, "enclave")? };
         keep_freed_memory();
         let config = bus::BusConfig::from_env()
@@ -229,11 +230,11 @@ pub(crate) unsafe extern "C" fn rmw_init(options: *const InitOptions, context: *
 }
 
 /// # Safety
-/// As rmw/init.h says.
+/// As documented in rmw/init.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_shutdown(context: *mut RmwContext) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let context = unsafe { of(context)? };
         context.is_shut_down.store(true, Ordering::SeqCst);
         Ok(())
@@ -241,11 +242,11 @@ pub(crate) unsafe extern "C" fn rmw_shutdown(context: *mut RmwContext) -> Ret {
 }
 
 /// # Safety
-/// As rmw/init.h says.
+/// As documented in rmw/init.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_context_fini(context: *mut RmwContext) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let shared = unsafe { of(context)? };
         if !shared.is_shut_down.load(Ordering::SeqCst) {
             return Err(Failure::argument("context has not been shutdown"));
@@ -253,12 +254,12 @@ pub(crate) unsafe extern "C" fn rmw_context_fini(context: *mut RmwContext) -> Re
         if shared.nodes.load(Ordering::SeqCst) > 0 {
             return Err(Failure::error("finalizing a context with active nodes"));
         }
-        // SAFETY: `of` found a valid context, which the caller alone uses now.
+        // SAFETY: `of` found a valid context, and only the caller uses it now.
         let context = unsafe { arg_mut(context, "context")? };
-        // SAFETY: made by `rmw_init` with `Box::into_raw`; entities keep the shared part by their own counts.
+        // SAFETY: made by `rmw_init` with `Box::into_raw`; entities hold their own references to the shared part.
         drop(unsafe { Box::from_raw(context.inner.cast::<Arc<Context>>()) });
         release(&mut context.options);
-        // SAFETY: numbers, null pointers and absent functions are valid of this structure.
+        // SAFETY: zero is valid for this structure: numbers, null pointers and absent functions.
         *context = unsafe { zeroed() };
         Ok(())
     })

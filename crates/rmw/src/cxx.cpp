@@ -1,6 +1,6 @@
-// What only C++ can do with the messages of a C++ node: read and write std::string, fill std::vector, and keep exceptions of
-// generated functions from passing through Rust, which would end the process. Built with the C++ library of the type supports
-// (libstdc++), since both sides use the same std::string.
+// What only C++ can do with the messages of a C++ node: read and write std::string, fill std::vector, and stop
+// exceptions of generated functions from unwinding into Rust, which would end the process. Built with the C++ library
+// of the type supports (libstdc++), since both sides use the same std::string.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@ bool assign(void * vector, const void * data, std::size_t count)
 
 extern "C" {
 
-// The walker steps through arrays of strings by these sizes.
+// The walker uses these sizes to step through arrays of strings.
 extern const std::size_t ropewalk_cxx_string_size = sizeof(std::string);
 extern const std::size_t ropewalk_cxx_u16string_size = sizeof(std::u16string);
 
@@ -49,7 +49,7 @@ bool ropewalk_cxx_set_string(void * string, const char * data, std::size_t size)
   }
 }
 
-// `data` are `size` units of two bytes that need no alignment.
+// `data` points to `size` units of two bytes that need no alignment.
 bool ropewalk_cxx_set_u16string(void * string, const unsigned char * data, std::size_t size) noexcept
 {
   try {
@@ -64,8 +64,8 @@ bool ropewalk_cxx_set_u16string(void * string, const unsigned char * data, std::
   }
 }
 
-// A vector without bound of numbers: unlike a resize and a copy it writes each element once. Types are those of
-// rosidl_typesupport_introspection_c/field_types.h; `data` must be aligned to them.
+// For an unbounded vector of numbers: writes each element once, unlike a resize and a copy. Types are those of
+// rosidl_typesupport_introspection_c/field_types.h; `data` must be aligned for them.
 bool ropewalk_cxx_assign(std::uint8_t type, void * vector, const void * data, std::size_t count) noexcept
 {
   try {

@@ -1,5 +1,5 @@
-//! Messages of types that a node learns at run time (`rosidl_dynamic_typesupport`). Their values live in a library of ROS 2's own,
-//! which reads CDR; a subscription hands it that.
+//! Messages of types that a node learns at run time (`rosidl_dynamic_typesupport`). A library of ROS 2 holds their
+//! values and reads CDR, so the subscription passes CDR to it.
 
 use crate::abi::{Allocator, MessageInfo, Ret, RmwSubscription, SerializedMessage};
 use crate::error::{Failure, Outcome, arg_mut, guard, text};
@@ -13,7 +13,7 @@ type Deserialize = unsafe extern "C" fn(*mut c_void, *mut SerializedMessage) -> 
 const BASE: &CStr = c"librosidl_dynamic_typesupport.so";
 const FAST: &CStr = c"librosidl_dynamic_typesupport_fastrtps.so";
 
-/// Names of what fills the two halves of a serialization support, and of the constant that names it: Kilted's, Jazzy's.
+/// Symbols that fill the two halves of a serialization support, and the constant that names it: Kilted's, then Jazzy's.
 const PARTS: [[&CStr; 3]; 2] = [
     [
         c"rosidl_dynamic_typesupport_fastdds_init_serialization_support_impl",
@@ -26,10 +26,10 @@ const PARTS: [[&CStr; 3]; 2] = [
         c"fastrtps_serialization_support_library_identifier",
     ],
 ];
-/// Bytes of each half; the headers of Kilted have 56 and 1,536.
+/// Bytes reserved for each half; the headers of Kilted need 56 and 1,536.
 const ROOM: usize = 64 << 10;
 
-/// What a library of ROS 2's offers.
+/// The symbols of ROS 2's library.
 struct Library {
     implementation: InitPart,
     methods: InitPart,
@@ -45,8 +45,8 @@ impl Library {
             Some((implementation?, methods?, name?))
         };
         let (implementation, methods, name) = PARTS.iter().find_map(found)?;
-        // SAFETY: the symbols are functions of these signatures in every version that has these names, and a constant that points
-        // to a literal; a library that is loaded so is never unloaded.
+        // SAFETY: in every version that has these names, the symbols are functions of these signatures and a constant
+        // that points to a literal. A library loaded this way is never unloaded.
         unsafe {
             Some(Self {
                 implementation: std::mem::transmute::<*mut c_void, InitPart>(implementation),
@@ -59,7 +59,7 @@ impl Library {
 }
 
 /// # Safety
-/// As rmw/dynamic_message_type_support.h says.
+/// As documented in rmw/dynamic_message_type_support.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_serialization_support_init(
     name: *const c_char,
@@ -67,7 +67,7 @@ pub(crate) unsafe extern "C" fn rmw_serialization_support_init(
     support: *mut c_void,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let allocator = unsafe { arg_mut(allocator, "allocator")? };
         if support.is_null() {
             return Err(Failure::argument("serialization_support argument is null"));
@@ -83,15 +83,15 @@ pub(crate) unsafe extern "C" fn rmw_serialization_support_init(
             let own = library.name.to_string_lossy();
             if !asked.is_empty() && asked != own {
                 return Err(Failure::unsupported(format_args!(
-                    "no serialization library {asked}: ask for {own}, or for none"
+                    "no serialization library {asked}: request {own}, or leave the name empty"
                 )));
             }
         }
-        // Both halves are plain structures of functions and pointers, for which all zero means that nothing is there.
+        // Both halves are plain structures of functions and pointers; all-zero means that nothing is set.
         let mut halves = vec![0u128; 2 * ROOM / size_of::<u128>()];
         let (implementation, methods) = halves.split_at_mut(ROOM / size_of::<u128>());
         let (implementation, methods) = (implementation.as_mut_ptr().cast(), methods.as_mut_ptr().cast());
-        // SAFETY: the functions fill structures that are shorter than their room, and copy them into the caller's.
+        // SAFETY: the functions fill structures that are smaller than ROOM, and copy them into the caller's.
         unsafe {
             made((library.implementation)(allocator, implementation), "made")?;
             made((library.methods)(allocator, methods), "made")?;
@@ -103,18 +103,18 @@ pub(crate) unsafe extern "C" fn rmw_serialization_support_init(
     })
 }
 
-/// What a return code of rcutils says.
+/// Turns a return code of rcutils into an outcome.
 fn made(code: i32, what: &str) -> Outcome {
     match code {
         0 => Ok(()),
         _ => Err(Failure::error(format_args!(
-            "a dynamic message's support was not {what}: rcutils' error {code}"
+            "the support of a dynamic message was not {what}: rcutils error {code}"
         ))),
     }
 }
 
 /// # Safety
-/// The arguments are null or what rmw/dynamic_message_type_support.h says of them.
+/// The arguments are null or as rmw/dynamic_message_type_support.h documents them.
 unsafe fn take(
     subscription: *const RmwSubscription,
     message: *mut c_void,
@@ -124,12 +124,12 @@ unsafe fn take(
     if message.is_null() {
         return Err(Failure::argument("dynamic_message argument is null"));
     }
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let from = unsafe { subscription::take_any(subscription, taken, info)? };
     let Some(from) = from else { return Ok(()) };
     let deserialize = host::load(BASE, c"rosidl_dynamic_typesupport_dynamic_data_deserialize")
         .ok_or_else(|| Failure::unsupported("librosidl_dynamic_typesupport.so is not loaded"))?;
-    // SAFETY: the symbol is the function of that name.
+    // SAFETY: the symbol is the function with this name.
     let deserialize = unsafe { std::mem::transmute::<*mut c_void, Deserialize>(deserialize) };
     let mut bytes = from.cdr().map_err(Failure::error)?;
     let mut serialized = SerializedMessage {
@@ -138,15 +138,15 @@ unsafe fn take(
         capacity: bytes.len(),
         allocator: Allocator::none(),
     };
-    // SAFETY: `message` is the caller's alone, and the bytes outlive the call, which reads them.
+    // SAFETY: only the caller uses `message`, and the bytes outlive the call that reads them.
     made(unsafe { deserialize(message, &mut serialized) }, "filled")?;
-    // SAFETY: of the caller; `take_any` found it valid.
+    // SAFETY: upheld by the caller; `take_any` checked the pointer.
     unsafe { taken.write(true) };
     Ok(())
 }
 
 /// # Safety
-/// As rmw/dynamic_message_type_support.h says.
+/// As documented in rmw/dynamic_message_type_support.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_take_dynamic_message(
     subscription: *const RmwSubscription,
@@ -154,12 +154,12 @@ pub(crate) unsafe extern "C" fn rmw_take_dynamic_message(
     taken: *mut bool,
     _: *mut c_void,
 ) -> Ret {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     guard(|| unsafe { take(subscription, message, taken, None) })
 }
 
 /// # Safety
-/// As rmw/dynamic_message_type_support.h says.
+/// As documented in rmw/dynamic_message_type_support.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_take_dynamic_message_with_info(
     subscription: *const RmwSubscription,
@@ -168,6 +168,6 @@ pub(crate) unsafe extern "C" fn rmw_take_dynamic_message_with_info(
     info: *mut MessageInfo,
     _: *mut c_void,
 ) -> Ret {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     guard(|| unsafe { take(subscription, message, taken, Some(info)) })
 }

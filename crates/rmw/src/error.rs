@@ -1,14 +1,14 @@
-//! Return codes with their message, and the checks that every function begins with.
+//! Return codes with their messages, and the argument checks that every function starts with.
 
 use crate::abi::{self, Ret};
 use crate::host;
 use crate::walk::MessageError;
 use std::ffi::{CStr, c_char};
 
-/// The name of this implementation; entities carry the pointer, others may have the same text.
+/// Name of this implementation. Entities carry this pointer; other libraries may have the same text at another address.
 pub(crate) const IDENTIFIER: &CStr = c"rmw_ropewalk";
 
-/// Why a function fails: its return code and the message that `rmw_get_error_string` gives.
+/// Why a function fails: its return code and the message that `rmw_get_error_string` returns.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) code: Ret,
@@ -32,7 +32,7 @@ impl Failure {
         }
     }
 
-    /// There is no memory for a message.
+    /// Memory for a message ran out.
     pub(crate) fn memory(text: impl std::fmt::Display) -> Self {
         Failure {
             code: abi::BAD_ALLOC,
@@ -71,7 +71,8 @@ impl From<MessageError> for Failure {
     }
 }
 
-/// Runs a function of the interface: a failure sets the error message, and a panic, which must not reach C, is one.
+/// Runs a function of the interface. A failure sets the error message. A panic counts as a failure, since it must not
+/// unwind into C.
 pub(crate) fn guard(f: impl FnOnce() -> Outcome) -> Ret {
     code(std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)))
 }
@@ -86,13 +87,13 @@ fn code(outcome: std::thread::Result<Outcome>) -> Ret {
             failure.code
         }
         Err(_) => {
-            host::set_error("rmw_ropewalk panicked, which is a fault in it: please report it");
+            host::set_error("rmw_ropewalk panicked, which is a bug: please report it");
             abi::ERROR
         }
     }
 }
 
-/// As [`guard`], of a function that gives a pointer; null on failure.
+/// As [`guard`], for a function that returns a pointer: null on failure.
 pub(crate) fn guard_ptr<T>(f: impl FnOnce() -> Outcome<*mut T>) -> *mut T {
     let mut made = std::ptr::null_mut();
     guard(|| {
@@ -102,51 +103,51 @@ pub(crate) fn guard_ptr<T>(f: impl FnOnce() -> Outcome<*mut T>) -> *mut T {
     made
 }
 
-/// The object behind an argument.
+/// Returns the object behind an argument.
 ///
 /// # Safety
-/// The pointer is null or points to a valid object that lives as long as `'a` says.
+/// The pointer is null or points to a valid object that lives for `'a`.
 pub(crate) unsafe fn arg<'a, T>(pointer: *const T, name: &str) -> Outcome<&'a T> {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     unsafe { pointer.as_ref() }.ok_or_else(|| Failure::argument(format_args!("{name} argument is null")))
 }
 
-/// As [`arg`], to be written.
+/// As [`arg`], for writing.
 ///
 /// # Safety
-/// As [`arg`], and nobody else uses it meanwhile.
+/// As [`arg`], and nothing else uses the object meanwhile.
 pub(crate) unsafe fn arg_mut<'a, T>(pointer: *mut T, name: &str) -> Outcome<&'a mut T> {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     unsafe { pointer.as_mut() }.ok_or_else(|| Failure::argument(format_args!("{name} argument is null")))
 }
 
-/// The text of an argument; one that is not UTF-8 is refused.
+/// Returns the text of an argument. Fails if it is not UTF-8.
 ///
 /// # Safety
-/// The pointer is null or points to a text that ends with a zero and lives as long as `'a` says.
+/// The pointer is null or points to a string that ends with a NUL byte and lives for `'a`.
 pub(crate) unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Outcome<&'a str> {
     if pointer.is_null() {
         return Err(Failure::argument(format_args!("{name} argument is null")));
     }
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let text = unsafe { CStr::from_ptr(pointer) };
     text.to_str()
         .map_err(|_| Failure::argument(format_args!("{name} argument is not UTF-8")))
 }
 
-/// Whether an entity is this implementation's.
+/// Checks that an entity belongs to this implementation.
 ///
 /// # Safety
 /// As [`text`].
 pub(crate) unsafe fn ours(identifier: *const c_char, of: &str) -> Outcome {
     let same = std::ptr::eq(identifier, IDENTIFIER.as_ptr())
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         || !identifier.is_null() && unsafe { CStr::from_ptr(identifier) } == IDENTIFIER;
     if same {
         return Ok(());
     }
     Err(Failure {
         code: abi::INCORRECT_RMW_IMPLEMENTATION,
-        text: format!("{of} is not of rmw_ropewalk"),
+        text: format!("{of} does not belong to rmw_ropewalk"),
     })
 }

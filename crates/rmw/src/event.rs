@@ -1,4 +1,5 @@
-//! Events of publishers and subscriptions: matches, incompatible policies and types, lost messages, missed deadlines.
+//! Events of publishers and subscriptions: matches, incompatible policies and types, lost messages, missed deadlines,
+//! liveliness.
 
 use crate::abi::QosProfile;
 use crate::abi::{
@@ -48,7 +49,7 @@ const ALL: [EventKind; 11] = [
 ];
 
 impl EventKind {
-    /// What `rmw_event_type_t` numbers: from 1 on, and from 0 on in Jazzy.
+    /// Converts a number of `rmw_event_type_t`. They start at 1, and at 0 in Jazzy.
     fn from_code(code: u32) -> Option<Self> {
         let first = u32::from(cfg!(not(feature = "jazzy")));
         let place = usize::try_from(code.checked_sub(first)?).ok()?;
@@ -67,7 +68,7 @@ impl EventKind {
     }
 }
 
-/// A count, and what of it was not told yet.
+/// A count, and the part of it that is not reported yet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     total: u64,
@@ -98,7 +99,8 @@ impl Count {
 pub(crate) struct Events {
     end: End,
     qos: QosProfile,
-    /// One for each kind that is watched: who waits for one kind is not to be woken by another, which nobody may ever take.
+    /// One for each kind that is watched. A thread that waits for one kind must not wake for another, which nobody may
+    /// ever take.
     signals: [OnceLock<Signal>; ALL.len()],
     state: Mutex<State>,
 }
@@ -107,36 +109,36 @@ pub(crate) struct Events {
 struct State {
     matched: BTreeSet<u64>,
     matches: Count,
-    /// How many have come and gone.
+    /// How many endpoints have matched and unmatched.
     moves: u64,
-    /// What of the current count was not told.
+    /// Change of the current count since it was last reported.
     current_change: i64,
-    /// Endpoints that do not fit, and that are of another type.
+    /// Endpoints with incompatible policies.
     unfit: BTreeSet<u64>,
     incompatible_qos: Count,
     last_policy: u32,
     other_types: BTreeSet<u64>,
     incompatible_type: Count,
     lost: Count,
-    /// Publishers that assert themselves; of a publisher's own events itself, as [`OWN`].
+    /// Publishers that assert their liveliness. For the events of a publisher: the publisher itself, as [`OWN`].
     leases: BTreeMap<u64, Lease>,
-    /// How often a publisher's own lease ran out.
+    /// How often the publisher's own lease ran out.
     lapses: Count,
-    /// How many publishers are alive and not alive, as was told last.
+    /// Numbers of publishers that are alive and not alive, as last reported.
     told_alive: (i64, i64),
     alive_is_new: bool,
-    /// How often that has changed.
+    /// How often these numbers have changed.
     alive_moves: u64,
-    /// When the last message went or came, as far as a deadline counts.
+    /// When the last message was sent or received, as far as the deadline counts.
     last: Option<Instant>,
     deadlines: Count,
     callbacks: Vec<(EventKind, EventCallback, usize)>,
 }
 
-/// A publisher's own place among leases.
+/// Key of a publisher itself among its leases.
 const OWN: u64 = 0;
 
-/// How long a publisher that asserts itself (`MANUAL_BY_TOPIC`) is taken to be alive.
+/// How long a publisher that asserts its liveliness (`MANUAL_BY_TOPIC`) counts as alive.
 struct Lease {
     period: Duration,
     phase: Phase,
@@ -144,22 +146,22 @@ struct Lease {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// It asserted itself never; it counts nowhere.
+    /// The publisher has never asserted itself and counts neither as alive nor as not alive.
     New,
-    /// At that time last.
+    /// When it last asserted itself.
     Alive(Instant),
     Lapsed,
 }
 
 impl Lease {
-    /// Of a publisher with this quality of service, if it asserts itself.
+    /// The lease of a publisher with this quality of service, if it asserts itself.
     fn of(qos: &QosProfile) -> Option<Self> {
         let period = limit(qos.lease).filter(|_| qos.liveliness == MANUAL_BY_TOPIC)?;
         let phase = Phase::New;
         Some(Lease { period, phase })
     }
 
-    /// When it runs out.
+    /// When the lease runs out.
     fn end(&self) -> Option<Instant> {
         match self.phase {
             Phase::Alive(last) => last.checked_add(self.period),
@@ -215,7 +217,7 @@ impl State {
         (self.matched.len() as i64 - lapsed - new, lapsed)
     }
 
-    /// Counts deadlines and leases that have passed.
+    /// Counts the deadlines and leases that have passed.
     fn count_time(&mut self, end: End, deadline: Option<Duration>, now: Instant) {
         if let (Some(period), Some(last)) = (deadline, self.last) {
             let passed = now.saturating_duration_since(last).as_nanos() / period.as_nanos().max(1);
@@ -258,8 +260,8 @@ impl Events {
         }
     }
 
-    /// Takes over which endpoints match, and which others do not fit, as `look` finds them. Threads look one after the other: none takes
-    /// over what it saw before another.
+    /// Stores which endpoints match and which others do not fit, as `look` finds them. Calls are serialized, `look`
+    /// included, so an older view never overwrites a newer one.
     pub(crate) fn update(&self, type_name: &str, look: impl FnOnce() -> (BTreeSet<u64>, Vec<Endpoint>)) {
         let mut guard = lock(&self.state);
         let state = &mut *guard;
@@ -281,7 +283,7 @@ impl Events {
                     state.leases.entry(other.id).or_insert(lease);
                 }
             }
-            // As with Fast DDS, who was not alive any more goes without an event.
+            // As in Fast DDS, the end of a publisher that was not alive raises no event.
             let moved = u64::from(state.alive().0 != alive.0);
             state.alive_moved(moved);
         }
@@ -305,7 +307,7 @@ impl Events {
         self.ring(guard, before);
     }
 
-    /// So many more messages have been lost.
+    /// Counts more lost messages.
     pub(crate) fn lost(&self, more: u64) {
         let mut state = lock(&self.state);
         let before = state.changes();
@@ -313,17 +315,18 @@ impl Events {
         self.ring(state, before);
     }
 
-    /// A message went, or came from this publisher. True if the graph's thread is to look at the time anew.
+    /// Records that a message was sent, or received from this publisher. Returns true if the graph's thread must check
+    /// the time again.
     pub(crate) fn passed(&self, publisher: Option<u64>) -> bool {
         self.heard(publisher, limit(self.qos.deadline))
     }
 
-    /// A publisher asserts itself. As [`passed`](Self::passed).
+    /// Records that a publisher asserts itself. Returns the same as [`passed`](Self::passed).
     pub(crate) fn asserted(&self, publisher: Option<u64>) -> bool {
         self.heard(publisher, None)
     }
 
-    /// With the deadline that begins anew, if one does.
+    /// `begins` is the deadline period that starts again, if any.
     fn heard(&self, publisher: Option<u64>, begins: Option<Duration>) -> bool {
         let mut state = lock(&self.state);
         if begins.is_none() && state.leases.is_empty() {
@@ -339,7 +342,7 @@ impl Events {
         woke
     }
 
-    /// True if it was not alive before.
+    /// Returns true if the publisher was not alive before.
     fn alive_at(&self, state: &mut State, id: u64, now: Instant) -> bool {
         let Some(lease) = state.leases.get_mut(&id) else {
             return false;
@@ -352,7 +355,7 @@ impl Events {
         woke
     }
 
-    /// Tells what time has brought; when it brings more.
+    /// Counts what has expired by `now`. Returns when something expires next.
     pub(crate) fn tick(&self, now: Instant) -> Option<Instant> {
         let deadline = limit(self.qos.deadline);
         let mut state = lock(&self.state);
@@ -382,13 +385,14 @@ impl Events {
         }
     }
 
-    /// Whether an event has something to tell.
+    /// Whether an event has something to report.
     pub(crate) fn is_ready(&self, kind: EventKind) -> bool {
         self.tick(Instant::now());
         Self::is_new(&lock(&self.state), kind)
     }
 
-    /// Wakes threads that wait for an event with news, and runs the callbacks of what has changed since `before`.
+    /// Wakes threads that wait for an event with news, and runs the callbacks of statuses that have changed since
+    /// `before`.
     fn ring(&self, state: MutexGuard<'_, State>, before: Changes) {
         for (kind, signal) in ALL.into_iter().zip(&self.signals) {
             if let Some(signal) = signal.get().filter(|_| Self::is_new(&state, kind)) {
@@ -396,11 +400,12 @@ impl Events {
             }
         }
         let (now, callbacks) = (state.changes(), state.callbacks.clone());
-        // They may ask for what has happened.
+        // The callbacks may query the events.
         drop(state);
         for (kind, callback, data) in callbacks {
             if let (true, Some(callback)) = (now.of(kind) != before.of(kind), callback) {
-                // SAFETY: the caller of `rmw_event_set_callback` keeps function and data valid until it is set anew.
+                // SAFETY: the caller of `rmw_event_set_callback` keeps function and data valid until it replaces the
+                // callback.
                 unsafe { callback(data as *const c_void, 1) };
             }
         }
@@ -411,7 +416,7 @@ impl Events {
         places.find(|(k, _)| *k == kind).map(|(_, signal)| signal)
     }
 
-    /// What is readable while an event that is watched has something to tell.
+    /// The signal that is readable while a watched event has something to report.
     pub(crate) fn signal(&self, kind: EventKind) -> Option<&Signal> {
         self.place(kind)?.get()
     }
@@ -429,16 +434,16 @@ impl Events {
         Ok(())
     }
 
-    /// Writes what an event has to tell.
+    /// Writes the status of an event.
     ///
     /// # Safety
-    /// `info` points to the status of this kind.
+    /// `info` points to the status type of this kind.
     unsafe fn tell(&self, kind: EventKind, info: *mut c_void) {
         self.tick(Instant::now());
         let mut state = lock(&self.state);
         let state = &mut *state;
         let small = |n: i64| n.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
-        // SAFETY: of the caller: each is the status that rmw/events_statuses has for the kind.
+        // SAFETY: upheld by the caller: each is the kind's status type in rmw/events_statuses.
         unsafe {
             match kind {
                 SubscriptionMatched | PublicationMatched => {
@@ -492,16 +497,17 @@ impl Events {
     }
 }
 
-/// What an `rmw_event_t` leads to: the events of its entity, which outlives it (`rmw_event_fini` is not this library's).
+/// What an `rmw_event_t` refers to: the events of its entity, which outlives it (`rmw_event_fini` is not part of this
+/// library).
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
     pub(crate) events: &'a Events,
     pub(crate) kind: EventKind,
 }
 
-/// Begins an event of an entity's.
+/// Initializes an event of an entity.
 fn init(event: *mut RmwEvent, end: End, code: u32, events: &Arc<Events>) -> Outcome {
-    // SAFETY: of the callers below.
+    // SAFETY: upheld by the callers below.
     let event = unsafe { arg_mut(event, "rmw_event")? };
     if !event.implementation.is_null() {
         return Err(Failure::argument("rmw_event is in use already"));
@@ -509,7 +515,7 @@ fn init(event: *mut RmwEvent, end: End, code: u32, events: &Arc<Events>) -> Outc
     let kind = EventKind::from_code(code).filter(|k| k.end() == end);
     let Some(kind) = kind else {
         return Err(Failure::unsupported(format_args!(
-            "event {code} is none of this entity's"
+            "this entity has no event {code}"
         )));
     };
     events.watch(kind)?;
@@ -520,7 +526,7 @@ fn init(event: *mut RmwEvent, end: End, code: u32, events: &Arc<Events>) -> Outc
 }
 
 /// # Safety
-/// As rmw/event.h says.
+/// As documented in rmw/event.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_publisher_event_init(
     event: *mut RmwEvent,
@@ -528,7 +534,7 @@ pub(crate) unsafe extern "C" fn rmw_publisher_event_init(
     kind: u32,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let publisher = unsafe { crate::publisher::of(publisher)? };
         init(event, End::Publisher, kind, &publisher.matching.events)?;
         publisher.watch();
@@ -537,7 +543,7 @@ pub(crate) unsafe extern "C" fn rmw_publisher_event_init(
 }
 
 /// # Safety
-/// As rmw/event.h says.
+/// As documented in rmw/event.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_subscription_event_init(
     event: *mut RmwEvent,
@@ -545,7 +551,7 @@ pub(crate) unsafe extern "C" fn rmw_subscription_event_init(
     kind: u32,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let subscription = unsafe { crate::subscription::of(subscription)? };
         init(event, End::Subscription, kind, &subscription.matching.events)?;
         if EventKind::from_code(kind) == Some(LivelinessChanged) {
@@ -559,7 +565,7 @@ pub(crate) unsafe extern "C" fn rmw_subscription_event_init(
 /// # Safety
 /// The pointer is null or points to an event.
 pub(crate) unsafe fn source<'a>(event: *const RmwEvent) -> Outcome<Source<'a>> {
-    // SAFETY: of the caller; identifiers live for ever.
+    // SAFETY: upheld by the caller; identifiers live forever.
     let event = unsafe { arg(event, "event")? };
     if event.implementation.is_null() {
         return Err(Failure::argument("event is not initialized"));
@@ -567,13 +573,14 @@ pub(crate) unsafe fn source<'a>(event: *const RmwEvent) -> Outcome<Source<'a>> {
     // SAFETY: likewise.
     unsafe { ours(event.implementation, "event")? };
     let kind = EventKind::from_code(event.kind).ok_or_else(|| Failure::argument("event has no kind"))?;
-    // SAFETY: `data` is the entity's events while the entity lives, which the caller destroys after its events.
+    // SAFETY: `data` points to the entity's events while the entity lives, and the caller destroys the entity after its
+    // events.
     let events = unsafe { arg(event.data.cast::<Events>(), "event")? };
     Ok(Source { events, kind })
 }
 
 /// # Safety
-/// As rmw/event.h says.
+/// As documented in rmw/event.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_take_event(
     event: *const RmwEvent,
@@ -581,12 +588,12 @@ pub(crate) unsafe extern "C" fn rmw_take_event(
     taken: *mut bool,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (source, taken) = unsafe { (source(event)?, arg_mut(taken, "taken")?) };
         if info.is_null() {
             return Err(Failure::argument("event_info argument is null"));
         }
-        // SAFETY: the caller's status is that of the event's kind.
+        // SAFETY: the caller's status has the type of the event's kind.
         unsafe { source.events.tell(source.kind, info) };
         *taken = true;
         Ok(())
@@ -594,7 +601,7 @@ pub(crate) unsafe extern "C" fn rmw_take_event(
 }
 
 /// # Safety
-/// As rmw/event.h says.
+/// As documented in rmw/event.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_event_set_callback(
     event: *mut RmwEvent,
@@ -602,7 +609,7 @@ pub(crate) unsafe extern "C" fn rmw_event_set_callback(
     data: *const c_void,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let source = unsafe { source(event)? };
         let mut state = lock(&source.events.state);
         state.callbacks.retain(|(kind, ..)| *kind != source.kind);
@@ -612,7 +619,7 @@ pub(crate) unsafe extern "C" fn rmw_event_set_callback(
                 && let Some(callback) = callback
             {
                 drop(state);
-                // SAFETY: of the caller.
+                // SAFETY: upheld by the caller.
                 unsafe { callback(data, 1) };
             }
         }
@@ -620,7 +627,7 @@ pub(crate) unsafe extern "C" fn rmw_event_set_callback(
     })
 }
 
-/// Whether an event can be had (`rmw_event_type_is_supported`).
+/// Whether this event is supported (`rmw_event_type_is_supported`).
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn rmw_event_type_is_supported(kind: u32) -> bool {
     EventKind::from_code(kind).is_some()
@@ -636,14 +643,14 @@ mod tests {
         let events = Events::new(End::Subscription, sample());
         events.watch(MessageLost).unwrap();
         let is_set = |kind| events.signal(kind).map(Signal::is_set);
-        // Nobody waits for this, and nobody takes it.
+        // Nobody waits for this event or takes it.
         events.update("t", || (BTreeSet::from([1]), Vec::new()));
         assert!(events.is_ready(SubscriptionMatched));
         assert_eq!(
             (is_set(MessageLost), is_set(SubscriptionMatched)),
             (Some(false), None)
         );
-        // Who begins to wait for it later finds it.
+        // A thread that starts to wait later finds it.
         events.watch(SubscriptionMatched).unwrap();
         events.lost(1);
         assert_eq!(
@@ -654,7 +661,7 @@ mod tests {
             total: 0,
             total_change: 0,
         };
-        // SAFETY: the status of this kind.
+        // SAFETY: the status type of this kind.
         unsafe { events.tell(MessageLost, (&raw mut status).cast()) };
         assert_eq!(
             (is_set(MessageLost), is_set(SubscriptionMatched)),

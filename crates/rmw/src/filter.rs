@@ -1,8 +1,8 @@
 //! Content filters: conditions on fields, in the subset of SQL of DDS 1.4, annex B.2.1.
 //!
-//! `header.frame_id = %0 AND (range BETWEEN 0.2 AND %1 OR NOT label LIKE 'wall%')`: fields by path (`ranges[3]` too), whole and floating
-//! point numbers, `'texts'`, `TRUE` and `FALSE`, parameters `%0` to `%99` whose texts are such values, the operators
-//! `= <> != < <= > >= LIKE BETWEEN`, and `AND`, `OR`, `NOT` and parentheses.
+//! `header.frame_id = %0 AND (range BETWEEN 0.2 AND %1 OR NOT label LIKE 'wall%')`: fields by path (also `ranges[3]`),
+//! integers and floating-point numbers, `'texts'`, `TRUE` and `FALSE`, parameters `%0` to `%99` whose texts are such
+//! values, the operators `= <> != < <= > >= LIKE BETWEEN`, and `AND`, `OR`, `NOT` and parentheses.
 
 mod parse;
 mod tokens;
@@ -14,15 +14,15 @@ use std::cmp::Ordering;
 /// A condition on the messages of a type.
 #[derive(Debug, Clone)]
 pub(crate) struct Filter {
-    /// As it was given.
+    /// The expression as the user wrote it.
     pub(crate) expression: String,
     pub(crate) parameters: Vec<String>,
     condition: Condition,
-    /// Whether it looks into arrays, which may be large.
+    /// Whether the condition reads arrays, which may be large.
     in_arrays: bool,
 }
 
-/// An expression cannot be used.
+/// Why an expression cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FilterError {
     #[error("content filter, character {at}: {what}")]
@@ -33,9 +33,9 @@ pub(crate) enum FilterError {
     NotPlain { path: String, kind: &'static str },
     #[error("content filter: {left} and {right} are of different kinds and never compare")]
     Kinds { left: String, right: String },
-    #[error("content filter: LIKE compares texts, and {0} is none")]
+    #[error("content filter: LIKE compares texts, and {0} is not a text")]
     NoText(String),
-    #[error("content filter: there is no parameter %{number}: {given} were given")]
+    #[error("content filter: parameter %{number} is missing: {given} were given")]
     Parameter { number: usize, given: usize },
 }
 
@@ -69,7 +69,7 @@ enum Operand {
 enum Plain {
     Whole(i128),
     Float(f64),
-    /// A `float32`: what it is compared with is rounded to one, so that `0.1` is what a node calls 0.1.
+    /// A `float32`. The other operand is rounded to `float32`, so that `0.1` equals a node's 0.1.
     Single(f32),
     Text(Vec<u8>),
 }
@@ -134,7 +134,7 @@ impl Condition {
             Condition::And(all) => all.iter().all(|c| c.holds(message)),
             Condition::Not(inner) => !inner.holds(message),
             Condition::Compare(left, relation, right) => {
-                // An element that an array does not have compares with nothing.
+                // A comparison with an element beyond the end of an array is false.
                 let (Some(left), Some(right)) = (left.value(message), right.value(message)) else {
                     return false;
                 };
@@ -153,7 +153,7 @@ impl Relation {
             };
         }
         let Some(order) = left.order(right) else {
-            // Nothing is equal to NaN, nor less nor greater.
+            // NaN is neither equal to, less than nor greater than anything.
             return self == Relation::Unequal;
         };
         match self {
@@ -230,7 +230,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// What an operand is; `None` of an element of an array, which is seen only in messages.
+    /// The kind of an operand; `None` for an array element, whose kind is only known from a message.
     fn of(operand: &Operand, example: &Value) -> Result<Option<Kind>, FilterError> {
         let path = match operand {
             Operand::Plain(Plain::Text(_)) => return Ok(Some(Kind::Text)),
@@ -261,7 +261,7 @@ fn is_like(text: &[u8], pattern: &[u8]) -> bool {
     let (text, pattern) = (String::from_utf8_lossy(text), String::from_utf8_lossy(pattern));
     let (text, pattern): (Vec<char>, Vec<char>) = (text.chars().collect(), pattern.chars().collect());
     let (mut t, mut p) = (0, 0);
-    // Where to go on if what follows the last `%` does not fit: one more character belongs to it.
+    // Where to resume if the text after the last `%` does not match: `%` then takes one more character.
     let mut back = None;
     while t < text.len() {
         match pattern.get(p) {
@@ -368,9 +368,9 @@ mod tests {
         assert!(holds("name = %0 AND count > %1", &["'wall-7'", "-4"]));
         assert!(holds("x BETWEEN %1 AND %0", &["1", "0.25"]));
         assert!(holds("on = %0", &["TRUE"]));
-        // Text without quotes is a text, too, where it is no number.
+        // A text without quotes is still a text if it is not a number.
         assert!(holds("name = %0", &["wall-7"]));
-        assert!(error("count = %1", &["1"]).contains("there is no parameter %1: 1 were given"));
+        assert!(error("count = %1", &["1"]).contains("parameter %1 is missing: 1 were given"));
     }
 
     #[test]
@@ -400,8 +400,8 @@ mod tests {
             let text = error(expression, &[]);
             assert!(text.contains(part), "{expression}: {text}");
         }
-        assert!(error(&"(".repeat(100_000), &[]).contains("too many parentheses"));
-        assert!(error(&"NOT ".repeat(100_000), &[]).contains("too many parentheses"));
+        assert!(error(&"(".repeat(100_000), &[]).contains("too many nested parentheses"));
+        assert!(error(&"NOT ".repeat(100_000), &[]).contains("too many nested parentheses"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Guard conditions: what a thread sets to end another's wait.
+//! Guard conditions: one thread sets them to end another thread's wait.
 
 use crate::abi::{Ret, RmwContext, RmwGuardCondition};
 use crate::context;
@@ -7,7 +7,7 @@ use crate::graph::Listener;
 use crate::signal::Signal;
 use std::sync::Arc;
 
-/// What a guard condition is.
+/// State of a guard condition.
 #[derive(Debug)]
 pub(crate) struct Guard {
     pub(crate) signal: Signal,
@@ -19,7 +19,7 @@ impl Guard {
         Ok(Arc::new(Guard { signal }))
     }
 
-    /// What callers know it by; it goes with [`discard`].
+    /// Returns the handle that callers use. [`discard`] frees it.
     pub(crate) fn handle(self: Arc<Self>, context: *mut RmwContext) -> Box<RmwGuardCondition> {
         Box::new(RmwGuardCondition {
             implementation: IDENTIFIER.as_ptr(),
@@ -29,7 +29,7 @@ impl Guard {
     }
 }
 
-/// Takes a handle back.
+/// Frees a handle.
 pub(crate) fn discard(handle: RmwGuardCondition) {
     // SAFETY: made by `Guard::handle` with `Arc::into_raw`.
     drop(unsafe { Arc::from_raw(handle.data.cast::<Guard>()) });
@@ -44,46 +44,46 @@ impl Listener for Guard {
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_create_guard_condition(
     context: *mut RmwContext,
 ) -> *mut RmwGuardCondition {
     guard_ptr(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         unsafe { context::of(context)? };
         Ok(Box::into_raw(Guard::new()?.handle(context)))
     })
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_destroy_guard_condition(condition: *mut RmwGuardCondition) -> Ret {
     guard(|| {
-        // SAFETY: of the caller; identifiers live for ever.
+        // SAFETY: upheld by the caller; identifiers live forever.
         unsafe {
             ours(
                 arg(condition, "guard_condition")?.implementation,
                 "guard_condition",
             )?
         };
-        // SAFETY: made by `rmw_create_guard_condition`, and the caller uses it no more.
+        // SAFETY: made by `rmw_create_guard_condition`, and the caller no longer uses it.
         discard(*unsafe { Box::from_raw(condition) });
         Ok(())
     })
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_trigger_guard_condition(condition: *const RmwGuardCondition) -> Ret {
     guard(|| {
-        // SAFETY: of the caller; identifiers live for ever.
+        // SAFETY: upheld by the caller; identifiers live forever.
         let condition = unsafe { arg(condition, "guard_condition")? };
         // SAFETY: likewise.
         unsafe { ours(condition.implementation, "guard_condition")? };
-        // SAFETY: `data` is this library's while the condition lives.
+        // SAFETY: this library owns `data` while the condition lives.
         unsafe { arg(condition.data.cast::<Guard>(), "guard_condition")? }
             .signal
             .set();

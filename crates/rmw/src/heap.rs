@@ -1,25 +1,27 @@
-//! `libropewalk_heap.so`, for `LD_PRELOAD`: `free` and `realloc` that know memory which is no heap's.
+//! `libropewalk_heap.so`, for `LD_PRELOAD`: a `free` and a `realloc` that recognize memory outside the heap.
 //!
-//! An array of a message that a node borrows from its publisher has room in shared memory (`rmw_borrow_loaned_message`), and a large array of a
-//! message that a node takes lies in pages of the publisher's block (`rmw_take`). A node that resizes such an array, moves it or ends its message gives
-//! it to `free`, as it would give heap memory; here that ends the claim, and calls the claimant's function. All other memory goes to
-//! glibc's own functions.
+//! If a node borrows a message from its publisher, the message's arrays have room in shared memory
+//! (`rmw_borrow_loaned_message`). If a node takes a message, its large arrays lie in pages of the publisher's block
+//! (`rmw_take`). A node that resizes or moves such an array, or ends its message, passes the array to `free` like heap
+//! memory. This `free` ends the claim and calls the claimant's function. It passes all other memory to glibc's
+//! functions.
 //!
-//! `librmw_ropewalk.so` looks for this library's functions in the process and places arrays in shared memory only where it finds them.
+//! `librmw_ropewalk.so` looks for this library's functions in the process and places arrays in shared memory only if it
+//! finds them.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-/// Most claims at a time.
+/// Maximum number of claims at a time.
 const PLACES: usize = 256;
 
-/// What is called when claimed memory is freed.
+/// Function that is called when claimed memory is freed.
 type Freed = unsafe extern "C" fn(*mut c_void);
 
 struct Claim {
     start: AtomicPtr<c_void>,
     len: AtomicUsize,
-    /// A [`Freed`], or null, and what it is called with.
+    /// A [`Freed`], or null, and the argument for it.
     freed: AtomicPtr<c_void>,
     token: AtomicPtr<c_void>,
 }
@@ -32,20 +34,20 @@ static CLAIMS: [Claim; PLACES] = [const {
         token: AtomicPtr::new(std::ptr::null_mut()),
     }
 }; PLACES];
-/// All claims that ever were begin between these addresses: most memory that is freed is known by them to be none.
+/// Lowest and highest address at which a claim has ever begun. They show for most freed memory that it is not claimed.
 static LOWEST: AtomicUsize = AtomicUsize::new(usize::MAX);
 static HIGHEST: AtomicUsize = AtomicUsize::new(0);
-/// How many claims from the first on may be in use.
+/// How many entries of `CLAIMS`, from the first, may be in use.
 static USED: AtomicUsize = AtomicUsize::new(0);
 
 unsafe extern "C" {
-    /// glibc's `free`, whatever stands before it.
+    /// glibc's `free`, whatever precedes it in symbol lookup.
     fn __libc_free(memory: *mut c_void);
     /// glibc's `realloc`.
     fn __libc_realloc(memory: *mut c_void, len: usize) -> *mut c_void;
 }
 
-/// The claim that begins at `start`. Null is below all claims.
+/// Returns the claim that begins at `start`. Null is below all claims.
 fn claim_at(start: *mut c_void) -> Option<&'static Claim> {
     let at = start.addr();
     if at < LOWEST.load(Ordering::Acquire) || at > HIGHEST.load(Ordering::Acquire) {
@@ -56,9 +58,10 @@ fn claim_at(start: *mut c_void) -> Option<&'static Claim> {
         .find(|c| std::ptr::eq(c.start.load(Ordering::Acquire), start))
 }
 
-/// Ends a claim, and gives its function (null for none) and what that is called with; `None` if another thread ended it first.
+/// Ends a claim. Returns its function (null for none) and the argument for it, or `None` if another thread ended the
+/// claim first.
 fn end(claim: &Claim, start: *mut c_void) -> Option<(*mut c_void, *mut c_void)> {
-    // Read before it ends: from then on the place may be another's.
+    // Read these before the claim ends: after that, another claim may take the slot.
     let calls = (
         claim.freed.load(Ordering::Acquire),
         claim.token.load(Ordering::Acquire),
@@ -70,7 +73,7 @@ fn end(claim: &Claim, start: *mut c_void) -> Option<(*mut c_void, *mut c_void)> 
     ended.is_ok().then_some(calls)
 }
 
-/// Ends a claim whose memory is freed, and calls its function; false if another thread did so first.
+/// Ends a claim whose memory is freed, and calls its function. Returns false if another thread did so first.
 fn free_claimed(claim: &Claim, start: *mut c_void) -> bool {
     let Some((freed, token)) = end(claim, start) else {
         return false;
@@ -78,7 +81,7 @@ fn free_claimed(claim: &Claim, start: *mut c_void) -> bool {
     if !freed.is_null() {
         // SAFETY: `ropewalk_heap_adopt` stored a function of this type.
         let freed = unsafe { std::mem::transmute::<*mut c_void, Freed>(freed) };
-        // SAFETY: of who adopted the memory: the function is called once, with this token.
+        // SAFETY: upheld by the caller of `ropewalk_heap_adopt`: the function is called once, with this token.
         unsafe { freed(token) };
     }
     true
@@ -90,7 +93,7 @@ fn claim(start: *mut c_void, len: usize, freed: *mut c_void, token: *mut c_void)
     for (i, claim) in CLAIMS.iter().enumerate() {
         let free = claim.start.compare_exchange(
             std::ptr::null_mut(),
-            // Nobody's, so that the rest is there before the claim is.
+            // Reserves the slot without a valid address, so that the other fields are set before the claim is visible.
             std::ptr::dangling_mut(),
             Ordering::AcqRel,
             Ordering::Relaxed,
@@ -107,7 +110,7 @@ fn claim(start: *mut c_void, len: usize, freed: *mut c_void, token: *mut c_void)
     false
 }
 
-/// From now on `len` bytes at `start` are no heap's. False if there are too many claims.
+/// Claims `len` bytes at `start`: they are not heap memory. Returns false if there are too many claims.
 #[unsafe(no_mangle)]
 pub extern "C" fn ropewalk_heap_claim(start: *mut c_void, len: usize) -> bool {
     claim(start, len, std::ptr::null_mut(), std::ptr::null_mut())
@@ -124,7 +127,7 @@ pub extern "C" fn ropewalk_heap_adopt(
     claim(start, len, freed as *mut c_void, token)
 }
 
-/// Ends a claim. False if there is none at `start`, since it was freed.
+/// Ends a claim. Returns false if there is none at `start`, because it was freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn ropewalk_heap_release(start: *mut c_void) -> bool {
     claim_at(start).is_some_and(|claim| end(claim, start).is_some())
@@ -139,11 +142,11 @@ pub extern "C" fn ropewalk_heap_is_claimed(start: *mut c_void) -> bool {
 /// C's `free`.
 ///
 /// # Safety
-/// As in C, but the memory may be claimed.
+/// As in C, except that the memory may be claimed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free(memory: *mut c_void) {
     if !claim_at(memory).is_some_and(|claim| free_claimed(claim, memory)) {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         unsafe { __libc_free(memory) }
     }
 }
@@ -151,15 +154,15 @@ pub unsafe extern "C" fn free(memory: *mut c_void) {
 /// C's `realloc`.
 ///
 /// # Safety
-/// As in C, but the memory may be claimed.
+/// As in C, except that the memory may be claimed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn realloc(memory: *mut c_void, len: usize) -> *mut c_void {
     let Some(claim) = claim_at(memory) else {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         return unsafe { __libc_realloc(memory, len) };
     };
     let had = claim.len.load(Ordering::Acquire);
-    // SAFETY: new memory of that length, and what was claimed has `had` bytes.
+    // SAFETY: the new memory has that length, and the claimed memory has `had` bytes.
     unsafe {
         let new = libc::malloc(len.max(1));
         if !new.is_null() {

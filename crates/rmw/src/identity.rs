@@ -1,10 +1,10 @@
-//! Identities of what the bus gives none.
+//! Identities for objects that have none on the bus.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Unique in this process, and unlike those of others.
+/// Returns an identity that is unique in this process and differs from those of other processes.
 pub(crate) fn new() -> u64 {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let mut hasher = RandomState::new().build_hasher();

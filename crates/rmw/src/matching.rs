@@ -1,5 +1,5 @@
-//! Which endpoints of the other kind a publisher or subscription matches: what the bus has connected, less what the graph knows not to
-//! fit.
+//! Finds the endpoints of the other kind that a publisher or subscription matches: those that the bus has connected,
+//! without those that do not fit according to the graph.
 
 use crate::abi::QosProfile;
 use crate::context::Context;
@@ -11,12 +11,12 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-/// What a publisher and a subscription have in common.
+/// State that publishers and subscriptions have in common.
 pub(crate) struct Matching {
     pub(crate) context: Arc<Context>,
-    /// The key of its node.
+    /// Key of its node.
     node: u64,
-    /// As the graph has it.
+    /// The endpoint's entry in the graph.
     own: Endpoint,
     qos: QosProfile,
     end: End,
@@ -25,7 +25,7 @@ pub(crate) struct Matching {
     is_watched: AtomicBool,
 }
 
-/// Whether a publisher has to say that it is alive.
+/// Whether a publisher has to assert that it is alive.
 fn asserts(qos: &QosProfile) -> bool {
     qos.liveliness == MANUAL_BY_TOPIC && limit(qos.lease).is_some()
 }
@@ -56,29 +56,29 @@ impl Matching {
         &self.qos
     }
 
-    /// Takes it out of the graph.
+    /// Removes the endpoint from the graph.
     pub(crate) fn end(&self) {
         self.graph().remove(self.node, self.own.id);
     }
 
-    /// Follows the graph from now on, for its events.
+    /// Starts to follow the graph, for the entity's events.
     pub(crate) fn watch(&self, entity: Weak<dyn Listener>) {
         if !self.is_watched.swap(true, Ordering::SeqCst) {
             self.graph().listen(entity);
         }
     }
 
-    /// A message went, or came from this publisher.
+    /// Records that a message was sent, or received from this publisher.
     pub(crate) fn passed(&self, publisher: Option<u64>) {
         if self.events.passed(publisher) {
             self.graph().look_at_time();
         }
     }
 
-    /// This publisher asserts itself, as every message does for it.
+    /// Asserts this publisher. Every message that it sends does so too.
     pub(crate) fn assert(&self) {
         if !asserts(&self.qos) {
-            // Its process does so by being there.
+            // The existence of the process suffices.
             return;
         }
         self.graph().assert(self.own.id);
@@ -102,12 +102,12 @@ impl Matching {
             .collect()
     }
 
-    /// How many of those that the bus has connected match.
+    /// Number of connected endpoints that match.
     pub(crate) fn count(&self, connected: impl Iterator<Item = u64>) -> usize {
         self.among(connected, &self.others()).len()
     }
 
-    /// Brings the events up to date; whether all that the graph has are connected.
+    /// Brings the events up to date. Returns whether all matching endpoints of the graph are connected.
     pub(crate) fn update<I: Iterator<Item = u64>>(&self, connected: impl FnOnce() -> I) -> bool {
         let mut settled = true;
         self.events.update(&self.own.type_name, || {
@@ -115,7 +115,7 @@ impl Matching {
             let matched = self.among(connected(), &others);
             let awaited =
                 |e: &Endpoint| e.type_name == self.own.type_name && self.fits(e) && !matched.contains(&e.id);
-            // What is of another host comes over a link's own endpoint.
+            // Endpoints on other hosts are reached through a link's own endpoint.
             settled = !others.iter().any(|(node, e)| !node.is_far && awaited(e));
             (matched, others.into_iter().map(|(_, e)| e).collect())
         });

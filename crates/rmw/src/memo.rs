@@ -1,11 +1,11 @@
-//! What is remembered of publishers, of which nearly always the same sends again.
+//! Remembers something about each publisher. Nearly always, the same publisher sends again.
 
 use std::collections::HashMap;
 
-/// Most publishers of which something is remembered; beyond them it is forgotten of all but the newest.
+/// Maximum number of publishers to remember; beyond this, all but the newest are forgotten.
 const MAX_REMEMBERED: usize = 4096;
 
-/// Something of each publisher. The one that was asked for last is found without a search.
+/// A value per publisher. The last one requested is found without a search.
 #[derive(Debug, Default)]
 pub(crate) struct Memo<T> {
     newest: (u64, T),
@@ -13,7 +13,7 @@ pub(crate) struct Memo<T> {
 }
 
 impl<T: Default> Memo<T> {
-    /// What is remembered of a publisher, at first the default.
+    /// The value for a publisher, initially the default.
     pub(crate) fn of(&mut self, publisher: u64) -> &mut T {
         if self.newest.0 != publisher {
             self.turn_to(publisher);

@@ -1,16 +1,17 @@
-//! Memory that crosses the interface, by the allocator that its owner named.
+//! Memory that crosses the interface, from the allocator that its owner named.
 
 use crate::abi::{Allocator, StringArray};
 use crate::error::{Failure, Outcome};
 use std::ffi::{CStr, c_char, c_void};
 
-/// Freed memory that glibc's heap keeps at most. Messages above 32 MiB are mapped anew all the same.
+/// Maximum amount of freed memory that glibc's heap keeps. Messages above 32 MiB are mapped again each time regardless.
 #[cfg(target_env = "gnu")]
 const KEPT: libc::c_int = 64 << 20;
 
-/// Lets glibc's heap keep memory of a few large messages. By default it gives what rcl and nodes free of each message back to the
-/// kernel, and asks for it anew with the next: a page fault for every 4 KiB, which costs more than all copies (decision 340). It changes
-/// nothing where the environment tunes glibc's heap (`GLIBC_TUNABLES`, `MALLOC_TRIM_THRESHOLD_` and the like).
+/// Lets glibc's heap keep memory for a few large messages. By default it returns the memory that rcl and nodes free for
+/// each message to the kernel and requests it again for the next one: a page fault for every 4 KiB, which costs more
+/// than all copies (decision 338). This changes nothing if the environment tunes glibc's heap (`GLIBC_TUNABLES`,
+/// `MALLOC_TRIM_THRESHOLD_` and the like).
 #[cfg(target_env = "gnu")]
 pub(crate) fn keep_freed_memory() {
     static ONCE: std::sync::Once = std::sync::Once::new();
@@ -19,7 +20,7 @@ pub(crate) fn keep_freed_memory() {
         let is_tuned = std::env::var_os("GLIBC_TUNABLES").is_some_and(|t| names(&t))
             || std::env::vars_os().any(|(name, _)| name.to_string_lossy().starts_with("MALLOC_"));
         if !is_tuned {
-            // SAFETY: mallopt takes its own locks; both values are within what it allows.
+            // SAFETY: mallopt takes its own locks; both values are within its limits.
             unsafe {
                 libc::mallopt(libc::M_MMAP_THRESHOLD, KEPT / 2);
                 libc::mallopt(libc::M_TRIM_THRESHOLD, KEPT);
@@ -33,7 +34,7 @@ pub(crate) fn keep_freed_memory() {
 pub(crate) fn keep_freed_memory() {}
 
 impl Allocator {
-    /// Of memory that is not to be given back.
+    /// Allocator for memory that is never freed.
     pub(crate) fn none() -> Self {
         Allocator {
             allocate: None,
@@ -55,7 +56,7 @@ impl Allocator {
             .ok_or_else(|| Failure::argument("allocator argument is invalid"))
     }
 
-    /// `count` zeroed elements.
+    /// Allocates `count` zeroed elements.
     pub(crate) fn zeroed<T>(&self, count: usize) -> Outcome<*mut T> {
         self.check()?;
         let Some(allocate) = self.zero_allocate else {
@@ -66,23 +67,23 @@ impl Allocator {
         (!made.is_null()).then_some(made.cast()).ok_or_else(exhausted)
     }
 
-    /// A copy of a text that ends with a zero.
+    /// Copies a text and adds a NUL byte.
     pub(crate) fn text(&self, text: &str) -> Outcome<*mut c_char> {
         let copy: *mut u8 = self.zeroed(text.len() + 1)?;
-        // SAFETY: `copy` has room for the text and a zero, which is there already, and is nobody else's.
+        // SAFETY: `copy` has room for the text and a NUL byte, which is already there, and is not shared.
         unsafe { copy.copy_from_nonoverlapping(text.as_ptr(), text.len()) };
         Ok(copy.cast())
     }
 
-    /// A copy of a C string, null for null.
+    /// Copies a C string; returns null for null.
     ///
     /// # Safety
-    /// `text` is null or ends with a zero.
+    /// `text` is null or ends with a NUL byte.
     pub(crate) unsafe fn copy(&self, text: *const c_char) -> Outcome<*mut c_char> {
         if text.is_null() {
             return Ok(std::ptr::null_mut());
         }
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let text = unsafe { CStr::from_ptr(text) };
         let len = text.count_bytes();
         let copy: *mut u8 = self.zeroed(len + 1)?;
@@ -91,33 +92,33 @@ impl Allocator {
         Ok(copy.cast())
     }
 
-    /// Gives memory back.
+    /// Frees memory.
     ///
     /// # Safety
-    /// `memory` is null, or this allocator's and used by nobody any more.
+    /// `memory` is null, or comes from this allocator and is no longer in use.
     pub(crate) unsafe fn free<T>(&self, memory: *mut T) {
         if let Some(deallocate) = self.deallocate.filter(|_| !memory.is_null()) {
-            // SAFETY: of the caller.
+            // SAFETY: upheld by the caller.
             unsafe { deallocate(memory.cast::<c_void>(), self.state) }
         }
     }
 }
 
 fn exhausted() -> Failure {
-    Failure::memory("no memory is left")
+    Failure::memory("out of memory")
 }
 
 impl StringArray {
-    /// Fills an array that holds nothing; on failure it holds nothing again.
+    /// Fills an empty array. On failure the array is empty again.
     pub(crate) fn fill(&mut self, allocator: &Allocator, texts: &[String]) -> Outcome {
         let data: *mut *mut c_char = allocator.zeroed(texts.len())?;
         for (i, text) in texts.iter().enumerate() {
             match allocator.text(text) {
-                // SAFETY: `data` has as many places as there are texts.
+                // SAFETY: `data` has one element per text.
                 Ok(copy) => unsafe { data.add(i).write(copy) },
                 Err(failure) => {
                     for j in 0..i {
-                        // SAFETY: the first `i` were made above and are nobody else's.
+                        // SAFETY: the first `i` texts were made above and are not shared.
                         unsafe { allocator.free(data.add(j).read()) };
                     }
                     // SAFETY: likewise.
@@ -132,10 +133,10 @@ impl StringArray {
         Ok(())
     }
 
-    /// Gives back what [`StringArray::fill`] made.
+    /// Frees what [`StringArray::fill`] made.
     pub(crate) fn clear(&mut self) {
         for i in 0..self.size {
-            // SAFETY: `fill` made `size` texts and their array, and nobody else knows them yet.
+            // SAFETY: `fill` made `size` texts and their array, and nothing else refers to them yet.
             unsafe { self.allocator.free(self.data.add(i).read()) };
         }
         // SAFETY: likewise.

@@ -2,12 +2,12 @@
 
 /// Longest name of a node, in bytes.
 const MAX_NODE: usize = 255;
-/// Longest namespace: a topic's name has room for a slash and a word below it.
+/// Longest namespace, in bytes: a topic name has room for a slash and a word after it.
 const MAX_NAMESPACE: usize = 245;
-/// Longest full name of a topic or service.
+/// Longest full name of a topic or service, in bytes.
 const MAX_TOPIC: usize = 247;
 
-/// What is wrong with a node's name.
+/// Returns what is wrong with a node name.
 pub(crate) fn node(name: &str) -> Option<&'static str> {
     if name.is_empty() {
         return Some("node name must not be empty");
@@ -16,12 +16,12 @@ pub(crate) fn node(name: &str) -> Option<&'static str> {
         return Some("node name is longer than 255 bytes");
     }
     if !name.bytes().all(is_allowed) {
-        return Some("node name must be of letters, digits and underscores");
+        return Some("node name must consist of letters, digits and underscores");
     }
     begins_with_digit(name).then_some("node name must not begin with a digit")
 }
 
-/// What is wrong with a namespace.
+/// Returns what is wrong with a namespace.
 pub(crate) fn namespace(name: &str) -> Option<&'static str> {
     if name == "/" {
         return None;
@@ -29,7 +29,7 @@ pub(crate) fn namespace(name: &str) -> Option<&'static str> {
     full(name).or_else(|| (name.len() > MAX_NAMESPACE).then_some("namespace is longer than 245 bytes"))
 }
 
-/// What is wrong with a topic's or service's full name.
+/// Returns what is wrong with the full name of a topic or service.
 pub(crate) fn topic(name: &str) -> Option<&'static str> {
     full(name).or_else(|| (name.len() > MAX_TOPIC).then_some("topic name is longer than 247 bytes"))
 }
@@ -46,10 +46,10 @@ fn full(name: &str) -> Option<&'static str> {
     }
     for word in rest.split('/') {
         if word.is_empty() {
-            return Some("name must not have two slashes beside each other");
+            return Some("name must not have two slashes in a row");
         }
         if !word.bytes().all(is_allowed) {
-            return Some("name must be of letters, digits, underscores and slashes");
+            return Some("name must consist of letters, digits, underscores and slashes");
         }
         if begins_with_digit(word) {
             return Some("no word of a name may begin with a digit");

@@ -10,7 +10,7 @@ use std::ffi::{CString, c_char};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// What a node is.
+/// State of a node.
 pub(crate) struct Node {
     pub(crate) context: Arc<Context>,
     pub(crate) key: u64,
@@ -18,21 +18,21 @@ pub(crate) struct Node {
     graph_handle: *mut RmwGuardCondition,
 }
 
-/// The node behind an argument.
+/// Returns the node behind an argument.
 ///
 /// # Safety
 /// The pointer is null or points to a node.
 pub(crate) unsafe fn of<'a>(node: *const RmwNode) -> Outcome<&'a Node> {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let node = unsafe { arg(node, "node")? };
-    // SAFETY: identifiers live for ever.
+    // SAFETY: identifiers live forever.
     unsafe { ours(node.implementation, "node")? };
-    // SAFETY: `data` is this library's while the node lives.
+    // SAFETY: this library owns `data` while the node lives.
     unsafe { arg(node.data.cast::<Node>(), "node") }
 }
 
 impl Node {
-    /// As others see it: `/ns/name`.
+    /// The name that others see: `/ns/name`.
     pub(crate) fn full_name(&self) -> String {
         match &*self.name.namespace {
             "/" => format!("/{}", self.name.name),
@@ -41,22 +41,22 @@ impl Node {
     }
 }
 
-/// A text that C reads; names have no zeros.
+/// Makes a C string; names contain no NUL bytes.
 pub(crate) fn c_text(text: &str) -> *mut c_char {
     CString::new(text).unwrap_or_default().into_raw()
 }
 
-/// Takes back what [`c_text`] made.
+/// Frees what [`c_text`] made.
 ///
 /// # Safety
-/// Made by it, and used by nobody any more.
+/// [`c_text`] made the string, and it is no longer in use.
 pub(crate) unsafe fn drop_c_text(text: *const c_char) {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     drop(unsafe { CString::from_raw(text.cast_mut()) });
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_create_node(
     context: *mut RmwContext,
@@ -64,7 +64,7 @@ pub(crate) unsafe extern "C" fn rmw_create_node(
     namespace: *const c_char,
 ) -> *mut RmwNode {
     guard_ptr(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let shared = unsafe { context::in_use(context)? };
         // SAFETY: likewise.
         let (name, namespace) = unsafe { (text(name, "name")?, text(namespace, "namespace_")?) };
@@ -101,13 +101,13 @@ pub(crate) unsafe extern "C" fn rmw_create_node(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_destroy_node(node: *mut RmwNode) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         unsafe { of(node)? };
-        // SAFETY: made by `rmw_create_node`, and the caller uses it no more.
+        // SAFETY: made by `rmw_create_node`, and the caller no longer uses it.
         let (handle, inner) = unsafe {
             let handle = Box::from_raw(node);
             let inner = Box::from_raw(handle.data.cast::<Node>());
@@ -126,13 +126,13 @@ pub(crate) unsafe extern "C" fn rmw_destroy_node(node: *mut RmwNode) -> Ret {
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_node_get_graph_guard_condition(
     node: *const RmwNode,
 ) -> *const RmwGuardCondition {
     guard_ptr(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let node = unsafe { of(node)? };
         Ok(node.graph_handle)
     })

@@ -1,4 +1,4 @@
-//! Functions that say what this implementation has not, and small ones.
+//! Functions that report what this implementation lacks, and small ones.
 
 use crate::abi::{Ret, RmwPublisher, RmwSubscription, UNSUPPORTED};
 use crate::error::{Failure, guard};
@@ -11,14 +11,14 @@ fn unsupported(what: &str) -> Ret {
     UNSUPPORTED
 }
 
-/// rmw_feature_supported: both sequence numbers of a message's info.
+/// `rmw_feature_supported`: a message's info has both sequence numbers.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn rmw_feature_supported(feature: u32) -> bool {
     feature < 2
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_init_publisher_allocation(
     _: *const c_void,
@@ -29,14 +29,14 @@ pub(crate) unsafe extern "C" fn rmw_init_publisher_allocation(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_fini_publisher_allocation(_: *mut c_void) -> Ret {
     unsupported("allocations in advance")
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_init_subscription_allocation(
     _: *const c_void,
@@ -47,14 +47,14 @@ pub(crate) unsafe extern "C" fn rmw_init_subscription_allocation(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_fini_subscription_allocation(_: *mut c_void) -> Ret {
     unsupported("allocations in advance")
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_get_serialized_message_size(
     _: *const c_void,
@@ -65,7 +65,7 @@ pub(crate) unsafe extern "C" fn rmw_get_serialized_message_size(
 }
 
 /// # Safety
-/// As rmw/get_network_flow_endpoints.h says.
+/// As documented in rmw/get_network_flow_endpoints.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_publisher_get_network_flow_endpoints(
     handle: *const RmwPublisher,
@@ -73,14 +73,14 @@ pub(crate) unsafe extern "C" fn rmw_publisher_get_network_flow_endpoints(
     _: *mut c_void,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         unsafe { publisher::of(handle)? };
         Err(Failure::unsupported("the bus has no network flows"))
     })
 }
 
 /// # Safety
-/// As rmw/get_network_flow_endpoints.h says.
+/// As documented in rmw/get_network_flow_endpoints.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_subscription_get_network_flow_endpoints(
     handle: *const RmwSubscription,
@@ -88,13 +88,14 @@ pub(crate) unsafe extern "C" fn rmw_subscription_get_network_flow_endpoints(
     _: *mut c_void,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         unsafe { subscription::of(handle)? };
         Err(Failure::unsupported("the bus has no network flows"))
     })
 }
 
-/// The least severity that is logged (`rmw_set_log_severity`): this library logs by `tracing`, which its host subscribes to or not.
+/// Sets the minimum severity to log (`rmw_set_log_severity`). Has no effect: this library logs through `tracing`, and
+/// its host decides whether to subscribe.
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn rmw_set_log_severity(_: i32) -> Ret {
     crate::abi::OK

@@ -22,13 +22,13 @@ use std::time::Instant;
 /// `RMW_UNIQUE_NETWORK_FLOW_ENDPOINTS_STRICTLY_REQUIRED`.
 pub(crate) const FLOWS_REQUIRED: u32 = 1;
 
-/// Most shared memory of a publisher. ROS 2 has no such limit, and no setting for it: it takes what its messages and the queues of its
-/// subscriptions need, as far as the system has it.
+/// Maximum shared memory of a publisher. ROS 2 has no such limit and no setting for it: a publisher takes what its
+/// messages and the queues of its subscriptions need, as far as the system has it.
 const MEMORY: u64 = 4 << 30;
-/// Most that one subscription keeps of it, queued and held.
+/// Maximum memory of the publisher that one subscription keeps, queued and held.
 const QUOTA: u64 = 512 << 20;
 
-/// What a publisher is.
+/// State of a publisher.
 pub(crate) struct Publisher {
     bus: ropewalk::Publisher,
     pub(crate) ty: Type,
@@ -36,16 +36,16 @@ pub(crate) struct Publisher {
     pub(crate) lent: Lent,
 }
 
-/// The publisher behind an argument.
+/// Returns the publisher behind an argument.
 ///
 /// # Safety
 /// The pointer is null or points to a publisher.
 pub(crate) unsafe fn of<'a>(publisher: *const RmwPublisher) -> Outcome<&'a Arc<Publisher>> {
-    // SAFETY: of the caller; identifiers live for ever.
+    // SAFETY: upheld by the caller; identifiers live forever.
     let publisher = unsafe { arg(publisher, "publisher")? };
     // SAFETY: likewise.
     unsafe { ours(publisher.implementation, "publisher")? };
-    // SAFETY: `data` is this library's while the publisher lives.
+    // SAFETY: this library owns `data` while the publisher lives.
     unsafe { arg(publisher.data.cast::<Arc<Publisher>>(), "publisher") }
 }
 
@@ -60,7 +60,7 @@ impl Listener for Publisher {
 }
 
 impl Publisher {
-    /// Follows the graph from now on, for its events.
+    /// Starts to follow the graph, for its events.
     pub(crate) fn watch(self: &Arc<Self>) {
         let weak = Arc::downgrade(self);
         self.matching.watch(weak);
@@ -75,14 +75,14 @@ impl Publisher {
     /// Publishes a message in memory.
     ///
     /// # Safety
-    /// `message` is of this publisher's type.
+    /// `message` has this publisher's type.
     pub(crate) unsafe fn publish_message(&self, message: *const c_void) -> Outcome {
         let loan = |control, parts: &[usize]| self.bus.bus().loan(control, parts);
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         self.publish_block(unsafe { codec::written(&self.ty, message, loan)? })
     }
 
-    /// Publishes a message that is written.
+    /// Publishes a message that is already written.
     pub(crate) fn publish_block(&self, block: bus::Loan) -> Outcome {
         self.bus.publish(block).map_err(Failure::error)?;
         self.matching.passed(None);
@@ -95,7 +95,7 @@ impl Publisher {
     }
 }
 
-/// The profile in force of a new publisher or subscription.
+/// Computes the effective profile of a new publisher or subscription.
 pub(crate) fn resolve(
     context: &crate::context::Context,
     topic: &str,
@@ -110,16 +110,16 @@ pub(crate) fn resolve(
     Ok(profile.resolved(end, &others))
 }
 
-/// A topic's name that may be used.
+/// Returns a topic name after validation.
 ///
 /// # Safety
-/// `name` is null or ends with a zero.
+/// `name` is null or ends with a NUL byte.
 pub(crate) unsafe fn topic_name<'a>(
     name: *const c_char,
     profile: &QosProfile,
     what: &str,
 ) -> Outcome<&'a str> {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let name = unsafe { text(name, what)? };
     if name.is_empty() {
         return Err(Failure::argument(format_args!(
@@ -135,7 +135,7 @@ pub(crate) unsafe fn topic_name<'a>(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_create_publisher(
     node: *const RmwNode,
@@ -145,7 +145,7 @@ pub(crate) unsafe extern "C" fn rmw_create_publisher(
     options: *const RmwPublisherOptions,
 ) -> *mut RmwPublisher {
     guard_ptr(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let node = unsafe { node::of(node)? };
         // SAFETY: likewise.
         unsafe { arg(type_support, "type_supports")? };
@@ -202,19 +202,19 @@ pub(crate) unsafe extern "C" fn rmw_create_publisher(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_destroy_publisher(
     node: *mut RmwNode,
     publisher: *mut RmwPublisher,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         unsafe {
             node::of(node)?;
             of(publisher)?;
         }
-        // SAFETY: made by `rmw_create_publisher`, and the caller uses it no more.
+        // SAFETY: made by `rmw_create_publisher`, and the caller no longer uses it.
         let (handle, inner) = unsafe {
             let handle = Box::from_raw(publisher);
             let inner = Box::from_raw(handle.data.cast::<Arc<Publisher>>());
@@ -228,7 +228,7 @@ pub(crate) unsafe extern "C" fn rmw_destroy_publisher(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_publish(
     publisher: *const RmwPublisher,
@@ -236,18 +236,18 @@ pub(crate) unsafe extern "C" fn rmw_publish(
     _: *mut c_void,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let publisher = unsafe { of(publisher)? };
         if message.is_null() {
             return Err(Failure::argument("ros_message argument is null"));
         }
-        // SAFETY: the caller's message is of the publisher's type.
+        // SAFETY: the caller's message has the publisher's type.
         unsafe { publisher.publish_message(message) }
     })
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_publish_serialized_message(
     publisher: *const RmwPublisher,
@@ -255,7 +255,7 @@ pub(crate) unsafe extern "C" fn rmw_publish_serialized_message(
     _: *mut c_void,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (publisher, message) = unsafe { (of(publisher)?, arg(message, "serialized_message")?) };
         if message.buffer.is_null() {
             return Err(Failure::argument("serialized_message has no buffer"));
@@ -269,14 +269,14 @@ pub(crate) unsafe extern "C" fn rmw_publish_serialized_message(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_publisher_count_matched_subscriptions(
     publisher: *const RmwPublisher,
     count: *mut usize,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (publisher, count) = unsafe { (of(publisher)?, arg_mut(count, "subscription_count")?) };
         *count = publisher.matching.count(publisher.connected());
         Ok(())
@@ -284,14 +284,14 @@ pub(crate) unsafe extern "C" fn rmw_publisher_count_matched_subscriptions(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_publisher_get_actual_qos(
     publisher: *const RmwPublisher,
     profile: *mut QosProfile,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (publisher, profile) = unsafe { (of(publisher)?, arg_mut(profile, "qos")?) };
         *profile = *publisher.matching.qos();
         Ok(())
@@ -299,46 +299,46 @@ pub(crate) unsafe extern "C" fn rmw_publisher_get_actual_qos(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_publisher_assert_liveliness(publisher: *const RmwPublisher) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         unsafe { of(publisher)? }.matching.assert();
         Ok(())
     })
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_publisher_wait_for_all_acked(
     publisher: *const RmwPublisher,
     _: RmwTime,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller. What is published is in every subscription's queue already.
+        // SAFETY: upheld by the caller. A published message is already in every subscription's queue.
         unsafe { of(publisher)? };
         Ok(())
     })
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_get_gid_for_publisher(
     publisher: *const RmwPublisher,
     gid: *mut Gid,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (publisher, gid) = unsafe { (of(publisher)?, arg_mut(gid, "gid")?) };
         *gid = of_endpoint(publisher.bus.bus().id());
         Ok(())
     })
 }
 
-/// The identity of an endpoint of the bus, as rmw has it.
+/// The identity of an endpoint of the bus, in rmw's format.
 pub(crate) fn gid_bytes(id: u64) -> [u8; abi::GID_SIZE] {
     let mut data = *b"\0\0\0\0\0\0\0\0ropewalk";
     data[..8].copy_from_slice(&id.to_le_bytes());

@@ -1,10 +1,10 @@
-//! Quality of service: what is asked for made definite, and whether a publisher's fits a subscription's.
+//! Quality of service: resolves requested profiles, and checks whether a publisher's profile fits a subscription's.
 
 use crate::abi::{QosProfile, RmwTime};
 use crate::graph::record::Kind;
 use std::time::Duration;
 
-// rmw_qos_reliability_policy_t, and likewise of the others.
+// rmw_qos_reliability_policy_t; likewise for the others.
 pub(crate) const SYSTEM_DEFAULT: u32 = 0;
 pub(crate) const RELIABLE: u32 = 1;
 pub(crate) const BEST_EFFORT: u32 = 2;
@@ -31,15 +31,15 @@ pub(crate) const INFINITE: RmwTime = RmwTime {
     sec: 9_223_372_036,
     nsec: 854_775_807,
 };
-/// `RMW_QOS_DEADLINE_BEST_AVAILABLE`, and of the lease.
+/// `RMW_QOS_DEADLINE_BEST_AVAILABLE`; the same for the lease.
 const BEST_AVAILABLE: RmwTime = RmwTime {
     sec: 9_223_372_036,
     nsec: 854_775_806,
 };
-/// Most messages that a publisher keeps or a subscription queues; the bus has no longer queues.
+/// Maximum number of messages that a publisher keeps or a subscription queues; queues of the bus are not longer.
 pub(crate) const MAX_DEPTH: u32 = 4096;
 
-/// Which end a profile is of.
+/// The end that a profile belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Publisher,
@@ -47,7 +47,7 @@ pub(crate) enum End {
 }
 
 impl End {
-    /// The endpoints that it meets.
+    /// Kind of the endpoints at the other end.
     pub(crate) fn other_kind(self) -> Kind {
         match self {
             End::Publisher => Kind::Subscription,
@@ -57,7 +57,7 @@ impl End {
 }
 
 impl QosProfile {
-    /// A profile that says nothing is a mistake of its caller (`rmw_qos_profile_unknown`).
+    /// Reports a profile with unknown policies, which is a mistake of the caller (`rmw_qos_profile_unknown`).
     pub(crate) fn problem(&self) -> Option<&'static str> {
         let unknown = self.history == UNKNOWN
             || self.reliability == UNKNOWN
@@ -66,7 +66,8 @@ impl QosProfile {
         unknown.then_some("a policy of the QoS profile is unknown")
     }
 
-    /// The profile in force: defaults filled in, and what is best for those that are there now.
+    /// Returns the effective profile: fills in defaults, and resolves "best available" for the endpoints that exist
+    /// now.
     pub(crate) fn resolved(&self, end: End, others: &[QosProfile]) -> QosProfile {
         let all = |right: fn(&QosProfile) -> bool| others.iter().all(right);
         let publisher = end == End::Publisher;
@@ -116,7 +117,7 @@ impl QosProfile {
         }
     }
 
-    /// How many messages wait, or are kept for who joins later.
+    /// Queue depth, and the number of messages kept for late joiners.
     pub(crate) fn queue(&self) -> u32 {
         match self.history {
             KEEP_ALL => MAX_DEPTH,
@@ -124,7 +125,7 @@ impl QosProfile {
         }
     }
 
-    /// The policy by which this profile, of `end`, does not fit one of the other end.
+    /// Returns the policy in which this profile, of `end`, does not fit one of the other end.
     pub(crate) fn mismatch(&self, end: End, other: &QosProfile) -> Option<u32> {
         match end {
             End::Publisher => self.unfit(other),
@@ -132,7 +133,8 @@ impl QosProfile {
         }
     }
 
-    /// The policies by which a publisher that offers this does not fit a subscription that asks for `asked`: DDS 1.4, table 2.2.3.
+    /// Returns the policy in which a publisher that offers this does not fit a subscription that requests `asked`: DDS
+    /// 1.4, table 2.2.3.
     pub(crate) fn unfit(&self, asked: &QosProfile) -> Option<u32> {
         let late = |offered: RmwTime, asked: RmwTime| nanos(offered) > nanos(asked);
         if self.reliability == BEST_EFFORT && asked.reliability == RELIABLE {
@@ -147,12 +149,12 @@ impl QosProfile {
         if self.liveliness == AUTOMATIC && asked.liveliness == MANUAL_BY_TOPIC {
             return Some(POLICY_LIVELINESS);
         }
-        // DDS has one policy of the kind and the lease.
+        // DDS has a single policy for the kind and the lease.
         late(self.lease, asked.lease).then_some(POLICY_LIVELINESS)
     }
 }
 
-/// The most common way of asking: nothing set means for ever.
+/// Resolves an explicit time: unset means infinite.
 fn definite(time: RmwTime) -> RmwTime {
     match time {
         RmwTime { sec: 0, nsec: 0 } => INFINITE,
@@ -161,7 +163,8 @@ fn definite(time: RmwTime) -> RmwTime {
     }
 }
 
-/// What is best for the others: a publisher offers the shortest that is asked for, a subscription asks for the longest offered.
+/// Resolves "best available": a publisher offers the shortest time requested, a subscription requests the longest
+/// offered.
 fn strictest(time: RmwTime, end: End, others: impl Iterator<Item = RmwTime>) -> RmwTime {
     if time != BEST_AVAILABLE {
         return definite(time);
@@ -173,7 +176,7 @@ fn strictest(time: RmwTime, end: End, others: impl Iterator<Item = RmwTime>) -> 
     best.map_or(INFINITE, definite)
 }
 
-/// A time in nanoseconds; nothing set, and what is longer than can be said, is for ever.
+/// Returns a time in nanoseconds. Unset times and times too long to represent are infinite.
 pub(crate) fn nanos(time: RmwTime) -> u64 {
     if (time.sec, time.nsec) == (0, 0) {
         return u64::MAX;
@@ -182,14 +185,15 @@ pub(crate) fn nanos(time: RmwTime) -> u64 {
     if all >= i64::MAX as u64 - 1 { u64::MAX } else { all }
 }
 
-/// A limit of time, if there is one.
+/// Returns a time limit, or `None` if it is infinite.
 pub(crate) fn limit(time: RmwTime) -> Option<Duration> {
     Some(nanos(time))
         .filter(|n| *n != u64::MAX)
         .map(Duration::from_nanos)
 }
 
-/// What `rmw_qos_profile_check_compatible` says of a publisher's and a subscription's profile: 0 they fit, 1 perhaps, 2 not; and why.
+/// Implements `rmw_qos_profile_check_compatible` for a publisher's and a subscription's profile: 0 they fit, 1 perhaps,
+/// 2 not; and why.
 pub(crate) fn check(publisher: &QosProfile, subscription: &QosProfile) -> (u32, String) {
     let mut errors = Vec::new();
     let mut warnings = Vec::new();
@@ -215,7 +219,7 @@ pub(crate) fn check(publisher: &QosProfile, subscription: &QosProfile) -> (u32, 
     }
     let vague = |policy: u32, unknown: u32| policy == SYSTEM_DEFAULT || policy == unknown;
     let either = |a: bool, b: bool, harmless: bool| (a || b) && !harmless;
-    // Where one end leaves a policy open, the other may still rule trouble out.
+    // If one end leaves a policy open, the other end may still rule out a problem.
     if either(
         vague(p.reliability, UNKNOWN),
         vague(s.reliability, UNKNOWN),

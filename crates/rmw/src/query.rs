@@ -1,4 +1,4 @@
-//! What is asked of the graph: nodes, topics and services with their types, endpoints with their quality of service.
+//! Queries of the graph: nodes, topics and services with their types, endpoints with their quality of service.
 
 use crate::abi::introspection::TypeHash;
 use crate::abi::{
@@ -18,7 +18,7 @@ use std::ffi::c_char;
 /// Names, each with its types.
 type Found = BTreeMap<String, BTreeSet<String>>;
 
-/// An array that must hold nothing yet.
+/// Checks that an array is empty.
 fn empty(array: &StringArray, name: &str) -> Outcome {
     match array.size == 0 && array.data.is_null() {
         true => Ok(()),
@@ -27,14 +27,14 @@ fn empty(array: &StringArray, name: &str) -> Outcome {
 }
 
 /// # Safety
-/// The arguments are null or what rmw/rmw.h says of them.
+/// The arguments are null or as rmw/rmw.h documents them.
 unsafe fn node_names(
     node: *const RmwNode,
     names: *mut StringArray,
     namespaces: *mut StringArray,
     enclaves: Option<*mut StringArray>,
 ) -> Outcome {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let node = unsafe { node::of(node)? };
     // SAFETY: likewise.
     let (names, namespaces) = unsafe {
@@ -72,14 +72,14 @@ unsafe fn node_names(
     rest.inspect_err(|_| names.clear())
 }
 
-/// rcutils' default allocator, by which callers free what has no allocator of its own.
+/// rcutils' default allocator. Callers use it to free arrays that carry no allocator of their own.
 fn malloc() -> Allocator {
     unsafe extern "C" fn allocate(size: usize, _: *mut std::ffi::c_void) -> *mut std::ffi::c_void {
-        // SAFETY: any size may be asked for.
+        // SAFETY: malloc accepts any size.
         unsafe { libc::malloc(size) }
     }
     unsafe extern "C" fn deallocate(memory: *mut std::ffi::c_void, _: *mut std::ffi::c_void) {
-        // SAFETY: the caller's memory is one of `malloc`.
+        // SAFETY: the caller's memory comes from `malloc`.
         unsafe { libc::free(memory) }
     }
     unsafe extern "C" fn reallocate(
@@ -87,7 +87,7 @@ fn malloc() -> Allocator {
         size: usize,
         _: *mut std::ffi::c_void,
     ) -> *mut std::ffi::c_void {
-        // SAFETY: the caller's memory is null or one of `malloc`.
+        // SAFETY: the caller's memory is null or comes from `malloc`.
         unsafe { libc::realloc(memory, size) }
     }
     unsafe extern "C" fn zeroed(
@@ -95,7 +95,7 @@ fn malloc() -> Allocator {
         size: usize,
         _: *mut std::ffi::c_void,
     ) -> *mut std::ffi::c_void {
-        // SAFETY: any size may be asked for; the product is checked by it.
+        // SAFETY: calloc accepts any size and checks the product.
         unsafe { libc::calloc(count, size) }
     }
     Allocator {
@@ -108,19 +108,19 @@ fn malloc() -> Allocator {
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_get_node_names(
     node: *const RmwNode,
     names: *mut StringArray,
     namespaces: *mut StringArray,
 ) -> Ret {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     guard(|| unsafe { node_names(node, names, namespaces, None) })
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_get_node_names_with_enclaves(
     node: *const RmwNode,
@@ -128,7 +128,7 @@ pub(crate) unsafe extern "C" fn rmw_get_node_names_with_enclaves(
     namespaces: *mut StringArray,
     enclaves: *mut StringArray,
 ) -> Ret {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     guard(|| unsafe { node_names(node, names, namespaces, Some(enclaves)) })
 }
 
@@ -141,7 +141,7 @@ impl NamesAndTypes {
             .inspect_err(|_| self.names.clear())?;
         for (i, all) in found.values().enumerate() {
             let all: Vec<String> = all.iter().cloned().collect();
-            // SAFETY: `types` has a zeroed place for each name, and is nobody else's.
+            // SAFETY: `types` has a zeroed element for each name, and is not shared.
             if let Err(failure) = unsafe { (*types.add(i)).fill(allocator, &all) } {
                 for j in 0..i {
                     // SAFETY: filled above.
@@ -158,16 +158,16 @@ impl NamesAndTypes {
     }
 }
 
-/// The arguments that all questions for names and types have.
+/// Checks the arguments that all queries of names and types share.
 ///
 /// # Safety
-/// The arguments are null or what rmw says of them.
+/// The arguments are null or as rmw documents them.
 unsafe fn asked<'a>(
     node: *const RmwNode,
     allocator: *const Allocator,
     out: *mut NamesAndTypes,
 ) -> Outcome<(&'a node::Node, &'a Allocator, &'a mut NamesAndTypes)> {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let (node, allocator, out) = unsafe {
         (
             node::of(node)?,
@@ -183,7 +183,7 @@ unsafe fn asked<'a>(
     Ok((node, allocator, out))
 }
 
-/// Names and types of all endpoints of these kinds.
+/// Returns names and types of all endpoints of these kinds.
 fn all(graph: &Graph, kinds: &[Kind]) -> Found {
     let mut found = Found::new();
     graph.each(|node, _, _| {
@@ -198,7 +198,7 @@ fn all(graph: &Graph, kinds: &[Kind]) -> Found {
 }
 
 /// # Safety
-/// As rmw/get_topic_names_and_types.h says.
+/// As documented in rmw/get_topic_names_and_types.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_get_topic_names_and_types(
     node: *const RmwNode,
@@ -207,7 +207,7 @@ pub(crate) unsafe extern "C" fn rmw_get_topic_names_and_types(
     out: *mut NamesAndTypes,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (node, allocator, out) = unsafe { asked(node, allocator, out)? };
         out.fill(
             allocator,
@@ -217,7 +217,7 @@ pub(crate) unsafe extern "C" fn rmw_get_topic_names_and_types(
 }
 
 /// # Safety
-/// As rmw/get_service_names_and_types.h says.
+/// As documented in rmw/get_service_names_and_types.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_get_service_names_and_types(
     node: *const RmwNode,
@@ -225,7 +225,7 @@ pub(crate) unsafe extern "C" fn rmw_get_service_names_and_types(
     out: *mut NamesAndTypes,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (node, allocator, out) = unsafe { asked(node, allocator, out)? };
         out.fill(
             allocator,
@@ -234,10 +234,10 @@ pub(crate) unsafe extern "C" fn rmw_get_service_names_and_types(
     })
 }
 
-/// Names and types of a node's endpoints of a kind.
+/// Returns names and types of a node's endpoints of a kind.
 ///
 /// # Safety
-/// The arguments are null or what rmw/get_node_info_and_types.h says of them.
+/// The arguments are null or as rmw/get_node_info_and_types.h documents them.
 unsafe fn by_node(
     node: *const RmwNode,
     allocator: *const Allocator,
@@ -246,7 +246,7 @@ unsafe fn by_node(
     out: *mut NamesAndTypes,
     kind: Kind,
 ) -> Outcome {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let (node, allocator, out) = unsafe { asked(node, allocator, out)? };
     // SAFETY: likewise.
     let (name, namespace) = unsafe { (text(name, "node_name")?, text(namespace, "node_namespace")?) };
@@ -281,7 +281,7 @@ macro_rules! by_node {
         $(#[$doc])*
         ///
         /// # Safety
-        /// As rmw/get_node_info_and_types.h says.
+        /// As documented in rmw/get_node_info_and_types.h.
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $name(
             node: *const RmwNode,
@@ -292,7 +292,7 @@ macro_rules! by_node {
             out: *mut NamesAndTypes,
         ) -> Ret {
             $(let _ = $demangle;)?
-            // SAFETY: of the caller.
+            // SAFETY: upheld by the caller.
             guard(|| unsafe { by_node(node, allocator, name, namespace, out, Kind::$kind) })
         }
     )* };
@@ -309,12 +309,12 @@ by_node! {
     rmw_get_client_names_and_types_by_node() => Client;
 }
 
-/// How many endpoints of a kind a name has.
+/// Counts the endpoints of a kind under a name.
 ///
 /// # Safety
-/// The arguments are null or what rmw/rmw.h says of them.
+/// The arguments are null or as rmw/rmw.h documents them.
 unsafe fn count(node: *const RmwNode, name: *const c_char, count: *mut usize, kind: Kind) -> Outcome {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let (node, name, count) = unsafe {
         (
             node::of(node)?,
@@ -336,10 +336,10 @@ macro_rules! count {
         $(#[$doc])*
         ///
         /// # Safety
-        /// As rmw/rmw.h says.
+        /// As documented in rmw/rmw.h.
         #[unsafe(no_mangle)]
         pub(crate) unsafe extern "C" fn $name(node: *const RmwNode, name: *const c_char, out: *mut usize) -> Ret {
-            // SAFETY: of the caller.
+            // SAFETY: upheld by the caller.
             guard(|| unsafe { count(node, name, out, Kind::$kind) })
         }
     )* };
@@ -356,10 +356,10 @@ count! {
     rmw_count_services => Service;
 }
 
-/// The endpoints of a topic.
+/// Lists the endpoints of a topic.
 ///
 /// # Safety
-/// The arguments are null or what rmw/get_topic_endpoint_info.h says of them.
+/// The arguments are null or as rmw/get_topic_endpoint_info.h documents them.
 unsafe fn endpoints(
     node: *const RmwNode,
     allocator: *const Allocator,
@@ -367,7 +367,7 @@ unsafe fn endpoints(
     out: *mut TopicEndpointInfoArray,
     kind: Kind,
 ) -> Outcome {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let (node, allocator) = unsafe { (node::of(node)?, arg(allocator, "allocator")?) };
     allocator.check()?;
     // SAFETY: likewise.
@@ -380,11 +380,11 @@ unsafe fn endpoints(
     let found = node.context.graph.endpoints(topic, kind);
     let infos: *mut TopicEndpointInfo = allocator.zeroed(found.len())?;
     for (i, (node, endpoint)) in found.iter().enumerate() {
-        // SAFETY: there is a zeroed place for each.
+        // SAFETY: there is a zeroed element for each.
         let info = unsafe { &mut *infos.add(i) };
         if let Err(failure) = describe(info, allocator, node, endpoint) {
             for j in 0..=i {
-                // SAFETY: each text is null or made by `describe`.
+                // SAFETY: each string is null or made by `describe`.
                 unsafe {
                     let info = &*infos.add(j);
                     allocator.free(info.node_name.cast_mut());
@@ -422,7 +422,7 @@ fn describe(
 }
 
 /// # Safety
-/// As rmw/get_topic_endpoint_info.h says.
+/// As documented in rmw/get_topic_endpoint_info.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_get_publishers_info_by_topic(
     node: *const RmwNode,
@@ -431,12 +431,12 @@ pub(crate) unsafe extern "C" fn rmw_get_publishers_info_by_topic(
     _: bool,
     out: *mut TopicEndpointInfoArray,
 ) -> Ret {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     guard(|| unsafe { endpoints(node, allocator, topic, out, Kind::Publisher) })
 }
 
 /// # Safety
-/// As rmw/get_topic_endpoint_info.h says.
+/// As documented in rmw/get_topic_endpoint_info.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_get_subscriptions_info_by_topic(
     node: *const RmwNode,
@@ -445,12 +445,12 @@ pub(crate) unsafe extern "C" fn rmw_get_subscriptions_info_by_topic(
     _: bool,
     out: *mut TopicEndpointInfoArray,
 ) -> Ret {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     guard(|| unsafe { endpoints(node, allocator, topic, out, Kind::Subscription) })
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_compare_gids_equal(
     a: *const Gid,
@@ -458,7 +458,7 @@ pub(crate) unsafe extern "C" fn rmw_compare_gids_equal(
     result: *mut bool,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller; identifiers live for ever.
+        // SAFETY: upheld by the caller; identifiers live forever.
         let (a, b) = unsafe { (arg(a, "gid1")?, arg(b, "gid2")?) };
         // SAFETY: likewise.
         let result = unsafe {
@@ -472,7 +472,7 @@ pub(crate) unsafe extern "C" fn rmw_compare_gids_equal(
 }
 
 /// # Safety
-/// As rmw/qos_profiles.h says.
+/// As documented in rmw/qos_profiles.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_qos_profile_check_compatible(
     publisher: QosProfile,
@@ -482,7 +482,7 @@ pub(crate) unsafe extern "C" fn rmw_qos_profile_check_compatible(
     size: usize,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let compatibility = unsafe { arg_mut(compatibility, "compatibility")? };
         if reason.is_null() && size != 0 {
             return Err(Failure::argument(

@@ -6,13 +6,13 @@ use crate::error::{Failure, Outcome, arg, arg_mut, guard};
 use crate::typesupport::Type;
 use std::ffi::c_void;
 
-/// Writes bytes into a buffer, which grows as needed.
+/// Writes bytes into a buffer, and grows it as needed.
 pub(crate) fn store(message: &mut SerializedMessage, bytes: &[u8]) -> Outcome {
     if message.capacity < bytes.len() {
         let Some(reallocate) = message.allocator.reallocate else {
             return Err(Failure::argument("serialized_message has no valid allocator"));
         };
-        // SAFETY: the buffer is the allocator's own, or null.
+        // SAFETY: the buffer comes from this allocator, or is null.
         let grown = unsafe { reallocate(message.buffer.cast(), bytes.len(), message.allocator.state) };
         if grown.is_null() {
             return Err(Failure::memory(format_args!(
@@ -22,7 +22,7 @@ pub(crate) fn store(message: &mut SerializedMessage, bytes: &[u8]) -> Outcome {
         }
         (message.buffer, message.capacity) = (grown.cast(), bytes.len());
     }
-    // SAFETY: the buffer has room for so many bytes, and is the caller's alone.
+    // SAFETY: the buffer has room for all bytes, and only the caller uses it.
     unsafe {
         message
             .buffer
@@ -33,7 +33,7 @@ pub(crate) fn store(message: &mut SerializedMessage, bytes: &[u8]) -> Outcome {
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_serialize(
     message: *const c_void,
@@ -44,21 +44,21 @@ pub(crate) unsafe extern "C" fn rmw_serialize(
         if message.is_null() {
             return Err(Failure::argument("ros_message argument is null"));
         }
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let serialized = unsafe {
             arg(type_support, "type_support")?;
             arg_mut(serialized, "serialized_message")?
         };
         // SAFETY: type supports are valid while their library is loaded.
         let ty = unsafe { Type::cached(type_support) }.map_err(Failure::error)?;
-        // SAFETY: the caller's message is of this type.
+        // SAFETY: the caller's message has this type.
         let bytes = unsafe { ty.serialize(message) }.map_err(Failure::error)?;
         store(serialized, &bytes)
     })
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_deserialize(
     serialized: *const SerializedMessage,
@@ -66,7 +66,7 @@ pub(crate) unsafe extern "C" fn rmw_deserialize(
     message: *mut c_void,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let serialized = unsafe {
             arg(type_support, "type_support")?;
             arg(serialized, "serialized_message")?
@@ -78,7 +78,7 @@ pub(crate) unsafe extern "C" fn rmw_deserialize(
         let ty = unsafe { Type::cached(type_support) }.map_err(Failure::error)?;
         // SAFETY: the buffer has that many bytes.
         let bytes = unsafe { std::slice::from_raw_parts(serialized.buffer, serialized.length) };
-        // SAFETY: the caller's message is of this type, and initialised.
+        // SAFETY: the caller's message has this type and is initialised.
         unsafe { ty.deserialize(bytes, message) }.map_err(Failure::error)
     })
 }

@@ -1,4 +1,4 @@
-//! Services: the answering end.
+//! Services: the server end.
 
 use crate::abi::introspection::ServiceTypeSupport;
 use crate::abi::{EventCallback, QosProfile, RequestId, Ret, RmwNode, RmwService, ServiceInfo};
@@ -18,12 +18,12 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Most requests of each client that may be taken and not answered.
+/// Maximum number of requests per client that are taken but not answered.
 const MAX_HELD: u32 = 256;
-/// Most requests in all that may be taken and not answered; the oldest is given up.
+/// Maximum number of requests in total that are taken but not answered; beyond it, the oldest is given up.
 const MAX_OPEN: usize = 4096;
 
-/// What a service is.
+/// State of a service.
 pub(crate) struct Service {
     context: Arc<crate::context::Context>,
     node: u64,
@@ -31,28 +31,28 @@ pub(crate) struct Service {
     bus: ropewalk::Server,
     ty: ServiceType,
     qos: QosProfile,
-    /// Requests that were taken and not answered, by client and number.
+    /// Requests that are taken but not answered, by client and number.
     open: Mutex<BTreeMap<(u64, u64), ropewalk::Request>>,
     taken: AtomicU64,
     callback: Callback,
 }
 
-/// What wait sets and handles point to.
+/// The object that wait sets and handles point to.
 pub(crate) struct Handle(pub(crate) Arc<Service>);
 
 /// # Safety
 /// The pointer is null or points to a service.
 unsafe fn of<'a>(service: *const RmwService) -> Outcome<&'a Arc<Service>> {
-    // SAFETY: of the caller; identifiers live for ever.
+    // SAFETY: upheld by the caller; identifiers live forever.
     let service = unsafe { arg(service, "service")? };
     // SAFETY: likewise.
     unsafe { ours(service.implementation, "service")? };
-    // SAFETY: `data` is this library's while the service lives.
+    // SAFETY: this library owns `data` while the service lives.
     Ok(&unsafe { arg(service.data.cast::<Handle>(), "service")? }.0)
 }
 
 impl Service {
-    /// Whether a request can be taken; else the descriptor waits for it.
+    /// Whether a request can be taken. If not, the descriptor becomes readable when one arrives.
     pub(crate) fn rearm(&self) -> Outcome<bool> {
         self.bus.bus().rearm().map_err(Failure::error)
     }
@@ -64,13 +64,13 @@ impl AsFd for Service {
     }
 }
 
-/// A service's type as ROS 2 writes it.
+/// Returns a service's type name in ROS 2's notation.
 pub(crate) fn type_name(ty: &ServiceType) -> String {
     let request = ty.service.request().ros2_name();
     request.strip_suffix("_Request").unwrap_or(&request).to_owned()
 }
 
-/// The profile of a service's or client's two topics: they must keep what was sent, and wait for nobody.
+/// Returns the effective profile of a service's or client's two topics. They must keep all messages and must not block.
 pub(crate) fn profile(profile: &QosProfile, end: End) -> Outcome<QosProfile> {
     if let Some(problem) = profile.problem() {
         return Err(Failure::argument(problem));
@@ -90,7 +90,7 @@ pub(crate) fn profile(profile: &QosProfile, end: End) -> Outcome<QosProfile> {
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_create_service(
     node: *const RmwNode,
@@ -99,7 +99,7 @@ pub(crate) unsafe extern "C" fn rmw_create_service(
     qos: *const QosProfile,
 ) -> *mut RmwService {
     guard_ptr(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let node = unsafe { node::of(node)? };
         // SAFETY: likewise.
         let qos = unsafe {
@@ -148,16 +148,16 @@ pub(crate) unsafe extern "C" fn rmw_create_service(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_destroy_service(node: *mut RmwNode, service: *mut RmwService) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         unsafe {
             node::of(node)?;
             of(service)?;
         }
-        // SAFETY: made by `rmw_create_service`, and the caller uses it no more.
+        // SAFETY: made by `rmw_create_service`, and the caller no longer uses it.
         let inner = unsafe {
             let handle = Box::from_raw(service);
             drop_c_text(handle.service_name);
@@ -170,7 +170,7 @@ pub(crate) unsafe extern "C" fn rmw_destroy_service(node: *mut RmwNode, service:
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_take_request(
     service: *const RmwService,
@@ -179,7 +179,7 @@ pub(crate) unsafe extern "C" fn rmw_take_request(
     taken: *mut bool,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let service = unsafe { of(service)? };
         // SAFETY: likewise.
         let (info, taken) = unsafe { (arg_mut(info, "service_info")?, arg_mut(taken, "taken")?) };
@@ -192,7 +192,7 @@ pub(crate) unsafe extern "C" fn rmw_take_request(
         };
         service.taken.fetch_add(1, Ordering::Relaxed);
         let from = request.bus();
-        // SAFETY: the caller's message is of the service's request type, and initialised.
+        // SAFETY: the caller's message has the service's request type and is initialised.
         unsafe { codec::read(&service.ty.request, from.control(), from.message(), message)? };
         let key = (from.client(), from.number());
         *info = ServiceInfo {
@@ -214,7 +214,7 @@ pub(crate) unsafe extern "C" fn rmw_take_request(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_send_response(
     service: *const RmwService,
@@ -222,7 +222,7 @@ pub(crate) unsafe extern "C" fn rmw_send_response(
     message: *mut c_void,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (service, id) = unsafe { (of(service)?, arg(id, "request_id")?) };
         if message.is_null() {
             return Err(Failure::argument("ros_response argument is null"));
@@ -231,30 +231,30 @@ pub(crate) unsafe extern "C" fn rmw_send_response(
         client.copy_from_slice(&id.writer_guid[..8]);
         let key = (u64::from_le_bytes(client), id.sequence_number as u64);
         let Some(request) = lock(&service.open).remove(&key) else {
-            // Its client may be gone; DDS says nothing either.
-            tracing::debug!(number = key.1, "a response to no open request is left out");
+            // The client may be gone; DDS does not report this either.
+            tracing::debug!(number = key.1, "ignoring a response without an open request");
             return Ok(());
         };
         let loan = |control, parts: &[usize]| service.bus.loan(control, parts);
-        // SAFETY: the caller's message is of the service's response type.
+        // SAFETY: the caller's message has the service's response type.
         let loan = unsafe { codec::written(&service.ty.response, message, loan)? };
-        // Who asked is gone, or waits no longer: nothing is left to be done.
+        // The client is gone or no longer waits: nothing is left to do.
         if let Err(error) = service.bus.respond(request, loan) {
-            tracing::debug!(%error, "a response does not arrive");
+            tracing::debug!(%error, "cannot deliver a response");
         }
         Ok(())
     })
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_service_request_subscription_get_actual_qos(
     service: *const RmwService,
     qos: *mut QosProfile,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (service, qos) = unsafe { (of(service)?, arg_mut(qos, "qos")?) };
         *qos = service.qos;
         Ok(())
@@ -262,18 +262,18 @@ pub(crate) unsafe extern "C" fn rmw_service_request_subscription_get_actual_qos(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_service_response_publisher_get_actual_qos(
     service: *const RmwService,
     qos: *mut QosProfile,
 ) -> Ret {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     unsafe { rmw_service_request_subscription_get_actual_qos(service, qos) }
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_service_set_on_new_request_callback(
     service: *mut RmwService,
@@ -281,7 +281,7 @@ pub(crate) unsafe extern "C" fn rmw_service_set_on_new_request_callback(
     data: *const c_void,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let inner = unsafe { of(service)? };
         let waiting = inner.clone();
         let look = move || {

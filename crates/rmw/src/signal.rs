@@ -1,4 +1,4 @@
-//! A flag that wakes who polls it.
+//! A flag that wakes the thread that polls it.
 
 use rustix::event::{EventfdFlags, eventfd};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -29,9 +29,9 @@ impl Signal {
         self.set.load(Ordering::SeqCst)
     }
 
-    /// Whether it was set; it is not any more.
+    /// Returns whether the flag was set, and clears it.
     pub(crate) fn take(&self) -> bool {
-        // Read before the flag falls: who sets it afterwards writes again.
+        // Read before clearing the flag: a thread that sets it afterwards writes again.
         let mut count = [0; 8];
         let _ = rustix::io::read(&self.fd, &mut count);
         self.set.swap(false, Ordering::SeqCst)

@@ -27,14 +27,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// What a subscription is.
+/// State of a subscription.
 pub(crate) struct Subscription {
     bus: ropewalk::Subscriber,
     pub(crate) ty: Type,
     pub(crate) matching: Matching,
     pub(crate) loans: Taken,
     owned: Owned,
-    /// Whether what this context publishes is left out.
+    /// Whether to ignore messages that this context publishes.
     ignores_own: bool,
     publishers: Mutex<Memo<Known>>,
     taken: AtomicU64,
@@ -44,45 +44,45 @@ pub(crate) struct Subscription {
 
 #[derive(Default)]
 struct Choice {
-    /// Which messages are wanted, where not all are.
+    /// Selects messages, if not all are wanted.
     filter: Option<Arc<Filter>>,
-    /// The next message, where there is a filter: whether something can be taken shows only when it was looked at.
+    /// The next message, if there is a filter: only a look at a message shows whether it can be taken.
     next: Option<ropewalk::Message>,
 }
 
-/// What is known of a publisher.
+/// What is known about a publisher.
 #[derive(Clone, Copy, Default)]
 struct Known {
-    /// The number of its newest message that was taken.
+    /// Number of the newest message taken from it.
     number: Option<u64>,
     judged: Option<Judged>,
 }
 
-/// What a publisher's messages are to a subscription, while the graph stays as it is.
+/// How a subscription treats a publisher's messages, valid while the graph stays the same.
 #[derive(Clone, Copy)]
 struct Judged {
-    /// The graph's.
+    /// Version of the graph.
     version: u64,
     fits: bool,
-    /// How old its messages may be.
+    /// Maximum age of its messages.
     lifespan: Option<Duration>,
 }
 
-/// The subscription behind an argument.
+/// Returns the subscription behind an argument.
 ///
 /// # Safety
 /// The pointer is null or points to a subscription.
 pub(crate) unsafe fn of<'a>(subscription: *const RmwSubscription) -> Outcome<&'a Arc<Subscription>> {
-    // SAFETY: of the caller; identifiers live for ever.
+    // SAFETY: upheld by the caller; identifiers live forever.
     let subscription = unsafe { arg(subscription, "subscription")? };
     // SAFETY: likewise.
     unsafe { ours(subscription.implementation, "subscription")? };
-    // SAFETY: `data` is this library's while the subscription lives: a pointer into an `Arc`, as wait sets have it too.
+    // SAFETY: this library owns `data` while the subscription lives: a pointer into an `Arc`, which wait sets have too.
     let inner = unsafe { arg(subscription.data.cast::<Handle>(), "subscription")? };
     Ok(&inner.0)
 }
 
-/// What wait sets and handles point to.
+/// The object that wait sets and handles point to.
 pub(crate) struct Handle(pub(crate) Arc<Subscription>);
 
 impl Listener for Subscription {
@@ -100,7 +100,7 @@ impl Listener for Subscription {
 }
 
 impl Subscription {
-    /// Follows the graph from now on, for its events.
+    /// Starts to follow the graph, for its events.
     pub(crate) fn watch(self: &Arc<Self>) {
         let weak = Arc::downgrade(self);
         self.matching.watch(weak);
@@ -111,7 +111,7 @@ impl Subscription {
         self.bus.stats().publishers.into_iter().map(|p| p.id)
     }
 
-    /// Whether something can be taken; else the descriptor waits for it.
+    /// Whether something can be taken. If not, the descriptor becomes readable when a message arrives.
     pub(crate) fn rearm(&self) -> Outcome<bool> {
         let has = || self.bus.bus().rearm().map_err(Failure::error);
         let mut choice = lock(&self.choice);
@@ -124,7 +124,7 @@ impl Subscription {
         Ok(choice.next.is_some())
     }
 
-    /// The next message that is for this subscription.
+    /// Takes the next message for this subscription.
     pub(crate) fn take(&self) -> Outcome<Option<ropewalk::Message>> {
         let (next, filter) = {
             let mut choice = lock(&self.choice);
@@ -140,33 +140,33 @@ impl Subscription {
         Ok(found)
     }
 
-    /// Names the code that takes a message.
+    /// Registers the code that takes a message, for prefetching.
     pub(crate) fn fetch_when_woken(subscriber: &bus::Subscriber) {
-        /// About as long as the straight paths, in bytes.
+        /// Approximate lengths of the common paths, in bytes.
         const LENS: [usize; 2] = [1536, 704];
         subscriber.fetch_when_woken(Self::find as *const u8, LENS[0]);
         subscriber.fetch_when_woken(Self::take as *const u8, LENS[1]);
     }
 
-    /// The processor fetches what taking a message needs: it was woken for one.
+    /// Prefetches what taking a message needs: the thread woke for one.
     pub(crate) fn woken(&self) {
         self.bus.bus().woken();
     }
 
-    /// Reads a message that was taken into one of the node's.
+    /// Reads a message that was taken into the node's message.
     ///
     /// # Safety
-    /// `message` is of this subscription's type, was initialised, and is nobody else's.
+    /// `message` has this subscription's type, is initialised, and is not shared.
     unsafe fn read(&self, from: ropewalk::Message, message: *mut c_void) -> Outcome {
         if !self.ty.is_in_memory() {
             let name = self.ty.schema().ros2_name();
             return Err(Failure::error(format_args!(
-                "{name} was learned at run time: take its messages by rcl_take_dynamic_message or rcl_take_serialized_message"
+                "{name} was learned at run time: take its messages with rcl_take_dynamic_message or rcl_take_serialized_message"
             )));
         }
         let heap = Heap::find().filter(|_| from.part_count() > 0);
         let heap = heap.filter(|_| self.loans.count() + self.owned.count() < MAX_IN_PLACE);
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         unsafe {
             match heap {
                 Some(heap) => self.owned.read(&self.ty, heap, from, message),
@@ -199,7 +199,7 @@ impl Subscription {
         }
     }
 
-    /// Lets through from now on what a filter does, or all.
+    /// Sets the filter; `None` lets all messages through.
     fn set_filter(&self, filter: Option<Filter>) {
         let mut choice = lock(&self.choice);
         choice
@@ -208,7 +208,8 @@ impl Subscription {
         choice.filter = filter.map(Arc::new);
     }
 
-    /// How many of its publisher's messages did not come between the one before and this one: lost in this queue, or by a link on the way.
+    /// Number of messages of this publisher that are missing before this one: lost in this queue, or on a link on the
+    /// way.
     fn lost_before(&self, message: &bus::Message) -> u64 {
         let number = message.sequence();
         let mut publishers = lock(&self.publishers);
@@ -216,7 +217,7 @@ impl Subscription {
         before.map_or(0, |before| number.saturating_sub(before + 1))
     }
 
-    /// Whether a message's publisher fits, and it is not too old.
+    /// Whether the message's publisher fits, and the message is not too old.
     fn wants(&self, message: &bus::Message) -> bool {
         let (id, version) = (message.publisher(), self.matching.graph().version());
         let judged = lock(&self.publishers).of(id).judged;
@@ -243,7 +244,8 @@ impl Subscription {
                     lifespan: qos::limit(offered.lifespan),
                 }
             }
-            // The graph may not have it yet, or it is no node's of this host: what it offers on the bus counts.
+            // The graph may not have the publisher yet, or no node of this host owns it: what it offers on the bus
+            // counts.
             None => {
                 let offer = message.offer();
                 let unreliable = offer.reliability == Some(bus::Reliability::BestEffort);
@@ -270,31 +272,32 @@ impl Subscription {
     }
 }
 
-/// Whether a filter lets a message through. One that cannot be read is not hidden: taking it says what is wrong.
+/// Whether a filter lets a message through. It also lets an unreadable message through, so that taking it reports the
+/// error.
 #[inline(never)]
 fn passes(filter: &Filter, message: &ropewalk::Message) -> bool {
     filter.passes(message).unwrap_or(true)
 }
 
-/// The filter that options ask for, if any.
+/// Returns the filter that the options request, if any.
 ///
 /// # Safety
-/// The options hold a text and an array of texts, or null.
+/// The options hold a string and an array of strings, or null.
 unsafe fn asked(ty: &Type, options: &ContentFilterOptions) -> Outcome<Option<Filter>> {
     if options.expression.is_null() {
         return Err(Failure::argument("the content filter has no expression"));
     }
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let expression = unsafe { text(options.expression, "filter_expression")? };
-    // As in DDS's implementations: an empty expression ends filtering.
+    // As in implementations of DDS, an empty expression ends filtering.
     if expression.is_empty() {
         return Ok(None);
     }
     let parameters = &options.parameters;
     let parameters = (0..parameters.size).map(|i| {
-        // SAFETY: the array has `size` places.
+        // SAFETY: the array has `size` elements.
         let parameter = unsafe { parameters.data.add(i).read() };
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         unsafe { text(parameter, "expression_parameters") }.map(str::to_owned)
     });
     let parameters = parameters.collect::<Outcome<_>>()?;
@@ -310,7 +313,7 @@ impl AsFd for Subscription {
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_create_subscription(
     node: *const RmwNode,
@@ -320,7 +323,7 @@ pub(crate) unsafe extern "C" fn rmw_create_subscription(
     options: *const RmwSubscriptionOptions,
 ) -> *mut RmwSubscription {
     guard_ptr(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let node = unsafe { node::of(node)? };
         // SAFETY: likewise.
         unsafe { arg(type_support, "type_supports")? };
@@ -341,7 +344,7 @@ pub(crate) unsafe extern "C" fn rmw_create_subscription(
         let profile = resolve(&node.context, topic, profile, End::Subscription)?;
         // SAFETY: type supports are valid while their library is loaded.
         let ty = unsafe { Type::of_subscription(type_support) }.map_err(Failure::error)?;
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let filter = match unsafe { options.content_filter.as_ref() } {
             // SAFETY: likewise.
             Some(options) => unsafe { asked(&ty, options)? },
@@ -386,7 +389,7 @@ pub(crate) unsafe extern "C" fn rmw_create_subscription(
             data: Box::into_raw(Box::new(Handle(Arc::new(subscription)))).cast(),
             topic_name: c_text(topic),
             options: RmwSubscriptionOptions {
-                // The caller's, which may end before this.
+                // It belongs to the caller and may end before this subscription.
                 content_filter: std::ptr::null_mut(),
                 ..*options
             },
@@ -397,19 +400,19 @@ pub(crate) unsafe extern "C" fn rmw_create_subscription(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_destroy_subscription(
     node: *mut RmwNode,
     subscription: *mut RmwSubscription,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         unsafe {
             node::of(node)?;
             of(subscription)?;
         }
-        // SAFETY: made by `rmw_create_subscription`, and the caller uses it no more.
+        // SAFETY: made by `rmw_create_subscription`, and the caller no longer uses it.
         let inner = unsafe {
             let handle = Box::from_raw(subscription);
             drop_c_text(handle.topic_name);
@@ -422,14 +425,14 @@ pub(crate) unsafe extern "C" fn rmw_destroy_subscription(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_subscription_count_matched_publishers(
     subscription: *const RmwSubscription,
     count: *mut usize,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (subscription, count) = unsafe { (of(subscription)?, arg_mut(count, "publisher_count")?) };
         *count = subscription.matching.count(subscription.connected());
         Ok(())
@@ -437,14 +440,14 @@ pub(crate) unsafe extern "C" fn rmw_subscription_count_matched_publishers(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_subscription_get_actual_qos(
     subscription: *const RmwSubscription,
     profile: *mut QosProfile,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (subscription, profile) = unsafe { (of(subscription)?, arg_mut(profile, "qos")?) };
         *profile = *subscription.matching.qos();
         Ok(())
@@ -452,27 +455,27 @@ pub(crate) unsafe extern "C" fn rmw_subscription_get_actual_qos(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_subscription_set_content_filter(
     subscription: *mut RmwSubscription,
     options: *const ContentFilterOptions,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (inner, options) = unsafe { (of(subscription)?, arg(options, "options")?) };
         // SAFETY: likewise.
         let filter = unsafe { asked(&inner.ty, options)? };
         let enabled = filter.is_some();
         inner.set_filter(filter);
-        // SAFETY: `of` found it valid, and the caller lets nobody else use it meanwhile.
+        // SAFETY: `of` checked the pointer, and the caller does not share it meanwhile.
         unsafe { (*subscription).is_cft_enabled = enabled };
         Ok(())
     })
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_subscription_get_content_filter(
     subscription: *const RmwSubscription,
@@ -480,7 +483,7 @@ pub(crate) unsafe extern "C" fn rmw_subscription_get_content_filter(
     options: *mut ContentFilterOptions,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let (inner, allocator, options) = unsafe {
             (
                 of(subscription)?,
@@ -501,16 +504,16 @@ pub(crate) unsafe extern "C" fn rmw_subscription_get_content_filter(
     })
 }
 
-/// The next message and what is known of it; `taken` is false until the caller has read it.
+/// Returns the next message and its info, if any. `taken` is false until the caller has read the message.
 ///
 /// # Safety
-/// The arguments are null or what rmw/rmw.h says of them.
+/// The arguments are null or as rmw/rmw.h documents them.
 pub(crate) unsafe fn take_any(
     subscription: *const RmwSubscription,
     taken: *mut bool,
     info: Option<*mut MessageInfo>,
 ) -> Outcome<Option<ropewalk::Message>> {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let (subscription, taken) = unsafe { (of(subscription)?, arg_mut(taken, "taken")?) };
     let info = match info {
         // SAFETY: likewise.
@@ -526,7 +529,7 @@ pub(crate) unsafe fn take_any(
 }
 
 /// # Safety
-/// The arguments are null or what rmw/rmw.h says of them.
+/// The arguments are null or as rmw/rmw.h documents them.
 unsafe fn take(
     subscription: *const RmwSubscription,
     message: *mut c_void,
@@ -536,7 +539,7 @@ unsafe fn take(
     if message.is_null() {
         return Err(Failure::argument("ros_message argument is null"));
     }
-    // SAFETY: of the caller, for all that follows: the message is of the subscription's type, and initialised.
+    // SAFETY: upheld by the caller, for everything below: the message has the subscription's type and is initialised.
     unsafe {
         let Some(from) = take_any(subscription, taken, info)? else {
             return Ok(());
@@ -548,7 +551,7 @@ unsafe fn take(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_take(
     subscription: *const RmwSubscription,
@@ -556,12 +559,12 @@ pub(crate) unsafe extern "C" fn rmw_take(
     taken: *mut bool,
     _: *mut c_void,
 ) -> Ret {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     guard(|| unsafe { take(subscription, message, taken, None) })
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_take_with_info(
     subscription: *const RmwSubscription,
@@ -570,12 +573,12 @@ pub(crate) unsafe extern "C" fn rmw_take_with_info(
     info: *mut MessageInfo,
     _: *mut c_void,
 ) -> Ret {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     guard(|| unsafe { take(subscription, message, taken, Some(info)) })
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_take_sequence(
     subscription: *const RmwSubscription,
@@ -586,7 +589,7 @@ pub(crate) unsafe extern "C" fn rmw_take_sequence(
     _: *mut c_void,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let inner = unsafe { of(subscription)? };
         // SAFETY: likewise.
         let (messages, infos, taken) = unsafe {
@@ -601,13 +604,13 @@ pub(crate) unsafe extern "C" fn rmw_take_sequence(
         }
         if count > messages.capacity || count > infos.capacity {
             return Err(Failure::argument(
-                "the sequences have no room for so many messages",
+                "the sequences have too little capacity for this many messages",
             ));
         }
         let mut n = 0;
         while n < count {
             let Some(from) = inner.take()? else { break };
-            // SAFETY: both sequences have `capacity` places, and the messages are initialised.
+            // SAFETY: both sequences have `capacity` elements, and the messages are initialised.
             unsafe {
                 infos.data.add(n).write(inner.info(&from));
                 inner.read(from, messages.data.add(n).read())?;
@@ -620,14 +623,14 @@ pub(crate) unsafe extern "C" fn rmw_take_sequence(
 }
 
 /// # Safety
-/// The arguments are null or what rmw/rmw.h says of them.
+/// The arguments are null or as rmw/rmw.h documents them.
 unsafe fn take_serialized(
     subscription: *const RmwSubscription,
     message: *mut SerializedMessage,
     taken: *mut bool,
     info: Option<*mut MessageInfo>,
 ) -> Outcome {
-    // SAFETY: of the caller, for all that follows.
+    // SAFETY: upheld by the caller, for everything below.
     unsafe {
         let message = arg_mut(message, "serialized_message")?;
         let Some(from) = take_any(subscription, taken, info)? else {
@@ -640,7 +643,7 @@ unsafe fn take_serialized(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_take_serialized_message(
     subscription: *const RmwSubscription,
@@ -648,12 +651,12 @@ pub(crate) unsafe extern "C" fn rmw_take_serialized_message(
     taken: *mut bool,
     _: *mut c_void,
 ) -> Ret {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     guard(|| unsafe { take_serialized(subscription, message, taken, None) })
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_take_serialized_message_with_info(
     subscription: *const RmwSubscription,
@@ -662,12 +665,12 @@ pub(crate) unsafe extern "C" fn rmw_take_serialized_message_with_info(
     info: *mut MessageInfo,
     _: *mut c_void,
 ) -> Ret {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     guard(|| unsafe { take_serialized(subscription, message, taken, Some(info)) })
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_subscription_set_on_new_message_callback(
     subscription: *mut RmwSubscription,
@@ -675,7 +678,7 @@ pub(crate) unsafe extern "C" fn rmw_subscription_set_on_new_message_callback(
     data: *const c_void,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let inner = unsafe { of(subscription)? };
         let waiting = inner.clone();
         let look = move || {

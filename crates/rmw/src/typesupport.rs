@@ -1,5 +1,5 @@
-//! Types out of type supports: the handle that rcl or rclcpp passes becomes a [`Type`], which has a schema and can write and read
-//! messages in memory.
+//! Makes types from type supports. The handle that rcl or rclcpp passes becomes a [`Type`], which has a schema and can
+//! write and read messages in memory.
 
 #[cfg(test)]
 mod tests;
@@ -16,15 +16,15 @@ use std::ffi::{CStr, c_char, c_void};
 use std::sync::{Arc, Mutex};
 use text::Described;
 
-/// The identifier of types that a node learned at run time.
+/// Identifier of types that a node learned at run time.
 const DYNAMIC: &str = "rosidl_dynamic_typesupport_c";
-/// Most types that [`Type::cached`] remembers; beyond them it forgets all.
+/// Maximum number of types that [`Type::cached`] remembers; beyond it, it forgets all.
 const MAX_KNOWN: usize = 256;
 
-/// The language of a node, which decides how its messages lie in memory.
+/// Language of a node, which decides how its messages lie in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
-    /// C, and with it Python and all that is built on rcl alone.
+    /// C, which includes Python and everything else built on rcl alone.
     C,
     /// C++ with libstdc++.
     Cxx,
@@ -41,15 +41,15 @@ impl Language {
 
 /// A message type of a node: its schema, and how its messages lie in the node's memory.
 ///
-/// It holds functions of the library that its type support came from, so that it must not outlive that library. rcl demands the same
-/// of the type support itself for as long as an entity uses it.
+/// It holds functions of the library that its type support came from, so it must not outlive that library. rcl requires
+/// the same of the type support itself while an entity uses it.
 #[derive(Debug)]
 pub(crate) struct Type {
     schema: Schema,
     hash: TypeHash,
     language: Language,
     plan: Plan,
-    /// Its introspection tables; null of a type that the node learned at run time.
+    /// Introspection tables; null for a type that the node learned at run time.
     tables: *const MessageMembers,
 }
 
@@ -61,9 +61,9 @@ unsafe impl Sync for Type {}
 /// A service type of a node.
 #[derive(Debug)]
 pub(crate) struct ServiceType {
-    /// The service as our tools know it.
+    /// The service as the project's tools know it.
     pub(crate) service: Service,
-    /// Its hash as the type support states it.
+    /// The hash that the type support states.
     pub(crate) hash: TypeHash,
     /// The request's type.
     pub(crate) request: Type,
@@ -71,21 +71,21 @@ pub(crate) struct ServiceType {
     pub(crate) response: Type,
 }
 
-/// A type support cannot be used.
+/// Why a type support cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum TypeError {
     /// A null pointer, or a handle that lacks what every generator writes.
     #[error("the type support of {name} has no {what}: is it a rosidl type support of Jazzy or later?")]
     Incomplete {
-        /// The type, or the handle's identifier where the type is not yet known.
+        /// The type, or the handle's identifier if the type is not known yet.
         name: String,
         /// What is missing.
         what: &'static str,
     },
     /// The message package was built without introspection.
     #[error(
-        "the type support {identifier} gives no rosidl_typesupport_introspection_c or _cpp: build the message package with \
+        "the type support {identifier} has no rosidl_typesupport_introspection_c or _cpp: build the message package with \
          rosidl_default_generators, which has both"
     )]
     NoIntrospection {
@@ -110,7 +110,7 @@ pub(crate) enum TypeError {
         /// What is wrong.
         reason: DefinitionError,
     },
-    /// What the type support describes is not what it hashes.
+    /// The type support's description does not match its hash.
     #[error("{name}: its type support states {stated}, but its definition has {computed}")]
     Hash {
         /// The type.
@@ -133,35 +133,36 @@ pub(crate) enum TypeError {
 }
 
 impl Type {
-    /// The type of a message type support of any kind: a dispatcher's (`rosidl_typesupport_c`, `_cpp`) or introspection's own.
+    /// Returns the type of a message type support of any kind: a dispatcher's (`rosidl_typesupport_c`, `_cpp`) or
+    /// introspection's own.
     ///
-    /// A dispatcher that lacks introspection sets rcutils' error; the caller resets it.
+    /// If a dispatcher lacks introspection, it sets rcutils' error. The caller resets it.
     ///
     /// # Safety
-    /// `handle` is null or points to a type support whose tables and functions live as long as what this gives, as generated ones of
+    /// `handle` is null or points to a type support whose tables and functions live as long as the result, as those of
     /// a loaded library do.
     pub(crate) unsafe fn new(handle: *const MessageTypeSupport) -> Result<Self, TypeError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         let (handle, language) = unsafe { introspection(handle) }?;
-        // SAFETY: `introspection` gives a valid handle.
+        // SAFETY: `introspection` returns a valid handle.
         let (described, hash) = unsafe { describe_message(handle) }?;
         let schema = described.message(hash)?;
-        // SAFETY: as above, and the handle is of the language's introspection.
+        // SAFETY: as above, and the handle belongs to the language's introspection.
         unsafe { Self::with_schema(handle, language, schema, hash) }
     }
 
-    /// As [`new`](Self::new), or of a type that the node learned at run time (`rosidl_dynamic_typesupport`), of which no message lies in
-    /// memory as a structure.
+    /// As [`new`](Self::new), but also accepts a type that the node learned at run time (`rosidl_dynamic_typesupport`),
+    /// whose messages do not lie in memory as structures.
     ///
     /// # Safety
     /// As [`new`](Self::new).
     pub(crate) unsafe fn of_subscription(handle: *const MessageTypeSupport) -> Result<Self, TypeError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         match unsafe { Self::new(handle) } {
             Err(TypeError::NoIntrospection { identifier }) if identifier == DYNAMIC => {}
             made => return made,
         }
-        // SAFETY: the caller's promise; a null pointer has no identifier.
+        // SAFETY: upheld by the caller; a null pointer has no identifier.
         let (described, hash) = unsafe { describe_message(&*handle) }?;
         Ok(Self {
             schema: described.message(hash)?,
@@ -177,21 +178,22 @@ impl Type {
         !self.tables.is_null()
     }
 
-    /// As [`new`](Self::new), of a type that was asked for before: for functions that get a type support with each message.
+    /// As [`new`](Self::new), but remembers types, for functions that receive a type support with each message.
     ///
     /// # Safety
-    /// As [`new`](Self::new). A library that is loaded where another one was has the same type if tables and hash are the same.
+    /// As [`new`](Self::new). A library that is loaded in place of another has the same type if tables and hash are the
+    /// same.
     pub(crate) unsafe fn cached(handle: *const MessageTypeSupport) -> Result<Arc<Self>, TypeError> {
         static KNOWN: Mutex<BTreeMap<(usize, TypeHash), Arc<Type>>> = Mutex::new(BTreeMap::new());
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         let (found, _) = unsafe { introspection(handle) }?;
-        // SAFETY: a function of a valid handle, called with it as rosidl demands.
+        // SAFETY: a function of a valid handle, called with that handle as rosidl requires.
         let hash = unsafe { stated_hash("a message", found.type_hash.map(|f| f(found))) }?;
         let key = (found.data.addr(), hash);
         if let Some(known) = lock(&KNOWN).get(&key) {
             return Ok(known.clone());
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         let ty = Arc::new(unsafe { Self::new(handle) }?);
         let mut known = lock(&KNOWN);
         if known.len() >= MAX_KNOWN {
@@ -202,16 +204,16 @@ impl Type {
     }
 
     /// # Safety
-    /// `handle` is valid and of introspection in `language`.
+    /// `handle` is valid and belongs to the introspection of `language`.
     unsafe fn with_schema(
         handle: &MessageTypeSupport,
         language: Language,
         schema: Schema,
         hash: TypeHash,
     ) -> Result<Self, TypeError> {
-        // The data of an introspection handle are its members.
+        // The data of an introspection handle is its members.
         let tables = handle.data.cast::<MessageMembers>();
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         let plan = unsafe { Plan::compile(&schema, language, tables) }?;
         Ok(Self {
             schema,
@@ -231,7 +233,7 @@ impl Type {
         schema: Schema,
         members: *const MessageMembers,
     ) -> Result<Self, TypeError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         let plan = unsafe { Plan::compile(&schema, Language::C, members) }?;
         let (hash, language) = (TypeHash::default(), Language::C);
         Ok(Self {
@@ -243,22 +245,22 @@ impl Type {
         })
     }
 
-    /// Whether a type support is of this type, with messages that lie in memory in the same way.
+    /// Whether a type support has this type, and its messages the same layout in memory.
     ///
     /// # Safety
     /// As [`Type::new`].
     pub(crate) unsafe fn is_of(&self, handle: *const MessageTypeSupport) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         let found = unsafe { introspection(handle) };
         found.is_ok_and(|(found, _)| std::ptr::eq(found.data.cast(), self.tables))
     }
 
-    /// The type as our tools know it: name, fields, definition, MD5.
+    /// The type as the project's tools know it: name, fields, definition, MD5.
     pub(crate) fn schema(&self) -> &Schema {
         &self.schema
     }
 
-    /// The hash as the type support states it; equal to the schema's.
+    /// The hash that the type support states, which equals the schema's.
     pub(crate) fn hash(&self) -> TypeHash {
         self.hash
     }
@@ -273,7 +275,7 @@ impl Type {
         &self.plan
     }
 
-    /// Bytes of a message's structure, without what its strings and sequences hold.
+    /// Size of a message's structure in bytes, without the content of its strings and sequences.
     #[cfg_attr(not(test), expect(dead_code, reason = "tests ask for it"))]
     pub(crate) fn size(&self) -> usize {
         self.plan.size
@@ -281,15 +283,15 @@ impl Type {
 }
 
 impl ServiceType {
-    /// The type of a service type support of any kind.
+    /// Returns the type of a service type support of any kind.
     ///
     /// # Safety
     /// As [`Type::new`].
     pub(crate) unsafe fn new(handle: *const ServiceTypeSupport) -> Result<Self, TypeError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         let (handle, _) = unsafe { service_introspection(handle) }?;
         let name = || "a service".to_owned();
-        // SAFETY: functions of a valid handle, called with it as rosidl demands.
+        // SAFETY: functions of a valid handle, called with that handle as rosidl requires.
         let (hash, description, sources) = unsafe {
             (
                 handle.type_hash.map(|f| f(handle)),
@@ -297,7 +299,7 @@ impl ServiceType {
                 handle.sources.map(|f| f(handle)),
             )
         };
-        // SAFETY: what these functions give is static or null.
+        // SAFETY: these functions return static pointers or null.
         let (described, hash) = unsafe { describe(name(), hash, description, sources) }?;
         let service = described.service(hash)?;
         // SAFETY: the handles of its messages are as valid as it is.
@@ -319,34 +321,34 @@ impl ServiceType {
 }
 
 impl TypeHash {
-    /// As ROS 2 writes it: `RIHS01_` and 64 hexadecimal digits.
+    /// Text in ROS 2's notation: `RIHS01_` and 64 hexadecimal digits.
     pub(crate) fn text(&self) -> String {
         let digits: String = self.value.iter().map(|b| format!("{b:02x}")).collect();
         format!("RIHS{:02}_{digits}", self.version)
     }
 }
 
-/// The introspection handle behind `handle`, and its language.
+/// Finds the introspection handle behind `handle`, and its language.
 ///
 /// # Safety
 /// As [`Type::new`].
 pub(crate) unsafe fn introspection<'a>(
     handle: *const MessageTypeSupport,
 ) -> Result<(&'a MessageTypeSupport, Language), TypeError> {
-    // SAFETY: the caller's promise; null gives `None`.
+    // SAFETY: upheld by the caller; null becomes `None`.
     let own = unsafe { handle.as_ref() }.ok_or_else(|| incomplete("a message", "handle"))?;
-    // SAFETY: the handle's own function takes it and an identifier.
+    // SAFETY: the handle's own function, with the handle and an identifier.
     let find = |identifier: &CStr| unsafe {
         match own.func {
             Some(f) => cxx::find(f, handle, identifier),
             None => std::ptr::null(),
         }
     };
-    // SAFETY: what was found is a handle as valid as the first.
+    // SAFETY: the handle found is as valid as the first.
     unsafe { choose(own.identifier, handle, find, |h| (*h).identifier) }
 }
 
-/// As [`introspection`], of a service.
+/// As [`introspection`], for a service.
 ///
 /// # Safety
 /// As [`Type::new`].
@@ -366,10 +368,11 @@ unsafe fn service_introspection<'a>(
     unsafe { choose(own.identifier, handle, find, |h| (*h).identifier) }
 }
 
-/// Asks for the introspection of the handle's own language first: asking a dispatcher for what it lacks sets an error.
+/// Requests the introspection of the handle's own language first: a dispatcher that is asked for what it lacks sets an
+/// error.
 ///
 /// # Safety
-/// `own` is the identifier of `handle`, which is valid, and `find` gives null or such handles.
+/// `own` is the identifier of `handle`, which is valid, and `find` returns null or such handles.
 unsafe fn choose<'a, H>(
     own: *const c_char,
     handle: *const H,
@@ -394,7 +397,7 @@ unsafe fn choose<'a, H>(
         let named = identifier(found);
         // SAFETY: as above; `found` is not null.
         if !named.is_null() && unsafe { CStr::from_ptr(named) } == wanted {
-            // SAFETY: `find` gives valid handles.
+            // SAFETY: `find` returns valid handles.
             return Ok((unsafe { &*found }, language));
         }
     }
@@ -406,7 +409,8 @@ unsafe fn choose<'a, H>(
 /// # Safety
 /// `handle` is valid.
 unsafe fn describe_message(handle: &MessageTypeSupport) -> Result<(Described, TypeHash), TypeError> {
-    // SAFETY: functions of a valid handle, called with it as rosidl demands; what they give is static or null.
+    // SAFETY: functions of a valid handle, called with that handle as rosidl requires; they return static pointers or
+    // null.
     unsafe {
         describe(
             "a message".into(),
@@ -418,21 +422,21 @@ unsafe fn describe_message(handle: &MessageTypeSupport) -> Result<(Described, Ty
 }
 
 /// # Safety
-/// The pointers are null or point to what rosidl generates.
+/// The pointers are null or point to data that rosidl generated.
 unsafe fn describe(
     name: String,
     hash: Option<*const TypeHash>,
     description: Option<*const TypeDescription>,
     sources: Option<*const Sequence<TypeSource>>,
 ) -> Result<(Described, TypeHash), TypeError> {
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     let description = unsafe { description.and_then(|p| p.as_ref()) };
     let description = description.ok_or_else(|| incomplete(&name, "type description"))?;
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     let sources = unsafe { sources.and_then(|p| p.as_ref()) };
     // SAFETY: a generated description and its sources.
     let described = unsafe { Described::read(description, sources) }?;
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     let hash = unsafe { stated_hash(described.name(), hash) }?;
     Ok((described, hash))
 }
@@ -440,7 +444,7 @@ unsafe fn describe(
 /// # Safety
 /// The pointer is null or points to a hash.
 unsafe fn stated_hash(name: &str, hash: Option<*const TypeHash>) -> Result<TypeHash, TypeError> {
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     let hash = unsafe { hash.and_then(|p| p.as_ref()) };
     hash.copied().ok_or_else(|| incomplete(name, "type hash"))
 }

@@ -1,7 +1,7 @@
 //! Wait sets: one wait over subscriptions, guard conditions, services, clients and events.
 //!
-//! Each entity has a descriptor that is readable while it has something. A wait first asks all, which also makes each
-//! descriptor wait for the next, and sleeps on all of them only if none has anything.
+//! Each entity has a descriptor that is readable while the entity has something. A wait first checks all entities,
+//! which also arms each descriptor for the next item, and sleeps on the descriptors only if no entity has anything.
 
 use crate::abi::{Entities, Ret, RmwContext, RmwEvent, RmwTime, RmwWaitSet, TIMEOUT};
 use crate::client::{self, Client};
@@ -18,11 +18,11 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_create_wait_set(context: *mut RmwContext, _: usize) -> *mut RmwWaitSet {
     guard_ptr(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         unsafe { context::of(context)? };
         Ok(Box::into_raw(Box::new(RmwWaitSet {
             implementation: IDENTIFIER.as_ptr(),
@@ -33,19 +33,19 @@ pub(crate) unsafe extern "C" fn rmw_create_wait_set(context: *mut RmwContext, _:
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_destroy_wait_set(wait_set: *mut RmwWaitSet) -> Ret {
     guard(|| {
-        // SAFETY: of the caller; identifiers live for ever.
+        // SAFETY: upheld by the caller; identifiers live forever.
         unsafe { ours(arg(wait_set, "wait_set")?.implementation, "wait_set")? };
-        // SAFETY: made by `rmw_create_wait_set`, and the caller uses it no more.
+        // SAFETY: made by `rmw_create_wait_set`, and the caller no longer uses it.
         drop(unsafe { Box::from_raw(wait_set) });
         Ok(())
     })
 }
 
-/// Something that is waited for.
+/// An entity to wait for.
 #[derive(Clone, Copy)]
 enum Entity<'a> {
     Subscription(&'a Subscription),
@@ -56,7 +56,7 @@ enum Entity<'a> {
 }
 
 impl Entity<'_> {
-    /// Whether it has something; else its descriptor waits for it.
+    /// Whether the entity has something. If not, its descriptor becomes readable when it does.
     fn is_ready(&self) -> Outcome<bool> {
         match self {
             Entity::Subscription(s) => s.rearm(),
@@ -79,26 +79,26 @@ impl Entity<'_> {
     }
 }
 
-/// The entities of one kind, with the place of each in its array.
+/// Returns the entities of one kind, each with its position in the array.
 ///
 /// # Safety
-/// `all` is null or points to an array of as many data of this kind.
+/// `all` is null or describes an array with that many entities of this kind.
 unsafe fn gather<'a>(
     all: *mut Entities,
     entity: unsafe fn(*mut c_void) -> Outcome<Entity<'a>>,
     out: &mut Vec<(*mut *mut c_void, Entity<'a>)>,
 ) -> Outcome {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let Some(all) = (unsafe { all.as_ref() }) else {
         return Ok(());
     };
     for i in 0..all.count {
-        // SAFETY: the array has `count` places.
+        // SAFETY: the array has `count` elements.
         let place = unsafe { all.entities.add(i) };
         // SAFETY: likewise.
         let data = unsafe { place.read() };
         if !data.is_null() {
-            // SAFETY: of the caller.
+            // SAFETY: upheld by the caller.
             out.push((place, unsafe { entity(data)? }));
         }
     }
@@ -106,9 +106,9 @@ unsafe fn gather<'a>(
 }
 
 /// # Safety
-/// `data` is an entity's, by the array that it stands in, and lives while it is waited for.
+/// `data` belongs to an entity of the kind that its array names, and lives during the wait.
 unsafe fn of_subscription<'a>(data: *mut c_void) -> Outcome<Entity<'a>> {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let handle = unsafe { arg(data.cast::<subscription::Handle>(), "subscription")? };
     Ok(Entity::Subscription(&handle.0))
 }
@@ -116,14 +116,14 @@ unsafe fn of_subscription<'a>(data: *mut c_void) -> Outcome<Entity<'a>> {
 /// # Safety
 /// As [`of_subscription`].
 unsafe fn guard_condition<'a>(data: *mut c_void) -> Outcome<Entity<'a>> {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     Ok(Entity::Guard(unsafe { arg(data.cast(), "guard condition")? }))
 }
 
 /// # Safety
 /// As [`of_subscription`].
 unsafe fn of_service<'a>(data: *mut c_void) -> Outcome<Entity<'a>> {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let handle = unsafe { arg(data.cast::<service::Handle>(), "service")? };
     Ok(Entity::Service(&handle.0))
 }
@@ -131,7 +131,7 @@ unsafe fn of_service<'a>(data: *mut c_void) -> Outcome<Entity<'a>> {
 /// # Safety
 /// As [`of_subscription`].
 unsafe fn of_client<'a>(data: *mut c_void) -> Outcome<Entity<'a>> {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let handle = unsafe { arg(data.cast::<client::Handle>(), "client")? };
     Ok(Entity::Client(&handle.0))
 }
@@ -139,12 +139,12 @@ unsafe fn of_client<'a>(data: *mut c_void) -> Outcome<Entity<'a>> {
 /// # Safety
 /// `data` is an event.
 unsafe fn of_event<'a>(data: *mut c_void) -> Outcome<Entity<'a>> {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     Ok(Entity::Event(unsafe { event::source(data.cast::<RmwEvent>())? }))
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_wait(
     subscriptions: *mut Entities,
@@ -156,10 +156,10 @@ pub(crate) unsafe extern "C" fn rmw_wait(
     timeout: *const RmwTime,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller; identifiers live for ever.
+        // SAFETY: upheld by the caller; identifiers live forever.
         unsafe { ours(arg(wait_set, "wait_set")?.implementation, "wait_set")? };
         let mut all = Vec::new();
-        // SAFETY: of the caller: each array is of the kind that its argument says.
+        // SAFETY: upheld by the caller: each array has the kind that its argument names.
         unsafe {
             gather(subscriptions, of_subscription, &mut all)?;
             gather(guard_conditions, guard_condition, &mut all)?;
@@ -167,7 +167,7 @@ pub(crate) unsafe extern "C" fn rmw_wait(
             gather(clients, of_client, &mut all)?;
             gather(events, of_event, &mut all)?;
         }
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let timeout = unsafe { timeout.as_ref() };
         let timeout = timeout.map(|t| match (t.sec, t.nsec) {
             (0, 0) => Duration::ZERO,
@@ -178,12 +178,12 @@ pub(crate) unsafe extern "C" fn rmw_wait(
         let any = ready.contains(&true);
         for ((place, entity), ready) in all.iter().zip(ready) {
             let ready = match entity {
-                // Who waited has seen it.
+                // The caller of the wait has seen it.
                 Entity::Guard(guard) if ready => guard.signal.take(),
                 _ => ready,
             };
             if !ready {
-                // SAFETY: `gather` found the place in the caller's array.
+                // SAFETY: `gather` found this element in the caller's array.
                 unsafe { place.write(std::ptr::null_mut()) };
             }
         }
@@ -197,7 +197,7 @@ pub(crate) unsafe extern "C" fn rmw_wait(
     })
 }
 
-/// Which of them have something, as soon as one has, or when the time is over.
+/// Waits until an entity has something or the deadline passes. Returns for each entity whether it has something.
 fn wait(all: &[(*mut *mut c_void, Entity<'_>)], deadline: Option<Instant>) -> Outcome<Vec<bool>> {
     let mut fds: Vec<PollFd<'_>> = Vec::new();
     loop {
@@ -224,7 +224,7 @@ fn wait(all: &[(*mut *mut c_void, Entity<'_>)], deadline: Option<Instant>) -> Ou
     }
 }
 
-/// One of them has something after a sleep: if it is a subscription, the processor fetches what taking its message needs.
+/// An entity has something after a sleep: if it is a subscription, prefetch what taking its message needs.
 fn woken(all: &[(*mut *mut c_void, Entity<'_>)], fds: &[PollFd<'_>]) {
     let with_fd = all.iter().filter(|(_, e)| e.fd().is_some());
     let ready = with_fd.zip(fds).find(|(_, fd)| !fd.revents().is_empty());

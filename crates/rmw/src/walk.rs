@@ -1,9 +1,9 @@
-//! Messages in a node's memory into control part and data parts, and back.
+//! Converts messages in a node's memory to control part and data parts, and back.
 //!
-//! [`Plan::compile`] turns a schema and the introspection tables of its type into a flat list of steps, once for each type: a message
-//! is then walked without looking at names. Neighbouring fields of fixed size are one copy, and a bulk array of elements that lie in
-//! memory as in a data part is one copy into the block or out of it. The rule of what becomes a data part is that of
-//! `docs/wire/control-part.md`.
+//! [`Plan::compile`] turns a schema and the introspection tables of its type into a flat list of steps, once per type.
+//! Walking a message then needs no names. Neighbouring fields of fixed size are one copy. A bulk array is one copy into
+//! the block or out of it, if its elements lie in memory as in a data part. `docs/wire/control-part.md` defines what
+//! becomes a data part (decision 334).
 
 mod borrow;
 mod cdr;

@@ -1,10 +1,10 @@
-//! The libraries as rcl loads them: every function of the interface is there.
+//! The libraries as rcl loads them: every function of the interface exists.
 #![allow(missing_docs)]
 
 use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStrExt;
 
-/// The functions of rmw 7.8, and so of 7.3.
+/// The functions of rmw 7.8, which are also those of 7.3.
 const FUNCTIONS: [&CStr; 95] = [
     c"rmw_borrow_loaned_message",
     c"rmw_client_request_publisher_get_actual_qos",
@@ -105,12 +105,12 @@ const FUNCTIONS: [&CStr; 95] = [
 
 #[test]
 fn every_function_is_exported() {
-    // Beside this program, which was built with them.
+    // Next to this program, which was built along with them.
     let own = std::env::current_exe().expect("has a path");
     for library in ["librmw_ropewalk.so", "librmw_ropewalk_jazzy.so"] {
         let path = own.with_file_name(library);
         let name = CString::new(path.as_os_str().as_bytes()).expect("no zero");
-        // SAFETY: a library of this workspace, whose start does nothing.
+        // SAFETY: a library of this workspace, whose start-up does nothing.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         assert!(!handle.is_null(), "{}", path.display());
         // SAFETY: the library is open.

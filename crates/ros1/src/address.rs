@@ -1,26 +1,29 @@
-//! Where the bridge listens, and under which name other nodes find it.
+//! Where the bridge listens, and the name at which other nodes reach it.
 
 use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs};
 
-/// Where the bridge listens, and under which name other nodes find it.
+/// Where the bridge listens, and the name at which other nodes reach it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
     pub(crate) bind: IpAddr,
-    /// What other nodes are told.
+    /// Host name or address that other nodes receive.
     pub(crate) host: String,
 }
 
 /// Why there is no address.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AddressError {
-    #[error("ROS_IP is '{0}', which is no IP address: set it to this host's address in the robot's network")]
+    #[error(
+        "ROS_IP is '{0}', which is not an IP address: set it to this host's address in the robot's network"
+    )]
     Ip(String),
-    #[error("ROS_HOSTNAME is '{0}', which has no address: mend it, or write the name into /etc/hosts")]
+    #[error("ROS_HOSTNAME is '{0}', which has no address: correct it, or add the name to /etc/hosts")]
     Hostname(String),
 }
 
 impl Address {
-    /// As ROS does by `ROS_HOSTNAME` and `ROS_IP`, but on loopback if neither they nor `listen` say otherwise.
+    /// Chooses the address like ROS, from `ROS_HOSTNAME` and `ROS_IP`, but loopback if neither they nor `listen` are
+    /// set.
     pub(crate) fn choose(
         listen: Option<IpAddr>,
         ros_hostname: Option<String>,

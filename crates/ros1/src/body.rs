@@ -1,4 +1,5 @@
-//! The bytes of messages between sockets and blocks: written once where they shall lie, and sent from there.
+//! Moves the bytes of messages between sockets and blocks: received bytes are written once, to their final place, and
+//! sent from there.
 
 use crate::peers::{Full, Share};
 use bus::{Loan, LoanError};
@@ -6,17 +7,17 @@ use schema::{CodecError, Schema};
 use std::borrow::Cow;
 use std::io::{self, IoSlice, Read, Write};
 
-/// What is read before it is decided where the rest goes.
+/// Bytes to read before deciding where the rest goes.
 const HEAD: usize = 4096;
-/// A whole message is gathered in steps of at least this.
+/// Minimum step in which a whole message is read.
 const STEP: usize = 64 << 10;
-/// Shorter messages are sent as one piece.
+/// Messages shorter than this are sent as one piece.
 const SMALL: usize = 64 << 10;
 
-/// Why a message that came was not taken. The stream stands behind it.
+/// Why a received message was refused. The stream is positioned after it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Untaken {
-    #[error("it sends what is no {type_name}: {source}")]
+    #[error("it sends a message that is not a {type_name}: {source}")]
     Content { type_name: String, source: CodecError },
     #[error(transparent)]
     Loan(#[from] LoanError),
@@ -33,10 +34,10 @@ impl Untaken {
     }
 }
 
-/// Reads a message of `len` bytes into a block. `buffer` is kept from message to message; `share` has room for what was
-/// taken when this returns.
+/// Reads a message of `len` bytes into a block. `buffer` is reused from message to message. When this returns, `share`
+/// covers what was allocated.
 ///
-/// An `Err` is the stream's; the message's own trouble is inside.
+/// An outer `Err` is an error of the stream, the inner one an error of the message.
 pub(crate) fn read(
     stream: &mut impl Read,
     len: usize,
@@ -57,7 +58,7 @@ pub(crate) fn read(
         }
         return Ok(split(schema, buffer, loan));
     };
-    // A block is taken whole, before its bytes are there: the peer's share bounds what it may promise.
+    // A block is allocated as a whole before its bytes arrive: the peer's share bounds what the peer may announce.
     let covered = share.cover(len as u64).map_err(Untaken::from);
     let mut loan = match covered.and_then(|()| Ok(loan(bulk.control_len(), &[bulk.part_len()])?)) {
         Ok(loan) => loan,
@@ -71,7 +72,7 @@ pub(crate) fn read(
         return Err(io::Error::other("a loan without its part"));
     };
     bulk.write_head(buffer, control);
-    // What came with the head, and then the socket's own bytes.
+    // First what arrived with the head, then bytes from the socket.
     let end = bulk.at() + bulk.part_len();
     let here = buffer.get(bulk.at()..end.min(buffer.len())).unwrap_or(&[]);
     part[..here.len()].copy_from_slice(here);
@@ -84,8 +85,8 @@ pub(crate) fn read(
     Ok(whole.map_err(|e| Untaken::content(schema, e)).map(|()| loan))
 }
 
-/// Reads until `buffer` has `len` bytes. It, and what it takes of the peer's share, grow with what has come, not with what is
-/// promised. An `Err` inside is the share's; the rest is then still to be read.
+/// Reads until `buffer` has `len` bytes. The buffer and its charge to the peer's share grow with what has arrived, not
+/// with what was announced. An inner `Err` comes from the share; the rest is still to be read then.
 pub(crate) fn gather(
     stream: &mut impl Read,
     len: usize,
@@ -107,7 +108,7 @@ pub(crate) fn gather(
     Ok(Ok(()))
 }
 
-/// Reads bytes that nobody wants.
+/// Reads and discards bytes.
 pub(crate) fn skip(stream: &mut impl Read, len: usize) -> io::Result<()> {
     let skipped = io::copy(&mut stream.take(len as u64), &mut io::sink())?;
     if skipped < len as u64 {
@@ -137,14 +138,14 @@ pub(crate) fn split(
 /// A message on its way into ROS.
 #[derive(Debug)]
 pub(crate) enum Outgoing {
-    /// Where its publisher wrote it.
+    /// Still where its publisher wrote it.
     Block(ropewalk::Message),
-    /// Written anew, since a part of it is left out.
+    /// Encoded again, since a part of it was filtered out.
     Bytes(Vec<u8>),
 }
 
 impl Outgoing {
-    /// Sends it with its length in front; gives the bytes of the message.
+    /// Sends it, preceded by its length. Returns the number of bytes of the message.
     pub(crate) fn send(&self, schema: &Schema, stream: &mut impl Write) -> io::Result<usize> {
         match self {
             Outgoing::Bytes(bytes) => send(&[Cow::Borrowed(bytes.as_slice())], stream),

@@ -22,16 +22,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
-/// How often the master and the bus are asked.
+/// How often the master and the bus are queried.
 const ROUND: Duration = Duration::from_millis(500);
-/// How long silent endpoints of the bus may hold up a question.
+/// Maximum time that silent endpoints of the bus may delay a query.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// What is gone for so long is ended.
+/// What is gone for this long is ended.
 const GRACE: Duration = Duration::from_secs(3);
-/// How often a service that could not be offered is looked at again.
+/// How often a service that could not be offered is tried again.
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// Most topics that come from ROS, and services: a node may register as many names as it likes.
+/// Maximum number of topics that come from ROS, and of services: a node may register any number of names.
 const MAX_TOPICS: usize = 1024;
 const MAX_SERVICES: usize = 256;
 
@@ -43,15 +43,15 @@ pub struct Bridge {
     called: BTreeMap<String, Arc<Called>>,
     /// For [`Handle::status`].
     told: Arc<Mutex<BTreeMap<String, Arc<Called>>>>,
-    /// When each topic of the bus that crosses was seen last, by its name in ROS.
+    /// When each crossing topic of the bus was last seen, by name in ROS.
     seen: BTreeMap<String, Instant>,
-    /// Services that were refused, by whom, and when.
+    /// Services that were refused: their servers, and when.
     refused: BTreeMap<String, (Vec<String>, Instant)>,
     _slave: Listener,
     _tcpros: Listener,
 }
 
-/// Stops a bridge and tells how it is. Cheap to clone.
+/// Stops a bridge and reports its status. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Handle {
     hub: Arc<Hub>,
@@ -59,7 +59,7 @@ pub struct Handle {
     called: Arc<Mutex<BTreeMap<String, Arc<Called>>>>,
 }
 
-/// Why a bridge cannot start, or ended.
+/// Why a bridge cannot start, or why it ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BridgeError {
@@ -72,26 +72,26 @@ pub enum BridgeError {
     /// The bus cannot be opened.
     #[error(transparent)]
     Bus(#[from] NodeError),
-    /// It cannot listen.
+    /// The bridge cannot listen.
     #[error(
         "cannot listen at {host}: {source}; is ROS_IP, ROS_HOSTNAME or `listen` an address of this host?"
     )]
     Listen {
-        /// Where.
+        /// The address.
         host: String,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
-    /// The master, or another node, told it to end.
-    #[error("told to end: {reason}; a second bridge on one master needs a name of its own (`node`)")]
+    /// The master, or another node, asked it to shut down.
+    #[error("asked to shut down: {reason}; a second bridge on one master needs its own name (`node`)")]
     Dismissed {
-        /// In their words.
+        /// Their reason.
         reason: String,
     },
 }
 
 impl Bridge {
-    /// Listens and opens the bus. Reaches for the master only in [`Bridge::run`].
+    /// Listens and opens the bus. Contacts the master only in [`Bridge::run`].
     ///
     /// # Errors
     /// [`BridgeError`]
@@ -151,7 +151,7 @@ impl Bridge {
                 ", and the master is on another host"
             };
             tracing::warn!(
-                "only this host's nodes reach the bridge{far}: set ROS_IP (or --listen) for others"
+                "only nodes on this host reach the bridge{far}: set ROS_IP (or --listen) for others"
             );
         }
         let own = Arc::new(Hub::new(config, master, at(tcpros.port()), node, registry));
@@ -168,7 +168,7 @@ impl Bridge {
         })
     }
 
-    /// What stops it, and tells how it is.
+    /// Returns a handle that stops the bridge and reports its status.
     pub fn handle(&self) -> Handle {
         Handle {
             hub: self.hub.clone(),
@@ -177,8 +177,8 @@ impl Bridge {
         }
     }
 
-    /// Bridges until [`Handle::stop`]. Where the master is out of reach it is tried again, and what crosses goes on; after a
-    /// restart of the master everything is registered again.
+    /// Bridges until [`Handle::stop`]. While the master is out of reach, the bridge retries, and existing connections
+    /// go on. After a restart of the master, everything is registered again.
     ///
     /// # Errors
     /// [`BridgeError::Dismissed`]
@@ -210,14 +210,14 @@ impl Bridge {
                 self.reached.store(false, Ordering::Release);
                 return hub.problem(
                     what,
-                    format_args!("{error}; trying on (ROS_MASTER_URI, is roscore running?)"),
+                    format_args!("{error}; retrying (check ROS_MASTER_URI; is roscore running?)"),
                 );
             }
         };
         self.reached.store(true, Ordering::Release);
         hub.solved(what);
         hub.set_graph(&identity);
-        // Each error is of the master's, and so of the next round's.
+        // Every error here concerns the master, so the next round handles it.
         let done = self.topics_to_bus(&state, &types).and_then(|()| {
             let topics = match hub.node.topics() {
                 Ok(topics) => topics,
@@ -235,7 +235,7 @@ impl Bridge {
         }
     }
 
-    /// Whether someone else than this bridge is among `nodes`.
+    /// Whether any of `nodes` is not this bridge.
     fn others(&self, nodes: &[String]) -> bool {
         nodes.iter().any(|n| n != self.hub.name())
     }
@@ -262,7 +262,7 @@ impl Bridge {
             if known.is_none() && count >= MAX_TOPICS {
                 hub.problem(
                     topic,
-                    format_args!("more than {MAX_TOPICS} topics; the others are left out"),
+                    format_args!("more than {MAX_TOPICS} topics: ignoring the others"),
                 );
                 continue;
             }
@@ -272,7 +272,7 @@ impl Bridge {
                 lock(&hub.subscriptions).insert(topic.clone(), new.clone());
                 new
             });
-            // Also after the master was restarted, and where others say that publishers changed.
+            // Also after a restart of the master, or if another node says that publishers have changed.
             if !self.registered(state.subscribers.get(topic)) || subscription.take_doubt() {
                 let uris = hub.master.register_subscriber(topic, &subscription.kind)?;
                 subscription.update(hub, &uris);
@@ -312,7 +312,7 @@ impl Bridge {
                 hub.problem(
                     &topic,
                     format_args!(
-                        "on the bus it is a {}, and the rule asks for {wanted}: mend `type`",
+                        "its type on the bus is {}, but the rule requires {wanted}: correct `type`",
                         info.topic.type_name
                     ),
                 );
@@ -326,7 +326,7 @@ impl Bridge {
                         hub.problem(
                             &topic,
                             format_args!(
-                                "on the bus it has ROS 2's definition of {}, which ROS 1 cannot have: {error}",
+                                "on the bus it has a ROS 2 definition of {} that cannot be converted to ROS 1: {error}",
                                 info.topic.type_name
                             ),
                         );
@@ -371,7 +371,7 @@ impl Bridge {
         Ok(())
     }
 
-    /// Services of ROS's onto the bus. What goes wrong is each service's own.
+    /// Updates services of ROS that go onto the bus. Each service's problems affect only that service.
     fn services_to_bus(&mut self, state: &State) {
         let hub = self.hub.clone();
         for (name, nodes) in &state.services {
@@ -390,7 +390,7 @@ impl Bridge {
             if self.called.len() + self.refused.len() >= MAX_SERVICES && !self.refused.contains_key(name) {
                 hub.problem(
                     name,
-                    format_args!("more than {MAX_SERVICES} services; the others are left out"),
+                    format_args!("more than {MAX_SERVICES} services: ignoring the others"),
                 );
                 continue;
             }
@@ -443,20 +443,20 @@ impl Bridge {
             };
             let served = state.services.get(&name);
             if let Some(other) = served.and_then(|n| n.iter().find(|n| *n != hub.name())) {
-                hub.problem(&name, format_args!("{other} serves it in ROS already: end that, or give the bus's service another name there (`name` and `bus`)"));
+                hub.problem(&name, format_args!("{other} already serves it in ROS: stop that node, or give the bus's service another name in ROS (`name` and `bus`)"));
                 continue;
             }
             there.insert(name.clone());
             if !lock(&hub.offered).contains_key(&name) {
                 let service = hub.node.schema_of_service(&info);
-                // One of ROS 2 is served as its namesake.
+                // A service of ROS 2 is served as the ROS 1 service of the same name.
                 let service = service.map(|s| s.in_flavour(Flavour::Ros1).unwrap_or(s));
                 let wanted = rule.kind.as_ref().filter(|k| **k != info.service.type_name);
                 if let Some(wanted) = wanted {
                     hub.problem(
                         &name,
                         format_args!(
-                            "on the bus it is a {}, and the rule asks for {wanted}: mend `type`",
+                            "its type on the bus is {}, but the rule requires {wanted}: correct `type`",
                             info.service.type_name
                         ),
                     );
@@ -495,7 +495,7 @@ impl Bridge {
         Ok(())
     }
 
-    /// Takes leave of the master, if it listens.
+    /// Unregisters from the master, if it answers.
     fn end(&mut self) {
         let hub = &self.hub;
         hub.stop.store(true, Ordering::Release);
@@ -522,18 +522,18 @@ impl Bridge {
                 .try_for_each(|s| hub.master.unregister_service(s, &at))
         };
         if let Err(error) = leave() {
-            tracing::debug!(%error, "no leave was taken");
+            tracing::debug!(%error, "cannot unregister from the master");
         }
     }
 }
 
 impl Handle {
-    /// Makes [`Bridge::run`] return, within a few seconds at most.
+    /// Makes [`Bridge::run`] return within a few seconds.
     pub fn stop(&self) {
         self.hub.stop.store(true, Ordering::Release);
     }
 
-    /// How it is at present.
+    /// Returns the current status.
     pub fn status(&self) -> Status {
         let hub = &self.hub;
         let mut status = Status {

@@ -1,4 +1,4 @@
-//! A service of ROS's, offered on the bus.
+//! A service of ROS, offered on the bus.
 
 use crate::body;
 use crate::config::{MaxMessage, ServiceRule};
@@ -17,20 +17,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Calls of one service that are under way at a time; others wait.
+/// Maximum number of concurrent calls of one service; others wait.
 const WORKERS: usize = 4;
 
-/// Longest reason that a server gives for a failure, in bytes.
+/// Longest reason for a failure from a server, in bytes.
 const MAX_REASON: MaxMessage = MaxMessage(64 << 10);
 
-/// A service of ROS's, offered on the bus.
+/// A service of ROS, offered on the bus.
 #[derive(Debug)]
 pub(crate) struct Called {
     /// Its name in ROS.
     pub(crate) name: String,
     pub(crate) bus_name: String,
     pub(crate) service: Service,
-    /// Where it was when it was offered.
+    /// Address of its server when it was offered.
     pub(crate) place: Place,
     timeout: Duration,
     max_message: MaxMessage,
@@ -39,14 +39,12 @@ pub(crate) struct Called {
     pub(crate) counts: Counts,
 }
 
-/// Why a service of ROS's cannot be offered or called.
+/// Why a service of ROS cannot be offered or called.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CalledError {
     #[error(transparent)]
     Api(#[from] ApiError),
-    #[error(
-        "its server cannot be reached at {place}: {source}; is ROS_IP or ROS_HOSTNAME right where it runs?"
-    )]
+    #[error("its server cannot be reached at {place}: {source}; check ROS_IP and ROS_HOSTNAME where it runs")]
     Connect { place: Place, source: io::Error },
     #[error("its server: {0}")]
     Header(#[from] HeaderError),
@@ -56,21 +54,21 @@ pub(crate) enum CalledError {
     Type { caller: String, source: Box<TypeError> },
     #[error(transparent)]
     Bus(#[from] NodeError),
-    #[error("no thread: {0}")]
+    #[error("cannot start a thread: {0}")]
     Thread(io::Error),
     #[error("its server sends {0}")]
     TooLong(#[from] crate::config::TooLong),
     #[error("its server's answer: {0}")]
     Memory(#[from] Full),
-    #[error("its server ended while it was called: {0}")]
+    #[error("its server ended during a call: {0}")]
     Stream(io::Error),
-    /// It comes from a bridge.
-    #[error("it is a bridge's")]
+    /// A bridge serves it.
+    #[error("a bridge serves it")]
     Bridge,
 }
 
 impl Called {
-    /// Asks a service of ROS's for its type and offers it.
+    /// Queries the type of a service of ROS, and offers the service.
     pub(crate) fn start(
         hub: &Arc<Hub>,
         name: &str,
@@ -127,10 +125,7 @@ impl Called {
                 Ok(Some(request)) => self.handle(hub, request),
                 Ok(None) => {}
                 Err(error) => {
-                    hub.problem(
-                        &self.name,
-                        format_args!("no more calls come from the bus: {error}"),
-                    );
+                    hub.problem(&self.name, format_args!("calls from the bus have ended: {error}"));
                     return;
                 }
             }
@@ -148,7 +143,7 @@ impl Called {
                     .respond_ros1(request, &answer)
                     .map_err(|e| e.to_string())
             }
-            // What its server says went wrong.
+            // The server reported an error.
             Ok((Err(text), _)) => {
                 self.counts.failed();
                 self.server
@@ -163,15 +158,15 @@ impl Called {
             }
         };
         if let Err(error) = answered {
-            tracing::debug!(error, service = self.name, "a caller got no answer");
+            tracing::debug!(error, service = self.name, "cannot deliver an answer to a caller");
         }
     }
 
-    /// One call. The inner `Err` is the server's own. A request that was begun is never sent again.
+    /// Makes one call. The inner `Err` comes from the server. A request that was partly sent is never repeated.
     fn call(&self, hub: &Hub, request: &[u8], timeout: Duration) -> Result<(Answer, Share), CalledError> {
         let sum = self.service.md5_hex();
         let (stream, _) = match greet(hub.name(), &self.place, &self.name, &sum, false) {
-            // It may have moved.
+            // The server may have moved.
             Err(CalledError::Connect { .. }) => {
                 let place = hub.master.lookup_service(&self.name)?;
                 greet(hub.name(), &place, &self.name, &sum, false)?
@@ -185,7 +180,7 @@ impl Called {
     }
 }
 
-/// What a server answers; an `Err` is its reason for a failure.
+/// Answer of a server; an `Err` is its reason for a failure.
 type Answer = Result<Vec<u8>, String>;
 
 /// Sends a request and reads its answer.
@@ -214,7 +209,7 @@ fn exchange(
     Ok(Err(String::from_utf8_lossy(&answer).into_owned()))
 }
 
-/// Connects to a service's server and hears what it is.
+/// Connects to a service's server and reads its header.
 fn greet(
     caller: &str,
     place: &Place,

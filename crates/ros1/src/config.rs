@@ -1,4 +1,4 @@
-//! What is bridged, as written in YAML.
+//! The configuration of a bridge, in YAML.
 //!
 //! ```yaml
 //! master: http://localhost:11311        # default: ROS_MASTER_URI
@@ -12,7 +12,7 @@
 //!   - {name: /rosout, direction: to_bus, level: warn}
 //! services:
 //!   - {name: /arm/grasp, direction: to_bus, type: my_msgs/Grasp}
-//! definitions: [src/my_msgs]            # where .msg and .srv files are, beside ROS_PACKAGE_PATH and /usr/share
+//! definitions: [src/my_msgs]            # folders of .msg and .srv files, besides ROS_PACKAGE_PATH and /usr/share
 //! ```
 
 pub use bridge::{ConfigError, Direction, ServiceRule, TfRule, TopicRule};
@@ -24,11 +24,11 @@ use serde_saphyr::Spanned;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-/// Where a master is if nobody says.
+/// Default address of the master.
 const MASTER: &str = "http://localhost:11311";
-/// The longest message, unless told otherwise.
+/// Default length limit of a message.
 const MAX_MESSAGE: u64 = 64 << 20;
-/// What one stranger may take, and one known host, unless told otherwise.
+/// Default memory limits of an unknown peer and of a known one.
 const PEER_MEMORY: u64 = 256 << 20;
 const KNOWN_MEMORY: u64 = 2 << 30;
 
@@ -39,40 +39,40 @@ pub struct Config {
     /// The master. Default: the environment's `ROS_MASTER_URI`, else `http://localhost:11311`.
     #[serde(default)]
     pub master: Option<String>,
-    /// The bridge's name among ROS's nodes; unique on its master. Default `/ropewalk`.
+    /// Name of the bridge as a ROS node; unique on its master. Default `/ropewalk`.
     #[serde(default)]
     pub node: Option<String>,
-    /// The address at which nodes reach the bridge, `0.0.0.0` for all of this host. Default: that of `ROS_HOSTNAME` or
-    /// `ROS_IP`, else loopback, where other hosts do not reach it.
+    /// Address at which nodes reach the bridge, `0.0.0.0` for all of this host. Default: that of `ROS_HOSTNAME` or
+    /// `ROS_IP`, else loopback, which other hosts cannot reach.
     #[serde(default)]
     pub listen: Option<IpAddr>,
-    /// The longest message in bytes that is taken from a ROS node. Default 64 MiB.
+    /// Longest message accepted from a ROS node, in bytes. Default 64 MiB.
     #[serde(default, deserialize_with = "bridge::maybe_size")]
     pub max_message: Option<u64>,
-    /// Addresses of hosts that have a share of connections and memory of their own, beside this host and the master's, and may
-    /// end the bridge (`rosnode kill`). All others are strangers, who share what is left.
+    /// Addresses of known hosts, in addition to this host and the master's. Each has a share of connections and memory
+    /// of its own, and may end the bridge (`rosnode kill`). All other hosts are unknown and share what is left.
     #[serde(default)]
     pub peers: Vec<IpAddr>,
-    /// Most bytes that a stranger's messages and calls under way, and its topics on the bus, may take; all strangers
-    /// together take at most four times as much. Default 256 MiB.
+    /// Maximum number of bytes for an unknown host's messages and calls in progress, and its topics on the bus; all
+    /// unknown hosts together may take four times as much. Default 256 MiB.
     #[serde(default, deserialize_with = "bridge::maybe_size")]
     pub peer_memory: Option<u64>,
-    /// The same of this host, the master's and each of `peers`. Default 2 GiB.
+    /// The same for this host, the master's and each of `peers`. Default 2 GiB.
     #[serde(default, deserialize_with = "bridge::maybe_size")]
     pub known_memory: Option<u64>,
-    /// Folders with packages, or packages' own folders; relative ones count from the configuration's folder.
+    /// Folders with packages, or packages' own folders, relative to the configuration's folder.
     #[serde(default)]
     pub definitions: Vec<PathBuf>,
-    /// The topics that cross; no other does.
+    /// The topics that cross; no others do.
     #[serde(default)]
     pub topics: Vec<Spanned<TopicRule>>,
-    /// The services that cross; no other does.
+    /// The services that cross; no others do.
     #[serde(default)]
     pub services: Vec<Spanned<ServiceRule>>,
 }
 
 impl Default for Config {
-    /// One that bridges nothing.
+    /// A configuration that bridges nothing.
     fn default() -> Self {
         Config {
             master: None,
@@ -104,7 +104,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Reads and checks a text; `place` is its name in errors.
+    /// Reads and checks a text; errors refer to it as `place`.
     ///
     /// # Errors
     /// As [`Config::load`].
@@ -114,7 +114,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Checks what was put together by hand.
+    /// Checks a configuration built in code.
     ///
     /// # Errors
     /// [`ConfigError`], without line and column.
@@ -138,7 +138,7 @@ impl Config {
             ("known_memory", self.known_memory()),
         ] {
             if !(1 << 20..=1 << 40).contains(&bytes) {
-                return wrong(format!("{key}: it must be 1MiB to 1TiB"));
+                return wrong(format!("{key}: must be 1MiB to 1TiB"));
             }
         }
         self.rules().check(place)?;
@@ -165,7 +165,7 @@ impl Config {
         self
     }
 
-    /// Its rules.
+    /// Returns its rules.
     pub(crate) fn rules(&self) -> Rules<'_> {
         Rules {
             topics: &self.topics,
@@ -173,27 +173,28 @@ impl Config {
         }
     }
 
-    /// Where the master is.
+    /// Returns the master's address.
     pub(crate) fn master_place(&self) -> Result<Place, String> {
         let environment = std::env::var("ROS_MASTER_URI").ok().filter(|uri| !uri.is_empty());
         let uri = self.master.clone().or(environment);
         let uri = uri.as_deref().unwrap_or(MASTER);
-        Place::parse(uri, "http")
-            .ok_or_else(|| format!("master: '{uri}' is no master's address: write for example {MASTER}"))
+        Place::parse(uri, "http").ok_or_else(|| {
+            format!("master: '{uri}' is not the address of a master: write for example {MASTER}")
+        })
     }
 
-    /// The node's full name.
+    /// Returns the node's full name.
     pub(crate) fn node_name(&self) -> String {
         let name = self.node.as_deref().unwrap_or("ropewalk");
         format!("/{}", name.trim_start_matches('/'))
     }
 
-    /// The longest message, where no rule says otherwise.
+    /// Longest message, unless a rule sets another limit.
     pub(crate) fn max_message(&self) -> MaxMessage {
         MaxMessage(self.max_message.unwrap_or(MAX_MESSAGE))
     }
 
-    /// The longest message of a rule.
+    /// Longest message of a rule.
     pub(crate) fn max_message_of(&self, rule: Option<u64>) -> MaxMessage {
         rule.map_or(self.max_message(), MaxMessage)
     }
@@ -207,19 +208,19 @@ impl Config {
     }
 }
 
-/// The longest message in bytes.
+/// Maximum length of a message in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MaxMessage(pub(crate) u64);
 
 impl MaxMessage {
-    /// Whether it may be written in a configuration.
+    /// Checks that a configuration may set this limit.
     pub(crate) fn valid(self) -> Result<(), String> {
         let good = bridge::MAX_MESSAGE.contains(&self.0);
         good.then_some(())
-            .ok_or_else(|| "max_message: it must be 1KiB to 1GiB".into())
+            .ok_or_else(|| "max_message: must be 1KiB to 1GiB".into())
     }
 
-    /// The length that a peer announced, if it is acceptable.
+    /// Returns the length that a peer announced, if it is within the limit.
     pub(crate) fn check(self, len: u32) -> Result<usize, TooLong> {
         let fits = u64::from(len) <= self.0;
         let too_long = TooLong { len, most: self.0 };
@@ -227,9 +228,9 @@ impl MaxMessage {
     }
 }
 
-/// A message that is longer than allowed.
+/// A message that exceeds the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a message of {len} bytes; at most {most} are taken: raise `max_message` if it is meant so")]
+#[error("a message of {len} bytes, more than the limit of {most}: raise `max_message` if this is intended")]
 pub(crate) struct TooLong {
     len: u32,
     most: u64,

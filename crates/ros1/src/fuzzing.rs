@@ -1,4 +1,4 @@
-//! What the fuzz targets call. Not part of the interface.
+//! Entry points of the fuzz targets. Not part of the interface.
 
 use crate::body;
 use crate::config::Config;
@@ -11,7 +11,7 @@ use crate::xmlrpc::{self, Response};
 use schema::{Flavour, Registry, Schema};
 use std::sync::{Arc, LazyLock};
 
-/// A connection header: what is read comes back when it is written.
+/// Reads a connection header, which must survive a round trip.
 pub fn header(data: &[u8]) {
     match Header::decode(data) {
         Ok(header) => {
@@ -23,7 +23,7 @@ pub fn header(data: &[u8]) {
     let _ = Header::read(&mut &data[..], MAX_HEADER);
 }
 
-/// A call and an answer, as HTTP and as XML; what is read comes back when it is written.
+/// Reads a call and an answer, as HTTP and as XML, which must survive a round trip.
 pub fn xml(data: &[u8]) {
     let _ = Parsed::request(data);
     let _ = Parsed::response(data);
@@ -38,7 +38,7 @@ pub fn xml(data: &[u8]) {
     }
 }
 
-/// Room for the longest message.
+/// A share with room for the longest message.
 fn share() -> Share {
     let peers = Arc::new(Peers::new(&[], 1 << 30, 1 << 30));
     Share::test(&peers)
@@ -58,7 +58,7 @@ static SCHEMAS: LazyLock<Vec<Schema>> = LazyLock::new(|| {
         .collect()
 });
 
-/// A message as a socket gives it. The first byte chooses the type, the next four are the length.
+/// Reads a message as from a socket. The first byte selects the type, the next four are the length.
 pub fn message(data: &[u8]) {
     let Some((first, rest)) = data.split_first() else {
         return;
@@ -76,7 +76,7 @@ pub fn message(data: &[u8]) {
     let whole = stream
         .get(..len)
         .map(|bytes| (bytes, schema.split_ros1(bytes).is_ok()));
-    // Where it would lie: bounded by what there is, since memory is not what is tested.
+    // Bounded by the available input, since memory is not under test here.
     let mut asked = None;
     let read = body::read(
         &mut stream,
@@ -101,7 +101,8 @@ pub fn message(data: &[u8]) {
     }
 }
 
-/// A configuration of Pound's or nimbro_network's: the first byte chooses. What is made of it can be read.
+/// Imports a configuration of Pound or nimbro_network: the first byte selects which. The resulting files must be
+/// readable.
 pub fn import(data: &[u8]) {
     let Some((first, rest)) = data.split_first() else {
         return;
@@ -143,7 +144,8 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    /// Each seed as it is, cut everywhere, and with bytes and words changed at random: 2,000 times, or as often as makes `PACKETS` of all.
+    /// Runs each seed as it is, cut at every position, and with random changes: 2,000 times, or as often as makes
+    /// `PACKETS` in total.
     fn replay(target: &str, check: fn(&[u8])) {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../../fuzz/corpus")

@@ -1,15 +1,15 @@
-//! Connection headers (wiki.ros.org/ROS/Connection Header): what both ends of a TCPROS connection say first.
+//! Connection headers (wiki.ros.org/ROS/Connection Header), which both ends of a TCPROS connection send first.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 
-/// Longest header of a peer that the bridge connected to, in bytes. The definition of the message stands in it.
+/// Longest header of a peer that the bridge connected to, in bytes. It contains the message definition.
 pub(crate) const MAX_HEADER: usize = 1 << 20;
-/// Longest header of a peer that connects, in bytes: the longest definitions of Debian's packages have some 60 KiB.
+/// Longest header of a peer that connects, in bytes: the longest definitions of Debian's packages have about 60 KiB.
 pub(crate) const MAX_GREETING: usize = 256 << 10;
-/// Most fields.
+/// Maximum number of fields.
 const MAX_FIELDS: usize = 64;
-/// Fields that are names: they reach logs, status and the bus.
+/// Fields that are names: they appear in logs, in the status and on the bus.
 const NAMES: [&str; 7] = [
     "callerid",
     "topic",
@@ -19,28 +19,29 @@ const NAMES: [&str; 7] = [
     "request_type",
     "response_type",
 ];
-/// The field by which bridges know each other. What one publishes in ROS no other takes: nothing goes round in circles.
+/// The field by which bridges recognize each other. A bridge ignores what another one publishes in ROS, so nothing goes
+/// in circles.
 pub(crate) const BRIDGE: &str = "ropewalk_bridge";
 
 /// A connection header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Header(BTreeMap<String, String>);
 
-/// Why there is no header.
+/// Why a header cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HeaderError {
     #[error("{0}")]
     Io(#[from] io::Error),
-    #[error("a connection header of {len} bytes: at most {most}, so this is no TCPROS")]
+    #[error("a connection header of {len} bytes, more than the limit of {most}: this is not TCPROS")]
     TooLong { len: u32, most: usize },
     #[error("more than {MAX_FIELDS} fields in the connection header")]
     TooMany,
-    #[error("a connection header that is cut at byte {at}")]
+    #[error("a connection header that is truncated at byte {at}")]
     Cut { at: usize },
     #[error("a field without `=` at byte {at} of the connection header")]
     NoEquals { at: usize },
     #[error(
-        "`{key}` of the connection header is no name: at most {} printable characters",
+        "`{key}` of the connection header is not a name: at most {} printable characters",
         bus::MAX_NAME
     )]
     Name { key: &'static str },
@@ -65,12 +66,12 @@ impl Header {
         self.get(key) == Some("1")
     }
 
-    /// Who is at the other end, for people.
+    /// Name of the other end, for people.
     pub(crate) fn caller(&self) -> &str {
         self.get("callerid").unwrap_or("a node without a name")
     }
 
-    /// With its length in front.
+    /// Encodes it, preceded by its length.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = vec![0; 4];
         for (key, value) in &self.0 {
@@ -84,7 +85,7 @@ impl Header {
         out
     }
 
-    /// Reads the fields, without the length in front. Later fields of one name count.
+    /// Reads the fields, without the preceding length. If a name is repeated, the last field counts.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Header, HeaderError> {
         let mut fields = BTreeMap::new();
         let mut at = 0;
@@ -115,7 +116,7 @@ impl Header {
         }
     }
 
-    /// Reads a header of at most `most` bytes from a stream. Memory grows with what has come.
+    /// Reads a header of at most `most` bytes from a stream. Memory grows with what has arrived.
     pub(crate) fn read(stream: &mut impl Read, most: usize) -> Result<Header, HeaderError> {
         let mut len = [0; 4];
         stream.read_exact(&mut len)?;
@@ -137,8 +138,8 @@ impl Header {
     }
 }
 
-/// Whether a text of another's can be a name: not longer than the bus takes, and without blanks, control characters and what
-/// is not ASCII. (ROS asks for more, and its nodes do not keep to that.)
+/// Whether a text from another node may be a name: not longer than the bus allows, and only ASCII without blanks and
+/// control characters. (ROS requires more, but its nodes do not comply.)
 pub(crate) fn is_name(text: &str) -> bool {
     (1..=bus::MAX_NAME).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic())
 }
@@ -168,14 +169,14 @@ mod tests {
                 .to_string()
         };
         assert!(text(&[0xff; 8]).contains("4294967295 bytes"));
-        assert!(text(b"GET / HT").contains("no TCPROS"));
-        assert!(text(&[8, 0, 0, 0, 200, 0, 0, 0, 1, 2, 3, 4]).contains("cut at byte 0"));
+        assert!(text(b"GET / HT").contains("not TCPROS"));
+        assert!(text(&[8, 0, 0, 0, 200, 0, 0, 0, 1, 2, 3, 4]).contains("truncated at byte 0"));
         assert!(text(&[8, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4]).contains("cut"));
         assert!(text(&[8, 0, 0, 0, 4, 0, 0, 0, 1, 2, 3, 4]).contains("without `=`"));
-        assert!(text(&[8, 0, 0, 0, 4]).contains("cut at byte 1"));
+        assert!(text(&[8, 0, 0, 0, 4]).contains("truncated at byte 1"));
         let many = (0..100).map(|i| (format!("k{i}"), "v".to_owned())).collect();
         assert!(text(&Header(many).encode()).contains("more than 64"));
-        assert!(text(&(MAX_GREETING as u32 + 1).to_le_bytes()).contains("at most 262144"));
+        assert!(text(&(MAX_GREETING as u32 + 1).to_le_bytes()).contains("limit of 262144"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The little HTTP/1.1 that XML-RPC needs (RFC 9112): one request and one answer on a connection.
+//! The part of HTTP/1.1 that XML-RPC needs (RFC 9112): one request and one answer per connection.
 
 use crate::net::{Place, Timed};
 use std::io::{self, Read, Write};
@@ -7,9 +7,10 @@ use std::time::Duration;
 
 /// Longest head of a message, in bytes.
 const MAX_HEAD: usize = 16 << 10;
-/// Most header fields.
+/// Maximum number of header fields.
 const MAX_FIELDS: usize = 64;
-/// Longest body of a request, in bytes: calls of a node have some hundred; 256 publishers' addresses have some ten thousand.
+/// Longest body of a request in bytes: a node's calls have some hundred; 256 publishers' addresses have some ten
+/// thousand.
 pub(crate) const MAX_REQUEST: usize = 64 << 10;
 /// Longest body of a node's answer, in bytes.
 pub(crate) const MAX_ANSWER: usize = 64 << 10;
@@ -23,7 +24,7 @@ pub(crate) enum HttpError {
     Io(#[from] io::Error),
     #[error("it closed the connection in the middle of a message")]
     Cut,
-    #[error("what it sent is no HTTP: {0}")]
+    #[error("it sent data that is not HTTP: {0}")]
     Syntax(String),
     #[error("a head of more than {MAX_HEAD} bytes")]
     Head,
@@ -35,7 +36,7 @@ pub(crate) enum HttpError {
     Status(u16),
 }
 
-/// Sends `body` to `place` and gives the answer's body, of at most `most` bytes, and the address that answered.
+/// Sends `body` to `place`. Returns the answer's body, of at most `most` bytes, and the address that answered.
 pub(crate) fn post(
     place: &Place,
     path: &str,
@@ -60,7 +61,7 @@ pub(crate) fn post(
     Ok((read_body(&mut stream, bytes, &head, most)?, ip))
 }
 
-/// Reads one request from a caller and gives its body.
+/// Reads one request from a caller and returns its body.
 pub(crate) fn request(stream: &TcpStream, timeout: Duration) -> Result<Vec<u8>, HttpError> {
     let mut stream = Timed::new(stream, timeout);
     let (bytes, head) = read_head(&mut stream, Parsed::request)?;
@@ -76,18 +77,18 @@ pub(crate) fn answer(stream: &TcpStream, status: &str, body: &str, timeout: Dura
     Timed::new(stream, timeout).write_all((head + body).as_bytes())
 }
 
-/// What matters of a head.
+/// The relevant parts of a head.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Parsed {
-    /// Bytes of the head.
+    /// Length of the head in bytes.
     len: usize,
     status: u16,
-    /// As stated.
+    /// Length of the body as stated.
     body: Option<u64>,
 }
 
 impl Parsed {
-    /// `None` if the head has not come whole.
+    /// Returns `None` if the head is incomplete.
     pub(crate) fn request(bytes: &[u8]) -> Result<Option<Parsed>, HttpError> {
         let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
         let mut head = httparse::Request::new(&mut fields);
@@ -96,7 +97,7 @@ impl Parsed {
             return Ok(None);
         };
         if head.method != Some("POST") {
-            return Err(HttpError::Syntax("XML-RPC is called by POST".into()));
+            return Err(HttpError::Syntax("XML-RPC requires POST".into()));
         }
         let body = length(head.headers)?;
         Ok(Some(Parsed {
@@ -129,7 +130,7 @@ fn length(fields: &[httparse::Header<'_>]) -> Result<Option<u64>, HttpError> {
         if field.name.eq_ignore_ascii_case("content-length") {
             let number = std::str::from_utf8(field.value).ok();
             let number = number.and_then(|n| n.trim().parse::<u64>().ok());
-            let number = number.ok_or_else(|| HttpError::Syntax("Content-Length is no number".into()))?;
+            let number = number.ok_or_else(|| HttpError::Syntax("Content-Length is not a number".into()))?;
             if found.is_some_and(|f| f != number) {
                 return Err(HttpError::Syntax("two lengths".into()));
             }
@@ -160,7 +161,8 @@ fn read_head(
     }
 }
 
-/// `bytes` begin with the head and may hold some of the body. Memory grows with what has come, not with what is promised.
+/// `bytes` begin with the head and may contain some of the body. Memory grows with what has arrived, not with what was
+/// announced.
 fn read_body(
     stream: &mut impl Read,
     mut bytes: Vec<u8>,
@@ -203,7 +205,7 @@ mod tests {
             text(b"POST / HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n").contains("99999999999 bytes")
         );
         assert!(text(b"POST / HTTP/1.1\r\nContent-Length: 65537\r\n\r\n").contains("at most 65536"));
-        assert!(text(b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n").contains("no number"));
+        assert!(text(b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n").contains("not a number"));
         assert!(
             text(b"POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab")
                 .contains("two lengths")
@@ -211,7 +213,7 @@ mod tests {
         assert!(text(b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n").contains("Content-Length"));
         assert!(text(b"POST / HTTP/1.1\r\n\r\n").contains("Content-Length"));
         assert!(text(b"GET / HTTP/1.1\r\n\r\n").contains("POST"));
-        assert!(text(b"\0\0\0\0\r\n\r\n").contains("no HTTP"));
+        assert!(text(b"\0\0\0\0\r\n\r\n").contains("not HTTP"));
         assert!(text(b"").contains("closed"));
         let endless = [b"POST / HTTP/1.1\r\nX: ".to_vec(), vec![b'a'; 1 << 20]].concat();
         assert!(text(&endless).contains("head of more than"));

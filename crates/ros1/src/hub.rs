@@ -1,4 +1,4 @@
-//! What all parts of a bridge share.
+//! State that all parts of a bridge share.
 
 use crate::config::Config;
 use crate::master::Master;
@@ -15,29 +15,29 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// What all parts of a bridge share.
+/// State that all parts of a bridge share.
 #[derive(Debug)]
 pub(crate) struct Hub {
     pub(crate) config: Config,
     pub(crate) master: Master,
-    /// Where its TCPROS connections are taken.
+    /// Address of its TCPROS listener.
     pub(crate) tcpros: Place,
     pub(crate) node: Node,
-    /// What its peers have taken.
+    /// Limits of its peers, and what they use.
     pub(crate) peers: Arc<Peers>,
     /// Definitions of messages and services.
     pub(crate) registry: Registry,
-    /// Tells this ROS graph from others, in the origins of messages; 0 while the master was never reached.
+    /// Distinguishes this ROS graph from others, in the origins of messages; 0 until the master has been reached.
     graph: AtomicU32,
     pub(crate) stop: AtomicBool,
-    /// By their names in ROS.
+    /// By name in ROS.
     pub(crate) subscriptions: Mutex<BTreeMap<String, Arc<Subscription>>>,
     pub(crate) publications: Mutex<BTreeMap<String, Arc<Publication>>>,
     pub(crate) offered: Mutex<BTreeMap<String, Arc<Offered>>>,
     /// Its publishers on the bus.
     own: Mutex<Own>,
     problems: Problems,
-    /// Why the master wants it to end.
+    /// The master's reason for shutting the bridge down.
     pub(crate) dismissed: Mutex<Option<String>>,
 }
 
@@ -70,7 +70,7 @@ impl Hub {
         self.stop.load(Ordering::Acquire)
     }
 
-    /// The graph is the one of the master with this identity.
+    /// Sets the graph to that of the master with this identity.
     pub(crate) fn set_graph(&self, identity: &str) {
         self.graph.store(Graph::new(identity).number(), Ordering::Release);
     }
@@ -79,7 +79,7 @@ impl Hub {
         self.graph.load(Ordering::Acquire)
     }
 
-    /// The origin of what a publisher of the bus brings from this graph.
+    /// The origin of messages that a publisher of the bus brings from this graph.
     pub(crate) fn origin(&self, publisher: u64) -> u64 {
         Graph::from_number(self.graph()).map_or(0, |graph| graph.origin(publisher))
     }
@@ -89,7 +89,7 @@ impl Hub {
         Graph::from_number(self.graph()).is_some_and(|graph| graph.sent(origin))
     }
 
-    /// Makes a publisher of the bus. Whoever finds it there, finds it among the bridge's own.
+    /// Creates a publisher on the bus. It is registered as the bridge's own before anyone can find it on the bus.
     pub(crate) fn publish(
         &self,
         topic: &str,
@@ -102,7 +102,7 @@ impl Hub {
         Ok(publisher)
     }
 
-    /// One of the bridge's publishers ends. Answers of the bus may still name it for a while.
+    /// Unregisters one of the bridge's publishers. Answers of the bus may still name it for a while.
     pub(crate) fn ends(&self, publisher: u64) {
         lock(&self.own).ends(publisher, Instant::now());
     }
@@ -111,17 +111,17 @@ impl Hub {
         lock(&self.own).has(publisher)
     }
 
-    /// Something is wrong with `what`.
+    /// Reports a problem with `what`.
     pub(crate) fn problem(&self, what: &str, problem: impl std::fmt::Display) {
         self.problems.tell(what, problem);
     }
 
-    /// Nothing is wrong with `what` any more.
+    /// Clears the problem of `what`.
     pub(crate) fn solved(&self, what: &str) {
         self.problems.solved(what);
     }
 
-    /// `what` is no more.
+    /// Forgets `what`, which no longer exists.
     pub(crate) fn forget(&self, what: &str) {
         self.problems.forget(what);
     }
@@ -131,7 +131,7 @@ impl Hub {
     }
 }
 
-/// A lock whose holder panicked is taken nevertheless: what it guards is changed in single steps.
+/// Locks a mutex even if a holder panicked: the guarded data only changes in single steps.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

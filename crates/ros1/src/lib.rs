@@ -1,14 +1,15 @@
 #![forbid(unsafe_code)]
 //! A bridge between a ROS 1 graph and the bus: topics and services, both ways, by rules.
 //!
-//! It is a ROS node of its own making: the master's and the nodes' XML-RPC, TCPROS, connection headers and services are spoken
-//! here, so that nothing of ROS is needed to build or to run it. A message that comes from ROS is written once, from the
-//! socket into a block of the bus (where its type has one long array; else once more in between), and one that goes into
-//! ROS is sent from the block. What the messages mean is `schema`'s work; what crosses to other hosts is `link`'s.
+//! It is a ROS node with an implementation of its own: it speaks XML-RPC with the master and nodes, TCPROS, connection
+//! headers and services, so building and running it needs nothing of ROS. A message from ROS is written once, from the
+//! socket into a block of the bus (if its type has one long array; otherwise with one intermediate copy). A message
+//! into ROS is sent from its block. The crate `schema` interprets messages; the crate `link` takes them to other hosts.
 //!
-//! Whoever connects has a thread of its own, so that who stays silent blocks nobody. Nothing here is trusted: every length is
-//! bounded, and memory grows with what has come, not with what is promised. ROS 1 itself knows no identities: whoever
-//! reaches the master or a node may publish. By default the bridge is reached from this host only ([`Config::listen`]).
+//! Each connection has a thread of its own, so a silent peer blocks nobody. The bridge trusts no peer: every length is
+//! bounded, and memory grows with what has arrived, not with what was announced. ROS 1 itself has no identities: anyone
+//! who can reach the master or a node may publish. By default the bridge can only be reached from this host
+//! ([`Config::listen`], decision 210).
 //!
 //! ```no_run
 //! use ros1::{Bridge, Config, Direction, TopicRule};

@@ -1,7 +1,7 @@
-//! Accepting connections of anyone: each has a thread of its own, and those that say nothing make room.
+//! Accepts connections from anyone. Each has a thread of its own, and silent ones make room for others.
 //!
-//! Limits are spent by peer. Strangers and known peers have places of their own, so that no number of strangers keeps this
-//! host's nodes or the master's out.
+//! Limits apply per peer. Unknown and known peers have separate limits, so that no number of unknown peers locks out
+//! the nodes of this host or the master.
 
 use crate::hub::lock;
 use crate::peers::{Peer, Peers, Reason, Standing};
@@ -13,20 +13,21 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Connections that have not said who they are, of one peer and of all strangers or all known peers. Beyond them the oldest
-/// goes, of the peer itself or of the one that has most.
+/// Maximum number of connections that have not identified themselves, of one peer and of all unknown or all known
+/// peers. Beyond it, the oldest is closed: of the peer itself, or of the peer with the most.
 const MAX_PENDING_EACH: usize = 32;
 const MAX_PENDING: usize = 64;
-/// Connections of one stranger, of one known peer, and of all strangers or all known peers. Beyond them new ones are closed.
+/// Maximum number of connections of an unknown peer, of a known one, and of all unknown or all known peers. Beyond it,
+/// new ones are closed.
 const MAX_OF_STRANGER: usize = 128;
 const MAX_OF_KNOWN: usize = 512;
 const MAX_CONNECTIONS: usize = 512;
-/// Of the descriptors that the process may have, one part of so many is for each of the two.
+/// All unknown peers together, and all known ones, may each use 1/`DESCRIPTORS` of the process's descriptors.
 const DESCRIPTORS: u64 = 8;
-/// After accepting failed, for want of descriptors.
+/// Pause after accepting failed for lack of descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A thread that accepts. Dropping it closes all connections that it accepted.
+/// A thread that accepts connections. Dropping this closes all of them.
 #[derive(Debug)]
 pub(crate) struct Listener {
     address: SocketAddr,
@@ -44,7 +45,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Open {
     next: u64,
-    /// By the order in which they came.
+    /// In order of arrival.
     connections: BTreeMap<u64, Connection>,
 }
 
@@ -55,7 +56,7 @@ struct Connection {
     pending: bool,
 }
 
-/// One accepted connection, as long as its thread works on it.
+/// An accepted connection, while its thread works on it.
 #[derive(Debug)]
 pub(crate) struct Accepted {
     pub(crate) stream: Arc<TcpStream>,
@@ -65,7 +66,7 @@ pub(crate) struct Accepted {
 }
 
 impl Accepted {
-    /// The other end has said who it is.
+    /// Records that the other end has identified itself.
     pub(crate) fn settle(&self) {
         if let Some(connection) = lock(&self.shared.open).connections.get_mut(&self.id) {
             connection.pending = false;
@@ -81,7 +82,7 @@ impl Drop for Accepted {
 }
 
 impl Listener {
-    /// Listens at a port of `bind` that the system chooses; `serve` runs for every connection, in a thread of its own.
+    /// Listens at a port of `bind` that the system chooses. `serve` runs for every connection, in a thread of its own.
     pub(crate) fn start(
         name: &'static str,
         bind: IpAddr,
@@ -130,13 +131,14 @@ fn accept(
             .name(name.into())
             .spawn(move || serve(accepted));
         if let Err(error) = spawned {
-            let why = format_args!("no thread for a connection: {error}");
+            let why = format_args!("cannot start a thread for a connection: {error}");
             shared.peers.refuse(Reason::Connection, why);
         }
     }
 }
 
-/// Connections of all strangers, or of all known peers: the bus raises the limit of descriptors when it is opened.
+/// Maximum number of connections of all unknown, or all known peers. The bus raises the descriptor limit when it is
+/// opened.
 fn most_in_all() -> usize {
     let descriptors = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let part = descriptors.unwrap_or(u64::MAX) / DESCRIPTORS;
@@ -150,7 +152,7 @@ fn enter(stream: TcpStream, shared: &Arc<Shared>) -> Option<Accepted> {
     let most = if who.known { MAX_OF_KNOWN } else { MAX_OF_STRANGER };
     if each >= most || all >= most_in_all() {
         drop(open);
-        let why = format_args!("a connection of {}, which has {each} of {all}", who.peer);
+        let why = format_args!("a connection of {}, which already has {each} of {all}", who.peer);
         shared.peers.refuse(Reason::Connection, why);
         return None;
     }
@@ -172,7 +174,9 @@ fn enter(stream: TcpStream, shared: &Arc<Shared>) -> Option<Accepted> {
     open.connections.insert(id, connection);
     drop(open);
     if let Some(peer) = oldest {
-        let why = format_args!("a connection of {peer} that has not said who it is makes room for another");
+        let why = format_args!(
+            "closed a connection of {peer} that did not identify itself, to make room for another"
+        );
         shared.peers.refuse(Reason::Silent, why);
     }
     Some(Accepted {
@@ -184,7 +188,7 @@ fn enter(stream: TcpStream, shared: &Arc<Shared>) -> Option<Accepted> {
 }
 
 impl Open {
-    /// Of the connections that count: those of all known peers or of all strangers, and those of the peer.
+    /// Counts the connections for which `counts` holds: of all known or all unknown peers, and of this peer.
     fn count(&self, who: Standing, counts: impl Fn(&Connection) -> bool) -> (usize, usize) {
         let alike = self
             .connections
@@ -202,7 +206,7 @@ impl Open {
             .values()
             .filter(|c| c.pending && c.who.known == known);
         pending.for_each(|c| *counts.entry(c.who.peer).or_default() += 1);
-        // Where several have as many, whose connection is the oldest.
+        // Of several peers with the same number, take the one with the oldest connection.
         let most = counts.values().max().copied()?;
         let mut pending = self
             .connections
@@ -213,7 +217,7 @@ impl Open {
             .map(|c| c.who.peer)
     }
 
-    /// Closes the oldest connection of a peer that has not said who it is.
+    /// Closes the oldest connection of a peer that has not identified itself.
     fn turn_out(&mut self, peer: Peer, known: bool) -> Option<Peer> {
         let mut all = self.connections.iter();
         let (id, _) = all.find(|(_, c)| c.pending && c.who.peer == peer && c.who.known == known)?;
@@ -230,7 +234,7 @@ impl Drop for Listener {
         for connection in lock(&self.shared.open).connections.values() {
             let _ = connection.stream.shutdown(Shutdown::Both);
         }
-        // Accepting ends with one more connection.
+        // One more connection ends the accept loop.
         let mut own = self.address;
         if own.ip().is_unspecified() {
             own.set_ip(match own.ip() {
@@ -264,7 +268,7 @@ mod tests {
         (listener.unwrap(), peers)
     }
 
-    /// Connects from an address of 127.0.0.0/8, each of which is a peer of its own.
+    /// Connects from an address in 127.0.0.0/8; each address is a different peer.
     fn connect(to: &Listener, from: u8) -> TcpStream {
         use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
         let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
@@ -301,7 +305,7 @@ mod tests {
         let crowd: Vec<_> = (0..4 * MAX_PENDING)
             .map(|n| connect(&listener, 3 + (n % 2) as u8))
             .collect();
-        // What was accepted after them all has seen them all.
+        // A connection accepted after them all: its answer shows that all were handled.
         settle(&connect(&listener, 1));
         settle(&slow);
         settle(&modest);

@@ -10,10 +10,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a call of the master or another node may take.
+/// Timeout of a call to the master or another node.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Why a call gave nothing.
+/// Why a call returned nothing.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApiError {
     #[error("{place} does not answer {method}: {source}")]
@@ -34,7 +34,7 @@ pub(crate) enum ApiError {
         method: &'static str,
         reason: String,
     },
-    #[error("{place} answers {method} with something else than ROS does")]
+    #[error("{place} answers {method} with something that ROS does not send")]
     Shape { place: Place, method: &'static str },
 }
 
@@ -45,12 +45,12 @@ impl ApiError {
     }
 }
 
-/// Calls a method of a node. ROS's methods give a code, a text and a value; the value is given.
+/// Calls a method of a node. Methods of ROS return a code, a text and a value; this returns the value.
 pub(crate) fn call(place: &Place, method: &'static str, params: &[Value]) -> Result<Value, ApiError> {
     ask(place, method, params, http::MAX_ANSWER).map(|(value, _)| value)
 }
 
-/// As [`call`], and gives the address that answered, with at most `most` bytes.
+/// As [`call`], with at most `most` bytes. Also returns the address that answered.
 fn ask(
     place: &Place,
     method: &'static str,
@@ -95,30 +95,30 @@ fn ask(
     }
 }
 
-/// The master, called by one node.
+/// The master, as one node calls it.
 #[derive(Clone, Debug)]
 pub(crate) struct Master {
     pub(crate) place: Place,
     /// The node's name.
     pub(crate) caller: String,
-    /// Where the node's own methods are called.
+    /// Address of the node's own methods.
     pub(crate) api: String,
-    /// Who learn where it is.
+    /// Peers, which learn the master's address.
     pub(crate) peers: Arc<Peers>,
 }
 
-/// Who publishes, subscribes and serves, by the names of nodes.
+/// Publishers, subscribers and servers, by node name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct State {
     pub(crate) publishers: BTreeMap<String, Vec<String>>,
     pub(crate) subscribers: BTreeMap<String, Vec<String>>,
     pub(crate) services: BTreeMap<String, Vec<String>>,
-    /// Names that are none, and were left out.
+    /// Number of invalid names, which are ignored.
     pub(crate) odd: usize,
 }
 
 impl State {
-    /// Reads what `getSystemState` gives.
+    /// Reads the result of `getSystemState`.
     pub(crate) fn read(value: &Value) -> Option<State> {
         let [publishers, subscribers, services] = value.as_array()? else {
             return None;
@@ -134,7 +134,7 @@ impl State {
     }
 }
 
-/// `[[topic, [node, …]], …]`, without names that cannot be shown; they are counted.
+/// Reads `[[topic, [node, …]], …]`. Skips and counts names that cannot be shown.
 fn names(value: &Value, odd: &mut usize) -> Option<BTreeMap<String, Vec<String>>> {
     let mut all = BTreeMap::new();
     let mut good = |name: &String| {
@@ -155,7 +155,7 @@ fn names(value: &Value, odd: &mut usize) -> Option<BTreeMap<String, Vec<String>>
     Some(all)
 }
 
-/// A topic and its type.
+/// Reads a topic and its type.
 fn pair(pair: &Value) -> Option<(&str, &str)> {
     match pair.as_array()? {
         [topic, kind] => Some((topic.as_str()?, kind.as_str()?)),
@@ -163,7 +163,7 @@ fn pair(pair: &Value) -> Option<(&str, &str)> {
     }
 }
 
-/// A list of strings.
+/// Reads a list of strings.
 pub(crate) fn strings(value: &Value) -> Option<Vec<String>> {
     let one = |v: &Value| v.as_str().map(str::to_owned);
     value.as_array()?.iter().map(one).collect()
@@ -189,13 +189,13 @@ impl Master {
         let method = "getSystemState";
         let state = self.shaped(method, State::read(&self.call(method, &[])?))?;
         if state.odd > 0 {
-            let why = format_args!("{} names of the master's that are none", state.odd);
+            let why = format_args!("{} invalid names from the master", state.odd);
             self.peers.refuse(Reason::Name, why);
         }
         Ok(state)
     }
 
-    /// The type of each topic that was ever published.
+    /// Returns the type of each topic that was ever published.
     pub(crate) fn types(&self) -> Result<BTreeMap<String, String>, ApiError> {
         let method = "getTopicTypes";
         let answer = self.call(method, &[])?;
@@ -207,9 +207,9 @@ impl Master {
         Ok(good.map(|(t, k)| (t.to_owned(), k.to_owned())).collect())
     }
 
-    /// What tells this master, as long as it lives, from every other.
+    /// Returns an identity that distinguishes this master from all others while it lives.
     pub(crate) fn identity(&self) -> Result<String, ApiError> {
-        // roscore sets it; a bare rosmaster does not, and is known by its process.
+        // roscore sets it; a bare rosmaster does not, and is identified by its process.
         match self.call("getParam", &["/run_id"]) {
             Ok(Value::String(id)) => return Ok(id),
             Ok(_) => {}
@@ -231,7 +231,7 @@ impl Master {
         self.call("unregisterPublisher", &[topic, &self.api]).map(drop)
     }
 
-    /// Gives who publishes: where their methods are called.
+    /// Registers a subscriber. Returns the addresses at which to call the publishers' methods.
     pub(crate) fn register_subscriber(&self, topic: &str, kind: &str) -> Result<Vec<String>, ApiError> {
         let method = "registerSubscriber";
         let answer = self.call(method, &[topic, kind, &self.api])?;
@@ -250,7 +250,7 @@ impl Master {
         self.call("unregisterService", &[service, at]).map(drop)
     }
 
-    /// Where a service is served.
+    /// Returns the address of a service's server.
     pub(crate) fn lookup_service(&self, service: &str) -> Result<Place, ApiError> {
         let method = "lookupService";
         let answer = self.call(method, &[service])?;

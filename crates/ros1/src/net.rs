@@ -1,14 +1,14 @@
-//! Addresses, and sockets whose every step ends at a deadline.
+//! Addresses, and sockets whose operations all have a deadline.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Longest host name, by the DNS.
+/// Longest host name in the DNS.
 const MAX_HOST: usize = 253;
 
-/// Where something listens.
+/// Address of a listener.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) host: String,
@@ -37,8 +37,8 @@ impl Place {
         })
     }
 
-    /// Connects, trying each address that the host's name has. Looking the name up may take as long as the system's resolver
-    /// likes.
+    /// Connects, and tries each address of the host name. Resolving the name takes as long as the system's resolver
+    /// takes.
     pub(crate) fn connect(&self, timeout: Duration) -> io::Result<TcpStream> {
         let deadline = Instant::now() + timeout;
         let mut problem = io::Error::new(ErrorKind::NotFound, "the host's name has no address");
@@ -52,7 +52,7 @@ impl Place {
         Err(problem)
     }
 
-    /// Whether it is this host's loopback, as far as the name tells.
+    /// Whether the name stands for this host's loopback.
     pub(crate) fn is_loopback(&self) -> bool {
         self.host == "localhost" || self.host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
     }
@@ -68,7 +68,7 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// A stream whose reads and writes all end at one deadline, however little comes at a time.
+/// A stream whose reads and writes all share one deadline, however little arrives at a time.
 pub(crate) struct Timed<'a> {
     stream: &'a TcpStream,
     deadline: Instant,
@@ -84,7 +84,7 @@ impl<'a> Timed<'a> {
 
     fn left(&self) -> io::Result<Duration> {
         let left = self.deadline.saturating_duration_since(Instant::now());
-        let over = || io::Error::new(ErrorKind::TimedOut, "it stayed silent for too long");
+        let over = || io::Error::new(ErrorKind::TimedOut, "it was silent for too long");
         Some(left).filter(|l| !l.is_zero()).ok_or_else(over)
     }
 }
@@ -107,10 +107,10 @@ impl Write for Timed<'_> {
     }
 }
 
-/// A peer that stops in the middle of a message for so long is left.
+/// A connection that stalls this long in the middle of a message is closed.
 pub(crate) const STALL: Duration = Duration::from_secs(30);
-/// The slowest that a message may come beyond that, in bytes a second. Without a bound a peer would keep a message's memory
-/// for ever by a byte now and then.
+/// Minimum rate of a message beyond that, in bytes per second. Without it, a peer could hold a message's memory forever
+/// by sending a byte now and then.
 const LEAST_RATE: u64 = 128 << 10;
 
 /// How long a message of `len` bytes may take once it has begun.
@@ -118,7 +118,7 @@ pub(crate) fn patience(len: usize) -> Duration {
     STALL + Duration::from_secs(len as u64 / LEAST_RATE)
 }
 
-/// A stream whose reads wait for [`STALL`] each, and of which a message has a deadline.
+/// A stream whose reads each wait up to [`STALL`], and whose messages have a deadline.
 pub(crate) struct Paced {
     stream: Arc<TcpStream>,
     deadline: Option<Instant>,
@@ -134,7 +134,7 @@ impl Paced {
         })
     }
 
-    /// A message of so many bytes begins, or, with `None`, has ended.
+    /// Starts the deadline of a message with this length, or, with `None`, ends it.
     pub(crate) fn expect(&mut self, len: Option<usize>) {
         self.deadline = len.map(|len| Instant::now() + patience(len));
     }
@@ -150,11 +150,11 @@ impl Read for Paced {
     }
 }
 
-/// What sockets call a timeout says nothing to a user.
+/// Replaces the socket's text for a timeout, which is no help to a user.
 fn timed_out(error: io::Error) -> io::Error {
     match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-            io::Error::new(ErrorKind::TimedOut, "it stayed silent for too long")
+            io::Error::new(ErrorKind::TimedOut, "it was silent for too long")
         }
         _ => error,
     }

@@ -15,12 +15,12 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How long a peer may take for its part of the greeting.
+/// Timeout for a peer's part of the greeting.
 const GREETING: Duration = Duration::from_secs(5);
 /// How long a caller that keeps its connection may be silent.
 const IDLE: Duration = Duration::from_secs(3600);
 
-/// Answers up to this leave in one piece, since a copy costs less than a packet.
+/// Answers up to this length are sent in one piece, since a copy costs less than a packet.
 const ONE_PIECE: usize = 64 << 10;
 
 /// A service of the bus, served in ROS.
@@ -60,7 +60,7 @@ impl Offered {
         self.closed.store(true, Ordering::Release);
     }
 
-    /// Serves a caller that has said what it wants.
+    /// Serves a caller whose header has been read.
     pub(crate) fn serve(&self, hub: &Hub, accepted: &Accepted, header: &Header) {
         let mut timed = Timed::new(&accepted.stream, GREETING);
         if let Some(error) = self.difference(header) {
@@ -99,19 +99,19 @@ impl Offered {
     fn difference(&self, header: &Header) -> Option<String> {
         let (caller, name) = (header.caller(), &self.name);
         let Some(sum) = header.get("md5sum") else {
-            return Some(format!("{caller} asks for {name} without an md5sum"));
+            return Some(format!("{caller} requests {name} without an md5sum"));
         };
         let ours = self.service.md5_hex();
         (sum != "*" && sum != ours).then(|| {
             let kind = self.service.name();
             format!(
-                "{caller} calls {name} ({kind}) with md5 {sum}, and its server on the bus has {ours}: build both against \
+                "{caller} calls {name} ({kind}) with md5 {sum}, but its server on the bus has {ours}: build both against \
                  the same {kind}.srv"
             )
         })
     }
 
-    /// One request. An `Err` is the stream's.
+    /// Answers one request. An `Err` is an error of the stream.
     fn answer(&self, stream: &TcpStream, mut share: Share) -> io::Result<()> {
         let mut len = [0; 4];
         Timed::new(stream, IDLE).read_exact(&mut len)?;
@@ -133,7 +133,7 @@ impl Offered {
         }
         let answer = self.call(&request).map_err(|e| e.to_string());
         drop(request);
-        // A caller that takes no answers keeps them here.
+        // Answers that a caller does not read stay here.
         let covered = |answer: Vec<u8>| {
             let covered = share.set(answer.len() as u64);
             covered.map(|()| answer).map_err(|e: Full| e.to_string())
@@ -156,7 +156,7 @@ impl Offered {
     }
 }
 
-/// An answer of a service: whether it went well, and the length of what follows.
+/// Writes the answer of a service: whether it succeeded, and the length of what follows.
 fn reply(stream: &mut impl Write, good: bool, bytes: &[u8]) -> io::Result<()> {
     let len = u32::try_from(bytes.len()).map_err(|_| io::Error::other("longer than ROS can send"))?;
     if bytes.len() > ONE_PIECE {

@@ -1,6 +1,7 @@
-//! Whose share of a limit is spent: ROS 1 knows no identities, so a peer is its address.
+//! Decides whose share of a limit is used. ROS 1 has no identities, so a peer is its address.
 //!
-//! This host, the master's and those of the configuration (`peers`) are known: strangers cannot take their places.
+//! This host, the master's and those of the configuration (`peers`) are known: unknown peers cannot use up their
+//! shares.
 
 mod share;
 
@@ -15,13 +16,13 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Connections to one host that are kept or tried, and to all hosts: each has a thread.
+/// Maximum number of connections to one host, and to all hosts, established or attempted: each has a thread.
 const MAX_DIALLED_EACH: usize = 1024;
 const MAX_DIALLED: usize = 2048;
-/// Between two lines of the log about refusals of one kind: strangers cause as many as they like.
+/// Minimum time between two log lines about refusals of one kind: unknown peers may cause any number.
 const LOG_PAUSE: Duration = Duration::from_secs(10);
 
-/// An IPv4 address, or an IPv6 network of 64 bits, which one host may use as a whole.
+/// An IPv4 address, or an IPv6 network of 64 bits, all of which a single host may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Peer(IpAddr);
 
@@ -42,32 +43,32 @@ impl Display for Peer {
     }
 }
 
-/// Who is at the other end of a connection.
+/// Status of the peer at the other end of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Standing {
     pub(crate) peer: Peer,
     /// It has a share of its own.
     pub(crate) known: bool,
-    /// Its host is the master's.
+    /// It is the master's host.
     pub(crate) master: bool,
 }
 
 /// Why something was refused, as counted in [`Status::refused`](crate::Status::refused).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reason {
-    /// A connection beyond those that its peer may have.
+    /// A connection beyond the peer's limit.
     Connection,
-    /// A connection that said too little in its time, and made room for another.
+    /// A connection that did not identify itself in time, and was closed to make room for another.
     Silent,
     /// A request or header that is too long or malformed.
     Malformed,
-    /// A message or call beyond the memory that its peer may take.
+    /// A message or call beyond the peer's memory limit.
     Memory,
     /// A call that only the master or a known host may make.
     Call,
-    /// A name of the master's that is none.
+    /// An invalid name from the master.
     Name,
-    /// A connection to a publisher beyond those that the bridge makes.
+    /// A connection to a publisher beyond the bridge's limit.
     Dial,
 }
 
@@ -95,13 +96,13 @@ impl Reason {
     }
 }
 
-/// What peers have taken, and what was refused.
+/// Limits of peers, what they use, and what was refused.
 #[derive(Debug)]
 pub(crate) struct Peers {
     configured: BTreeSet<Peer>,
-    /// Where the master answered last.
+    /// Address from which the master last answered.
     master: Mutex<Option<Peer>>,
-    /// Bytes that one stranger may take, and one known peer.
+    /// Memory limits in bytes, of an unknown peer and of a known one.
     stranger_memory: u64,
     known_memory: u64,
     taken: Mutex<share::Taken>,
@@ -135,7 +136,7 @@ impl Peers {
     fn judge(&self, far: IpAddr, near: IpAddr) -> Standing {
         let peer = Peer::of(far);
         let loopback = |p: Peer| [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()].contains(&p.0);
-        // A host's connections to itself have one address at both ends.
+        // A connection of a host to itself has the same address at both ends.
         let here = loopback(peer) || peer == Peer::of(near) && far.to_canonical() == near.to_canonical();
         let at = *lock(&self.master);
         let master = at == Some(peer) || here && at.is_some_and(loopback);
@@ -146,7 +147,7 @@ impl Peers {
         }
     }
 
-    /// Counts a refusal; the log has one line in a while.
+    /// Counts a refusal, and logs it unless one of its kind was logged recently.
     pub(crate) fn refuse(&self, reason: Reason, why: impl Display) {
         let count = self.refused[reason as usize].fetch_add(1, Relaxed) + 1;
         let mut logged = lock(&self.logged);
@@ -161,13 +162,13 @@ impl Peers {
         }
     }
 
-    /// How often each was refused, of those that were.
+    /// Returns the number of refusals of each kind that occurred.
     pub(crate) fn refused(&self) -> BTreeMap<&'static str, u64> {
         let counts = Reason::ALL.map(|r| (r.name(), self.refused[r as usize].load(Relaxed)));
         counts.into_iter().filter(|(_, n)| *n > 0).collect()
     }
 
-    /// Room for one more connection to a host; it is given back with what is returned.
+    /// Reserves a connection to a host until the result is dropped.
     pub(crate) fn dial(self: &Arc<Self>, host: &str) -> Option<Dialled> {
         let mut dialled = lock(&self.dialled);
         let all: usize = dialled.values().sum();
@@ -188,7 +189,7 @@ impl Peers {
     }
 }
 
-/// A connection to a host that is kept or tried.
+/// A connection to a host, established or attempted.
 #[derive(Debug)]
 pub(crate) struct Dialled {
     peers: Arc<Peers>,
@@ -228,7 +229,7 @@ mod tests {
         peers.set_master("192.0.2.8".parse().unwrap());
         assert!(known("192.0.2.8", "192.0.2.1") && master("192.0.2.8", "192.0.2.1"));
         assert!(!master("127.0.0.1", "127.0.0.1") && !master("192.0.2.9", "192.0.2.1"));
-        // A master on this host calls from whatever address the bridge has.
+        // A master on this host calls from any address that the bridge has.
         peers.set_master("127.0.0.1".parse().unwrap());
         assert!(master("192.0.2.1", "192.0.2.1") && !master("192.0.2.8", "192.0.2.1"));
     }
@@ -246,7 +247,7 @@ mod tests {
         let peers = Arc::new(peers());
         let held: Vec<_> = std::iter::from_fn(|| peers.dial("a")).take(5000).collect();
         assert_eq!(held.len(), MAX_DIALLED_EACH);
-        assert!(peers.dial("b").is_some(), "others have theirs");
+        assert!(peers.dial("b").is_some(), "others have their own limit");
         assert_eq!(peers.refused(), [("dialled", 1)].into());
         drop(held);
         assert!(peers.dial("a").is_some() && lock(&peers.dialled).is_empty());

@@ -1,4 +1,4 @@
-//! One topic of the bus on its way into ROS: a queue and a thread for each of its listeners there.
+//! One topic of the bus on its way into ROS: a queue and a thread for each subscriber in ROS.
 
 use crate::body::Outgoing;
 use crate::config::TopicRule;
@@ -17,17 +17,17 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Most listeners of one topic, of these those of strangers, and those of one stranger.
+/// Maximum number of subscribers of one topic, of those that are unknown peers, and of those that are one unknown peer.
 const MAX_LISTENERS: usize = 64;
 const MAX_STRANGERS: usize = 48;
 const MAX_OF_STRANGER: usize = 16;
-/// Most publishers of the bus whose last message is kept for later listeners.
+/// Maximum number of publishers on the bus whose last message is kept for late joiners.
 const MAX_KEPT: usize = 64;
-/// A listener that takes nothing for so long is left.
+/// A subscriber that takes nothing for this long is disconnected.
 const STALL: Duration = Duration::from_secs(30);
-/// How often a listener that gets nothing is looked at, whether it is still there.
+/// How often a subscriber that gets nothing is checked for a closed connection.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long a peer may take for its part of the greeting.
+/// Timeout for a peer's part of the greeting.
 const GREETING: Duration = Duration::from_secs(5);
 
 /// One topic of the bus on its way into ROS.
@@ -49,11 +49,11 @@ struct State {
     closed: bool,
     next: u64,
     listeners: BTreeMap<u64, Arc<Listener>>,
-    /// The last message of each of the bus's publishers, in the order of the publishers' coming.
+    /// The last message of each publisher on the bus, in the order in which the publishers appeared.
     kept: VecDeque<(u64, Arc<Outgoing>)>,
 }
 
-/// A listener in ROS.
+/// A subscriber in ROS.
 #[derive(Debug)]
 struct Listener {
     name: String,
@@ -69,19 +69,19 @@ struct Queue {
     closed: bool,
 }
 
-/// Why a topic of the bus cannot come into ROS.
+/// Why a topic of the bus cannot go into ROS.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PublicationError {
     #[error("{0}")]
     Filter(#[from] Unfit),
     #[error("{0}")]
     Bus(#[from] ropewalk::NodeError),
-    #[error("no thread: {0}")]
+    #[error("cannot start a thread: {0}")]
     Thread(#[from] io::Error),
 }
 
 impl Publication {
-    /// Subscribes to the topic of the bus, and hands on what comes until [`Publication::stop`].
+    /// Subscribes to the topic on the bus, and forwards messages until [`Publication::stop`].
     pub(crate) fn start(
         hub: &Arc<Hub>,
         topic: String,
@@ -92,7 +92,7 @@ impl Publication {
     ) -> Result<Arc<Publication>, PublicationError> {
         let filter = Filter::new(rule, &schema)?;
         let depth = rule.depth();
-        // What queues hold together, one message on its way to each listener, those kept, and the next.
+        // All queues together, one message on its way to each subscriber, those kept, and the next one.
         let most = depth as usize + MAX_LISTENERS + MAX_KEPT + 2;
         let options = SubscriberOptions::default()
             .with_depth(depth)
@@ -115,12 +115,12 @@ impl Publication {
         Ok(publication)
     }
 
-    /// How many listeners there are.
+    /// Number of subscribers.
     pub(crate) fn connected(&self) -> usize {
         lock(&self.state).listeners.len()
     }
 
-    /// Who listens.
+    /// Names of the subscribers.
     pub(crate) fn listeners(&self) -> Vec<String> {
         lock(&self.state)
             .listeners
@@ -129,7 +129,7 @@ impl Publication {
             .collect()
     }
 
-    /// Ends it; listeners get what is queued.
+    /// Ends the publication; subscribers still get what is queued.
     pub(crate) fn stop(&self) {
         let mut state = lock(&self.state);
         state.closed = true;
@@ -152,16 +152,19 @@ impl Publication {
                 Ok(Some(message)) => message,
                 Ok(None) => continue,
                 Err(TakeError::HoldLimit { .. }) => {
-                    // Listeners hold more than they should be able to: wait for them.
+                    // Subscribers hold more than they should be able to: wait for them.
                     std::thread::sleep(Duration::from_millis(10));
                     continue;
                 }
                 Err(error) => {
-                    hub.problem(&self.topic, format_args!("no more comes from the bus: {error}"));
+                    hub.problem(
+                        &self.topic,
+                        format_args!("messages from the bus have ended: {error}"),
+                    );
                     return;
                 }
             };
-            // What came from this ROS graph does not go back to it, whichever bridge brought it.
+            // Messages from this ROS graph do not go back to it, whichever bridge brought them.
             if hub.is_from_here(message.origin()) {
                 continue;
             }
@@ -177,7 +180,7 @@ impl Publication {
                         self.counts.failed();
                         hub.problem(
                             &self.topic,
-                            format_args!("a message of the bus is not of its type: {error}"),
+                            format_args!("a message from the bus does not have the topic's type: {error}"),
                         );
                         continue;
                     }
@@ -230,7 +233,7 @@ impl Publication {
         }
     }
 
-    /// Serves a listener that has said who it is, until it or the topic ends.
+    /// Serves a subscriber whose header has been read, until it or the topic ends.
     pub(crate) fn serve(&self, hub: &Hub, accepted: &Accepted, header: &Header) {
         let stream = &accepted.stream;
         let refused = self.difference(header).or_else(|| {
@@ -263,12 +266,12 @@ impl Publication {
             return;
         };
         if let Err(error) = self.send_all(&listener) {
-            tracing::debug!(%error, topic = self.topic, listener = header.caller(), "a listener is gone");
+            tracing::debug!(%error, topic = self.topic, listener = header.caller(), "a subscriber is gone");
         }
         lock(&self.state).listeners.remove(&id);
     }
 
-    /// Why there is no place for another listener.
+    /// Returns why there is no room for another subscriber.
     fn crowd(&self, state: &State, who: Standing) -> Option<String> {
         let listeners: Vec<Standing> = state.listeners.values().map(|l| l.who).collect();
         crowd(&self.topic, &listeners, who)
@@ -296,22 +299,22 @@ impl Publication {
         Some((id, listener))
     }
 
-    /// Why a listener cannot have this topic, for both ends.
+    /// Returns why a subscriber cannot have this topic, for both ends.
     fn difference(&self, header: &Header) -> Option<String> {
         let asked = |key| header.get(key).filter(|v| *v != "*");
         let (caller, topic) = (header.caller(), &self.topic);
         let Some(sum) = header.get("md5sum") else {
-            return Some(format!("{caller} asks for {topic} without an md5sum"));
+            return Some(format!("{caller} requests {topic} without an md5sum"));
         };
         let (name, ours) = (self.schema.name(), self.schema.md5_hex());
         if let Some(kind) = asked("type").filter(|k| *k != name) {
             return Some(format!(
-                "{caller} asks for {topic} as {kind}, and it is a {name}: subscribe with that type"
+                "{caller} requests {topic} as {kind}, but it is a {name}: subscribe with that type"
             ));
         }
         (sum != "*" && sum != ours).then(|| {
             format!(
-                "{caller} asks for {topic} ({name}) with md5 {sum}, and its publisher on the bus has {ours}: build both \
+                "{caller} requests {topic} ({name}) with md5 {sum}, but its publisher on the bus has {ours}: build both \
                  against the same {name}.msg"
             )
         })
@@ -341,10 +344,10 @@ impl Publication {
             };
             match message.send(&self.schema, &mut stream) {
                 Ok(_) => {}
-                // Its publisher wrote nonsense: that is not this listener's trouble.
+                // Its publisher wrote invalid data, which does not affect this subscriber.
                 Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                     self.counts.failed();
-                    tracing::warn!(topic = self.topic, %error, "a message of the bus is not of its type");
+                    tracing::warn!(topic = self.topic, %error, "a message from the bus does not have the topic's type");
                 }
                 Err(error) => return Err(error),
             }
@@ -352,15 +355,15 @@ impl Publication {
     }
 }
 
-/// Why there is no place for `who` beside these listeners of a topic.
+/// Returns why there is no room for `who` in addition to these subscribers of a topic.
 fn crowd(topic: &str, listeners: &[Standing], who: Standing) -> Option<String> {
     let strangers = || listeners.iter().filter(|l| !l.known);
     let alike = strangers().filter(|l| l.peer == who.peer).count();
     if listeners.len() >= MAX_LISTENERS || !who.known && strangers().count() >= MAX_STRANGERS {
-        Some(format!("{topic} has {} listeners already", listeners.len()))
+        Some(format!("{topic} already has {} subscribers", listeners.len()))
     } else if !who.known && alike >= MAX_OF_STRANGER {
         Some(format!(
-            "{} has {alike} listeners of {topic} already; known hosts (`peers`) may have {MAX_LISTENERS}",
+            "{} already has {alike} subscribers of {topic}; known hosts (`peers`) may have {MAX_LISTENERS}",
             who.peer
         ))
     } else {
@@ -368,7 +371,7 @@ fn crowd(topic: &str, listeners: &[Standing], who: Standing) -> Option<String> {
     }
 }
 
-/// Whether the other end has closed. It has nothing to say, so what can be read is the end.
+/// Whether the other end has closed. It never sends anything, so readable means closed.
 fn is_gone(stream: &TcpStream) -> bool {
     use rustix::net::{RecvFlags, recv};
     let mut byte = [0; 1];

@@ -1,4 +1,4 @@
-//! What other nodes call of this one (wiki.ros.org/ROS/Slave_API).
+//! The methods of this node that other nodes call (wiki.ros.org/ROS/Slave_API).
 
 use crate::header::{Header, MAX_GREETING, is_name};
 use crate::http;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// How long a caller may take for its request, and for taking the answer.
+/// Timeout for a caller to send its request, and to read the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Answers one call.
@@ -30,7 +30,7 @@ pub(crate) fn serve(hub: &Arc<Hub>, accepted: &Accepted) {
         Err(error) => refuse(hub, accepted, &error),
     };
     if let Err(error) = sent {
-        tracing::debug!(%error, "a call of this node was not answered");
+        tracing::debug!(%error, "cannot answer a call of this node");
     }
 }
 
@@ -41,7 +41,7 @@ fn refuse(hub: &Hub, accepted: &Accepted, error: &dyn std::fmt::Display) -> std:
     http::answer(&accepted.stream, "400 Bad Request", &fault, PATIENCE)
 }
 
-/// A code, a text and a value, as all of ROS's methods give them.
+/// A code, a text and a value, as every method of ROS returns them.
 fn triple(code: i32, text: &str, value: impl Into<Value>) -> Value {
     [code.into(), text.into(), value.into()].into()
 }
@@ -58,9 +58,9 @@ fn answer(hub: &Arc<Hub>, call: &Call, who: Standing) -> String {
                     let subscription = lock(&hub.subscriptions).get(topic).cloned();
                     match subscription {
                         Some(subscription) if who.master => subscription.update(hub, &uris),
-                        // Anyone can say so. The master knows.
+                        // Anyone may call this, so the master is asked.
                         Some(subscription) => {
-                            let why = format_args!("publisherUpdate by {}: the master is asked", who.peer);
+                            let why = format_args!("publisherUpdate by {}: asking the master", who.peer);
                             hub.peers.refuse(Reason::Call, why);
                             subscription.doubt();
                         }
@@ -91,7 +91,7 @@ fn answer(hub: &Arc<Hub>, call: &Call, who: Standing) -> String {
         "getMasterUri" => good(Value::String(format!("http://{}/", hub.master.place))),
         "getName" => good(hub.name().into()),
         "getUri" => good(hub.master.api.as_str().into()),
-        // Parameters are left alone.
+        // Parameters are ignored.
         "paramUpdate" => good(0.into()),
         "shutdown" if !who.known => {
             let why = format!(
@@ -108,9 +108,9 @@ fn answer(hub: &Arc<Hub>, call: &Call, who: Standing) -> String {
             good(0.into())
         }
         other if is_name(other) => {
-            return xmlrpc::write_fault(&format!("{other} is no method of a ROS node"));
+            return xmlrpc::write_fault(&format!("{other} is not a method of a ROS node"));
         }
-        _ => return xmlrpc::write_fault("that is no method of a ROS node"),
+        _ => return xmlrpc::write_fault("not a method of a ROS node"),
     };
     xmlrpc::write_response(&value)
 }
@@ -124,7 +124,7 @@ fn request_topic(hub: &Hub, topic: Option<&str>, protocols: Option<&Value>) -> V
     }
     let is_tcpros = |p: &Value| matches!(p.as_array(), Some([name, ..]) if name.as_str() == Some("TCPROS"));
     if !protocols.iter().any(is_tcpros) {
-        return triple(0, "only TCPROS is spoken here", 0);
+        return triple(0, "only TCPROS is supported", 0);
     }
     let place: Value = [
         "TCPROS".into(),
@@ -135,7 +135,8 @@ fn request_topic(hub: &Hub, topic: Option<&str>, protocols: Option<&Value>) -> V
     triple(1, "ready", place)
 }
 
-/// `rosnode info` shows it: a connection's number, its other end, its direction, its transport, its topic, whether it stands.
+/// For `rosnode info`: a connection's number, its other end, its direction, its transport, its topic, and whether it is
+/// up.
 fn bus_info(hub: &Hub) -> Value {
     let mut rows = Vec::new();
     let mut row = |other: String, direction: &str, topic: &str| {
@@ -162,7 +163,7 @@ fn bus_info(hub: &Hub) -> Value {
     Value::Array(rows)
 }
 
-/// A TCPROS connection: a listener of a topic, or a caller of a service.
+/// Serves a TCPROS connection: a subscriber of a topic, or a caller of a service.
 pub(crate) fn connection(hub: &Arc<Hub>, accepted: &Accepted) {
     let mut timed = Timed::new(&accepted.stream, PATIENCE);
     let header = match Header::read(&mut timed, MAX_GREETING) {

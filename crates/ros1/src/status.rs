@@ -1,29 +1,29 @@
-//! What a bridge tells of itself.
+//! Status of a bridge.
 
 use bridge::{Flow, ServiceStatus};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What a bridge does at present.
+/// Current status of a bridge.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Status {
-    /// The node's name in ROS.
+    /// Name of its node in ROS.
     pub node: String,
-    /// Where the master is.
+    /// Address of the master.
     pub master: String,
-    /// Whether the master answered when it was last asked.
+    /// Whether the master answered the last query.
     pub master_reached: bool,
-    /// Topics on their way onto the bus, by their names in ROS.
+    /// Topics on their way onto the bus, by name in ROS.
     pub to_bus: BTreeMap<String, Flow>,
-    /// Topics on their way into ROS, by their names in ROS.
+    /// Topics on their way into ROS, by name in ROS.
     pub to_ros: BTreeMap<String, Flow>,
-    /// Services, by their names in ROS.
+    /// Services, by name in ROS.
     pub services: BTreeMap<String, ServiceStatus>,
-    /// What is wrong, by what it concerns.
+    /// Current problems, by what they concern.
     pub problems: BTreeMap<String, String>,
-    /// What was refused, by reason, of those that were: `connections` and `silent` ones beyond a peer's share, `malformed`
-    /// requests and headers, `memory`, `calls` that only the master or a known host may make, `names` that are none, and
-    /// publishers that were not `dialled` since there are too many.
+    /// Nonzero counts of what was refused, by reason: `connections` and `silent` ones beyond a peer's share,
+    /// `malformed` requests and headers, `memory`, `calls` that only the master or a known host may make, invalid
+    /// `names`, and publishers that were not `dialled` since there are too many.
     pub refused: BTreeMap<&'static str, u64>,
 }

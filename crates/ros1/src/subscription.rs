@@ -18,19 +18,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-/// Most publishers of one topic.
+/// Maximum number of publishers of one topic.
 const MAX_PUBLISHERS: usize = 256;
-/// Between two tries to reach a publisher, at first and at last.
+/// First and longest interval between two attempts to reach a publisher.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LAST_PAUSE: Duration = Duration::from_secs(5);
-/// The longest message whose content is looked at (`tf`, `level`): as values it takes many times its bytes.
+/// Longest message whose content is inspected (`tf`, `level`): decoded values take many times its bytes.
 const MAX_LOOKED_AT: usize = 4 << 20;
-/// Buffers up to this stay from message to message.
+/// Buffers up to this size are reused for the next message.
 const MAX_KEPT: usize = 256 << 10;
-/// Messages from this length on, and each of so many shorter ones, are followed by a look at what the bus's publisher reserves.
+/// After each message of at least this length, and after every `LOOK_AGAIN` shorter ones, the bus publisher's reserved
+/// memory is checked.
 const LARGE: usize = 64 << 10;
 const LOOK_AGAIN: u64 = 256;
-/// Most that a stranger's topic reserves on the bus, as a part of all that it may take.
+/// A topic of an unknown peer may reserve 1/`PARTS` of the peer's memory on the bus.
 const PARTS: u64 = 2;
 
 /// One topic of ROS on its way onto the bus.
@@ -38,11 +39,11 @@ const PARTS: u64 = 2;
 pub(crate) struct Subscription {
     pub(crate) topic: String,
     pub(crate) bus_topic: String,
-    /// As the master knows it.
+    /// Type, as the master knows it.
     pub(crate) kind: String,
     rule: TopicRule,
     pub(crate) counts: Counts,
-    /// Someone else than the master named publishers: the master is to be asked.
+    /// A node other than the master named publishers: ask the master.
     doubted: AtomicBool,
     state: Mutex<State>,
     changed: Condvar,
@@ -53,20 +54,20 @@ struct State {
     stop: bool,
     /// The publishers that the master named last.
     listed: BTreeSet<Place>,
-    /// Those that have a thread, and its socket while there is one.
+    /// Publishers with a thread, each with its socket while there is one.
     connections: BTreeMap<Place, Option<Arc<TcpStream>>>,
-    /// What crosses; made with the first publisher's type.
+    /// The filter, created with the first publisher's type.
     filter: Option<Filter>,
-    /// The one publisher on the bus for all of ROS's, where they are gathered.
+    /// The single publisher on the bus for all publishers in ROS, if they are merged.
     gathered: Option<Arc<Bound>>,
 }
 
-/// A publisher of the bus.
+/// A publisher on the bus.
 #[derive(Debug)]
 struct Bound {
     publisher: ropewalk::Publisher,
     hub: Arc<Hub>,
-    /// What it reserves on the bus.
+    /// Memory that it reserves on the bus.
     reserved: Mutex<Share>,
 }
 
@@ -75,7 +76,7 @@ impl Bound {
         self.publisher.bus().id()
     }
 
-    /// Charges the peer with what its publisher has reserved by now.
+    /// Charges the peer for what its publisher has reserved so far.
     fn charge(&self) -> Result<(), Full> {
         let reserved = self.publisher.bus().stats().memory_reserved;
         lock(&self.reserved).set(reserved)
@@ -93,9 +94,9 @@ impl Drop for Bound {
 enum End {
     #[error(transparent)]
     Api(#[from] ApiError),
-    #[error("its answer to requestTopic is none: it does not speak TCPROS, or no longer publishes this")]
+    #[error("its answer to requestTopic is empty: it does not support TCPROS, or no longer publishes this")]
     NoTcpros,
-    #[error("cannot be reached at {place}: {source}; is ROS_IP or ROS_HOSTNAME right where it runs?")]
+    #[error("cannot be reached at {place}: {source}; check ROS_IP and ROS_HOSTNAME where it runs")]
     Connect { place: Place, source: io::Error },
     #[error("{0}")]
     Header(#[from] HeaderError),
@@ -116,11 +117,11 @@ enum End {
     Memory { caller: String, source: Full },
     #[error("{caller}: {source}")]
     Stream { caller: String, source: io::Error },
-    /// It is a bridge, too.
+    /// The publisher is a bridge too.
     #[error("it is a bridge")]
     Bridge,
-    /// It closed the connection between two messages.
-    #[error("it ended")]
+    /// The publisher closed the connection between two messages.
+    #[error("the connection ended")]
     Closed,
 }
 
@@ -138,18 +139,18 @@ impl Subscription {
         })
     }
 
-    /// Someone else than the master says that publishers have changed.
+    /// Records that a node other than the master says that publishers have changed.
     pub(crate) fn doubt(&self) {
         self.doubted.store(true, Ordering::Release);
     }
 
-    /// Whether the master is to be asked who publishes.
+    /// Whether to ask the master for the publishers.
     pub(crate) fn take_doubt(&self) -> bool {
         self.doubted.swap(false, Ordering::AcqRel)
     }
 
-    /// The master names the publishers that there are. Connections to others go on until those close them: a master
-    /// that was restarted does not know them.
+    /// Updates the publishers that the master named. Connections to others go on until those close them: a restarted
+    /// master does not know them.
     pub(crate) fn update(self: &Arc<Self>, hub: &Arc<Hub>, uris: &[String]) {
         let mut state = lock(&self.state);
         if state.stop {
@@ -171,12 +172,12 @@ impl Subscription {
             if state.connections.len() >= MAX_PUBLISHERS {
                 hub.problem(
                     &self.topic,
-                    format_args!("more than {MAX_PUBLISHERS} publishers; the others are left out"),
+                    format_args!("more than {MAX_PUBLISHERS} publishers: ignoring the others"),
                 );
                 break;
             }
             let Some(dialled) = hub.peers.dial(&place.host) else {
-                // Tried again when the master is asked next.
+                // Tried again with the next answer of the master.
                 self.doubt();
                 continue;
             };
@@ -184,25 +185,28 @@ impl Subscription {
             let thread = std::thread::Builder::new().name("ros-subscriber".into());
             match thread.spawn(move || this.follow(&with, &at, dialled)) {
                 Ok(_) => drop(state.connections.insert(place, None)),
-                Err(error) => hub.problem(&self.topic, format_args!("no thread for {place}: {error}")),
+                Err(error) => hub.problem(
+                    &self.topic,
+                    format_args!("cannot start a thread for {place}: {error}"),
+                ),
             }
         }
         drop(state);
         self.changed.notify_all();
     }
 
-    /// Whether anyone publishes it, as far as is known.
+    /// Whether the topic has a publisher, as far as is known.
     pub(crate) fn is_alive(&self) -> bool {
         let state = lock(&self.state);
         !state.listed.is_empty() || state.connections.values().any(Option::is_some)
     }
 
-    /// How many publishers it hears.
+    /// Number of publishers that it receives from.
     pub(crate) fn connected(&self) -> usize {
         lock(&self.state).connections.values().flatten().count()
     }
 
-    /// Whom it hears.
+    /// The publishers that it receives from.
     pub(crate) fn publishers(&self) -> Vec<Place> {
         let state = lock(&self.state);
         let heard = state.connections.iter().filter(|(_, stream)| stream.is_some());
@@ -220,7 +224,7 @@ impl Subscription {
         self.changed.notify_all();
     }
 
-    /// Hears one publisher as long as the master names it.
+    /// Receives from one publisher while the master names it.
     fn follow(&self, hub: &Arc<Hub>, place: &Place, _dialled: Dialled) {
         let what = format!("{} from {place}", self.topic);
         let mut pause = FIRST_PAUSE;
@@ -247,7 +251,7 @@ impl Subscription {
                     return;
                 }
                 let left = deadline.saturating_duration_since(Instant::now());
-                // A bridge stays one until it is gone.
+                // A bridge remains one until it is gone.
                 let left = if bridge { LAST_PAUSE } else { left };
                 if left.is_zero() {
                     break;
@@ -258,7 +262,7 @@ impl Subscription {
         }
     }
 
-    /// One connection, from asking for it to its end.
+    /// Runs one connection, from the request for it to its end.
     fn hear(&self, hub: &Arc<Hub>, place: &Place, what: &str) -> Result<(), End> {
         let ask = [
             hub.name().into(),
@@ -289,7 +293,7 @@ impl Subscription {
             state.connections.insert(place.clone(), Some(stream.clone()));
         }
         prepare(&stream).map_err(unreached)?;
-        // Any type is asked for, so that what differs is known and can be told here.
+        // Request any type, so that a difference is known and can be reported here.
         let header = Header::new(&[
             ("callerid", hub.name()),
             ("topic", &self.topic),
@@ -314,7 +318,7 @@ impl Subscription {
         self.pump(hub, &bound, paced, who, caller, what)
     }
 
-    /// The bus's publisher for a publisher of ROS's.
+    /// Returns the publisher on the bus for a publisher in ROS.
     fn bind(&self, hub: &Arc<Hub>, header: &Header, who: Standing) -> Result<Arc<Bound>, End> {
         let caller = || header.caller().to_owned();
         let wrong = |source: TypeError| End::Type {
@@ -331,7 +335,7 @@ impl Subscription {
             };
             state.filter = Some(filter.map_err(unfit)?);
         }
-        // The log of all nodes is one topic of one publisher, as `rosout` makes it.
+        // The log of all nodes is one topic of one publisher, as `rosout` publishes it.
         let gathers = self.topic == "/rosout";
         if let Some(bound) = state.gathered.as_ref().filter(|_| gathers) {
             types::same(bound.publisher.schema(), &schema).map_err(wrong)?;
@@ -415,7 +419,7 @@ impl Subscription {
                 buffer.clear();
                 let gathered = if len > MAX_LOOKED_AT {
                     Err(format!(
-                        "a message of {len} bytes: at most {MAX_LOOKED_AT} of a topic with `tf` or `level`"
+                        "a message of {len} bytes, more than the limit of {MAX_LOOKED_AT} for a topic with `tf` or `level`"
                     ))
                 } else {
                     let gathered = body::gather(&mut stream, len, &mut buffer, &mut share);
@@ -459,7 +463,8 @@ impl Subscription {
         Err(End::Closed)
     }
 
-    /// What of a message crosses. One that is not of its type is for [`body::split`] to refuse.
+    /// Returns the part of a message that crosses. A message that does not have the topic's type passes, so that
+    /// [`body::split`] refuses it.
     fn filtered(&self, schema: &Schema, bytes: &[u8]) -> Option<Vec<u8>> {
         let Ok(value) = schema.decode_ros1(bytes) else {
             return Some(bytes.to_vec());
@@ -470,7 +475,7 @@ impl Subscription {
     }
 }
 
-/// Settings that every TCPROS connection has: nothing waits to be sent, and the dead are noticed.
+/// Settings of every TCPROS connection: nothing is delayed before sending, and dead peers are noticed.
 pub(crate) fn prepare(stream: &TcpStream) -> io::Result<()> {
     use rustix::net::sockopt;
     stream.set_nodelay(true)?;
@@ -481,7 +486,7 @@ pub(crate) fn prepare(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits for the next message's length, as long as it takes; `None` if the stream ends here.
+/// Waits for the next message's length without a time limit; `None` if the stream ends here.
 fn next(stream: &mut BufReader<Paced>) -> io::Result<Option<u32>> {
     stream.get_mut().expect(None);
     loop {
@@ -489,7 +494,8 @@ fn next(stream: &mut BufReader<Paced>) -> io::Result<Option<u32>> {
             Ok([]) => return Ok(None),
             Ok(_) => break,
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                // With keepalive a dead peer's socket says ETIMEDOUT once; a silent one's says EAGAIN again and again.
+                // With keepalive, a dead peer's socket returns ETIMEDOUT once; a silent one's returns EAGAIN again and
+                // again.
                 if e.raw_os_error() == Some(rustix::io::Errno::TIMEDOUT.raw_os_error()) {
                     return Err(io::Error::other("its host is gone"));
                 }
@@ -503,7 +509,7 @@ fn next(stream: &mut BufReader<Paced>) -> io::Result<Option<u32>> {
     Ok(Some(u32::from_le_bytes(len)))
 }
 
-/// Whose the bus's publisher is said to be; empty if the name is none that the bus takes.
+/// Returns the node name for the publisher on the bus; empty if the bus does not allow the name.
 fn node_of(header: &Header) -> String {
     let named = header.get("callerid").unwrap_or_default();
     let good = named.len() <= bus::MAX_NAME && stats::text::is_plain(named);

@@ -1,19 +1,19 @@
-//! The types of topics and services: what the peer says, what is known here, and whether the two agree.
+//! The types of topics and services: what the peer announces, what is known here, and whether the two agree.
 
 use crate::config::{ServiceRule, TopicRule};
 use crate::header::Header;
 use crate::hub::Hub;
 use schema::{DefinitionError, Flavour, Registry, Schema, Service};
 
-/// Why a peer's type cannot be used. Reads on after the peer's name.
+/// Why a peer's type cannot be used. The text continues after the peer's name.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TypeError {
-    #[error("does not say its type: it may be a relay that has not learnt it yet")]
+    #[error("does not announce its type: it may be a relay that does not know it yet")]
     Untold,
-    #[error("has {found}, and the rule asks for {wanted}: mend the rule's `type`, or leave it out")]
+    #[error("has {found}, but the rule requires {wanted}: correct the rule's `type`, or remove it")]
     Rule { found: String, wanted: String },
     #[error(
-        "has {name} with md5 {theirs}, and the definition {whose} has {ours}: build both against the same {file}"
+        "has {name} with md5 {theirs}, but the definition {whose} has {ours}: build both against the same {file}"
     )]
     Sum {
         name: String,
@@ -23,12 +23,12 @@ pub(crate) enum TypeError {
         file: String,
     },
     #[error(
-        "has {name}, whose definition cannot be used: {source}; name the folder of its package in `definitions`"
+        "has {name}, whose definition cannot be used: {source}; add the folder of its package to `definitions`"
     )]
     Definition { name: String, source: DefinitionError },
 }
 
-/// The type of what a publisher of ROS's sends, as its header says, marked with the rule's priority.
+/// Returns the type that a publisher in ROS sends according to its header, marked with the rule's priority.
 pub(crate) fn of_publisher(hub: &Hub, header: &Header, rule: &TopicRule) -> Result<Schema, TypeError> {
     let told = |key| header.get(key).filter(|v| !matches!(*v, "" | "*"));
     let (Some(name), Some(sum)) = (told("type"), told("md5sum")) else {
@@ -81,7 +81,7 @@ fn mark(schema: Schema, rule: &TopicRule) -> Result<Schema, TypeError> {
     marked.map_err(|source| TypeError::Definition { name, source })
 }
 
-/// Whether a second publisher has the first one's type.
+/// Checks that a second publisher has the first one's type.
 pub(crate) fn same(ours: &Schema, theirs: &Schema) -> Result<(), TypeError> {
     if ours.name() != theirs.name() {
         return Err(TypeError::Rule {
@@ -101,7 +101,7 @@ pub(crate) fn same(ours: &Schema, theirs: &Schema) -> Result<(), TypeError> {
     })
 }
 
-/// The type of a service of ROS's, as its server's header says. No definition comes with it.
+/// Returns the type of a service in ROS according to its server's header. The header contains no definition.
 pub(crate) fn of_server(hub: &Hub, header: &Header, rule: &ServiceRule) -> Result<Service, TypeError> {
     let told = |key| header.get(key).filter(|v| !matches!(*v, "" | "*"));
     let (Some(name), Some(sum)) = (told("type").or(rule.kind.as_deref()), told("md5sum")) else {

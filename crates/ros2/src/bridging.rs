@@ -20,10 +20,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often the bus is asked, and how soon after a change of the domain both are looked at.
+/// How often the bus is queried, and how soon after a change of the domain both are checked.
 const ROUND: Duration = Duration::from_millis(300);
 const SOON: Duration = Duration::from_millis(30);
-/// How long silent endpoints of the bus may hold up a question.
+/// Maximum time that silent endpoints of the bus may delay a query.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// A bridge between one domain and the bus.
@@ -36,11 +36,11 @@ pub struct Bridge {
     lock: Option<Lock>,
 }
 
-/// What its threads and handles share beside the hub.
+/// State that its threads and handles share, in addition to the hub.
 #[derive(Debug, Default)]
 struct Shared {
     desk: Mutex<Desk>,
-    /// Whether the domain has changed since it was looked at.
+    /// Whether the domain has changed since it was last checked.
     changed: Mutex<bool>,
     rings: Condvar,
     stands_by: Mutex<Option<String>>,
@@ -48,14 +48,14 @@ struct Shared {
     failed: AtomicBool,
 }
 
-/// Stops a bridge and tells how it is. Cheap to clone.
+/// Stops a bridge and reports its status. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Handle {
     hub: Arc<Hub>,
     shared: Arc<Shared>,
 }
 
-/// Why a bridge cannot start, or ended.
+/// Why a bridge cannot start, or why it ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BridgeError {
@@ -65,7 +65,7 @@ pub enum BridgeError {
     /// The bus cannot be opened.
     #[error(transparent)]
     Bus(#[from] NodeError),
-    /// An endpoint of the bus cannot be made.
+    /// An endpoint of the bus cannot be created.
     #[error(transparent)]
     Endpoint(#[from] bus::CreateError),
     /// The domain cannot be joined.
@@ -75,16 +75,16 @@ pub enum BridgeError {
     #[cfg(feature = "zenoh")]
     #[error(transparent)]
     Session(#[from] crate::zenoh::SessionError),
-    /// What says that one bridge brings a domain onto a bus cannot be used.
+    /// The file that allows only one bridge between a domain and a bus cannot be used.
     #[error("{}: {source}; remove it", path.display())]
     Lock {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: std::io::Error,
     },
-    /// The system refused a thread.
-    #[error("no thread: {0}")]
+    /// The system provides no thread.
+    #[error("cannot start a thread: {0}")]
     Thread(#[from] std::io::Error),
 }
 
@@ -126,7 +126,7 @@ impl Bridge {
         })
     }
 
-    /// What stops it, and tells how it is.
+    /// Returns a handle that stops the bridge and reports its status.
     pub fn handle(&self) -> Handle {
         Handle {
             hub: self.hub.clone(),
@@ -134,7 +134,8 @@ impl Bridge {
         }
     }
 
-    /// Bridges until [`Handle::stop`]. While another bridge brings the same domain onto the same bus it stands by, and takes over when that ends.
+    /// Bridges until [`Handle::stop`]. While another bridge connects the same domain to the same bus, this one stands
+    /// by, and takes over when the other ends.
     ///
     /// # Errors
     /// [`BridgeError`]
@@ -149,14 +150,14 @@ impl Bridge {
         }
         self.hub.stop.store(true, Ordering::Release);
         lock(&self.shared.desk).clear(&self.hub);
-        // A panic there was told already, and everything else has ended in order.
+        // A panic there is already reported, and everything else has ended in order.
         let _ = events.join();
-        // Handles may stay.
+        // Handles may outlive the bridge.
         self.hub.wire.leave();
         ended
     }
 
-    /// Whether it is this bridge that brings the domain onto the bus.
+    /// Whether this is the bridge that connects the domain to the bus.
     fn is_first(&mut self) -> Result<bool, BridgeError> {
         if self.lock.is_some() {
             return Ok(true);
@@ -170,7 +171,7 @@ impl Bridge {
             Ok(lock) => {
                 self.lock = Some(lock);
                 if self.shared.set_stands_by(None) {
-                    tracing::info!("the other bridge has ended: this one takes over");
+                    tracing::info!("the other bridge has ended: taking over");
                 }
                 Ok(true)
             }
@@ -178,7 +179,7 @@ impl Bridge {
                 if self.shared.set_stands_by(Some(&holder)) {
                     tracing::info!(
                         holder,
-                        "another bridge brings this domain onto this bus: this one stands by"
+                        "another bridge connects this domain to this bus: standing by"
                     );
                 }
                 Ok(false)
@@ -284,7 +285,7 @@ fn dds(config: &Config, graph: Graph) -> Result<Dds, BridgeError> {
     };
     if place.range == Range::Localhost && place.peers.is_empty() {
         tracing::warn!(
-            "only this host's nodes reach the bridge: set `range: subnet` or ROS_AUTOMATIC_DISCOVERY_RANGE for others"
+            "only nodes on this host reach the bridge: set `range: subnet` or ROS_AUTOMATIC_DISCOVERY_RANGE for others"
         );
     }
     Ok(Dds::join(place, dds::marked(graph), config.max_message())?)
@@ -302,7 +303,7 @@ fn zenoh(config: &Config, graph: Graph) -> Result<crate::zenoh::Zenoh, BridgeErr
 }
 
 impl Shared {
-    /// Hands on what comes from the domain until the bridge stops.
+    /// Forwards events of the domain until the bridge stops.
     fn pump(&self, hub: &Hub) {
         while !hub.stopped() {
             let Some(event) = hub.wire.next(Duration::from_millis(100)) else {
@@ -353,7 +354,7 @@ impl Shared {
         self.failed.store(true, Ordering::Release);
     }
 
-    /// What the messages of a participant have reserved on the bus.
+    /// Number of bytes that the messages of a participant have reserved on the bus.
     fn reserved(&self, participant: Id) -> u64 {
         let all: Vec<_> = lock(&self.desk).incoming.values().cloned().collect();
         let mut reserved = BTreeMap::new();
@@ -371,7 +372,7 @@ impl Shared {
         *changed = false;
     }
 
-    /// Whether that is new.
+    /// Stores the bridge that this one stands by for. Returns whether that is new.
     fn set_stands_by(&self, holder: Option<&str>) -> bool {
         let mut stands_by = lock(&self.stands_by);
         let is_new = stands_by.as_deref() != holder;
@@ -387,7 +388,7 @@ impl Handle {
         self.shared.rings.notify_all();
     }
 
-    /// How it is at present.
+    /// Returns the current status.
     pub fn status(&self) -> Status {
         let hub = &self.hub;
         let mut status = Status {

@@ -1,28 +1,28 @@
-//! What participants may have of something, counted before it is taken.
+//! Limits on what participants may have of a resource, charged before it is used.
 
 use crate::hub::lock;
 use crate::wire::Id;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-/// Most bytes of messages and requests that wait, and of them those of one participant.
+/// Maximum number of queued bytes of messages and requests, in total and per participant.
 const MAX_WAITING: usize = 256 << 20;
 const MAX_WAITING_EACH: usize = 64 << 20;
-/// Most publishers on the bus, and of them those of one participant.
+/// Maximum number of publishers on the bus, in total and per participant.
 const MAX_PUBLISHERS: usize = 4096;
 const MAX_PUBLISHERS_EACH: usize = 1024;
 
-/// A participant: in DDS the first twelve bytes of its endpoints' identities.
+/// A participant: in DDS, the first twelve bytes of its endpoints' identities.
 type Who = [u8; 12];
 
-/// Whose an endpoint is.
+/// Returns the participant of an endpoint.
 pub(crate) fn who(endpoint: Id) -> Who {
     let mut out = Who::default();
     out.copy_from_slice(&endpoint[..12]);
     out
 }
 
-/// How much there is of something, and how much one participant may have.
+/// The limit of a resource, in total and per participant.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget(Arc<Shares>);
 
@@ -39,7 +39,7 @@ struct Spent {
     each: BTreeMap<Who, usize>,
 }
 
-/// What is taken until it is dropped.
+/// An amount that stays charged until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Charge {
     budget: Budget,
@@ -56,17 +56,17 @@ impl Budget {
         }))
     }
 
-    /// Bytes of messages and requests that wait.
+    /// The budget for queued bytes of messages and requests.
     pub(crate) fn waiting() -> Self {
         Budget::new(MAX_WAITING, MAX_WAITING_EACH)
     }
 
-    /// Publishers on the bus.
+    /// The budget for publishers on the bus.
     pub(crate) fn publishers() -> Self {
         Budget::new(MAX_PUBLISHERS, MAX_PUBLISHERS_EACH)
     }
 
-    /// Takes so much for whose this endpoint is; `None` if it is too much.
+    /// Charges `count` to the participant of this endpoint. Returns `None` if that exceeds a limit.
     pub(crate) fn take(&self, endpoint: Id, count: usize) -> Option<Charge> {
         let who = who(endpoint);
         let mut spent = lock(&self.0.spent);
@@ -107,7 +107,7 @@ mod tests {
         ] {
             let (one, mut kept) = (most_each / 64, Vec::new());
             for n in 0..200 {
-                // Another endpoint each time, of one participant.
+                // A different endpoint of one participant each time.
                 let mut id = [1; 16];
                 id[15] = n;
                 kept.extend(budget.take(id, one));

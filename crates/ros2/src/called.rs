@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Most calls of one service that wait for their responses, and of them those of one client of the bus.
+/// Maximum number of unanswered calls of one service, in total and per client of the bus.
 const MAX_OPEN: usize = 1024;
 const MAX_OPEN_EACH: u32 = 256;
 
@@ -26,10 +26,10 @@ pub(crate) struct Called {
     pub(crate) service: Service,
     pub(crate) port: Port,
     pub(crate) counts: Counts,
-    /// Whose server came first.
+    /// Participant whose server was first.
     pub(crate) by: Id,
     timeout: Duration,
-    /// The longest request.
+    /// Longest request in bytes.
     max_message: u64,
     server: Mutex<Option<Arc<Server>>>,
     open: Mutex<BTreeMap<Call, (Request, Instant)>>,
@@ -43,7 +43,7 @@ pub(crate) enum CalledError {
     Wire(#[from] WireError),
     #[error(transparent)]
     Bus(#[from] NodeError),
-    #[error("no thread: {0}")]
+    #[error("cannot start a thread: {0}")]
     Thread(#[from] std::io::Error),
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn qos() -> Qos {
 }
 
 impl Called {
-    /// Connects to its server. It is offered when that is done ([`Called::offer`]).
+    /// Connects to the server. [`Called::offer`] offers the service once that is done.
     pub(crate) fn new(
         hub: &Hub,
         name: &str,
@@ -85,7 +85,7 @@ impl Called {
         }))
     }
 
-    /// Offers it on the bus as soon as its server is connected.
+    /// Offers the service on the bus as soon as its server is connected.
     pub(crate) fn offer(self: &Arc<Self>, hub: &Arc<Hub>) -> Result<(), CalledError> {
         let mut server = lock(&self.server);
         if server.is_some() || hub.wire.connected(self.port) == 0 {
@@ -120,15 +120,12 @@ impl Called {
             match server.take_timeout(Duration::from_secs(1)) {
                 Ok(Some(request)) => self.call(hub, server, request),
                 Ok(None) => {}
-                // One client's, who has to wait for its own: nobody else is held up.
+                // This concerns one client, which has to wait for its own calls; it delays nobody else.
                 Err(TakeError::HoldLimit { .. }) => {
                     let _ = server.bus().wait_takeable(Duration::from_secs(1));
                 }
                 Err(error) => {
-                    return hub.problem(
-                        &self.name,
-                        format_args!("no more calls come from the bus: {error}"),
-                    );
+                    return hub.problem(&self.name, format_args!("calls from the bus have ended: {error}"));
                 }
             }
         }
@@ -143,15 +140,15 @@ impl Called {
         };
         let (len, most) = (bytes.len() as u64, self.max_message);
         if len > most {
-            let text = format!("a request of {len} bytes; at most {most} cross");
+            let text = format!("a request has {len} bytes, more than the limit of {most}");
             return self.reject(server, request, &text);
         }
         let mut open = lock(&self.open);
         if open.len() >= MAX_OPEN {
             drop(open);
-            return self.reject(server, request, "too many calls wait for their responses");
+            return self.reject(server, request, "too many calls are unanswered");
         }
-        // The response may come before this ends: it waits for the lock.
+        // The response may arrive before this returns: it waits for the lock.
         match hub.wire.call(self.port, bytes, within) {
             Ok(call) => drop(open.insert(call, (request, until))),
             Err(error) => {
@@ -161,7 +158,7 @@ impl Called {
         }
     }
 
-    /// A response came.
+    /// Handles a response.
     pub(crate) fn respond(&self, hub: &Hub, call: Call, payload: &[u8]) {
         let Some((request, _)) = lock(&self.open).remove(&call) else {
             return;
@@ -173,12 +170,12 @@ impl Called {
             Ok(()) => self.counts.passed(payload.len()),
             Err(error) => {
                 self.counts.failed();
-                hub.problem(&self.name, format_args!("a response does not arrive: {error}"));
+                hub.problem(&self.name, format_args!("cannot deliver a response: {error}"));
             }
         }
     }
 
-    /// Gives up the calls that waited long enough.
+    /// Gives up calls whose time is over.
     pub(crate) fn sweep(&self, now: Instant) {
         let late: Vec<Request> = {
             let mut open = lock(&self.open);
@@ -191,7 +188,7 @@ impl Called {
         let server = lock(&self.server).clone();
         for request in late {
             if let Some(server) = &server {
-                self.reject(server, request, "its server has not answered in time");
+                self.reject(server, request, "its server did not answer in time");
             }
         }
     }
@@ -199,7 +196,7 @@ impl Called {
     fn reject(&self, server: &Server, request: Request, text: &str) {
         self.counts.failed();
         if let Err(error) = server.reject(request, &printable(text)) {
-            tracing::debug!(%error, service = self.name, "a caller got no answer");
+            tracing::debug!(%error, service = self.name, "cannot deliver an error to a caller");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is bridged, as written in YAML.
+//! The configuration of a bridge, in YAML.
 //!
 //! ```yaml
 //! domain: 0                             # default: ROS_DOMAIN_ID, else 0
@@ -13,9 +13,9 @@
 //!   - {name: /arm/grasp, direction: to_bus}
 //! actions:
 //!   - {name: /navigate_to_pose, direction: to_bus}
-//! wire: dds                             # or zenoh, where it is built with that, and then
+//! wire: dds                             # or zenoh, if built with it, and then
 //! # zenoh: {connect: [tcp/10.0.0.2:7447], config: zenoh.json5}
-//! definitions: [src/my_msgs]            # where .msg, .srv and .action files are, beside AMENT_PREFIX_PATH
+//! definitions: [src/my_msgs]            # folders of .msg, .srv and .action files, in addition to AMENT_PREFIX_PATH
 //! ```
 
 pub use bridge::{ConfigError, Direction, ServiceRule, TfRule, TopicRule};
@@ -27,13 +27,13 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The highest domain whose ports exist.
+/// Highest domain that has ports.
 const MAX_DOMAIN: u32 = 232;
-/// What one participant may take, unless told otherwise.
+/// Default of `participant_memory`.
 const PARTICIPANT_MEMORY: u64 = 1 << 30;
-/// How long a call for an action's result waits, unless told otherwise: as long as the goal takes.
+/// Default timeout of a call for an action's result, which lasts as long as the goal.
 const RESULT: Duration = Duration::from_secs(24 * 3600);
-/// The services and topics that an action is made of (ROS 2 design, "Actions").
+/// The services and topics of an action (ROS 2 design, "Actions").
 const ACTION_SERVICES: [&str; 3] = ["send_goal", "cancel_goal", "get_result"];
 const ACTION_TOPICS: [&str; 2] = ["feedback", "status"];
 
@@ -43,54 +43,55 @@ const ACTION_TOPICS: [&str; 2] = ["feedback", "status"];
 pub struct Config {
     /// The domain. Default: the environment's `ROS_DOMAIN_ID`, else 0.
     pub domain: Option<u32>,
-    /// What the nodes speak. Default: DDS.
+    /// Middleware of the nodes. Default: DDS.
     pub wire: Middleware,
-    /// With `wire: zenoh`, whom it connects to. Default: a router of this host.
+    /// With `wire: zenoh`, the routers to connect to. Default: a router on this host.
     pub zenoh: Option<ZenohConfig>,
-    /// How far nodes are looked for. Default: the environment's `ROS_AUTOMATIC_DISCOVERY_RANGE`, else this host only.
+    /// Where to look for nodes. Default: the environment's `ROS_AUTOMATIC_DISCOVERY_RANGE`, else this host only.
     pub range: Option<Range>,
-    /// Hosts whose nodes are looked for wherever they are. Default: the environment's `ROS_STATIC_PEERS`.
+    /// Hosts on which to look for nodes, wherever they are. Default: the environment's `ROS_STATIC_PEERS`.
     pub static_peers: Option<Vec<Ipv4Addr>>,
-    /// With `range: subnet`, addresses of this host's interfaces that are used. Default: all.
+    /// With `range: subnet`, the addresses of this host's interfaces to use. Default: all.
     pub interfaces: Vec<Ipv4Addr>,
-    /// The bridge's name among ROS's nodes. Default `/ropewalk`.
+    /// Name of the bridge as a ROS node. Default `/ropewalk`.
     pub node: Option<String>,
-    /// The longest message in bytes that is taken from a node. Default 64 MiB.
+    /// Longest message accepted from a node, in bytes. Default 64 MiB.
     #[serde(deserialize_with = "bridge::maybe_size")]
     pub max_message: Option<u64>,
-    /// Most bytes that the messages of one participant (most often a process) may take on the bus. Default 1 GiB.
+    /// Maximum number of bytes that the messages of one participant (usually a process) may take on the bus. Default 1
+    /// GiB.
     #[serde(deserialize_with = "bridge::maybe_size")]
     pub participant_memory: Option<u64>,
-    /// Folders with packages, or packages' own folders; relative ones count from the configuration's folder.
+    /// Folders with packages, or packages' own folders, relative to the configuration's folder.
     pub definitions: Vec<PathBuf>,
-    /// The topics that cross; no other does.
+    /// The topics that cross; no others do.
     pub topics: Vec<Spanned<TopicRule>>,
-    /// The services that cross; no other does.
+    /// The services that cross; no others do.
     pub services: Vec<Spanned<ServiceRule>>,
     /// The actions that cross: each stands for its three services and two topics.
     pub actions: Vec<Spanned<ActionRule>>,
 }
 
-/// What nodes of ROS 2 speak among each other.
+/// A middleware of ROS 2 nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Middleware {
-    /// DDS, as of rmw_fastrtps and rmw_cyclonedds.
+    /// DDS, as used by rmw_fastrtps and rmw_cyclonedds.
     #[default]
     Dds,
-    /// Zenoh, as of rmw_zenoh. Only where this crate is built with the feature `zenoh`.
+    /// Zenoh, as used by rmw_zenoh. Only if this crate is built with the feature `zenoh`.
     Zenoh,
 }
 
-/// Whom a bridge to nodes of rmw_zenoh connects to.
+/// How a bridge to nodes of rmw_zenoh connects.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ZenohConfig {
     /// Endpoints of routers. Default: those of `config`, else `tcp/localhost:7447`.
     pub connect: Vec<String>,
-    /// A configuration of Zenoh's own (JSON5), with certificates and access control, say; a relative one counts from the configuration's folder.
-    /// Default: as rmw_zenoh has it.
+    /// A configuration file of Zenoh (JSON5), for certificates and access control for example, relative to the
+    /// configuration's folder. Default: that of rmw_zenoh.
     pub config: Option<PathBuf>,
 }
 
@@ -102,18 +103,18 @@ impl ZenohConfig {
         };
         match self.connect.iter().find(|e| !is_endpoint(e)) {
             Some(other) => Err(format!(
-                "zenoh.connect: {other:?} is no endpoint: write one as tcp/10.0.0.2:7447"
+                "zenoh.connect: {other:?} is not an endpoint: write one like tcp/10.0.0.2:7447"
             )),
             None => Ok(()),
         }
     }
 }
 
-/// How far nodes are looked for, as of `ROS_AUTOMATIC_DISCOVERY_RANGE`.
+/// Where to look for nodes, as `ROS_AUTOMATIC_DISCOVERY_RANGE`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Range {
-    /// On hosts that are named, and nowhere else.
+    /// Only on named hosts.
     Off,
     /// On this host.
     #[default]
@@ -128,7 +129,7 @@ pub enum Range {
 pub struct ActionRule {
     /// The action's full name in ROS.
     pub name: String,
-    /// Where it is served: `to_bus` an action of ROS's is offered on the bus, `to_ros` one of the bus in ROS.
+    /// Where it is served: `to_bus` offers an action of ROS on the bus, `to_ros` one of the bus in ROS.
     pub direction: Direction,
     /// Its name on the bus. Default: the same.
     #[serde(default)]
@@ -150,14 +151,14 @@ impl ActionRule {
         for name in [&self.name, bus] {
             if bridge::is_pattern(name) {
                 return Err(format!(
-                    "{name}: an action has a name of its own; of all below a name list `topics` and `services` by pattern"
+                    "{name}: an action needs a full name: for everything below a name, list `topics` and `services` by pattern"
                 ));
             }
             bridge::check(name, false)?;
         }
         if self.direction == Direction::Both {
             return Err(format!(
-                "{}: an action is served on one side: write to_bus or to_ros for its direction",
+                "{}: an action is served on one side: set its direction to to_bus or to_ros",
                 self.name
             ));
         }
@@ -209,7 +210,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Reads and checks a text; `place` is its name in errors.
+    /// Reads and checks a text; errors refer to it as `place`.
     ///
     /// # Errors
     /// As [`Config::load`].
@@ -219,7 +220,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Checks what was put together by hand.
+    /// Checks a configuration built in code.
     ///
     /// # Errors
     /// [`ConfigError`], without line and column.
@@ -240,10 +241,10 @@ impl Config {
             return wrong(format!("node: {problem}"));
         }
         if !bridge::MAX_MESSAGE.contains(&self.max_message()) {
-            return wrong("max_message: it must be 1KiB to 1GiB".into());
+            return wrong("max_message: must be 1KiB to 1GiB".into());
         }
         if !(1 << 20..=1 << 40).contains(&self.participant_memory()) {
-            return wrong("participant_memory: it must be 1MiB to 1TiB".into());
+            return wrong("participant_memory: must be 1MiB to 1TiB".into());
         }
         for rule in &self.actions {
             if let Err(problem) = rule.value.check() {
@@ -266,7 +267,7 @@ impl Config {
 
     fn check_dds(&self) -> Result<(), String> {
         if self.zenoh.is_some() {
-            return Err("zenoh: it counts only with `wire: zenoh`".into());
+            return Err("zenoh: only allowed with `wire: zenoh`".into());
         }
         self.domain()?;
         self.range()?;
@@ -281,14 +282,14 @@ impl Config {
         }
         if self.range.is_some() || self.static_peers.is_some() || !self.interfaces.is_empty() {
             return Err(
-                "range, static_peers and interfaces are of DDS: with `wire: zenoh` name routers in `zenoh: {connect: [...]}`".into(),
+                "range, static_peers and interfaces are only for DDS: with `wire: zenoh`, name routers in `zenoh: {connect: [...]}`".into(),
             );
         }
         self.domain()?;
         self.zenoh.as_ref().map_or(Ok(()), ZenohConfig::check)
     }
 
-    /// All rules, with those of actions.
+    /// Returns all rules, including those of actions.
     pub(crate) fn whole(&self) -> (Vec<Spanned<TopicRule>>, Vec<Spanned<ServiceRule>>) {
         let (mut topics, mut services) = (self.topics.clone(), self.services.clone());
         for action in &self.actions {
@@ -326,7 +327,7 @@ impl Config {
             None => match variable("ROS_DOMAIN_ID") {
                 Some(text) => text
                     .parse()
-                    .map_err(|_| format!("ROS_DOMAIN_ID is {text:?}: it must be a number"))?,
+                    .map_err(|_| format!("ROS_DOMAIN_ID is {text:?}: must be a number"))?,
                 None => 0,
             },
         };
@@ -335,7 +336,7 @@ impl Config {
             .ok_or_else(|| format!("domain: {domain} has no ports; domains are 0 to {MAX_DOMAIN}"))
     }
 
-    /// How far nodes are looked for.
+    /// Returns where to look for nodes.
     pub(crate) fn range(&self) -> Result<Range, String> {
         if let Some(range) = self.range {
             return Ok(range);
@@ -348,12 +349,12 @@ impl Config {
             "LOCALHOST" => Ok(Range::Localhost),
             "SUBNET" | "SYSTEM_DEFAULT" => Ok(Range::Subnet),
             _ => Err(format!(
-                "ROS_AUTOMATIC_DISCOVERY_RANGE is {text:?}: it must be OFF, LOCALHOST, SUBNET or SYSTEM_DEFAULT"
+                "ROS_AUTOMATIC_DISCOVERY_RANGE is {text:?}: must be OFF, LOCALHOST, SUBNET or SYSTEM_DEFAULT"
             )),
         }
     }
 
-    /// Hosts whose nodes are looked for wherever they are.
+    /// Returns the hosts on which to look for nodes, wherever they are.
     pub(crate) fn peers(&self) -> Result<Vec<Ipv4Addr>, String> {
         if let Some(peers) = &self.static_peers {
             return Ok(peers.clone());
@@ -363,13 +364,13 @@ impl Config {
         let address = |name: &str| match name.parse() {
             Ok(IpAddr::V4(address)) => Ok(address),
             _ => Err(format!(
-                "ROS_STATIC_PEERS names {name:?}: only IPv4 addresses are taken"
+                "ROS_STATIC_PEERS names {name:?}: only IPv4 addresses are allowed"
             )),
         };
         names.map(address).collect()
     }
 
-    /// The node's full name.
+    /// Returns the node's full name.
     pub(crate) fn node_name(&self) -> String {
         let name = self.node.as_deref().unwrap_or("ropewalk");
         format!("/{}", name.trim_start_matches('/'))
@@ -384,7 +385,7 @@ impl Config {
     }
 }
 
-/// How long a call of a service waits.
+/// Timeout of a service call.
 pub(crate) fn timeout(rule: &ServiceRule, name: &str) -> Duration {
     match rule.timeout {
         None if name.ends_with("/_action/get_result") => RESULT,

@@ -1,5 +1,5 @@
-//! Definitions by the names that nodes of the domain say. Looking for one reads folders: what was found, or not, is remembered for a
-//! while, and nobody has many looked for at once.
+//! Finds definitions by the names that nodes of the domain announce. A lookup reads folders, so results, found or not,
+//! are cached for a while, and lookups per participant are limited.
 
 use crate::hub::lock;
 use crate::wire::Id;
@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Most names that are remembered, and how long.
+/// Maximum number of cached names, and how long they are kept.
 const MAX_KNOWN: usize = 1024;
 const REMEMBERED: Duration = Duration::from_secs(10);
-/// Most names that are looked for in a second for one participant.
+/// Maximum number of lookups per second for one participant.
 const MAX_LOOKED_FOR: usize = 16;
 const PERIOD: Duration = Duration::from_secs(1);
 
@@ -23,7 +23,7 @@ pub(crate) struct Definitions {
     registry: Registry,
     topics: Mutex<Found<Schema>>,
     services: Mutex<Found<Service>>,
-    /// For whom how many were looked for since when.
+    /// Number of lookups by participant, and the start of the current period.
     lookups: Mutex<(BTreeMap<Id, usize>, Option<Instant>)>,
 }
 
@@ -37,12 +37,12 @@ impl Definitions {
         }
     }
 
-    /// The type of a topic, for a participant; `None` if too many are looked for.
+    /// Returns the type of a topic, for a participant; `None` if it made too many lookups.
     pub(crate) fn schema(&self, name: &str, of: Id) -> Option<Result<Schema, DefinitionError>> {
         self.find(&self.topics, name, of, |registry| registry.schema(name))
     }
 
-    /// The type of a service, likewise.
+    /// Returns the type of a service; likewise.
     pub(crate) fn service(&self, name: &str, of: Id) -> Option<Result<Service, DefinitionError>> {
         self.find(&self.services, name, of, |registry| registry.service(name))
     }
@@ -91,7 +91,7 @@ mod tests {
         let begun = Instant::now();
         let looked = |n| definitions.schema(&format!("a/msg/B{n}"), [1; 16]).is_some();
         let count = (0..500).filter(|n| looked(*n)).count();
-        // More only where the test took longer than a second.
+        // More only if the test took longer than a second.
         let most = MAX_LOOKED_FOR * (1 + begun.elapsed().as_secs() as usize);
         assert!((MAX_LOOKED_FOR..=most).contains(&count), "{count}");
         assert!(looked(0), "it is known that there is none");

@@ -1,4 +1,4 @@
-//! What crosses at present, and for which endpoint of the bridge what comes is.
+//! What currently crosses, and the target of each of the bridge's endpoints.
 
 use crate::called::Called;
 use crate::hub::Hub;
@@ -10,19 +10,19 @@ use crate::wire::Port;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What crosses at present, by the names in ROS.
+/// What currently crosses, by name in ROS.
 #[derive(Debug, Default)]
 pub(crate) struct Desk {
     pub(crate) incoming: BTreeMap<String, Arc<Incoming>>,
     pub(crate) outgoing: BTreeMap<String, Arc<Outgoing>>,
     pub(crate) called: BTreeMap<String, Arc<Called>>,
     pub(crate) offered: BTreeMap<String, Arc<Offered>>,
-    /// What of these does not cross.
+    /// Those that cannot cross.
     pub(crate) troubles: Troubled,
     targets: BTreeMap<Port, Target>,
 }
 
-/// What does not cross, by kind and direction.
+/// Names that cannot cross, by kind and direction.
 #[derive(Debug, Default)]
 pub(crate) struct Troubled {
     pub(crate) incoming: Troubles,
@@ -31,7 +31,7 @@ pub(crate) struct Troubled {
     pub(crate) offered: Troubles,
 }
 
-/// Whose an endpoint is.
+/// The object that an endpoint belongs to.
 #[derive(Clone, Debug)]
 pub(crate) enum Target {
     Incoming(Arc<Incoming>),
@@ -44,7 +44,7 @@ impl Desk {
         self.targets.get(&port).cloned()
     }
 
-    /// Looks anew for which endpoints what comes is.
+    /// Rebuilds the targets of all endpoints.
     pub(crate) fn settle(&mut self) {
         let incoming = self.incoming.values().flat_map(|i| {
             let ports = i.ports().into_iter();

@@ -1,23 +1,24 @@
-//! Messages that come before the bridge has looked at their publishers: what is kept for late subscribers comes at once.
+//! Messages that arrive before the bridge has checked their publishers: messages kept for late subscribers arrive at
+//! once.
 
 use crate::budget::{Budget, Charge, who};
 use crate::wire::{Id, Port};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Most messages that wait, and of them those of one participant.
+/// Maximum number of queued messages, in total and per participant.
 const MAX_EARLY: usize = 1024;
 const MAX_EARLY_EACH: usize = 256;
-/// What one costs beside its payload.
+/// Overhead of a message, in addition to its payload.
 const EACH: usize = 128;
-/// How long one waits.
+/// How long a message is kept.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Messages of publishers that the bridge does not know yet.
 #[derive(Debug, Default)]
 pub(crate) struct Early(VecDeque<(Message, Charge)>);
 
-/// One of them.
+/// A message of such a publisher.
 #[derive(Debug)]
 pub(crate) struct Message {
     pub(crate) port: Port,
@@ -28,7 +29,7 @@ pub(crate) struct Message {
 }
 
 impl Early {
-    /// Keeps one; false if there is no room.
+    /// Keeps a message. Returns `false` if there is no room.
     pub(crate) fn keep(&mut self, budget: &Budget, message: Message) -> bool {
         self.sweep(message.came);
         let same = self.0.iter().filter(|(m, _)| who(m.from) == who(message.from));
@@ -42,7 +43,7 @@ impl Early {
         })
     }
 
-    /// Those that are somebody's, in the order in which they came.
+    /// Removes and returns the messages for which `is` holds, in order of arrival.
     pub(crate) fn take(&mut self, is: impl Fn(Port, Id) -> bool, now: Instant) -> Vec<Message> {
         self.sweep(now);
         let (taken, left): (VecDeque<_>, _) = self.0.drain(..).partition(|(m, _)| is(m.port, m.from));
@@ -81,7 +82,7 @@ mod tests {
         let mut keep =
             |participant, publisher, len, at| early.keep(&budget, message(participant, publisher, len, at));
         let kept = (0..2_000).filter(|n| keep(1, *n as u8, 10, now)).count();
-        assert_eq!(kept, MAX_EARLY_EACH, "whatever publisher it names");
+        assert_eq!(kept, MAX_EARLY_EACH, "whichever publisher it names");
         let kept = (0..2_000)
             .filter(|n| keep(2 + (n % 50) as u8, 0, 10, now))
             .count();

@@ -1,9 +1,9 @@
-//! What the fuzz targets call. Not part of the interface.
+//! Entry points of the fuzz targets. Not part of the interface.
 
 use crate::config::Config;
 use crate::dds::fuzzing;
 
-/// A configuration: what is read stands the same check again, and all its rules can be asked for a name.
+/// Reads a configuration. If that succeeds, it must pass the check again, and all its rules can be looked up by name.
 pub fn config(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     if let Ok(config) = Config::parse(&text, "bridge.yaml") {
@@ -20,22 +20,22 @@ pub fn config(data: &[u8]) {
     }
 }
 
-/// `ros_discovery_info`: what is read comes back when it is written, and takes memory in proportion.
+/// Reads `ros_discovery_info`. It must survive a round trip, and take memory in proportion.
 pub fn entities(data: &[u8]) {
     fuzzing::entities(data);
 }
 
-/// Requests and responses with a header, and without: the first byte chooses.
+/// Reads requests and responses with or without a header; the first byte chooses.
 pub fn service(data: &[u8]) {
     fuzzing::service(data);
 }
 
-/// What a participant and an endpoint say of themselves.
+/// Reads the user data of a participant and of an endpoint.
 pub fn user_data(data: &[u8]) {
     fuzzing::user_data(data);
 }
 
-/// An endpoint: the first byte is its kind, then follow its topic, its type and its user data, each in a line.
+/// Reads an endpoint: the first byte is its kind; its topic, type and user data follow, one per line.
 pub fn endpoint(data: &[u8]) {
     fuzzing::endpoint(data);
 }
@@ -45,7 +45,8 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    /// Each seed as it is, cut everywhere, and with bytes and words changed at random: so many times, or as often as makes `PACKETS` of all.
+    /// Runs each seed as it is, cut at every position, and with random changes: `rounds` times, or as often as makes
+    /// `PACKETS` in total.
     fn replay(target: &str, rounds: usize, check: fn(&[u8])) {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../../fuzz/corpus")

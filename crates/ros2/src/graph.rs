@@ -1,4 +1,4 @@
-//! Nodes of the domain as this bus's nodes of ROS 2 see them, and the bus's as the domain's see them.
+//! The domain's nodes as the bus's ROS 2 nodes see them, and the bus's nodes as the domain sees them.
 
 use crate::hub::Hub;
 use crate::wire::{Id, Picture, Port, Seen, Shown};
@@ -7,10 +7,10 @@ use bridge::{best, renamed};
 use bus::{Bus, CreateError, Publisher, PublisherOptions, Stamp, Subscriber, SubscriberOptions, TopicType};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Records of different contexts that may wait.
+/// Queue depth for records of different contexts.
 const QUEUE: u32 = 64;
 
-/// What the bus's contexts tell each other, and what this bridge tells them.
+/// Records that contexts on the bus publish, and the record of this bridge.
 #[derive(Debug)]
 pub(crate) struct Records {
     publisher: Publisher,
@@ -44,7 +44,7 @@ impl Records {
         })
     }
 
-    /// Takes what the contexts of this bus tell.
+    /// Receives the records of the contexts on this bus.
     pub(crate) fn hear(&mut self) -> Result<(), bus::TakeError> {
         while let Some(message) = self.subscriber.take()? {
             let id = message.publisher();
@@ -53,7 +53,7 @@ impl Records {
             }
             match Record::decode(message.control()) {
                 Some(record) => drop(self.here.insert(id, record)),
-                None => tracing::warn!(publisher = id, "a record of nodes that is none is left out"),
+                None => tracing::warn!(publisher = id, "ignoring a malformed record of nodes"),
             }
         }
         let there: Vec<u64> = self.subscriber.stats().publishers.iter().map(|p| p.id).collect();
@@ -61,20 +61,20 @@ impl Records {
         Ok(())
     }
 
-    /// All nodes of the bus but those that this bridge tells.
+    /// Returns all nodes of the bus except those that this bridge publishes.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &Node> {
         let participants = self.here.values().flat_map(|r| &r.participants);
         participants.flat_map(|p| &p.nodes)
     }
 
-    /// The qualities of service of the bus's publishers, by their identities.
+    /// Returns the quality of service of the bus's publishers, by identity.
     pub(crate) fn offered(&self) -> BTreeMap<u64, Qos> {
         let endpoints = self.here.values().flat_map(Record::endpoints);
         let publishers = endpoints.filter(|e| e.kind == Kind::Publisher);
         publishers.map(|e| (e.id, e.qos)).collect()
     }
 
-    /// Tells the bus's contexts of the domain's nodes.
+    /// Publishes the domain's nodes to the bus's contexts.
     pub(crate) fn tell(&mut self, record: Record) {
         if self.told.as_ref() == Some(&record) {
             return;
@@ -84,7 +84,7 @@ impl Records {
             let len = bytes.len();
             return tracing::warn!(
                 len,
-                "more nodes than a bus tells of: name fewer topics and services"
+                "more nodes than a record on the bus can hold: bridge fewer topics and services"
             );
         }
         let sent = match self.publisher.loan(bytes.len(), &[]) {
@@ -97,13 +97,13 @@ impl Records {
         };
         match sent {
             Ok(_) => self.told = Some(record),
-            Err(error) => tracing::warn!(error, "a change of the domain's nodes is not told"),
+            Err(error) => tracing::warn!(error, "cannot publish a change of the domain's nodes"),
         }
     }
 }
 
-/// The domain's nodes as the bus's contexts are told of them: with the endpoints that cross. `on_bus` gives the bus's publisher for one
-/// of the domain.
+/// Returns the domain's nodes as the bus's contexts see them: with the endpoints that cross. `on_bus` returns the bus's
+/// publisher for one of the domain.
 pub(crate) fn of_domain(hub: &Hub, picture: &Picture, on_bus: impl Fn(&Seen) -> Option<u64>) -> Record {
     let mut all = Vec::new();
     for participant in picture.participants.values().filter(|p| p.bridge.is_none()) {
@@ -127,7 +127,8 @@ pub(crate) fn of_domain(hub: &Hub, picture: &Picture, on_bus: impl Fn(&Seen) -> 
     fitting(all)
 }
 
-/// As many participants as a record holds, those that have the least first: one that says a lot of itself does not hide others.
+/// Selects as many participants as a record holds, smallest first, so that a participant with many nodes does not hide
+/// others.
 fn fitting(all: Vec<Participant>) -> Record {
     let sized = all.into_iter().map(|participant| {
         let one = Record {
@@ -137,7 +138,7 @@ fn fitting(all: Vec<Participant>) -> Record {
         ([nodes, one.endpoints().count(), one.encode().len()], one)
     });
     let mut all: Vec<([usize; 3], Record)> = sized.collect();
-    // What takes the same part of a record counts the same.
+    // Count each participant by the largest share of a record's limits that it takes.
     all.sort_by_key(|([nodes, endpoints, bytes], _)| {
         let of = |n: &usize, most: usize| n * nodes::MAX_RECORD / most;
         let (nodes, endpoints) = (of(nodes, nodes::MAX_NODES), of(endpoints, nodes::MAX_ENDPOINTS));
@@ -154,7 +155,10 @@ fn fitting(all: Vec<Participant>) -> Record {
             && bytes <= nodes::MAX_RECORD;
         if !fits {
             let left = count - out.participants.len();
-            tracing::debug!(left, "participants whose nodes are not told on the bus: too many");
+            tracing::debug!(
+                left,
+                "too many participants: the nodes of some are not published on the bus"
+            );
             break;
         }
         out.participants.extend(one.participants);
@@ -162,7 +166,7 @@ fn fitting(all: Vec<Participant>) -> Record {
     out
 }
 
-/// An endpoint of the domain as the bus has it, if it crosses.
+/// Returns an endpoint of the domain as the bus sees it, if it crosses.
 fn endpoint(hub: &Hub, seen: &Seen, on_bus: impl Fn(&Seen) -> Option<u64>) -> Option<Endpoint> {
     let name = bus_name(hub, seen.kind, &seen.what.name)?;
     let id = match seen.kind {
@@ -179,7 +183,7 @@ fn endpoint(hub: &Hub, seen: &Seen, on_bus: impl Fn(&Seen) -> Option<u64>) -> Op
     })
 }
 
-/// What a topic or service of the domain is called on the bus, seen from one of its ends.
+/// Returns the name on the bus of the topic or service that an endpoint of the domain belongs to.
 fn bus_name(hub: &Hub, kind: Kind, name: &str) -> Option<String> {
     let rules = hub.rules();
     let to_ros = |direction: bridge::Direction| direction.is_to_ros();
@@ -199,7 +203,7 @@ fn bus_name(hub: &Hub, kind: Kind, name: &str) -> Option<String> {
     })
 }
 
-/// An identity for what the bus has no endpoint for (splitmix64's last step).
+/// An identity for an endpoint that has none on the bus (splitmix64's last step).
 fn mixed(id: Id) -> u64 {
     let (high, low) = id.split_at(8);
     let number = |half: &[u8]| half.iter().fold(0, |n, b| n << 8 | u64::from(*b));
@@ -209,12 +213,12 @@ fn mixed(id: Id) -> u64 {
     x ^ x >> 31
 }
 
-/// The bridge's endpoints in the domain, by what they are for on the bus.
+/// The bridge's endpoints in the domain, by their counterparts on the bus.
 #[derive(Debug, Default)]
 pub(crate) struct Ports {
-    /// By the bus's publisher.
+    /// By publisher on the bus.
     pub(crate) publishers: BTreeMap<u64, Port>,
-    /// By the bus's topic or service.
+    /// By topic or service on the bus.
     pub(crate) subscriptions: BTreeMap<String, Vec<Port>>,
     pub(crate) clients: BTreeMap<String, Port>,
     pub(crate) services: BTreeMap<String, Port>,
@@ -242,8 +246,8 @@ impl Ports {
     }
 }
 
-/// The bus's nodes as the domain is shown them. `plain` are publishers of nodes that are not of ROS 2: the node's name, and the publisher.
-/// What is nobody's is the bridge's own.
+/// Returns the bus's nodes as the domain sees them. `plain` are publishers of nodes outside ROS 2, with the names of
+/// their nodes. Endpoints without a node belong to the bridge's own node.
 pub(crate) fn of_bus<'a>(
     own: &str,
     nodes: impl Iterator<Item = &'a Node>,
@@ -284,7 +288,7 @@ pub(crate) fn of_bus<'a>(
     shown.collect()
 }
 
-/// Namespace and name of a full name, if ROS 2 takes it.
+/// Splits a full name into namespace and name, if it is valid in ROS 2.
 fn parted(full: &str) -> Option<(String, String)> {
     bridge::check(full, false).ok()?;
     let (namespace, name) = full.rsplit_once('/')?;

@@ -1,4 +1,4 @@
-//! What all parts of a bridge share.
+//! State that all parts of a bridge share (decision 346).
 
 use crate::budget::Budget;
 use crate::config::Config;
@@ -14,16 +14,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What is gone from the bus for this long is ended: an endpoint that is busy may not have answered.
+/// What is gone from the bus for this long is ended: a busy endpoint may have failed to answer.
 pub(crate) const GRACE: Duration = Duration::from_secs(3);
-/// A message may make its publisher reserve so many times its length: a segment of several blocks.
+/// A message may make its publisher reserve this many times its length: a segment of several blocks.
 const RESERVED: u64 = 2;
-/// How often the messages of a participant that has taken all it may are counted anew.
+/// Minimum time between two counts of the messages of a participant that is at its limit.
 const COUNTED: Duration = Duration::from_millis(50);
-/// How long messages of a bridge that has gone may still be on the bus.
+/// How long messages of a bridge that has ended may still be on the bus.
 const REMEMBERED: Duration = Duration::from_secs(60);
 
-/// What all parts of a bridge share.
+/// State that all parts of a bridge share.
 #[derive(Debug)]
 pub(crate) struct Hub {
     pub(crate) config: Config,
@@ -36,25 +36,25 @@ pub(crate) struct Hub {
     pub(crate) stop: AtomicBool,
     /// Its publishers on the bus.
     own: Mutex<Own>,
-    /// The graphs of other bridges of the domain, and when they were there last.
+    /// Graphs of other bridges of the domain, and when each was last seen.
     graphs: Mutex<BTreeMap<u32, Instant>>,
     problems: Problems,
-    /// Of each participant of the domain.
+    /// Reserved memory by participant of the domain.
     memory: Mutex<BTreeMap<Id, Reserved>>,
-    /// What waits in the bridge.
+    /// Budget for messages and requests queued in the bridge.
     pub(crate) budget: Budget,
-    /// Its publishers on the bus for those of the domain.
+    /// Budget for its publishers on the bus, charged to participants of the domain.
     pub(crate) publishers: Budget,
     /// Messages whose publishers are not known yet.
     pub(crate) early: Mutex<Early>,
 }
 
-/// What the messages of a participant have reserved on the bus, in bytes.
+/// Memory that the messages of a participant have reserved on the bus, in bytes.
 #[derive(Debug)]
 struct Reserved {
     counted: u64,
     at: Instant,
-    /// What came after it was counted.
+    /// Added since the last count.
     since: u64,
 }
 
@@ -97,14 +97,14 @@ impl Hub {
         self.stop.load(Ordering::Acquire)
     }
 
-    /// The other bridges of the domain.
+    /// Stores the other bridges of the domain.
     pub(crate) fn set_bridges(&self, others: impl Iterator<Item = Graph>, now: Instant) {
         let mut graphs = lock(&self.graphs);
         graphs.retain(|_, seen| now.duration_since(*seen) < REMEMBERED);
         graphs.extend(others.map(|graph| (graph.number(), now)));
     }
 
-    /// The origin of what a publisher of the bus brings from this domain.
+    /// The origin of messages that a publisher of the bus brings from this domain.
     pub(crate) fn origin(&self, publisher: u64) -> u64 {
         self.graph.origin(publisher)
     }
@@ -115,7 +115,7 @@ impl Hub {
         self.graph.sent(origin) || lock(&self.graphs).keys().any(sent)
     }
 
-    /// Makes a publisher of the bus. Whoever finds it there, finds it among the bridge's own.
+    /// Creates a publisher on the bus. It is registered as the bridge's own before anyone can find it on the bus.
     pub(crate) fn publish(
         &self,
         topic: &str,
@@ -128,12 +128,12 @@ impl Hub {
         Ok(publisher)
     }
 
-    /// One of the bridge's endpoints on the bus begins.
+    /// Registers an endpoint of the bridge on the bus.
     pub(crate) fn begins(&self, endpoint: u64) {
         lock(&self.own).begins(endpoint);
     }
 
-    /// One of the bridge's endpoints on the bus ends. Answers of the bus may still name it for a while.
+    /// Unregisters an endpoint of the bridge on the bus. Answers of the bus may still name it for a while.
     pub(crate) fn ends(&self, endpoint: u64) {
         lock(&self.own).ends(endpoint, Instant::now());
     }
@@ -142,7 +142,7 @@ impl Hub {
         lock(&self.own).has(endpoint)
     }
 
-    /// What the messages of each participant have reserved on the bus.
+    /// Stores how much memory the messages of each participant have reserved on the bus.
     pub(crate) fn set_memory(&self, reserved: &BTreeMap<Id, u64>) {
         let at = Instant::now();
         let of = |(id, counted): (&Id, &u64)| {
@@ -159,8 +159,8 @@ impl Hub {
         *lock(&self.memory) = reserved.iter().map(of).collect();
     }
 
-    /// Whether a participant may have a further message on the bus: no more is reserved than came. `look` gives what its messages have
-    /// reserved.
+    /// Whether a participant may put another message on the bus. The estimate assumes that everything that arrived is
+    /// still reserved; `look` counts what is.
     pub(crate) fn may_reserve(&self, participant: Id, bytes: u64, look: impl FnOnce() -> u64) -> bool {
         let (most, now) = (self.config.participant_memory(), Instant::now());
         let bytes = bytes.saturating_mul(RESERVED);
@@ -186,17 +186,17 @@ impl Hub {
         fits
     }
 
-    /// Something is wrong with `what`.
+    /// Reports a problem with `what`.
     pub(crate) fn problem(&self, what: &str, problem: impl std::fmt::Display) {
         self.problems.tell(what, problem);
     }
 
-    /// Nothing is wrong with `what` any more.
+    /// Clears the problem of `what`.
     pub(crate) fn solved(&self, what: &str) {
         self.problems.solved(what);
     }
 
-    /// `what` is no more.
+    /// Forgets `what`, which no longer exists.
     pub(crate) fn forget(&self, what: &str) {
         self.problems.forget(what);
     }
@@ -206,7 +206,7 @@ impl Hub {
     }
 }
 
-/// A lock whose holder panicked is taken nevertheless: what it guards is changed in single steps.
+/// Locks a mutex even if a holder panicked: the guarded data only changes in single steps.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

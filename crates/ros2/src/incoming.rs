@@ -1,4 +1,4 @@
-//! One topic of the domain on its way onto the bus: a publisher there for each that the domain has.
+//! One topic of the domain on its way onto the bus: a publisher on the bus for each in the domain.
 
 use crate::budget::Charge;
 use crate::early::Message;
@@ -16,9 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::time::Instant;
 
-/// Publishers of one topic.
+/// Maximum number of publishers of one topic.
 const MAX_PUBLISHERS: usize = 1024;
-/// A publisher may reserve this part of what its participant may.
+/// A publisher may reserve 1/`PARTS` of its participant's memory.
 const PARTS: u64 = 4;
 
 /// One topic of the domain on its way onto the bus.
@@ -30,7 +30,7 @@ pub(crate) struct Incoming {
     pub(crate) schema: Schema,
     pub(crate) rule: TopicRule,
     pub(crate) counts: Counts,
-    /// Whose publisher came first.
+    /// Participant whose publisher was first.
     pub(crate) by: Id,
     filter: Mutex<Filter>,
     state: Mutex<State>,
@@ -40,11 +40,11 @@ pub(crate) struct Incoming {
 struct State {
     publishers: BTreeMap<Id, Bound>,
     subscriptions: BTreeMap<Class, Port>,
-    /// When somebody of the bus heard it last.
+    /// When the bus last had a subscriber.
     heard: Option<Instant>,
 }
 
-/// A publisher of the domain, and the bus's for it.
+/// A publisher of the domain, and its counterpart on the bus.
 #[derive(Debug)]
 struct Bound {
     publisher: Publisher,
@@ -54,15 +54,16 @@ struct Bound {
 }
 
 impl Bound {
-    /// Whether anybody but this bridge is connected to it.
+    /// Whether anyone except this bridge is connected to it.
     fn is_heard(&self, hub: &Hub) -> bool {
         let subscribers = self.publisher.stats().subscribers;
         subscribers.iter().any(|s| !hub.is_own(s.id))
     }
 }
 
-/// A subscription reaches all publishers that give as much as it asks for; each publisher is heard by the one that asks for what it gives,
-/// so that nothing comes twice and nothing less reliable than it was sent.
+/// Quality of service by which publishers are grouped. A subscription matches all publishers that offer at least what
+/// it requests. The bridge takes each publisher's messages only from the subscription that requests exactly what the
+/// publisher offers, so that no message arrives twice, and none less reliably than it was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Class {
     is_reliable: bool,
@@ -108,15 +109,16 @@ impl Incoming {
         })
     }
 
-    /// These publish it in the domain, each with the full name of its node. It is subscribed to there while somebody of the bus hears it.
+    /// Updates the domain's publishers, each with the full name of its node. The bridge subscribes in the domain while
+    /// the bus has a subscriber.
     pub(crate) fn update(&self, hub: &Hub, publishers: &[(&Seen, String)], is_heard: bool) {
         let mut state = lock(&self.state);
         let now = Instant::now();
-        // Who is too busy to answer the bus is connected nevertheless.
+        // A subscriber that is too busy to answer queries is still connected.
         if is_heard || state.publishers.values().any(|bound| bound.is_heard(hub)) {
             state.heard = Some(now);
         }
-        // Who subscribes anew is given what is kept once more.
+        // A new subscription receives kept messages again, so do not end it too soon.
         let is_heard = state
             .heard
             .is_some_and(|heard| now.saturating_duration_since(heard) < GRACE);
@@ -135,14 +137,14 @@ impl Incoming {
             if state.publishers.len() >= MAX_PUBLISHERS {
                 hub.problem(
                     &self.topic,
-                    format_args!("more than {MAX_PUBLISHERS} publishers; the others are left out"),
+                    format_args!("more than {MAX_PUBLISHERS} publishers: ignoring the others"),
                 );
                 break;
             }
             let Some(share) = hub.publishers.take(seen.participant, 1) else {
                 hub.problem(
                     &self.topic,
-                    format_args!("{node} publishes it, and its process has as many publishers as a bridge takes of one: left out"),
+                    format_args!("ignoring the publisher of {node}: its process has the maximum number of publishers on this bridge"),
                 );
                 continue;
             };
@@ -200,13 +202,13 @@ impl Incoming {
         lock(&self.state).subscriptions.values().copied().collect()
     }
 
-    /// The bus's publisher for one of the domain.
+    /// Returns the bus's publisher for one of the domain.
     pub(crate) fn on_bus(&self, publisher: Id) -> Option<u64> {
         let state = lock(&self.state);
         state.publishers.get(&publisher).map(|b| b.publisher.bus().id())
     }
 
-    /// How many publishers of the domain it hears.
+    /// Number of publishers of the domain that it receives from.
     pub(crate) fn connected(&self) -> usize {
         lock(&self.state).publishers.len()
     }
@@ -223,11 +225,11 @@ impl Incoming {
         hub.forget(&self.topic);
     }
 
-    /// A message came. `reserved` gives what the messages of a participant have reserved on the bus.
+    /// Handles a message. `reserved` returns what the messages of a participant have reserved on the bus.
     pub(crate) fn message(&self, hub: &Hub, message: Message, reserved: impl FnOnce(Id) -> u64) {
         let state = lock(&self.state);
         let Some(bound) = state.publishers.get(&message.from) else {
-            // The next round looks at its publisher.
+            // The next round checks its publisher.
             if !lock(&hub.early).keep(&hub.budget, message) {
                 self.counts.failed();
             }
@@ -237,7 +239,7 @@ impl Incoming {
         if state.subscriptions.get(&bound.class) != Some(&message.port) {
             return;
         }
-        // What is reserved is counted over all topics.
+        // The reserved memory is counted over all topics.
         drop(state);
         if !hub.may_reserve(participant, len, || reserved(participant)) {
             return self.refuse(hub);
@@ -245,7 +247,7 @@ impl Incoming {
         self.publish(hub, &lock(&self.state), &message);
     }
 
-    /// Publishes what came before its publisher was known.
+    /// Publishes messages that arrived before their publisher was known.
     fn take_early(&self, hub: &Hub, state: &State) {
         let is_own = |port, from: Id| {
             let bound = state.publishers.get(&from);
@@ -270,7 +272,7 @@ impl Incoming {
         let most = hub.config.participant_memory();
         hub.problem(
             &self.topic,
-            format_args!("the messages of one participant take more than {most} bytes on the bus: raise `participant_memory` if it is meant so"),
+            format_args!("the messages of one participant take more than {most} bytes on the bus: raise `participant_memory` if this is intended"),
         );
     }
 
@@ -281,7 +283,7 @@ impl Incoming {
             self.counts.failed();
             return hub.problem(
                 &self.topic,
-                format_args!("a message of {len} bytes; at most {most} are taken: raise `max_message`"),
+                format_args!("a message has {len} bytes, more than the limit of {most}: raise `max_message`"),
             );
         }
         let Some(bound) = state.publishers.get(&message.from) else {
@@ -317,7 +319,8 @@ impl Incoming {
         }
     }
 
-    /// What of a message crosses. One that is not of its type is for the publisher to refuse.
+    /// Returns the part of a message that crosses. A message that does not have the topic's type passes, so that the
+    /// publisher refuses it.
     fn filtered(&self, filter: &mut Filter, payload: &[u8]) -> Option<Vec<u8>> {
         let Ok(value) = self.schema.decode_cdr(payload) else {
             return Some(payload.to_vec());

@@ -1,12 +1,14 @@
 #![forbid(unsafe_code)]
 //! A bridge between nodes of ROS 2 that stay on DDS and the bus: topics, services and actions, both ways, by rules.
 //!
-//! It is a participant of DDS by an implementation of its own (the crate `rtps`), so that nothing of ROS is needed to build or to run it. Nodes
-//! over Fast DDS and over Cyclone DDS see the bus's nodes as their own, and those the domain's: names, types, qualities of service.
-//! What the messages mean is `schema`'s work; what crosses to other hosts is `link`'s.
+//! It is a DDS participant with an implementation of its own (the crate `rtps`), so building and running it needs
+//! nothing of ROS. Nodes over Fast DDS and Cyclone DDS see the bus's nodes like their own, and the bus's nodes see the
+//! domain's: names, types, qualities of service. The crate `schema` interprets messages; the crate `link` takes them to
+//! other hosts.
 //!
-//! Nothing here is trusted: what a participant makes the bridge hold has a budget. DDS knows no identities without its security
-//! extensions, which are not here: whoever reaches the domain may publish. By default that is this host only ([`Config::range`]).
+//! The bridge trusts no participant: what a participant makes the bridge hold has a budget. Without DDS' security
+//! extensions, which this crate lacks, DDS has no identities: anyone who can reach the domain may publish. By default
+//! that is this host only ([`Config::range`]).
 //!
 //! ```no_run
 //! use ros2::{Bridge, Config, Direction, TopicRule};

@@ -15,9 +15,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Most requests that a server of the bus has at a time.
+/// Maximum number of requests in progress at a server of the bus.
 const UNDER_WAY: u32 = 512;
-/// How often a server whose queue is full is asked again.
+/// Interval at which a server with a full queue is tried again.
 const AGAIN: Duration = Duration::from_millis(10);
 
 /// A service of the bus, served in the domain.
@@ -30,20 +30,20 @@ pub(crate) struct Offered {
     pub(crate) port: Port,
     pub(crate) counts: Counts,
     timeout: Duration,
-    /// The longest request.
+    /// Longest request in bytes.
     max_message: u64,
     client: Client,
     open: Mutex<Open>,
     wake: OwnedFd,
     is_closed: AtomicBool,
-    /// When the bus had a server last.
+    /// When the bus last had a server.
     seen: Mutex<Instant>,
 }
 
 #[derive(Debug, Default)]
 struct Open {
     under_way: Vec<(Caller, Pending)>,
-    /// Until the server has room.
+    /// Requests that wait until the server has room.
     waiting: Waiting,
 }
 
@@ -60,7 +60,7 @@ pub(crate) enum OfferedError {
     Wire(#[from] WireError),
     #[error(transparent)]
     Bus(#[from] NodeError),
-    #[error("no thread: {0}")]
+    #[error("cannot start a thread: {0}")]
     Thread(#[from] std::io::Error),
 }
 
@@ -99,7 +99,7 @@ impl Offered {
         Ok(offered)
     }
 
-    /// Whether it stays: `is_there` says whether the bus has a server now.
+    /// Whether to keep it: `is_there` says whether the bus has a server now.
     pub(crate) fn stays(&self, is_there: bool, now: Instant) -> bool {
         let mut seen = lock(&self.seen);
         if is_there {
@@ -117,21 +117,22 @@ impl Offered {
     }
 
     fn ring(&self) {
-        // Full only if it is ringing already.
+        // The counter can only be full if the wake-up is pending already.
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 
-    /// A request came.
+    /// Handles a request.
     pub(crate) fn request(&self, hub: &Hub, caller: Caller, payload: &[u8]) {
         let (len, most) = (payload.len() as u64, self.max_message);
         if len > most {
-            let error = format!("a request of {len} bytes; at most {most} are taken: raise `max_message`");
+            let error =
+                format!("a request has {len} bytes, more than the limit of {most}: raise `max_message`");
             return self.fail(hub, caller, error);
         }
         let mut open = lock(&self.open);
         if !open.waiting.has_room(caller.sender, open.callers()) {
             drop(open);
-            return self.fail(hub, caller, "too many requests wait for their responses");
+            return self.fail(hub, caller, "too many requests are unanswered");
         }
         let until = Instant::now() + self.timeout;
         if open.waiting.is_empty() {
@@ -152,21 +153,16 @@ impl Offered {
         if waits {
             self.ring();
         } else {
-            self.fail(hub, caller, "the requests that wait take too much memory");
+            self.fail(hub, caller, "the queued requests take too much memory");
         }
     }
 
-    /// Sends what waits as far as the server has room. Those that cannot be sent.
+    /// Sends queued requests while the server has room. Returns those that cannot be sent.
     fn send_waiting(&self, open: &mut Open) -> Vec<(Caller, Result<ropewalk::Reply, String>)> {
         let now = Instant::now();
         let late = open.waiting.late(now).into_iter();
         let mut failed: Vec<_> = late
-            .map(|r| {
-                (
-                    r.caller,
-                    Err("its server's queue was full all the time".to_owned()),
-                )
-            })
+            .map(|r| (r.caller, Err("the queue of its server stayed full".to_owned())))
             .collect();
         while let Some(next) = open.waiting.next(open.under_way.iter().map(|(caller, _)| caller)) {
             match self
@@ -184,7 +180,7 @@ impl Offered {
         failed
     }
 
-    /// Hands on responses until it is ended.
+    /// Forwards responses until it ends.
     fn work(&self, hub: &Hub) {
         while !self.is_closed.load(Ordering::Acquire) {
             let mut ended = Vec::new();
@@ -237,7 +233,7 @@ impl Offered {
         let _ = rustix::io::read(&self.wake, &mut [0; 8]);
     }
 
-    /// A caller in the domain gets no answer: nothing there says that a call failed.
+    /// Reports a call that gets no response: the domain has no way to say that a call failed.
     fn fail(&self, hub: &Hub, caller: Caller, error: impl std::fmt::Display) {
         hub.wire.abandon(self.port, caller);
         self.counts.failed();
@@ -245,7 +241,7 @@ impl Offered {
     }
 }
 
-/// Whether a request was refused for want of room, and not carried out.
+/// Whether a request was refused for lack of room, and not executed.
 fn is_full(error: &CallError) -> bool {
     matches!(
         error,

@@ -1,4 +1,4 @@
-//! One topic of the bus on its way into the domain: a publisher there for each that the bus has.
+//! One topic of the bus on its way into the domain: a publisher in the domain for each on the bus.
 
 use crate::hub::{GRACE, Hub, lock};
 use crate::types::named_topic;
@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Longest queue on the bus that a publisher can ask for.
+/// Longest queue on the bus that a publisher can request.
 const MAX_DEPTH: u32 = 1024;
-/// Publishers of one topic.
+/// Maximum number of publishers of one topic.
 const MAX_PUBLISHERS: usize = 1024;
 
 /// One topic of the bus on its way into the domain.
@@ -34,13 +34,14 @@ pub(crate) struct Outgoing {
 #[derive(Debug)]
 struct State {
     publishers: BTreeMap<u64, Bound>,
-    /// Messages of publishers that the bridge has not looked at yet, or that somebody of the domain is about to find.
+    /// Messages of publishers that the bridge has not checked yet, or that a subscriber in the domain is about to
+    /// discover.
     early: VecDeque<Message>,
-    /// Whether somebody of the domain subscribes to it.
+    /// Whether the domain has a subscriber.
     is_awaited: bool,
     filter: Filter,
     subscription: Option<Subscription>,
-    /// When the bus had it last.
+    /// When the bus last had the topic.
     seen: Instant,
 }
 
@@ -48,11 +49,11 @@ struct State {
 struct Bound {
     port: Port,
     qos: Qos,
-    /// When the bus had it last.
+    /// When the bus last had the publisher.
     seen: Instant,
 }
 
-/// The subscriber on the bus, whose thread hands on what comes.
+/// The subscriber on the bus, whose thread forwards messages.
 #[derive(Debug)]
 struct Subscription {
     id: u64,
@@ -60,12 +61,12 @@ struct Subscription {
     is_closed: Arc<AtomicBool>,
 }
 
-/// Why a topic of the bus is not heard.
+/// Why the bridge cannot subscribe to a topic of the bus.
 #[derive(Debug, thiserror::Error)]
 enum HearError {
     #[error("{0}")]
     Bus(#[from] ropewalk::NodeError),
-    #[error("no thread: {0}")]
+    #[error("cannot start a thread: {0}")]
     Thread(#[from] std::io::Error),
 }
 
@@ -94,8 +95,9 @@ impl Outgoing {
         }))
     }
 
-    /// These publish it on the bus, and `is_awaited` where somebody of the domain subscribes to it. It is subscribed to on the bus while
-    /// somebody is connected, and where something is kept for late subscribers as long as that is there: nothing is to come twice.
+    /// Updates the bus's publishers; `is_awaited` says whether the domain has a subscriber. The bridge subscribes on
+    /// the bus once a subscriber is connected. It stays subscribed while one is connected or the bus keeps messages for
+    /// late subscribers, so that none crosses twice.
     pub(crate) fn update(
         self: &Arc<Self>,
         hub: &Arc<Hub>,
@@ -125,7 +127,7 @@ impl Outgoing {
             if state.publishers.len() >= MAX_PUBLISHERS {
                 hub.problem(
                     &self.topic,
-                    format_args!("more than {MAX_PUBLISHERS} publishers; the others are left out"),
+                    format_args!("more than {MAX_PUBLISHERS} publishers: ignoring the others"),
                 );
                 break;
             }
@@ -162,11 +164,11 @@ impl Outgoing {
         hub: &Arc<Hub>,
         publishers: &BTreeMap<u64, Qos>,
     ) -> Result<Subscription, HearError> {
-        // As much as the publishers keep, where the rule says nothing.
+        // As many as the publishers keep, unless the rule sets a depth.
         let kept = publishers.values().map(|qos| qos.depth).max().unwrap_or(0);
         let kept = u32::try_from(kept).unwrap_or(MAX_DEPTH).min(MAX_DEPTH);
         let depth = self.rule.depth.unwrap_or_else(|| kept.max(self.rule.depth()));
-        // What queues hold, those that wait for their publisher, and the next.
+        // The queue, the messages that wait for their publisher, and the next one.
         let options = SubscriberOptions::default()
             .with_depth(depth)
             .with_history(u32::MAX)
@@ -185,17 +187,17 @@ impl Outgoing {
         Ok(subscription)
     }
 
-    /// The bus has it now.
+    /// Records that the bus has the topic now.
     pub(crate) fn seen(&self, now: Instant) {
         lock(&self.state).seen = now;
     }
 
-    /// How long the bus has not had it.
+    /// Time since the bus last had the topic.
     pub(crate) fn unseen(&self, now: Instant) -> Duration {
         now.saturating_duration_since(lock(&self.state).seen)
     }
 
-    /// The domain's publisher for one of the bus.
+    /// Returns the domain's publisher for one of the bus.
     pub(crate) fn port(&self, publisher: u64) -> Option<Port> {
         lock(&self.state).publishers.get(&publisher).map(|b| b.port)
     }
@@ -220,12 +222,15 @@ impl Outgoing {
             let message = match subscriber.take_timeout(Duration::MAX) {
                 Ok(message) => message,
                 Err(TakeError::HoldLimit { .. }) => {
-                    // Messages wait for their publisher's counterpart, which the next round makes.
+                    // Messages wait for their publisher's counterpart, which the next round creates.
                     lock(&self.state).early.pop_front();
                     continue;
                 }
                 Err(error) => {
-                    return hub.problem(&self.topic, format_args!("no more comes from the bus: {error}"));
+                    return hub.problem(
+                        &self.topic,
+                        format_args!("messages from the bus have ended: {error}"),
+                    );
                 }
             };
             let mut state = lock(&self.state);
@@ -233,7 +238,7 @@ impl Outgoing {
                 return;
             }
             let Some(message) = message else { continue };
-            // What came from this domain does not go back to it, whichever bridge brought it.
+            // Messages from this domain do not go back to it, whichever bridge brought them.
             if hub.is_from_here(message.origin()) {
                 continue;
             }
@@ -241,7 +246,7 @@ impl Outgoing {
         }
     }
 
-    /// Sends a message, or keeps it until its publisher's counterpart is found.
+    /// Sends a message, or keeps it until a subscriber has discovered its publisher's counterpart.
     fn take(&self, hub: &Hub, state: &mut State, message: Message) {
         let bound = state.publishers.get(&message.bus().publisher());
         let is_ready =
@@ -291,7 +296,7 @@ impl Outgoing {
 
     fn fail(&self, hub: &Hub, error: impl std::fmt::Display) {
         self.counts.failed();
-        hub.problem(&self.topic, format_args!("a message does not cross: {error}"));
+        hub.problem(&self.topic, format_args!("cannot forward a message: {error}"));
     }
 }
 

@@ -1,4 +1,5 @@
-//! Which services cross: those of the domain onto the bus, and those of the bus into the domain. What goes wrong is each service's own.
+//! Decides which services cross: those of the domain onto the bus, and those of the bus into the domain. Each service's
+//! problems affect only that service.
 
 use crate::called::Called;
 use crate::desk::Desk;
@@ -13,11 +14,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Most services of a direction; of those onto the bus, most that one participant brings.
+/// Maximum number of services per direction; onto the bus, also the maximum per participant.
 const MAX_SERVICES: usize = 256;
 const MAX_SERVICES_EACH: usize = 128;
 
-/// Services of the domain onto the bus.
+/// Updates services of the domain that go onto the bus.
 pub(crate) fn to_bus(hub: &Arc<Hub>, desk: &mut Desk, picture: &Picture, bus: &OnBus, now: Instant) {
     let servers = picture.endpoints.values().filter(|s| s.kind == Kind::Service);
     let servers: Vec<&Seen> = servers.filter(|s| !is_of_bridge(picture, s)).collect();
@@ -34,7 +35,7 @@ pub(crate) fn to_bus(hub: &Arc<Hub>, desk: &mut Desk, picture: &Picture, bus: &O
             let each = brought.entry(seen.participant).or_default();
             if desk.called.len() >= MAX_SERVICES || *each >= MAX_SERVICES_EACH {
                 let problem = format_args!(
-                    "more than {MAX_SERVICES} services, or {MAX_SERVICES_EACH} of one process; the others are left out"
+                    "more than {MAX_SERVICES} services, or {MAX_SERVICES_EACH} of one process: ignoring the others"
                 );
                 desk.troubles.called.tell(hub, name, problem);
                 continue;
@@ -74,7 +75,7 @@ pub(crate) fn to_bus(hub: &Arc<Hub>, desk: &mut Desk, picture: &Picture, bus: &O
     desk.troubles.called.settle(hub);
 }
 
-/// Services of the bus into the domain.
+/// Updates services of the bus that go into the domain.
 pub(crate) fn to_ros(hub: &Arc<Hub>, desk: &mut Desk, bus: &OnBus) {
     let (mut there, now) = (BTreeSet::new(), Instant::now());
     for info in &bus.services {
@@ -88,22 +89,22 @@ pub(crate) fn to_ros(hub: &Arc<Hub>, desk: &mut Desk, bus: &OnBus) {
             continue;
         }
         if desk.offered.len() >= MAX_SERVICES {
-            let problem = format_args!("more than {MAX_SERVICES} services; the others are left out");
+            let problem = format_args!("more than {MAX_SERVICES} services: ignoring the others");
             desk.troubles.offered.tell(hub, &name, problem);
             continue;
         }
         let made = hub.node.schema_of_service(info).map_err(|e| e.to_string());
-        // One of ROS 1 is served as its namesake.
+        // A service of ROS 1 is served as the ROS 2 service of the same name.
         let made = made.and_then(|service| {
             service.in_flavour(Flavour::Ros2).map_err(|error| {
-                format!("on the bus it has ROS 1's definition, which ROS 2 cannot have: {error}")
+                format!("on the bus it has a ROS 1 definition that cannot be converted to ROS 2: {error}")
             })
         });
         let made = made.and_then(|service| {
             let kind = &info.service.type_name;
             if let Some(wanted) = rule.kind.as_ref().filter(|k| *k != kind) {
                 return Err(format!(
-                    "on the bus it is a {kind}, and the rule asks for {wanted}: mend `type`"
+                    "its type on the bus is {kind}, but the rule requires {wanted}: correct `type`"
                 ));
             }
             let bus_name = info.service.service.clone();

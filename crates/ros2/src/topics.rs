@@ -1,4 +1,5 @@
-//! Which topics cross: those of the domain onto the bus, and those of the bus into the domain. What goes wrong is each topic's own.
+//! Decides which topics cross: those of the domain onto the bus, and those of the bus into the domain. Each topic's
+//! problems affect only that topic.
 
 use crate::desk::Desk;
 use crate::hub::{GRACE, Hub};
@@ -14,11 +15,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Most topics of a direction; of those onto the bus, most that one participant brings.
+/// Maximum number of topics per direction; onto the bus, also the maximum per participant.
 const MAX_TOPICS: usize = 1024;
 const MAX_TOPICS_EACH: usize = 512;
 
-/// The quality of service of a publisher of the bus: what its node of ROS 2 says, else what the bus says of it.
+/// The quality of service of a publisher of the bus, as its ROS 2 node states it, else as the bus describes it.
 fn offer(publisher: &EndpointInfo, rule: &bridge::TopicRule, told: Option<&Qos>) -> Qos {
     let mut qos = told.copied().unwrap_or_else(|| {
         let EndpointDetail::Publisher(info) = &publisher.detail else {
@@ -45,7 +46,7 @@ fn offer(publisher: &EndpointInfo, rule: &bridge::TopicRule, told: Option<&Qos>)
     qos
 }
 
-/// The durability of what is kept for later subscribers, or is not.
+/// Durability, depending on whether messages are kept for later subscribers.
 fn kept(is_kept: bool) -> u8 {
     if is_kept { TRANSIENT_LOCAL } else { VOLATILE }
 }
@@ -64,18 +65,18 @@ fn begin(
         .filter(|k| *k != name && **k != schema.ros2_name())
     {
         return Err(format!(
-            "on the bus it is a {name}, and the rule asks for {wanted}: mend `type`"
+            "its type on the bus is {name}, but the rule requires {wanted}: correct `type`"
         ));
     }
     // Messages of ROS 1 are converted on the way.
     let schema = schema.in_flavour(Flavour::Ros2).map_err(|error| {
-        format!("on the bus it has ROS 1's definition of {name}, which ROS 2 cannot have: {error}")
+        format!("on the bus it has a ROS 1 definition of {name} that cannot be converted to ROS 2: {error}")
     })?;
     let made = Outgoing::new(topic.to_owned(), info.topic.topic.clone(), schema, rule);
     made.map_err(|e| e.to_string())
 }
 
-/// Topics of the domain onto the bus.
+/// Updates topics of the domain that go onto the bus.
 pub(crate) fn to_bus(hub: &Hub, desk: &mut Desk, picture: &Picture, bus: &OnBus) {
     let nodes = node_names(picture);
     let mut topics: BTreeMap<&str, Vec<(&Seen, String)>> = BTreeMap::new();
@@ -95,18 +96,18 @@ pub(crate) fn to_bus(hub: &Hub, desk: &mut Desk, picture: &Picture, bus: &OnBus)
         };
         if !desk.incoming.contains_key(*topic) {
             if desk.incoming.len() >= MAX_TOPICS {
-                let problem = format_args!("more than {MAX_TOPICS} topics; the others are left out");
+                let problem = format_args!("more than {MAX_TOPICS} topics: ignoring the others");
                 desk.troubles.incoming.tell(hub, topic, problem);
                 continue;
             }
-            // One publisher whose type cannot be used does not cost the others.
+            // A publisher with an unusable type does not affect the others.
             let made = publishers.iter().map(|(seen, _)| {
                 if brought
                     .get(&seen.participant)
                     .is_some_and(|n| *n >= MAX_TOPICS_EACH)
                 {
                     return Err(format!(
-                        "more than {MAX_TOPICS_EACH} topics of one process; the others are left out"
+                        "more than {MAX_TOPICS_EACH} topics of one process: ignoring the others"
                     ));
                 }
                 let schema = types::of_topic(hub, bus, seen, rule).map_err(|e| e.to_string())?;
@@ -143,7 +144,7 @@ pub(crate) fn to_bus(hub: &Hub, desk: &mut Desk, picture: &Picture, bus: &OnBus)
             hub.problem(
                 topic,
                 format_args!(
-                    "{node} publishes it as another {}: left out; build all its nodes against one definition",
+                    "ignoring the publisher of {node}, which has a different {}: build all its nodes against one definition",
                     other.what.type_name
                 ),
             );
@@ -156,7 +157,7 @@ pub(crate) fn to_bus(hub: &Hub, desk: &mut Desk, picture: &Picture, bus: &OnBus)
         let is_heard = on_bus.flat_map(|t| &t.subscribers).any(|s| !hub.is_own(s.id));
         incoming.update(hub, &fitting, is_heard);
         if fitting.is_empty() {
-            // All its publishers were started anew with another type: the next round begins anew, too.
+            // All its publishers were restarted with another type, so the next round starts over too.
             incoming.end(hub);
             desk.incoming.remove(*topic);
         }
@@ -171,7 +172,7 @@ pub(crate) fn to_bus(hub: &Hub, desk: &mut Desk, picture: &Picture, bus: &OnBus)
     desk.troubles.incoming.settle(hub);
 }
 
-/// The full names of the nodes whose endpoints these are.
+/// Returns the full names of the nodes that these endpoints belong to.
 fn node_names(picture: &Picture) -> BTreeMap<Id, String> {
     let nodes = picture.participants.values().flat_map(|p| &p.nodes);
     let named = nodes.flat_map(|node| {
@@ -186,13 +187,14 @@ fn node_names(picture: &Picture) -> BTreeMap<Id, String> {
     named.collect()
 }
 
-/// Whether it is another bridge's.
+/// Whether the endpoint belongs to another bridge.
 pub(crate) fn is_of_bridge(picture: &Picture, seen: &Seen) -> bool {
     let participant = picture.participants.get(&seen.participant);
     participant.is_some_and(|p| p.bridge.is_some())
 }
 
-/// Topics of the bus into the domain. `offered` are the qualities of service of the bus's publishers that are of nodes of ROS 2.
+/// Updates topics of the bus that go into the domain. `offered` is the quality of service of publishers of the bus that
+/// belong to ROS 2 nodes.
 pub(crate) fn to_ros(
     hub: &Arc<Hub>,
     desk: &mut Desk,
@@ -206,7 +208,7 @@ pub(crate) fn to_ros(
         .filter(|s| s.kind == Kind::Subscription && !is_of_bridge(picture, s))
         .map(|s| s.what.name.as_str())
         .collect();
-    // Publishers that disagree about the type of a topic stand in several entries.
+    // Publishers that disagree about the type of a topic are in several entries.
     let mut topics: BTreeMap<String, Vec<(&TopicInfo, &bridge::TopicRule)>> = BTreeMap::new();
     for info in bus.survey.topics.iter().filter(|t| !t.is_of_service()) {
         let crosses = hub.rules().topic_to_ros(&info.topic.topic);
@@ -222,7 +224,7 @@ pub(crate) fn to_ros(
         };
         if !desk.outgoing.contains_key(topic) {
             if desk.outgoing.len() >= MAX_TOPICS {
-                let problem = format_args!("more than {MAX_TOPICS} topics; the others are left out");
+                let problem = format_args!("more than {MAX_TOPICS} topics: ignoring the others");
                 desk.troubles.outgoing.tell(hub, topic, problem);
                 continue;
             }
@@ -240,7 +242,7 @@ pub(crate) fn to_ros(
         let Some(outgoing) = desk.outgoing.get(topic).cloned() else {
             continue;
         };
-        // Those of ROS 1 and of ROS 2 are one, if their messages are.
+        // The ROS 1 and ROS 2 versions of a type are the same if their messages are.
         let (name, sum) = (outgoing.schema.name(), outgoing.schema.common_sum());
         let fits = |info: &TopicInfo| {
             let common = match info.topic.flavour.ros {
@@ -252,7 +254,7 @@ pub(crate) fn to_ros(
         let (fitting, others): (Vec<&TopicInfo>, Vec<&TopicInfo>) =
             infos.iter().map(|(info, _)| *info).partition(|info| fits(info));
         if fitting.is_empty() {
-            // All its publishers were started anew with another type: the next round begins anew, too.
+            // All its publishers were restarted with another type, so the next round starts over too.
             outgoing.end(hub);
             desk.outgoing.remove(topic);
             continue;
@@ -261,7 +263,7 @@ pub(crate) fn to_ros(
             hub.problem(
                 topic,
                 format_args!(
-                    "some publish it on the bus as another {}: left out; build all of them against one definition",
+                    "ignoring publishers on the bus with a different {}: build all of them against one definition",
                     other.topic.type_name
                 ),
             );

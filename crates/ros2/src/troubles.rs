@@ -1,13 +1,13 @@
-//! Problems of what does not cross: told as long as it is there.
+//! Problems of what cannot cross, reported while they last.
 
 use crate::hub::Hub;
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
-/// Most of them at a time.
+/// Maximum number of problems at a time.
 const MAX_TROUBLES: usize = 256;
 
-/// Names that do not cross though a rule has them, of one kind and direction.
+/// Names that a rule lists but that cannot cross, for one kind and direction.
 #[derive(Debug, Default)]
 pub(crate) struct Troubles {
     before: BTreeSet<String>,
@@ -15,14 +15,14 @@ pub(crate) struct Troubles {
 }
 
 impl Troubles {
-    /// Something keeps `what` from crossing.
+    /// Reports a problem that keeps `what` from crossing.
     pub(crate) fn tell(&mut self, hub: &Hub, what: &str, problem: impl Display) {
         if self.note(what) {
             hub.problem(what, problem);
         }
     }
 
-    /// All there is was looked at: what is gone, or crosses, has this problem no more.
+    /// Call after checking everything: clears the problems of names that are gone or cross now.
     pub(crate) fn settle(&mut self, hub: &Hub) {
         for what in self.gone() {
             hub.forget(&what);

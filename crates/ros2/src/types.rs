@@ -1,5 +1,5 @@
-//! The types of topics and services of the domain. Nodes say a name and a hash; the definition is found here: in folders, among those
-//! that come with this program, or at an endpoint of the bus that has the same type.
+//! The types of the domain's topics and services. Nodes announce a name and a hash. The bridge finds the definition in
+//! folders, among those built into this program, or at an endpoint of the bus with the same type.
 
 use crate::hub::Hub;
 use crate::wire::{Named, Seen};
@@ -7,31 +7,31 @@ use bridge::TopicRule;
 use bus::{ServiceInfo, Survey};
 use schema::{DefinitionError, Flavour, Registry, Schema, Service};
 
-/// The highest priority of a link.
+/// Highest priority on a link.
 const MAX_PRIORITY: u8 = 127;
 
 /// Why a type cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TypeError {
-    #[error("it is a {found}, and the rule asks for {wanted}: mend the rule's `type`, or leave it out")]
+    #[error("its type is {found}, but the rule requires {wanted}: correct the rule's `type`, or remove it")]
     Rule { found: String, wanted: String },
     #[error(
-        "it is a {name} with the hash {theirs}, and the definition that is found here has {ours}: name the folder of the package that its nodes are built with in `definitions`"
+        "its type {name} has the hash {theirs}, but the definition found here has {ours}: add the folder of the package that its nodes are built with to `definitions`"
     )]
     Hash {
         name: String,
         theirs: String,
         ours: String,
     },
-    #[error("many types are looked for: that of this one, {0}, is later")]
+    #[error("too many type lookups at once: that of {0} is delayed")]
     Busy(String),
     #[error(
-        "it is a {name}, whose definition cannot be used: {source}; name the folder of its package in `definitions`"
+        "the definition of its type {name} cannot be used: {source}; add the folder of its package to `definitions`"
     )]
     Definition { name: String, source: DefinitionError },
 }
 
-/// What the bus has at a moment.
+/// What the bus has at a given time.
 pub(crate) struct OnBus {
     pub(crate) survey: Survey,
     pub(crate) services: Vec<ServiceInfo>,
@@ -43,7 +43,7 @@ impl OnBus {
         OnBus { survey, services }
     }
 
-    /// The definition of a type with this hash, as an endpoint of the bus states it.
+    /// Returns the definition of a type with this hash, as an endpoint of the bus states it.
     fn topic(&self, hub: &Hub, name: &str, hash: [u8; 32]) -> Option<Schema> {
         let mut topics = self.survey.topics.iter();
         let info = topics.find(|t| t.topic.type_name == name && t.topic.flavour.rihs01 == hash)?;
@@ -89,7 +89,7 @@ fn asked(what: &Named, rule: Option<&str>) -> Result<(), TypeError> {
     }
 }
 
-/// The type of a topic of the domain, marked with the rule's priority.
+/// Returns the type of a topic of the domain, marked with the rule's priority.
 pub(crate) fn of_topic(hub: &Hub, bus: &OnBus, seen: &Seen, rule: &TopicRule) -> Result<Schema, TypeError> {
     let what = &seen.what;
     asked(what, rule.kind.as_deref())?;
@@ -110,7 +110,7 @@ pub(crate) fn of_topic(hub: &Hub, bus: &OnBus, seen: &Seen, rule: &TopicRule) ->
     }
 }
 
-/// The type of a service of the domain.
+/// Returns the type of a service of the domain.
 pub(crate) fn of_service(
     hub: &Hub,
     bus: &OnBus,
@@ -168,14 +168,14 @@ fn marked(schema: Schema, rule: &TopicRule) -> Result<Schema, TypeError> {
     })
 }
 
-/// The priority that the first line of a definition asks for, as links read it.
+/// The priority that the first line of a definition requests, as links read it.
 fn priority(schema: &Schema) -> Option<u8> {
     let definition = schema.definition();
     let line = definition.lines().next()?.strip_prefix("# priority:")?;
     line.trim().parse().ok().filter(|p| *p <= MAX_PRIORITY)
 }
 
-/// What a topic of this type is called in the domain.
+/// Describes a topic of this type in the domain.
 pub(crate) fn named_topic(name: &str, schema: &Schema) -> Named {
     Named {
         name: name.to_owned(),
@@ -186,7 +186,7 @@ pub(crate) fn named_topic(name: &str, schema: &Schema) -> Named {
     }
 }
 
-/// What a service of this type is called in the domain.
+/// Describes a service of this type in the domain.
 pub(crate) fn named_service(name: &str, service: &Service) -> Named {
     let request = service.request().ros2_name();
     Named {

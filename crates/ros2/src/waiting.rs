@@ -1,17 +1,18 @@
-//! Requests that wait for a place in a server's queue, and whose turn it is: that of the participant with the fewest under way.
+//! Requests that wait for room in a server's queue. The participant with the fewest requests in progress is served
+//! next.
 
 use crate::budget::{Budget, Charge, who};
 use crate::wire::{Caller, Id};
 use std::collections::VecDeque;
 use std::time::Instant;
 
-/// Most requests of one service that wait for their responses, of them those of one participant.
+/// Maximum number of unanswered requests of one service, in total and per participant.
 pub(crate) const MAX_OPEN: usize = 1024;
 const MAX_OPEN_EACH: usize = 256;
-/// What one costs beside its payload.
+/// Overhead of a request, in addition to its payload.
 const EACH: usize = 128;
 
-/// A request that waits.
+/// A waiting request.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) caller: Caller,
@@ -20,12 +21,12 @@ pub(crate) struct Request {
     _charge: Charge,
 }
 
-/// Those of one service.
+/// The waiting requests of one service.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting(VecDeque<Request>);
 
 impl Waiting {
-    /// Whether somebody may have another request open, beside those that wait and those `under_way`.
+    /// Whether a participant may have another request open, in addition to those that wait and those `under_way`.
     pub(crate) fn has_room<'a>(&'a self, of: Id, under_way: impl Iterator<Item = &'a Caller>) -> bool {
         let (mut all, mut each) = (0, 0);
         for caller in self.0.iter().map(|r| &r.caller).chain(under_way) {
@@ -35,7 +36,7 @@ impl Waiting {
         all < MAX_OPEN && each < MAX_OPEN_EACH
     }
 
-    /// Keeps one; false if there is no memory for it.
+    /// Queues a request. Returns `false` if there is no memory for it.
     pub(crate) fn push(&mut self, budget: &Budget, caller: Caller, payload: &[u8], until: Instant) -> bool {
         let Some(_charge) = budget.take(caller.sender, EACH + payload.len()) else {
             return false;
@@ -49,7 +50,7 @@ impl Waiting {
         true
     }
 
-    /// Puts back what is still to wait, before all others.
+    /// Puts a request back in front of all others.
     pub(crate) fn put_back(&mut self, request: Request) {
         self.0.push_front(request);
     }
@@ -58,7 +59,7 @@ impl Waiting {
         self.0.is_empty()
     }
 
-    /// The one whose turn it is.
+    /// Removes and returns the request to serve next.
     pub(crate) fn next<'a>(
         &mut self,
         under_way: impl Iterator<Item = &'a Caller> + Clone,
@@ -82,7 +83,7 @@ impl Waiting {
         self.0.remove(at)
     }
 
-    /// Those whose callers waited long enough.
+    /// Removes and returns the requests whose time is over.
     pub(crate) fn late(&mut self, now: Instant) -> Vec<Request> {
         let (late, left) = self.0.drain(..).partition(|r| r.until <= now);
         self.0 = left;

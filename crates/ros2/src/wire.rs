@@ -1,4 +1,5 @@
-//! What a bridge needs of a middleware of ROS 2, in ROS 2's words: what others have there, endpoints of its own, and what comes by them.
+//! What a bridge needs from a middleware of ROS 2, in ROS 2's terms: the endpoints of others, endpoints of its own, and
+//! their events.
 
 use bridge::nodes::{Kind, Qos};
 use std::collections::BTreeMap;
@@ -7,36 +8,36 @@ use std::time::Duration;
 /// An endpoint or a participant of the middleware.
 pub(crate) type Id = [u8; 16];
 
-/// An endpoint of this bridge: of a service it stands for the requests and the responses.
+/// An endpoint of this bridge. For a service, it stands for both requests and responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Port(pub(crate) u64);
 
 /// A call that was sent.
 pub(crate) type Call = i64;
 
-/// Who waits for a response, and to which request.
+/// The client that waits for a response, and its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Caller {
     /// The endpoint that sent the request.
     pub(crate) sender: Id,
-    /// Where the response goes to; the sender, if it does not say.
+    /// Destination of the response; equal to the sender if the request names none.
     pub(crate) reader: Id,
-    /// The request's number there.
+    /// The client's number of the request.
     pub(crate) number: i64,
 }
 
-/// What an endpoint is for.
+/// Name and type of an endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Named {
-    /// The full name in ROS of a topic or service.
+    /// Full name in ROS of a topic or service.
     pub(crate) name: String,
-    /// Its type as ROS 2 writes it.
+    /// Its type in ROS 2's notation.
     pub(crate) type_name: String,
-    /// The hash of a topic's type; of a service's request and response.
+    /// Hash of a topic's type, or hashes of a service's request and response.
     pub(crate) hashes: [Option<[u8; 32]>; 2],
-    /// The hash of a service as a whole, of an endpoint of this bridge.
+    /// Hash of the whole service, for an endpoint of this bridge.
     pub(crate) service: Option<[u8; 32]>,
-    /// The priority that its messages ask for, 0 to 127, of an endpoint of this bridge.
+    /// Priority that its messages request, 0 to 127, for an endpoint of this bridge.
     pub(crate) priority: Option<u8>,
 }
 
@@ -47,7 +48,7 @@ pub(crate) struct Seen {
     pub(crate) kind: Kind,
     pub(crate) what: Named,
     pub(crate) qos: Qos,
-    /// Whose it is.
+    /// Its participant.
     pub(crate) participant: Id,
 }
 
@@ -64,18 +65,19 @@ pub(crate) struct SeenNode {
 pub(crate) struct SeenParticipant {
     pub(crate) enclave: String,
     pub(crate) nodes: Vec<SeenNode>,
-    /// Of a bridge like this one: what marks the messages that it brings onto a bus, so that no other brings them back.
+    /// For a Ropewalk bridge: what marks the messages that it brings onto a bus, so that no other bridge brings them
+    /// back.
     pub(crate) bridge: Option<bridge::Graph>,
 }
 
-/// All that others have at a moment.
+/// Everything that others have at a given time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Picture {
     pub(crate) endpoints: BTreeMap<Id, Seen>,
     pub(crate) participants: BTreeMap<Id, SeenParticipant>,
 }
 
-/// A node that is shown to others, with endpoints of this bridge.
+/// A node to show to others, with endpoints of this bridge.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Shown {
     pub(crate) namespace: String,
@@ -83,10 +85,10 @@ pub(crate) struct Shown {
     pub(crate) ports: Vec<Port>,
 }
 
-/// What comes. Payloads are CDR with its encapsulation header of 4 bytes.
+/// An event. Payloads are CDR with its encapsulation header of 4 bytes.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// A message of a topic.
+    /// A message on a topic.
     Message {
         port: Port,
         from: Id,
@@ -106,30 +108,31 @@ pub(crate) enum Event {
         call: Call,
         payload: Vec<u8>,
     },
-    /// What others have is another.
+    /// What others have has changed.
     Changed,
 }
 
-/// Why the middleware does not do something.
+/// Why the middleware failed to do something.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct WireError(pub(crate) String);
 
 /// A middleware of ROS 2.
 pub(crate) trait Wire: Send + Sync + std::fmt::Debug {
-    /// What others have.
+    /// Returns what others have.
     fn picture(&self) -> Picture;
 
-    /// Makes an endpoint of a kind.
+    /// Creates an endpoint of this kind.
     ///
     /// # Errors
-    /// If its name or type is none there.
+    /// If its name or type is not valid in this middleware.
     fn open(&self, kind: Kind, what: &Named, qos: &Qos) -> Result<Port, WireError>;
 
     /// Ends an endpoint.
     fn close(&self, port: Port);
 
-    /// How many endpoints of others an endpoint is connected to; of a service those that both requests and responses reach.
+    /// Number of endpoints of others that an endpoint is connected to; for a service, those that both requests and
+    /// responses reach.
     fn connected(&self, port: Port) -> usize;
 
     /// Publishes a message. Does not block.
@@ -138,7 +141,7 @@ pub(crate) trait Wire: Send + Sync + std::fmt::Debug {
     /// If it is too long, or the endpoint has ended.
     fn write(&self, port: Port, payload: Vec<u8>, time: u64) -> Result<(), WireError>;
 
-    /// Sends a request, whose response is waited for this long.
+    /// Sends a request with a timeout for its response.
     ///
     /// # Errors
     /// As [`Wire::write`].
@@ -150,23 +153,23 @@ pub(crate) trait Wire: Send + Sync + std::fmt::Debug {
     /// As [`Wire::write`].
     fn respond(&self, port: Port, to: Caller, payload: Vec<u8>) -> Result<(), WireError>;
 
-    /// A request gets no response.
+    /// Gives up a request without a response.
     fn abandon(&self, _port: Port, _caller: Caller) {}
 
-    /// What keeps others from being found, if something does.
+    /// Returns the reason why others cannot be discovered, if there is one.
     fn problem(&self) -> Option<String> {
         None
     }
 
-    /// Shows these nodes to others, and no more.
+    /// Shows exactly these nodes to others.
     fn show(&self, nodes: Vec<Shown>);
 
-    /// Ends every endpoint, and says so to others, for all that still hold this. Nothing comes any more.
+    /// Ends every endpoint and announces it, on behalf of all holders of this object. No further events follow.
     fn leave(&self) {}
 
-    /// What comes next; waits at most this long.
+    /// Returns the next event; waits for it at most `timeout`.
     fn next(&self, timeout: Duration) -> Option<Event>;
 
-    /// What was refused, by reason.
+    /// Returns counts of what was refused, by reason.
     fn refused(&self) -> BTreeMap<&'static str, u64>;
 }

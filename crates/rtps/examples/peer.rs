@@ -1,16 +1,16 @@
-//! A peer for nodes of ROS 2, driven by `peers.py`: it echoes topics, keeps samples for late readers, serves and calls `SetBool`, and
-//! prints what it sees. It ends with its standard input.
+//! A peer for nodes of ROS 2, driven by `peers.py`. It echoes topics, keeps samples for late readers, serves and calls
+//! `SetBool`, and prints what it sees. It exits when its standard input ends.
 //!
 //! ```text
 //! peer DOMAIN [TASK...]
-//!   echo|TOPIC|TYPE|BACK|reliable|best      what comes goes back
-//!   latch|TOPIC|TYPE|COUNT                  strings, kept for who comes late
+//!   echo|TOPIC|TYPE|BACK|reliable|best      sends received samples back
+//!   latch|TOPIC|TYPE|COUNT                  writes strings and keeps them for late joiners
 //!   late|TOPIC|TYPE                         prints strings that were kept
-//!   images|TOPIC|TYPE|COUNT|reliable|best   a megabyte 30 times a second, once a reader is there
-//!   count|TOPIC|TYPE|reliable|best          counts what comes
-//!   serve|SERVICE|HOW                       std_srvs/SetBool; requests are numbered as HOW does: fast or cyclone
-//!   call|SERVICE|COUNT|HOW                  the same
-//!   node|NAME                               says of which node of ROS 2 the endpoints before it are
+//!   images|TOPIC|TYPE|COUNT|reliable|best   writes a megabyte 30 times a second, once there is a reader
+//!   count|TOPIC|TYPE|reliable|best          counts received samples
+//!   serve|SERVICE|HOW                       serves std_srvs/SetBool; HOW is how requests are numbered: fast or cyclone
+//!   call|SERVICE|COUNT|HOW                  calls the same service
+//!   node|NAME                               announces the ROS 2 node that the endpoints before it belong to
 //! ```
 
 use rtps::{
@@ -32,19 +32,19 @@ enum Task {
     Call(Client),
 }
 
-/// How requests and replies name each other.
+/// How requests and replies are correlated.
 #[derive(Clone, Copy, PartialEq)]
 enum Numbered {
-    /// By inline QoS.
+    /// Through inline QoS.
     Fast,
-    /// By 16 bytes in the payload, behind its encapsulation: half of the client's GUID, and a number.
+    /// Through 16 bytes in the payload, after its encapsulation: half of the client's GUID, and a number.
     Cyclone,
 }
 
 struct Server {
     writer: EntityId,
     numbered: Numbered,
-    /// Replies whose reader is not matched yet: a client may ask before this end knows where it listens.
+    /// Replies whose reader is not matched yet: a client may send a request before this end knows its reply reader.
     held: Vec<(Vec<u8>, SampleIdentity)>,
 }
 
@@ -151,7 +151,7 @@ fn main() -> Result<(), Failure> {
                 let writer = node.add_writer(endpoint("ros_discovery_info", of, kept))?;
                 node.write(writer, info, WriteOptions::default())?;
             }
-            _ => return Err(format!("{argument:?} is no task").into()),
+            _ => return Err(format!("unknown task {argument:?}").into()),
         }
     }
     while !ENDED.load(Relaxed) {
@@ -324,7 +324,7 @@ fn on_event(node: &Node, tasks: &mut BTreeMap<EntityId, Task>, event: Event) -> 
     Ok(())
 }
 
-/// What a client of rmw_cyclonedds_cpp calls itself.
+/// How the client of rmw_cyclonedds_cpp identifies itself.
 const CLIENT: [u8; 8] = *b"ourselfs";
 
 impl Client {
@@ -372,7 +372,7 @@ impl Client {
 impl Server {
     fn on_request(&mut self, node: &Node, sample: &Sample) -> Result<(), Failure> {
         let asked = SampleIdentity {
-            // Fast DDS' client names the reader of its reply.
+            // The client of Fast DDS names the reader of its reply.
             writer: sample.related.map_or(sample.writer, |r| r.writer),
             sequence: sample.sequence,
         };

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Tries `peer` against nodes of ROS 2 over Fast DDS, and participants of Cyclone DDS.
+"""Test `peer` against nodes of ROS 2 over Fast DDS, and against participants of Cyclone DDS.
 
     cargo build --release -p rtps --example peer
     crates/rtps/examples/peers.py ros2 target/ros2-kilted target/release/examples/peer [TEST...]
     crates/rtps/examples/peers.py cyclone FOLDER-OF-A-VENV target/release/examples/peer [TEST...]
 
-`OURS_BY` and `THEIRS_BY` are commands to run the two by, such as `ip netns exec a`; `RANGE=subnet` and
-`ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET` let them find each other over a network. `RECEIVE_BUFFER=212992` is what Linux permits by default.
+`OURS_BY` and `THEIRS_BY` are commands that run the two, such as `ip netns exec a`; `RANGE=subnet` and
+`ROS_AUTOMATIC_DISCOVERY_RANGE=SUBNET` let them discover each other over a network. Linux permits `RECEIVE_BUFFER=212992` by default.
 
-The first needs an environment as tests/ros2/install makes it, the second one with the package `cyclonedds`.
+The first needs an environment made by tests/ros2/install, the second one with the package `cyclonedds`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CALLS = 200
 
 
 class Process:
-    """A program, and the lines that it writes."""
+    """A program and its output lines."""
 
     def __init__(self, command: list[str], env: dict[str, str]) -> None:
         self.process = subprocess.Popen(
@@ -289,7 +289,7 @@ def ros2_role(role: str, *args: str) -> None:
 
 
 def missing_of_graph(node) -> list[str]:
-    """What the calls of rclpy do not show of a peer with the endpoints of `test_graph`."""
+    """Returns what rclpy does not show of a peer with the endpoints of `test_graph`."""
     publishers = node.get_publishers_info_by_topic("/chatter_back")
     subscriptions = node.get_subscriptions_info_by_topic("/chatter")
     whole = {

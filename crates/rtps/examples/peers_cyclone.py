@@ -30,7 +30,7 @@ class Numbered(IdlStruct, typename=IMAGE):
     number: types.uint32
     data: types.sequence[types.uint8]
 
-    # Octet by octet a megabyte takes Python seconds.
+    # Octet by octet, a megabyte takes Python several seconds.
     def serialize(self, buffer: object = None, use_version_2: bool = False) -> bytes:
         return b"\0\1\0\0" + struct.pack("<II", self.number, len(self.data)) + self.data
 
@@ -42,7 +42,7 @@ class Numbered(IdlStruct, typename=IMAGE):
 @dataclass
 @annotate.final
 class Request(IdlStruct, typename="std_srvs::srv::dds_::SetBool_Request_"):
-    """With the header of rmw_cyclonedds_cpp, by which requests and replies name each other."""
+    """With the header of rmw_cyclonedds_cpp, which correlates requests and replies."""
 
     guid: types.uint64
     number: types.int64
@@ -113,7 +113,7 @@ def main(role: str, *args: str) -> None:
         writer = DataWriter(participant, Topic(participant, "rq/setRequest", Request), qos=qos(True, 10))
         reader = DataReader(participant, Topic(participant, "rr/setReply", Reply), qos=qos(True, 10))
         wait(lambda: writer.get_matched_subscriptions() and reader.get_matched_publications(), 20)
-        # The server may not have found the other half yet.
+        # The server may not have discovered the other endpoint yet.
         wait(lambda: False, 0.5)
         good = 0
         for n in range(CALLS):

@@ -1,9 +1,10 @@
-//! Memory that others make us hold, counted before it is taken: by participant, by address, and in sum.
+//! Accounts for memory that other participants make this one hold, charged before it is allocated: by participant,
+//! address and total.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Bytes that may be held, and those that are. What is charged here is charged to the parent, too.
+/// A limit in bytes, and the bytes charged. Every charge also counts towards the parent.
 #[derive(Debug)]
 pub(crate) struct Account {
     limit: AtomicUsize,
@@ -20,7 +21,7 @@ impl Account {
         })
     }
 
-    /// Charges `bytes`, unless they go beyond a limit.
+    /// Charges `bytes`, unless that exceeds a limit.
     pub(crate) fn take(self: &Arc<Self>, bytes: usize) -> Option<Charge> {
         self.add(bytes).then(|| Charge {
             account: Arc::clone(self),
@@ -59,7 +60,7 @@ impl Account {
     }
 }
 
-/// Bytes that are charged until it is dropped.
+/// Bytes that stay charged until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Charge {
     account: Arc<Account>,
@@ -67,7 +68,7 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
-    /// Charges more; `false`, and nothing happens, where that goes beyond a limit.
+    /// Charges more. Returns `false` without effect if that exceeds a limit.
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
         let grown = self.account.add(bytes);
         if grown {
@@ -76,7 +77,7 @@ impl Charge {
         grown
     }
 
-    /// Gives back all but `bytes`.
+    /// Releases all but `bytes`.
     pub(crate) fn shrink_to(&mut self, bytes: usize) {
         let surplus = self.bytes.saturating_sub(bytes);
         self.account.sub(surplus);

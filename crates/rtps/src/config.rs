@@ -1,4 +1,4 @@
-//! What a participant is set up with.
+//! Settings of a participant and its endpoints.
 
 use crate::qos::Qos;
 use crate::wire::ids::{EntityId, GuidPrefix, VendorId};
@@ -6,63 +6,63 @@ use crate::wire::participant::{MAX_NAME, MAX_USER_DATA};
 use core::time::Duration;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-/// How a participant calls itself, where it is reached, and what it takes of others.
+/// How a participant identifies itself, where others reach it, and what it accepts from them.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// First part of all its GUIDs: unlike every other in the domain, and hard to guess, since who knows it is believed to have
-    /// heard this participant.
+    /// First part of all its GUIDs. It must be unique in the domain and hard to guess: a peer that knows it counts as
+    /// having received messages of this participant.
     pub prefix: GuidPrefix,
-    /// Whose implementation it says it is.
+    /// Vendor that it announces.
     pub vendor: VendorId,
-    /// Number of the domain; participants of others are not seen.
+    /// Domain ID; participants of other domains are ignored.
     pub domain: u32,
-    /// Part of the domain; participants of others are not seen. Empty is what everybody has by default.
+    /// Domain tag; participants with another tag are ignored. Empty is DDS' default.
     pub domain_tag: String,
     /// Its name, at most 256 bytes.
     pub name: String,
-    /// What it says of itself, at most 4,096 bytes; of ROS 2, `enclave=/;`.
+    /// User data that it announces, at most 4,096 bytes; in ROS 2, `enclave=/;`.
     pub user_data: Vec<u8>,
-    /// Where discovery reaches it.
+    /// Addresses that discovery reaches it at.
     pub metatraffic: Vec<SocketAddrV4>,
-    /// Where data reaches it.
+    /// Addresses that data reaches it at.
     pub unicast: Vec<SocketAddrV4>,
-    /// Where it announces itself: the group of the domain, addresses where participants may be.
+    /// Destinations of its announcements: the domain's group, and addresses where participants may be.
     pub announce_to: Vec<SocketAddrV4>,
-    /// Time between announcements, after the first five, which go every 100 ms.
+    /// Time between announcements. The first five are 100 ms apart.
     pub announce_period: Duration,
-    /// How long others believe that it lives without an announcement.
+    /// How long others consider it alive without an announcement.
     pub lease: Duration,
-    /// To whom it sends.
+    /// Addresses that it may send to.
     pub reach: Reach,
-    /// How it sends to participants of this host.
+    /// Pace at which it sends to participants on this host.
     pub loopback: Pace,
-    /// How it sends to others.
+    /// Pace at which it sends to others.
     pub network: Pace,
-    /// What it takes of others.
+    /// Limits on what others can make it hold.
     pub limits: Limits,
 }
 
-/// Which of the addresses that a participant announces are sent to. An announcement is no proof, so that without this
-/// anybody could have data sent anywhere.
+/// Which of a participant's announced addresses may be sent to. An announcement proves nothing: without this check,
+/// anyone could have data sent anywhere.
 #[derive(Clone, Debug, Default)]
 pub struct Reach {
-    /// This host's own addresses and the lengths of their networks' prefixes: participants there are reached, and those of
-    /// 127.0.0.0/8 by participants of this host.
+    /// This host's own addresses, with the prefix lengths of their networks. Participants there can be reached, and
+    /// participants of this host at 127.0.0.0/8.
     pub networks: Vec<(Ipv4Addr, u8)>,
-    /// Hosts beyond them.
+    /// Hosts outside these networks.
     pub hosts: Vec<Ipv4Addr>,
 }
 
-/// How much goes to one address in which time, so that the buffer of its socket holds it.
+/// Rate limit towards one address, so that the buffer of its socket holds what arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// Bytes in a second, headers included.
+    /// Bytes per second, headers included.
     pub rate: u64,
-    /// Bytes that go at once after a pause. A Linux socket holds about half of its 212,992 bytes in datagrams.
+    /// Bytes that may be sent at once after a pause. A Linux socket holds datagrams of about half its 212,992 bytes.
     pub burst: u32,
-    /// Bytes of a fragment; what is longer than one is sent in several.
+    /// Size of a fragment in bytes; longer samples are split into several.
     pub fragment: u16,
-    /// Short samples and messages go together in datagrams of at most this many bytes.
+    /// Short samples and messages share datagrams of at most this many bytes.
     pub gather: u16,
 }
 
@@ -77,26 +77,26 @@ impl Default for Pace {
     }
 }
 
-/// What all others together, one address and one participant can make a participant hold.
+/// How much all others together, one address, and one participant can make a participant hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes in sum.
+    /// Bytes in total.
     pub memory: usize,
-    /// Bytes of all participants that announced themselves from one address.
+    /// Bytes for all participants that announce themselves from one address.
     pub address_memory: usize,
-    /// Bytes of a participant: itself, its endpoints, what is on the way to them or from them, events not yet taken.
+    /// Bytes for a participant: itself, its endpoints, samples on the way to or from them, and events not yet taken.
     pub participant_memory: usize,
-    /// Bytes of a participant that has not shown yet that it heard this one.
+    /// Bytes for an unconfirmed participant, that is, one that has not shown yet that it received messages of this one.
     pub stranger_memory: usize,
-    /// Participants in sum; half of them from one address.
+    /// Participants in total; at most half of them from one address.
     pub participants: usize,
-    /// Of them, those that have not shown yet that they heard this one. One more costs the oldest.
+    /// Unconfirmed participants. A further one displaces the oldest.
     pub strangers: usize,
     /// Endpoints of a participant.
     pub endpoints: usize,
-    /// Longest sample, in bytes; fragments of longer ones are refused.
+    /// Longest sample in bytes; fragments of longer ones are refused.
     pub sample: u32,
-    /// Longest lease: a longer one, or an infinite one, counts as this.
+    /// Longest lease; longer and infinite leases are cut to this.
     pub lease: Duration,
 }
 
@@ -117,7 +117,7 @@ impl Default for Limits {
 }
 
 impl Config {
-    /// A participant of a domain that announces itself nowhere yet.
+    /// Settings of a participant in this domain, without addresses to announce itself to.
     pub fn new(prefix: GuidPrefix, domain: u32) -> Self {
         Config {
             prefix,
@@ -168,13 +168,13 @@ impl Config {
 }
 
 impl Reach {
-    /// Whether an address is of this host.
+    /// Whether an address belongs to this host.
     pub(crate) fn is_own(&self, ip: Ipv4Addr) -> bool {
         ip.is_loopback() || self.networks.iter().any(|(own, _)| *own == ip)
     }
 
-    /// The first of a participant's addresses that may be sent to, those of this host before others. `from` is where its
-    /// announcement came from.
+    /// Returns the first of a participant's addresses that may be sent to, preferring those of this host. `from` is the
+    /// source of its announcement.
     pub(crate) fn pick(&self, addresses: &[SocketAddrV4], from: Ipv4Addr) -> Option<SocketAddrV4> {
         let here = self.is_own(from);
         let own = addresses.iter().find(|a| here && self.is_own(*a.ip()));
@@ -197,22 +197,23 @@ impl Reach {
 /// A local writer or reader.
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
-    /// Its topic, at most 1,024 bytes; of ROS 2, with a prefix such as `rt/`.
+    /// Topic name, at most 1,024 bytes; in ROS 2, with a prefix such as `rt/`.
     pub topic: String,
-    /// The name of its type, at most 1,024 bytes; others match only by the same.
+    /// Type name, at most 1,024 bytes; only endpoints with the same name match.
     pub type_name: String,
     /// Its policies.
     pub qos: Qos,
-    /// What it says of itself, at most 4,096 bytes; of ROS 2, `typehash=RIHS01_…;`.
+    /// User data that it announces, at most 4,096 bytes; in ROS 2, `typehash=RIHS01_…;`.
     pub user_data: Vec<u8>,
-    /// Of a writer: bytes of samples that it keeps at most. Older ones make room, or, if it keeps all, writing is refused.
+    /// For a writer: maximum number of bytes of samples to keep. Beyond it, older ones are dropped; with keep-all
+    /// history, writing fails.
     pub max_bytes: usize,
-    /// Of a writer that keeps all: samples that it keeps at most.
+    /// For a writer with keep-all history: maximum number of samples to keep.
     pub max_samples: usize,
 }
 
 impl EndpointConfig {
-    /// An endpoint that keeps at most 64 MiB in 1,024 samples.
+    /// Settings that keep at most 64 MiB in 1,024 samples.
     pub fn new(topic: impl Into<String>, type_name: impl Into<String>, qos: Qos) -> Self {
         EndpointConfig {
             topic: topic.into(),
@@ -225,27 +226,27 @@ impl EndpointConfig {
     }
 }
 
-/// Why a participant cannot be set up so.
+/// Why the settings of a participant are refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// Nothing could be sent at this pace, or no datagram holds a fragment.
+    /// This pace could send nothing, or no datagram can hold a fragment.
     #[error("{0:?}: rate and burst must be more than 0, a fragment has 512 to 65,000 bytes")]
     Pace(Pace),
     /// The user data is too long.
-    #[error("user data of {0} bytes; at most 4,096 are announced")]
+    #[error("user data has {0} bytes, more than the limit of 4,096")]
     UserData(usize),
     /// The name or the domain tag is too long.
-    #[error("a name of {0} bytes; at most 256 are announced")]
+    #[error("a name has {0} bytes, more than the limit of 256")]
     Name(usize),
 }
 
-/// Why an endpoint cannot be made.
+/// Why an endpoint cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EndpointError {
-    /// The name of its topic, type or a partition is empty or too long.
-    #[error("a {what} of {len} bytes; it has 1 to 1,024")]
+    /// The name of the topic, the type or a partition is empty or too long.
+    #[error("a {what} has {len} bytes; 1 to 1,024 are allowed")]
     Name {
         /// Which name.
         what: &'static str,
@@ -253,28 +254,29 @@ pub enum EndpointError {
         len: usize,
     },
     /// The user data is too long.
-    #[error("user data of {0} bytes; at most 4,096 are announced")]
+    #[error("user data has {0} bytes, more than the limit of 4,096")]
     UserData(usize),
-    /// There are more partitions or data representations than are announced.
-    #[error("{0} {1}: too many")]
+    /// More partitions or data representations than can be announced.
+    #[error("too many {1}: {0}")]
     Many(usize, &'static str),
-    /// All numbers for endpoints were used.
-    #[error("this participant has had as many endpoints as it has numbers for")]
+    /// All endpoint numbers are used up.
+    #[error("this participant has used up all endpoint numbers")]
     Exhausted,
 }
 
-/// Why a sample was not written.
+/// Why a sample is not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// There is no such writer.
+    /// The writer does not exist.
     #[error("this participant has no writer {0}")]
     NoSuchWriter(EntityId),
-    /// A writer that keeps all has no room until a reader acknowledges; then comes [`crate::Event::Writable`].
-    #[error("the writer keeps all and has no room until a reader acknowledges")]
+    /// The writer has keep-all history and no room until a reader acknowledges. [`crate::Event::Writable`] follows
+    /// then.
+    #[error("the writer keeps all samples and has no room until a reader acknowledges some")]
     Full,
-    /// The sample is longer than the writer keeps.
-    #[error("a sample of {len} bytes; the writer keeps at most {most}")]
+    /// The sample exceeds what the writer keeps.
+    #[error("a sample has {len} bytes, but the writer keeps at most {most}")]
     TooLong {
         /// Its length.
         len: usize,

@@ -1,4 +1,4 @@
-//! What a participant tells its program.
+//! Events that a participant reports to its program.
 
 use crate::account::Charge;
 use crate::qos::Policy;
@@ -9,48 +9,48 @@ use crate::wire::time::Timestamp;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// What happened, in the order in which it did.
+/// An event. Events are reported in the order in which they occur.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// A participant appeared, or says something else of itself.
+    /// A participant appeared, or its announcement changed.
     Participant(Arc<ParticipantData>),
-    /// A participant left, or its lease ended. Its endpoints vanished before.
+    /// A participant left, or its lease expired. Its endpoints are reported as gone before.
     ParticipantGone(Guid),
     /// An endpoint of another participant appeared, or its policies or user data changed.
     Endpoint(Arc<EndpointData>),
-    /// An endpoint of another participant vanished. What it was matched with was unmatched before.
+    /// An endpoint of another participant is gone. Its matches are reported as ended before.
     EndpointGone(Guid),
-    /// A local endpoint and a remote one agree, and data flows.
+    /// A local endpoint and a remote one match, and data flows.
     Matched {
-        /// The local one.
+        /// The local endpoint.
         local: EntityId,
-        /// The other.
+        /// The remote endpoint.
         remote: Guid,
     },
-    /// They are no longer matched.
+    /// A match ended.
     Unmatched {
-        /// The local one.
+        /// The local endpoint.
         local: EntityId,
-        /// The other.
+        /// The remote endpoint.
         remote: Guid,
     },
-    /// A local endpoint and a remote one are of the same topic, and do not agree.
+    /// A local endpoint and a remote one have the same topic but incompatible policies.
     Incompatible {
-        /// The local one.
+        /// The local endpoint.
         local: EntityId,
-        /// The other.
+        /// The remote endpoint.
         remote: Guid,
-        /// On what.
+        /// The policy in which they differ.
         policy: Policy,
     },
-    /// A sample came.
+    /// A sample arrived.
     Sample(Sample),
-    /// Samples were lost before a reader: the writer no longer has them, or gave best effort.
+    /// A reader lost samples: the writer no longer has them, or is best effort.
     Lost {
         /// The local reader.
         reader: EntityId,
-        /// How many since the last such event.
+        /// Number of samples since the last such event.
         count: u64,
     },
     /// A writer that refused a sample ([`crate::WriteError::Full`]) has room again.
@@ -60,34 +60,34 @@ pub enum Event {
     },
 }
 
-/// A sample that a reader took.
+/// A sample that a reader received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// The local reader.
     pub reader: EntityId,
-    /// The serialized data with its 4 bytes of encapsulation, as it was sent. Behind a short one up to 3 bytes of padding may stand
-    /// (DDSI-RTPS 2.5, section 9.4.1).
+    /// The serialized data with its 4 bytes of encapsulation, as sent. Up to 3 bytes of padding may follow a short
+    /// sample (DDSI-RTPS 2.5, section 9.4.1).
     pub payload: Vec<u8>,
-    /// Who wrote it.
+    /// The writer.
     pub writer: Guid,
-    /// Its number there, from 1.
+    /// The writer's sequence number for it, from 1.
     pub sequence: i64,
-    /// The request that it answers, of a reply; of a request of Fast DDS, the reader of its reply.
+    /// For a reply: the request that it answers. For a request of Fast DDS: the reader of its reply.
     pub related: Option<SampleIdentity>,
-    /// When it was written, by its writer's clock.
+    /// When the writer wrote it, by the writer's clock.
     pub source_timestamp: Option<Timestamp>,
 }
 
-/// Events that wait to be taken, each with what it costs.
+/// Events to be taken, each with its memory charge.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     queue: VecDeque<(Event, Option<Charge>)>,
-    /// What is only counted waits but once.
+    /// Lost samples by reader, in a single event each.
     lost: BTreeMap<EntityId, u64>,
     writable: BTreeMap<EntityId, ()>,
 }
 
-/// What an event costs that holds nothing of variable length.
+/// Charge in bytes for an event without content of variable length.
 pub(crate) const SMALL: usize = 128;
 
 impl Events {
@@ -106,7 +106,7 @@ impl Events {
         self.writable.insert(writer, ());
     }
 
-    /// What is only said of an endpoint that is no more.
+    /// Drops counts of an endpoint that no longer exists.
     pub(crate) fn forget(&mut self, local: EntityId) {
         self.lost.remove(&local);
         self.writable.remove(&local);

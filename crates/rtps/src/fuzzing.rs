@@ -1,4 +1,4 @@
-//! What the fuzz targets call. Not part of the interface.
+//! Entry points of the fuzz targets. Not part of the interface.
 
 use crate::wire::endpoint::EndpointData;
 use crate::wire::message::Message;
@@ -12,7 +12,7 @@ use crate::{
 use core::time::Duration;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-/// A datagram, and what is announced in it; what is read of an announcement comes back when it is written.
+/// Reads a datagram and the announcements in it. An announcement that can be read must survive a round trip.
 pub fn message(data: &[u8]) {
     let Ok(message) = Message::new(data) else {
         return;
@@ -36,7 +36,7 @@ fn announcement(bytes: &[u8]) {
             if !writer {
                 (data.qos.strength, data.qos.lifespan) = (0, None);
             }
-            // What is longer than 68 years is infinite.
+            // Durations longer than 68 years are infinite.
             let again = EndpointData::read(&data.write(), writer);
             assert_eq!(again.map(|d| d.topic), Ok(data.topic));
         }
@@ -68,7 +68,7 @@ fn participant(name: &[u8; 12], own: SocketAddrV4, other: SocketAddrV4) -> Optio
 }
 
 impl Pair {
-    /// Two participants that know each other, and whose endpoints are matched.
+    /// Two participants that know each other and have matched endpoints.
     fn new() -> Option<Self> {
         let mut victim = participant(b"\x01\xfeTHE-VICTIM", VICTIM, PEER)?;
         let mut peer = participant(b"\x01\xfeTHE-PEER-0", PEER, VICTIM)?;
@@ -93,7 +93,7 @@ impl Pair {
         Some(out)
     }
 
-    /// Lets time pass, and datagrams, or only those to the peer.
+    /// Lets time and datagrams pass; only datagrams to the peer unless `both`.
     fn pass(&mut self, time: Duration, both: bool) {
         self.now += time;
         let mut out = Vec::new();
@@ -118,7 +118,8 @@ impl Pair {
     }
 }
 
-/// A participant with a peer, to which anything is sent in the peer's name. Each operation is a byte, a length of two, and as many bytes.
+/// A participant with a peer, in whose name arbitrary data is sent. Each operation is a byte, a two-byte length, and
+/// that many bytes.
 pub fn participant_operations(mut data: &[u8]) {
     let Some(mut pair) = Pair::new() else { return };
     while let [operation, length, high, rest @ ..] = data {
@@ -171,7 +172,7 @@ pub fn participant_operations(mut data: &[u8]) {
     while pair.victim.poll_event().is_some() {}
     pair.victim.leave(pair.now);
     while pair.victim.poll_event().is_some() {}
-    assert_eq!(pair.victim.held(), 0, "all is given back");
+    assert_eq!(pair.victim.held(), 0, "all memory is released");
 }
 
 #[cfg(test)]
@@ -180,7 +181,8 @@ mod tests {
     use crate::simulation::Random;
     use std::path::Path;
 
-    /// Each seed as it is, cut everywhere, and with bytes and words changed at random: `rounds` times, or `PACKETS` mutants of all seeds together.
+    /// Runs each seed as it is, cut at every position, and with random changes: `rounds` times, or `PACKETS` mutants of
+    /// all seeds together.
     fn replay(target: &str, rounds: usize, check: fn(&[u8])) {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../../fuzz/corpus")

@@ -1,17 +1,18 @@
 #![forbid(unsafe_code)]
 //! The wire protocol of DDS (OMG DDSI-RTPS 2.3), as far as a bridge for ROS 2 needs it.
 //!
-//! A [`Participant`] finds the participants of its domain (SPDP) and their endpoints (SEDP), matches its own writers and readers
-//! with theirs by topic, type and policies, and exchanges samples with them: reliable or best effort, in fragments where
-//! they are long, with what a late reader is to be given. It does no I/O, reads no clock and draws no random numbers: datagrams and the
-//! time come in as arguments, so that every scenario replays in virtual time. The sockets are [`Transport`]'s; a [`Node`] joins both in a thread.
+//! A [`Participant`] discovers the participants of its domain (SPDP) and their endpoints (SEDP), matches its own
+//! writers and readers with theirs by topic, type and policies, and exchanges samples with them. Samples are reliable
+//! or best effort, are fragmented if they are long, and are kept for late joiners. It does no I/O, reads no clock and
+//! draws no random numbers: datagrams and the time are arguments, so every scenario replays in virtual time.
+//! [`Transport`] has the sockets. A [`Node`] runs both in a thread.
 //!
-//! What one participant of others can make it hold is bounded ([`Limits`]): memory is charged before it is taken, and given back when
-//! the participant leaves or its lease ends. DDS knows no identities without its security extensions, which are not here: any process
-//! that reaches the sockets may say anything.
+//! What a remote participant can make it hold is bounded ([`Limits`]): memory is charged before it is allocated, and
+//! released when the participant leaves or its lease expires. Without DDS' security extensions, which this crate lacks,
+//! DDS has no identities: any process that can reach the sockets can claim anything.
 //!
-//! Not here: serializing data (a payload goes through as it is, with its 4 bytes of encapsulation), topics with keys, IPv6, TCP and shared memory,
-//! content filters, exclusive ownership, type lookup, discovery servers, security.
+//! Out of scope: serializing data (payloads pass unchanged, with their 4 bytes of encapsulation), keyed topics, IPv6,
+//! TCP, shared memory, content filters, exclusive ownership, type lookup, discovery servers, security (decision 344).
 //!
 //! ```
 //! use core::time::Duration;
@@ -25,7 +26,7 @@
 //! let payload = [0, 1, 0, 0, 3, 0, 0, 0, b'h', b'i', 0];
 //! let sample = participant.write(now, writer, payload, WriteOptions::default())?;
 //! assert_eq!(sample.sequence, 1);
-//! // Nobody is there, and there is nowhere to announce it to.
+//! // There is no peer, and no address to announce the writer to.
 //! assert_eq!(participant.poll_transmit(now, &mut Vec::new()), None);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

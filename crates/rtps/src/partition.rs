@@ -1,7 +1,7 @@
-//! Names of partitions, with the wildcards of POSIX' `fnmatch` (DDS 1.4, section 2.2.3.13).
+//! Partition names, with the wildcards of POSIX `fnmatch` (DDS 1.4, section 2.2.3.13).
 
-/// Whether two names have something in common. One with wildcards fits the names that it describes, and of those with wildcards
-/// only its like.
+/// Whether two names meet. A name with wildcards meets the names that it matches, and a name with wildcards only if
+/// both are equal.
 pub(crate) fn meet(a: &str, b: &str) -> bool {
     let wild = |s: &str| s.contains(['*', '?', '[']);
     match (wild(a), wild(b)) {
@@ -12,7 +12,7 @@ pub(crate) fn meet(a: &str, b: &str) -> bool {
     }
 }
 
-/// A pattern as of POSIX' `fnmatch`. It goes back to the last `*` only, so that time is at most the product of the lengths.
+/// Matches like POSIX `fnmatch`. Backtracks to the last `*` only, so the time is at most the product of the lengths.
 fn fits(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (pattern, text);
     let mut star: Option<(&[u8], &[u8])> = None;
@@ -43,7 +43,7 @@ fn fits(pattern: &[u8], text: &[u8]) -> bool {
     }
 }
 
-/// Whether a character is of a class, and what follows the class; `None` for a class that does not end.
+/// Whether a character is in a class, and the pattern after the class; `None` if the class does not end.
 fn class(pattern: &[u8], c: u8) -> Option<(bool, &[u8])> {
     let (negated, mut p) = match pattern {
         [b'!' | b'^', rest @ ..] => (true, rest),

@@ -1,141 +1,142 @@
-//! Policies of an endpoint, and whether two endpoints agree (DDS 1.4, section 2.2.3; DDS-XTypes 1.3, section 7.6.3.1).
+//! Policies of an endpoint, and whether two endpoints are compatible (DDS 1.4, section 2.2.3; DDS-XTypes 1.3, section
+//! 7.6.3.1).
 
 use crate::partition;
 use core::time::Duration;
 
 /// Policies of a writer or a reader. Durations that are `None` are infinite.
 ///
-/// [`Qos::writer`] and [`Qos::reader`] are DDS' defaults, which hold for whatever an announcement does not say.
+/// [`Qos::writer`] and [`Qos::reader`] return DDS' defaults, which apply to everything that an announcement omits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Qos {
-    /// Whether samples are repeated until they came.
+    /// Whether lost samples are retransmitted.
     pub reliability: Reliability,
-    /// What a late reader is given.
+    /// Which earlier samples a late joiner receives.
     pub durability: Durability,
-    /// How much a writer keeps for its readers.
+    /// How many samples a writer keeps for its readers.
     pub history: History,
-    /// At least one sample in each such period.
+    /// Period in which at least one sample is expected.
     pub deadline: Option<Duration>,
-    /// By how much delivery may be delayed.
+    /// Acceptable additional delay of delivery.
     pub latency_budget: Duration,
-    /// How long a sample is worth anything.
+    /// How long a sample is valid.
     pub lifespan: Option<Duration>,
-    /// Who says that a writer lives.
+    /// Actor that asserts that a writer is alive.
     pub liveliness: Liveliness,
-    /// How long a writer lives without a word.
+    /// How long a writer counts as alive without an assertion.
     pub lease: Option<Duration>,
-    /// Whether one writer of several is heard alone.
+    /// Whether a reader accepts only one writer at a time.
     pub ownership: Ownership,
-    /// Which of them: the strongest.
+    /// With exclusive ownership, the strongest writer wins.
     pub strength: i32,
-    /// By whose clock samples are ordered.
+    /// Clock that orders samples.
     pub destination_order: DestinationOrder,
-    /// How changes of several instances belong together.
+    /// How changes of several instances are grouped.
     pub presentation: Presentation,
-    /// Parts of the domain, each perhaps with `*`, `?` and `[…]`; none is the part without a name.
+    /// Partitions of the domain, possibly with `*`, `?` and `[…]`; an empty list is the unnamed partition.
     pub partitions: Vec<String>,
-    /// Encodings of the data that it writes (the first) or reads (any); none is XCDR version 1.
+    /// Encodings of the data that it writes (the first) or reads (any); an empty list is XCDR version 1.
     pub representations: Vec<i16>,
 }
 
-/// Whether samples are repeated until they came.
+/// Whether lost samples are retransmitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reliability {
-    /// Each is sent once.
+    /// Each sample is sent once.
     BestEffort,
-    /// Until they are acknowledged.
+    /// Samples are retransmitted until acknowledged.
     Reliable,
 }
 
-/// What a late reader is given.
+/// Which earlier samples a late joiner receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Durability {
-    /// Nothing that was written before.
+    /// None.
     Volatile,
-    /// What the writer still keeps.
+    /// Those that the writer still keeps.
     TransientLocal,
-    /// What a service keeps.
+    /// Those that a service keeps.
     Transient,
-    /// What a service keeps on a disk.
+    /// Those that a service keeps on disk.
     Persistent,
 }
 
-/// How much a writer keeps for its readers.
+/// How many samples a writer keeps for its readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum History {
-    /// The newest, up to this number; an older one makes room, acknowledged or not.
+    /// The newest, up to this number; further ones displace the oldest, acknowledged or not.
     KeepLast(u32),
-    /// All, as far as there is memory; then nothing more is written until some are acknowledged.
+    /// All, while there is memory; then writing fails until some are acknowledged.
     KeepAll,
 }
 
-/// Who says that a writer lives.
+/// Actor that asserts that a writer is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Liveliness {
-    /// Its participant, by being there.
+    /// Its participant, by existing.
     Automatic,
-    /// The program, of all writers of the participant.
+    /// The program, for all writers of the participant.
     ManualByParticipant,
-    /// The program, of each writer.
+    /// The program, for each writer.
     ManualByTopic,
 }
 
-/// Whether one writer of several is heard alone.
+/// Whether a reader accepts only one writer at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ownership {
-    /// All are heard.
+    /// Samples of all writers are accepted.
     Shared,
-    /// The strongest.
+    /// Only samples of the strongest writer are accepted.
     Exclusive,
 }
 
-/// By whose clock samples are ordered.
+/// Clock that orders samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DestinationOrder {
-    /// By the reader's.
+    /// The reader's.
     ByReception,
-    /// By the writers'.
+    /// The writers'.
     BySource,
 }
 
-/// How changes of several instances belong together.
+/// How changes of several instances are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Presentation {
     /// 0 an instance, 1 a topic, 2 a group.
     pub scope: u8,
-    /// Sets of changes come as a whole.
+    /// Sets of changes arrive as a whole.
     pub coherent: bool,
-    /// Changes come in the order in which they were made.
+    /// Changes arrive in the order in which they were made.
     pub ordered: bool,
 }
 
-/// A policy on which two endpoints of a topic do not agree.
+/// A policy in which two endpoints of a topic are incompatible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Policy {
     /// The names of their types differ.
     TypeName,
-    /// The writer gives best effort, the reader wants more.
+    /// The writer is best effort, the reader requests reliable.
     Reliability,
-    /// The writer keeps less than the reader wants.
+    /// The writer offers less durability than the reader requests.
     Durability,
-    /// The writer promises longer periods than the reader wants.
+    /// The writer offers a longer period than the reader requests.
     Deadline,
-    /// The writer may delay longer than the reader wants.
+    /// The writer offers a longer delay than the reader requests.
     LatencyBudget,
-    /// The writer's kind is less, or its lease longer, than the reader wants.
+    /// The writer offers a lesser kind, or a longer lease, than the reader requests.
     Liveliness,
-    /// One shares, the other does not.
+    /// One is shared, the other exclusive.
     Ownership,
-    /// The reader wants order by source.
+    /// The reader requests order by source.
     DestinationOrder,
-    /// The reader wants more coherence or order.
+    /// The reader requests more coherence or order.
     Presentation,
-    /// The reader does not read what the writer writes.
+    /// The reader does not read the writer's encoding.
     DataRepresentation,
 }
 
-/// XCDR version 1, which holds where nothing is said.
+/// XCDR version 1, the default.
 const XCDR1: i16 = 0;
 
 impl Qos {
@@ -171,8 +172,9 @@ impl Qos {
         }
     }
 
-    /// What a writer of these policies gives and a reader of `wanted` does not take; none if they agree. Partitions are another
-    /// matter ([`Qos::meets`]): who is in none together does not meet, which is no fault.
+    /// Returns the policy of this writer that a reader of `wanted` does not accept; `None` if they are compatible.
+    /// Partitions are checked separately ([`Qos::meets`]): endpoints without a common partition do not match, which is
+    /// not an error.
     pub fn disagrees(&self, wanted: &Qos) -> Option<Policy> {
         let infinite = Duration::MAX;
         let offered = self.representations.first().copied().unwrap_or(XCDR1);
@@ -214,8 +216,8 @@ impl Qos {
         checks.into_iter().find(|(_, agreed)| !agreed).map(|(p, _)| p)
     }
 
-    /// Whether two endpoints have a partition in common. A name with wildcards meets the names that it fits, and no other with
-    /// wildcards (DDS 1.4, section 2.2.3.13).
+    /// Whether two endpoints have a partition in common. A name with wildcards meets the names that it matches, and no
+    /// other name with wildcards (DDS 1.4, section 2.2.3.13).
     pub fn meets(&self, other: &Qos) -> bool {
         let none = [String::new()];
         let names = |q: &'_ [String]| if q.is_empty() { none.to_vec() } else { q.to_vec() };
@@ -225,7 +227,7 @@ impl Qos {
             .any(|a| theirs.iter().any(|b| partition::meet(a, b)))
     }
 
-    /// Whether a sample that was written before a reader came is kept for it.
+    /// Whether samples are kept for readers that join later.
     pub(crate) fn keeps(&self) -> bool {
         self.durability >= Durability::TransientLocal
     }

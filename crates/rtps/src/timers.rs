@@ -1,25 +1,25 @@
-//! What is to be done when.
+//! Timers.
 
 use crate::wire::ids::{EntityId, Guid, GuidPrefix};
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a participant does at a time.
+/// What a participant does at a certain time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
-    /// It announces itself.
+    /// Announces itself.
     Announce,
-    /// It says that its writers live.
+    /// Asserts the liveliness of its writers.
     Liveliness,
-    /// Another participant's lease ends.
+    /// Ends the lease of another participant.
     Lease(GuidPrefix),
-    /// A local writer asks its readers what they have.
+    /// A local writer sends heartbeats to its readers.
     Writer(EntityId),
-    /// A local reader answers a writer, or asks it for what is missing.
+    /// A local reader answers a writer, or requests what is missing.
     Reader(EntityId, Guid),
 }
 
-/// Times by what they are for, each at most once.
+/// At most one time per key.
 #[derive(Debug)]
 pub(crate) struct Timers<K> {
     by_time: BTreeSet<(Duration, K)>,
@@ -34,7 +34,7 @@ impl<K: Ord + Copy> Timers<K> {
         }
     }
 
-    /// Sets the time, whatever it was; `None` is never.
+    /// Sets the time and replaces any earlier setting; `None` clears it.
     pub(crate) fn set(&mut self, key: K, at: Option<Duration>) {
         if let Some(old) = self.by_key.remove(&key) {
             self.by_time.remove(&(old, key));
@@ -45,7 +45,7 @@ impl<K: Ord + Copy> Timers<K> {
         }
     }
 
-    /// Sets the time unless an earlier one is set.
+    /// Sets the time, unless an earlier one is set.
     pub(crate) fn set_earlier(&mut self, key: K, at: Duration) {
         if self.by_key.get(&key).is_none_or(|old| *old > at) {
             self.set(key, Some(at));
@@ -61,7 +61,7 @@ impl<K: Ord + Copy> Timers<K> {
         self.by_time.first().map(|(at, _)| *at)
     }
 
-    /// What is due, the earliest first, and no longer set.
+    /// Removes and returns the key that is due first, if any is due.
     pub(crate) fn pop(&mut self, now: Duration) -> Option<K> {
         let (at, key) = *self.by_time.first().filter(|(at, _)| *at <= now)?;
         self.by_time.remove(&(at, key));

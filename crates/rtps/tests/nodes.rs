@@ -6,18 +6,18 @@ use rtps::{
 };
 use std::time::{Duration, Instant};
 
-/// A watchdog, no limit.
+/// A watchdog, not a limit to test.
 const LONG: Duration = Duration::from_secs(60);
 
 fn node(domain: u32) -> Node {
-    // Tests that run at once, of other checkouts too, are in different domains.
+    // Concurrent tests, including those of other checkouts, use different domains.
     let transport = TransportConfig {
         domain: 60 + (domain + std::process::id()) % 40,
         ..TransportConfig::default()
     };
     let node = Node::open(transport, |config| {
         config.domain_tag = format!("test {}", std::process::id());
-        // Who is gone before the watchdog said so.
+        // Long enough that a missing participant is reported by its departure and not by its lease.
         config.lease = Duration::from_secs(300);
     });
     node.expect("a node")
@@ -30,7 +30,7 @@ fn until<T>(handle: &Handle, mut is: impl FnMut(Event) -> Option<T>) -> T {
             return found;
         }
     }
-    panic!("it did not come");
+    panic!("no such event arrived");
 }
 
 fn matched(handle: &Handle, id: EntityId) {

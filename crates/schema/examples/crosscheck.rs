@@ -10,7 +10,7 @@
 //! | `{"op":"embedded","type":name,"text":text}` | `md5`, `definition` |
 //! | `{"op":"convert","type":name,"ros1":hex,"cdr":hex,"cdr_be":hex}` | `cdr`: hex, `parts`: lengths; checks all ways between the forms itself |
 //!
-//! An answer with `error` says what went wrong.
+//! An answer with `error` states the failure.
 
 use schema::{Flavour, Registry, Schema, Show};
 use serde_json::{Value as Json, json};
@@ -93,7 +93,7 @@ fn sums(schema: &Schema) -> Json {
     json!({ "md5": schema.md5_hex(), "rihs01": schema.rihs01(), "definition": schema.definition(), "parts": parts })
 }
 
-/// Goes every way between the encodings and compares where they meet.
+/// Converts between all encodings and compares the results.
 fn convert(schema: &Schema, ros1: &[u8], cdr: &[u8], cdr_be: &[u8]) -> Result<Json, String> {
     let fail = |what: &str, e: &dyn std::fmt::Display| format!("{}: {what}: {e}", schema.name());
     let same = |what: &str, a: &[u8], b: &[u8]| match a == b {

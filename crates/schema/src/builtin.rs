@@ -1,6 +1,6 @@
 //! Definitions of the standard packages, as plain field lists.
 //!
-//! One file per package; `[Name]` heads a message, `[srv Name]` a service. ROS 1 is Noetic's, ROS 2 is Jazzy's.
+//! One file per package; `[Name]` starts a message, `[srv Name]` a service. ROS 1 is Noetic's, ROS 2 is Jazzy's.
 
 use crate::{Flavour, TypeName};
 
@@ -66,7 +66,7 @@ fn packages(flavour: Flavour) -> &'static [Package] {
     }
 }
 
-/// The text of a message or service, if the crate has it.
+/// The text of a message or service, if the crate contains it.
 pub(crate) fn find(flavour: Flavour, name: &TypeName, service: bool) -> Option<&'static str> {
     let (_, text) = packages(flavour).iter().find(|(p, _)| *p == name.package())?;
     entries(text)
@@ -74,7 +74,7 @@ pub(crate) fn find(flavour: Flavour, name: &TypeName, service: bool) -> Option<&
         .map(|e| e.text)
 }
 
-/// All messages or services that the crate has.
+/// All messages or services that the crate contains.
 pub(crate) fn names(flavour: Flavour, service: bool) -> impl Iterator<Item = TypeName> {
     packages(flavour).iter().flat_map(move |(package, text)| {
         entries(text)

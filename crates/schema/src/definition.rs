@@ -13,7 +13,7 @@ pub enum Flavour {
 }
 
 impl Flavour {
-    /// The other one.
+    /// The other flavour.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {
@@ -40,7 +40,7 @@ impl std::fmt::Display for Flavour {
 /// A built-in type of fixed size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Primitive {
-    /// One byte; 0 is false, every other value is true and is carried as it is.
+    /// One byte; 0 is false, every other value is true and is kept unchanged.
     Bool,
     /// Deprecated: an `int8` in ROS 1, an `uint8` in ROS 2.
     Byte,
@@ -100,7 +100,7 @@ impl Primitive {
         NAMES.iter().find(|(n, _)| *n == name).map(|(_, p)| *p)
     }
 
-    /// Bytes of one word and the number of words: `time` is two words of four bytes.
+    /// Size of a word and number of words: `time` is two words of four bytes.
     pub(crate) const fn words(self) -> (u8, u32) {
         match self {
             Primitive::Bool | Primitive::Byte | Primitive::Char | Primitive::Int8 | Primitive::Uint8 => {
@@ -120,16 +120,16 @@ impl Primitive {
     }
 }
 
-/// How many of a type a field holds.
+/// Number of elements of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Arity {
     /// One.
     One,
     /// Always this many: `T[3]`.
     Fixed(u32),
-    /// As many as the message says, up to this many: `T[<=3]` (ROS 2).
+    /// As many as the message states, up to this many: `T[<=3]` (ROS 2).
     Bounded(u32),
-    /// As many as the message says: `T[]`.
+    /// As many as the message states: `T[]`.
     Unbounded,
 }
 
@@ -144,7 +144,7 @@ impl std::fmt::Display for Arity {
     }
 }
 
-/// A type as it is written, with message types by name.
+/// A type as written, with message types by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RawType {
     Primitive(Primitive),
@@ -156,35 +156,35 @@ pub(crate) enum RawType {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RawField {
     pub(crate) name: String,
-    /// The type as it is written, where that is not what its display says.
+    /// The type as written, if it differs from its displayed form.
     pub(crate) written: Option<String>,
     pub(crate) ty: RawType,
     pub(crate) arity: Arity,
     pub(crate) default: Option<String>,
 }
 
-/// A named number or string of a definition; not part of the message.
+/// A named number or string in a definition; not part of the message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Constant {
     /// Its name.
     pub name: String,
     /// Its type, as written: `uint8`, `string`.
     pub ty: String,
-    /// Its value, as written (a ROS 1 string without quotes, a ROS 2 string with them); of a ROS 1 number that Python alone
-    /// reads, such as `1_000`, a plain one.
+    /// Its value, as written (a ROS 1 string without quotes, a ROS 2 string with them); a ROS 1 number that only Python
+    /// reads, such as `1_000`, in plain form.
     pub value: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Definition {
     pub(crate) name: TypeName,
-    /// The folder of its file, `msg`, `srv` or `action`, which is part of a ROS 2 name.
+    /// Folder of its file, `msg`, `srv` or `action`, which is part of a ROS 2 name.
     pub(crate) folder: &'static str,
     pub(crate) fields: Vec<RawField>,
-    /// Those that a program can use: with the name of an identifier, the last one of each name.
+    /// Constants that a program can use: their names are identifiers; the last one of each name.
     pub(crate) constants: Vec<Constant>,
-    /// All constants as the MD5 sum is of them, `type NAME=value`.
+    /// All constants as they enter the MD5 sum, `type NAME=value`.
     pub(crate) sums: Vec<String>,
-    /// The text exactly as it was given.
+    /// The text exactly as given.
     pub(crate) text: Arc<str>,
 }

@@ -1,21 +1,21 @@
-//! What can go wrong: one enum per operation.
+//! Errors, one enum per operation.
 
 use std::path::PathBuf;
 
-/// A definition's text, or the search for it, was not good.
+/// A definition is invalid or was not found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DefinitionError {
     /// The text does not follow the grammar.
     #[error("{file}:{line}:{column}: {what}")]
     Syntax {
-        /// File name, or the type's name when the text came from elsewhere.
+        /// File name, or the type's name if the text is not from a file.
         file: String,
         /// Line, from 1.
         line: usize,
         /// Column in characters, from 1.
         column: usize,
-        /// What is wrong, and what was expected.
+        /// What is wrong, and what is expected.
         what: String,
     },
     /// The name is not `package/Type` or `package/msg/Type`.
@@ -24,14 +24,14 @@ pub enum DefinitionError {
         /// The name as given.
         name: String,
     },
-    /// No definition of that name was found.
+    /// No definition of that name exists.
     #[error("unknown type {name}{}: {hint}", .needed_by.as_ref().map(|n| format!(" (needed by {n})")).unwrap_or_default())]
     Unknown {
-        /// The type that is missing.
+        /// The missing type.
         name: String,
         /// The type that has a field of it, if any.
         needed_by: Option<String>,
-        /// Where it was looked for.
+        /// Where it was searched.
         hint: String,
     },
     /// A type contains itself.
@@ -42,16 +42,16 @@ pub enum DefinitionError {
         /// The way back to it.
         chain: String,
     },
-    /// A bound on text, nesting, fields or sizes was passed.
+    /// A limit on text, nesting, fields or sizes is exceeded.
     #[error("{name}: {what} is {value}, more than the limit of {limit}")]
     TooLarge {
         /// The type.
         name: String,
-        /// What is too large.
+        /// Kind of the quantity.
         what: &'static str,
-        /// How large it is.
+        /// Its value.
         value: u64,
-        /// How large it may be.
+        /// The limit.
         limit: u64,
     },
     /// A file exists but cannot be read.
@@ -59,12 +59,12 @@ pub enum DefinitionError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// The operating system's words.
+        /// Error of the operating system.
         reason: String,
     },
 }
 
-/// Bytes do not fit the schema.
+/// Bytes do not match the schema.
 ///
 /// `field` is a path such as `transforms[3].header.frame_id`; `offset` counts bytes from the start of the
 /// stream that was being read (ROS 1 bytes, CDR bytes with their header, or control part).
@@ -78,9 +78,9 @@ pub enum CodecError {
         field: String,
         /// Where the field starts.
         offset: usize,
-        /// Bytes that it needs.
+        /// Bytes needed.
         needed: u64,
-        /// Bytes that there are.
+        /// Bytes left.
         left: usize,
     },
     /// A count or length is larger than the type or the limits allow.
@@ -88,11 +88,11 @@ pub enum CodecError {
     Count {
         /// Path of the field.
         field: String,
-        /// Where the count stands.
+        /// Position of the count.
         offset: usize,
         /// The count.
         count: u64,
-        /// What is allowed.
+        /// The limit.
         limit: u64,
     },
     /// A CDR string does not end with a zero byte.
@@ -100,7 +100,7 @@ pub enum CodecError {
     Unterminated {
         /// Path of the field.
         field: String,
-        /// Where the string's length stands.
+        /// Position of the string's length.
         offset: usize,
     },
     /// A unit of a CDR wide string is not a UTF-16 code unit.
@@ -108,7 +108,7 @@ pub enum CodecError {
     WideUnit {
         /// Path of the field.
         field: String,
-        /// Where the string's length stands.
+        /// Position of the string's length.
         offset: usize,
         /// The unit.
         unit: u32,
@@ -116,9 +116,9 @@ pub enum CodecError {
     /// Bytes remain after the last field.
     #[error("{extra} bytes are left over after the last field, at byte {offset}")]
     Trailing {
-        /// Where the message ends.
+        /// End of the message.
         offset: usize,
-        /// How many bytes follow.
+        /// Number of bytes that follow.
         extra: usize,
     },
     /// The CDR header names an encoding other than plain CDR.
@@ -127,15 +127,15 @@ pub enum CodecError {
         /// The identifier in the header.
         id: u16,
     },
-    /// The control part names another number of data parts than there are.
+    /// The control part refers to a different number of data parts than were given.
     #[error("the control part names {named} data parts, {given} were given")]
     PartCount {
-        /// Parts that the control part names (at least).
+        /// Parts that the control part refers to (at least).
         named: usize,
         /// Parts that were given.
         given: usize,
     },
-    /// A data part has another length than the control part says.
+    /// A data part has a different length than the control part states.
     #[error("{field}: data part {part} has {given} bytes, the control part says {named}")]
     PartLength {
         /// Path of the array.
@@ -144,18 +144,18 @@ pub enum CodecError {
         part: usize,
         /// Length according to the control part.
         named: u64,
-        /// Length of what was given.
+        /// Length of the part given.
         given: usize,
     },
-    /// The caller's buffer has not the size that was announced.
+    /// The caller's buffer has the wrong size.
     #[error("the buffer has {given} bytes, {needed} are needed")]
     Buffer {
-        /// Length asked for.
+        /// Length needed.
         needed: usize,
         /// Length given.
         given: usize,
     },
-    /// The message is longer than the encoding can say.
+    /// The message is longer than the encoding allows.
     #[error("the message is too long for this encoding: {len} bytes")]
     TooLong {
         /// Its length.
@@ -172,9 +172,9 @@ pub enum ValueError {
     NoField {
         /// The message type.
         ty: String,
-        /// The field asked for.
+        /// The field requested.
         field: String,
-        /// The fields that there are.
+        /// The existing fields.
         known: String,
     },
     /// The value has the wrong kind.
@@ -209,7 +209,7 @@ pub enum ValueError {
         /// Elements allowed.
         allowed: String,
     },
-    /// Not all elements of an array were printed.
+    /// An array is truncated in the text.
     #[error("{field}: the array is cut short: print it in full, as `topic echo --full` does")]
     Cut {
         /// Path of the field.
@@ -218,7 +218,7 @@ pub enum ValueError {
     /// The text is not YAML or JSON.
     #[error("not YAML: {reason}")]
     Text {
-        /// The parser's words, with line and column.
+        /// Error of the parser, with line and column.
         reason: String,
     },
     /// The path is not of the form `a.b[3].c`.
@@ -227,7 +227,7 @@ pub enum ValueError {
         /// The path as given.
         path: String,
     },
-    /// The encoded message cannot be described by its encoding.
+    /// The encoded message does not match its encoding.
     #[error(transparent)]
     Codec(#[from] CodecError),
 }

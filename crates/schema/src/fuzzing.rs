@@ -1,10 +1,10 @@
-//! Entry points for fuzzing: each takes any bytes and must return.
+//! Entry points for fuzzing: each takes arbitrary bytes and has to return.
 
 use crate::{Conversion, Flavour, Parts, Registry, Schema, Template};
 use std::sync::LazyLock;
 use std::time::Duration;
 
-/// Types that together have every kind of field and array.
+/// Types that together contain every kind of field and array.
 static SCHEMAS: LazyLock<Vec<Schema>> = LazyLock::new(|| {
     let mut ros1 = Registry::new(Flavour::Ros1);
     let mut ros2 = Registry::new(Flavour::Ros2);
@@ -79,7 +79,7 @@ pub fn msg_text(data: &[u8]) {
     let _ = registry.service("t/S");
 }
 
-/// A ROS 1 message: what is accepted comes back byte for byte, also by way of CDR.
+/// A ROS 1 message: an accepted message is reproduced byte for byte, also through CDR.
 pub fn ros1_split(data: &[u8]) {
     let Some((schema, bytes)) = choose(data) else {
         return;
@@ -101,7 +101,7 @@ pub fn ros1_split(data: &[u8]) {
     let _ = value.to_string();
 }
 
-/// A CDR message: what is accepted is the same message when it was written and read again.
+/// A CDR message: an accepted message stays the same when it is written and read again.
 pub fn cdr_split(data: &[u8]) {
     let Some((schema, bytes)) = choose(data) else {
         return;
@@ -116,13 +116,14 @@ pub fn cdr_split(data: &[u8]) {
     assert_eq!(schema.split_cdr(&cdr).expect("own CDR").to_parts(), parts);
 }
 
-/// The schemas' namesakes of the other ROS, where it can have them.
+/// The same types in the other ROS, if it can express them.
 static NAMESAKES: LazyLock<Vec<Option<Schema>>> = LazyLock::new(|| {
     let namesake = |s: &Schema| s.in_flavour(s.flavour().other()).ok();
     SCHEMAS.iter().map(namesake).collect()
 });
 
-/// A message becomes its namesake's and comes back, but for each `seq`; what is none is refused or is none.
+/// A message is converted to the other ROS and back, unchanged except for each `seq`; invalid input is refused or
+/// yields invalid output.
 fn convert(schema: &Schema, control: &[u8], parts: &[&[u8]], accepted: bool) {
     let place = SCHEMAS.iter().position(|s| s.name() == schema.name());
     let Some(namesake) = place.and_then(|i| NAMESAKES.get(i)?.as_ref()) else {
@@ -145,8 +146,8 @@ fn convert(schema: &Schema, control: &[u8], parts: &[&[u8]], accepted: bool) {
     assert_eq!(there.control(&back).expect("a message"), converted);
 }
 
-/// A control part and data parts: after the choice, two bytes of the control part's length, it, then parts,
-/// each with two bytes of its length.
+/// A control part and data parts: after the choice, two bytes for the control part's length, the control part, then
+/// parts, each preceded by two bytes of its length.
 pub fn join(data: &[u8]) {
     let Some((schema, mut rest)) = choose(data) else {
         return;

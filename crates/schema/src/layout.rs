@@ -1,8 +1,8 @@
 //! Layout of a fixed-size type in the three encodings.
 //!
-//! *Packed* is ROS 1 (no padding), *natural* is what a C compiler does (data parts), CDR aligns every word to its
-//! own size from the start of the message. In XCDR1 a struct has no padding at its end, so that natural and CDR
-//! layout agree only for elements made of equal words.
+//! *Packed* is ROS 1 (no padding), *natural* is the layout of a C compiler (data parts), CDR aligns every word to its
+//! own size from the start of the message. In XCDR1 a struct has no padding at its end, so that natural and CDR layout
+//! agree only for elements made of equal words.
 
 use crate::definition::Arity;
 use crate::types::{Field, FieldType};
@@ -10,7 +10,7 @@ use crate::types::{Field, FieldType};
 /// A run of equal words at a fixed place of a fixed-size type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Run {
-    /// Bytes of one word: 1, 2, 4 or 8. Zero for the byte that an empty message costs in CDR and nowhere else.
+    /// Size of one word: 1, 2, 4 or 8. Zero for the byte that an empty message takes only in CDR.
     pub(crate) word: u8,
     /// Number of words.
     pub(crate) count: u32,
@@ -61,7 +61,7 @@ impl Fixed {
         self.packed != self.natural
     }
 
-    /// The word size, if the type is one run of equal words: an array of it is the same bytes in all encodings.
+    /// The word size, if the type is one run of equal words: then an array has the same bytes in all encodings.
     pub(crate) fn uniform(&self) -> Option<u8> {
         match self.runs.as_slice() {
             [run] if run.word > 0 && !self.padded() => Some(run.word),
@@ -158,7 +158,7 @@ pub(crate) fn packed_to_natural(fixed: &Fixed, from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Copies elements from natural into packed layout; padding is not looked at.
+/// Copies elements from natural into packed layout, ignoring padding.
 ///
 /// Both slices hold the same number of elements.
 pub(crate) fn natural_to_packed(fixed: &Fixed, from: &[u8], to: &mut [u8]) {

@@ -8,16 +8,15 @@
 //! ([`Schema::join_ros1`], [`Schema::join_cdr`]). ROS 1 bytes → parts → ROS 1 bytes gives the same bytes, for
 //! every valid message of every type.
 //!
-//! The rule of the split is that of TZC (section III-A): a variable-length array of elements of fixed length is
-//! a data part, at any nesting, and everything else stays in the control part. Arrays shorter than a threshold
-//! stay there too, as do those after the first [`MAX_PARTS`]. The control part's encoding stands in
-//! `docs/wire/control-part.md`.
+//! The split follows TZC (section III-A): a variable-length array of fixed-length elements is a data part, at any
+//! nesting, and everything else stays in the control part. Arrays shorter than a threshold stay there too, as do those
+//! after the first [`MAX_PARTS`]. `docs/wire/control-part.md` specifies the control part's encoding.
 //!
-//! This crate does not transport, store or share anything, knows no runtime and reads no clock. Its codecs
-//! convert encodings, not types: a ROS 1 `Header` keeps its `seq` in CDR. Types are converted where a type meets its namesake of
-//! the other ROS ([`Conversion`]). Its only input is that a registry with
-//! folders reads definition files. Every parser is total: foreign bytes give a value or an error that names
-//! field and byte, never a panic, and memory in proportion to the input.
+//! This crate does not transport, store or share anything, has no runtime and reads no clock. Its codecs convert
+//! encodings, not types: a ROS 1 `Header` keeps its `seq` in CDR. [`Conversion`] converts a type to the type of the
+//! same name in the other ROS. The only input of the crate is that a registry with folders reads definition files.
+//! Every parser is total: for untrusted bytes it returns a value or an error that names field and byte, never panics,
+//! and uses memory in proportion to the input.
 //!
 //! ```
 //! use schema::{Flavour, Registry};
@@ -34,7 +33,7 @@
 //! let split = image.split_ros1(&bytes)?;
 //! assert_eq!((split.control_len(), split.part_count(), split.part_len(0)), (31, 1, 1000));
 //!
-//! // Each part is written once, straight to where it shall lie.
+//! Each part is written once, directly to its destination.
 //! let (mut control, mut data) = ([0; 31], [0; 1000]);
 //! split.write_control(&mut control)?;
 //! split.write_part(0, &mut data)?;

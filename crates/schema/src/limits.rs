@@ -1,4 +1,4 @@
-//! Bounds on foreign input. Real definitions stay far below every one of them.
+//! Limits on untrusted input. Real definitions stay far below all of them.
 
 /// Longest text of one definition file or embedded definition, in bytes.
 pub const MAX_TEXT: usize = 1 << 20;
@@ -18,6 +18,5 @@ pub const MAX_TYPES: usize = 1 << 14;
 pub const MAX_PARTS: usize = 32;
 /// Arrays whose data part would be shorter than this many bytes stay in the control part.
 pub const DEFAULT_THRESHOLD: usize = 256;
-/// Most elements without content (of an empty type) in one message: they cost no bytes, so that no length
-/// bounds them.
+/// Most elements without content (of an empty type) in one message: they take no bytes, so that no length bounds them.
 pub const MAX_EMPTY_ELEMENTS: u32 = 1 << 12;

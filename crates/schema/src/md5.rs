@@ -1,14 +1,14 @@
 //! The MD5 sum that ROS 1 nodes compare before they exchange messages.
 //!
-//! As genmsg's `compute_md5_text`: constants first, then fields, one a line, without comments; a field of a
-//! message type is written as that type's own sum, without its array brackets.
+//! Like genmsg's `compute_md5_text`: constants first, then fields, one a line, without comments; a field of a message
+//! type is written as the sum of that type, without its array brackets.
 
 use crate::types::{FieldType, MessageType};
 use ::md5::{Digest, Md5};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The text that is summed for one message.
+/// The text that is hashed for one message.
 fn text(ty: &MessageType, done: &mut BTreeMap<String, [u8; 16]>) -> String {
     let mut out = String::new();
     for line in &ty.sums {
@@ -42,7 +42,7 @@ pub(crate) fn of_message(ty: &MessageType) -> [u8; 16] {
     digest(&[text(ty, &mut BTreeMap::new())])
 }
 
-/// The sum of a service: over both texts, one after the other.
+/// The sum of a service, over both texts one after the other.
 pub(crate) fn of_service(request: &MessageType, response: &MessageType) -> [u8; 16] {
     let mut done = BTreeMap::new();
     digest(&[text(request, &mut done), text(response, &mut done)])

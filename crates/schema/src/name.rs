@@ -5,22 +5,21 @@ use std::fmt;
 
 /// The name of a message or service type, without the `msg` or `srv` folder.
 ///
-/// Both ways of writing it are accepted, `sensor_msgs/Image` and `sensor_msgs/msg/Image`; it is shown as the
-/// former.
+/// Both forms are accepted, `sensor_msgs/Image` and `sensor_msgs/msg/Image`; the former is displayed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TypeName {
     package: String,
     name: String,
 }
 
-/// Longest package or type name that is accepted, in bytes.
+/// Longest accepted package or type name, in bytes.
 const MAX_LEN: usize = 128;
 
 impl TypeName {
-    /// Reads `package/Type` or `package/{msg,srv,action}/Type`.
+    /// Parses `package/Type` or `package/{msg,srv,action}/Type`.
     ///
     /// # Errors
-    /// [`DefinitionError::BadName`] when it is neither.
+    /// [`DefinitionError::BadName`] if it is neither.
     pub fn parse(text: &str) -> Result<Self, DefinitionError> {
         let bad = || DefinitionError::BadName {
             name: text.chars().take(2 * MAX_LEN).collect(),
@@ -42,7 +41,7 @@ impl TypeName {
         })
     }
 
-    /// The folder that a name in ROS 2's style has, `msg` where it has none.
+    /// The folder in a name of ROS 2's style, `msg` if it has none.
     pub(crate) fn folder(text: &str) -> &'static str {
         match text.split('/').nth(1) {
             Some("srv") => "srv",
@@ -51,7 +50,7 @@ impl TypeName {
         }
     }
 
-    /// The same of a service: those of an action stand in its folder, all others in `srv`.
+    /// The same for a service: services of an action are in the action's folder, all others in `srv`.
     pub(crate) fn service_folder(text: &str) -> &'static str {
         match Self::folder(text) {
             "action" => "action",
@@ -59,7 +58,7 @@ impl TypeName {
         }
     }
 
-    /// Joins two parts that are known to be identifiers.
+    /// Joins two parts known to be identifiers.
     pub(crate) fn join(package: &str, name: &str) -> Self {
         Self {
             package: package.into(),
@@ -89,7 +88,8 @@ impl fmt::Display for TypeName {
     }
 }
 
-/// Whether `s` is a letter or underscore, then letters, digits and underscores, of bounded length.
+/// Whether `s` starts with an ASCII letter or underscore, followed by letters, digits and underscores, of bounded
+/// length.
 pub(crate) fn is_identifier(s: &str) -> bool {
     let mut bytes = s.bytes();
     s.len() <= MAX_LEN

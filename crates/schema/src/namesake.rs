@@ -1,8 +1,9 @@
-//! A type and its namesake of the other ROS: when they are the same message, and how one becomes the other.
+//! Types of the same name in both versions of ROS: when they are the same message, and how to convert one into the
+//! other.
 //!
-//! ROS 2 took ROS 1's types over with few changes: `Header` lost `seq`, `time` and `duration` became messages, `char` an
-//! `uint8`, and names of fields are lower case (`CameraInfo`'s `D` is `d`). Of these only `seq` changes the bytes of a control
-//! part; data parts are alike, since nothing with a `Header` has a fixed size.
+//! ROS 2 changed ROS 1's types little: `Header` lost `seq`, `time` and `duration` became messages, `char` became
+//! `uint8`, and names of fields are lower case (`CameraInfo`'s `D` is `d`). Only `seq` changes the bytes of a control
+//! part; data parts are equal, since no type with a `Header` has a fixed size (decision 333).
 
 use crate::definition::{Arity, Primitive};
 use crate::md5::{digest, hex};
@@ -13,19 +14,20 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 impl Schema {
-    /// What this type and its namesake of the other ROS have in common: the MD5 sum of the fields with their types, written alike
-    /// for both. Types of one name with equal sums differ at most in what a [`Conversion`] converts.
+    /// The common sum of this type and its counterpart in the other ROS: the MD5 sum of the fields with their types,
+    /// written alike for both. Types of one name with equal sums differ at most in what a [`Conversion`] converts.
     pub fn common_sum(&self) -> [u8; 16] {
         digest(&[text(&self.inner.ty, &mut BTreeMap::new())])
     }
 }
 
 impl Schema {
-    /// Its namesake of a ROS: the standard definition if that is the same message, else this one's, written as that ROS writes it
-    /// (`time` and `duration`, names of fields in lower case in ROS 2, no bounds and defaults in ROS 1).
+    /// The counterpart of this type in a ROS: the standard definition if that is the same message, else this type's
+    /// definition written for that ROS (`time` and `duration`, names of fields in lower case in ROS 2, no bounds and
+    /// defaults in ROS 1).
     ///
     /// # Errors
-    /// [`DefinitionError`]: that ROS cannot have it (`wstring` in ROS 1; two names that are one in lower case).
+    /// [`DefinitionError`] if that ROS cannot express it (`wstring` in ROS 1; two names that are equal in lower case).
     pub fn in_flavour(&self, flavour: Flavour) -> Result<Schema, DefinitionError> {
         if self.flavour() == flavour {
             return Ok(self.clone());
@@ -38,7 +40,7 @@ impl Schema {
     }
 }
 
-/// Definitions of these types in a ROS, where its standard ones are other messages.
+/// Definitions of these types for a ROS whose standard types of the same names are other messages.
 fn with_types<'a>(
     types: impl Iterator<Item = &'a Arc<MessageType>>,
     flavour: Flavour,
@@ -50,7 +52,7 @@ fn with_types<'a>(
         let known = standard.schema(&name);
         let same =
             |known: &Schema| text(&known.inner.ty, &mut BTreeMap::new()) == text(ty, &mut BTreeMap::new());
-        // Those of `builtin_interfaces` are no messages in ROS 1.
+        // Types of `builtin_interfaces` are not messages in ROS 1.
         if own_word(ty).is_none() && !known.is_ok_and(|known| same(&known)) {
             registry.add_message(&name, &written(ty, flavour))?;
         }
@@ -58,7 +60,7 @@ fn with_types<'a>(
     Ok(registry)
 }
 
-/// The definition of a type of the other ROS, as `flavour` writes it.
+/// The definition of a type of the other ROS, written for `flavour`.
 fn written(ty: &MessageType, flavour: Flavour) -> String {
     let mut out = String::new();
     for c in &ty.constants {
@@ -100,14 +102,14 @@ fn unquoted(value: &str) -> String {
 }
 
 impl Service {
-    /// As [`Schema::common_sum`], of both parts; `None` if one of them has a `Header`, whose bytes differ.
+    /// As [`Schema::common_sum`], over both parts; `None` if one of them has a `Header`, whose bytes differ.
     pub fn common_sum(&self) -> Option<[u8; 16]> {
         let parts = [&self.request().inner.ty, &self.response().inner.ty];
         let converts = parts.iter().any(|ty| has_header(ty));
         (!converts).then(|| digest(&parts.map(|ty| text(ty, &mut BTreeMap::new()))))
     }
 
-    /// Its namesake of a ROS, as [`Schema::in_flavour`].
+    /// The counterpart of this service in a ROS, as [`Schema::in_flavour`].
     ///
     /// # Errors
     /// [`DefinitionError`], as there.
@@ -150,7 +152,7 @@ fn text(ty: &MessageType, done: &mut BTreeMap<String, String>) -> String {
             },
             ty => ty.to_string(),
         };
-        // ROS 1 has no bounds: what exceeds one is refused message by message.
+        // ROS 1 has no bounds: a message that exceeds one is refused when it is converted.
         let arity = match f.arity {
             Arity::Bounded(_) => Arity::Unbounded,
             other => other,
@@ -163,7 +165,7 @@ fn text(ty: &MessageType, done: &mut BTreeMap<String, String>) -> String {
     }
 }
 
-/// The types that the two ROS write differently.
+/// Types that the two versions of ROS write differently.
 fn own_word(ty: &MessageType) -> Option<&'static str> {
     match (ty.name.package(), ty.name.name()) {
         ("builtin_interfaces", "Time") => Some("time"),
@@ -172,7 +174,7 @@ fn own_word(ty: &MessageType) -> Option<&'static str> {
     }
 }
 
-/// Whether this is `std_msgs/Header` as its ROS has it.
+/// Whether this is the `std_msgs/Header` of its ROS.
 fn is_header(ty: &MessageType) -> bool {
     let names: Vec<_> = ty.fields.iter().map(|f| f.name.as_str()).collect();
     let expected: &[&str] = match ty.flavour {
@@ -190,34 +192,36 @@ fn has_header(ty: &MessageType) -> bool {
         })
 }
 
-/// Turns control parts of a type into those of its namesake of the other ROS. Data parts stay as they are.
+/// Converts control parts of a type into those of its counterpart in the other ROS. Data parts stay unchanged.
 #[derive(Clone, Debug)]
 pub struct Conversion {
     steps: Box<[Step]>,
-    /// Whether a `Header` loses its `seq`, or gains one of 0.
+    /// Whether a `Header` loses its `seq`, or gains a `seq` of 0.
     from: Flavour,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
-    /// Bytes that are alike.
+    /// Equal bytes.
     Copy(u32),
     /// The `seq` of a `Header`.
     Seq,
-    /// A length, and so many units of so many bytes.
+    /// A length, and that many units of this size in bytes.
     Text(u32),
-    /// So many elements.
+    /// This many elements.
     Repeat(u32, Box<[Step]>),
     /// A count, and that many elements.
     List(Box<[Step]>),
-    /// A count, and that many elements of so many bytes, unless they are a data part.
+    /// A count, and that many elements of this size in bytes, unless they are a data part.
     Lift(u32),
 }
 
 impl Conversion {
-    /// Converts messages of `of`'s namesake of the other ROS into messages of `of`. `None` if there is nothing to convert.
+    /// Converts messages of `of`'s counterpart in the other ROS into messages of `of`. `None` if there is nothing to
+    /// convert.
     ///
-    /// Only for messages of a type with the same [`Schema::common_sum`]; others give an error or a control part that is none.
+    /// Only for messages of a type with the same [`Schema::common_sum`]; others give an error or an invalid control
+    /// part.
     pub fn new(of: &Schema) -> Option<Self> {
         let ty = &of.inner.ty;
         if !has_header(ty) {
@@ -231,10 +235,10 @@ impl Conversion {
         })
     }
 
-    /// The control part, converted. Memory is in proportion to it.
+    /// Converts a control part. Uses memory in proportion to it.
     ///
     /// # Errors
-    /// [`CodecError`] if it ends too early, or goes on.
+    /// [`CodecError`] if the control part is too short or too long.
     pub fn control(&self, control: &[u8]) -> Result<Vec<u8>, CodecError> {
         let mut walk = Walk {
             bytes: control,
@@ -292,7 +296,7 @@ fn body(ty: &FieldType) -> Box<[Step]> {
     out.into()
 }
 
-/// Neighbouring fields are one copy.
+/// Merges copies of neighbouring fields.
 fn copy(len: u32, out: &mut Vec<Step>) {
     match out.last_mut() {
         _ if len == 0 => {}
@@ -326,7 +330,7 @@ impl Walk<'_> {
                         self.steps(body)?;
                     }
                 }
-                // Every element that varies in size takes some bytes, so that a forged count ends with them.
+                // Every element of variable size takes some bytes, so that a forged count ends with the input.
                 Step::List(body) => {
                     for _ in 0..self.count()? {
                         self.steps(body)?;
@@ -463,7 +467,7 @@ mod tests {
             }
         }
         assert!(written > 300, "{written}");
-        // A type of one's own, with all that differs, there and back.
+        // A user's type with all differences, there and back.
         let mut registry = Registry::new(Flavour::Ros1);
         let text = "string NAME=it's \"so\"\nint8 N=-3\nHeader header\ntime[] Stamps\nduration d\nt/Part[2] parts\nchar c\n";
         registry
@@ -485,7 +489,7 @@ mod tests {
             "{}",
             back.definition()
         );
-        // The definition is one that the registry reads again.
+        // The registry parses the definition again.
         let mut again = Registry::new(Flavour::Ros2);
         again.add_embedded("t/Whole", &two.definition()).expect("parses");
         assert_eq!(again.schema("t/Whole").expect("known").rihs01(), two.rihs01());

@@ -1,29 +1,29 @@
-//! How a type splits, for people and for generated code.
+//! Data parts of a type, for people and for generated code.
 
 use crate::Schema;
 use std::fmt;
 
-/// A liftable array of a type: it becomes a data part when it is long enough.
+/// A liftable array of a type: it becomes a data part if it is long enough.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartLayout {
-    /// Path of the array, with `[]` at every array on the way: `points[].data[]`.
+    /// Path of the array, with `[]` at every enclosing array: `points[].data[]`.
     pub path: String,
-    /// Bytes of one element in the data part (natural C layout).
+    /// Size of one element in the data part (natural C layout).
     pub element_size: u32,
     /// Alignment of one element in the data part.
     pub element_align: u32,
-    /// Bytes of one element in ROS 1 form.
+    /// Size of one element in ROS 1 form.
     pub packed_size: u32,
     /// Whether an element has padding, so that it is converted instead of copied.
     pub padded: bool,
-    /// Most elements, if the type says so (ROS 2).
+    /// Most elements, if the type states a bound (ROS 2).
     pub bound: Option<u32>,
     /// The elements' type: `uint8`, `geometry_msgs/Point`.
     pub element_type: String,
 }
 
 impl Schema {
-    /// The liftable arrays of the type, in the order in which their parts come.
+    /// The liftable arrays of the type, in the order of their parts.
     pub fn parts(&self) -> Vec<PartLayout> {
         let mut types = Vec::new();
         element_types(&self.inner.ty, &mut types);

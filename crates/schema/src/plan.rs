@@ -1,9 +1,8 @@
 //! A type compiled into the flat list of steps that the codecs follow.
 //!
-//! Nested messages are written out, so that neighbouring fields of fixed size become one run even across
-//! message borders, and a run is one copy. Lists nest only where the type has arrays of elements that vary in
-//! size. There are two lists: in `packed` a run is a number of bytes, in `cdr` it is words of one size, since
-//! CDR aligns them.
+//! Nested messages are flattened, so that neighbouring fields of fixed size become one run even across message borders,
+//! and a run is one copy. Lists nest only for arrays of elements of variable size. There are two lists: in `packed` a
+//! run is a number of bytes, in `cdr` it is words of one size, since CDR aligns them.
 
 use crate::definition::Arity;
 use crate::layout::{Fixed, Run};
@@ -22,19 +21,19 @@ pub(crate) struct Plan {
 
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// Bytes of fixed length: `count` words of `word` bytes. `fields` says which field begins where.
+    /// Bytes of fixed length: `count` words of `word` bytes. `fields` maps offsets to fields.
     Run {
         word: u8,
         count: u32,
         fields: Vec<(u32, u32)>,
     },
-    /// The byte that an empty message costs in CDR, `count` times; nothing elsewhere.
+    /// The byte that an empty message takes in CDR, `count` times; nothing elsewhere.
     Dummy { count: u32, path: u32 },
     /// A string (`unit` 1) or wide string (`unit` 2) of at most `bound` units.
     Text { unit: u8, bound: u32, path: u32 },
-    /// A fixed array of elements that vary in size.
+    /// A fixed array of elements of variable size.
     Repeat { count: u32, body: Box<[Step]> },
-    /// A variable array of elements that vary in size, or (`empty`) have no content.
+    /// A variable array of elements that have variable size, or (`empty`) no content.
     List {
         bound: u32,
         empty: bool,
@@ -148,7 +147,7 @@ impl Compiler<'_> {
     fn fixed_array(&mut self, ty: &FieldType, n: u32, name: &str, out: &mut Vec<Step>) {
         match fixed(ty) {
             Some(fixed) => {
-                // Runs of later elements continue the first one's wherever the words are equal.
+                // Runs of later elements extend the first one's as long as the words are equal.
                 for _ in 0..n {
                     if let [run] = fixed.runs.as_slice() {
                         self.run_or_dummy(
@@ -211,7 +210,7 @@ impl Compiler<'_> {
     }
 
     fn run(&mut self, word: u8, count: u32, name: &str, out: &mut Vec<Step>) {
-        // ROS 1 bytes have no alignment, so that all words are alike there.
+        // ROS 1 bytes have no alignment, so that all words are treated as bytes.
         let (word, count) = if self.cdr {
             (word, count)
         } else {

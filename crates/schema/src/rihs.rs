@@ -1,8 +1,8 @@
 //! The type hash of ROS 2: RIHS01 (REP-2011), SHA-256 over a canonical JSON of the type description (REP-2016).
 //!
-//! Constants, defaults and comments are no part of it. A message without fields has the one that IDL demands.
-//! ROS 1's `time` and `duration` count as the messages of `builtin_interfaces`, so that a type with the same
-//! fields has the same hash in both flavours.
+//! Constants, defaults and comments do not affect it. A message without fields has the dummy field that IDL requires.
+//! ROS 1's `time` and `duration` count as the messages of `builtin_interfaces`, so that a type with the same fields has
+//! the same hash in both flavours.
 
 use crate::TypeName;
 use crate::definition::{Arity, Primitive};
@@ -25,8 +25,8 @@ pub(crate) fn of_message(ty: &MessageType) -> [u8; 32] {
     sum(&of_type(ty), referenced)
 }
 
-/// The hash of a service, which rosidl describes as a message of its request, its response and an event that
-/// may hold both.
+/// The hash of a service, which rosidl describes as a message of its request, its response and an event that can
+/// contain both.
 pub(crate) fn of_service(name: &TypeName, request: &MessageType, response: &MessageType) -> [u8; 32] {
     const INFO: &str = "service_msgs/msg/ServiceEventInfo";
     let full = name.with_folder(request.folder);
@@ -59,7 +59,7 @@ pub(crate) fn of_service(name: &TypeName, request: &MessageType, response: &Mess
     sum(&description(&full, &own), referenced)
 }
 
-/// Hashes a description with those it refers to, which the map has sorted by name.
+/// Hashes a description with the descriptions that it refers to, which the map sorts by name.
 fn sum(own: &str, referenced: BTreeMap<String, String>) -> [u8; 32] {
     let referenced: Vec<_> = referenced.into_values().collect();
     let referenced = referenced.join(", ");
@@ -96,7 +96,7 @@ fn fields(ty: &MessageType) -> Vec<String> {
     }
 }
 
-/// The fields of time and duration alike.
+/// The fields of time and of duration.
 fn time_fields() -> [String; 2] {
     [field("sec", 6, 0, 0, ""), field("nanosec", 7, 0, 0, "")]
 }
@@ -114,7 +114,7 @@ fn of_field(f: &Field) -> String {
     let (id, string_capacity, name) = match &f.ty {
         FieldType::Primitive(p) => match p {
             Primitive::Int8 => (2, 0, ""),
-            // rosidl turns `char` into uint8 before it hashes.
+            // rosidl replaces `char` with uint8 before it hashes.
             Primitive::Uint8 | Primitive::Char => (3, 0, ""),
             Primitive::Int16 => (4, 0, ""),
             Primitive::Uint16 => (5, 0, ""),
@@ -164,7 +164,7 @@ fn time_name(p: Primitive) -> &'static str {
 mod tests {
     use crate::{Flavour, Registry};
 
-    /// Hashes out of the descriptions that ROS 2 Jazzy's own generator wrote.
+    /// Hashes from the descriptions that ROS 2 Jazzy's own generator wrote.
     #[test]
     fn equals_ros2() {
         let registry = Registry::new(Flavour::Ros2);

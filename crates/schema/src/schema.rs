@@ -1,4 +1,4 @@
-//! The public face of a type: names, sums, text, and the way to its codecs.
+//! The public interface of a type: names, hashes, text, and access to its codecs.
 
 use crate::plan::Plan;
 use crate::types::{Field, MessageType, dependencies};
@@ -31,8 +31,8 @@ impl Schema {
         }
     }
 
-    /// The same schema with another threshold: an array whose data part would be shorter than `bytes` stays in
-    /// the control part. Readers need not know the writer's threshold.
+    /// The same schema with another threshold: an array whose data part would be shorter than `bytes` stays in the
+    /// control part. Readers need not know the writer's threshold.
     #[must_use]
     pub fn with_threshold(mut self, bytes: usize) -> Self {
         self.threshold = bytes;
@@ -54,7 +54,7 @@ impl Schema {
         self.inner.ty.ros2_name()
     }
 
-    /// The generation of ROS that it belongs to.
+    /// The generation of ROS to which it belongs.
     pub fn flavour(&self) -> Flavour {
         self.inner.ty.flavour
     }
@@ -84,14 +84,14 @@ impl Schema {
         rihs::of_message(&self.inner.ty)
     }
 
-    /// The definition and those of all types in it, as `gendeps --cat` writes them and as bags, TCPROS headers
-    /// and MCAP carry them.
+    /// The definition and those of all types in it, as written by `gendeps --cat` and stored in bags, TCPROS headers
+    /// and MCAP.
     pub fn definition(&self) -> String {
         full_text(&self.inner.ty.text, self.inner.ty.fields.iter())
     }
 
-    /// Constants and fields, one a line, without comments, nested messages indented below their field. The
-    /// constants of a nested type stand where it is used first.
+    /// Constants and fields, one a line, without comments, nested messages indented below their field. The constants of
+    /// a nested type appear where it is first used.
     pub fn canonical_text(&self) -> String {
         fn add<'a>(ty: &'a MessageType, indent: usize, seen: &mut BTreeSet<&'a TypeName>, out: &mut String) {
             let space = "  ".repeat(indent);
@@ -147,12 +147,12 @@ impl Service {
         self.name.to_string()
     }
 
-    /// What the caller sends; called `TypeRequest` in ROS 1, `Type_Request` in ROS 2.
+    /// The message that the caller sends; named `TypeRequest` in ROS 1, `Type_Request` in ROS 2.
     pub fn request(&self) -> &Schema {
         &self.request
     }
 
-    /// What comes back.
+    /// The message that the server returns.
     pub fn response(&self) -> &Schema {
         &self.response
     }
@@ -184,7 +184,7 @@ impl Service {
     }
 }
 
-/// As genmsg's `compute_full_text`.
+/// Like genmsg's `compute_full_text`.
 fn full_text<'a>(own: &str, fields: impl Iterator<Item = &'a Field>) -> String {
     let mut out = own.to_owned();
     for dep in dependencies(fields) {

@@ -1,4 +1,4 @@
-//! Resolved types: every name is a type, every type knows its size if it has a fixed one.
+//! Resolved types: every name is a type, and every type knows its size if it is fixed.
 
 use crate::definition::{Arity, Constant, Primitive};
 use crate::layout::Fixed;
@@ -19,16 +19,16 @@ pub struct MessageType {
     pub(crate) measure: Measure,
 }
 
-/// What is known of a type before any message of it.
+/// Properties of a type that hold for all its messages.
 #[derive(Debug, Clone)]
 pub(crate) struct Measure {
     /// Layout, if every message has the same size.
     pub(crate) fixed: Option<Arc<Fixed>>,
-    /// Levels of messages in messages, itself included.
+    /// Nesting depth of messages, including itself.
     pub(crate) depth: usize,
-    /// Leaf fields with all nested types written out.
+    /// Number of leaf fields, with all nested types flattened.
     pub(crate) leaves: u64,
-    /// Fewest bytes of a message in ROS 1 form.
+    /// Smallest size of a message in ROS 1 form.
     pub(crate) min_len: u64,
 }
 
@@ -73,7 +73,7 @@ impl MessageType {
         self.name.with_folder(self.folder)
     }
 
-    /// The generation of ROS that it belongs to.
+    /// The generation of ROS to which it belongs.
     pub fn flavour(&self) -> Flavour {
         self.flavour
     }
@@ -83,23 +83,24 @@ impl MessageType {
         &self.fields
     }
 
-    /// Its constants, in order; of several of one name the last, and none whose name is no identifier or a field's.
+    /// Its constants, in order; of several with one name the last, and only those whose name is an identifier and not
+    /// that of a field.
     pub fn constants(&self) -> &[Constant] {
         &self.constants
     }
 
-    /// Its own text, as it was given.
+    /// Its own text, as given.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Bytes of every message in ROS 1 form, if all have the same size.
+    /// Size of every message in ROS 1 form, if it is fixed.
     pub fn fixed_size(&self) -> Option<usize> {
         self.measure.fixed.as_ref().map(|f| f.packed as usize)
     }
 
-    /// Size and alignment in bytes as a C structure, which elements of data parts are, if all messages have the same
-    /// size. Size 0 if it has no content.
+    /// Size and alignment in bytes as a C structure, the layout of elements in data parts, if all messages have the
+    /// same size. Size 0 if it has no content.
     pub fn c_layout(&self) -> Option<(usize, usize)> {
         let fixed = self.measure.fixed.as_ref()?;
         Some((fixed.natural as usize, usize::from(fixed.align)))
@@ -117,7 +118,7 @@ impl Field {
         &self.ty
     }
 
-    /// One, or how many.
+    /// Number of elements.
     pub fn arity(&self) -> Arity {
         self.arity
     }
@@ -146,8 +147,8 @@ impl fmt::Display for FieldType {
     }
 }
 
-/// The message types that `types` use, each once, in the order of genmsg's `get_all_depends`: depth first, a
-/// type before the types in it.
+/// The message types used by `types`, each once, in the order of genmsg's `get_all_depends`: depth first, a type before
+/// the types in it.
 pub(crate) fn dependencies<'a>(fields: impl Iterator<Item = &'a Field>) -> Vec<&'a Arc<MessageType>> {
     fn add<'a>(field: &'a Field, out: &mut Vec<&'a Arc<MessageType>>) {
         let FieldType::Message(m) = &field.ty else { return };

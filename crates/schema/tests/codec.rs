@@ -1,4 +1,4 @@
-//! Encodings by hand: layouts, byte orders, and every kind of malformed input with the error it gives.
+//! Hand-written encodings: layouts, byte orders, and every kind of malformed input with its error.
 
 use schema::{CodecError, Flavour, Registry, Schema};
 
@@ -35,7 +35,7 @@ fn padded_elements_lie_as_in_c() {
     }
     let split = schema.split_ros1(&bytes).expect("valid");
     assert_eq!((split.control_len(), split.part_len(0)), (4, 48));
-    // What lay in the buffer before must not show through the padding.
+    // The previous content of the buffer must not be visible in the padding.
     let mut part = [0xee; 48];
     split.write_part(0, &mut part).expect("fits");
     let mut expected = [0; 48];
@@ -46,7 +46,7 @@ fn padded_elements_lie_as_in_c() {
         element[16..18].copy_from_slice(&c.to_le_bytes());
     }
     assert_eq!(part, expected);
-    // Padding that is not zero is not looked at.
+    // Padding other than zero is ignored.
     part[1] = 9;
     part[23] = 9;
     let mut control = [0; 4];
@@ -188,7 +188,7 @@ fn cdr_oddities() {
     );
 }
 
-/// `rmw_serialize` of rmw_fastrtps gives 8 bytes more than a `JointState` of positions alone has.
+/// `rmw_serialize` of rmw_fastrtps returns 8 bytes too many for a `JointState` with only positions.
 #[test]
 fn padding_is_read_as_rmw_fastrtps_overestimates_it() {
     let joints = ros2("float64[] a\nfloat64[] b\nfloat64[] c");
@@ -250,7 +250,7 @@ fn errors_name_the_field_and_the_byte() {
 fn counts_are_held_to_their_limits() {
     let scan = ros1("float32[] x\nstring s");
     let message = |text: &str, count: u32| (ros2(text), le(&[count, 0, 0, 0, 0, 0]));
-    // The flag bit means nothing in ROS 1 bytes.
+    // The flag bit has no meaning in ROS 1 bytes.
     assert_eq!(
         scan.split_ros1(&le(&[1 << 31, 0])).expect_err("flag"),
         CodecError::Count {
@@ -312,7 +312,7 @@ fn parts_must_match_the_control_part() {
             given: 3
         }
     );
-    // A part that is promised 4 GiB is refused by its length, not allocated.
+    // A part that claims 4 GiB is refused by its length, not allocated.
     let error = schema.join_ros1(&le(&[u32::MAX, 0]), &[&[0]]).expect_err("short");
     assert!(
         matches!(
@@ -324,7 +324,7 @@ fn parts_must_match_the_control_part() {
         ),
         "{error}"
     );
-    // More parts than any message has.
+    // More parts than the limit.
     assert!(matches!(
         schema.join_ros1(&control, &[&[][..]; 33]),
         Err(CodecError::PartCount { given: 33, .. })

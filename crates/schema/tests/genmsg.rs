@@ -1,11 +1,11 @@
-//! Definitions of ROS 1 at the edges of the grammar: what genmsg accepts is accepted, with its MD5 sum, and nothing else.
+//! ROS 1 definitions at the edges of the grammar: accepted exactly as genmsg accepts them, with the same MD5 sums.
 //!
-//! The table was made by genmsg 0.6.0 (`load_msg_from_string`, `load_depends`, `compute_md5`); `tests/schema/crosscheck.py`
-//! compares random ones.
+//! genmsg 0.6.0 produced the table (`load_msg_from_string`, `load_depends`, `compute_md5`);
+//! `tests/schema/crosscheck.py` compares random definitions.
 
 use schema::{Flavour, Registry};
 
-/// Definition, and the sum if genmsg reads it.
+/// Definition, and its sum if genmsg accepts it.
 const TABLE: &[(&str, Option<&str>)] = &[
     (
         "uint8 A=1\nuint8 A=2\nuint8 x\n",
@@ -162,7 +162,7 @@ fn the_events_of_a_service_are_a_type_made_of_its_text() {
         "t/Add_Response[<=1] response",
     ];
     assert_eq!(fields, expected);
-    // What it carries along is read again.
+    // Its embedded definition parses again.
     let mut again = Registry::new(Flavour::Ros2);
     again
         .add_embedded("t/srv/Add_Event", &schema.definition())
@@ -181,7 +181,7 @@ fn a_definition_with_sections_that_is_no_services_event_is_refused() {
     assert!(error.to_string().contains(":2:1: expected a type"), "{error}");
 }
 
-/// Hashes of Kilted's `test_msgs`.
+/// Hashes from Kilted's `test_msgs`.
 #[test]
 fn the_types_of_an_action_are_named_by_its_folder() {
     let mut registry = Registry::new(Flavour::Ros2);
@@ -222,7 +222,7 @@ fn the_types_of_an_action_are_named_by_its_folder() {
         .expect("compiles");
     let hash = "RIHS01_37487bae8cea358366b97003c1ef1ca7ce7c08df36f9e8cca496624226aee64e";
     assert_eq!(message.rihs01(), hash);
-    // What it carries along is read again, where the separators do not name folders.
+    // Its embedded definition parses again, though the separators do not contain folders.
     let mut again = Registry::new(Flavour::Ros2);
     let name = message.ros2_name();
     again.add_embedded(&name, &message.definition()).expect("parses");
@@ -230,7 +230,7 @@ fn the_types_of_an_action_are_named_by_its_folder() {
     assert_eq!((again.ros2_name(), again.rihs01()), (name, hash.to_owned()));
 }
 
-/// Hashes of Kilted's `test_msgs`, of the action as one text, and in a folder of definitions.
+/// Hashes from Kilted's `test_msgs`, for the action as one text, and in a folder of definitions.
 #[test]
 fn what_all_actions_share_is_among_the_standard_definitions() {
     let registry = Registry::new(Flavour::Ros2);

@@ -1,10 +1,10 @@
-//! Thousands of damaged inputs: nothing panics, nothing hangs, and what is accepted round-trips (the entry
-//! points of `schema::fuzzing` assert that).
+//! Thousands of damaged inputs: no panic, no hang, and accepted inputs round-trip (the entry points of
+//! `schema::fuzzing` assert that).
 
 use schema::{Flavour, Registry, Value, fuzzing};
 use std::path::Path;
 
-/// A small seeded generator (splitmix64), so that a failure can be repeated.
+/// A small seeded generator (splitmix64), so that a failure is reproducible.
 struct Rng(u64);
 
 impl Rng {
@@ -103,7 +103,7 @@ fn yaml() {
     run("yaml", &corpus("schema_yaml"), 500, fuzzing::yaml);
 }
 
-/// A few bytes never become a large allocation: 12 bytes that promise 2^31 empty elements are refused.
+/// A few bytes never cause a large allocation: 12 bytes that claim 2^31 empty elements are refused.
 #[test]
 fn empty_elements_are_bounded() {
     let mut registry = Registry::new(Flavour::Ros1);

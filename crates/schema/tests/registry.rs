@@ -1,4 +1,4 @@
-//! Where definitions come from, what is refused, and the sums and texts that follow from them.
+//! Sources of definitions, refused definitions, and the sums and texts that follow from them.
 
 use schema::{DefinitionError, Flavour, Registry};
 use std::fs;
@@ -82,7 +82,7 @@ fn a_service_carries_its_types_along() {
 
 #[test]
 fn embedded_texts_in_other_dress() {
-    // As MCAP's ros2msg has it: names with `msg`, line ends of Windows, missing standard types.
+    // In the form of MCAP's ros2msg: names with `msg`, Windows line ends, missing standard types.
     let mut r = Registry::new(Flavour::Ros2);
     let line = "=".repeat(80);
     let text = format!("In in\r\nstd_msgs/Header h\r\n{line}\r\nMSG: t/msg/In\r\nint8 x\r\n");
@@ -155,7 +155,7 @@ fn folders_come_before_what_ships_and_after_what_was_added() {
         }
         other => panic!("{other:?}"),
     }
-    // A folder of that name is no definition.
+    // A folder of that name is not a definition.
     fs::create_dir_all(dir.path().join("ws/mine/msg/Dir.msg")).expect("writable");
     assert!(matches!(
         r.schema("mine/Dir"),
@@ -206,7 +206,7 @@ fn sizes_are_bounded() {
         }
         other => panic!("{name}: {other:?}"),
     };
-    // Ten times ten times ten … fields, of which each type writes only ten.
+    // Ten times ten times ten … fields, of which each type declares only ten.
     r.add_message("t/L0", "string s").expect("parses");
     for level in 1..12 {
         let text: String = (0..10).map(|i| format!("L{} f{i}\n", level - 1)).collect();
@@ -214,7 +214,7 @@ fn sizes_are_bounded() {
     }
     assert!(r.schema("t/L3").is_ok());
     too_large(&r, "t/L11", "number of fields with all nested ones");
-    // Many nothings take no bytes; they are counted all the same.
+    // Many empty elements take no bytes; they are counted all the same.
     r.add_message("t/E", "std_msgs/Empty[16777216] e")
         .expect("parses");
     too_large(&r, "t/E", "number of fields with all nested ones");
@@ -266,7 +266,7 @@ fn services_and_actions() {
     assert!(s.definition().ends_with("MSG: std_msgs/String\nstring data"));
     assert_eq!(s.request().message_type().constants()[0].value, "1");
 
-    // The messages of an action equal those that ROS 1's generator has written for move_base_msgs.
+    // The messages of an action equal those that ROS 1's generator wrote for move_base_msgs.
     let mut own = registry();
     let text = "geometry_msgs/PoseStamped target_pose\n---\n---\ngeometry_msgs/PoseStamped base_position\n";
     own.add_action("move_base_msgs/MoveBase", text).expect("parses");

@@ -1,4 +1,4 @@
-//! Random types and random messages of them go every way between the encodings.
+//! Converts random messages of random types between all encodings.
 
 use proptest::prelude::*;
 use schema::{Arity, FieldType, Flavour, MAX_PARTS, MessageType, Registry, Schema, Show};
@@ -39,7 +39,7 @@ fn field(flavour: Flavour, known: usize) -> impl Strategy<Value = String> {
     (base(flavour, known), arity).prop_map(|(base, arity)| format!("{base}{arity}"))
 }
 
-/// Four messages, each of which may use those before it.
+/// Four messages, each of which may use the previous ones.
 fn definitions(flavour: Flavour) -> impl Strategy<Value = Vec<String>> {
     let message = move |known| {
         proptest::collection::vec(field(flavour, known), 1..7).prop_map(|fields| {
@@ -50,7 +50,7 @@ fn definitions(flavour: Flavour) -> impl Strategy<Value = Vec<String>> {
     (message(0), message(1), message(2), message(3)).prop_map(|(a, b, c, d)| vec![a, b, c, d])
 }
 
-/// Writes a random message of `ty` in ROS 1 form, which also follows from the definition alone.
+/// Writes a random message of `ty` in ROS 1 form, from the definition alone.
 fn random_message(ty: &MessageType, random: &mut impl FnMut() -> u64, depth: u32, out: &mut Vec<u8>) {
     for f in ty.fields() {
         let most = if depth > 1 { 2 } else { 40 };
@@ -110,7 +110,7 @@ fn check(schema: &Schema, ros1: &[u8]) {
             .expect("own parts");
         assert_eq!(schema.split_cdr(&cdr).expect("own CDR").to_parts(), parts);
 
-        // Every byte is written, whatever the buffers held before.
+        // Every byte is written, whatever the buffers contained before.
         let slices = parts.slices();
         let join = schema.join(&parts.control, &slices).expect("own parts");
         let (mut one, mut two) = (vec![0xee; ros1.len()], vec![0xee; cdr.len()]);
@@ -143,7 +143,7 @@ fn check(schema: &Schema, ros1: &[u8]) {
         .expect("own JSON");
     assert_eq!(schema.encode_ros1(&again).expect("own value"), ros1);
 
-    // No prefix of a message is a message; each gives an error and no panic.
+    // No proper prefix of a message is a message; each gives an error and no panic.
     for len in (0..ros1.len()).step_by(1 + ros1.len() / 50) {
         assert!(
             schema.split_ros1(&ros1[..len]).is_err(),
@@ -179,7 +179,7 @@ proptest! {
         prop_assume!(ros1.len() < 1 << 18);
         check(&schema, &ros1);
 
-        // The definition's own text makes the same schema.
+        // The definition's own text yields the same schema.
         let mut other = Registry::new(flavour);
         other.add_embedded("t/M3", &schema.definition()).expect("own text");
         let same = other.schema("t/M3").expect("own text");
@@ -232,7 +232,7 @@ fn odd_bytes_are_carried() {
         .join_cdr(&parts.control, &parts.slices())
         .expect("own parts");
     assert_eq!(schema.split_cdr(&cdr).expect("own CDR").to_parts(), parts);
-    // As a value everything survives but the two odd bools.
+    // As a value, everything is preserved except the two odd bools.
     let value = schema.decode_ros1(&ros1).expect("valid");
     ros1[5] = 1;
     ros1[6] = 1;

@@ -217,7 +217,7 @@ fn defaults_of_ros2() {
         .expect("known")
         .default_value();
     assert_eq!(pose.get("orientation.w"), Ok(Value::F64(1.0)));
-    // Bounds hold for values as for bytes.
+    // Bounds apply to values as well as to bytes.
     let bounded = of(Flavour::Ros2, "string<=3 s\nint8[<=2] n");
     assert!(bounded.value_from_yaml("s: abcd").is_err());
     assert!(bounded.value_from_yaml("n: [1, 2, 3]").is_err());
@@ -236,7 +236,7 @@ fn echo_is_readable() {
     let mut v = schema.value_from_yaml(yaml).expect("fits");
     v.set("d", Value::Numbers(Numbers::U8((0..100).collect())))
         .expect("fits");
-    // A message cannot steer the terminal.
+    // A message cannot control the terminal.
     v.set("s", Value::String("\u{1b}[2J\u{9b}\u{202e}\"".into()))
         .expect("fits");
     let expected = "\
@@ -267,7 +267,7 @@ s: \"\\u001b[2J\\u009b\\u202e\\\"\"";
     let json = v.to_json(Show { max_array: 2 });
     assert_eq!(json["f"].to_string(), r#"["nan","-inf","… 1 more"]"#);
     assert_eq!(json["d"][2], "… 98 more");
-    // NaN and all, the text is the message.
+    // The text describes the message completely, including NaN.
     let again = schema.value_from_yaml(&v.to_yaml(Show::ALL)).expect("own text");
     assert_eq!(schema.encode_ros1(&again), schema.encode_ros1(&v));
 }
@@ -336,7 +336,7 @@ fn what_echo_prints_is_read_again_and_what_it_cut_is_not() {
     let show = Show { max_array: 2 };
     for field in ["b", "f", "s", "m"] {
         let cut = long.to_yaml(show);
-        // Only this field, to see each one's error.
+        // Only this field, to see the error of each.
         let lines: Vec<&str> = cut.lines().collect();
         let start = lines
             .iter()

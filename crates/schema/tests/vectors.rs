@@ -1,7 +1,7 @@
-//! The golden messages of `tests/vectors/schema`, which other languages read too.
+//! The golden messages of `tests/vectors/schema`, which other languages read as well.
 //!
-//! `UPDATE_VECTORS=1 cargo test -p schema --test vectors` writes them anew; the test then fails, so that nobody
-//! takes the new bytes for checked ones.
+//! `UPDATE_VECTORS=1 cargo test -p schema --test vectors` rewrites them; the test then fails, so that unchecked bytes
+//! are not mistaken for checked ones.
 
 use schema::{Flavour, Registry, Show};
 use serde_json::{Value as Json, json};
@@ -12,7 +12,7 @@ struct Case {
     about: &'static str,
     flavour: Flavour,
     ty: &'static str,
-    /// Definitions beside the standard ones.
+    /// Definitions in addition to the standard ones.
     definitions: &'static [(&'static str, &'static str)],
     threshold: usize,
     yaml: &'static str,
@@ -131,8 +131,5 @@ fn golden_messages() {
         let golden: Json = serde_json::from_str(&text).expect("JSON");
         assert_eq!(made, golden, "{}", case.name);
     }
-    assert!(
-        !update,
-        "the vectors were written anew: look at them, then run again"
-    );
+    assert!(!update, "the vectors were rewritten: check them, then run again");
 }

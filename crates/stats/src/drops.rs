@@ -1,4 +1,4 @@
-//! Why messages were lost: one list of reasons for every crate, so that every view names them alike.
+//! Why messages were lost: one list of reasons for all crates, so that every view uses the same names.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ macro_rules! reasons {
     ($($(#[$doc:meta])* $variant:ident = $name:literal),+ $(,)?) => {
         /// Why a message (or a packet of it) was lost.
         ///
-        /// The name that [`DropReason::name`] gives is the one shown by every tool and in JSON.
+        /// Every tool and all JSON show the name that [`DropReason::name`] returns.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[non_exhaustive]
         pub enum DropReason {
@@ -30,33 +30,33 @@ macro_rules! reasons {
 reasons! {
     /// A subscriber's queue was full: its oldest message made room, or the new one was not queued.
     QueueFull = "queue_full",
-    /// A subscriber held as many blocks or bytes as it may.
+    /// A subscriber held the maximum number of blocks or bytes.
     HoldLimit = "hold_limit",
     /// The publisher had no memory left, and this queue's block was taken back.
     MemoryShort = "memory_short",
-    /// A subscriber's socket was full, so it could not be told of new memory.
+    /// A subscriber's socket was full, so it could not receive notice of new memory.
     PeerStalled = "peer_stalled",
     /// A newer sample of the same topic replaced it before it was sent (keep last N).
     Replaced = "replaced",
-    /// Its deadline passed before it was wholly sent.
+    /// Its deadline passed before it was sent in full.
     Expired = "expired",
-    /// The radio's total bound was reached, and it had the lowest priority.
+    /// The radio's total limit was reached, and it had the lowest priority.
     Overflow = "overflow",
-    /// The topic's rate limit kept it off the radio.
+    /// The topic's rate limit excluded it.
     RateLimit = "rate_limit",
-    /// The topic was not (yet) announced to the peer.
+    /// The topic was not announced to the peer (yet).
     Unannounced = "unannounced",
     /// No peer was connected.
     NoPeer = "no_peer",
-    /// Some fragments never came, so the partial message expired at the receiver.
+    /// Some fragments never arrived, so the partial message expired at the receiver.
     Incomplete = "incomplete",
-    /// The receiver's bound on partial messages was reached.
+    /// The receiver's limit on partial messages was reached.
     ReassemblyFull = "reassembly_full",
     /// The receiver had no memory for it, or refused its size.
     ReceiverMemory = "receiver_memory",
-    /// It came twice.
+    /// It arrived twice.
     Duplicate = "duplicate",
-    /// A newer message of its topic had been delivered before.
+    /// A newer message of its topic was delivered before it.
     OutOfOrder = "out_of_order",
     /// Its bytes did not parse.
     Malformed = "malformed",
@@ -68,22 +68,22 @@ reasons! {
     DeviceQueue = "device_queue",
     /// The radio gave up after its retries, or the packet was lost on the air.
     Air = "air",
-    /// The receiver asked for the sender to be seen as gone: peer lost or restarted.
+    /// The peer was lost or has restarted.
     PeerLost = "peer_lost",
-    /// A path behind the air or wire lost the packet, where nothing repairs it.
+    /// A path behind the air or wire lost the packet, and nothing repairs that.
     PathLoss = "path_loss",
-    /// Host or link was down.
+    /// The host or the link was down.
     Outage = "outage",
-    /// It had come over another way before, or goes over another one now.
+    /// It had arrived over another route, or is sent over another one instead.
     OtherWay = "other_way",
-    /// It was delivered to the receiving host, and a subscriber there lost it: its queue stayed full, or it held too much. Counted
-    /// once for each such subscriber.
+    /// It was delivered to the receiving host, but a subscriber there lost it: its queue stayed full, or it held too
+    /// much. Counted once for each such subscriber.
     NotTaken = "not_taken",
-    /// It came or was to go over a relay without a seal that its receiver has the key of.
+    /// It arrived, or was to be sent, over a relay without a seal for which its receiver has the key.
     Unsealed = "unsealed",
-    /// Its seal is not its source's, or it came again.
+    /// Its seal is not its source's, or it is a replay.
     Forged = "forged",
-    /// A recorder took it, and the disk was too slow for it, or full.
+    /// A recorder took it, but the disk was full or too slow.
     Unwritten = "unwritten",
 }
 
@@ -93,7 +93,7 @@ impl fmt::Display for DropReason {
     }
 }
 
-/// Counts of losses by reason.
+/// Numbers of losses by reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Drops(BTreeMap<DropReason, u64>);
@@ -107,12 +107,12 @@ impl Drops {
         }
     }
 
-    /// How many were lost for `reason`.
+    /// Number of losses for `reason`.
     pub fn count(&self, reason: DropReason) -> u64 {
         self.0.get(&reason).copied().unwrap_or(0)
     }
 
-    /// How many were lost in all.
+    /// Total number of losses.
     pub fn total(&self) -> u64 {
         self.0.values().fold(0, |a, b| a.saturating_add(*b))
     }
@@ -122,7 +122,7 @@ impl Drops {
         self.0.iter().map(|(r, n)| (*r, *n))
     }
 
-    /// These less those of `other`.
+    /// These minus those of `other`.
     pub fn minus(&self, other: &Drops) -> Drops {
         let mut left = Drops::default();
         for (reason, n) in self.iter() {
@@ -131,7 +131,7 @@ impl Drops {
         left
     }
 
-    /// The first of these, in the order of [`DropReason`], that are `most` in all.
+    /// The first `most` losses, in the order of [`DropReason`].
     pub fn first(&self, mut most: u64) -> Drops {
         let mut some = Drops::default();
         for (reason, n) in self.iter() {

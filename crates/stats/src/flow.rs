@@ -1,4 +1,4 @@
-//! What became of one topic's messages on their way.
+//! Measures what happens to one topic's messages on their way.
 
 use crate::{Drops, Histogram, Moments, Time};
 use serde::{Deserialize, Serialize};
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 /// Measures one topic at its receiving end.
 ///
 /// - **period**: time between two arrivals (Pound's J).
-/// - **added jitter**: how much the way changed the time between two messages, (arrival₂ − arrival₁) −
-///   (stamp₂ − stamp₁). Unlike the period's deviation it is zero for a source that is itself irregular.
-/// - **delay**: arrival − stamp. Both must be of one clock; an arrival before its stamp counts as 0 and is
-///   told by [`Flow::negative_delays`].
+/// - **added jitter**: how much the path changed the time between two messages, (arrival₂ − arrival₁) − (stamp₂ −
+///   stamp₁). Unlike the period's deviation it is zero for a source that is itself irregular.
+/// - **delay**: arrival − stamp. Both must be of one clock; an arrival before its stamp counts as 0 and is counted in
+///   [`Flow::negative_delays`].
 #[derive(Clone, Debug, Default)]
 pub struct Flow {
     last: Option<(Time, Time)>,
@@ -29,7 +29,7 @@ impl Flow {
         Self::default()
     }
 
-    /// Counts one message of `bytes` bytes, stamped by its source at `stamp`, that came at `arrival`.
+    /// Counts one message of `bytes` bytes, stamped by its source at `stamp`, that arrived at `arrival`.
     pub fn received(&mut self, stamp: Time, arrival: Time, bytes: u64) {
         if let Some((last_stamp, last_arrival)) = self.last {
             let gap = arrival.signed_since(last_arrival);
@@ -63,18 +63,18 @@ impl Flow {
         &self.delay
     }
 
-    /// Messages that arrived before they were stamped: the two clocks disagree by more than the delay.
+    /// Messages that arrived before they were stamped: the two clocks differ by more than the delay.
     pub fn negative_delays(&self) -> u64 {
         self.negative_delays
     }
 
-    /// Mean arrival rate in messages a second; 0 before the second message.
+    /// Mean arrival rate in messages per second; 0 before the second message.
     pub fn rate_hz(&self) -> f64 {
         let mean = self.period.mean();
         if mean > 0.0 { 1e9 / mean } else { 0.0 }
     }
 
-    /// The numbers of this flow, where the source sent `sent` messages and `drops` tells of the lost ones.
+    /// The numbers of this flow, given that the source sent `sent` messages and lost those in `drops`.
     pub fn metrics(&self, sent: u64, drops: &Drops) -> FlowMetrics {
         let elapsed = match (self.first_arrival, self.last) {
             (Some(first), Some((_, last))) => last.since(first).as_secs_f64(),
@@ -113,7 +113,7 @@ impl Flow {
     }
 }
 
-/// The numbers of one topic, as shown by every table and written to JSON. Units are in the names.
+/// The numbers of one topic, as every table shows them and as they are written to JSON. Units are in the names.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowMetrics {
     /// Messages that the source published.
@@ -124,7 +124,7 @@ pub struct FlowMetrics {
     pub delivery: f64,
     /// Time between two arrivals.
     pub period_ms: Spread,
-    /// What the way added to the time between two messages: deviation, and 99 % quantile of its magnitude.
+    /// What the path added to the time between two messages: deviation, and 99 % quantile of its magnitude.
     pub added_jitter_ms: Jitter,
     /// Arrival minus the source's stamp.
     pub delay_ms: Delay,
@@ -152,7 +152,7 @@ pub struct Jitter {
     pub p99: f64,
 }
 
-/// A delay distribution in short.
+/// Summary of a delay distribution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Delay {
     /// Arithmetic mean.

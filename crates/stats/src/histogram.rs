@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-/// Sub-buckets of an octave, as a power of two: values of one bucket differ by less than 0.8 %.
+/// Sub-buckets per octave, as a power of two: values in one bucket differ by less than 0.8 %.
 const SUB_BITS: u32 = 7;
 const SUB: u64 = 1 << SUB_BITS;
 
@@ -45,7 +45,7 @@ impl Histogram {
         self.record(u64::try_from(d.as_nanos()).unwrap_or(u64::MAX));
     }
 
-    /// How many values were counted.
+    /// Number of values counted.
     pub fn count(&self) -> u64 {
         self.moments.count()
     }
@@ -75,7 +75,7 @@ impl Histogram {
         self.max
     }
 
-    /// The value below or at which the share `q` (0 to 1) of all values lies (nearest rank); 0 if empty.
+    /// The value at or below which the share `q` (0 to 1) of all values lies (nearest rank); 0 if empty.
     pub fn quantile(&self, q: f64) -> u64 {
         let n = self.count();
         if n == 0 {
@@ -142,7 +142,7 @@ impl Moments {
         self.m2 += d * (value - self.mean);
     }
 
-    /// How many values were counted.
+    /// Number of values counted.
     pub fn count(&self) -> u64 {
         self.count
     }

@@ -1,8 +1,8 @@
-//! How sure a mean over a few runs is.
+//! Confidence interval of a mean over a few runs.
 
 use serde::{Deserialize, Serialize};
 
-/// Where the true mean lies with 95 % confidence.
+/// Range that contains the true mean with 95 % confidence.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// Lower end.
@@ -18,7 +18,7 @@ const T: [f64; 30] = [
 ];
 
 impl Interval {
-    /// By Student's t over independent runs; `None` for fewer than two, which tell nothing of how far runs differ.
+    /// By Student's t over independent runs; `None` for fewer than two, which do not show how far runs differ.
     pub fn of_runs(values: &[f64]) -> Option<Interval> {
         let n = values.len();
         if n < 2 {
@@ -27,7 +27,7 @@ impl Interval {
         let count = n as f64;
         let mean = values.iter().sum::<f64>() / count;
         let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
-        // Beyond the table the expansion of the quantile around the normal's, within 0.1 %.
+        // Beyond the table: the expansion of the quantile around the normal's, within 0.1 %.
         let t = T
             .get(n - 2)
             .copied()

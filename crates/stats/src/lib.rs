@@ -1,9 +1,9 @@
 #![forbid(unsafe_code)]
-//! One set of numbers: instants, histograms, jitter, delivery and drop reasons, computed here and shown
-//! alike by the bench, the command line, the API and the dashboard.
+//! One set of numbers: instants, histograms, jitter, delivery and drop reasons. They are computed here, and the bench,
+//! the command line, the API and the dashboard show them the same way.
 //!
-//! This crate does no I/O and reads no clock: every instant comes in as a [`Time`]. Finding out which
-//! machine a [`Report`] was made on is left to whoever runs the experiment.
+//! This crate does no I/O and reads no clock: every instant is passed in as a [`Time`]. The caller that runs an
+//! experiment finds out which machine a [`Report`] was made on.
 //!
 //! ```
 //! use stats::{Drops, Flow, Time};

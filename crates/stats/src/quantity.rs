@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// A quantity that could not be read.
+/// A quantity that could not be parsed.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("'{text}' is not a {what}: write {example}")]
 pub struct QuantityError {
@@ -11,7 +11,8 @@ pub struct QuantityError {
     example: &'static str,
 }
 
-/// Reads a bit rate, such as `6Mbit/s`, `500 kbit/s` or `1e6bit/s`, in bits a second; more than zero, at most 1 Tbit/s.
+/// Parses a bit rate, such as `6Mbit/s`, `500 kbit/s` or `1e6bit/s`, into bits per second; more than zero, at most 1
+/// Tbit/s.
 pub fn bit_rate(text: &str) -> Result<u64, QuantityError> {
     let units = [("gbit/s", 1e9), ("mbit/s", 1e6), ("kbit/s", 1e3), ("bit/s", 1.0)];
     let value = scaled(text, &units).filter(|v| (1.0..=1e12).contains(v));
@@ -20,7 +21,7 @@ pub fn bit_rate(text: &str) -> Result<u64, QuantityError> {
         .ok_or_else(|| bad(text, "bit rate above zero", "for example 6Mbit/s or 500kbit/s"))
 }
 
-/// Reads a duration, such as `250ms`, `2 s` or `100us`; at most a day.
+/// Parses a duration, such as `250ms`, `2 s` or `100us`; at most a day.
 pub fn duration(text: &str) -> Result<Duration, QuantityError> {
     let units = [
         ("ns", 1e-9),
@@ -37,7 +38,7 @@ pub fn duration(text: &str) -> Result<Duration, QuantityError> {
         .ok_or_else(|| bad(text, "duration", "for example 250ms or 2s"))
 }
 
-/// Reads a size, such as `64KiB`, `4MB` or `1000B`, in bytes; at most 1 TiB.
+/// Parses a size, such as `64KiB`, `4MB` or `1000B`, into bytes; at most 1 TiB.
 pub fn bytes(text: &str) -> Result<u64, QuantityError> {
     let units = [
         ("kib", 1024.0),
@@ -54,14 +55,14 @@ pub fn bytes(text: &str) -> Result<u64, QuantityError> {
         .ok_or_else(|| bad(text, "size", "for example 64KiB or 4MB"))
 }
 
-/// Reads a frequency, such as `30Hz` or `0.5Hz`; more than zero, at most 1 MHz.
+/// Parses a frequency, such as `30Hz` or `0.5Hz`; more than zero, at most 1 MHz.
 pub fn frequency(text: &str) -> Result<f64, QuantityError> {
     let units = [("khz", 1e3), ("hz", 1.0)];
     let value = scaled(text, &units).filter(|v| *v > 0.0 && *v <= 1e6);
     value.ok_or_else(|| bad(text, "frequency above zero", "for example 30Hz"))
 }
 
-/// Reads a share, such as `20%`, `0.5 %` or `0.2`, as a number from 0 to 1.
+/// Parses a share, such as `20%`, `0.5 %` or `0.2`, into a number from 0 to 1.
 pub fn share(text: &str) -> Result<f64, QuantityError> {
     let units = [("%", 0.01), ("", 1.0)];
     let value = scaled(text, &units).filter(|v| (0.0..=1.0).contains(v));

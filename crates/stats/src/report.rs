@@ -1,12 +1,12 @@
-//! The shape of every benchmark's JSON.
+//! The JSON format of every benchmark.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The result of one experiment: which machine and versions, and a cell for every system and setting.
+/// The result of one experiment: the machine and versions, and a cell for each system and setting.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report<P, M> {
-    /// Which experiment this is.
+    /// Name of the experiment.
     pub experiment: String,
     /// The machine: processor, cores, memory, kernel, scheduling; names to values.
     pub machine: BTreeMap<String, serde_json::Value>,
@@ -19,10 +19,10 @@ pub struct Report<P, M> {
 /// One measured system under one setting.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell<P, M> {
-    /// What was measured.
+    /// The measured system.
     pub system: String,
-    /// Under which setting.
+    /// The setting.
     pub params: P,
-    /// What came out; units are in the field names.
+    /// The results; units are in the field names.
     pub metrics: M,
 }

@@ -1,9 +1,9 @@
-//! Lines of a log that would come too often.
+//! Rate limit for log lines.
 
 use crate::Time;
 use core::time::Duration;
 
-/// Lets the first line of a kind into a log, then one each interval, which says how many it stands for.
+/// Lets the first line of a kind into a log, then one per interval, which states how many it stands for.
 ///
 /// ```
 /// use stats::{Seldom, Time};
@@ -22,7 +22,7 @@ pub struct Seldom {
 }
 
 impl Seldom {
-    /// One line each `interval` at most.
+    /// At most one line per `interval`.
     pub const fn every(interval: Duration) -> Self {
         Seldom {
             interval,
@@ -31,8 +31,8 @@ impl Seldom {
         }
     }
 
-    /// Something of the kind happens at `now`: `None` if it is not to be logged, else how many went unlogged since the
-    /// last line.
+    /// Records an event of the kind at `now`: returns `None` if it is not to be logged, otherwise the number of
+    /// unlogged events since the last line.
     pub fn lets(&mut self, now: Time) -> Option<u64> {
         if self.next.is_some_and(|next| now < next) {
             self.unsaid += 1;

@@ -1,8 +1,8 @@
-//! Text of others, made fit to print.
+//! Makes foreign text safe to print.
 //!
-//! A terminal obeys what is printed on it. A name or a refusal from another process, host or file may hold the sequences
-//! that clear the screen, write into its title or its clipboard, or show a line in another order than it has. Names are
-//! checked where they come in ([`is_plain`]); whatever is printed goes through [`printable`].
+//! A terminal executes control sequences in its output. A name or an error from another process, host or file may
+//! contain sequences that clear the screen, write to its title or clipboard, or display a line in a different order.
+//! Names are checked where they come in ([`is_plain`]); everything printed goes through [`printable`].
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -12,8 +12,8 @@ pub fn is_plain(text: &str) -> bool {
     !text.chars().any(is_special)
 }
 
-/// `text` on one line, with what a terminal would obey or not show written as JSON's escapes: `\n`, `\u001b`. So JSON
-/// stays what it was.
+/// `text` on one line. Characters that a terminal would execute or not show are written as JSON escapes: `\n`,
+/// `\u001b`. So JSON keeps its meaning.
 ///
 /// ```
 /// assert_eq!(stats::text::printable("/scan"), "/scan");
@@ -23,7 +23,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, is_special)
 }
 
-/// The same for a text of several lines: line feeds and tabs stay.
+/// The same for text of several lines: line feeds and tabs stay.
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| is_special(c) && !matches!(c, '\n' | '\t'))
 }
@@ -50,15 +50,15 @@ fn escaped(text: &str, is_special: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// What a terminal obeys (C0, DEL, C1), what reorders a line (Unicode's bidirectional controls, UAX #9), what ends one
-/// (U+2028, U+2029), and what is there and not seen.
+/// Characters that a terminal executes (C0, DEL, C1), that reorder a line (Unicode's bidirectional controls, UAX #9),
+/// that end one (U+2028, U+2029), or that are invisible.
 fn is_special(c: char) -> bool {
     c.is_control()
         || matches!(c,
             // Bidirectional marks, embeddings, overrides, isolates.
             '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{206f}'
             | '\u{2028}' | '\u{2029}'
-            // Of no width: soft hyphen, joiners, spaces, fillers, byte order mark, annotations, tags.
+            // Zero-width: soft hyphen, joiners, spaces, fillers, byte order mark, annotations, tags.
             | '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}'
             | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }

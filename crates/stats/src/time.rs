@@ -4,10 +4,10 @@ use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 use core::time::Duration;
 
-/// An instant: nanoseconds since an epoch that the caller chose.
+/// An instant: nanoseconds since an epoch that the caller chooses.
 ///
-/// The logic crates never read a clock; whoever drives them supplies every instant. Instants of
-/// different epochs must not be mixed: the type cannot see it.
+/// The logic crates never read a clock; their caller supplies every instant. Instants of different epochs must not be
+/// mixed; the type cannot detect it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(pub u64);
 

@@ -4,7 +4,7 @@ use crate::{Histogram, Time};
 use core::time::Duration;
 use std::collections::VecDeque;
 
-/// Arrivals of the last `span`, at most `limit` of them: what `topic hz` and `topic bw` show.
+/// Arrivals in the last `span`, at most `limit` of them: what `topic hz` and `topic bw` show.
 #[derive(Clone, Debug)]
 pub struct Window {
     span: Duration,
@@ -30,7 +30,7 @@ impl Window {
         self.arrivals.push_back((now, bytes));
     }
 
-    /// The rates as seen at `now`; arrivals older than the span are forgotten.
+    /// The rates at `now`; arrivals older than the span are dropped.
     pub fn rates(&mut self, now: Time) -> Rates {
         while self
             .arrivals
@@ -74,14 +74,14 @@ impl Window {
     }
 }
 
-/// What a [`Window`] holds at one instant.
+/// Contents of a [`Window`] at one instant.
 #[derive(Clone, Debug)]
 pub struct Rates {
     /// Arrivals in the window.
     pub messages: u64,
-    /// Messages a second.
+    /// Messages per second.
     pub hz: f64,
-    /// Bytes a second.
+    /// Bytes per second.
     pub bytes_s: f64,
     /// Mean size in bytes.
     pub bytes_mean: f64,

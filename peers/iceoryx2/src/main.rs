@@ -1,5 +1,5 @@
-//! iceoryx2: publish/subscribe of byte slices in shared memory, with an event service that wakes the subscribers,
-//! as its example `event_based_communication` does.
+//! iceoryx2: publish/subscribe of byte slices in shared memory, with an event service that wakes the subscribers, as in
+//! its example `event_based_communication`.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -11,7 +11,7 @@ use iceoryx2::sample_mut_uninit::SampleMutUninit;
 use iceoryx2::service::port_factory::{event, publish_subscribe};
 use peer::{Log, Options, Orchestrator, Program, need};
 
-/// The subscribers' queues, and the least that the service allows.
+/// Queue depth of the subscribers, and the minimum that the service allows.
 const DEPTH: usize = 16;
 
 const SENT: EventId = EventId::new(0);
@@ -42,8 +42,8 @@ fn main() {
     clean_up(&o);
 }
 
-/// Removes what the library leaves: empty folders, and one file that all nodes share. Only the last process of the
-/// cell finds the folder of the nodes empty.
+/// Removes the library's leftovers: empty folders, and one file that all nodes share. Only the last process of the cell
+/// finds the folder of the nodes empty.
 fn clean_up(o: &Options) {
     let folder = peer::runtime_folder().join("iceoryx2");
     if std::fs::remove_dir(folder.join("nodes")).is_err() {
@@ -63,7 +63,7 @@ fn clean_up(o: &Options) {
     }
 }
 
-/// Of this cell's files in /dev/shm, whose names do not tell the root path.
+/// Prefix of this cell's files in /dev/shm, whose names do not contain the root path.
 fn prefix(o: &Options) -> String {
     let mut hasher = DefaultHasher::new();
     (peer::runtime_folder(), &o.topic).hash(&mut hasher);
@@ -79,7 +79,7 @@ fn publish(o: &Options, orchestrator: &Orchestrator) {
         events.notifier_builder().default_event_id(SENT).create(),
         "iceoryx2 notifier",
     );
-    // A spinning subscriber has no listener, so only the payload service tells who is there.
+    // A spinning subscriber has no listener, so only the payload service shows who is connected.
     peer::wait_connected(orchestrator, o.subscribers, || {
         payloads.dynamic_config().number_of_subscribers()
     });
@@ -119,7 +119,7 @@ fn subscribe(o: &Options, orchestrator: &Orchestrator) {
     let _ = waker.join();
 }
 
-/// Blocks in the wait set until `stop`; `on_sent` is called after each wake-up.
+/// Blocks in the wait set until `stop`; calls `on_sent` after each wake-up.
 fn wait(listener: &Listener<Service>, orchestrator: &Orchestrator, mut on_sent: impl FnMut()) {
     let waitset = WaitSetBuilder::new()
         .signal_handling_mode(SignalHandlingMode::Disabled)
@@ -144,7 +144,7 @@ fn take_all(subscriber: &Subscriber<Service, [u8], ()>, log: &mut Log) {
     }
 }
 
-/// A thread that rings the subscribers' listeners when the orchestrator says `stop`.
+/// Starts a thread that wakes the subscribers' listeners on `stop`.
 fn wake_on_stop(o: &Options, orchestrator: &Orchestrator) -> std::thread::JoinHandle<()> {
     let o = Options {
         topic: o.topic.clone(),
@@ -205,14 +205,14 @@ fn pong(o: &Options, orchestrator: &Orchestrator) {
         };
         let mut reply = need(publisher.loan_slice_uninit(o.size), "iceoryx2 loan");
         peer::write(&mut reply.payload_mut()[8..16], &sample.payload()[8..16]);
-        // SAFETY: bytes of mapped memory hold some value always; ping reads the sequence number alone.
+        // SAFETY: bytes of mapped memory always have some value; ping reads only the sequence number.
         need(unsafe { reply.assume_init() }.send(), "iceoryx2 send");
         left -= 1;
     }
     orchestrator.wait_stop();
 }
 
-/// A node whose files lie in the runtime folder of this cell, under a prefix of its own in /dev/shm.
+/// A node whose files are in the runtime folder of this cell, and in /dev/shm under a prefix of the cell's own.
 fn node(o: &Options) -> Node<Service> {
     let folder = peer::runtime_folder().join("iceoryx2");
     let mut config = Config::default();

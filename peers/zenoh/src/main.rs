@@ -1,5 +1,5 @@
 //! Zenoh between peers of one host: `zenoh-tcp` over loopback TCP, `zenoh-shm` with payloads in POSIX shared memory
-//! (the descriptors still go over loopback TCP).
+//! (the descriptors still use loopback TCP).
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::mem::MaybeUninit;
@@ -14,7 +14,7 @@ use zenoh::shm::{
 };
 use zenoh::{Config, Session, Wait};
 
-/// Messages that fit into the shared memory at once.
+/// Number of messages that fit into the shared memory at once.
 const DEPTH: usize = 18;
 
 fn main() {
@@ -43,7 +43,7 @@ fn publish(o: &Options, orchestrator: &Orchestrator) {
         .wait();
     let publisher = need(publisher, "zenoh publisher");
 
-    // Each subscriber declares a token after its subscription, and declarations come in order.
+    // Each subscriber declares a token after its subscription, and declarations arrive in order.
     let connected = Arc::new(AtomicUsize::new(0));
     let counter = connected.clone();
     let tokens = session
@@ -61,7 +61,7 @@ fn publish(o: &Options, orchestrator: &Orchestrator) {
     peer::wait_connected(orchestrator, o.subscribers, || connected.load(Ordering::Relaxed));
     peer::ready_and_go(orchestrator);
 
-    // It must outlive the messages on their way, or the last of them is lost.
+    // It must outlive the messages in transit, or the last of them is lost.
     let memory = (o.system == "zenoh-shm").then(|| memory(o));
     if let Some(memory) = &memory {
         peer::send_all(
@@ -87,7 +87,7 @@ fn publish(o: &Options, orchestrator: &Orchestrator) {
 }
 
 fn memory(o: &Options) -> ShmProvider<PosixShmProviderBackend> {
-    // Room for the allocator's own marks and alignment beside each message.
+    // Room for the allocator's own metadata and alignment with each message.
     let each = o.size + 4096;
     let count = if o.limit > 0 {
         (o.limit / o.size).min(DEPTH)
@@ -118,7 +118,7 @@ fn loan(o: &Options, memory: &ShmProvider<PosixShmProviderBackend>) -> Option<ZS
     }
 }
 
-/// The same vector, all of which `fill` wrote.
+/// Converts the vector, which `fill` wrote completely.
 fn initialized(bytes: Vec<MaybeUninit<u8>>) -> Vec<u8> {
     let mut bytes = std::mem::ManuallyDrop::new(bytes);
     // SAFETY: the vector's own parts; u8 and MaybeUninit<u8> have one layout, and all bytes are initialized.
@@ -133,7 +133,7 @@ fn subscribe(o: &Options, orchestrator: &Orchestrator) {
         .declare_subscriber(payload_key(o))
         .callback(move |sample| {
             let payload = sample.payload();
-            // A large message over TCP lies in several pieces; the stamp is in the first.
+            // A large message over TCP has several pieces; the stamp is in the first.
             let first = payload.slices().next().unwrap_or_default();
             // Only this callback and the end lock it.
             let Ok(mut log) = callback_log.lock() else { return };
@@ -164,8 +164,8 @@ fn subscribe(o: &Options, orchestrator: &Orchestrator) {
     }
 }
 
-/// Closes the session, and removes the files in /dev/shm which the library leaves: those that this process has mapped.
-/// Whoever else has mapped them keeps them.
+/// Closes the session, and removes the files in /dev/shm that the library leaves: those that this process has mapped.
+/// Other processes that have mapped them keep them.
 fn close(session: &Session) {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let _ = session.close().wait();
@@ -184,8 +184,8 @@ fn token_key(o: &Options) -> String {
     format!("ropewalk/token/{}", o.file_name())
 }
 
-/// The publisher listens on a loopback port that follows from the cell, and subscribers connect to it, again and
-/// again until it is there. There is no scouting, so nothing is heard beyond this host.
+/// The publisher listens on a loopback port derived from the cell, and subscribers retry to connect until it is there.
+/// There is no scouting, so nothing leaves or enters this host.
 fn open(o: &Options, side: &str) -> Session {
     let mut hasher = DefaultHasher::new();
     (peer::runtime_folder(), &o.system, &o.topic).hash(&mut hasher);

@@ -1,5 +1,5 @@
-"""Robots, which take commands and tell their state, and controllers, which send the one and hear the other, on one host
-or, over links, on several: docs/guide/remote.md.
+"""Robots, which receive commands and send telemetry, and controllers, which send commands and receive telemetry, on one
+host or, over links, on several: docs/guide/remote.md.
 
     robot = remote.Robot(node, "rover")
 
@@ -49,7 +49,7 @@ __all__ = [
 B = TypeVar("B")
 _Path = Union[str, "os.PathLike[str]"]
 
-#: Robots and controllers that are to be stopped before the interpreter ends: their threads call into it.
+#: Robots and controllers to stop before the interpreter ends: their threads call into it.
 _running: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
@@ -60,51 +60,51 @@ def _stop_all() -> None:
 
 
 class Refused(Error):
-    """What a handler raises that does not carry a command out: the controller gets just this text. Of other exceptions it
-    gets also their name."""
+    """Raised by a handler that does not execute a command: the controller gets only this text. For other exceptions it
+    also gets their name."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """Where a command comes from and how old it is."""
+    """Origin and age of a command."""
 
-    #: What the controller calls itself; the robot's own name where it stops by itself what lost its controller.
+    #: The controller's name, or the robot's own name if the robot itself stops a subsystem that lost its controller.
     controller: str
-    #: Of the controller's run; 0: the robot itself.
+    #: Number of the controller's run; 0: the robot itself.
     controller_id: int
-    #: Rises with each request of its controller.
+    #: Increases with each request of its controller.
     sequence: int
-    #: It was sent at most so many seconds ago when it came; None: nobody can know.
+    #: Upper bound of its age in seconds when it arrived; None: unknown.
     age: float | None
 
 
 @dataclass(frozen=True)
 class Info:
-    """What comes with a value of telemetry."""
+    """Metadata of a telemetry value."""
 
-    #: 0 where there is only one.
+    #: 0 if there is only one.
     channel: int
-    #: Of this kind and channel, by the robot, from 1.
+    #: Number of the value within its kind and channel, assigned by the robot, starting at 1.
     sequence: int
-    #: How many of this kind and channel are missing since the first that came.
+    #: How many values of this kind and channel are missing since the first one received.
     lost: int
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a command."""
+    """The outcome of a command."""
 
-    #: "executed"; "rejected" by the robot; "expired": too old when it came, or overtaken; "unreachable": the robot's word
-    #: on it did not come in time.
+    #: "executed"; "rejected" by the robot; "expired": too old when it arrived, or overtaken; "unreachable": the robot's
+    #: answer did not arrive in time.
     what: str
     #: Why it was not executed, for people.
     reason: str = ""
-    #: Whether it may have been: also where the robot was unreachable.
+    #: Whether it may have been executed: also possible if the robot was unreachable.
     maybe_executed: bool = False
 
     @property
     def executed(self) -> bool:
-        """Whether it was for sure."""
+        """Whether it was certainly executed."""
         return self.what == "executed"
 
     def __str__(self) -> str:
@@ -114,12 +114,12 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Right:
-    """Who has the right to move."""
+    """The holder of the right to move."""
 
     #: The number of a controller's run (`Controller.id`); None: nobody.
     holder: int | None
     holder_name: str
-    #: Whether that is the controller that asks.
+    #: Whether the asking controller holds it.
     mine: bool
 
 
@@ -127,54 +127,55 @@ class Right:
 class FileInfo:
     """A file that a robot shares."""
 
-    #: Within the shared folder; empty where a single file is shared.
+    #: Path relative to the shared folder; empty if a single file is shared.
     path: str
-    #: Bytes.
+    #: Size in bytes.
     size: int
 
 
 @dataclass(frozen=True)
 class Zmq:
-    """How a robot or controller is reached over ZeroMQ: `Zmq("tcp://0.0.0.0:7010", key="rover.key", peers="controllers")`.
-    Where other hosts reach it, it needs keys, or `insecure`."""
+    """How to reach a robot or controller over ZeroMQ: `Zmq("tcp://0.0.0.0:7010", key="rover.key",
+    peers="controllers")`. If other hosts can reach the address, it needs keys, or `insecure`."""
 
-    #: `tcp://IP:PORT` or `ipc:///PATH`, of a robot also `tcp://IP:*` for any port. With `plain_v6` it is where requests go; a
-    #: robot that gives no address then is at ports 7001 and 7002 of this host.
+    #: `tcp://IP:PORT` or `ipc:///PATH`; for a robot also `tcp://IP:*` for any port. With `plain_v6` it is the address
+    #: for requests; a robot without an address then uses ports 7001 and 7002 of this host.
     address: str = ""
     #: The file with this end's secret key (`make_key`).
     key: _Path | None = None
-    #: Of a robot: the file with the controllers that may speak to it, a line each: public key, blank, name. Of a controller: the
-    #: file with the robot's public key.
+    #: For a robot: the file with the controllers that may talk to it, one per line: public key, blank, name. For a
+    #: controller: the file with the robot's public key.
     peers: _Path | None = None
-    #: Does without keys where other hosts reach it: whoever does commands the robot.
+    #: Allows other hosts without keys: anyone who can reach the address can command the robot.
     insecure: bool = False
-    #: Version 6 of Robot Remote Control, for robots and controllers of other makers: neither encrypted nor authenticated.
+    #: Version 6 of Robot Remote Control, for robots and controllers of other vendors: neither encrypted nor
+    #: authenticated.
     plain_v6: bool = False
-    #: With `plain_v6`: where telemetry comes from.
+    #: With `plain_v6`: the address of the telemetry.
     telemetry: str = ""
-    #: Of a robot: bytes of telemetry that may wait for slow listeners; 0: 64 MiB.
+    #: For a robot: bytes of telemetry that may wait for slow listeners; 0: 64 MiB.
     waiting_bytes: int = 0
 
 
 def make_key(path: _Path) -> str:
-    """Makes a key for one robot or controller: writes it to `path`, readable by its owner alone, and the public one, which others
-    get, to `path` with `.pub` appended; gives that, too. Overwrites nothing."""
+    """Creates a key for one robot or controller: writes it to `path`, readable only by its owner, and the public key,
+    which peers get, to `path` with `.pub` appended. Returns the public key. Overwrites nothing."""
     return _native.make_key(path)
 
 
 class _End:
-    """What robots and controllers have in common. `with` stops them."""
+    """Common part of robots and controllers. `with` stops them."""
 
     _native: Any
     _failures: Failures
 
     @property
     def errors(self) -> int:
-        """How often functions that it was given raised."""
+        """Number of exceptions of its callbacks."""
         return self._failures.count
 
     def _counted(self, f: Callable[..., Any]) -> Callable[..., Any]:
-        """`f`, whose exceptions are counted."""
+        """`f`, with its exceptions counted."""
 
         def counted(*args: Any) -> Any:
             try:
@@ -186,7 +187,7 @@ class _End:
         return counted
 
     def stop(self) -> None:
-        """Ends it: no function that it was given is called after this. It cannot be used again."""
+        """Stops it: no callback is called after this. It cannot be used again."""
         self._native.stop()
 
     def __enter__(self) -> Any:
@@ -197,13 +198,14 @@ class _End:
 
 
 class Robot(_End):
-    """A robot on this host's bus, called `name` there and by people, and reached by `zmq` besides; without a node, by that alone.
-    Any thread may use it. What it is given to call runs on threads of the library, which wait for it: it returns soon. With
-    `start=False` nobody is answered before `start`, so that everything is registered first. With `require_request` the right to
-    move has to be requested; otherwise a free right goes to whoever moves first. A controller is lost after `lost_after` seconds
-    of silence and two round trips. Without `allow_v6_motion` controllers of version 6 do not move it. A twist holds for
-    `twist_hold` seconds: unless another command moves the same subsystem meanwhile, its handler then gets one without velocity from the
-    robot itself; with None it holds until another command comes."""
+    """A robot on this host's bus, called `name` there and for people, that can also be reached over `zmq`; without a
+    node, only over that. Any thread may use it. Its callbacks run on threads of the library, which wait for them, so
+    they should return soon. With `start=False` it answers nobody before `start`, so that everything can be registered
+    first. With `require_request` the right to move has to be requested; otherwise a free right goes to the first
+    controller that moves. A controller is lost after `lost_after` seconds of silence and two round trips. Without
+    `allow_v6_motion` controllers of version 6 cannot move it. A twist holds for `twist_hold` seconds: if no other
+    command moves the same subsystem within this time, its handler gets one without velocity from the robot itself; with
+    None it holds until another command arrives."""
 
     def __init__(
         self,
@@ -231,27 +233,27 @@ class Robot(_End):
         _running.add(self)
 
     def start(self) -> None:
-        """Serves controllers from now on, of a robot that was made with `start=False`; otherwise it does nothing. If it raises, for
-        an address that is in use perhaps, the robot has ended."""
+        """Starts to serve controllers, for a robot that was created with `start=False`; otherwise does nothing. If it
+        raises, for instance because an address is in use, the robot has ended."""
         self._native.start()
 
     def zmq_address(self, end: int = 0, telemetry: bool = False) -> str | None:
-        """Where controllers reach the end that is number `end` of `zmq`, with the port that it got, or where its `telemetry` of
-        version 6 is; None before the robot is started."""
+        """Where controllers reach end number `end` of `zmq`, with its actual port, or, with `telemetry`, the address of
+        version 6's telemetry; None before the robot has started."""
         address: str | None = self._native.zmq_address(end, telemetry)
         return address
 
     def share(self, identifier: str, path: _Path) -> None:
-        """Shares a file, or all files below a folder, with controllers, under an identifier of its own. Links are followed only
-        where they stay below the folder."""
+        """Shares a file, or all files below a folder, with controllers, under its own identifier. Links are followed
+        only if they stay below the folder."""
         self._native.share(identifier, path)
 
     def ask_permission(self, description: str) -> Future[bool]:
-        """Asks whoever controls the robot for a permission (`telemetry.PermissionRequest`, answered by `command.Permission`). Wait
-        for the answer by `.result(timeout)`, or `await asyncio.wrap_future(...)`. When the robot stops, and when 64 newer questions
-        are open, it is no."""
+        """Asks the robot's controllers for a permission (`telemetry.PermissionRequest`, answered by
+        `command.Permission`). Wait for the answer with `.result(timeout)`, or `await asyncio.wrap_future(...)`. The
+        answer is no when the robot stops, and when 64 newer questions are open."""
         answer: Future[bool] = Future()
-        # From here on nobody can cancel it: the answer always has its place.
+        # Nobody can cancel it from here on, so the answer can always be set.
         answer.set_running_or_notify_cancel()
         self._native.ask_permission(description, answer.set_result)
         return answer
@@ -263,9 +265,10 @@ class Robot(_End):
         *,
         moves: str | None = None,
     ) -> Any:
-        """`handler(body, context)` carries out commands of a kind from now on; also a decorator. The controller is told that
-        a command was executed, or rejected with what the handler raises. What is expired, repeated, out of order or not allowed
-        does not come. `moves` is the subsystem that they move, instead of what the kind says."""
+        """`handler(body, context)` executes commands of a kind from now on; also a decorator. The controller learns
+        that a command was executed, or rejected with the text of the handler's exception. Commands that are expired,
+        repeated, out of order or not allowed do not reach the handler. `moves` is the subsystem that they move, instead
+        of the kind's own."""
         if handler is None:
             return lambda f: self.on(kind, f, moves=moves) or f
 
@@ -273,7 +276,7 @@ class Robot(_End):
             try:
                 handler(decode(kind, body), Context(controller, id, sequence, age))
             except Refused as e:
-                return text_of(e, name=False) or "the robot's program gives no reason"
+                return text_of(e, name=False) or "the robot's program gave no reason"
             except Exception as e:
                 self._failures.note(e)
                 return text_of(e)
@@ -283,24 +286,24 @@ class Robot(_End):
         return None
 
     def set(self, kind: TelemetryKind[B], body: B | bytes, channel: int = 0) -> None:
-        """Sets the latest value of a telemetry kind and channel, and tells all who listen. Never blocks. Raises ContentError
-        where the body is none of the kind, or too long."""
+        """Sets the latest value of a telemetry kind and channel, and sends it to all listeners. Never blocks. Raises
+        ContentError if the body does not match the kind, or is too long."""
         self._native.set(kind.name, channel, encode(kind, body))
 
     def on_link_lost(self, f: Callable[[str, str], object]) -> Callable[[str, str], object]:
-        """`f(subsystem, controller)` is called when the controller that moved a subsystem is lost. If it returns True, or
-        raises, then also that is done which is done without it: twists of zero, joints that hold."""
+        """`f(subsystem, controller)` is called when the controller that moved a subsystem is lost. If it returns True,
+        or raises, the default action also runs: zero twists, joints that hold."""
         self._native.on_link_lost(self._counted(lambda subsystem, controller: bool(f(subsystem, controller))))
         return f
 
     def on_controller(self, f: Callable[[int, str, bool], object]) -> Callable[[int, str, bool], object]:
-        """`f(id, name, found)` is called when controllers come and go."""
+        """`f(id, name, found)` is called when controllers connect or are lost."""
         self._native.on_controller(self._counted(f))
         return f
 
     def on_take_over(self, f: Callable[[str, str, str], object]) -> Callable[[str, str, str], object]:
-        """`f(subsystem, by, holder)` decides whether one controller may take the right to move from another. Without it, and
-        if it raises: no."""
+        """`f(subsystem, by, holder)` decides whether a controller may take the right to move from another. Without it,
+        and if it raises, the answer is no."""
         self._native.on_take_over(self._counted(lambda subsystem, by, holder: bool(f(subsystem, by, holder))))
         return f
 
@@ -311,20 +314,19 @@ class Robot(_End):
 
 
 class Sent:
-    """A command that was sent: wait for what becomes of it, await it, look now and then, or drop it: it goes on all the
-    same."""
+    """A command that was sent. Wait for its outcome, await it, poll it, or drop it; the command stays under way."""
 
     def __init__(self, native: Any) -> None:
         self._native = native
 
     def wait(self, timeout: float | None = None) -> Outcome | None:
-        """Blocks until it is known what became of the command; None if that took more than `timeout` seconds. Not in a
-        function that the library calls."""
+        """Blocks until the outcome of the command is known. Returns None after `timeout` seconds. Do not call it from a
+        callback of the library."""
         told = self._native.wait(timeout)
         return None if told is None else Outcome(*told)
 
     def poll(self) -> Outcome | None:
-        """What became of the command, if it is known."""
+        """The outcome of the command, if it is known."""
         return self.wait(0)
 
     def __await__(self) -> Generator[Any, None, Outcome]:
@@ -347,9 +349,10 @@ class Sent:
 
 
 class Controller(_End):
-    """Commands the robot that is called `robot` on this bus, or is where a `Zmq` says (which needs no node), and hears its
-    telemetry. `name` is for people. Any thread may use it. What it is given to call runs on threads of the library, which wait for it: it returns soon, and does not wait for an
-    answer of the same robot. The robot hears every `heartbeat` seconds that it is there."""
+    """Commands the robot called `robot` on this bus, or the one at the address of a `Zmq` (which needs no node), and
+    receives its telemetry. `name` is for people. Any thread may use it. Its callbacks run on threads of the library,
+    which wait for them, so they should return soon, and must not wait for an answer of the same robot. `heartbeat` is
+    the interval in seconds between signs of life to the robot."""
 
     def __init__(self, node: Node | None, name: str, robot: str | Zmq, *, heartbeat: float = 0.3) -> None:
         native = None if node is None else node._native
@@ -358,7 +361,8 @@ class Controller(_End):
         _running.add(self)
 
     def wait_until_found(self, timeout: float | None = None) -> bool:
-        """Blocks until the robot was heard and has said what it can do; False if `timeout` seconds passed first."""
+        """Blocks until the robot has answered and described its capabilities. Returns False if `timeout` seconds pass
+        first."""
         return bool(self._native.wait_until_found(timeout))
 
     def on_connection(self, f: Callable[[bool], object]) -> Callable[[bool], object]:
@@ -368,18 +372,18 @@ class Controller(_End):
 
     @property
     def round_trip(self) -> float | None:
-        """Seconds from a heartbeat to its answer, smoothed; None before the first."""
+        """Smoothed seconds from a heartbeat to its answer; None before the first."""
         time: float | None = self._native.round_trip
         return time
 
     @property
     def id(self) -> int:
-        """The number of its run: who it is to the robot and to other controllers."""
+        """The number of its run, which identifies it to the robot and to other controllers."""
         return int(self._native.id)
 
     @property
     def robot_commands(self) -> list[str]:
-        """Names of the commands that the robot takes."""
+        """Names of the commands that the robot accepts."""
         return list(self._native.robot()[0])
 
     @property
@@ -393,19 +397,19 @@ class Controller(_End):
         return list(self._native.robot()[2])
 
     def command(self, kind: CommandKind[B], body: B | bytes, expiry: float | None = None) -> Outcome:
-        """Sends a command, and blocks until it is known what became of it: at most for its expiry and the way of the
+        """Sends a command, and blocks until its outcome is known: at most for its expiry and the time for the
         answer."""
         outcome = self.send(kind, body, expiry).wait()
         assert outcome is not None
         return outcome
 
     def send(self, kind: CommandKind[B], body: B | bytes, expiry: float | None = None) -> Sent:
-        """Sends a command, which stays good for `expiry` seconds: None is twice the round trip and at least 0.2 s;
-        `math.inf` is not for what moves. Never blocks."""
+        """Sends a command, which expires after `expiry` seconds: None means twice the round trip and at least 0.2 s;
+        `math.inf` is not allowed for commands that move. Never blocks."""
         return Sent(self._native.send(kind.name, encode(kind, body), expiry))
 
     def on(self, kind: TelemetryKind[B], f: Callable[[B, Info], object] | None = None, channel: int = 0) -> Any:
-        """`f(body, info)` gets each value of a telemetry kind and channel from now on; also a decorator."""
+        """`f(body, info)` receives each value of a telemetry kind and channel from now on; also a decorator."""
         if f is None:
             return lambda g: self.on(kind, g, channel) or g
 
@@ -416,19 +420,19 @@ class Controller(_End):
         return None
 
     def latest(self, kind: TelemetryKind[B], channel: int = 0) -> B | None:
-        """The latest value that came by itself; None before the first."""
+        """The latest value that the robot sent by itself; None before the first."""
         body = self._native.latest(kind.name, channel)
         return None if body is None else decode(kind, body)
 
     def fetch(self, kind: TelemetryKind[B], channel: int = 0, timeout: float = 30.0) -> B | None:
-        """Asks the robot for its latest value, and blocks for it at most `timeout` seconds; None: none was set yet. Raises
-        Rejected where the robot has no such telemetry, CallTimeout where it does not answer."""
+        """Requests the latest value from the robot, and blocks for it at most `timeout` seconds; None if none has been
+        set yet. Raises Rejected if the robot has no such telemetry, CallTimeout if it does not answer."""
         body = self._native.fetch(kind.name, channel, timeout)
         return None if body is None else decode(kind, body)
 
     def files(self, identifier: str) -> list[FileInfo]:
-        """The files that the robot shares under an identifier; which there are says `telemetry.FileDefinition`. Blocks for the
-        answer. Raises Rejected where it shares nothing of that name, CallTimeout where it does not answer."""
+        """The files that the robot shares under an identifier; `telemetry.FileDefinition` lists the identifiers. Blocks
+        for the answer. Raises Rejected if it shares nothing under that name, CallTimeout if it does not answer."""
         return [FileInfo(*file) for file in self._native.files(identifier)]
 
     def download(
@@ -438,26 +442,27 @@ class Controller(_End):
         into: _Path = ".",
         progress: Callable[[str, int, int], object] | None = None,
     ) -> Path:
-        """Fetches one file into the folder `into`, under its path there (a single file, whose path is empty, under its identifier),
-        and blocks until it is whole and its SHA-256 is the robot's. An interrupted download goes on where it was; before it is
-        whole it is called `.NAME.part`. Nothing outside of `into` is written. `progress(path, done, size)` is called for each piece,
-        by this thread; what it raises ends the download, as Ctrl-C does. Raises Rejected and CallTimeout as `files`, BadName where
-        the path leads out of the folder, SystemFault where it cannot be written, ContentError where the checksum is another."""
+        """Downloads one file into the folder `into`, under its path there (a single file, whose path is empty, under
+        its identifier). Blocks until the download is complete and its SHA-256 matches the robot's. An interrupted
+        download resumes where it stopped; an incomplete file is called `.NAME.part`. Nothing outside of `into` is
+        written. `progress(path, done, size)` is called for each piece, on this thread; an exception of it stops the
+        download, as Ctrl-C does. Raises Rejected and CallTimeout like `files`, BadName if the path leads out of the
+        folder, SystemFault if the file cannot be written, ContentError if the checksum does not match."""
         return Path(self._native.download(identifier, path, into, progress or _nothing)[0])
 
     def download_all(
         self, identifier: str, into: _Path = ".", progress: Callable[[str, int, int], object] | None = None
     ) -> list[Path]:
-        """As `download`, of all files that are shared under an identifier."""
+        """Like `download`, for all files that are shared under an identifier."""
         return [Path(file) for file in self._native.download(identifier, None, into, progress or _nothing)]
 
     def right(self, subsystem: str = "") -> Right:
-        """Who may move a subsystem, or the whole robot. Blocks for the answer, at most 30 s, as do the others here. They raise
-        Rejected where the robot does not grant it, CallTimeout where it does not answer."""
+        """Returns who may move a subsystem, or the whole robot. Blocks for the answer, at most 30 s, like the other
+        functions here. They raise Rejected if the robot refuses, CallTimeout if it does not answer."""
         return Right(*self._native.right(subsystem, "ask"))
 
     def request_right(self, subsystem: str = "") -> Right:
-        """Asks for the right to move; granted if nobody else has it."""
+        """Requests the right to move; granted if nobody else has it."""
         return Right(*self._native.right(subsystem, "request"))
 
     def release_right(self, subsystem: str = "") -> Right:
@@ -465,11 +470,11 @@ class Controller(_End):
         return Right(*self._native.right(subsystem, "release"))
 
     def hand_right_over(self, to: int, subsystem: str = "") -> Right:
-        """Hands the right to move over to the controller of this number."""
+        """Hands the right to move over to the controller with this number."""
         return Right(*self._native.right(subsystem, "hand_over", to))
 
     def take_right_over(self, subsystem: str = "") -> Right:
-        """Takes the right to move, also from another, if the robot permits it."""
+        """Takes the right to move, even from another controller, if the robot permits it."""
         return Right(*self._native.right(subsystem, "take_over"))
 
 

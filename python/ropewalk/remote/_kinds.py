@@ -1,4 +1,4 @@
-"""What kinds of commands and telemetry there are."""
+"""The kinds of commands and telemetry."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ B = TypeVar("B")
 
 @dataclass(frozen=True)
 class CommandKind(Generic[B]):
-    """A kind of command. Make one for a kind of your own: `CommandKind("acme.Spray", acme_pb2.Litres, moves="nozzle")`."""
+    """A kind of command. Create your own with `CommandKind("acme.Spray", acme_pb2.Litres, moves="nozzle")`."""
 
-    #: What both ends know it by.
+    #: The name by which both ends know it.
     name: str
-    #: The class of its bodies, of Google's protobuf; None: bodies are bytes.
+    #: The class of its bodies, from Google's protobuf; None: bodies are bytes.
     message: type[B] | None = None
-    #: The subsystem that it moves: such commands are for whoever has the right to.
+    #: The subsystem that it moves: only the controller with the right to move it may send such commands.
     moves: str | None = None
 
 
 @dataclass(frozen=True)
 class TelemetryKind(Generic[B]):
-    """A kind of telemetry, as `CommandKind`."""
+    """A kind of telemetry, like `CommandKind`."""
 
     name: str
     message: type[B] | None = None
 
 
 def encode(kind: CommandKind[Any] | TelemetryKind[Any], body: Any) -> bytes:
-    """The body's bytes; those that are bytes already are taken as they are."""
+    """Encodes a body; bytes are passed through."""
     if isinstance(body, (bytes, bytearray, memoryview)):
         return bytes(body)
     descriptor = getattr(body, "DESCRIPTOR", None)
@@ -43,13 +43,13 @@ def encode(kind: CommandKind[Any] | TelemetryKind[Any], body: Any) -> bytes:
 
 
 def decode(kind: CommandKind[Any] | TelemetryKind[Any], body: bytes) -> Any:
-    """What the bytes are a body of."""
+    """Decodes a body."""
     if kind.message is None:
         return body
     try:
         return kind.message.FromString(body)
     except Exception as e:
-        raise ContentError(f"this is no body of {kind.name}: {e}") from e
+        raise ContentError(f"not a body of {kind.name}: {e}") from e
 
 
 def _carries(kind: CommandKind[Any] | TelemetryKind[Any]) -> str:

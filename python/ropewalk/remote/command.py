@@ -1,4 +1,4 @@
-"""The kinds of commands that the library knows, by their names: `command.Twist`."""
+"""The kinds of commands that the library knows, by name: `command.Twist`."""
 
 from .. import _native
 from . import types

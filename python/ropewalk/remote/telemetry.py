@@ -1,4 +1,4 @@
-"""The kinds of telemetry that the library knows, by their names: `telemetry.CurrentPose`."""
+"""The kinds of telemetry that the library knows, by name: `telemetry.CurrentPose`."""
 
 from .. import _native
 from . import types

@@ -1,4 +1,4 @@
-"""The messages of remote control, by their names: `types.Twist(linear={"x": 0.5})`. Classes of Google's protobuf."""
+"""The messages of remote control, by name: `types.Twist(linear={"x": 0.5})`. Classes of Google's protobuf."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PACKAGE = "robot_remote_control"
 
 def _load() -> dict[str, Any]:
     files = descriptor_pb2.FileDescriptorSet.FromString(_native.descriptors())
-    # Of its own: another pool of the program may have another version of these files.
+    # A separate pool: the program's pool may have another version of these files.
     pool = descriptor_pool.DescriptorPool()
     for file in files.file:
         pool.AddSerializedFile(file.SerializeToString())

@@ -1,5 +1,6 @@
-//! Messages in blocks that are to be published. Which block that is, and which arrays lie in it, the message's `_loan` says:
-//! `(sender, loan, ((owner, field, array, dtype, count), ...))`, a tuple that Python's garbage collector can follow.
+//! Messages in blocks that will be published. The message's `_loan` says which block that is and which arrays
+//! are in it: `(sender, loan, ((owner, field, array, dtype, count), ...))`, a tuple that Python's garbage
+//! collector can follow.
 
 use super::write::{View, Writer, unfilled};
 use super::{Codec, THRESHOLD};
@@ -9,11 +10,11 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PySlice, PyTuple};
 
-/// Texts may grow by so many bytes after their block was allocated.
+/// Texts may grow by this many bytes after their block was allocated.
 const SLACK: usize = 256;
 
 impl Codec {
-    /// Reserves a block by `reserve` for the message, of which `sender` is the publisher, client or server. Its long
+    /// Reserves a block with `reserve` for the message; `sender` is the publisher, client or server. Its long
     /// arrays become views of the block.
     pub(crate) fn allocate<'py>(
         &self,
@@ -40,8 +41,8 @@ impl Codec {
         message.setattr(intern!(py, "_loan"), block)
     }
 
-    /// The message as a block that is to be sent: its own if it was allocated, else one by `reserve`, into which
-    /// everything is copied.
+    /// Returns the message as a block to send: its own if it was allocated, otherwise one from `reserve`,
+    /// into which everything is copied.
     pub(crate) fn finish<'py>(
         &self,
         message: &Bound<'py, PyAny>,
@@ -93,7 +94,7 @@ impl Codec {
     }
 }
 
-/// Gives up a message's block; arrays in it become sizes again, and those that were kept of it read-only.
+/// Gives up a message's block. Arrays in it become sizes again, and references to them become read-only.
 pub(crate) fn drop_block(message: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = message.py();
     let block = message.getattr(intern!(py, "_loan"))?;
@@ -130,7 +131,7 @@ fn same_place(a: Option<&Bound<'_, PyAny>>, b: &Bound<'_, PyAny>) -> PyResult<bo
         let data = array.getattr("__array_interface__")?.get_item("data")?;
         let start: usize = data.get_item(0)?.extract()?;
         let len: usize = array.getattr("nbytes")?.extract()?;
-        // One that steps through memory may begin there and be as long.
+        // A strided array may start there and have the same length.
         let whole: bool = array.getattr("flags")?.get_item("C_CONTIGUOUS")?.extract()?;
         Ok::<_, PyErr>((start, len, whole))
     };

@@ -1,8 +1,8 @@
-//! Messages as Python objects: `docs/wire/control-part.md`, for classes that `ropewalk/_codec.py` makes.
+//! Messages as Python objects: `docs/wire/control-part.md`, for classes that `ropewalk/_codec.py` creates.
 //!
-//! A [`Codec`] is a class of messages with what is to be done for each field, in order. Reading makes an object of the
-//! class and sets its fields; writing looks at them. Arrays of elements of fixed size are numpy's, and those that lie
-//! in data parts are views.
+//! A [`Codec`] is a class of messages with the operations for each field, in order. Reading creates an object
+//! of the class and sets its fields; writing reads them. Arrays of elements of fixed size are numpy arrays,
+//! and those in data parts are views (decision 203).
 
 mod block;
 mod plan;
@@ -23,19 +23,19 @@ pub(crate) use tools::asarray;
 use tools::tools;
 use write::Writer;
 
-/// Flags a count of elements that are a data part.
+/// Flags a count whose elements are in a data part.
 const LIFTED: u32 = 1 << 31;
 const MAX_COUNT: u32 = LIFTED - 1;
 const MAX_PARTS: usize = 32;
-/// Shorter arrays stay in the control part, since lifting them costs more than copying.
+/// Shorter arrays stay in the control part, since a data part of their own costs more than copying.
 const THRESHOLD: usize = 256;
-/// Elements without content, which no length bounds.
+/// Maximum number of elements without content, since no length bounds them.
 const MAX_EMPTY: u32 = 4096;
 
 /// Reads and writes the messages of one class.
 #[pyclass(frozen, module = "ropewalk._native")]
 pub(crate) struct Codec {
-    /// The type's, for errors.
+    /// Name of the type, for errors.
     name: String,
     class: Py<PyType>,
     fields: Vec<Field>,
@@ -54,7 +54,7 @@ impl Codec {
         })
     }
 
-    /// The message that a control part and data parts are, which are what numpy makes arrays of.
+    /// Decodes a control part and data parts; the data parts are objects that numpy can view.
     fn decode<'py>(
         &self,
         py: Python<'py>,
@@ -64,7 +64,7 @@ impl Codec {
         self.read(py, control, Parts::Given(parts))
     }
 
-    /// Control part and data parts of a message.
+    /// Encodes a message as control part and data parts.
     fn encode<'py>(
         &self,
         message: &Bound<'py, PyAny>,
@@ -77,7 +77,7 @@ impl Codec {
 }
 
 impl Codec {
-    /// What was taken, as an object that knows its stamp and sequence.
+    /// Creates an object for a taken message, which knows its stamp and sequence.
     pub(crate) fn taken<'py>(&self, py: Python<'py>, content: Content) -> PyResult<Bound<'py, PyAny>> {
         let content = Arc::new(content);
         let message = self.read(py, content.control(), Parts::Taken(&content))?;
@@ -86,7 +86,7 @@ impl Codec {
         Ok(message)
     }
 
-    /// As `decode`, of copies that are the message's own.
+    /// Like `decode`, with copies that the message owns.
     pub(crate) fn of_copies<'py>(
         &self,
         py: Python<'py>,
@@ -132,7 +132,7 @@ impl Codec {
         Err(raise("ContentError", text))
     }
 
-    /// An object of the class without its fields.
+    /// Creates an object of the class without its fields.
     fn empty<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let message = tools(py)?.new_object.bind(py).call1((&self.class,))?;
         message.setattr(intern!(py, "_loan"), py.None())?;

@@ -1,4 +1,4 @@
-//! What is done for each field.
+//! Operations for each field.
 
 use super::Codec;
 use crate::fault::raise;
@@ -9,12 +9,12 @@ use pyo3::types::PyString;
 pub(super) struct Field {
     /// The attribute.
     pub(super) name: Py<PyString>,
-    /// The same, for errors.
+    /// The name, for errors.
     pub(super) text: String,
     pub(super) op: Op,
 }
 
-/// How a field is read and written, told as a tuple that begins with its name.
+/// How to read and write a field, described by a tuple that begins with the operation's name.
 pub(super) enum Op {
     /// `("word", format)`, as in Python's `struct`.
     Word(Word),
@@ -33,7 +33,8 @@ pub(super) enum Op {
         count: u32,
         exact: Py<PyAny>,
     },
-    /// `("list", op, count, bound, wanted)`: elements that vary in size; `count` of them if it is given. `wanted` is for errors.
+    /// `("list", op, count, bound, wanted)`: elements of varying size; `count` of them if given. `wanted` is
+    /// for errors.
     List {
         element: Box<Op>,
         count: Option<u32>,
@@ -49,18 +50,18 @@ pub(super) enum Op {
     },
 }
 
-/// An array of elements of fixed size, which becomes a data part when it is long.
+/// An array of elements of fixed size, which becomes a data part if it is long.
 pub(super) struct Bulk {
-    /// Elements in data parts: as C structures.
+    /// Layout of elements in data parts: like C structures.
     pub(super) dtype: Py<PyAny>,
     pub(super) size: usize,
-    /// Elements in the control part: without padding.
+    /// Layout of elements in the control part: without padding.
     pub(super) packed: Py<PyAny>,
     pub(super) packed_size: usize,
     pub(super) bound: Option<u32>,
-    /// Of numbers: which.
+    /// The number type, if the elements are numbers.
     pub(super) word: Option<Word>,
-    /// `ropewalk._arrays.Field`, which makes exactly such an array of what a user set, or refuses it.
+    /// `ropewalk._arrays.Field`, which converts a user's value to exactly such an array, or refuses it.
     pub(super) exact: Py<PyAny>,
 }
 
@@ -156,7 +157,7 @@ impl Word {
         })
     }
 
-    /// As in Python's `struct`.
+    /// Format character of Python's `struct`.
     pub(super) fn format(self) -> char {
         match self {
             Word::Bool => '?',
@@ -173,7 +174,7 @@ impl Word {
         }
     }
 
-    /// Its bytes.
+    /// Size in bytes.
     pub(super) fn size(self) -> usize {
         match self {
             Word::Bool | Word::I8 | Word::U8 => 1,
@@ -183,7 +184,7 @@ impl Word {
         }
     }
 
-    /// numpy's letter for it.
+    /// Type character of numpy.
     pub(super) fn letter(self) -> u8 {
         match self {
             Word::Bool => b'b',

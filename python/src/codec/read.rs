@@ -1,4 +1,4 @@
-//! Reading.
+//! Reads messages.
 
 use super::plan::{Bulk, Op, Word};
 use super::tools::{Tools, tools};
@@ -9,11 +9,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 use std::sync::Arc;
 
-/// Where data parts come from.
+/// Source of data parts.
 pub(super) enum Parts<'a, 'py> {
-    /// What was taken, whose parts become views that keep it.
+    /// A taken message, whose parts become views that keep it alive.
     Taken(&'a Arc<Content>),
-    /// What numpy makes arrays of.
+    /// Objects that numpy can view.
     Given(Vec<Bound<'py, PyAny>>),
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Reader<'a, 'py> {
     part_count: usize,
     next: usize,
     empties: u32,
-    /// That is being read, for errors.
+    /// The field that is being read, for errors.
     field: &'a str,
 }
 
@@ -60,7 +60,7 @@ impl<'a, 'py> Reader<'a, 'py> {
         }
         if self.next != self.part_count {
             let text = format!(
-                "{} data parts, of which its fields have {}",
+                "{} data parts, but its fields have {}",
                 self.part_count, self.next
             );
             return Err(raise("ContentError", text));
@@ -102,7 +102,7 @@ impl<'a, 'py> Reader<'a, 'py> {
             } => {
                 let n = self.length(*count, *bound)?;
                 let list = PyList::empty(self.py);
-                // Each element takes bytes, so that what is made is in proportion to what came.
+                // Each element takes bytes, so the allocation is proportional to the received bytes.
                 for _ in 0..n {
                     list.append(self.value(element)?)?;
                 }
@@ -127,7 +127,7 @@ impl<'a, 'py> Reader<'a, 'py> {
 
     fn number(&mut self, word: Word) -> PyResult<Bound<'py, PyAny>> {
         let bytes = self.take(1, word.size())?;
-        // Little-endian, whatever this machine is.
+        // Little-endian on every machine.
         let mut wide = [0; 8];
         wide[..bytes.len()].copy_from_slice(bytes);
         let bits = u64::from_le_bytes(wide);
@@ -146,7 +146,7 @@ impl<'a, 'py> Reader<'a, 'py> {
         })
     }
 
-    /// What is no UTF-8 or UTF-16 comes as surrogates, and is written as it came.
+    /// Bytes that are not valid UTF-8 or UTF-16 become surrogates, and are written back unchanged.
     fn text(&mut self, wide: bool, bound: Option<u32>) -> PyResult<Bound<'py, PyAny>> {
         let n = self.length(None, bound)? as usize;
         let bytes = self.take(n, if wide { 2 } else { 1 })?;
@@ -204,7 +204,7 @@ impl<'a, 'py> Reader<'a, 'py> {
         }
     }
 
-    /// An array of its own, which cannot be written.
+    /// Creates a read-only array with its own memory.
     fn copied(&self, bytes: &[u8], dtype: &Py<PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let bytes = PyBytes::new(self.py, bytes);
         if bytes.as_bytes().is_empty() {

@@ -1,4 +1,4 @@
-//! What is called in Python and numpy, looked up once.
+//! Functions and classes of Python and numpy, looked up once.
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;

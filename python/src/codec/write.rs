@@ -1,4 +1,4 @@
-//! Writing.
+//! Writes messages.
 
 use super::plan::{Bulk, Op, Word};
 use super::tools::{Tools, tools};
@@ -8,21 +8,21 @@ use pyo3::exceptions::{PyAttributeError, PyOverflowError, PyTypeError, PyValueEr
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyFloat, PyInt, PyList, PyString};
 
-/// A data part to be.
+/// A future data part.
 pub(super) struct Lift<'py> {
     pub(super) dtype: Py<PyAny>,
     pub(super) count: usize,
     pub(super) len: usize,
-    /// What to copy into it; `None` if it has only a size.
+    /// The array to copy into it; `None` if it has only a size.
     pub(super) source: Option<Bound<'py, PyAny>>,
-    /// Whether `source` is the array that was put there when its block was allocated.
+    /// Whether `source` is the array that was put there when the block was allocated.
     pub(super) in_place: bool,
-    /// Where its view belongs.
+    /// The object that its view belongs to.
     pub(super) owner: Bound<'py, PyAny>,
     pub(super) field: Py<PyString>,
 }
 
-/// An array that lies in a message's block.
+/// An array in a message's block.
 pub(super) struct View<'py> {
     pub(super) owner: Bound<'py, PyAny>,
     pub(super) field: Bound<'py, PyAny>,
@@ -36,9 +36,9 @@ pub(super) struct Writer<'py, 'v> {
     pub(super) control: Vec<u8>,
     pub(super) lifts: Vec<Lift<'py>>,
     threshold: usize,
-    /// Arrays that need no look, since they were put where they are by `allocate`.
+    /// Arrays that need no check, since `allocate` put them where they are.
     views: &'v [View<'py>],
-    /// Whether arrays may have only a size: they are to be filled before the message is sent.
+    /// Whether arrays may have only a size, to be filled before the message is sent.
     may_be_sizes: bool,
 }
 
@@ -53,7 +53,7 @@ impl<'py, 'v> Writer<'py, 'v> {
         }
     }
 
-    /// Takes sizes for arrays.
+    /// Creates a writer that accepts sizes for arrays.
     pub(super) fn with_sizes(threshold: usize) -> Self {
         Writer {
             may_be_sizes: true,
@@ -145,7 +145,7 @@ impl<'py, 'v> Writer<'py, 'v> {
         )))
     }
 
-    /// Writes a number of Python's own, if it is one that the word holds.
+    /// Writes a Python number, if the word can hold it.
     fn plain_number(&mut self, word: Word, value: &Bound<'py, PyAny>) -> bool {
         let to = &mut self.control;
         if let (Word::Bool, Ok(value)) = (word, value.cast_exact::<PyBool>()) {
@@ -240,7 +240,7 @@ impl<'py, 'v> Writer<'py, 'v> {
         let array = match array {
             Some(array) => array,
             None => {
-                // Too short to be lifted: it gets memory of its own.
+                // Too short for a data part, so it gets its own memory.
                 let array = tools.zeros.bind(py).call1((n, &bulk.dtype))?;
                 message.setattr(field.bind(py), &array)?;
                 array
@@ -293,13 +293,14 @@ fn put<T, const N: usize>(to: &mut Vec<u8>, value: Option<T>, bytes: fn(T) -> [u
     value.map(|value| to.extend(bytes(value))).is_some()
 }
 
-/// The nearest number of 32 bits; none for what is too large.
+/// Returns the nearest 32-bit number; `None` if it is too large.
 fn narrowed(wide: f64) -> Option<f32> {
     let narrow = wide as f32;
     (narrow.is_finite() || !wide.is_finite()).then_some(narrow)
 }
 
-/// The elements of a list, as they are now: what its elements' methods do to it changes nothing.
+/// Returns the elements of a list as they are now: methods of its elements may change the list, without
+/// effect here.
 fn items<'py>(tools: &Tools, value: &Bound<'py, PyAny>, wanted: &str) -> PyResult<Bound<'py, PyList>> {
     Ok(tools
         .listed
@@ -308,7 +309,7 @@ fn items<'py>(tools: &Tools, value: &Bound<'py, PyAny>, wanted: &str) -> PyResul
         .cast_into()?)
 }
 
-/// The name of a value's class, for errors.
+/// Returns the name of a value's class, for errors.
 #[cold]
 fn kind(value: &Bound<'_, PyAny>) -> String {
     value
@@ -323,7 +324,7 @@ pub(super) fn unfilled() -> PyErr {
     PyValueError::new_err(text)
 }
 
-/// What Python raises for wrong values, as a `ContentError` that names the field.
+/// Converts Python's exceptions for wrong values to a `ContentError` that names the field.
 #[cold]
 fn explain(py: Python<'_>, error: PyErr, name: &str, field: &str) -> PyErr {
     let told = error.get_type(py).name().is_ok_and(|name| name == "ContentError");

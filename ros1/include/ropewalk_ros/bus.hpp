@@ -20,11 +20,11 @@
 
 namespace ropewalk_ros {
 
-/// The bus that the environment names, shared by all publishers and subscribers of this process. Where there is none, topics
-/// go through ROS alone.
+/// The bus that the environment names, shared by all publishers and subscribers of this process. Without a bus, topics
+/// go only through ROS.
 class Bus {
 public:
-    /// The one of this process; made if nobody has it. Says why there is none by ROS_ERROR.
+    /// Returns this process's bus, created if nobody has it. Reports with ROS_ERROR why there is none.
     static std::shared_ptr<Bus> join() {
         static std::mutex mutex;
         static std::weak_ptr<Bus> current;
@@ -34,10 +34,10 @@ public:
         return bus;
     }
 
-    /// NULL where there is no bus.
+    /// NULL if there is no bus.
     ropewalk::Node* node() { return node_ ? &*node_ : nullptr; }
 
-    /// Equal for two processes exactly if they share a bus, as part of a ROS name; `none` where there is no bus.
+    /// Equal for two processes exactly if they share a bus, as part of a ROS name; `none` if there is no bus.
     const std::string& identity() const { return identity_; }
 
 private:
@@ -49,7 +49,7 @@ private:
         }
         auto identity = identify();
         if (identity.empty()) {
-            ROS_ERROR("ropewalk: the bus's folder %s cannot be looked at: set ROPEWALK_RUNTIME_DIR to a folder of this user. "
+            ROS_ERROR("ropewalk: cannot examine the bus's folder %s: set ROPEWALK_RUNTIME_DIR to a folder of this user. "
                       "Until then messages go through ROS, copied", folder().c_str());
             return;
         }
@@ -57,7 +57,7 @@ private:
         identity_ = std::move(identity);
     }
 
-    /// ROS's name of this node in letters that nodes of the bus may have.
+    /// ROS's name of this node, in characters that names of nodes on the bus may have.
     static std::string node_name() {
         auto name = ros::this_node::getName();
         name.erase(0, name.find_first_not_of('/'));
@@ -73,15 +73,15 @@ private:
         return value ? value : "";
     }
 
-    /// Where the bus is (docs/guide/bus.md).
+    /// The bus's folder (docs/guide/bus.md).
     static std::string folder() {
         if (auto folder = set("ROPEWALK_RUNTIME_DIR"); !folder.empty()) return folder;
         if (auto folder = set("XDG_RUNTIME_DIR"); !folder.empty()) return folder + "/ropewalk";
         return "/tmp/ropewalk-" + std::to_string(getuid());
     }
 
-    /// Who shares a bus sees the same folder, by whatever path and in whatever container: the kernel, the folder's device
-    /// and number, the domain.
+    /// Processes that share a bus see the same folder, under any path and in any container: the kernel, the folder's
+    /// device and number, the domain.
     static std::string identify() {
         std::string boot;
         std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
@@ -90,7 +90,7 @@ private:
         auto domain = set("ROPEWALK_DOMAIN");
         auto all = boot + ":" + std::to_string(status.st_dev) + ":" + std::to_string(status.st_ino) + ":" +
                    std::to_string(domain.empty() ? 0 : std::strtoul(domain.c_str(), nullptr, 10));
-        // FNV-1a: a name, not a secret.
+        // FNV-1a: this is a name, not a secret.
         std::uint64_t hash = 0xcbf29ce484222325;
         for (unsigned char byte : all) hash = (hash ^ byte) * 0x100000001b3;
         char text[17];

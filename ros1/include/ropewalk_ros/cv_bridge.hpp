@@ -1,4 +1,5 @@
-// Images in shared memory as cv::Mat, named as in cv_bridge. Not among ropewalk_ros.hpp: it needs libcv-bridge-dev.
+// Images in shared memory as cv::Mat, named as in cv_bridge. Not part of ropewalk_ros.hpp, since it needs
+// libcv-bridge-dev.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +15,10 @@
 
 namespace ropewalk_ros {
 
-/// As cv_bridge::toCvShare: the image where its publisher wrote it, or a conversion of it where another encoding is asked for.
-/// The view is held as long as the result is. Its pixels can only be read: writing into them ends the program.
+/// Like cv_bridge::toCvShare: the image where its publisher wrote it, or a converted copy if another encoding is
+/// requested. The result keeps the view alive. Its pixels are read-only: writing to them ends the program.
 ///
-/// Throws cv_bridge::Exception for what is no image.
+/// Throws cv_bridge::Exception if it is not an image.
 inline cv_bridge::CvImageConstPtr toCvShare(const View<sensor_msgs::Image>& view, const std::string& encoding = std::string()) {
     struct Held : cv_bridge::CvImage {
         explicit Held(const View<sensor_msgs::Image>& view) { tracked_object_ = view; }
@@ -40,8 +41,8 @@ inline cv_bridge::CvImageConstPtr toCvShare(const View<sensor_msgs::Image>& view
     return cv_bridge::cvtColor(held, encoding);
 }
 
-/// Reserves a block for an image of this size and encoding, such as "bgr8", and gives its pixels to be written in place; an
-/// empty one where there is no memory, as ROS_ERROR says. Set the header before.
+/// Reserves a block for an image of this size and encoding, such as "bgr8", and returns its pixels, to be written in
+/// place; an empty cv::Mat, and a ROS_ERROR, if there is no memory. Set the header first.
 inline cv::Mat allocate(const Publisher<sensor_msgs::Image>& publisher, Publisher<sensor_msgs::Image>::Loan& image, const cv::Size& size, const std::string& encoding) {
     const int type = cv_bridge::getCvType(encoding);
     image->width = std::uint32_t(size.width);

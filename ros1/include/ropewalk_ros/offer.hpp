@@ -1,4 +1,4 @@
-// What a publisher says of itself through ROS: docs/decisions/230-bus-inside-ros.md.
+// What a publisher announces about itself through ROS: docs/decisions/230-bus-inside-ros.md.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 namespace ropewalk_ros {
 namespace detail {
 
-/// Latched on TOPIC/ropewalk by each publisher of TOPIC: on which bus it is. Who shares that bus listens there; who does not
-/// listens to the ROS topic that is named after it.
+/// Each publisher of TOPIC latches on TOPIC/ropewalk which bus it is on. Subscribers on that bus listen there; others
+/// listen to the ROS topic that is named after the bus.
 struct Offer {
     static constexpr const char* prefix = "ropewalk 1 ";
 
@@ -21,7 +21,7 @@ struct Offer {
         offer.data = prefix + identity;
         return offer;
     }
-    /// The identity; empty if it is no offer.
+    /// Returns the identity; empty if it is not an offer.
     static std::string read(const std_msgs::String& offer) {
         const std::string& text = offer.data;
         if (text.rfind(prefix, 0) != 0) return {};
@@ -31,7 +31,7 @@ struct Offer {
     }
 };
 
-/// Which of the lines of a list that grows were not told yet.
+/// Returns the lines of a growing list that have not been reported yet.
 class News {
 public:
     template <class Tell>

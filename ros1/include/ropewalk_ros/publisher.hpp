@@ -1,4 +1,4 @@
-// Publishers whose messages lie in shared memory.
+// Publishers whose messages are in shared memory.
 #pragma once
 
 #include <atomic>
@@ -16,32 +16,33 @@
 
 namespace ropewalk_ros {
 
-/// How a topic is offered.
+/// Options of a publisher.
 struct AdvertiseOptions {
-    /// Messages that wait for one subscriber through ROS.
+    /// Number of messages that wait for one subscriber through ROS.
     std::uint32_t queue_size = 1;
-    /// Whether the last message is kept for later subscribers.
+    /// Whether the last message is kept for late joiners.
     bool latch = false;
-    /// Whether nodes that know nothing of Ropewalk can subscribe too. They cost nothing while there are none, unless it is latched.
+    /// Whether nodes without Ropewalk can subscribe too. They cost nothing while there are none, unless the topic is
+    /// latched.
     bool plain = true;
-    /// Called after the number of subscribers has risen or fallen, on the node's callback queue; those of this host are counted
-    /// ten times a second. The publisher is NULL for these, and given for subscribers through ROS.
+    /// Called when the number of subscribers has increased or decreased, on the node's callback queue. Those of this
+    /// host are counted ten times a second. The argument is NULL for them, and given for subscribers through ROS.
     std::function<void(const ros::SingleSubscriberPublisher*)> connected;
     std::function<void(const ros::SingleSubscriberPublisher*)> disconnected;
-    /// Connection callbacks are left out when it is gone.
+    /// Connection callbacks are skipped once it is gone.
     ros::VoidConstPtr tracked_object;
-    /// Shared memory and what happens when it is short.
+    /// Shared memory, and the policy when it is short.
     ropewalk::PublisherOptions memory = ropewalk_publisher_options_default();
 };
 
-/// Publishes messages of roscpp's type `M`: to subscribers of this host's bus in shared memory, to others through ROS.
-/// Copies share one publisher; with the last of them it ends. Any thread may use it.
+/// Publishes messages of roscpp's type `M`: to subscribers on this host's bus in shared memory, to others through ROS.
+/// Copies share one publisher, which ends with the last of them. Any thread may use it.
 template <class M>
 class Publisher {
 public:
-    /// Of `M`'s definition, with bulk fields in shared memory.
+    /// The type of `M`'s definition, with bulk fields in shared memory.
     using Type = Shared<M>;
-    /// A message to come: set its sizes, allocate, fill in place, publish.
+    /// A message to publish: set its sizes, allocate, fill in place, publish.
     using Loan = ropewalk::Loan<Type>;
 
     Publisher() = default;
@@ -50,8 +51,8 @@ public:
         impl_->watch_bus(nh);
     }
 
-    /// Reserves a block for the message, whose bulk fields can then be filled in place. Where there is no bus, memory of its own.
-    /// If it fails, ROS_ERROR says why.
+    /// Reserves a block for the message, whose bulk fields can then be filled in place. Without a bus, allocates
+    /// ordinary memory. If it fails, ROS_ERROR reports why.
     ropewalk::Result<void> allocate(Loan& message) const {
         if (!impl_) return none();
         if (impl_->bus) {
@@ -65,8 +66,8 @@ public:
         return {};
     }
 
-    /// Publishes a message that was allocated and filled: nothing is copied. Never blocks. If it fails, the message stays
-    /// allocated, and ROS_ERROR says why.
+    /// Publishes a message that was allocated and filled: nothing is copied. Never blocks. If it fails, the message
+    /// stays allocated, and ROS_ERROR reports why.
     ropewalk::Result<void> publish(Loan& message) const {
         if (!impl_) return none();
         if constexpr (detail::has_header<Type>) message->header.seq = impl_->sequence++;
@@ -77,7 +78,7 @@ public:
     }
     ropewalk::Result<void> publish(Loan&& message) const { return publish(message); }
 
-    /// Publishes a copy of a message of roscpp's. Its `header.seq` is counted by the publisher, as in ROS.
+    /// Publishes a copy of a roscpp message. The publisher counts its `header.seq`, as in ROS.
     ropewalk::Result<void> publish(const M& message) const {
         if constexpr (detail::Copy<M>::direct) {
             const auto& bulk = detail::Copy<M>::bulk(message);
@@ -94,7 +95,8 @@ public:
     ropewalk::Result<void> publish(const boost::shared_ptr<const M>& message) const { return publish(*message); }
     ropewalk::Result<void> publish(const boost::shared_ptr<M>& message) const { return publish(*message); }
 
-    /// As above, with the content of the bulk field (an image's pixels, a cloud's points) from elsewhere: `n` bytes.
+    /// As above, with the content of the bulk field (an image's pixels, a cloud's points) from separate memory: `n`
+    /// bytes.
     ropewalk::Result<void> publish(const M& message, const std::uint8_t* data, std::size_t n) const {
         if (!impl_) return none();
         if (!bus_wants() && !wanted(impl_->remote) && !wanted(impl_->plain)) return {};
@@ -105,7 +107,7 @@ public:
         return publish(loan);
     }
 
-    /// Those of this host's bus, those of other hosts, and those that know nothing of Ropewalk.
+    /// Subscribers on this host's bus, on other hosts, and without Ropewalk.
     std::uint32_t getNumSubscribers() const { return impl_ ? impl_->subscribers() : 0; }
     /// The resolved name.
     std::string getTopic() const { return impl_ ? impl_->topic : std::string(); }
@@ -131,7 +133,7 @@ private:
             }
             const std::string identity = bus ? membership->identity() : "none";
             remote = advertise<M>(nh, detail::Offer::ros_topic(topic, identity));
-            // Before the plain topic: who looks for publishers that know nothing of Ropewalk finds this one among ours.
+            // Before the plain topic: a subscriber that looks for publishers without Ropewalk then recognizes this one.
             offer = nh.advertise<std_msgs::String>(detail::Offer::topic(topic), 1, true);
             offer.publish(detail::Offer::write(identity));
             if (options.plain) plain = advertise<M>(nh, topic);
@@ -140,7 +142,7 @@ private:
         void watch_bus(ros::NodeHandle& nh) {
             if (!bus) return;
             bool counts = options.connected || options.disconnected;
-            // What is called may end the publisher.
+            // A callback may end the publisher.
             auto look = [weak = this->weak_from_this()](const ros::SteadyTimerEvent&) {
                 if (auto self = weak.lock()) self->look();
             };
@@ -212,7 +214,7 @@ private:
     std::shared_ptr<Impl> impl_;
 };
 
-/// As `nh.advertise<M>(topic, queue_size, latch)`.
+/// Like `nh.advertise<M>(topic, queue_size, latch)`.
 template <class M>
 Publisher<M> advertise(ros::NodeHandle& nh, const std::string& topic, std::uint32_t queue_size, bool latch = false) {
     AdvertiseOptions options;

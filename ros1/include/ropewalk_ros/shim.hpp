@@ -1,15 +1,16 @@
-// Plain roscpp nodes on the bus without a change of code: compile them with
+// Puts plain roscpp nodes on the bus without a change of code: compile them with
 //
 //     g++ -include ropewalk_ros/shim.hpp …
 //
-// or include this header after all of ROS's. `ros::NodeHandle`, `ros::Publisher` and `ros::Subscriber` then mean those below, which
-// share messages of known types (`Twin`) in memory and leave all others to roscpp. Each side copies once, since roscpp's messages own
-// their arrays; who shall copy nothing uses `ropewalk_ros::Publisher` and views.
+// or include this header after all of ROS's headers. `ros::NodeHandle`, `ros::Publisher` and `ros::Subscriber` then
+// mean the classes below, which share messages of known types (`Twin`) in memory and leave all others to roscpp. Each
+// side copies once, since roscpp's messages own their arrays. To copy nothing, use `ropewalk_ros::Publisher` and views.
+// Decision 232 has the reasons.
 #pragma once
 
 #include <ros/ros.h>
 
-// Whatever else has classes of these names must be read before they are renamed.
+// Headers with classes of these names must be included before they are renamed.
 #if __has_include(<image_transport/image_transport.h>)
 #include <image_transport/image_transport.h>
 #endif
@@ -30,7 +31,7 @@ inline constexpr bool is_shared = false;
 template <class M>
 inline constexpr bool is_shared<M, std::void_t<typename Twin<M>::type>> = true;
 
-/// As `ros::Publisher`.
+/// Like `ros::Publisher`.
 class Publisher {
 public:
     Publisher() = default;
@@ -51,7 +52,7 @@ public:
         if constexpr (is_shared<M>) {
             if (shared_) {
                 if (*kind_ != typeid(M)) return wrong(ros::message_traits::DataType<M>::value());
-                // What fails is logged.
+                // Failures are logged.
                 return (void)static_cast<const ropewalk_ros::Publisher<M>*>(shared_.get())->publish(message);
             }
         }
@@ -97,7 +98,7 @@ private:
     std::shared_ptr<State> state_;
 };
 
-/// As `ros::Subscriber`.
+/// Like `ros::Subscriber`.
 class Subscriber {
 public:
     Subscriber() = default;
@@ -137,7 +138,7 @@ private:
     std::shared_ptr<State> shared_;
 };
 
-/// As `ros::NodeHandle`; what is not here is roscpp's.
+/// Like `ros::NodeHandle`; everything else is roscpp's.
 class NodeHandle : public ros::NodeHandle {
 public:
     using ros::NodeHandle::NodeHandle;
@@ -152,7 +153,7 @@ public:
     Publisher advertise(const std::string& topic, uint32_t queue_size, const ros::SubscriberStatusCallback& connected,
                         const ros::SubscriberStatusCallback& disconnected = ros::SubscriberStatusCallback(),
                         const ros::VoidConstPtr& tracked_object = ros::VoidConstPtr(), bool latch = false) {
-        // Connection callbacks get a ros::SingleSubscriberPublisher, which there is none of on the bus.
+        // Connection callbacks need a ros::SingleSubscriberPublisher, which does not exist on the bus.
         if constexpr (is_shared<M>) {
             if (!connected && !disconnected) return Publisher(ropewalk_ros::advertise<M>(*this, topic, queue_size, latch));
         }
@@ -193,7 +194,7 @@ private:
     Subscriber listen(const std::string& topic, uint32_t queue_size, F f, const ros::VoidConstPtr& tracked_object, const ros::TransportHints& hints) {
         using Adapter = ros::ParameterAdapter<P>;
         using M = typename Adapter::Message;
-        // A message that may be changed, or an event: what these are is roscpp's.
+        // roscpp handles messages that may be changed, and events.
         constexpr bool is_plain = std::is_same_v<P, const boost::shared_ptr<M const>&> || std::is_same_v<P, boost::shared_ptr<M const>> || std::is_same_v<P, const M&>;
         if constexpr (is_shared<M> && is_plain) {
             SubscribeOptions options;
@@ -223,7 +224,7 @@ using RopewalkPublisher = ropewalk_ros::shim::Publisher;
 using RopewalkSubscriber = ropewalk_ros::shim::Subscriber;
 }  // namespace ros
 
-// Who has classes of the same names keeps them.
+// Libraries with classes of the same names keep theirs.
 #if __has_include(<image_transport/image_transport.h>)
 namespace image_transport {
 using RopewalkPublisher = Publisher;

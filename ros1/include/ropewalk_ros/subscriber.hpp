@@ -21,25 +21,27 @@
 
 namespace ropewalk_ros {
 
-/// A message of roscpp's type `M`, read where its publisher wrote it. It may be kept: the memory is not used again before the
-/// last copy of the pointer is gone. Fields are named as in `M`; times are `ropewalk::Time` (`ropewalk_ros::time` converts).
+/// A message of roscpp's type `M`, read where its publisher wrote it. It may be kept: the memory is not reused before
+/// the last copy of the pointer is gone. Fields are named as in `M`; times are `ropewalk::Time` (`ropewalk_ros::time`
+/// converts).
 template <class M>
 using View = boost::shared_ptr<const Shared<M>>;
 
-/// How a topic is listened to.
+/// Options of a subscriber.
 struct SubscribeOptions {
-    /// Messages that wait, of each publisher; a newer one takes the place of the oldest.
+    /// Number of waiting messages per publisher; a newer one replaces the oldest.
     std::uint32_t queue_size = 1;
-    /// Views that may be kept at a time, of each publisher; at least `queue_size`.
+    /// Number of views per publisher that may be kept at a time; at least `queue_size`.
     std::uint32_t max_held = 16;
-    /// For what comes through ROS.
+    /// For messages through ROS.
     ros::TransportHints hints;
-    /// Callbacks are left out when it is gone.
+    /// Callbacks are skipped once it is gone.
     ros::VoidConstPtr tracked_object;
 };
 
-/// Hears the publishers of one topic, each on the way that it shares: the bus, or ROS. Callbacks run on the node handle's
-/// callback queue, one at a time for each way. Copies share one subscriber; with the last of them it ends.
+/// Receives from the publishers of one topic, from each over the transport that both share: the bus, or ROS. Callbacks
+/// run on the node handle's callback queue, one at a time per transport. Copies share one subscriber, which ends with
+/// the last of them.
 template <class M>
 class Subscriber {
 public:
@@ -50,27 +52,27 @@ public:
     Subscriber() = default;
     /// Calls `f` with views: nothing is copied.
     Subscriber(ros::NodeHandle& nh, const std::string& topic, OnView f, SubscribeOptions options = {}) : Subscriber(nh, topic, std::move(options), std::move(f), {}) {}
-    /// Calls `f` with messages of roscpp's, each a copy.
+    /// Calls `f` with roscpp messages, each a copy.
     Subscriber(ros::NodeHandle& nh, const std::string& topic, OnMessage f, SubscribeOptions options = {}) : Subscriber(nh, topic, std::move(options), {}, std::move(f)) {}
 
-    /// Those of the bus, and those through ROS.
+    /// Publishers on the bus, and those through ROS.
     std::uint32_t getNumPublishers() const { return impl_ ? impl_->publishers() : 0; }
     /// The resolved name.
     std::string getTopic() const { return impl_ ? impl_->topic : std::string(); }
-    /// No callback begins after it returns; one that runs in another thread has ended.
+    /// After it returns no callback starts; one that was running in another thread has ended.
     void shutdown() {
         if (impl_) impl_->end();
         impl_.reset();
     }
     explicit operator bool() const { return impl_ != nullptr; }
-    /// What came over the bus and what was lost there.
+    /// Messages received and lost on the bus.
     ropewalk_subscriber_stats stats() const { return impl_ && impl_->bus ? impl_->bus->stats() : ropewalk_subscriber_stats{}; }
 
 private:
     Subscriber(ros::NodeHandle& nh, const std::string& topic, SubscribeOptions options, OnView on_view, OnMessage on_message) {
         auto impl = std::make_shared<Impl>(nh, topic, std::move(options), std::move(on_view), std::move(on_message));
         impl->begin();
-        // With the last copy it ends, whoever calls back at that moment.
+        // It ends with the last copy, whichever thread runs callbacks at that moment.
         impl_ = std::shared_ptr<Impl>(impl.get(), [impl](Impl*) mutable {
             impl->end();
             impl.reset();
@@ -116,11 +118,11 @@ private:
             waiter = std::thread([this] { wait(); });
         }
 
-        /// A publisher tells on which bus it is.
+        /// A publisher announces which bus it is on.
         void hear(const std_msgs::String& offer) {
             auto identity = detail::Offer::read(offer);
             if (identity.empty()) {
-                ROS_ERROR_THROTTLE(10, "ropewalk: %s: a publisher offers in a way that is not understood (\"%.40s\"): install the same version of ropewalk_ros everywhere",
+                ROS_ERROR_THROTTLE(10, "ropewalk: %s: cannot read a publisher's offer (\"%.40s\"): install the same version of ropewalk_ros everywhere",
                                    topic.c_str(), offer.data.c_str());
                 return;
             }
@@ -155,7 +157,7 @@ private:
             if (!is_tracked || alive) on_message(message);
         }
 
-        /// On a thread of its own: when there is something to take, whoever spins the callback queue takes it.
+        /// Runs on its own thread: when something can be taken, the thread that spins the callback queue takes it.
         void wait() {
             auto turn = boost::make_shared<Turn>(this->weak_from_this());
             while (true) {
@@ -164,7 +166,7 @@ private:
                 if (stop) return;
                 if (status == ROPEWALK_STATUS_EMPTY) continue;
                 if (status != ROPEWALK_STATUS_OK) {
-                    ROS_ERROR("ropewalk: %s: nothing more comes over the bus: %s", topic.c_str(), ropewalk_error_message());
+                    ROS_ERROR("ropewalk: %s: messages stop arriving over the bus: %s", topic.c_str(), ropewalk_error_message());
                     return;
                 }
                 due = true;
@@ -176,11 +178,11 @@ private:
             }
         }
 
-        /// Takes one message and gives it to the user.
+        /// Takes one message and passes it to the user.
         void take() {
             auto taken = bus->take();
             if (!taken) {
-                // What waited may have been replaced meanwhile.
+                // The waiting message may have been replaced in the meantime.
                 if (!taken.error().empty() && taken.status() != ROPEWALK_STATUS_HOLD_LIMIT) {
                     ROS_ERROR_THROTTLE(1, "ropewalk: %s: a message cannot be read: %s", topic.c_str(), taken.error().text().c_str());
                 }
@@ -198,7 +200,7 @@ private:
             give(boost::shared_ptr<const M>(message));
         }
 
-        /// The block is free again when it returns: the user's function may take long.
+        /// The block is free again when it returns, since the user's function may take long.
         static ropewalk::Result<void> copy(ropewalk::Message<Type> from, M& to) {
             if constexpr (detail::Copy<M>::direct) {
                 detail::Copy<M>::out(*from, to);
@@ -284,7 +286,7 @@ private:
     std::shared_ptr<Impl> impl_;
 };
 
-/// Calls `f` with views: as `nh.subscribe`, and nothing is copied.
+/// Calls `f` with views: like `nh.subscribe`, and nothing is copied.
 template <class M>
 Subscriber<M> subscribe(ros::NodeHandle& nh, const std::string& topic, std::uint32_t queue_size, typename Subscriber<M>::OnView f) {
     SubscribeOptions options;

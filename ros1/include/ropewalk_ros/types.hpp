@@ -1,4 +1,4 @@
-// Which generated type a type of roscpp's corresponds to, and copying between the two.
+// Maps roscpp types to generated types, and copies between the two.
 #pragma once
 
 #include <limits>
@@ -15,8 +15,8 @@
 
 namespace ropewalk_ros {
 
-/// The type that `ropewalk gen cpp` makes of the same definition as `M`, whose bulk fields lie in shared memory:
-/// `Twin<M>::type`. Types beside Image and PointCloud2 are made known by ROPEWALK_ROS_TYPE.
+/// The type that `ropewalk gen cpp` generates from the definition of `M`, with bulk fields in shared memory:
+/// `Twin<M>::type`. ROPEWALK_ROS_TYPE registers types other than Image and PointCloud2.
 template <class M>
 struct Twin;
 
@@ -24,7 +24,8 @@ struct Twin;
 template <class M>
 using Shared = typename Twin<M>::type;
 
-/// Makes a type known, outside all namespaces and after its generated header: `ROPEWALK_ROS_TYPE(sensor_msgs, LaserScan)`.
+/// Registers a type, outside all namespaces and after its generated header: `ROPEWALK_ROS_TYPE(sensor_msgs,
+/// LaserScan)`.
 #define ROPEWALK_ROS_TYPE(PACKAGE, TYPE)                                                         \
     namespace ropewalk_ros {                                                                     \
     template <>                                                                                  \
@@ -51,13 +52,13 @@ void copy_header(To& to, const From& from) {
     to.frame_id = from.frame_id;
 }
 
-/// A message of roscpp's into a block and out of it. This one is for all types, by way of ROS 1's serialization: two copies
-/// each way. Those of large ones are below.
+/// Copies a roscpp message into a block and out of it. This version is for all types, through ROS 1's serialization:
+/// two copies each way. Versions for large messages follow below.
 template <class M>
 struct Copy {
     static constexpr bool direct = false;
 
-    /// Publishes a copy; not `seq`, which is written into the first field if it is a header.
+    /// Publishes a copy, with `seq` instead of the message's own if its first field is a header.
     static ropewalk::Result<void> publish(const ropewalk::Publisher<Shared<M>>& to, const M& message, std::uint32_t seq) {
         std::vector<std::uint8_t> bytes(ros::serialization::serializationLength(message));
         ros::serialization::OStream stream(bytes.data(), static_cast<std::uint32_t>(bytes.size()));
@@ -83,7 +84,7 @@ struct Copy<sensor_msgs::Image> {
     using Image = ropewalk::msg::sensor_msgs::Image;
     static constexpr bool direct = true;
 
-    /// All but the pixels, of which there will be `n`.
+    /// Everything except the pixels, of which there will be `n`.
     static void in(const sensor_msgs::Image& from, std::size_t n, Image& to) {
         all_but_data(from, to);
         to.data.resize(n);

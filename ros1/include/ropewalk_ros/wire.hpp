@@ -1,5 +1,5 @@
-// Generated types in ROS 1's serialization, and as messages of roscpp's: what crosses a ROS topic is what every ROS node
-// takes for a message of that type.
+// Generated types in ROS 1's serialization, and as roscpp messages: on a ROS topic every ROS node sees an ordinary
+// message of that type.
 #pragma once
 
 #include <memory>
@@ -63,7 +63,7 @@ struct RosWrite : RosPuts<RosWrite> {
     ros::serialization::OStream& out;
 };
 
-/// The bytes that an element takes in ROS 1's serialization, where it has no padding.
+/// Size in bytes of an element in ROS 1's serialization, which has no padding.
 template <class T>
 std::size_t element_length() {
     RosLength length;
@@ -116,7 +116,7 @@ private:
         const auto* from = in.advance(static_cast<std::uint32_t>(n));
         if (n > 0) std::memcpy(to, from, n);
     }
-    /// A count of elements that take at least `each` bytes; 0 if there are not so many bytes.
+    /// Reads a count of elements that take at least `each` bytes; 0 if there are not that many bytes.
     std::uint32_t count(std::size_t each) {
         std::uint32_t n = 0;
         word(n);
@@ -127,13 +127,13 @@ private:
     std::uint32_t empties = 0;
 };
 
-/// A message on its way out, given to roscpp without being copied.
+/// A message to send, passed to roscpp without copying.
 template <class T>
 struct Outgoing {
     const T& message;
 };
 
-/// A message that came through roscpp, which asks that it can be copied.
+/// A message received through roscpp, which requires that it is copyable.
 template <class T>
 struct Incoming {
     std::shared_ptr<T> message = std::make_shared<T>();

@@ -1,8 +1,8 @@
-"""What the attacks share: programs under attack, their peak memory and descriptors, a verdict.
+"""Code that the attacks share: programs under attack, their peak memory and descriptors, a verdict.
 
 An attack is a program of its own in this folder, started as `attack.py --binary FOLDER`. It imports nothing of
-Ropewalk's. It ends with `verdict(...)`: status 0 if the attack fails, 1 if it succeeds, 4 if it cannot run here
-(`run` counts that as a failure under CI). What it measured goes to stdout as one line of JSON.
+Ropewalk. It ends with `verdict(...)`: status 0 if the attack fails, 1 if it succeeds, 4 if it cannot run here
+(`run` counts that as a failure in CI). It prints its measurements to stdout as one line of JSON.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CANNOT_RUN = 4
 
 
 def arguments(**more: dict) -> argparse.Namespace:
-    """The command line of an attack: --binary, the folder with `ropewalk`, and what `more` adds."""
+    """Parses the command line of an attack: --binary, the folder with `ropewalk`, and the options in `more`."""
     parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
     parser.add_argument("--binary", type=Path, default=Path("target/tested"), help="folder that holds the built `ropewalk`")
     for name, options in more.items():
@@ -34,7 +34,7 @@ def arguments(**more: dict) -> argparse.Namespace:
 
 
 def verdict(figures: dict, *broken: str) -> NoReturn:
-    """Prints the figures; each text of `broken` says how the attack succeeded."""
+    """Prints the figures. Each text in `broken` says how the attack succeeded."""
     print(json.dumps({"attack": Path(sys.argv[0]).stem, "held": not broken, **figures}))
     for text in broken:
         print(f"{Path(sys.argv[0]).stem}: {text}", file=sys.stderr)
@@ -42,13 +42,13 @@ def verdict(figures: dict, *broken: str) -> NoReturn:
 
 
 def cannot_run(why: str) -> NoReturn:
-    """This machine lacks something that the attack needs."""
+    """Exits because this machine lacks something that the attack needs."""
     print(f"NOT RUN: {Path(sys.argv[0]).stem}: {why}", file=sys.stderr)
     sys.exit(CANNOT_RUN)
 
 
 def need_root() -> None:
-    """Some attacks change users or make network namespaces."""
+    """Exits unless run by root: some attacks change users or create network namespaces."""
     if os.geteuid() != 0:
         cannot_run("it needs root")
 
@@ -78,14 +78,14 @@ class Program:
         return self.process.poll() is None
 
     def status(self, key: str) -> int:
-        """A number of /proc/PID/status, such as VmRSS or VmHWM (kB)."""
+        """Returns a number from /proc/PID/status, such as VmRSS or VmHWM (kB)."""
         for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
             if line.startswith(f"{key}:"):
                 return int(line.split()[1])
         raise KeyError(key)
 
     def shared(self) -> int:
-        """Bytes of shared memory that it reserved: pages of its memfds, whether it touched them or not. Needs root."""
+        """Bytes of shared memory that it has reserved: pages of its memfds, touched or not. Needs root."""
         seen: dict[int, int] = {}
         folder = f"/proc/{self.pid}/map_files"
         for name in os.listdir(folder):
@@ -99,15 +99,15 @@ class Program:
         return sum(seen.values())
 
     def memory(self) -> tuple[int, int]:
-        """Bytes that it has for itself, and of shared memory. Needs root."""
+        """Returns its private bytes, and its bytes of shared memory. Needs root."""
         return self.status("RssAnon") * 1024, self.shared()
 
     def resident(self) -> int:
-        """Bytes of memory that it has now, shared memory included."""
+        """Bytes of memory that it has now, including shared memory."""
         return self.status("VmRSS") * 1024
 
     def peak(self) -> int:
-        """The most bytes of memory that it had since `forget_peak`, or ever."""
+        """Its peak memory in bytes since `forget_peak`, or ever."""
         return self.status("VmHWM") * 1024
 
     def forget_peak(self) -> None:
@@ -123,7 +123,7 @@ class Program:
         return self.err.read_text(errors="replace")
 
     def json(self) -> list[dict]:
-        """The whole lines of its stdout that are JSON objects."""
+        """Returns the complete lines of its stdout that are JSON objects."""
         found = []
         for line in self.lines():
             with contextlib.suppress(ValueError):
@@ -133,7 +133,7 @@ class Program:
         return found
 
     def stop(self, patience: float = 10) -> int:
-        """Ends it by SIGINT, then SIGKILL; its status."""
+        """Ends it with SIGINT, then SIGKILL. Returns its status."""
         if self.is_alive():
             self.process.send_signal(signal.SIGINT)
             try:
@@ -145,7 +145,7 @@ class Program:
 
 @contextlib.contextmanager
 def stage() -> Iterator["Stage"]:
-    """A folder for an attack and its programs; all of it is gone afterwards."""
+    """A folder for an attack and its programs, which is removed afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="ropewalk-attack-"))
     made = Stage(folder)
     try:
@@ -157,14 +157,14 @@ def stage() -> Iterator["Stage"]:
 
 
 class Stage:
-    """Programs, and a runtime folder for each host that they pretend to be."""
+    """Programs, and a runtime folder for each simulated host."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.programs: list[Program] = []
 
     def bus(self, host: str) -> dict[str, str]:
-        """The environment of programs of one host."""
+        """Returns the environment for the programs of one host."""
         return {"ROPEWALK_RUNTIME_DIR": str(self.folder / f"bus-{host}")}
 
     def start(self, name: str, *command: object, env: dict | None = None, **options) -> Program:
@@ -179,19 +179,19 @@ class Stage:
 
 
 def free_port(kind: int = socket.SOCK_DGRAM) -> int:
-    """A port of the loopback interface that nobody has at the moment."""
+    """Returns a port of the loopback interface that is currently free."""
     with socket.socket(socket.AF_INET, kind) as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
 
 
 def wait_for(what: str, check: Callable[[], object], patience: float = 30) -> object:
-    """Waits until `check` gives something true. A watchdog, no measure: it ends the attack as broken."""
+    """Waits until `check` returns something true. The timeout is a watchdog: it ends the attack as broken."""
     end = time.monotonic() + patience
     while True:
         value = check()
         if value:
             return value
         if time.monotonic() > end:
-            verdict({}, f"waited in vain: {what}")
+            verdict({}, f"timeout: {what}")
         time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""A peer of a bus, in Python, from docs/wire/bus.md: for attacks, so it checks nothing."""
+"""A peer on a bus, in Python, after docs/wire/bus.md. It is for attacks, so it checks nothing."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def topic_hash(topic: str, domain: int = 0) -> int:
 
 
 def offer(node: str = "", history: int = 0) -> bytes:
-    """What a publisher says of itself; of others it is empty."""
+    """What a publisher announces about itself; empty for others."""
     return text(node) + struct.pack("<IBI", history, 0, 0)
 
 
-# Which ROS a type is of: not stated.
+# ROS version of a type: unspecified.
 FLAVOUR = bytes(49)
 
 
@@ -56,7 +56,7 @@ def attach(depth: int, held: int, history: int = 0) -> bytes:
 
 def info(identity: int, topic: str, type_name: str = STRING[0], md5: bytes = STRING[1], definition: str = STRING[2],
          refusals: tuple[str, ...] = ()) -> bytes:
-    """What a publisher without subscribers says of itself."""
+    """What a publisher without subscribers announces about itself."""
     head = struct.pack("<BIQIQQ", PUBLISHER, 0, identity, 0, 0, 0)
     body = definition.encode()
     state = struct.pack("<QQQIBQ", 1 << 28, 0, 0, 0, 0, 0) + offer() + struct.pack("<Q", 0) + bytes(40) + struct.pack("<H", 0)
@@ -69,7 +69,7 @@ def ring_length(depth: int, held: int) -> int:
 
 
 def memfd(length: int, seals: int, fill: bool = False) -> tuple[int, mmap.mmap]:
-    """A sealed memfd and a writable mapping of it; without `fill` all of it is holes."""
+    """Returns a sealed memfd and a writable mapping of it; without `fill` it consists of holes."""
     fd = os.memfd_create("attack", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(fd, length)
     if fill:
@@ -92,14 +92,14 @@ def send(s: socket.socket, data: bytes, *fds: int) -> None:
 
 
 def receive(s: socket.socket) -> tuple[int, bytes, list[int]]:
-    """The next frame: its kind, its body, its descriptors. Kind 0 at the end."""
+    """Returns the next frame: its kind, its body, its descriptors. Kind 0 at the end."""
     data, ancillary = b"", []
     for _ in range(2):
         try:
             data, ancillary, _, _ = s.recvmsg(1 << 18, socket.CMSG_SPACE(64))
             break
         except ConnectionResetError:
-            continue  # The other end left something unread; what it sent is still there.
+            continue  # The other end left something unread; its own data is still there.
         except TimeoutError:
             break
     fds = array.array("i")
@@ -112,7 +112,7 @@ def receive(s: socket.socket) -> tuple[int, bytes, list[int]]:
 
 
 def sockets(folder: Path, role: str, topic: str | None = None) -> list[Path]:
-    """Sockets of publishers (`p`) or subscribers (`s`)."""
+    """Returns the sockets of publishers (`p`) or subscribers (`s`)."""
     begin = "" if topic is None else f"{topic_hash(topic):016x}"
     return [p for p in folder.glob(f"*.{role}.*.*") if p.name.startswith(begin) and not p.name.startswith(".")]
 
@@ -123,13 +123,13 @@ def refusal(body: bytes) -> str:
 
 @dataclass
 class Offer:
-    """A publisher's socket in a runtime folder; `serve` answers who comes."""
+    """A publisher's socket in a runtime folder; `serve` answers connections."""
 
     folder: Path
     topic: str
     identity: int
     answer: bytes
-    # What whoever wants to attach gets instead of a hello.
+    # Sent instead of a hello to processes that want to attach.
     refuse: bytes | None = None
 
     def __post_init__(self) -> None:
@@ -140,7 +140,7 @@ class Offer:
         self.listener.listen(64)
 
     def serve(self) -> bool:
-        """Answers one visitor, if one waits."""
+        """Answers one connection, if one is pending."""
         if not select.select([self.listener], [], [], 0.02)[0]:
             return False
         visitor, _ = self.listener.accept()
@@ -153,7 +153,7 @@ class Offer:
 
 
 def subscribe(path: Path, topic: str, identity: int) -> tuple[socket.socket | None, list[int], str]:
-    """Attaches as a subscriber of depth 1; the connection and its descriptors, or why it was refused."""
+    """Attaches as a subscriber of depth 1. Returns the connection and its descriptors, or why it was refused."""
     s = connect(path)
     s.send(hello(SUBSCRIBER, identity, topic))
     kind, body, _ = receive(s)
@@ -165,7 +165,7 @@ def subscribe(path: Path, topic: str, identity: int) -> tuple[socket.socket | No
     try:
         send(s, attach(1, 1), ring, bell[0])
     except BrokenPipeError:
-        pass  # It says why first.
+        pass  # The reason arrives first.
     kind, body, _ = receive(s)
     if kind != WELCOME:
         for fd in (ring, *bell):
@@ -176,7 +176,7 @@ def subscribe(path: Path, topic: str, identity: int) -> tuple[socket.socket | No
 
 
 def welcome(path: Path, topic: str, identity: int) -> tuple[socket.socket | None, list[int], tuple[int, int], str]:
-    """Connects to a subscriber as a publisher, and welcomes it: its ring and doorbell, its depth and max_held."""
+    """Connects to a subscriber as a publisher, and welcomes it. Returns its ring and doorbell, its depth and max_held."""
     s = connect(path)
     s.send(hello(PUBLISHER, identity, topic))
     kind, body, _ = receive(s)
@@ -193,7 +193,7 @@ def welcome(path: Path, topic: str, identity: int) -> tuple[socket.socket | None
 
 
 class Writer:
-    """The publisher's end of a ring, and a segment of holes. It queues what it is told to, and reuses nothing."""
+    """The publisher's end of a ring, and a segment of holes. It queues any given block, and reuses nothing."""
 
     def __init__(self, s: socket.socket, ring: int, shape: tuple[int, int], segment: int) -> None:
         self.socket, self.shape, self.segment = s, shape, segment
@@ -203,7 +203,7 @@ class Writer:
         self.pushed = 0
 
     def write(self, offset: int, length: int, control: int) -> None:
-        """The header of a block whose control part of `control` bytes begins 64 bytes behind it."""
+        """Writes the header of a block whose control part of `control` bytes begins 64 bytes later."""
         self.pushed += 1
         head = b"RWBK" + struct.pack("<HHQQQQQQQ", 1, 0, length, self.pushed, 0, 0, 64, control, 0)
         self.memory[offset : offset + 64] = head[:64]

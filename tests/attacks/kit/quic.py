@@ -1,6 +1,6 @@
-"""A peer of a link that speaks QUIC with the keys of a host, in Python, from docs/wire/link.md; with `aioquic` (PyPI).
+"""A peer of a link that uses QUIC with the keys of a host, in Python, after docs/wire/link.md; with `aioquic` (PyPI).
 
-What it may not say by RFC 9000 it can say all the same: `inject` puts any bytes as frames into a packet.
+It can send what RFC 9000 forbids: `inject` puts arbitrary bytes into a packet as frames.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ except ImportError:
     cannot_run("it needs aioquic (tests/attacks/requirements.txt)")
 
 ALPN = "ropewalk-link/4"
-# Bytes of the carrier's largest datagram, and of its packets.
+# Size in bytes of the carrier's largest datagram, and of its packets.
 DATAGRAM = 1438
 PACKET = 1472
 
 
 class Raw(bytes):
-    """Frames of QUIC's as they are to stand in a packet. The first kind takes one byte."""
+    """QUIC frames as they appear in a packet. The first kind takes one byte."""
 
 
 class Reckless(QuicConnection):
-    """A connection that neither congestion nor pacing holds back."""
+    """A connection without congestion control and pacing."""
 
     def _write_datagram_frame(self, builder, data, frame_type):  # noqa: ANN001, ANN202
         if not isinstance(data, Raw):
@@ -52,14 +52,14 @@ class Reckless(QuicConnection):
 
 
 def knock(folder: Path) -> bytes:
-    """What a first packet's destination connection id has to be."""
+    """Returns the required destination connection ID of a first packet."""
     secret = bytes.fromhex((folder / "knock.key").read_text().strip())
     random = os.urandom(8)
     return random + hmac.new(secret, random, hashlib.sha256).digest()[:8]
 
 
 def host_key(folder: Path) -> Ed25519PrivateKey:
-    """A host's key. It is a PKCS #8 of RFC 5958, with the public half, which `cryptography` does not read."""
+    """Reads a host's key. It is a PKCS #8 key after RFC 5958 that includes the public key, which `cryptography` cannot read."""
     text = (folder / "host.key").read_text()
     der = base64.b64decode("".join(line for line in text.splitlines() if "-" not in line))
     at = der.index(b"\x04\x22\x04\x20") + 4
@@ -72,18 +72,18 @@ def piece(number: int, length: int, offset: int, bytes_: bytes) -> bytes:
 
 
 def part(number: int, index: int, count: int, bytes_: bytes) -> bytes:
-    """One part of a packet, a datagram of UDP's."""
+    """One part of a packet: a UDP datagram."""
     return b"\x15" + number.to_bytes(2, "little") + bytes([index << 4 | count]) + bytes_
 
 
 @dataclass
 class Peer(wire.Peer):
-    """One end of a link's session over QUIC. `keys` is the folder of a host's bundle. It dials; dials of others stay unanswered."""
+    """One end of a link's session over QUIC. `keys` is the folder of a host's bundle. It dials, and ignores connection attempts of others."""
 
     keys: Path = Path()
-    # Bytes of UDP payload of its packets.
+    # UDP payload size of its packets in bytes.
     size: int = PACKET
-    # How the last connection ended that the other end closed.
+    # How the other end closed the last connection.
     ended: str = ""
     connected: bool = False
     _parts: dict[int, dict[int, bytes]] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class Peer(wire.Peer):
         self.dial()
 
     def dial(self) -> None:
-        """Begins a connection; one that there was is forgotten without a word."""
+        """Opens a connection. Forgets an existing one without closing it."""
         settings = QuicConfiguration(
             alpn_protocols=[ALPN],
             is_client=True,
@@ -113,30 +113,30 @@ class Peer(wire.Peer):
         self.flush()
 
     def inject(self, frames: bytes) -> None:
-        """Sends frames of QUIC's, in a packet that they fit in."""
+        """Sends QUIC frames in a packet that they fit into."""
         self.connection._datagrams_pending.append(Raw(frames))
 
     def give(self, datagram: bytes) -> None:
         if self.connected:
             self.connection._datagrams_pending.append(datagram)
-            # Many that go together cost less.
+            # Sending many together is cheaper.
             if len(self.connection._datagrams_pending) >= 32:
                 self.flush()
 
     def flush(self) -> None:
-        """Gives the socket what waits."""
+        """Passes pending data to the socket."""
         for packet, _ in self.connection.datagrams_to_send(time.monotonic()):
             self.raw(packet)
 
     def raw(self, packet: bytes) -> None:
-        """Sends a datagram of UDP's as it is."""
+        """Sends a UDP datagram as it is."""
         try:
             self.socket.sendto(packet, self.to)
         except OSError:
             pass  # The other end's buffer is full, or its port is closed.
 
     def whole(self, packet: bytes) -> bytes | None:
-        """The packet that is complete with this one, which may be a part."""
+        """Returns the packet that this datagram, possibly a part, completes."""
         if packet[0] & 0x40:
             return packet
         number, index, count = int.from_bytes(packet[1:3], "little"), packet[3] >> 4, packet[3] & 15
@@ -148,7 +148,7 @@ class Peer(wire.Peer):
         return b"".join(parts[i] for i in sorted(parts))
 
     def take(self, timeout: float) -> list[bytes]:
-        """Datagrams that came, after `timeout` at the latest."""
+        """Returns received datagrams, after `timeout` at the latest."""
         now = time.monotonic()
         timer = self.connection.get_timer()
         if timer is not None and timer <= now:
@@ -170,17 +170,17 @@ class Peer(wire.Peer):
                 self.connected = True
             elif isinstance(event, events.DatagramFrameReceived):
                 found.append(event.data)
-        # Not after three timeouts more, as the event says it.
+        # At once, and not three timeouts later like the event.
         if (end := self.connection._close_event) and self.connected:
             self.ended = f"{end.error_code:#x} {end.reason_phrase}"
             self.connected = self.up = False
             self._dialled = time.monotonic() - 0.9
         self.flush()
-        # Probes of the path have been answered by now, and nothing here is cut into pieces.
+        # Path probes are already answered, and nothing here is split into pieces.
         return [d for d in found if d[:1] not in (b"\xc4", b"\xc3")]
 
     def close(self) -> None:
-        """Ends the connection with a word."""
+        """Closes the connection."""
         self.connection.close(error_code=0)
         self.flush()
         self.socket.close()

@@ -1,6 +1,6 @@
-"""A host that hosts with keys let relay (`relay: true`), in Python: it passes on what they have for each other, frame by frame.
+"""A host that hosts with keys allow to relay (`relay: true`), in Python. It forwards their traffic for each other frame by frame.
 
-What it does besides is its owner's: `change` may replace what passes, `lies` may say what ways there are.
+Its user can make it do more: `change` may replace frames that pass, `lies` may announce routes.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from pathlib import Path
 from . import quic, wire
 from .wire import read_v, v
 
-# So much is cheaper than any true way: µs of air for a datagram.
+# Cheaper than any true route: µs of airtime per datagram.
 NEAR = 1
 PROBES_EVERY_S = 0.1
-# Topics of its own have numbers from here on.
+# First number of its own topics.
 BESIDE = 2000
 
 
@@ -26,7 +26,7 @@ class Side:
         self.host, self.peer = host, peer
         self.serial = self.newest = self.heard = self.count = 0
         self.heard_at = self.probed_at = 0.0
-        # The number of a datagram of ours: that of the other side's datagram which was passed on last before.
+        # By number of a datagram sent here: the last datagram of the other side that was forwarded before it.
         self.passed: dict[int, int] = {}
         self.last = 0
 
@@ -35,17 +35,17 @@ class Relay:
     """Between two hosts."""
 
     def __init__(self, name: str, keys: Path, at: dict[str, tuple[tuple[str, int], tuple[str, int]]]) -> None:
-        """`at`: for each host the address to bind, and its own."""
+        """`at`: for each host, the address to bind and the host's address."""
         self.sides = [Side(host, quic.Peer(name, bind, to, keys=keys)) for host, (bind, to) in at.items()]
-        # Of each frame of a message that passes: what goes on instead.
+        # For each message frame that passes: what to forward instead.
         self.change: Callable[[Side, int, bytes], list[bytes]] = lambda side, kind, frame: [frame]
-        # More entries for a neighbour: (host id, its count, cost, hops).
+        # Additional route entries for a neighbour: (host ID, its count, cost, hops).
         self.lies: Callable[[Side], list[tuple[int, int, int, int]]] = lambda side: []
-        # By how many seconds it seems nearer than it is.
+        # By how many seconds it appears nearer than it is.
         self.haste = 0.0
-        # What hosts count, as far as the neighbours told.
+        # Counts of hosts, as reported by the neighbours.
         self.counts: dict[int, int] = {}
-        # Data frames that passed from each host: the route and what stands behind it, whole.
+        # Data frames that passed from each host: the route and everything after it.
         self.recorded: dict[str, list[bytes]] = {host: [] for host in at}
         # Announcements that passed from each host.
         self.announced: dict[str, list[bytes]] = {host: [] for host in at}
@@ -85,7 +85,7 @@ class Relay:
         number, _ = read_v(datagram, 5)
         side.last = max(side.last, number)
         out: list[bytes] = []
-        # A data frame goes on with the route in front of it.
+        # A data frame is forwarded with the route in front of it.
         route = b""
         asks = False
         for kind, began, end in wire.frames(datagram):
@@ -111,7 +111,7 @@ class Relay:
             elif kind == 0x07:
                 asks = True
             elif kind == 0x10:
-                # In numbers of datagrams that the other end sent.
+                # As numbers of datagrams that the other end sent.
                 topic, at = read_v(frame, 1)
                 newest, at = read_v(frame, at)
                 _, at = read_v(frame, at)
@@ -128,7 +128,7 @@ class Relay:
             side.peer.send(b"\x08" + v(side.last) + v(0) + v(0))
         if not other.peer.up:
             return
-        # A data frame may go to the end of its datagram, so nothing is put behind what was not there.
+        # A data frame may extend to the end of its datagram, so nothing may be appended to it.
         if out and len(b"".join(out)) <= len(datagram) + 8:
             self.send(other, number, out)
         else:
@@ -136,7 +136,7 @@ class Relay:
                 self.send(other, number, [frame])
 
     def again(self, announcement: bytes) -> list[bytes]:
-        """The same announcement under another number, for what is said beside what passes."""
+        """Repeats an announcement under another number, for messages sent in addition to those that pass."""
         topic, at = read_v(announcement, 1)
         return [b"\x03" + v(topic + BESIDE) + announcement[at:]]
 

@@ -1,4 +1,4 @@
-"""Remote's own wire over ZeroMQ, in Python with pyzmq, from docs/wire/remote.md and remote-zmq.md: for attacks, so it checks nothing."""
+"""Remote's own protocol over ZeroMQ, in Python with pyzmq, after docs/wire/remote.md and remote-zmq.md. For attacks, so it checks nothing."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def varint(n: int) -> bytes:
 
 
 def field(number: int, value: int | bytes | str | float, fixed: bool = False) -> bytes:
-    """One field of a protobuf message; `fixed`: an integer as fixed64."""
+    """Encodes one field of a protobuf message; `fixed`: an integer as fixed64."""
     if isinstance(value, str):
         value = value.encode()
     if isinstance(value, bytes):
@@ -46,7 +46,7 @@ def field(number: int, value: int | bytes | str | float, fixed: bool = False) ->
 
 
 def fields(data: bytes) -> dict[int, list]:
-    """The fields of a protobuf message by number."""
+    """Decodes the fields of a protobuf message, by number."""
     at, found = 0, {}
 
     def number() -> int:
@@ -84,7 +84,7 @@ def first(found: dict[int, list], number: int, default=0):
 
 
 def write_keys(folder: Path, *names: str) -> dict[str, tuple[bytes, bytes]]:
-    """Keys of these names as `ropewalk robot key` writes them, and `controllers`, the list of all but the first: the robot's."""
+    """Creates keys with these names as `ropewalk robot key` does, and `controllers`, the list of all except the first, which is the robot's."""
     pairs = {name: zmq.curve_keypair() for name in names}
     for name, (public, secret) in pairs.items():
         path = folder / f"{name}.key"
@@ -106,7 +106,7 @@ def twist(speed: float) -> bytes:
 
 
 class Controller:
-    """One connection to a robot, that says it is the controller of a number. `lazy`: next to nothing of what comes waits here."""
+    """One connection to a robot, which claims to be the controller with this number. `lazy`: keep almost no incoming data queued here."""
 
     def __init__(self, address: str, number: int, keys: tuple[bytes, bytes] | None = None, robot: bytes | None = None,
                  lazy: bool = False) -> None:
@@ -126,7 +126,7 @@ class Controller:
         self.known_as = 0
 
     def send(self, what: bytes, sequence: int | None = None, expiry_ms: int = 0) -> int:
-        """Sends a request; the envelope's id."""
+        """Sends a request. Returns the envelope's ID."""
         if sequence is None:
             self.sequence += 1
             sequence = self.sequence
@@ -141,14 +141,14 @@ class Controller:
         return self.asked
 
     def answer(self, asked: int, patience: float = 5) -> dict[int, list] | None:
-        """The response to a request, by its fields; `None`: none came."""
+        """Returns the fields of the response to a request, or `None` if none arrived."""
         end = time.monotonic() + patience
         while (left := end - time.monotonic()) > 0:
             if not self.socket.poll(int(left * 1000) + 1):
                 continue
             message = self.socket.recv()
             if message[0] == 7:
-                # A mark: it goes back, so that the robot knows what has arrived.
+                # Return the mark, which tells the robot what has arrived.
                 self.socket.send(b"\x03" + message[1:])
             if message[0] != 4:
                 continue
@@ -174,14 +174,14 @@ class Controller:
         return response
 
     def command(self, kind: str, body: bytes, **options) -> int:
-        """What became of a command."""
+        """Sends a command and returns its outcome."""
         return first(self.ask(field(11, field(1, self.commands[kind]) + field(2, body)), **options), 4)
 
     def beat(self, period_ms: int, **options) -> int:
         return first(self.ask(field(13, field(1, period_ms)), **options), 4)
 
     def holder(self, subsystem: str = "base") -> int:
-        """The number of who may move it, as the robot tells it."""
+        """Returns the number of the controller that may move the robot, as the robot reports it."""
         response = self.ask(field(15 - 1, field(1, subsystem) + field(2, 1)))
         return first(fields(first(response, 12, b"")), 2)
 

@@ -1,4 +1,4 @@
-"""A ROS 1 graph in Python for the attacks on the bridge: a master, calls of a node, TCPROS, by sockets alone."""
+"""A ROS 1 graph in Python for the attacks on the bridge: a master, calls of a node, and TCPROS, with plain sockets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Handler(SimpleXMLRPCRequestHandler):
 
 
 def serve(functions: object) -> Server:
-    """An XML-RPC server of its own thread on loopback."""
+    """An XML-RPC server on loopback, in its own thread."""
     server = Server(("127.0.0.1", 0), requestHandler=Handler, logRequests=False, allow_none=True)
     server.register_instance(functions)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -37,7 +37,7 @@ def serve(functions: object) -> Server:
 
 
 class Master:
-    """As much of a master as the bridge asks for. `publishers` are addresses of nodes by topic."""
+    """The part of a master that the bridge needs. `publishers` are addresses of nodes by topic."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -87,7 +87,7 @@ class Master:
             return [1, "", int(self.publishers.get(topic, {}).pop(caller, None) is not None)]
 
     def bridge(self) -> str | None:
-        """Where the bridge's methods are called, once it has registered anything."""
+        """Returns the address of the bridge's methods, once the bridge has registered anything."""
         with self.lock:
             both = [*self.subscribers.values(), *self.publishers.values()]
             return next((nodes["/ropewalk"] for nodes in both if "/ropewalk" in nodes), None)
@@ -98,7 +98,7 @@ def port_of(uri: str) -> int:
 
 
 def connect(port: int, source: str = "127.0.0.1", timeout: float = 5) -> socket.socket:
-    """A connection to a port of this host from an address of 127.0.0.0/8, each of which is a peer of its own."""
+    """Connects to a port of this host from an address in 127.0.0.0/8; each address is a separate peer."""
     return socket.create_connection(("127.0.0.1", port), timeout, (source, 0))
 
 
@@ -108,14 +108,14 @@ def post(body: bytes, length: int | None = None) -> bytes:
 
 
 def call(port: int, method: str, *params: object, source: str = "127.0.0.1", timeout: float = 5) -> list:
-    """Calls a node from an address; raises what sockets and XML-RPC raise."""
+    """Calls a node from an address. Raises errors of sockets and XML-RPC."""
     with contextlib.closing(connect(port, source, timeout)) as s:
         s.sendall(post(xmlrpc.client.dumps(params, method).encode()))
         return answer(s)
 
 
 def answer(s: socket.socket) -> list:
-    """The answer to a call, up to the end of the connection."""
+    """Returns the answer to a call, up to the end of the connection."""
     got = b""
     while piece := s.recv(65536):
         got += piece
@@ -126,7 +126,7 @@ def answer(s: socket.socket) -> list:
 
 
 def header(**fields: str) -> bytes:
-    """A connection header with its length."""
+    """Encodes a connection header, preceded by its length."""
     out = b""
     for key, value in fields.items():
         field = f"{key}={value}".encode()
@@ -186,7 +186,7 @@ class Publisher:
 
 
 def bus_memory(program: kit.Program) -> int:
-    """Bytes of memory files that a process has reserved: touched or not, they are taken from others."""
+    """Returns the bytes of memory files that a process has reserved; touched or not, others cannot use them."""
     total, seen = 0, set()
     for fd in Path(f"/proc/{program.pid}/fd").iterdir():
         with contextlib.suppress(OSError):
@@ -199,7 +199,7 @@ def bus_memory(program: kit.Program) -> int:
 
 
 def start_bridge(stage: kit.Stage, binary: Path, master: Master, *more: str) -> tuple[kit.Program, int]:
-    """The bridge, and the port of its methods."""
+    """Starts the bridge. Returns it and the port of its methods."""
     env = {**stage.bus("robot"), "ROS_MASTER_URI": master.uri, "ROS_IP": "", "ROS_HOSTNAME": ""}
     program = stage.start("bridge", binary / "ropewalk", "ros1", "--json", *more, env=env)
     uri = kit.wait_for("the bridge registers at the master", master.bridge)

@@ -1,6 +1,6 @@
-"""A participant of DDS in Python for the attacks on the bridge to ROS 2: it announces itself and endpoints, and writes samples, by sockets alone.
+"""A DDS participant in Python for the attacks on the bridge to ROS 2. It announces itself and endpoints, and writes samples, with plain sockets.
 
-What is lost is sent again with `again`; nothing else of reliability is here.
+`again` retransmits lost announcements; there is no other reliability.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import socket
 import struct
 import threading
 
-# Entities of discovery: writer and reader of participants, of writers, of readers.
+# Discovery entities: writer and reader for participants, for writers, for readers.
 PARTICIPANTS = (b"\0\1\0\xc2", b"\0\1\0\xc7")
 WRITERS = (b"\0\0\3\xc2", b"\0\0\3\xc7")
 READERS = (b"\0\0\4\xc2", b"\0\0\4\xc7")
-# Of discovery all that there is.
+# All built-in discovery endpoints.
 BUILTIN = 0xC3F
 STRING = "std_msgs::msg::dds_::String_"
 STRING_HASH = "RIHS01_df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18"
@@ -22,7 +22,7 @@ INFO = ("ros_discovery_info", "rmw_dds_common::msg::dds_::ParticipantEntitiesInf
 
 
 def metatraffic(domain: int, number: int = 0) -> int:
-    """The port of discovery of a domain's participant on this host; that of data is the next."""
+    """Returns the discovery port of a domain's participant on this host; its data port is the next."""
     return 7400 + 250 * domain + 10 + 2 * number
 
 
@@ -49,7 +49,7 @@ def data(writer: bytes, reader: bytes, number: int, payload: bytes) -> bytes:
 
 
 def heartbeat(writer: bytes, reader: bytes, last: int, count: int) -> bytes:
-    """Says which samples there are: without it a reader does not know whether one came before."""
+    """Builds a heartbeat: without it a reader does not know whether there are earlier samples."""
     return submessage(0x07, reader + writer + struct.pack("<iIiIi", 0, 1, 0, last, count), 3)
 
 
@@ -59,7 +59,7 @@ def string(value: str) -> bytes:
 
 
 class Participant:
-    """One participant and what it has announced, to the first `others` participants of the domain on this host."""
+    """A participant and its announcements to the first `others` participants of the domain on this host."""
 
     def __init__(self, domain: int, others: int = 1) -> None:
         self.domain = domain
@@ -71,7 +71,7 @@ class Participant:
         self.announced: list[bytes] = []
         self.numbers: dict[bytes, int] = {}
         self.count = 0
-        # The prefix of the first one that says something.
+        # The prefix of the first participant that sends something.
         self.other = b""
         threading.Thread(target=self.listen, daemon=True).start()
 
@@ -95,7 +95,7 @@ class Participant:
         return self.prefix + entity
 
     def announce(self) -> None:
-        """Says that it is there, and that it has heard the other."""
+        """Announces itself, and confirms that it received the other's messages."""
 
         def locator(s: socket.socket) -> bytes:
             return struct.pack("<iI", 1, s.getsockname()[1]) + bytes(12) + socket.inet_aton("127.0.0.1")
@@ -121,7 +121,7 @@ class Participant:
                 self.send(submessage(0x0E, self.other), submessage(0x06, nothing, 3))
 
     def endpoint(self, entity: bytes, topic: str, kind: str, reliable: bool = False, kept: bool = False, user: bytes = b"") -> None:
-        """Announces a writer or a reader: which of them, the last byte of `entity` says."""
+        """Announces a writer or a reader, depending on the last byte of `entity`."""
         through = WRITERS if entity[3] & 7 in (2, 3) else READERS
         number = self.numbers[through[0]] = self.numbers.get(through[0], 0) + 1
         said = b"\0\3\0\0" + b"".join(
@@ -139,7 +139,7 @@ class Participant:
         self.send(self.announced[-1], self.beat(*through))
 
     def again(self) -> None:
-        """Announces all endpoints once more."""
+        """Announces all endpoints again."""
         for said in self.announced:
             self.send(said)
         for through in (WRITERS, READERS):

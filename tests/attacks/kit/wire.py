@@ -1,4 +1,4 @@
-"""A peer of a link that speaks plain UDP, in Python, from docs/wire/link.md: for attacks, so it checks nothing."""
+"""A peer of a link over plain UDP, in Python, after docs/wire/link.md. It is for attacks, so it checks nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Iterator
 
 
 def v(n: int) -> bytes:
-    """A variable-length integer (RFC 9000, section 16)."""
+    """Encodes a variable-length integer (RFC 9000, section 16)."""
     for size, mark, bound in ((1, 0, 1 << 6), (2, 1, 1 << 14), (4, 2, 1 << 30), (8, 3, 1 << 62)):
         if n < bound:
             return (n | mark << (8 * size - 2)).to_bytes(size, "big")
@@ -20,14 +20,14 @@ def v(n: int) -> bytes:
 
 
 def read_v(data: bytes, at: int) -> tuple[int, int]:
-    """A variable-length integer and where it ends."""
+    """Decodes a variable-length integer. Returns it and where it ends."""
     size = 1 << (data[at] >> 6)
     value = int.from_bytes(data[at : at + size], "big") & ((1 << (8 * size - 2)) - 1)
     return value, at + size
 
 
 def host_id(name: str) -> int:
-    """A host's id: FNV-1a of its name."""
+    """Returns a host's ID: FNV-1a of its name."""
     h = 0xCBF29CE484222325
     for byte in name.encode():
         h = ((h ^ byte) * 0x100000001B3) & (1 << 64) - 1
@@ -35,7 +35,7 @@ def host_id(name: str) -> int:
 
 
 def short_id(name: str) -> int:
-    """The short id that claims and rhythms carry."""
+    """Returns the short ID that claims and rhythms carry."""
     h = host_id(name)
     return (h ^ h >> 32) & 0xFFFFFFFF
 
@@ -53,7 +53,7 @@ def announcement(name: str, type_name: str, *, md5: bytes = bytes(16), definitio
 
 
 def announce(topic: int, body: bytes, edition: int = 1) -> list[bytes]:
-    """The frames of an announcement, each for a datagram of its own."""
+    """Returns the frames of an announcement, each for a datagram of its own."""
     frames = []
     for offset in range(0, len(body), 1000):
         piece = body[offset : offset + 1000]
@@ -77,7 +77,7 @@ def more(topic: int, number: int, offset: int, bytes_: bytes) -> bytes:
 
 def acknowledgement(topic: int, newest: int, base: int, *, held: int = 0, top: int = 0, refused: list[tuple[int, int]] = [],
                     runs: list[tuple[int, int]] = [], partial: list[tuple[int, list[tuple[int, int]]]] = []) -> bytes:
-    """`runs` and what is missing of `partial` are pairs of a gap and a length."""
+    """`runs`, and the missing parts in `partial`, are pairs of a gap and a length."""
     def pairs(all_: list[tuple[int, int]]) -> bytes:
         return v(len(all_)) + b"".join(v(a) + v(b) for a, b in all_)
 
@@ -87,7 +87,7 @@ def acknowledgement(topic: int, newest: int, base: int, *, held: int = 0, top: i
 
 
 def ways(serial: int, echo: int, heard: int, count: int, entries: list[tuple[int, int, int, int]], held: int = 0) -> bytes:
-    """Entries of (host, its own count, cost in µs, hops)."""
+    """Encodes route entries of (host, its own count, cost in µs, hops)."""
     head = b"\x38" + b"".join(map(v, (serial, echo, heard, held, count, len(entries))))
     return head + b"".join(struct.pack("<Q", h) + v(seq) + v(cost) + bytes([hops]) for h, seq, cost, hops in entries)
 
@@ -97,7 +97,7 @@ def route(number: int, hops: int, hosts: int) -> bytes:
 
 
 def via(source: str, run: int, hosts: list[str]) -> bytes:
-    """What stands behind an announcement of what may go over relays."""
+    """Returns what follows an announcement of a topic that may use relays."""
     head = struct.pack("<QI", host_id(source), run) + v(len(source)) + source.encode()
     return head + v(len(hosts)) + b"".join(struct.pack("<Q", host_id(h)) for h in hosts)
 
@@ -108,7 +108,7 @@ def claims(entries: list[tuple[int, int, int, int]]) -> bytes:
 
 
 def clock(now_us: int, ahead_us: int | None = None) -> bytes:
-    """What the sender's clock says; with `ahead_us` also by how much the receiver's is ahead of it, to a microsecond."""
+    """Encodes the sender's clock; with `ahead_us` also by how much the receiver's clock is ahead, with an error of one microsecond."""
     if ahead_us is None:
         return b"\x21" + v(now_us) + b"\x00"
     zigzag = ahead_us * 2 if ahead_us >= 0 else -2 * ahead_us - 1
@@ -116,12 +116,12 @@ def clock(now_us: int, ahead_us: int | None = None) -> bytes:
 
 
 def rhythms(entries: list[tuple[int, int, int, int, int, int, int]]) -> bytes:
-    """Entries of (short id, priority, age in ms, next at, period, airtime, spread), all in µs by the sender's clock."""
+    """Encodes entries of (short ID, priority, age in ms, next at, period, airtime, spread), times in µs by the sender's clock."""
     return bytes([0x22, len(entries)]) + b"".join(
         struct.pack("<IBB", *e[:3]) + b"".join(map(v, e[3:])) for e in entries)
 
 
-# What stands in a frame behind its kind: v a variable-length integer, 1 to 8 so many bytes, b bytes behind their length.
+# Content of a frame after its kind: v a variable-length integer, 1 to 8 that many bytes, b bytes preceded by their length.
 SHAPES = {
     0x02: "", 0x03: "vvvv1b", 0x04: "vv1v", 0x05: "vv", 0x07: "", 0x08: "vvv", 0x11: "vv", 0x12: "vvv", 0x13: "vvb", 0x14: "vv11b",
     0x23: "vvvv", 0x39: "vv", 0x3A: "v1v", 0x3B: "v1vv", 0x4A: "vvvb", 0x4B: "vvvb", 0x51: "vvvb",
@@ -129,7 +129,7 @@ SHAPES = {
 
 
 def frames(datagram: bytes) -> Iterator[tuple[int, int, int]]:
-    """Kind, beginning and end of each frame of a datagram that is one."""
+    """Returns kind, start and end of each frame of a valid datagram."""
     _, at = read_v(datagram, 5)
 
     def skip(shape: str) -> None:
@@ -195,7 +195,7 @@ def frames(datagram: bytes) -> Iterator[tuple[int, int, int]]:
 
 @dataclass
 class Peer:
-    """One end of a link's session. Nothing is sent but by `serve`, `send` and `come_up`."""
+    """One end of a link's session. Only `serve`, `send` and `come_up` send anything."""
 
     name: str
     bind: tuple[str, int]
@@ -225,7 +225,7 @@ class Peer:
             pass  # Its port is not open yet.
 
     def take(self, timeout: float) -> list[bytes]:
-        """Datagrams that came, after `timeout` at the latest."""
+        """Returns received datagrams, after `timeout` at the latest."""
         if not select.select([self.socket], [], [], timeout)[0]:
             return []
         try:
@@ -237,7 +237,7 @@ class Peer:
         self.send(hello(self.name, self.theirs, not self.up))
 
     def serve(self, seconds: float, keep: bool = False) -> None:
-        """Answers greetings, and keeps the session up, for so long. `keep`: datagrams that come are put into `got`."""
+        """Answers greetings and keeps the session up for this long. `keep`: collect received datagrams in `got`."""
         end = time.monotonic() + seconds
         greets = 0.0
         while (now := time.monotonic()) < end:
@@ -249,7 +249,7 @@ class Peer:
                     self.got.append(datagram)
 
     def hear(self, datagram: bytes) -> bool:
-        """Takes a greeting in front of a datagram. False if it is none of the link's."""
+        """Handles a greeting in front of a datagram. Returns `False` if the datagram does not belong to the link."""
         if len(datagram) < 6 or datagram[0] != 0xB7:
             return False
         (session,) = struct.unpack_from("<I", datagram, 1)

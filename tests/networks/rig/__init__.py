@@ -1,7 +1,7 @@
-"""What the networks share: hosts in network namespaces, README's link between two of them, and what of its topics arrives.
+"""Code that the networks share: hosts in network namespaces, README's link between two of them, and how much of its topics arrives.
 
-A network is a program of its own in this folder, as an attack is (`tests/attacks/kit`, here as `kit`). It counts what a link
-delivers without a trouble and, in the same run, with it; its verdict rests on these shares alone, never on times.
+A network is a program of its own in this folder, like an attack (`tests/attacks/kit`, here as `kit`). It measures what a link
+delivers without a problem and, in the same run, with it. Its verdict depends only on these shares, never on times.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Callable, NoReturn
 
 import kit
 
-# What is to arrive of each topic, of what arrives without the trouble.
+# Share of each topic that must arrive, relative to the run without the problem.
 ENOUGH = 0.99
-# What a link may lose right after its network changed.
+# Time right after a change of the network in which the link may lose messages.
 GRACE_S = 1.0
 TOPICS = ("/scan", "/camera", "/cmd_vel")
 CLONE_NEWNET = 0x40000000
@@ -32,7 +32,7 @@ def ip(*arguments: object) -> None:
 
 
 class Spaces:
-    """Network namespaces by host; all are gone afterwards."""
+    """Network namespaces by host, which are removed afterwards."""
 
     made = itertools.count()
 
@@ -58,7 +58,7 @@ class Spaces:
         ip("-n", self.names[host], *arguments)
 
     def command(self, host: str, *command: object) -> list[object]:
-        """What runs a command on a host. (`ip netns exec` would hide the control groups from it.)"""
+        """Returns the prefix that runs a command on a host. (`ip netns exec` would hide the control groups from it.)"""
         return ["nsenter", f"--net=/run/netns/{self.names[host]}", *command]
 
     def run(self, host: str, *command: object) -> str:
@@ -70,7 +70,7 @@ class Spaces:
         self.run(host, "sh", "-c", f"echo {value} > /proc/sys/net/{path}")
 
     def cable(self, a: str, of_a: str, b: str, of_b: str, name: str = "") -> None:
-        """Joins two hosts by a cable, `to-B` here and `to-A` there, with these addresses (none: '')."""
+        """Connects two hosts with a cable, `to-B` here and `to-A` there, with these addresses (none: '')."""
         (at_a, at_b) = (name or f"to-{b}", name or f"to-{a}")
         self.ip(a, "link", "add", at_a, "type", "veth", "peer", "name", at_b, "netns", self.names[b])
         for host, device, address in ((a, at_a, of_a), (b, at_b, of_b)):
@@ -83,7 +83,7 @@ class Spaces:
 
 
 class Inside:
-    """This thread is in a network namespace while the block lasts; sockets and devices made there stay there."""
+    """Moves this thread into a network namespace for the block; sockets and devices created in it stay there."""
 
     libc = ctypes.CDLL(None, use_errno=True)
 
@@ -122,25 +122,25 @@ class Wire:
             spaces.ip(host, "link", "set", "wire", "mtu", 1500, "up")
 
     def set(self, **how: float) -> None:
-        """From now on, of all packets both ways; see box.py."""
+        """Sets the treatment of all further packets in both directions; see box.py."""
         self.process.stdin.write(json.dumps(how) + "\n")
         self.process.stdin.flush()
 
     def counts(self) -> dict[str, int]:
-        """Ends it: what it did with the packets."""
+        """Ends it. Returns what it did with the packets."""
         self.process.stdin.close()
         self.process.wait(10)
         return json.loads(Path(self.told.name).read_text().splitlines()[-1])
 
 
 def pair(spaces: Spaces) -> dict[str, str]:
-    """Joins hosts `base` and `robot` by a cable: their addresses."""
+    """Connects the hosts `base` and `robot` with a cable. Returns their addresses."""
     spaces.cable("base", "10.8.0.1/24", "robot", "10.8.0.2/24")
     return dict(Wire.ADDRESS)
 
 
 def switch(spaces: Spaces, **address: str) -> None:
-    """Joins hosts by a switch, which is a host `switch`, each with a device `lan`."""
+    """Connects hosts with a switch, which is a host `switch`; each has a device `lan`."""
     spaces.add("switch")
     spaces.ip("switch", "link", "add", "bridge", "type", "bridge")
     spaces.ip("switch", "link", "set", "bridge", "up")
@@ -157,7 +157,7 @@ def keys(stage: kit.Stage, ropewalk: Path, *hosts: str) -> None:
         subprocess.run([ropewalk, "keys", "host", host], cwd=stage.folder, check=True, stdout=subprocess.DEVNULL)
 
 
-# README's topics, as the robot has them and as the base does.
+# README's topics, with the directions of the robot or the base.
 OF_README = """topics:
   - {name: /scan,    priority: 100, direction: %s, depth: 2, deadline: 100ms}
   - {name: /camera,  priority: 10,  direction: %s, rate_limit: 5Hz}
@@ -169,17 +169,17 @@ TLS = "{carrier: tls, bind: '%s', rate: unlimited}"
 
 
 class Readme:
-    """README's link between `base` and `robot`, whose three topics are published: scans of 3 kB and commands of 60 B at
+    """README's link between `base` and `robot` with publishers for its three topics: scans of 3 kB and commands of 60 B at
     20 Hz, images of 60 kB at 5 Hz."""
 
     def __init__(self, stage: kit.Stage, ropewalk: Path, spaces: Spaces | None, radio: str = QUIC) -> None:
         self.stage, self.ropewalk, self.spaces, self.radio = stage, ropewalk, spaces, radio
         self.daemons: dict[str, kit.Program] = {}
-        # More of the environment of all programs of a host.
+        # Additional environment of all programs of a host.
         self.env: dict[str, dict] = {}
-        # Another topic, of the robot.
+        # Another topic of the robot.
         self.more = ""
-        # What a host's clock shows at a moment of this one's.
+        # A host's clock as a function of this one's.
         self.clocks: dict[str, Callable[[float], float]] = {}
         self.publishers: list[kit.Program] = []
 
@@ -219,7 +219,7 @@ class Readme:
             self.start(host, self.config(host, peer, bind, f"{address[peer]}:7400" if address[peer] else ""))
 
     def up(self, patience: float = 20) -> float | None:
-        """Waits until both ends are up: after how long, or nothing."""
+        """Waits until both ends are up. Returns how long that took, or nothing."""
         began = time.monotonic()
         while time.monotonic() < began + patience:
             states = [self.state(host) for host in ("base", "robot")]
@@ -229,7 +229,7 @@ class Readme:
         return None
 
     def compare(self, seconds: float, trouble: Callable[[], object], *, without_s: float | None = None, grace_s: float = GRACE_S) -> dict:
-        """The shares of the topics over so many seconds, without a trouble and, `grace_s` after it was made, with it."""
+        """Returns the shares of the topics over this many seconds, without a problem and, from `grace_s` after it starts, with it."""
         figures = {"up_s": self.up()}
         if figures["up_s"] is None:
             return figures | {"without": {}, "with": {}}
@@ -241,11 +241,11 @@ class Readme:
         return figures
 
     def state(self, host: str) -> dict:
-        """The newest state that a daemon printed."""
+        """Returns the newest state that a daemon printed."""
         with self.daemons[host].out.open("rb") as out:
             out.seek(max(0, out.seek(0, os.SEEK_END) - (1 << 16)))
             lines = out.read().decode(errors="replace").split("\n")
-        # The last one may not be whole.
+        # The last line may be incomplete.
         for line in reversed(lines[:-1]):
             try:
                 return json.loads(line)
@@ -254,7 +254,7 @@ class Readme:
         return {}
 
     def counts(self, moment: float) -> dict[str, tuple[float, float]]:
-        """Of each topic, messages offered and delivered until a moment of `time.monotonic`."""
+        """Returns messages offered and delivered for each topic until a moment of `time.monotonic`."""
         states = {host: (self.daemons[host].json(), self.clocks.get(host, float)(moment)) for host in ("base", "robot")}
         found = {}
         for sender, receiver, topics in (("robot", "base", ("/scan", "/camera")), ("base", "robot", ("/cmd_vel",))):
@@ -264,23 +264,23 @@ class Readme:
         return found
 
     def measure(self, seconds: float) -> dict[str, float]:
-        """Of each topic, the share of what is offered from now on for so long that is delivered."""
+        """Measures for this long which share of the offered messages of each topic is delivered."""
         began = time.monotonic()
         time.sleep(seconds)
         ended = time.monotonic()
-        # Until both have printed a later state.
+        # Wait until both have printed a later state.
         time.sleep(0.4)
         (before, after) = (self.counts(moment) for moment in (began, ended))
         shares = {}
         for topic in TOPICS:
             (offered, delivered) = (a - b for a, b in zip(after[topic], before[topic]))
-            # One may be under way.
+            # One may be on its way.
             shares[topic] = round(min(1.0, (delivered + 1) / offered), 3) if offered > 1 else 0.0
         return shares
 
 
 def count_at(states: list[dict], moment: float, way: str, count: str, topic: str, peer: str | None = None) -> float:
-    """A count of a topic (of one peer) at a moment of the daemon's clock, between the states before and after it."""
+    """Interpolates a count of a topic (of one peer) at a moment of the daemon's clock from the states before and after it."""
     def of(state: dict) -> int:
         return sum(t[count] for t in state[way] if t["name"] == topic and peer in (None, t["peer"]))
 
@@ -293,7 +293,7 @@ def count_at(states: list[dict], moment: float, way: str, count: str, topic: str
 
 
 def shortfalls(name: str, figures: dict) -> list[str]:
-    """What of the topics falls short of what they get without the trouble."""
+    """Lists topics that get less than without the problem."""
     if figures.get("up_s", 0) is None:
         return [f"{name}: the link does not come up"]
     without, beside = figures["without"], figures["with"]
@@ -302,8 +302,8 @@ def shortfalls(name: str, figures: dict) -> list[str]:
 
 
 def beside_each_other(attempts: dict[str, Callable[[], dict]]) -> dict[str, dict]:
-    """Runs attempts at the same time, which wait more than they work: the figures of each. Those that fall short are made again,
-    alone, twice at most: a busy machine may cost a message or two, but hardly each time."""
+    """Runs attempts concurrently, since they mostly wait. Returns the figures of each. Attempts that fall short are repeated alone,
+    at most twice: on a busy machine a message or two may be lost, but hardly each time."""
     with ThreadPoolExecutor(max(1, len(attempts))) as pool:
         figures = dict(zip(attempts, pool.map(lambda name: attempts[name](), attempts)))
     for name in list(attempts) * 2:
@@ -313,6 +313,6 @@ def beside_each_other(attempts: dict[str, Callable[[], dict]]) -> dict[str, dict
 
 
 def judge(figures: dict[str, dict], *broken: str) -> NoReturn:
-    """The verdict over attempts, by their shares `without` and `with`, and what else is broken."""
+    """Prints the verdict over attempts, from their shares `without` and `with`, and other failures."""
     short = [text for name, f in figures.items() if "with" in f for text in shortfalls(name, f)]
     kit.verdict(figures, *short, *broken)

@@ -1,8 +1,8 @@
-"""A wire between two network namespaces that treats packets badly: `python3 -m rig.box SPACE SPACE`.
+"""A wire between two network namespaces that mistreats packets: `python3 -m rig.box SPACE SPACE`.
 
-Each gets a TUN device `wire`. Lines of JSON on stdin set, for all packets from then on: `share` of the packets are held back,
-each for up to `late` seconds, so that what was sent after them arrives before; `twice` is the share that comes twice, the
-copy up to `late` later; `loss` is dropped; `delay` is added to each. At the end of stdin it prints what it did.
+Each namespace gets a TUN device `wire`. Lines of JSON on stdin set, for all further packets: `share` is the share of packets to
+hold back, each for up to `late` seconds, so that later packets arrive first; `twice` is the share to duplicate, with the copy up
+to `late` later; `loss` is the share to drop; `delay` is added to every packet. At the end of stdin it prints what it did.
 """
 
 import fcntl

@@ -1,7 +1,7 @@
-/* Preloaded (LD_PRELOAD): this process's clocks run at another rate and lose the time of a suspend.
+/* Preloaded (LD_PRELOAD): this process's clocks run at another rate and miss the time of a suspend.
  *
- * Programs read clocks in the vDSO, with or without libc, so its function is replaced there: the mapping is private, and
- * the kernel lets it be written (debuggers set breakpoints in it). The file CLOCK_FILE holds `struct clocks`, which the
+ * Programs read clocks through the vDSO, with or without libc, so its function is replaced there. The mapping is private and
+ * the kernel allows writing to it (debuggers set breakpoints in it). The file CLOCK_FILE holds `struct clocks`, which the
  * test may change at any time. */
 #define _GNU_SOURCE
 #include <elf.h>

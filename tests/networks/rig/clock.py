@@ -1,4 +1,4 @@
-"""Clocks of a host that run at another rate, or stand still while it is suspended (clock.c)."""
+"""Clocks of a host that run at another rate, or stop while it is suspended (clock.c)."""
 
 import mmap
 import struct
@@ -10,7 +10,7 @@ import kit
 
 
 class Clock:
-    """All programs of a host that run in this environment share it."""
+    """Shared by all programs of a host that run in this environment."""
 
     def __init__(self, stage: kit.Stage, name: str) -> None:
         library = stage.folder / "clock.so"
@@ -19,7 +19,7 @@ class Clock:
             try:
                 subprocess.run(["cc", "-O1", "-Wall", "-shared", "-fPIC", "-o", library, source], check=True)
             except (OSError, subprocess.CalledProcessError) as e:
-                kit.cannot_run(f"no other clocks can be had here: {e}")
+                kit.cannot_run(f"cannot replace the clocks here: {e}")
         self.path = stage.folder / f"clock-{name}"
         self.path.write_bytes(bytes(24))
         with self.path.open("r+b") as file:
@@ -28,15 +28,15 @@ class Clock:
         self.env = {"LD_PRELOAD": str(library), "CLOCK_FILE": str(self.path)}
 
     def set(self, parts_per_million: float) -> None:
-        """From now on the clocks run fast by so much. To be called once."""
+        """Makes the clocks run fast by this much. Call it once."""
         self.rate, self.since = int(parts_per_million * 1000), time.monotonic_ns()
         self.map[:] = struct.pack("=qqq", self.rate, self.lost, self.since)
 
     def lose(self, seconds: float) -> None:
-        """So much time passed unnoticed."""
+        """Lets this much time pass unnoticed."""
         self.lost += int(seconds * 1e9)
         self.map[8:16] = struct.pack("=q", self.lost)
 
     def read(self, moment: float) -> float:
-        """What it shows at a moment of the true one."""
+        """Returns what the clock shows at a moment of the true one."""
         return moment + (moment - self.since * 1e-9) * self.rate * 1e-9 - self.lost * 1e-9

@@ -1,36 +1,36 @@
-//! The model: what a round trip costs, and what follows.
+//! The cost model of a round trip, and its predictions.
 
 use super::network::{Network, Share, packet};
 use super::{Params, SUSTAINED, Varied};
 use serde::{Deserialize, Serialize};
 
-/// What a round trip costs by its size, in seconds.
+/// Cost of a round trip by its size, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Costs {
-    /// Whatever its size.
+    /// Independent of its size.
     pub per_message_s: f64,
-    /// For each byte of payload.
+    /// Per byte of payload.
     pub per_byte_s: f64,
-    /// In addition where sockets carry it.
+    /// Additional cost over sockets.
     pub sockets_s: f64,
-    /// In addition for each byte that sockets carry.
+    /// Additional cost per byte over sockets.
     pub sockets_per_byte_s: f64,
-    /// In addition for the part of a packet that it fills, up to a whole one: small messages share packets.
+    /// Additional cost for the part of a packet that it fills, up to a whole packet: small messages share packets.
     #[serde(default)]
     pub packet_s: f64,
 }
 
-/// Costs there are.
+/// Number of costs.
 pub(super) const COSTS: usize = 5;
 
 impl Costs {
-    /// Of a message of so many bytes.
+    /// Cost of a message of this size.
     pub fn of(&self, bytes: u64, network: Network) -> f64 {
         let columns = Costs::columns(bytes, network);
         self.all().iter().zip(columns).map(|(cost, by)| cost * by).sum()
     }
 
-    /// What each of them goes by, in the order of [`Costs::all`].
+    /// Factors of the costs, in the order of [`Costs::all`].
     pub(super) fn columns(bytes: u64, network: Network) -> [f64; COSTS] {
         let sockets = f64::from(u8::from(network.is_sockets()));
         let size = bytes as f64;
@@ -47,7 +47,7 @@ impl Costs {
         ]
     }
 
-    /// From the same order.
+    /// From values in the same order.
     pub(super) fn from_all(all: &[f64]) -> Costs {
         Costs {
             per_message_s: all[0],
@@ -59,20 +59,20 @@ impl Costs {
     }
 }
 
-/// What is exhausted first.
+/// The resource that is exhausted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// A sender or its peer is busy all the time.
+    /// A sender or its peer is always busy.
     Process,
-    /// The processors are.
+    /// The processors are always busy.
     Machine,
-    /// The wire or the air is.
+    /// The wire or the air is always busy.
     Medium,
 }
 
 impl Limit {
-    /// In words.
+    /// Name for people.
     pub fn name(self) -> &'static str {
         match self {
             Limit::Process => "one process",
@@ -82,59 +82,61 @@ impl Limit {
     }
 }
 
-/// A machine and a system on it, calibrated.
+/// Calibrated model of a machine and a system on it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Model {
-    /// For how long a round trip keeps the busiest process busy.
+    /// Time for which a round trip keeps the busiest process busy.
     pub process: Costs,
-    /// For how long it keeps all processors of a machine busy.
+    /// Time for which a round trip keeps all processors of a machine busy.
     pub machine: Costs,
-    /// A round trip grows with this power of the number of processes: what they take from each other's caches.
+    /// Exponent by which the cost of a round trip grows with the number of processes, which evict each other's cache
+    /// lines.
     pub crowd: f64,
-    /// In addition for waking processes, which those that wait for a processor need not be: with the share of the time in
-    /// which processors are free.
+    /// Additional cost to wake processes, multiplied by the share of the time in which processors are idle: a process
+    /// that waits for a processor need not be woken.
     pub wake_s: f64,
-    /// Share of a machine that each process takes even while it does nothing.
+    /// Share of a machine that each process uses even when idle.
     pub idle_node: f64,
-    /// By so much longer than the closed form wires are occupied.
+    /// Factor between the time for which wires are occupied and the closed form.
     pub wire: f64,
-    /// The same of radios: acknowledgements of the transport, collisions.
+    /// The same for radios: acknowledgements of the transport, collisions.
     pub radio: f64,
-    /// How much of what a message takes on a wire it takes as a part of packets that it shares with others; the rest alone.
+    /// Share of a message's time on a wire that it spends in packets shared with other messages; it fills packets alone
+    /// for the rest.
     pub wire_together: f64,
-    /// The same of radios.
+    /// The same for radios.
     pub radio_together: f64,
-    /// The round trip on idle machines, beside the medium, for two processes.
+    /// Round trip of two processes on idle machines, without the medium.
     pub delay: Costs,
-    /// Processors that are really there, if the calibration tells.
+    /// Number of effective processors, if the calibration shows it.
     pub processors: Option<f64>,
-    /// What was not measured but assumed.
+    /// Assumptions in place of measurements.
     pub assumed: Vec<String>,
-    /// Median error of a knee that was left out of the fit, if there were enough.
+    /// Median error of a knee that was left out of the fit, if there were enough knees.
     pub error: Option<f64>,
-    /// Knees and cells of the calibration.
+    /// Number of knees and cells in the calibration.
     pub cells: usize,
 }
 
-/// What the model says of a setting.
+/// Prediction for a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Prediction {
-    /// Mean round trip in ms; none if it grows without end.
+    /// Mean round trip in ms; none if it grows without limit.
     pub mean_ms: Option<f64>,
-    /// How busy what is busiest would be; above 1 it cannot follow.
+    /// Load of the busiest resource; above 1 it is overloaded.
     pub load: f64,
-    /// What that is.
+    /// The busiest resource.
     pub limit: Limit,
-    /// Whether it works.
+    /// Whether the setting works.
     pub sustained: bool,
 }
 
-/// Queues and overload are told for runs of at least so many seconds: shorter ones end before they grow.
+/// Shortest run in seconds for which queues and overload are predicted: shorter runs end before queues grow.
 const SHORTEST_RUN: f64 = 1.0;
 
 impl Model {
-    /// What a setting would be like.
+    /// Predicts a setting.
     pub fn predict(&self, params: &Params) -> Prediction {
         let (limit, load) = self.load(params);
         let mean = self.mean(params);
@@ -146,14 +148,14 @@ impl Model {
         }
     }
 
-    /// How many round trips a second the setting carries if what is varied grows; none if the model knows no limit.
+    /// Round trips a second that the setting carries when `varied` grows; none if the model has no limit.
     pub fn knee(&self, params: &Params, varied: Varied) -> Option<f64> {
         let grown = |factor: f64| {
             let mut p = params.clone();
             match varied {
                 Varied::Hz => p.hz = factor,
                 Varied::Nodes => {
-                    // In parts of a node, so that the answer moves evenly.
+                    // In fractions of a node, so that the result changes smoothly.
                     return self.mean_of(&Point::of(&p).times(factor));
                 }
             }
@@ -182,7 +184,7 @@ impl Model {
         Some(rate)
     }
 
-    /// What is busiest, and how much.
+    /// The busiest resource, and its load.
     pub fn load(&self, params: &Params) -> (Limit, f64) {
         let loads = self.loads(&Point::of(params));
         let all = [Limit::Process, Limit::Machine, Limit::Medium]
@@ -194,14 +196,14 @@ impl Model {
         )
     }
 
-    /// Of process, machine and medium.
+    /// Loads of process, machine and medium.
     pub(super) fn loads(&self, p: &Point) -> [f64; 3] {
         let process = p.rate * self.process.of(p.bytes, p.network) / p.senders / p.share;
         [process, self.machine_load(p), p.rate * self.occupied(p)]
     }
 
-    /// Who waits for a processor has more than one message when it gets it, so that waking goes with the time that is
-    /// left: of load = rate · (trip + wake · (1 - load)) + idle, the load.
+    /// Load of a machine. A process that waits for a processor has several messages by the time it runs, so the cost of
+    /// wake-ups decreases with the idle time. Solves load = rate · (trip + wake · (1 - load)) + idle.
     fn machine_load(&self, p: &Point) -> f64 {
         let of = |seconds: f64| seconds / p.share / p.machines;
         let awake = of(p.rate * self.awake(p) + self.idle_node * p.nodes);
@@ -212,22 +214,22 @@ impl Model {
         (awake + wakes) / (1.0 + wakes)
     }
 
-    /// A round trip among processes that are awake.
+    /// Cost of a round trip among running processes.
     fn awake(&self, p: &Point) -> f64 {
         self.machine.of(p.bytes, p.network) * self.crowded(p)
     }
 
-    /// What is added if all who take part sleep.
+    /// Additional cost if all processes sleep.
     fn waking(&self, p: &Point) -> f64 {
         self.wake_s * self.crowded(p)
     }
 
-    /// A round trip where the machine has so much to do.
+    /// Cost of a round trip on a machine with this load.
     fn trip(&self, p: &Point, load: f64) -> f64 {
         self.awake(p) + self.waking(p) * (1.0 - load).clamp(0.0, 1.0)
     }
 
-    /// By so much dearer than for two.
+    /// Factor of the cost compared with two processes.
     pub(super) fn crowded(&self, p: &Point) -> f64 {
         (p.nodes / 2.0).max(1.0).powf(self.crowd)
     }
@@ -246,19 +248,19 @@ impl Model {
         self.mean_of(&Point::of(params))
     }
 
-    /// In seconds; infinite where it cannot follow and nobody knows for how long it must.
+    /// Mean round trip in seconds; infinite for an overload of unknown duration.
     fn mean_of(&self, p: &Point) -> f64 {
         let loads = self.loads(p);
         let busiest = loads.iter().fold(0.0f64, |a, b| a.max(*b));
         self.idle_delay(p) + self.waiting(p) + overload(busiest, p)
     }
 
-    /// The round trip when nothing else goes on.
+    /// Round trip without other load.
     fn idle_delay(&self, p: &Point) -> f64 {
         self.delay.of(p.bytes, p.network) * self.crowded(p) + 2.0 * self.one_way(p)
     }
 
-    /// Over the idle medium, in seconds.
+    /// One way over the idle medium, in seconds.
     pub(super) fn one_way(&self, p: &Point) -> f64 {
         p.network.one_way(p.bytes) * self.factor(p)
     }
@@ -271,9 +273,9 @@ impl Model {
         }
     }
 
-    /// Behind others: by the queue of constant service (Pollaczek 1930) as long as it is short. Senders are periodic, so
-    /// that it cannot grow beyond what their phases make of it: √(πn/8) services at full load (the Brownian bridge of
-    /// n·D/D/1).
+    /// Waiting time behind other messages: a queue with constant service time (Pollaczek 1930) as long as it is short.
+    /// Senders are periodic, so the queue cannot exceed what their phases allow: √(πn/8) services at full load (the
+    /// Brownian bridge of n·D/D/1).
     pub(super) fn waiting(&self, p: &Point) -> f64 {
         let loads = self.loads(p);
         let services = [
@@ -286,14 +288,14 @@ impl Model {
         let each = loads.iter().zip(services).map(|(load, service)| {
             let load = load.min(1.0);
             let random = load / (2.0 * (1.0 - load).max(1e-9));
-            // Both bounds at once, and neither at its full where they meet.
+            // A smooth minimum of both bounds.
             service * random * most / (random + most)
         });
         (1.0 - 1.0 / n) * each.sum::<f64>()
     }
 }
 
-/// What overload adds to the mean of a run: the queue grows evenly until its end.
+/// Contribution of overload to the mean of a run: the queue grows linearly until the end.
 fn overload(load: f64, p: &Point) -> f64 {
     match p.trips {
         _ if load <= 1.0 => 0.0,
@@ -302,13 +304,13 @@ fn overload(load: f64, p: &Point) -> f64 {
     }
 }
 
-/// How much more than it can carry a run is offered at its measured knee: see [`overload`].
+/// Overload of a run at its measured knee: see [`overload`].
 pub(super) fn overload_at_knee(rate: f64, trips: Option<f64>) -> f64 {
     let run = trips.map(|t| (t / rate).max(SHORTEST_RUN));
     1.0 + run.map_or(0.0, |run| 2.0 * SUSTAINED.mean_ms / 1e3 / run)
 }
 
-/// A setting as the model reckons with it.
+/// A setting in the form that the model uses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Point {
     pub(super) rate: f64,
@@ -318,7 +320,7 @@ pub(super) struct Point {
     pub(super) network: Network,
     pub(super) share: f64,
     pub(super) machines: f64,
-    /// Wires that carry at once, each in both directions: through a switch each sending host has its own.
+    /// Number of wires that carry at once, each in both directions: behind a switch each sending host has its own.
     pub(super) lines: f64,
     pub(super) trips: Option<f64>,
 }
@@ -338,7 +340,7 @@ impl Point {
         }
     }
 
-    /// Processors of each machine that so much time for a round trip keeps busy.
+    /// Number of processors of each machine that this time per round trip keeps busy.
     pub(super) fn busy(&self, cpu_s: f64) -> f64 {
         cpu_s * self.rate / self.share / self.machines
     }

@@ -1,4 +1,4 @@
-//! The thesis' limit: one number for all.
+//! The thesis' limit: a single number.
 
 use super::Knee;
 use super::setting::{Params, Sample};
@@ -6,10 +6,10 @@ use serde::Serialize;
 use stats::Cell;
 use std::collections::BTreeMap;
 
-/// Most cells that are named because they contradict a window.
+/// Most contradicting cells that are listed.
 const MOST_NAMED: usize = 8;
 
-/// CSLV = N · f · S (`papers/ros-scalability.txt`, section 4.1), N the senders.
+/// CSLV = N · f · S (`papers/ros-scalability.txt`, section 4.1); N is the number of senders.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cslv {
     /// In bytes a second, each way.
@@ -17,7 +17,7 @@ pub struct Cslv {
 }
 
 impl Cslv {
-    /// The one limit that is nearest to all knees, by their ratios.
+    /// The single limit that is nearest to all knees, by their ratios.
     pub fn of(knees: &[Knee]) -> Option<Cslv> {
         let logs: Vec<f64> = knees
             .iter()
@@ -29,41 +29,41 @@ impl Cslv {
         })
     }
 
-    /// At how many round trips a second it breaks.
+    /// Predicted knee in round trips a second.
     pub fn knee(&self, params: &Params) -> f64 {
         self.bytes_per_s / params.bytes.max(1) as f64
     }
 }
 
-/// Between which values CSLV lies, as the cells of one platform (system, medium, hosts, share of the processors, topology) show: the one
-/// limit below which they work and above which they do not.
+/// Interval that contains CSLV according to the cells of one platform (system, medium, hosts, share of the processors,
+/// topology): the limit below which they work and above which they do not.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Window {
     /// The platform.
     pub params: Params,
-    /// What was found.
+    /// Result.
     pub metrics: WindowMetrics,
 }
 
-/// As it is written.
+/// Output format.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WindowMetrics {
-    /// CSLV, in bytes a second each way: the geometric middle of its window, or the end that is known.
+    /// CSLV in bytes a second each way: the geometric middle of its window, or the known end.
     pub bytes_per_s: f64,
-    /// The largest N · f · S below which no other limit fits better; none if nothing works.
+    /// The largest N · f · S below the best-fitting limit; none if no cell works.
     pub low_bytes_per_s: Option<f64>,
-    /// The smallest above it; none if everything works.
+    /// The smallest above it; none if every cell works.
     pub high_bytes_per_s: Option<f64>,
-    /// Cells that there are.
+    /// Number of cells.
     pub cells: usize,
-    /// Cells that work though they are above the window, or do not though they are below.
+    /// Number of cells that work above the window, or fail below it.
     pub contradicting: usize,
-    /// Some of these.
+    /// Some of the contradicting cells.
     pub against: Vec<Params>,
 }
 
 impl Window {
-    /// The windows of all platforms among these samples; none of one whose cells have no rate.
+    /// The windows of all platforms in these samples; none for a platform whose cells have no rate.
     pub fn all(samples: &[Sample]) -> Vec<Window> {
         let mut platforms = BTreeMap::<String, Vec<&Sample>>::new();
         for sample in samples.iter().filter(|s| volume(s) > 0.0) {
@@ -80,14 +80,14 @@ impl Window {
         let mut volumes: Vec<f64> = cells.iter().map(|s| volume(s)).collect();
         volumes.sort_by(f64::total_cmp);
         volumes.dedup();
-        // A limit between two volumes, or beyond all: these are told apart by the largest volume below.
+        // A limit lies between two volumes, or beyond all: it is identified by the largest volume below it.
         let places = std::iter::once(None).chain(volumes.iter().copied().map(Some));
         let wrong = |below: Option<f64>| {
             let is_below = |s: &Sample| below.is_some_and(|b| volume(s) <= b);
             cells.iter().filter(|s| s.sustained != is_below(s)).count()
         };
         let mut places: Vec<(Option<f64>, usize)> = places.map(|below| (below, wrong(below))).collect();
-        // Where some work and some do not the limit is between two of them, however many contradict it.
+        // If some cells work and some do not, the limit lies between two of them, however many contradict it.
         let works = cells.iter().filter(|s| s.sustained).count();
         if works > 0 && works < cells.len() && volumes.len() > 1 {
             places = places[1..places.len() - 1].to_vec();
@@ -136,7 +136,7 @@ fn volume(sample: &Sample) -> f64 {
     sample.params.rate() * sample.params.bytes as f64
 }
 
-/// What CSLV is one number of.
+/// The settings that share one CSLV.
 fn platform(of: &Params) -> Params {
     Params {
         experiment: of.experiment.clone(),
@@ -191,7 +191,7 @@ mod tests {
         let none = window(&[cell(1, 10.0, false), cell(1, 20.0, false)]).expect("a window");
         assert_eq!((none.low_bytes_per_s, none.high_bytes_per_s), (None, Some(10e3)));
         assert_eq!((none.bytes_per_s, none.contradicting), (10e3, 0));
-        // What breaks at once, though more works, does not hide the limit.
+        // A cell that fails early, although larger ones work, does not hide the limit.
         let odd = [
             cell(1, 2.0, false),
             cell(1, 10.0, true),

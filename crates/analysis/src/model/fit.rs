@@ -1,31 +1,31 @@
-//! Finds the costs from few cells.
+//! Fits the costs to few cells.
 
 use super::costs::{COSTS, Costs, Model, Point, overload_at_knee};
 use super::least_squares::{Equation, solve};
 use super::network::Share;
 use super::{Knee, Sample};
 
-/// A calibration has no more knees and cells than that.
+/// Most knees and cells of a calibration.
 pub const MOST_CELLS: usize = 12;
-/// What an unmeasured wire and radio are taken for.
+/// Assumed factors of an unmeasured wire and radio.
 const WIRE: f64 = 1.02;
 const RADIO: f64 = 1.1;
-/// A coefficient must earn so much of the squared relative error.
+/// Share of the squared relative error that a coefficient must remove.
 const PRICE: f64 = 4e-4;
-/// Powers of the number of processes that are tried: so many, so far apart.
+/// Exponents of the number of processes to try: how many, and their spacing.
 const CROWDS: u32 = 12;
 const CROWD: f64 = 0.04;
-/// One that costs as much as a coefficient; larger ones must earn more.
+/// An exponent that costs as much as a coefficient; larger ones must remove more error.
 const USUAL: f64 = 0.1;
 
-/// Relative errors beyond that are taken for disturbances.
+/// Relative errors beyond this count as disturbances.
 const FAR: f64 = 0.15;
-/// In how many steps of how much messages share their packets.
+/// Steps in which the sharing of packets is tried.
 const TOGETHER: u32 = 4;
 
-/// Sizes that show what a byte costs, by their ratio.
+/// Ratio of sizes that reveals the cost per byte.
 const APART: f64 = 10.0;
-/// The place of that in [`Costs::columns`].
+/// Index of that cost in [`Costs::columns`].
 const PER_BYTE: usize = 1;
 
 /// Why no model can be fitted.
@@ -37,12 +37,12 @@ pub enum FitError {
         "{knees} sweeps break where a fit needs at least 3: raise the frequency or the nodes until delivery falls"
     )]
     TooFew {
-        /// Those that do.
+        /// Number of sweeps that break.
         knees: usize,
     },
 }
 
-/// A knee as one equation: the load of what limits is 1 there.
+/// A knee as one equation: the load of the limiting resource is 1.
 struct Row {
     point: Point,
     cpu_s: Option<f64>,
@@ -50,7 +50,7 @@ struct Row {
 }
 
 impl Model {
-    /// Fits knees, and cells below them for the delay. Of more than [`MOST_CELLS`] together the first count.
+    /// Fits knees, and cells below them for the delay. Of more than [`MOST_CELLS`] together, the first are used.
     ///
     /// # Errors
     /// [`FitError::TooFew`].
@@ -58,7 +58,7 @@ impl Model {
         let knees = &knees[..knees.len().min(MOST_CELLS)];
         let cells = &cells[..cells.len().min(MOST_CELLS - knees.len())];
         let mut model = Model::of_knees(knees, cells)?;
-        // How sure: each knee from the others.
+        // Confidence: predicts each knee from the others.
         if knees.len() >= 4 {
             let mut errors: Vec<f64> = (0..knees.len())
                 .filter_map(|left_out| {
@@ -75,7 +75,7 @@ impl Model {
         Ok(model)
     }
 
-    /// The same without telling how sure it is.
+    /// The same without the confidence.
     pub(super) fn of_knees(knees: &[Knee], cells: &[Sample]) -> Result<Model, FitError> {
         if knees.len() < 2 {
             return Err(FitError::TooFew { knees: knees.len() });
@@ -92,7 +92,7 @@ impl Model {
                 }
             })
             .collect();
-        // Which limit holds at which knee is not known: from several guesses the one that explains most.
+        // The limiting resource of each knee is unknown: of several guesses, the one that explains most is used.
         let starts = [0.0, 1.0, 2.0, 4.0, 16.0, f64::INFINITY];
         let crowds = (0..CROWDS).map(|i| f64::from(i) * CROWD);
         let tries = crowds.flat_map(|crowd| starts.map(|most| (crowd, most)));
@@ -106,8 +106,8 @@ impl Model {
     }
 }
 
-/// Fits and assigns limits anew until they stay; with what is left unexplained. At first processes are taken for the limit
-/// up to so many senders.
+/// Fits, and reassigns limits until they no longer change; returns the model and the unexplained error. Initially
+/// assumes that processes are the limit up to `senders` senders.
 fn settle(rows: &[Row], cells: &[Sample], senders: f64, crowd: f64) -> (Model, f64) {
     let blank = Model {
         crowd,
@@ -188,8 +188,9 @@ fn solve_limits(rows: &[Row], cells: &[Sample], crowd: f64) -> Model {
     model
 }
 
-/// How long messages occupy a kind of media, by the knees that it made. The middle one counts, and where they are even in number
-/// the closed form with its usual factor is one of them: a knee that something else made does not move it far.
+/// Fits the time for which messages occupy a kind of media, from the knees that the medium limits. Uses the median. For
+/// an even number of knees, the closed form with its usual factor is added, so that a knee with another cause does not
+/// move the result far.
 fn occupation(model: &mut Model, share: Share, rows: &[&Row]) {
     let (usual, name) = match share {
         Share::Wire => (WIRE, "wires"),
@@ -197,7 +198,7 @@ fn occupation(model: &mut Model, share: Share, rows: &[&Row]) {
     };
     if rows.is_empty() {
         model.assumed.push(format!(
-            "{name} are occupied for {usual} of the closed form: no knee of the calibration was theirs"
+            "{name} are occupied for {usual} of the closed form: no knee of the calibration is limited by them"
         ));
     }
     let tries = (0..=TOGETHER)
@@ -227,7 +228,7 @@ fn set(model: &mut Model, share: Share, factor: f64, together: f64) {
     }
 }
 
-/// What a relative error counts: its square, and beyond [`FAR`] no more than its size, since a knee may have been found while the machine
+/// Cost of a relative error: its square, and beyond [`FAR`] linear, since a knee may have been found while the machine
 /// was disturbed (Huber 1964).
 fn deviation(error: f64) -> f64 {
     match error.abs() {
@@ -236,8 +237,8 @@ fn deviation(error: f64) -> f64 {
     }
 }
 
-/// Whether these tell what a byte costs a process beside what sockets do with it. Else all of it is the sockets', since memory is shared
-/// where there are none: it would be taken for a cost of long messages on one host.
+/// Whether these points separate the cost per byte of a process from that of sockets. Otherwise all of it is assigned
+/// to sockets, since hosts without sockets share memory, and it would count as a cost of long messages on one host.
 fn shows_bytes<'a>(points: impl Iterator<Item = &'a Point> + Clone) -> bool {
     let without = points.filter(|p| !p.network.is_sockets());
     let sizes = without.map(|p| p.bytes.max(1) as f64);
@@ -247,18 +248,18 @@ fn shows_bytes<'a>(points: impl Iterator<Item = &'a Point> + Clone) -> bool {
     sizes.count() == 0 || most >= least * APART
 }
 
-/// Knees that the processors make, and what each cell took of them.
+/// Fits the machine's costs to the knees that processors limit, and to the processor time of each cell.
 fn machine(model: &mut Model, rows: &[Row], cells: &[Sample]) {
     let limited: Vec<&Row> = rows.iter().filter(|r| r.limit == 1).collect();
-    // Processors that a knee keeps busy are all there are.
+    // A knee that the processors limit keeps all of them busy.
     let mut busy: Vec<f64> = limited
         .iter()
         .filter_map(|r| Some(r.point.busy(r.cpu_s?)))
         .collect();
     let processors = median(&mut busy);
-    // What idle processes take shows where little else goes on.
+    // The cost of idle processes shows when there is little other load.
     let idle = f64::from(u8::from(cells.iter().any(|c| c.cpu_us.is_some())));
-    // By the share of the time in which processors are free.
+    // By the share of the time in which processors are idle.
     let with_rest = |p: &Point, free: f64| {
         let crowded = model.crowded(p);
         let mut all = columns(p).map(|c| c * crowded).to_vec();
@@ -283,7 +284,7 @@ fn machine(model: &mut Model, rows: &[Row], cells: &[Sample]) {
         )
         .filter(|(p, s)| p.rate > 0.0 && *s > 0.0);
     let seen: Vec<(Point, f64)> = seen.collect();
-    // Without a knee of theirs there are at least as many as were ever busy.
+    // Without a knee that they limit, there are at least as many processors as were ever busy.
     let most = seen.iter().map(|(p, s)| p.busy(*s)).fold(0.0, f64::max);
     let known = processors.or_else(|| (most > 0.0 && limited.is_empty()).then_some(most));
     if let Some(processors) = known {
@@ -293,7 +294,7 @@ fn machine(model: &mut Model, rows: &[Row], cells: &[Sample]) {
         }
         if limited.is_empty() {
             let note = format!(
-                "{processors:.2} processors: no knee of the calibration was theirs, there may be more"
+                "{processors:.2} processors: no knee of the calibration is limited by them, there may be more"
             );
             model.assumed.push(note);
         }
@@ -304,7 +305,7 @@ fn machine(model: &mut Model, rows: &[Row], cells: &[Sample]) {
     model.processors = known;
 }
 
-/// The delay on idle machines, of what is left beside media and queues.
+/// Fits the delay on idle machines to the remainder without media and queues.
 fn delays(model: &mut Model, cells: &[Sample]) {
     let equations: Vec<Equation> = cells
         .iter()
@@ -323,17 +324,17 @@ fn delays(model: &mut Model, cells: &[Sample]) {
     if equations.is_empty() {
         model
             .assumed
-            .push("no delay beside media and queues: the calibration has no cell that works".into());
+            .push("no delay besides media and queues: the calibration has no cell that works".into());
     }
     model.delay = Costs::from_all(&solve(&equations, COSTS, PRICE));
 }
 
-/// By what a round trip costs, for two processes.
+/// Factors of the cost of a round trip, for two processes.
 fn columns(p: &Point) -> [f64; COSTS] {
     Costs::columns(p.bytes, p.network)
 }
 
-/// Errors count by their share of the value.
+/// Errors are weighted relative to the value.
 fn equation(of: Vec<f64>, value: f64, weight: f64) -> Equation {
     Equation {
         of,

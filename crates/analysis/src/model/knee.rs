@@ -1,11 +1,11 @@
-//! Where sweeps break.
+//! The knees at which sweeps break.
 
 use super::{Params, Sample};
 use serde::Serialize;
 use stats::Cell;
 use std::collections::BTreeMap;
 
-/// What a sweep raises until it breaks.
+/// The quantity that a sweep raises until it breaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Varied {
@@ -16,63 +16,63 @@ pub enum Varied {
     Nodes,
 }
 
-/// Where a sweep breaks.
+/// The point at which a sweep breaks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Knee {
-    /// The setting at the knee, between those that were measured: what models are fitted to.
+    /// The setting at the knee, between the measured ones; models are fitted to it.
     pub params: Params,
-    /// The settings that were measured on both sides of it, if known.
+    /// The measured settings on both sides of it, if known.
     pub ends: Option<[End; 2]>,
-    /// What was raised.
+    /// The quantity that was raised.
     pub varied: Varied,
     /// The highest rate that works, in round trips a second.
     pub sustained: f64,
-    /// The lowest above it that does not.
+    /// The lowest rate above it that does not work.
     pub broken: f64,
-    /// Processor time for a round trip there, if measured.
+    /// Processor time per round trip there, if measured.
     pub cpu_us: Option<f64>,
 }
 
-/// A setting that was measured, on one side of a knee.
+/// A measured setting on one side of a knee.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct End {
-    /// Nodes.
+    /// Number of nodes.
     pub nodes: u32,
-    /// Those that send.
+    /// Number of senders.
     pub senders: u32,
     /// Messages a second of each sender.
     pub hz: f64,
 }
 
-/// As it is written.
+/// Output format.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KneeMetrics {
-    /// Between the two, in their geometric middle.
+    /// Rate at the geometric middle of the two.
     pub messages_per_s: f64,
     /// The same in payload.
     pub bytes_per_s: f64,
     /// The highest rate that works.
     pub sustained_per_s: f64,
-    /// The lowest above it that does not.
+    /// The lowest rate above it that does not work.
     pub broken_per_s: f64,
-    /// What was raised.
+    /// The quantity that was raised.
     pub varied: Varied,
     /// The highest setting that works.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub works: Option<End>,
-    /// The lowest above it that does not.
+    /// The lowest setting above it that does not work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub breaks: Option<End>,
 }
 
 impl Knee {
-    /// In round trips a second.
+    /// Rate in round trips a second.
     pub fn rate(&self) -> f64 {
         (self.sustained * self.broken).sqrt()
     }
 
-    /// How far a prediction is from it, as a share of what was measured: 0 between what works and what does not, since nothing there
-    /// was measured.
+    /// Error of a prediction, as a share of the measured rate: 0 between the rates that work and that do not, since
+    /// nothing was measured there.
     pub fn error(&self, predicted: f64) -> f64 {
         let nearest = predicted.clamp(self.sustained.min(self.broken), self.broken.max(self.sustained));
         (predicted / nearest - 1.0).abs()
@@ -87,7 +87,7 @@ impl Knee {
         params
     }
 
-    /// As it is written.
+    /// Output format.
     pub(crate) fn cell(&self, system: &str) -> Cell<Params, KneeMetrics> {
         let mut params = self.measured();
         params.what = "knee".into();
@@ -110,7 +110,7 @@ impl Knee {
 
 /// The knees of all sweeps that have one: over the frequency, and over the number of nodes.
 ///
-/// A sweep is sound as long as it works; what works again above the first cell that does not is chance.
+/// A sweep counts up to the first cell that does not work; a later one that works is chance.
 pub fn knees(samples: &[Sample]) -> Vec<Knee> {
     let by_hz = sweeps(samples, |p| {
         p.hz = 0.0;
@@ -127,7 +127,7 @@ fn sweeps<'a>(samples: &'a [Sample], forget: impl Fn(&mut Params)) -> Vec<Vec<&'
     let mut sweeps = BTreeMap::<String, Vec<&'a Sample>>::new();
     for sample in samples {
         let mut params = sample.params.clone();
-        // What a run has of its own is no other setting.
+        // Properties of a single run are not part of the setting.
         (params.runs, params.messages) = (0, 0);
         forget(&mut params);
         let key = serde_json::to_string(&params).unwrap_or_default();
@@ -160,7 +160,7 @@ fn knee(sweep: &[&Sample], varied: Varied) -> Option<Knee> {
     })
 }
 
-/// The same setting with more of what a sweep raises, at so many round trips a second.
+/// The same setting with more of `varied`, at this rate in round trips a second.
 pub(super) fn grown(params: &Params, varied: Varied, rate: f64) -> Params {
     let mut params = params.clone();
     let factor = rate / params.rate();
@@ -197,7 +197,7 @@ mod tests {
             [(Varied::Hz, 100.0, 400.0, 1), (Varied::Nodes, 200.0, 800.0, 4)]
         );
         assert_eq!(knees[0].rate(), 200.0);
-        // Only what was measured is named.
+        // Only measured values are printed.
         let by_nodes = knees[1].cell("a");
         assert_eq!((by_nodes.params.senders, by_nodes.params.nodes), (2, 4));
         let ends = [by_nodes.metrics.works, by_nodes.metrics.breaks];

@@ -1,6 +1,6 @@
-//! Least squares with coefficients that are not negative, for a handful of columns.
+//! Least squares with non-negative coefficients, for few columns.
 
-/// One equation: coefficients, value, and how much it counts.
+/// One equation: coefficients, value, and weight.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Equation {
     pub(super) of: Vec<f64>,
@@ -8,11 +8,12 @@ pub(super) struct Equation {
     pub(super) weight: f64,
 }
 
-/// The coefficients, none negative, that leave the least; each beyond the first must earn its place (by `price`, a share
-/// of what the values are themselves), so that noise is not fitted. Every set of columns is tried: there are at most 8.
+/// The non-negative coefficients with the smallest error. Each coefficient after the first must reduce the error by
+/// `price`, a share of the values themselves, so that noise is not fitted. Tries every set of columns: there are at
+/// most 8.
 pub(super) fn solve(equations: &[Equation], columns: usize, price: f64) -> Vec<f64> {
     debug_assert!(columns <= 8);
-    // So that large and small columns count alike.
+    // Gives large and small columns the same weight.
     let scale: Vec<f64> = (0..columns)
         .map(|c| equations.iter().map(|e| e.of[c].abs()).fold(0.0, f64::max))
         .collect();
@@ -50,7 +51,7 @@ pub(super) fn solve(equations: &[Equation], columns: usize, price: f64) -> Vec<f
     best.1
 }
 
-/// The normal equations by Gauss with pivots; none if they have no one solution.
+/// Solves the normal equations by Gaussian elimination with pivoting; none if there is no unique solution.
 fn normal(equations: &[Equation], chosen: &[usize], scale: &[f64]) -> Option<Vec<f64>> {
     let n = chosen.len();
     let mut a = vec![vec![0.0; n + 1]; n];

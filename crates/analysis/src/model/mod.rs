@@ -1,9 +1,9 @@
-//! What a machine and a medium will carry, fitted from few measured cells.
+//! Predicts what a machine and a medium can carry, fitted to few measured cells.
 //!
 //! The thesis has one number, CSLV = N · f · S (section 4.1), which holds in the middle and is wrong at the ends: 256
-//! processes at 1 Hz, small messages that the processor bounds, large ones that the wire bounds. [`Model`] knows three
-//! limits, of which the first that is met is the knee: one process is busy all the time, the processors are, or the
-//! medium is. See `docs/decisions/250-three-limits.md`.
+//! processes at 1 Hz, small messages limited by the processor, large ones limited by the wire. [`Model`] has three
+//! limits, the first of which to be reached is the knee: one process, the processors, or the medium is always busy. See
+//! `docs/decisions/250-three-limits.md`.
 
 mod costs;
 mod cslv;
@@ -24,7 +24,7 @@ pub use read::{Read, ReadError, UNBROKEN, read};
 pub use setting::{Params, Sample};
 pub use validate::{Compared, Validation, ValidationMetrics, validate};
 
-/// What "it works" means.
+/// Criterion by which a cell works.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Criterion {
     /// Least share of messages received.
@@ -33,7 +33,7 @@ pub struct Criterion {
     pub mean_ms: f64,
 }
 
-/// What the benchmarks call sustained.
+/// The benchmarks' criterion for a sustained load.
 pub const SUSTAINED: Criterion = Criterion {
     delivery: 0.999,
     mean_ms: 100.0,

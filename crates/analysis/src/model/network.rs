@@ -1,22 +1,22 @@
-//! What a medium takes for a message: closed forms, nothing fitted but one factor.
+//! Time that a message takes on a medium: closed forms, with only one fitted factor.
 
 use proto::AirtimeModel;
 
 /// Payload of one datagram or segment.
 const FRAGMENT: u64 = 1400;
-/// Around each fragment, beside what the airtime has itself: headers of the systems and their transports.
+/// Overhead of each fragment in addition to that in the airtime: headers of the systems and their transports.
 const AROUND: usize = 40;
-/// Around each frame of a wire: preamble, Ethernet, gap, IP, transport.
+/// Overhead of each frame on a wire: preamble, Ethernet, gap, IP, transport.
 const FRAME: f64 = 38.0 + 20.0 + 32.0;
 
-/// What is between the hosts.
+/// Network between the hosts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Network {
     /// Shared memory of one host.
     Memory,
-    /// Sockets without a limit of their own, or a medium of which nothing is known.
+    /// Sockets without their own limit, or an unknown medium.
     Sockets,
-    /// A full-duplex line.
+    /// A full-duplex link.
     Wire {
         /// In bit/s.
         bits: u64,
@@ -25,12 +25,12 @@ pub enum Network {
     Radio {
         /// In bit/s.
         bits: u64,
-        /// From end to end.
+        /// Number from end to end.
         hops: u32,
     },
 }
 
-/// Which factor of efficiency holds.
+/// Selects a factor of efficiency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
     /// Of wires.
@@ -40,8 +40,8 @@ pub enum Share {
 }
 
 impl Network {
-    /// By the name that the benchmarks give it: `bus`, `loopback`, `veth`, `100mbit`, `wifi-6`, `wifi-54-2hops`. Any
-    /// other name is [`Network::Sockets`].
+    /// The network of a name in benchmarks: `bus`, `loopback`, `veth`, `100mbit`, `wifi-6`, `wifi-54-2hops`. Any other
+    /// name is [`Network::Sockets`].
     pub fn named(name: &str) -> Network {
         let name = name.to_ascii_lowercase();
         if name == "bus" {
@@ -78,7 +78,7 @@ impl Network {
         *self != Network::Memory
     }
 
-    /// Which factor holds.
+    /// The factor that applies.
     pub fn share(&self) -> Option<Share> {
         match self {
             Network::Wire { .. } => Some(Share::Wire),
@@ -87,7 +87,7 @@ impl Network {
         }
     }
 
-    /// How long a message of `bytes` takes from host to host over the idle medium, in seconds.
+    /// Time of a message of `bytes` from host to host over the idle medium, in seconds.
     pub fn one_way(&self, bytes: u64) -> f64 {
         match *self {
             Network::Memory | Network::Sockets => 0.0,
@@ -109,7 +109,8 @@ impl Network {
         }
     }
 
-    /// For how long a round trip occupies what is scarce: the air twice, each direction of a wire once. In seconds.
+    /// Time for which a round trip occupies the shared resource: the air twice, each direction of a wire once. In
+    /// seconds.
     pub fn occupied(&self, bytes: u64) -> f64 {
         match self {
             Network::Radio { .. } => 2.0 * self.one_way(bytes),
@@ -117,19 +118,19 @@ impl Network {
         }
     }
 
-    /// The same of one of many messages that fill packets together.
+    /// The same for one of many messages that share packets.
     pub fn occupied_together(&self, bytes: u64) -> f64 {
         self.occupied(bytes)
             .min(self.occupied(FRAGMENT) * packets(bytes as f64))
     }
 }
 
-/// The part of a packet that a message of so many bytes fills, up to a whole one.
+/// The share of a packet that a message of this size fills, up to a whole packet.
 pub(super) fn packet(bytes: f64) -> f64 {
     packets(bytes).min(1.0)
 }
 
-/// The packets that it fills together with others.
+/// Number of packets that it fills together with others.
 fn packets(bytes: f64) -> f64 {
     (bytes + AROUND as f64) / FRAGMENT as f64
 }
@@ -163,7 +164,7 @@ mod tests {
 
     #[test]
     fn times_are_those_of_the_medium() {
-        // 1400 B at 6 Mbit/s and what is around: the medium's own frame.
+        // 1400 B at 6 Mbit/s with all overhead: the medium's own frame.
         let radio = Network::named("wifi-6");
         let phy = medium::Phy::new(6_000_000).expect("a rate");
         let frame = phy.frame_airtime(1400 + 40 + 28).as_secs_f64();
@@ -173,7 +174,7 @@ mod tests {
         assert!((wire.one_way(1400) - (1490.0 * 8.0 / 1e8)).abs() < 1e-12);
         assert_eq!(wire.occupied(1400), wire.one_way(1400));
         assert_eq!(Network::Memory.occupied(u64::MAX), 0.0);
-        // 27 messages of 11 B and what is around each fill a packet.
+        // 27 messages of 11 B with their overhead each fill a packet.
         let packet = radio.occupied(1400);
         assert!((radio.occupied_together(11) * 1400.0 / 51.0 - packet).abs() < 1e-12);
         assert!(radio.occupied_together(4250) <= radio.occupied(4250));

@@ -1,14 +1,14 @@
-//! Cells of a benchmark's JSON.
+//! Reads cells of a benchmark's JSON.
 
 use super::knee::grown;
 use super::{Knee, Params, Sample, Varied};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The cause that `bench scale` writes of a search that found nothing that was too much: its highest is no knee.
+/// The cause that `bench scale` states for a search without an overload: its highest rate is no knee.
 pub const UNBROKEN: &str = "the search goes no higher";
 
-/// What a file has, with the system of each.
+/// Contents of a file, each with its system.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Read {
     /// Cells.
@@ -18,7 +18,7 @@ pub struct Read {
 }
 
 impl Read {
-    /// What one system has.
+    /// Contents of one system.
     pub fn of(&self, system: &str) -> (Vec<Sample>, Vec<Knee>) {
         (own(&self.samples, system), own(&self.knees, system))
     }
@@ -29,20 +29,20 @@ fn own<T: Clone>(all: &[(String, T)], system: &str) -> Vec<T> {
     own.map(|(_, t)| t.clone()).collect()
 }
 
-/// What is no benchmark's JSON.
+/// Why a file is not a benchmark's JSON.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// No JSON.
+    /// It is not JSON.
     #[error("this is no JSON: {0}")]
     Json(String),
-    /// No cells.
+    /// It has no cells.
     #[error("this has no `cells`: give what `bench scale --json` or `bench analyze --json` printed")]
     NoCells,
-    /// A cell without sense.
+    /// A cell is invalid.
     #[error("cell {index}: {problem}")]
     Cell {
-        /// From 0 on.
+        /// Index from 0.
         index: usize,
         /// What is wrong.
         problem: String,
@@ -58,10 +58,10 @@ struct Written {
     metrics: Value,
 }
 
-/// Reads the cells of `bench scale --json` and `bench analyze --json`; others are left out.
+/// Reads the cells of `bench scale --json` and `bench analyze --json`; ignores others.
 ///
 /// # Errors
-/// What is wrong, with the number of the cell.
+/// What is wrong, with the index of the cell.
 pub fn read(json: &str) -> Result<Read, ReadError> {
     let whole: Value = serde_json::from_str(json).map_err(|e| ReadError::Json(e.to_string()))?;
     let Some(cells) = whole.get("cells").and_then(Value::as_array) else {
@@ -90,7 +90,7 @@ pub fn read(json: &str) -> Result<Read, ReadError> {
             let Some(rate) = number("/messages_per_s").filter(|r| *r > 0.0) else {
                 continue;
             };
-            // The knee is along the frequency, unless it says otherwise.
+            // The knee is along the frequency, unless stated otherwise.
             let varied = match cell.metrics.get("varied").and_then(Value::as_str) {
                 Some("nodes") => Varied::Nodes,
                 _ => Varied::Hz,
@@ -133,7 +133,7 @@ pub fn read(json: &str) -> Result<Read, ReadError> {
     Ok(all)
 }
 
-/// The knee for a number of nodes, of which half send; none where nothing was sustained, or nothing was too much.
+/// The knee for a number of nodes, half of which send; none if no rate was sustained, or none was too high.
 fn by_nodes(of: &Params, found: &Value) -> Option<Knee> {
     let number = |name: &str| {
         found
@@ -166,7 +166,7 @@ fn by_nodes(of: &Params, found: &Value) -> Option<Knee> {
     })
 }
 
-/// The same setting at so many round trips a second, in a run that takes as long.
+/// The same setting at this rate in round trips a second, in a run of the same duration.
 fn at_rate(params: Params, rate: f64) -> Params {
     let hz = rate / f64::from(params.senders) / params.copies();
     let longer = if params.hz > 0.0 { hz / params.hz } else { 1.0 };

@@ -1,37 +1,37 @@
-//! The setting of a cell, and what was measured there.
+//! Setting of a cell, and its measurements.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The setting of a cell, as `bench scale` and `bench analyze` write it.
+/// Setting of a cell, in the format of `bench scale` and `bench analyze`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Params {
-    /// Which experiment.
+    /// Number of the experiment.
     pub experiment: Value,
     /// `cell` or `knee`.
     pub what: String,
-    /// Hosts that take part.
+    /// Number of hosts.
     pub hosts: u32,
-    /// Machines that these hosts are: namespaces of one machine share its processors.
+    /// Number of machines behind these hosts: namespaces of one machine share its processors.
     pub machines: u32,
-    /// Nodes, each a process.
+    /// Number of nodes, each a process.
     pub nodes: u32,
-    /// Those that send; the others answer.
+    /// Number of senders; the others answer.
     pub senders: u32,
     /// Messages a second of each sender.
     pub hz: f64,
     /// Size of a message, one way.
     pub bytes: u64,
-    /// What is between the hosts: `bus`, `loopback`, `veth`, `100mbit`, `wifi-6`, `wifi-6-2hops`, or another name.
+    /// Medium between the hosts: `bus`, `loopback`, `veth`, `100mbit`, `wifi-6`, `wifi-6-2hops`, or another name.
     pub medium: String,
     /// Share of the processors' time that may be used, 1 for all.
     pub cpu_share: f64,
-    /// Who talks to whom: `pairs`, or `full` (each sender to all that answer; also `all-to-all`).
+    /// Pairs of senders and receivers: `pairs`, or `full` (each sender to every receiver; also `all-to-all`).
     pub topology: String,
-    /// Runs.
+    /// Number of runs.
     pub runs: u32,
-    /// Messages of each sender in a run; 0 if not known.
+    /// Messages of each sender in a run; 0 if unknown.
     pub messages: u32,
 }
 
@@ -56,7 +56,7 @@ impl Default for Params {
 }
 
 impl Params {
-    /// To how many a message goes.
+    /// Number of receivers of a message.
     pub fn copies(&self) -> f64 {
         let others = match self.topology.as_str() {
             "full" | "all-to-all" => self.nodes.saturating_sub(self.senders),
@@ -65,12 +65,12 @@ impl Params {
         f64::from(others.max(1))
     }
 
-    /// Round trips a second, all together.
+    /// Round trips a second of all senders.
     pub fn rate(&self) -> f64 {
         f64::from(self.senders) * self.hz * self.copies()
     }
 
-    /// The share of the processors as a factor, also where it is written in percent.
+    /// The share of the processors as a factor, also if it is written in percent.
     pub fn share(&self) -> f64 {
         let share = if self.cpu_share > 1.5 {
             self.cpu_share / 100.0
@@ -80,7 +80,7 @@ impl Params {
         share.clamp(0.01, 1.5)
     }
 
-    /// Hosts that send, half of all: each of them has a line of its own.
+    /// Number of sending hosts, half of all: each of them has its own link.
     pub(super) fn lines(&self) -> f64 {
         f64::from((self.hosts / 2).max(1))
     }
@@ -95,15 +95,15 @@ impl Params {
 /// One measured cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// Its setting.
+    /// Setting.
     pub params: Params,
-    /// Share of messages that were received.
+    /// Share of messages received.
     pub delivery: f64,
-    /// Mean round trip of these.
+    /// Mean round trip of the received messages.
     pub mean_ms: Option<f64>,
-    /// Processor time of all processes for a round trip, if measured.
+    /// Processor time of all processes per round trip, if measured.
     pub cpu_us: Option<f64>,
-    /// Context switches for a round trip, if measured.
+    /// Context switches per round trip, if measured.
     pub switches: Option<f64>,
     /// Whether it works ([`super::SUSTAINED`]).
     pub sustained: bool,
@@ -111,7 +111,7 @@ pub struct Sample {
 
 #[cfg(test)]
 impl Sample {
-    /// A cell of `senders` that each have a receiver, of which only says whether it works.
+    /// A cell of `senders` with a receiver each, with no measurement except whether it works.
     pub(super) fn of(senders: u32, hz: f64, sustained: bool) -> Sample {
         Sample {
             params: Params {

@@ -1,4 +1,4 @@
-//! How far predictions are from sweeps that the calibration did not see.
+//! Error of predictions for sweeps outside the calibration.
 
 use super::fit::median;
 use super::{Cslv, FitError, Knee, MOST_CELLS, Model, Network, Params, Sample};
@@ -6,67 +6,68 @@ use serde::Serialize;
 use stats::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Of a calibration so many are knees; the rest are cells that work, for the delay.
+/// Number of knees in a calibration; the rest are cells that work, for the delay.
 const KNEES: usize = 10;
-/// Up to this share of the highest rate that works a cell is quiet.
+/// A cell is quiet up to this share of the highest rate that works.
 const QUIET: f64 = 0.25;
 
-/// A model of a system, and how far both models are from what it did not see.
+/// A model of a system, and the error of both models outside their calibration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Validation {
     /// The system.
     pub of: String,
-    /// Fitted to the calibration.
+    /// Model fitted to the calibration.
     pub model: Model,
     /// The thesis' limit, from the same knees.
     pub cslv: Option<Cslv>,
-    /// Errors, as they are written.
+    /// Errors in output format.
     pub metrics: ValidationMetrics,
-    /// Each knee that was predicted.
+    /// Each predicted knee.
     pub compared: Vec<Compared>,
 }
 
-/// Errors are shares of what was measured: 0.15 is 15 %. A prediction between what works and what does not has none.
+/// Errors are shares of the measured value: 0.15 is 15 %. A prediction between a rate that works and one that does not
+/// has no error.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ValidationMetrics {
     /// Median error of the model's knees.
     pub median_error: f64,
-    /// Of CSLV's.
+    /// Median error of CSLV.
     pub cslv_median_error: f64,
-    /// Knees that were predicted.
+    /// Number of predicted knees.
     pub cells: usize,
-    /// Knees and cells that the models were fitted to.
+    /// Number of knees and cells to which the models were fitted.
     pub calibrated: usize,
-    /// Whether each knee was predicted from all others, since there are too few to set some apart.
+    /// Whether each knee was predicted from all others, because there are too few for a separate set.
     pub leave_one_out: bool,
-    /// Predicted knees outside the calibrated range in two or more of nodes, frequency, size and medium.
+    /// Number of predicted knees outside the calibrated range in two or more of nodes, frequency, size and medium.
     pub outside: usize,
-    /// The model's median error of those.
+    /// The model's median error for those.
     pub outside_median_error: Option<f64>,
-    /// What was assumed.
+    /// Assumptions of the model.
     pub assumed: Vec<String>,
 }
 
-/// A knee that was not calibrated with.
+/// A knee outside the calibration.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Compared {
-    /// Where: the highest setting that works, if known.
+    /// Setting: the highest that works, if known.
     pub params: Params,
-    /// Round trips a second as measured, in the geometric middle of the next two.
+    /// Measured round trips a second, in the geometric middle of the two neighbours.
     pub measured_per_s: f64,
     /// The highest rate that works.
     pub sustained_per_s: f64,
-    /// The lowest above it that does not.
+    /// The lowest rate above it that does not work.
     pub broken_per_s: f64,
-    /// As predicted; none: the model knows no limit.
+    /// Predicted rate; none if the model has no limit.
     pub predicted_per_s: Option<f64>,
-    /// What is wrong with it, as a share of what was measured; 1 without a prediction.
+    /// Error of the prediction, as a share of the measured rate; 1 without a prediction.
     pub error: f64,
-    /// As CSLV has it.
+    /// Rate predicted by CSLV.
     pub cslv_per_s: f64,
-    /// What is wrong with that.
+    /// Error of CSLV.
     pub cslv_error: f64,
-    /// In how many of nodes, frequency, size and medium it lies outside of what was calibrated.
+    /// Number of quantities among nodes, frequency, size and medium that lie outside the calibrated range.
     pub outside: u32,
 }
 
@@ -79,7 +80,7 @@ impl Validation {
         }
     }
 
-    /// For people.
+    /// Lines for people.
     pub fn lines(&self) -> Vec<String> {
         let m = &self.metrics;
         let how = if m.leave_one_out {
@@ -102,8 +103,8 @@ impl Validation {
     }
 }
 
-/// Fits both models to some of the knees, and predicts the others: those with the most nodes and the largest messages are
-/// among the latter. With 12 knees or fewer each is predicted from all others.
+/// Fits both models to some of the knees, and predicts the others, which include those with the most nodes and the
+/// largest messages. With 12 knees or fewer, each is predicted from all others.
 ///
 /// # Errors
 /// [`FitError::TooFew`].
@@ -159,12 +160,13 @@ pub fn validate(of: &str, samples: &[Sample], knees: &[Knee]) -> Result<Validati
     })
 }
 
-/// Of all knees those to calibrate with, far from each other, and the rest. The larger half of the numbers of nodes, the
-/// largest messages and one medium of several of a kind are kept out of the calibration where enough is left.
+/// Splits the knees into those for the calibration, far from each other, and the rest. The larger half of the numbers
+/// of nodes, the largest messages and one medium of several of a kind are excluded from the calibration if enough knees
+/// remain.
 fn apart(knees: &[Knee]) -> (Vec<Knee>, Vec<Knee>) {
     let values = |of: &dyn Fn(&Knee) -> u64| knees.iter().map(of).collect::<BTreeSet<u64>>();
     let (mut nodes, bytes) = (values(&|k| k.params.nodes.into()), values(&|k| k.params.bytes));
-    // Numbers that few have say little of what more of them cost.
+    // Numbers of nodes with few knees say little about the cost of more nodes.
     let with = |n: u64| knees.iter().filter(|k| u64::from(k.params.nodes) == n).count();
     nodes.retain(|n| 10 * with(*n) >= knees.len());
     let most_bytes = bytes
@@ -184,7 +186,7 @@ fn apart(knees: &[Knee]) -> (Vec<Knee>, Vec<Knee>) {
         let inner = |p: &Params| u64::from(p.nodes) <= most_nodes && seen(p);
         knees.iter().filter(|k| inner(&k.params)).collect()
     };
-    // More of the nodes where the others are too few.
+    // Larger numbers of nodes if the others are too few.
     let half = nodes.len().div_ceil(2).max(2) - 1;
     let inner = nodes.iter().skip(half).map(|most| below(*most));
     let inner = inner.reduce(|fewer, more| if fewer.len() < KNEES { more } else { fewer });
@@ -197,10 +199,10 @@ fn apart(knees: &[Knee]) -> (Vec<Knee>, Vec<Knee>) {
     (chosen.iter().map(|k| (*k).clone()).collect(), others)
 }
 
-/// How far settings are from each other beside their frequency.
+/// Distance between two settings, ignoring their frequency.
 fn apart_by(a: &Params, b: &Params) -> f64 {
     let ratio = |a: f64, b: f64| (a.max(1.0) / b.max(1.0)).ln().abs();
-    // Where the medium is the limit their number says little.
+    // If the medium is the limit, the number of senders says little.
     let limited = [a, b].map(|p| Network::named(&p.medium).share().is_some());
     let weight = if limited == [true; 2] { 0.5 } else { 3.0 };
     let nodes = weight * ratio(a.senders.into(), b.senders.into());
@@ -209,7 +211,7 @@ fn apart_by(a: &Params, b: &Params) -> f64 {
     nodes + bytes / 2.0 + medium + 4.0 * (a.share() - b.share()).abs()
 }
 
-/// The first, and then always that which is farthest from all that are chosen.
+/// The first, and then repeatedly the one that is farthest from all that are chosen.
 fn farthest<'a, T>(all: &[&'a T], most: usize, distance: impl Fn(&T, &T) -> f64) -> Vec<&'a T> {
     let mut chosen: Vec<&T> = all.first().copied().into_iter().collect();
     while chosen.len() < most.min(all.len()) {
@@ -227,8 +229,8 @@ fn farthest<'a, T>(all: &[&'a T], most: usize, distance: impl Fn(&T, &T) -> f64)
     chosen
 }
 
-/// Cells that work, of settings between those of the knees, far from each other: from the quietest, where processes take
-/// what they take anyway and the delay is that of idle machines, to some that are not near their knees.
+/// Cells that work, with settings between those of the knees, far from each other: from the quietest, which show the
+/// idle cost of processes and the delay of idle machines, to some that are not near their knees.
 fn quiet(samples: &[Sample], knees: &[Knee]) -> Vec<Sample> {
     let room = MOST_CELLS.saturating_sub(knees.len());
     let within = |s: &&Sample| {
@@ -239,7 +241,7 @@ fn quiet(samples: &[Sample], knees: &[Knee]) -> Vec<Sample> {
         };
         of(s.params.nodes.into(), &|p| p.nodes.into()) && of(s.params.bytes, &|p| p.bytes)
     };
-    // Of each setting the lowest rate, and the highest that works.
+    // The lowest rate of each setting, and the highest that works.
     let setting = |s: &Sample| (s.params.bytes, s.params.nodes, s.params.medium.clone());
     let mut rates = BTreeMap::<_, (f64, f64)>::new();
     for sample in samples {

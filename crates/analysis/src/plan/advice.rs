@@ -1,4 +1,4 @@
-//! How much more fits, what breaks first, and what would help: each answer is tried, none is guessed.
+//! Finds the largest load that fits, what breaks first, and what would help. Every answer is simulated.
 
 use super::host::HostCosts;
 use super::simulate::{Effort, Simulated, processors, simulate};
@@ -12,40 +12,40 @@ const TRIAL: Effort = Effort {
     span: Duration::from_secs(5),
     seed: 11,
 };
-/// No more is looked for.
+/// Largest load that is tried.
 const MOST_LOAD: f64 = 8.0;
 /// Rates of 802.11a, in Mbit/s.
 const RATES: [u64; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
-/// Processors fuller than that queue.
+/// Load of processors above which messages queue.
 const FULL: f64 = 0.9;
 
-/// What is exhausted first if all frequencies grow alike.
+/// What is exhausted first if all frequencies grow equally.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BreaksFirst {
     /// `topic`, `processors` or `nothing`.
     pub what: &'static str,
-    /// Which topic or host.
+    /// Name of the topic or host.
     pub name: String,
-    /// At how many times the planned frequencies; below 1 it does not fit as planned, 0: at none.
+    /// Load, as a multiple of the planned frequencies; below 1 the plan itself does not fit, 0 means that no load fits.
     pub at_load: f64,
-    /// In words.
+    /// Explanation.
     pub why: String,
 }
 
-/// A change, tried.
+/// A simulated change.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Change {
-    /// What to do.
+    /// Description.
     pub change: String,
     /// `priority`, `rate`, `compression`, `medium` or `access_points`.
     pub kind: &'static str,
-    /// Whether all fits then.
+    /// Whether everything fits with the change.
     pub fits: bool,
-    /// Topics that still do not.
+    /// Topics that still do not fit.
     pub left: Vec<String>,
 }
 
-/// Looks for the load at which the first topic or host breaks.
+/// Searches the load at which the first topic or host breaks.
 pub(super) fn breaks_first(
     system: &System,
     costs: &HostCosts,
@@ -57,15 +57,15 @@ pub(super) fn breaks_first(
     let (mut low, mut high) = (0.0, 1.0);
     let mut culprit = broken(&at(1.0)?);
     if let Some(topic) = culprit {
-        // How much less would fit?
+        // Find the smaller load that fits.
         low = 1.0 / MOST_LOAD;
         if let Some(still) = broken(&at(low)?) {
             let name = system.topics[still].name.clone();
             return Ok(BreaksFirst {
                 what: "topic",
                 why: format!(
-                    "it is not as it is needed even at an eighth of the frequencies: {} stands behind messages that are too long, \
-                     or needs more than there is",
+                    "it misses its requirements even at an eighth of the frequencies: {} waits behind messages \
+                     that are too long, or needs more capacity than there is",
                     system.topics[topic].name
                 ),
                 name,
@@ -123,7 +123,7 @@ pub(super) fn breaks_first(
                 name: t.name.clone(),
                 at_load: high,
                 why: format!(
-                    "{medium} has no room for {} (priority {}) behind what is more important",
+                    "{medium} has no room for {} (priority {}) behind more important topics",
                     t.name, t.priority
                 ),
             }
@@ -131,7 +131,7 @@ pub(super) fn breaks_first(
     })
 }
 
-/// Changes for a system that does not fit: priority, rate, compression, medium, each alone.
+/// Tries changes for a system that does not fit: priority, rate, compression, medium, each alone.
 pub(super) fn changes(
     system: &System,
     costs: &HostCosts,
@@ -176,7 +176,7 @@ pub(super) fn changes(
             trial(&changed)?,
         );
     }
-    // The highest rate of the largest that fits, if any does.
+    // The highest rate of the largest topic that fits, if any.
     let mut best = None;
     for share in [0.9, 0.75, 0.6, 0.5, 0.35, 0.25, 0.1] {
         if stopped() {
@@ -247,12 +247,12 @@ pub(super) fn changes(
     if let Some((name, tried)) = last {
         put(format!("{name} as {}", system.media[place].name), "medium", tried);
     }
-    // What helps first.
+    // Changes that help come first.
     all.sort_by_key(|c| !c.fits);
     Ok(all)
 }
 
-/// Fewer messages of a topic; of a recording evenly fewer.
+/// Fewer messages of a topic; those of a recording are thinned out evenly.
 fn slower(system: &mut System, topic: usize, share: f64) {
     let t = &mut system.topics[topic];
     t.hz *= share;
@@ -270,7 +270,7 @@ fn slower(system: &mut System, topic: usize, share: f64) {
     }
 }
 
-/// The most robots on one access point with which all fits; 0 if not even one does.
+/// The most robots on one access point with which everything fits; 0 if not even one does.
 pub(super) fn most_robots(
     system: &System,
     costs: &HostCosts,
@@ -286,7 +286,7 @@ pub(super) fn most_robots(
         Ok(s.topics.iter().all(|t| t.fits))
     };
     let (mut low, mut high) = (0, 1);
-    // Beyond what is planned there is nothing to know but whether there is room.
+    // Above the planned number, only whether there is room matters.
     let most = planned.saturating_mul(4).clamp(4, 200);
     while high <= most && !stopped() && fits(high)? {
         (low, high) = (high, high * 2);

@@ -1,4 +1,4 @@
-//! Hosts of one radio or wire in virtual time: the link's own protocol over the model of the medium.
+//! Simulates the hosts of one radio or wire in virtual time: the link's own protocol over a model of the medium.
 
 use medium::{Channel, ChannelConfig, Event, Rng};
 use proto::{
@@ -9,9 +9,9 @@ use stats::{DropReason, Drops, Flow, FlowMetrics, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// UDP and IPv4 around a datagram.
+/// UDP and IPv4 headers of a datagram.
 const IP: usize = 28;
-/// More at one instant would be an endless loop.
+/// More events at one instant indicate an endless loop.
 const MOST_AT_ONCE: usize = 100_000;
 
 /// A message of which only the length matters.
@@ -35,7 +35,7 @@ struct Inbox {
     open: BTreeMap<Slot, Incoming>,
     names: BTreeMap<(PeerId, RemoteTopic), String>,
     flows: BTreeMap<(PeerId, String), Flow>,
-    /// What is older counts, and nothing else.
+    /// Messages stamped before this time are not counted.
     from: Time,
 }
 
@@ -84,14 +84,14 @@ pub(super) struct Stream {
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) config: TopicConfig,
-    /// Sizes of its messages, one after the other and again.
+    /// Sizes of its messages, used in turn.
     pub(super) sizes: Vec<u32>,
-    /// When they come, as many as sizes, and again after as long; empty: each `period`.
+    /// Times of its messages, one per size, repeated after the last; empty: one message each `period`.
     pub(super) times: Vec<Duration>,
     pub(super) period: Duration,
-    /// When it begins.
+    /// Start of the first message.
     pub(super) phase: Duration,
-    /// Each message is up to so much late.
+    /// Each message is late by up to this duration.
     pub(super) jitter: Duration,
 }
 
@@ -111,7 +111,7 @@ struct Running {
 }
 
 impl Running {
-    /// When the next message comes.
+    /// When the next message is due.
     fn due(&self) -> Time {
         let many = |period: Duration, n: u64| {
             let ns = period.as_nanos().saturating_mul(u128::from(n));
@@ -120,31 +120,31 @@ impl Running {
         let Some(last) = self.times.last() else {
             return self.start + many(self.period, self.count);
         };
-        // A recording begins anew a period after its last message.
+        // A recording restarts one period after its last message.
         let all = self.times.len() as u64;
         let (round, place) = (self.count / all, self.count % all);
         self.start + many(*last + self.period, round) + self.times[place as usize]
     }
 }
 
-/// What a run is made of.
+/// Parameters of a run.
 pub(super) struct Setting {
     pub(super) channel: ChannelConfig,
-    /// Hosts with a radio of their own, by their place in the channel.
+    /// Hosts with their own radio, by their index in the channel.
     pub(super) hosts: Vec<usize>,
     pub(super) radio: RadioConfig,
     pub(super) peer: PeerConfig,
-    /// Bytes that the carrier puts around each datagram, beside UDP and IP.
+    /// Bytes that the carrier adds to each datagram, in addition to UDP and IP.
     pub(super) around: usize,
     pub(super) streams: Vec<Stream>,
     pub(super) seed: u64,
-    /// The hosts meet, and learn each other's topics and rhythms, before anything counts.
+    /// Time in which the hosts connect, and learn each other's topics and rhythms, before counting starts.
     pub(super) warm_up: Duration,
-    /// For so long what is sent counts.
+    /// Duration in which sent messages are counted.
     pub(super) span: Duration,
 }
 
-/// What came of it.
+/// Result of a run.
 pub(super) struct Ran {
     /// By stream.
     pub(super) flows: Vec<FlowMetrics>,
@@ -152,7 +152,7 @@ pub(super) struct Ran {
     pub(super) busy: f64,
 }
 
-/// Runs a setting; what is wrong with it is told.
+/// Runs a setting; returns an error if it is invalid.
 pub(super) fn run(setting: Setting) -> Result<Ran, String> {
     let mut air = Air::new(setting)?;
     air.run()?;
@@ -258,7 +258,7 @@ impl Air {
         })
     }
 
-    /// To the end of the span, and for what is still on its way then.
+    /// Runs to the end of the span, and until messages in flight have arrived.
     fn run(&mut self) -> Result<(), String> {
         let end = self.until + Duration::from_secs(3);
         loop {
@@ -292,11 +292,11 @@ impl Air {
         for s in &mut self.streams {
             while s.next <= now && s.next < self.until {
                 let bytes = s.sizes[s.count as usize % s.sizes.len()];
-                // Two messages at one instant must differ in what they carry.
+                // Two messages at one instant need different stamps.
                 self.stamp = now.0.max(self.stamp + 1);
                 let geometry = Geometry::new(bytes.min(50), &[bytes.saturating_sub(50)]);
                 let message = Message::new(Blank(geometry.map_err(|e| e.to_string())?), Time(self.stamp));
-                // What is refused is counted as not received.
+                // A refused message counts as not received.
                 let _ = self.hosts[s.from].radio.offer(now, s.topic, message);
                 s.counted += u64::from(Time(self.stamp) >= self.from);
                 s.count += 1;
@@ -356,7 +356,7 @@ impl Air {
                 Transmit::Idle => return Ok(()),
             }
         }
-        Err("the link sends without end".into())
+        Err("the link never stops sending".into())
     }
 
     fn ran(&self) -> Ran {

@@ -1,44 +1,45 @@
-//! What a host adds to what the air takes: from a calibration, or named defaults.
+//! Costs of a host in addition to the medium: from a calibration, or defaults.
 
 use crate::model::{Model, Network};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What messages cost on a host.
+/// Costs of messages on a host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostCosts {
     model: Option<Model>,
-    /// Where the figures come from.
+    /// Source of the figures.
     pub source: String,
-    /// How far knees of the calibration were off, if known.
+    /// Error of the calibration's knees, if known.
     pub error: Option<f64>,
 }
 
-/// Publisher to subscriber in shared memory, asleep (`docs/guide/bench-ipc.md`), and what both ends of a link add to the air:
-/// the demo's mean delays on a quiet virtual machine of two cores, less those of the same messages in virtual time
-/// (`docs/decisions/252-plans-run-the-protocol.md`).
+/// Delay from publisher to sleeping subscriber in shared memory (`docs/guide/bench-ipc.md`), and delay that both ends
+/// of a link add to the air: the demo's mean delays on a quiet virtual machine with two cores, minus those of the same
+/// messages in virtual time (`docs/decisions/252-plans-run-the-protocol.md`).
 const BUS_MS: f64 = 0.04;
 const LINK_MS: f64 = 0.2;
 /// Processor time of a host for a message over a link: a guess.
 const LINK_US: f64 = 150.0;
 
 impl HostCosts {
-    /// Without a calibration.
+    /// Defaults without a calibration.
     pub fn defaults() -> HostCosts {
         HostCosts {
             model: None,
             source: format!(
-                "defaults, not measured on your machine ({BUS_MS} ms over the bus, {LINK_MS} ms over a link beside the air, \
-                 and, as a guess, {LINK_US} us of a processor a message): calibrate with `ropewalk bench scale --json` and `ropewalk bench model`"
+                "defaults, not measured on your machine ({BUS_MS} ms over the bus, {LINK_MS} ms over a link in \
+                 addition to the air, and, as a guess, {LINK_US} us of a processor per message): calibrate with \
+                 `ropewalk bench scale --json` and `ropewalk bench model`"
             ),
             error: None,
         }
     }
 
-    /// From what `ropewalk bench model --json` printed.
+    /// Parses the output of `ropewalk bench model --json`.
     ///
     /// # Errors
-    /// Why it is none.
+    /// What is wrong with it.
     pub fn parse(json: &str) -> Result<HostCosts, String> {
         let whole: Value = serde_json::from_str(json).map_err(|e| format!("this is no JSON: {e}"))?;
         let models = whole
@@ -63,7 +64,7 @@ impl HostCosts {
         })
     }
 
-    /// What a message takes beside the air, in ms; over no medium: over the bus of one host.
+    /// Delay of a message in addition to the air, in ms; without a medium, over the bus of one host.
     pub fn delay_ms(&self, bytes: f64, over_link: bool) -> f64 {
         match &self.model {
             // Half of a round trip.
@@ -73,7 +74,7 @@ impl HostCosts {
         }
     }
 
-    /// Share of a host's processors that a topic takes, at either end.
+    /// Share of a host's processors that a topic uses, at either end.
     pub fn load(&self, bytes: f64, hz: f64, over_link: bool) -> f64 {
         match &self.model {
             Some(m) => m.machine.of(bytes as u64, network(over_link)) / 2.0 * hz,

@@ -1,8 +1,8 @@
-//! Whether a system fits, before it is built (`ropewalk plan`).
+//! Predicts whether a system fits before it is built (`ropewalk plan`).
 //!
-//! Delays and losses over radios and wires come from the link's own protocol over a model of the medium, in virtual time;
-//! what hosts add comes from a calibration of `bench model`, or from named defaults. Fleets are the same with as many
-//! stations on each channel as robots share an access point.
+//! Delays and losses over radios and wires are simulated with the link's own protocol over a model of the medium, in
+//! virtual time. The costs of hosts come from a calibration of `bench model`, or from defaults. A fleet is simulated in
+//! the same way, with as many stations on each channel as robots share an access point.
 
 mod advice;
 mod air;
@@ -21,38 +21,47 @@ use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Whether a system of robots will work, before it is built.
+/// Predict whether a system of robots will work, before it is built
 ///
-/// SYSTEM.yaml names hosts, radios and wires, and topics with their sizes and rates:
+/// SYSTEM.yaml lists hosts, radios and wires, and topics with their sizes and
+/// rates:
 ///
 ///   hosts: [robot, base]
 ///   media:
 ///     - {name: wifi, radio: 6Mbit/s}
 ///   topics:
-///     - {name: /scan, from: robot, to: base, bytes: 2631, hz: 30, priority: 100, deadline: 13ms}
-///     - {name: /camera, from: robot, to: base, bytes: 77kB, hz: 6.67, depth: 2}
+///     - name: /scan
+///       from: robot
+///       to: base
+///       bytes: 2631
+///       hz: 30
+///       priority: 100
+///       deadline: 13ms
+///     - {name: /camera, from: robot, to: base, bytes: 77kB, hz: 6.67,
+///        depth: 2}
 ///
-/// Told are each topic's delay and delivery, what breaks first as frequencies grow, what would
-/// help, and how sure all this is. Nothing is sent: the link's own protocol runs over a model of
-/// the medium in virtual time. `recording: FILE` takes sizes and times from a bag or MCAP file
-/// (`simulated`: the demo's robot), and `fleet: {host: robot, robots: 200, access_points: 12}`
-/// makes many of one host. The guide (docs/guide/plan.md) has every key.
+/// Prints each topic's delay and delivery ratio, what breaks first as rates
+/// grow, what would help, and the confidence. Nothing is sent: the link's own
+/// protocol runs over a model of the medium in virtual time. `recording: FILE`
+/// takes sizes and times from a bag or MCAP file (`simulated`: the demo's
+/// robot), and `fleet: {host: robot, robots: 200, access_points: 12}`
+/// multiplies one host. The guide (docs/guide/plan.md) explains every key.
 #[derive(Args, Clone, Debug)]
 #[command(verbatim_doc_comment)]
 pub struct Options {
     /// The system.
     #[arg(value_name = "SYSTEM.yaml")]
     pub system: PathBuf,
-    /// What the hosts cost: the JSON of `ropewalk bench model`; without it named defaults.
+    /// Costs of the hosts: the JSON of `ropewalk bench model` (default: built-in estimates).
     #[arg(long, value_name = "FILE")]
     pub machine: Option<PathBuf>,
-    /// Seconds that are simulated, in each run.
+    /// Simulated seconds, in each run.
     #[arg(long, default_value_t = 20.0, value_parser = seconds)]
     pub seconds: f64,
-    /// Runs, each with its own chance; they tell how sure the delays are.
+    /// Number of runs, each with another random seed; they give the confidence of the delays.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub runs: u32,
-    /// Only say whether it fits, not what breaks first or would help.
+    /// Only report whether the system fits, not what breaks first or would help.
     #[arg(long)]
     pub brief: bool,
     /// Print the result as JSON.
@@ -68,10 +77,10 @@ fn seconds(text: &str) -> Result<f64, String> {
     good.ok_or_else(|| "give 0.5 to 3600 seconds".into())
 }
 
-/// Plans a system; `stopped` is asked between trials.
+/// Plans a system; `stopped` is checked between trials.
 ///
 /// # Errors
-/// What the protocol or the medium refuses.
+/// If the protocol or the medium refuses the system.
 pub fn plan(
     system: &System,
     costs: &HostCosts,

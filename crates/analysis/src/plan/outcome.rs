@@ -1,4 +1,4 @@
-//! A plan, for people and as JSON.
+//! Formats a plan, for people and as JSON.
 
 use super::advice::{BreaksFirst, Change};
 use super::host::HostCosts;
@@ -10,30 +10,30 @@ use serde_json::{Value, json};
 use stats::{Cell, Report};
 use std::collections::BTreeMap;
 
-/// What a plan says.
+/// Result of a plan.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     system: System,
-    /// Each topic, medium and host.
+    /// Results of each topic, medium and host.
     pub simulated: Simulated,
     /// What breaks first.
     pub breaks_first: Option<BreaksFirst>,
-    /// What would help, tried; the best first.
+    /// Simulated changes that would help; the best first.
     pub changes: Vec<Change>,
-    /// Of a fleet.
+    /// Results of a fleet.
     pub fleet: Option<FleetFigures>,
-    /// How sure all this is, a sentence each.
+    /// Confidence of the results, a sentence each.
     pub sure: Vec<String>,
 }
 
 /// A fleet's figures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FleetFigures {
-    /// As planned, on the fullest access point.
+    /// Planned number on the fullest access point.
     pub robots_per_access_point: usize,
-    /// With so many all still fits; 0: not even with one.
+    /// Most robots per access point with which everything fits; 0: not even one fits.
     pub most_robots_per_access_point: usize,
-    /// So many access points the fleet needs, each on a channel of its own; none if no number is enough.
+    /// Access points that the fleet needs, each on its own channel; none if no number is enough.
     pub access_points_needed: Option<u32>,
 }
 
@@ -51,14 +51,14 @@ impl FleetFigures {
 impl Outcome {
     pub(super) fn new(system: &System, costs: &HostCosts, simulated: Simulated, effort: Effort) -> Outcome {
         let mut sure = vec![format!(
-            "air and wires are modelled (802.11a, or full duplex; all stations hear each other; no other traffic), the link's \
-             protocol over them is the real one: {} runs of {} s, the intervals are 95 % by Student's t over these",
+            "air and wires are modelled (802.11a, or full duplex; all stations hear each other; no other traffic), the \
+             link's protocol is the real one: {} runs of {} s, the intervals are 95 % by Student's t over these",
             effort.runs,
             effort.span.as_secs_f64()
         )];
         let hosts = match costs.error {
             Some(error) => format!(
-                "hosts: {}; knees that it did not see were {:.0} % off (median)",
+                "hosts: {}; median error of knees outside the calibration: {:.0} %",
                 costs.source,
                 error * 100.0
             ),
@@ -68,7 +68,8 @@ impl Outcome {
         let full = |(m, busy): (&Medium, &f64)| {
             (*busy > 0.85).then(|| {
                 format!(
-                    "{} is {:.0} % busy: there delays change much with small changes, believe their order of magnitude",
+                    "{} is {:.0} % busy: at this load small changes alter delays a lot, so trust only their \
+                     order of magnitude",
                     m.name,
                     busy * 100.0
                 )
@@ -77,8 +78,8 @@ impl Outcome {
         sure.extend(system.media.iter().zip(&simulated.busy).filter_map(full));
         if let Some(fleet) = &system.fleet {
             sure.push(format!(
-                "of {} robots one access point's are simulated; channels do not disturb each other, and what lies behind the \
-                 access points is not in it",
+                "of {} robots, only those of one access point are simulated; channels do not disturb each \
+                 other, and the network behind the access points is not included",
                 fleet.robots
             ));
         }
@@ -92,7 +93,7 @@ impl Outcome {
         }
     }
 
-    /// Whether every topic is as it is needed, and no host is full.
+    /// Whether every topic meets its requirements, and no host is full.
     pub fn fits(&self) -> bool {
         self.simulated.topics.iter().all(|t| t.fits) && self.simulated.processors.iter().all(|p| *p < 1.0)
     }
@@ -165,7 +166,7 @@ impl Outcome {
         .collect()
     }
 
-    /// For people.
+    /// The result for people.
     pub fn text(&self) -> String {
         let mut out = Vec::new();
         if !self.system.description.is_empty() {
@@ -200,9 +201,9 @@ impl Outcome {
         }
         for c in &self.changes {
             let result = if c.fits {
-                "then all fits".into()
+                "everything fits".into()
             } else {
-                format!("does not help {}", c.left.join(", "))
+                format!("{} still does not fit", c.left.join(", "))
             };
             out.push(format!("  {}: {result}", c.change));
         }
@@ -217,7 +218,7 @@ impl Outcome {
                 f.robots_per_access_point, f.most_robots_per_access_point
             ));
         }
-        out.push("How sure:".into());
+        out.push("Confidence:".into());
         out.extend(self.sure.iter().map(|s| format!("  {s}")));
         out.join("\n")
     }

@@ -1,4 +1,4 @@
-//! A whole system in virtual time.
+//! Simulates a whole system in virtual time.
 
 use super::air::{self, Setting, Stream};
 use super::host::HostCosts;
@@ -13,52 +13,53 @@ const IN_QUIC: usize = 1438;
 const IN_UDP: usize = 1472;
 /// Preamble, header, checksum and gap of Ethernet.
 const ETHERNET: u32 = 38;
-/// More stations on one channel are not simulated one by one.
+/// Most stations on one channel that are simulated.
 const MOST_STATIONS: usize = 250;
 
-/// How long and how often.
+/// Number and duration of runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effort {
-    /// Runs, each with its own chance.
+    /// Runs, each with another random seed.
     pub runs: u32,
-    /// What is measured of each.
+    /// Measured duration of each.
     pub span: Duration,
     /// Seed of the first.
     pub seed: u64,
 }
 
-/// What would be measured.
+/// Predicted measurements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Simulated {
-    /// By topic, in the order of the system.
+    /// Results of each topic, in the order of the system.
     pub topics: Vec<TopicFigures>,
-    /// By medium: share of the time in which it is busy.
+    /// Share of the time in which each medium is busy.
     pub busy: Vec<f64>,
-    /// By host: share of its processors that messages take.
+    /// Share of its processors that messages take, for each host.
     pub processors: Vec<f64>,
 }
 
-/// One topic; of a fleet, of all its robots.
+/// Results of one topic; for a fleet, of all its robots.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TopicFigures {
     /// Share that arrives.
     pub delivery: f64,
-    /// Mean delay in ms, the hosts' part included.
+    /// Mean delay in ms, including the hosts' part.
     pub mean_ms: f64,
     /// Its 95 % interval over the runs.
     pub mean_interval_ms: Option<Interval>,
-    /// Within which 99 % of what arrives does; of a fleet the worst robot's.
+    /// Delay within which 99 % of the received messages arrive; for a fleet that of the worst robot.
     pub p99_ms: f64,
-    /// The longest.
+    /// The longest delay.
     pub max_ms: f64,
-    /// Whether it is as the designer needs it.
+    /// Whether it meets the designer's requirements.
     pub fits: bool,
 }
 
-/// Runs `system`, with all frequencies times `load` and `robots` on each radio in the place of one of a fleet.
+/// Simulates `system`, with all frequencies times `load`, and with `robots` on each radio in place of one robot of a
+/// fleet.
 ///
 /// # Errors
-/// What the protocol or the medium refuses.
+/// If the protocol or the medium refuses the system.
 pub fn simulate(
     system: &System,
     costs: &HostCosts,
@@ -106,14 +107,14 @@ pub fn simulate(
     })
 }
 
-/// By host, what share of its processors messages take.
+/// Share of its processors that messages take, for each host.
 pub(super) fn processors(system: &System, costs: &HostCosts, load: f64, robots: usize) -> Vec<f64> {
     let mut all = vec![0.0; system.hosts.len()];
     let fleet = system.fleet.as_ref().map(|f| f.host);
     for t in &system.topics {
         let one = costs.load(t.bytes(), t.hz * load, t.over.is_some());
         for host in [t.from, t.to] {
-            // A host that talks to all robots has the work of all.
+            // A host that talks to all robots handles the messages of all.
             let of_fleet = fleet.is_some_and(|f| f != host && (f == t.from || f == t.to));
             all[host] += one * if of_fleet { robots as f64 } else { 1.0 };
         }
@@ -133,7 +134,7 @@ fn setting(
 ) -> (Setting, Vec<usize>) {
     let fleet = system.fleet.as_ref().map(|f| f.host);
     let of_fleet = fleet.filter(|f| medium.hosts.contains(f) && robots > 1);
-    // The robots of a fleet stand behind all others.
+    // The robots of a fleet come after all other hosts.
     let mut stations: Vec<usize> = medium.hosts.clone();
     stations.extend(of_fleet.iter().flat_map(|f| std::iter::repeat_n(*f, robots - 1)));
     let (channel, airtime, hops, places) = channel(medium, stations.len(), seed);
@@ -161,14 +162,14 @@ fn setting(
         around: medium.around,
         streams,
         seed,
-        // A recording has its own beginning.
+        // A recording has its own start.
         warm_up: Duration::from_millis(if recorded { 500 } else { 2500 }),
         span,
     };
     (setting, of)
 }
 
-/// Stations that stand for the two hosts: each robot of a fleet with each other host.
+/// Pairs of stations that stand for the two hosts: each robot of a fleet with each other host.
 fn pairs(stations: &[usize], from: usize, to: usize) -> Vec<(usize, usize)> {
     let of = |host: usize| (0..stations.len()).filter(move |s| stations[*s] == host);
     of(from).flat_map(|f| of(to).map(move |t| (f, t))).collect()
@@ -280,7 +281,7 @@ impl Gathered {
     }
 
     fn figures(&self, topic: &Topic, host_ms: f64) -> TopicFigures {
-        // On one host nothing is in the way.
+        // On one host no medium is involved.
         if topic.over.is_none() {
             return TopicFigures {
                 delivery: 1.0,

@@ -1,4 +1,4 @@
-//! A system as its designer writes it down.
+//! A system in its designer's notation.
 
 use medium::{Phy, Standard};
 use serde::Deserialize;
@@ -6,56 +6,56 @@ use stats::quantity;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// More of anything is a mistake.
+/// Most items of a kind.
 const MOST: usize = 256;
-/// Largest message, as links take it by default.
+/// Largest message that links accept by default.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// What is to be built.
+/// The system to build.
 #[derive(Clone, Debug, PartialEq)]
 pub struct System {
-    /// In the designer's words.
+    /// Description by the designer.
     pub description: String,
-    /// By name.
+    /// Names of the hosts.
     pub hosts: Vec<String>,
     /// Radios and wires.
     pub media: Vec<Medium>,
-    /// What crosses them.
+    /// Topics between the hosts.
     pub topics: Vec<Topic>,
-    /// Many of one host.
+    /// Multiplies one host.
     pub fleet: Option<Fleet>,
 }
 
 /// A radio or a wire.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Medium {
-    /// By which topics name it.
+    /// Name used by topics.
     pub name: String,
-    /// Which hosts it joins; places in [`System::hosts`].
+    /// Hosts that it connects, as indices into [`System::hosts`].
     pub hosts: Vec<usize>,
-    /// What it is.
+    /// Kind of the medium.
     pub kind: Kind,
-    /// Share of frames that are lost: repaired by a radio's retries, gone on a wire.
+    /// Share of lost frames: a radio retransmits them, a wire does not.
     pub loss: f64,
-    /// Bytes that the carrier adds to each datagram, beside UDP and IP.
+    /// Bytes that the carrier adds to each datagram, in addition to UDP and IP.
     pub around: usize,
 }
 
-/// What a medium is.
+/// Kind of a medium.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// A shared half-duplex channel of 802.11a.
     Radio {
         /// In bit/s.
         rate: u64,
-        /// Hops from end to end, all on the one channel.
+        /// Hops from end to end, all on the same channel.
         hops: u32,
     },
-    /// A full-duplex line.
+    /// A full-duplex link.
     Wire {
         /// In bit/s.
         rate: u64,
-        /// Each way.
+        /// Delay, each way.
         delay: Duration,
     },
 }
@@ -67,57 +67,57 @@ pub struct Topic {
     pub name: String,
     /// Its type, if given.
     pub type_name: String,
-    /// Who publishes; a place in [`System::hosts`].
+    /// The publisher's host, as an index into [`System::hosts`].
     pub from: usize,
-    /// Who subscribes.
+    /// The subscriber's host.
     pub to: usize,
-    /// Over which medium; none: both on one host.
+    /// Medium; none if both are on one host.
     pub over: Option<usize>,
-    /// Sizes of its messages, one after the other and again.
+    /// Sizes of its messages, used in turn.
     pub sizes: Vec<u32>,
-    /// When its messages come, as recorded: as many as sizes. Empty: evenly.
+    /// Times of its messages, as recorded, one per size. Empty: evenly spaced.
     pub times: Vec<Duration>,
     /// Messages a second.
     pub hz: f64,
-    /// 0 to 127, 127 the most important.
+    /// Priority from 0 to 127; 127 is the most important.
     pub priority: u8,
-    /// Newest messages that may wait.
+    /// Queue depth; the newest messages stay.
     pub depth: u32,
-    /// What is older is dropped.
+    /// Older messages are dropped.
     pub deadline: Option<Duration>,
-    /// When its first message comes, after all have begun; none: by chance.
+    /// Time of its first message after all hosts have started; none: random.
     pub phase: Option<Duration>,
-    /// Each message is up to so much late.
+    /// Each message is late by up to this duration.
     pub jitter: Duration,
-    /// Whether it is repaired.
+    /// Whether losses are repaired.
     pub reliability: Reliability,
-    /// Least delivery that is needed.
+    /// Least delivery ratio required.
     pub delivery: f64,
-    /// 99 % must come within that.
+    /// Delay within which 99 % have to arrive.
     pub within: Option<Duration>,
 }
 
-/// How hard the link tries.
+/// Repair of losses by the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reliability {
-    /// What is lost stays lost.
+    /// A lost message stays lost.
     #[default]
     BestEffort,
-    /// Parity goes along.
+    /// Parity is sent along.
     Redundant,
-    /// Lost parts are sent again.
+    /// Lost parts are retransmitted.
     Reliable,
 }
 
-/// Many robots, each as the named host, over access points.
+/// Many robots, each like the named host, over access points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fleet {
-    /// Which host stands for each of them.
+    /// The host that stands for each robot.
     pub host: usize,
-    /// How many there are.
+    /// Number of robots.
     pub robots: u32,
-    /// Over how many access points, on channels of their own.
+    /// Number of access points, on separate channels.
     pub access_points: u32,
 }
 
@@ -133,21 +133,21 @@ impl Topic {
     }
 }
 
-/// What a recording has of a topic: when each message came, from the recording's start on, and its size.
+/// A topic in a recording: the time of each message since the start of the recording, and its size.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
     /// Its type.
     pub type_name: String,
-    /// Ascending.
+    /// In ascending order.
     pub messages: Vec<(Duration, u32)>,
 }
 
-/// What a system's file speaks of and this crate does not know.
+/// External information that a system's file refers to.
 pub trait Known {
     /// Size of the messages of a type, if all have the same.
     ///
     /// # Errors
-    /// Why there is none, and what to write.
+    /// Why the size is unknown, and what to write.
     fn size(&self, type_name: &str) -> Result<u64, String>;
 
     /// The topics of a recording, by name.
@@ -157,13 +157,13 @@ pub trait Known {
     fn recording(&self, file: &str) -> Result<BTreeMap<String, Trace>, String>;
 }
 
-/// A system that cannot be read.
+/// A system that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}")]
 pub struct SystemError {
-    /// File, and line and column as far as they are known.
+    /// File, and line and column if known.
     pub place: String,
-    /// What is wrong, with the mend.
+    /// What is wrong, and how to fix it.
     pub problem: String,
 }
 
@@ -253,7 +253,7 @@ fn most_of_all() -> f64 {
 }
 
 impl System {
-    /// Reads a system; `place` is its file's name.
+    /// Parses a system; `place` is its file's name.
     ///
     /// # Errors
     /// What is wrong, and what to write.
@@ -280,7 +280,7 @@ fn check(w: Written, known: &dyn Known) -> Result<System, String> {
     unique("media", w.media.iter().map(|m| &m.name))?;
     unique("topics", w.topics.iter().map(|t| &t.name))?;
     if w.topics.is_empty() {
-        return Err("`topics` is empty: nothing is to be carried".into());
+        return Err("`topics` is empty: list at least one topic".into());
     }
     let host = |name: &str| find(&w.hosts, name, "hosts");
     let media = w
@@ -423,7 +423,7 @@ fn topic(
         None if t.type_name.is_empty() => return Err("give `bytes`, or a `type` of fixed size".into()),
         None => vec![known.size(&t.type_name)?],
     };
-    // As recorded, unless the file says otherwise.
+    // As recorded, unless the file states otherwise.
     let times: Vec<Duration> = match (trace, t.hz, &t.bytes) {
         (Some(trace), None, None) => trace.messages.iter().map(|(at, _)| *at).collect(),
         _ => Vec::new(),

@@ -1,4 +1,4 @@
-//! What one cell's runs come to.
+//! Metrics of one cell's runs.
 
 use super::Run;
 use crate::model::SUSTAINED;
@@ -7,63 +7,63 @@ use stats::{Histogram, Interval, Moments};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-/// At most so many points of delay by message number are kept for figures.
+/// Most points of delay by message number that are kept for figures.
 const MOST_POINTS: usize = 400;
 
-/// One cell, measured.
+/// Metrics of one cell.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CellMetrics {
-    /// Share of the messages that was received, as the mean over the runs.
+    /// Share of messages received, as the mean over the runs.
     pub delivery: f64,
     /// Round trips.
     pub rtt_ms: Rtt,
     /// Whether messages are missing, so that the mean lacks the longest round trips.
     pub censored: bool,
-    /// The mean if what is missing had come when the log closed: the true one is no less.
+    /// The mean if the missing messages had arrived when the log closed: a lower bound of the true mean.
     pub mean_at_least_ms: f64,
     /// Delivery of 0.999 or more at a mean of 100 ms or less.
     pub sustained: bool,
     /// 95 % intervals by Student's t over the runs; absent with fewer than two.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub intervals: Option<Intervals>,
-    /// Place among the cells of one medium and system, from 1 on; equal ones share theirs.
+    /// Rank among the cells of one medium and system, from 1; equal cells share a rank.
     pub rank: u32,
-    /// Messages that should have been received.
+    /// Number of expected messages.
     pub expected: u64,
-    /// Those that were.
+    /// Number of received messages.
     pub received: u64,
-    /// For box plots, of what was received.
+    /// Distribution of the received messages, for box plots.
     pub spread_ms: Spread,
-    /// Means over senders and runs, by the message's number: pairs of number and ms, thinned out evenly.
+    /// Means over senders and runs by message number: pairs of number and ms, thinned out evenly.
     pub by_number_ms: Vec<[f64; 2]>,
 }
 
-/// Round trips in ms, each as the mean over the runs, as the intervals are. Quantiles are of all messages: none where fewer came at all
-/// in one of the runs.
+/// Round trips in ms, each as the mean over the runs, like the intervals. Quantiles refer to all messages: none if
+/// fewer arrived in one of the runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Rtt {
-    /// Mean of what was received, over the runs in which anything was; none if nothing was.
+    /// Mean of received messages, over the runs with any; none if no message was received.
     pub mean: Option<f64>,
-    /// Half of all messages came within.
+    /// Time within which half of all messages arrived.
     pub p50: Option<f64>,
-    /// 99 % of all messages came within.
+    /// Time within which 99 % of all messages arrived.
     pub p99: Option<f64>,
 }
 
-/// 95 % confidence intervals, within what is possible: no delay is negative, and no delivery above 1.
+/// 95 % confidence intervals, clipped to the possible range: no delay is negative, and no delivery above 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Intervals {
-    /// Of the delivery.
+    /// Interval of the delivery.
     pub delivery: Interval,
-    /// Of the mean round trip in ms, if all runs have one.
+    /// Interval of the mean round trip in ms, if all runs have one.
     pub mean_ms: Option<Interval>,
-    /// Of the median.
+    /// Interval of the median.
     pub p50_ms: Option<Interval>,
-    /// Of the 99 % quantile.
+    /// Interval of the 99 % quantile.
     pub p99_ms: Option<Interval>,
 }
 
-/// A distribution in few numbers, in ms.
+/// Summary of a distribution, in ms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Spread {
     /// Least.
@@ -132,8 +132,8 @@ impl CellMetrics {
         }
     }
 
-    /// Better ones first: those that sustain, then by delivery. Means decide only between cells from which no message is
-    /// missing, since a mean without its longest round trips tells nothing.
+    /// Better cells first: those that sustain, then by delivery. Means decide only between cells without missing
+    /// messages, since a mean without its longest round trips says nothing.
     pub(super) fn order(&self, other: &CellMetrics) -> Ordering {
         let complete = |m: &CellMetrics| !m.censored;
         let mean = |m: &CellMetrics| m.rtt_ms.mean.unwrap_or(f64::INFINITY);
@@ -152,7 +152,7 @@ impl CellMetrics {
 }
 
 fn intervals(runs: &BTreeMap<String, Run>) -> Option<Intervals> {
-    // Student's t knows nothing of bounds: few runs that differ much give an interval that reaches beyond what can be.
+    // Student's t ignores bounds: few runs that differ much give an interval beyond the possible range.
     let of = |value: &dyn Fn(&Run) -> Option<f64>, most: f64| {
         let values: Option<Vec<f64>> = runs.values().map(value).collect();
         let interval = Interval::of_runs(&values?)?;

@@ -14,9 +14,9 @@ const COLORS: [&str; 8] = [
     "#1b9e77", "#d95f02", "#7570b3", "#e7298a", "#66a61e", "#e6ab02", "#a6761d", "#666666",
 ];
 
-/// A panel for each platform and size, a curve for each number of nodes; hollow: right-censored, at least so long.
+/// A panel for each platform and size, a curve for each number of nodes; hollow points are right-censored.
 pub(super) fn draw(cells: &Cells) -> String {
-    // What all cells have alike needs no title.
+    // A setting common to all cells is not part of the title.
     let p = |i: usize| &cells[i].params;
     let vary = |of: &dyn Fn(usize) -> String| (0..cells.len()).any(|i| of(i) != of(0));
     let hosts: &dyn Fn(usize) -> String = &|i| format!(", {} hosts", p(i).hosts);

@@ -1,4 +1,4 @@
-//! Walks a folder of raw data.
+//! Collects the files of a folder of raw data.
 
 use super::layout::{Layout, Senders};
 use super::pattern::Fields;
@@ -9,23 +9,23 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Larger files are no sender's rows.
+/// Largest file of a sender.
 const MOST_FILE: u64 = 1 << 30;
-/// More files than any experiment has, and more folders and files to look at.
+/// Most files of an experiment, and most folders and files that are visited.
 const MOST_FILES: usize = 1_000_000;
 
 /// All runs of all cells.
 #[derive(Debug, Default)]
 pub struct Gathered {
-    /// By what paths say of a cell, and by run.
+    /// By the path's fields of a cell, and by run.
     pub cells: BTreeMap<Fields, BTreeMap<String, Run>>,
-    /// Files that were read.
+    /// Number of files read.
     pub files: usize,
-    /// What else is to be known.
+    /// Remarks.
     pub notes: Vec<String>,
 }
 
-/// Reads every file that the layout's pattern matches.
+/// Reads every file that matches the layout's pattern.
 pub(super) fn gather(dir: &Path, layout: &Layout, stopped: &dyn Fn() -> bool) -> Result<Gathered, Error> {
     let mut found = Found::default();
     let mut walk = Walk {
@@ -58,7 +58,7 @@ pub(super) fn gather(dir: &Path, layout: &Layout, stopped: &dyn Fn() -> bool) ->
         if fs::metadata(&path).map_err(file_error)?.len() > MOST_FILE {
             return Err(Error::TooMuch {
                 path,
-                problem: "more than 1 GiB: no sender writes so many rows".into(),
+                problem: "more than 1 GiB: no sender writes this many rows".into(),
             });
         }
         let bytes = fs::read(&path).map_err(file_error)?;
@@ -79,7 +79,7 @@ pub(super) fn gather(dir: &Path, layout: &Layout, stopped: &dyn Fn() -> bool) ->
         (&found.other, "are not where `files` of the layout says"),
         (
             &found.broken,
-            "are links that lead nowhere, or back to a folder above them",
+            "are links that lead nowhere, or to a folder above them",
         ),
     ] {
         if let Some(first) = paths.first() {
@@ -97,8 +97,8 @@ pub(super) fn gather(dir: &Path, layout: &Layout, stopped: &dyn Fn() -> bool) ->
     }
     if let Some(first) = bad_line {
         gathered.notes.push(format!(
-            "{left_out} lines were left out, and their messages counted neither as received nor as lost, since they are no rows; the first: \
-             {first}"
+            "{left_out} lines were left out because they are not rows, and their messages counted neither as \
+             received nor as lost; the first: {first}"
         ));
     }
     Ok(gathered)
@@ -115,7 +115,7 @@ fn silent_senders(gathered: &mut Gathered, layout: &Layout) {
             _ => 0,
         };
         for run in runs.values_mut() {
-            // No experiment has more nodes than that; a path may say anything.
+            // Limit for numbers of nodes that a path claims.
             for _ in run.senders..senders.min(100_000) {
                 run.add_silent(layout);
                 silent += 1;
@@ -136,11 +136,11 @@ struct Found {
     broken: Vec<PathBuf>,
 }
 
-/// Looks for files, through links, too.
+/// Searches files, also through links.
 struct Walk<'a> {
     layout: &'a Layout,
     names: Vec<String>,
-    /// Device and inode of the folders that are open, so that a link to one of them ends the walk.
+    /// Device and inode of the open folders, so that a link to one of them ends the search.
     within: Vec<(u64, u64)>,
     entries: usize,
 }

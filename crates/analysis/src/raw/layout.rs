@@ -1,38 +1,38 @@
-//! What foreign rows mean, as a small YAML file says.
+//! The meaning of third-party rows, described by a small YAML file.
 
 use super::pattern::Pattern;
 use serde::Deserialize;
 use std::fmt;
 use std::time::Duration;
 
-/// How folders, files and rows are to be read.
+/// How to read folders, files and rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layout {
-    /// Where the files are, and what their paths say.
+    /// Location of the files, and fields in their paths.
     pub files: Pattern,
-    /// What stands in each column.
+    /// Contents of each column.
     pub columns: Vec<Column>,
-    /// Between two columns.
+    /// Separator between columns.
     pub separator: char,
-    /// Of both times.
+    /// Unit of both times.
     pub unit: Unit,
     /// Size of a message.
     pub payload_bytes: u64,
     /// Messages that each sender sends.
     pub messages: u32,
-    /// The id of the first.
+    /// Number of the first message.
     pub first_id: u32,
-    /// How long after the last message was sent the log closes: what comes later has no row.
+    /// Time from the last sent message until the log closes: later answers have no row.
     pub closes_after: Duration,
-    /// Messages of each sender that are cut at the start.
+    /// Messages of each sender that are dropped at the start.
     pub warm_up: u32,
     /// Which of the nodes send.
     pub senders: Senders,
-    /// What was measured, unless the path says.
+    /// Measured system, unless the path states it.
     pub system: String,
-    /// Over which medium, unless the path says.
+    /// Medium, unless the path states it.
     pub medium: String,
-    /// On how many hosts, unless the path says.
+    /// Number of hosts, unless the path states it.
     pub hosts: u32,
 }
 
@@ -42,18 +42,18 @@ pub struct Layout {
 pub enum Column {
     /// The message's number.
     Id,
-    /// When it was sent.
+    /// Time of sending.
     #[serde(alias = "sent_ns")]
     Sent,
-    /// When its answer came.
+    /// Time at which the answer arrived.
     #[serde(alias = "recv_ns", alias = "recv")]
     Received,
-    /// Something else.
+    /// Another value.
     #[serde(rename = "-")]
     Other,
 }
 
-/// Of times.
+/// Unit of times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
@@ -90,16 +90,16 @@ impl fmt::Display for Unit {
     }
 }
 
-/// How many senders a cell has.
+/// Number of senders of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Senders {
-    /// As many as files.
+    /// One per file.
     #[default]
     Files,
-    /// Half of the nodes; one without a file lost all its messages.
+    /// Half of the nodes; a sender without a file lost all its messages.
     Half,
-    /// All nodes; one without a file lost all its messages.
+    /// All nodes; a sender without a file lost all its messages.
     All,
 }
 
@@ -107,13 +107,13 @@ pub enum Senders {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}")]
 pub struct LayoutError {
-    /// File, line and column as far as they are known.
+    /// File, line and column if known.
     pub place: String,
-    /// What is wrong, with the mend.
+    /// What is wrong, and how to fix it.
     pub problem: String,
 }
 
-/// As it is written.
+/// Format of the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
@@ -167,7 +167,7 @@ fn two() -> u32 {
 }
 
 impl Layout {
-    /// Reads a layout; `place` is its file's name.
+    /// Parses a layout; `place` is its file's name.
     ///
     /// # Errors
     /// What is wrong, where, and what to write.

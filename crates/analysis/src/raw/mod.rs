@@ -1,8 +1,8 @@
-//! Foreign raw data of round trips: `id,sent,received` rows, one file a sender, folders for frequency, number of nodes
-//! and run (`ropewalk bench analyze`).
+//! Third-party raw data of round trips: `id,sent,received` rows, one file per sender, folders for frequency, number of
+//! nodes and run (`ropewalk bench analyze`).
 //!
-//! Overload is told, not averaged away: the log closes some seconds after the last message was sent, so the mean of
-//! what came until then is too small wherever something did not. Such cells are ranked by their delivery alone.
+//! Overload is reported, not averaged away: the log closes some seconds after the last message was sent, so the mean of
+//! the messages received until then is too small if others are missing. Such cells are ranked only by their delivery.
 
 mod cell;
 mod figure;
@@ -23,32 +23,34 @@ pub use statistics::Run;
 use clap::Args;
 use std::path::PathBuf;
 
-/// Statistics and models of raw data that others measured.
+/// Compute statistics and models of third-party raw data
 ///
-/// DIR holds rows `id,sent,received` of round trips, one file a sender; received is empty where no
-/// answer came before the log closed. A YAML file tells what folders and columns mean, for example
+/// DIR contains rows `id,sent,received` of round trips, one file per sender;
+/// received is empty if no answer arrived before the log closed. A YAML file
+/// describes the folders and columns, for example
 ///
 ///   files: "{hz}Hz/{nodes}nodes/run{run}/*.csv"
 ///   payload_bytes: 4250
 ///   messages: 1195
 ///   closes_after: 5s
 ///
-/// Given are delivery, mean, median and 99 % quantile of the round trip of each cell, with 95 %
-/// confidence intervals by Student's t over its runs. Where messages are missing the mean is right-
-/// censored (what did not come until the log closed is not in it): it is marked, and such cells are
-/// ranked by delivery, never by their mean.
+/// Prints delivery, mean, median and 99 % quantile of the round trip of each
+/// cell, with 95 % confidence intervals by Student's t over its runs. If
+/// messages are missing, the mean is right-censored: it lacks answers after the
+/// log closed. Such cells are marked, and ranked by delivery, never by their
+/// mean.
 #[derive(Args, Clone, Debug)]
 #[command(verbatim_doc_comment)]
 pub struct Options {
     /// The folder of the raw data.
     pub dir: PathBuf,
-    /// What folders, files and columns mean; by default DIR/layout.yaml.
+    /// Description of folders, files and columns (default: DIR/layout.yaml).
     #[arg(long, value_name = "FILE")]
     pub layout: Option<PathBuf>,
     /// Print the result as JSON.
     #[arg(long)]
     pub json: bool,
-    /// Write a line for each cell to this file.
+    /// Write one line per cell to this CSV file.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
     /// Write the figure (delays by frequency and number of nodes) to this file.
@@ -63,36 +65,36 @@ pub enum Error {
     /// A file or folder cannot be read.
     #[error("{path}: {source}")]
     File {
-        /// Which.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// The layout.
+    /// The layout is invalid.
     #[error(transparent)]
     Layout(#[from] layout::LayoutError),
-    /// A row.
+    /// A row is invalid.
     #[error("{path}: {source}")]
     Row {
-        /// In which file.
+        /// Path of the file.
         path: PathBuf,
         /// Line and problem.
         source: rows::RowError,
     },
-    /// No file lies where the layout says.
+    /// No file matches the layout.
     #[error("{dir} has no file that `files` of the layout matches{hint}")]
     Nothing {
         /// The folder.
         dir: PathBuf,
-        /// A file that is there.
+        /// A hint: a file that exists.
         hint: String,
     },
-    /// Files beyond any sense.
+    /// A file is too large, or there are too many.
     #[error("{path}: {problem}")]
     TooMuch {
-        /// Where.
+        /// Path.
         path: PathBuf,
-        /// What.
+        /// Kind of excess.
         problem: String,
     },
     /// The user stopped it.
@@ -101,16 +103,16 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the input is to blame.
+    /// Whether the user's input caused the error.
     pub fn is_input(&self) -> bool {
         !matches!(self, Error::Stopped)
     }
 }
 
-/// Reads and analyzes; `stopped` is asked between files.
+/// Reads and analyzes the data; `stopped` is checked between files.
 ///
 /// # Errors
-/// What cannot be read, with file and line.
+/// If something cannot be read, with file and line.
 pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Error> {
     let file = (options.layout.clone()).unwrap_or_else(|| options.dir.join("layout.yaml"));
     let text = std::fs::read_to_string(&file).map_err(|source| Error::File {

@@ -1,4 +1,4 @@
-//! What the analysis found: as JSON, CSV and a table.
+//! Result of the analysis, as JSON, CSV and a table.
 
 use super::figure;
 use super::gather::Gathered;
@@ -18,26 +18,26 @@ pub type Cells = Vec<Cell<Params, CellMetrics>>;
 /// The analysis of a folder.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// One for each cell.
+    /// One entry per cell.
     pub cells: Cells,
-    /// Where each sweep breaks, by system.
+    /// Knees of the sweeps, by system.
     pub knees: Vec<Cell<Params, model::KneeMetrics>>,
     /// CSLV and its window, by system and platform.
     pub windows: Vec<Cell<Params, model::WindowMetrics>>,
-    /// How well both models fit, by system.
+    /// Fit of both models, by system.
     pub models: Vec<Validation>,
-    /// Which of [`AXES`] the layout has.
+    /// The [`AXES`] of the layout.
     axes: Vec<&'static str>,
-    /// Of the intervals.
+    /// Method of the intervals.
     pub interval: &'static str,
-    /// What else is to be known.
+    /// Remarks.
     pub notes: Vec<String>,
 }
 
-/// Axes beside system, medium, size, nodes and frequency: columns of the table where the layout has them.
+/// Axes in addition to system, medium, size, nodes and frequency: columns of the table if the layout has them.
 const AXES: [&str; 3] = ["hosts", "cpu_share", "topology"];
 
-/// How intervals are made, in the words of the result.
+/// Method of the intervals, as printed in the result.
 const INTERVAL: &str = "95 %, Student's t over the runs of a cell";
 
 impl Outcome {
@@ -101,7 +101,7 @@ impl Outcome {
         }
     }
 
-    /// The result as JSON, in the shape of every benchmark.
+    /// The result as JSON, in the format of every benchmark.
     pub fn json(&self) -> String {
         let cells = self.cells.iter().map(value);
         let knees = self.knees.iter().map(value);
@@ -123,7 +123,7 @@ impl Outcome {
         serde_json::to_string_pretty(&whole).unwrap_or_default()
     }
 
-    /// A line for each cell.
+    /// One line per cell.
     pub fn csv(&self) -> String {
         let mut out = String::from(
             "system,medium,hosts,cpu_share,topology,nodes,senders,hz,bytes,runs,delivery,delivery_low,delivery_high,mean_ms,mean_low_ms,\
@@ -186,7 +186,7 @@ impl Outcome {
         out.join("\n")
     }
 
-    /// What a cell is beside its nodes, size and frequency.
+    /// Settings of a cell other than its nodes, size and frequency.
     fn platform(&self, p: &Params) -> String {
         let axes = self
             .axes
@@ -340,7 +340,7 @@ fn sample(cell: &Cell<Params, CellMetrics>) -> model::Sample {
     }
 }
 
-/// Places within each system and medium.
+/// Assigns ranks within each system and medium.
 fn rank(cells: &mut Cells) {
     let mut order: Vec<usize> = (0..cells.len()).collect();
     order.sort_by(|a, b| cells[*a].metrics.order(&cells[*b].metrics));

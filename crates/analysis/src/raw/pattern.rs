@@ -1,11 +1,11 @@
-//! Which folders and files mean what: `{hz}Hz/{nodes}nodes/run{run}/*.csv`.
+//! Pattern of the paths of folders and files: `{hz}Hz/{nodes}nodes/run{run}/*.csv`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a path says of the rows in it, by the names in braces.
+/// Fields that a path states about its rows, by the names in braces.
 pub type Fields = BTreeMap<String, String>;
 
-/// What a path may say.
+/// Names of the fields.
 pub const NAMES: [&str; 10] = [
     "hz",
     "nodes",
@@ -18,9 +18,9 @@ pub const NAMES: [&str; 10] = [
     "cpu_share",
     "topology",
 ];
-/// Those of them that are text; the others are numbers.
+/// Names of the text fields; the others are numbers.
 const TEXTS: [&str; 4] = ["sender", "system", "medium", "topology"];
-/// More in one name would be a mistake.
+/// Most pieces in one name.
 const MOST_PIECES: usize = 16;
 
 /// A pattern of relative paths, one list of pieces for each folder and the file.
@@ -38,7 +38,7 @@ enum Piece {
 }
 
 impl Pattern {
-    /// Reads a pattern.
+    /// Parses a pattern.
     ///
     /// # Errors
     /// What is wrong with it, and what to write.
@@ -60,19 +60,19 @@ impl Pattern {
         Ok(Pattern { components })
     }
 
-    /// How many folders deep the files lie, themselves included.
+    /// Depth of the files, counting themselves.
     pub fn depth(&self) -> usize {
         self.components.len()
     }
 
-    /// Whether paths say this of their rows.
+    /// Whether paths state this field.
     pub fn has(&self, field: &str) -> bool {
         let mut pieces = self.components.iter().flatten();
         pieces.any(|p| matches!(p, Piece::Number(name) | Piece::Word(name) if name == field))
     }
 
-    /// Whether a folder with these names can lead to files; what its path says if so. Names beyond the pattern's depth
-    /// match nothing.
+    /// Whether a folder with these names can contain matching files; returns the fields of its path. Names beyond the
+    /// pattern's depth match nothing.
     pub fn matches(&self, names: &[&str]) -> Option<Fields> {
         let mut fields = Fields::new();
         if names.len() > self.components.len() {
@@ -129,7 +129,7 @@ fn field(name: &str) -> Result<Piece, String> {
     }
 }
 
-/// `failed`: pieces and places from which nothing matches, so that no pattern takes long.
+/// `failed` holds pieces and positions from which nothing matches, so that no pattern takes long.
 fn within(
     pieces: &[Piece],
     name: &str,
@@ -147,7 +147,7 @@ fn within(
     let ends: Vec<usize> = match piece {
         Piece::Text(text) if rest.starts_with(text.as_str()) => vec![text.len()],
         Piece::Text(_) => Vec::new(),
-        // The longest number first, so that no digit is left to what follows.
+        // The longest number first, so that no digit is left for the next piece.
         Piece::Number(_) => {
             let end = rest
                 .find(|c: char| !c.is_ascii_digit() && c != '.')

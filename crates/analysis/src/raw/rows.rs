@@ -1,34 +1,34 @@
-//! One sender's rows: which message, when it was sent, when its answer came.
+//! Rows of one sender: number of the message, time of sending, time of the answer.
 
 use super::layout::{Column, Layout};
 use std::collections::BTreeSet;
 
-/// Longest line that can be a row.
+/// Longest line of a row.
 const MOST_LINE: usize = 4096;
-/// For so many rows one line that is none is left out. Where there are more, the layout is wrong rather than the data.
+/// Number of rows per invalid line that is ignored. With more invalid lines, the layout is wrong rather than the data.
 const ROWS_TO_A_BAD_LINE: usize = 100;
 
-/// What became of the messages of one sender.
+/// Outcomes of one sender's messages.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rows {
-    /// Those with a row, by the number of the message from 0 on.
+    /// Messages with a row, by their number from 0.
     pub rows: Vec<Row>,
-    /// Rows of messages that had one already, which are left out.
+    /// Number of duplicate rows, which are ignored.
     pub repeated: u64,
-    /// Lines that are no rows, which are left out. Of a message each nothing is known.
+    /// Number of invalid lines, which are ignored. Nothing is known about one message for each.
     pub left_out: u64,
-    /// The first of these.
+    /// The first invalid line.
     pub first_left_out: Option<RowError>,
 }
 
 /// One message that has a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
-    /// From 0 on.
+    /// From 0.
     pub number: u32,
     /// When it was sent, in ns.
     pub sent: i128,
-    /// When its answer came, in ns; none: not before the log closed.
+    /// Time at which its answer arrived, in ns; none if it did not arrive before the log closed.
     pub received: Option<i128>,
 }
 
@@ -36,18 +36,18 @@ pub struct Row {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct RowError {
-    /// From 1 on.
+    /// From 1.
     pub line: usize,
-    /// What is wrong, with the mend.
+    /// What is wrong, and how to fix it.
     pub problem: String,
 }
 
 impl Rows {
-    /// Reads a sender's file. A writer that was killed leaves its last line cut off, without a line end: such a line is left out, and
-    /// so are lines that are no rows, as long as a hundred rows stand against each.
+    /// Reads a sender's file. A writer that was killed leaves a truncated last line without a line end. Such a line is
+    /// ignored, as are invalid lines if there are a hundred rows for each.
     ///
     /// # Errors
-    /// The first line that is no row, and why, if there are too many.
+    /// The first invalid line, and why, if there are too many.
     pub fn parse(bytes: &[u8], layout: &Layout) -> Result<Rows, RowError> {
         let mut rows = Rows::default();
         let mut seen = BTreeSet::new();
@@ -94,12 +94,12 @@ impl Rows {
     }
 }
 
-/// What a line is.
+/// Kind of a line.
 enum Line {
     Nothing,
     /// Names of the columns.
     Head,
-    /// And whether its last column is left out.
+    /// A row, and whether its last column is missing.
     Row(Row, bool),
 }
 
@@ -122,7 +122,7 @@ impl Line {
     }
 }
 
-/// A first line in which no column is a number names the columns.
+/// A first line without a number names the columns.
 fn is_head(line: &str, layout: &Layout) -> bool {
     let mut cells = line.split(layout.separator).map(str::trim);
     cells.all(|c| c.parse::<f64>().is_err()) && line.chars().any(char::is_alphabetic)
@@ -137,7 +137,7 @@ fn row(line: &str, layout: &Layout) -> Result<Row, String> {
     // A row may end before its last column if that is empty.
     if cells.len() > layout.columns.len() || cells.len() + 1 < layout.columns.len() {
         return Err(format!(
-            "{} columns instead of {}: `columns` and `separator` of the layout tell which there are",
+            "{} columns instead of {}: `columns` and `separator` of the layout set the columns",
             cells.len(),
             layout.columns.len()
         ));
@@ -152,7 +152,7 @@ fn row(line: &str, layout: &Layout) -> Result<Row, String> {
         .filter(|n| *n < layout.messages);
     let number = number.ok_or_else(|| {
         format!(
-            "the id {id} is not one of {} to {}: `messages` and `first_id` of the layout tell which there are",
+            "the id {id} is not one of {} to {}: `messages` and `first_id` of the layout set the range",
             layout.first_id,
             u64::from(layout.first_id) + u64::from(layout.messages).saturating_sub(1)
         )
@@ -174,7 +174,7 @@ fn row(line: &str, layout: &Layout) -> Result<Row, String> {
     })
 }
 
-/// A time in ns; none if it is empty or a word for that.
+/// A time in ns; none if it is empty or marked as missing.
 fn stamp(text: &str, layout: &Layout) -> Result<Option<i128>, String> {
     if matches!(
         text.to_ascii_lowercase().as_str(),
@@ -183,7 +183,7 @@ fn stamp(text: &str, layout: &Layout) -> Result<Option<i128>, String> {
         return Ok(None);
     }
     let bad = || format!("'{}' is no time: write a number of {}", short(text), layout.unit);
-    // Whole numbers exactly: nanoseconds since 1970 are more than a double holds.
+    // Whole numbers are exact: nanoseconds since 1970 exceed the precision of a double.
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |t: &str| t.len() <= 20 && t.bytes().all(|b| b.is_ascii_digit());
     let (negative, whole) = whole.strip_prefix('-').map_or((false, whole), |w| (true, w));
@@ -281,7 +281,7 @@ mod tests {
         for end in from + 1..whole.len() {
             let rows = Rows::parse(&whole.as_bytes()[..end], &layout).expect(&whole[from..end]);
             let cut = &whole[from..end];
-            // What follows the last separator may be the whole of an empty column.
+            // The text after the last separator may be the whole of an empty column.
             match cut.strip_suffix(',').is_some_and(|c| c.contains(',')) {
                 true => assert_eq!((rows.rows.len(), rows.rows[1].received), (2, None), "{cut}"),
                 false => {
@@ -294,12 +294,12 @@ mod tests {
             Rows::parse(whole.as_bytes(), &layout).map(|r| r.rows.len()),
             Ok(2)
         );
-        // Nothing but the head and a cut line, or zeros where a file system lost its end.
+        // Only the head and a truncated line, or zeros from a file system that lost the end.
         for (bytes, rows) in [(&b"id,sent,received\n0,14"[..], 0), (b"0,1,2\n\0\0\0\0", 1)] {
             let read = Rows::parse(bytes, &layout).expect("rows");
             assert_eq!((read.rows.len(), read.left_out), (rows, 1));
         }
-        // Writers that leave out an empty last column may end without a line end.
+        // Writers that omit an empty last column may end without a line end.
         let read = Rows::parse(b"0,1\n1,2", &layout).expect("rows");
         assert_eq!((read.rows.len(), read.left_out), (2, 0));
     }

@@ -1,4 +1,4 @@
-//! What the rows of one run come to.
+//! Statistics of the rows of one run.
 
 use super::layout::Layout;
 use super::rows::Rows;
@@ -7,19 +7,20 @@ use stats::{Histogram, Moments};
 /// One run of a cell: the rows of all its senders.
 #[derive(Clone, Debug, Default)]
 pub struct Run {
-    /// Files, one a sender.
+    /// Number of files, one per sender.
     pub senders: u32,
-    /// Messages that were received, after the warm-up.
+    /// Messages received after the warm-up.
     pub received: u64,
     /// Round trips in ns.
     pub rtt: Histogram,
     /// Least possible round trips in ns of messages that were not received: until the log closed.
     lost: Moments,
-    /// Round trips in ms by the message's number, the warm-up included.
+    /// Round trips in ms by the message's number, including the warm-up.
     pub by_number: Vec<Moments>,
-    /// Rows left out since their message had one.
+    /// Number of duplicate rows, which are ignored.
     pub repeated: u64,
-    /// Lines left out since they are no rows. What became of their messages is not known: they count neither as received nor as lost.
+    /// Number of invalid lines, which are ignored. Their messages have an unknown outcome: they count neither as
+    /// received nor as lost.
     pub left_out: u64,
 }
 
@@ -54,41 +55,41 @@ impl Run {
                 None => self.lost.record((last - row.sent) as f64 + closes),
             }
         }
-        // Not even when they were sent is known: the last was sent so long before the log closed.
+        // Their time of sending is unknown, too: the last was sent this long before the log closed.
         for _ in 0..without_row.max(0) {
             self.lost.record(closes);
         }
     }
 
-    /// Adds a sender that left no file.
+    /// Adds a sender without a file.
     pub fn add_silent(&mut self, layout: &Layout) {
         let repeated = self.repeated;
         self.add(&Rows::default(), layout);
         self.repeated = repeated;
     }
 
-    /// Messages that should have been received.
+    /// Number of expected messages.
     pub fn expected(&self) -> u64 {
         self.received + self.lost.count()
     }
 
-    /// Share that was received.
+    /// Share of messages received.
     pub fn delivery(&self) -> f64 {
         self.received as f64 / self.expected().max(1) as f64
     }
 
-    /// Mean round trip of what was received, in ms; none if nothing was.
+    /// Mean round trip of the received messages, in ms; none if there are none.
     pub fn mean_ms(&self) -> Option<f64> {
         (!self.rtt.is_empty()).then(|| self.rtt.mean() / 1e6)
     }
 
-    /// Mean round trip in ms if what was not received had come when the log closed: the true one is no less.
+    /// Mean round trip in ms if the missing messages had arrived when the log closed: a lower bound of the true mean.
     pub fn mean_at_least_ms(&self) -> f64 {
         let (received, lost) = (self.received as f64, self.lost.count() as f64);
         (self.rtt.mean() * received + self.lost.mean() * lost) / (received + lost).max(1.0) / 1e6
     }
 
-    /// The round trip, in ms, within which the share `q` of all messages came; none if fewer came at all.
+    /// The round trip, in ms, within which the share `q` of all messages arrived; none if fewer arrived.
     pub fn quantile_ms(&self, q: f64) -> Option<f64> {
         let share = q / self.delivery().max(f64::MIN_POSITIVE);
         (share <= 1.0 && !self.rtt.is_empty()).then(|| self.rtt.quantile(share) as f64 / 1e6)
@@ -125,10 +126,10 @@ mod tests {
         };
         let mut run = Run::default();
         run.add(&rows, &layout());
-        // 2 to 7 came, 8 has a row without an answer, 9 has none.
+        // 2 to 7 arrived, 8 has a row without an answer, 9 has none.
         assert_eq!((run.received, run.expected()), (6, 8));
         assert_eq!(run.mean_ms(), Some(4.5));
-        // 8 was sent last: it and 9 took 1 s at least.
+        // 8 was sent last: it and 9 took at least 1 s.
         assert!((run.mean_at_least_ms() - (27.0 + 2000.0) / 8.0).abs() < 1e-9);
         let median = run.quantile_ms(0.5).expect("more than half came");
         assert!((median - 5.0).abs() < 0.05, "the fourth of eight: {median}");

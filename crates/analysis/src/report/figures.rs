@@ -1,4 +1,4 @@
-//! Figures of a result: whatever its shape, as the papers draw it.
+//! Figures of a result of any shape, in the style of the papers.
 
 use super::page::attribute;
 use super::read::{Document, Flat, find, plain};
@@ -13,17 +13,17 @@ const LEFT: f64 = 300.0;
 const RIGHT: f64 = WIDTH - 40.0;
 const ROW: f64 = 22.0;
 const PLOT: f64 = 280.0;
-/// Where curves begin, and where their names do.
+/// Left edges of curves and of their names.
 const CURVES_LEFT: f64 = 90.0;
 const CURVES_RIGHT: f64 = WIDTH - 250.0;
-/// As many letters as there is room for.
+/// Most characters of a label.
 const MOST_LABEL: usize = 46;
-/// More rows or curves in one figure nobody reads.
+/// Most rows or curves in one figure.
 const MOST_ROWS: usize = 80;
 const MOST_CURVES: usize = 16;
 /// Colours of the style sheet.
 const COLORS: usize = 8;
-/// Settings that curves go over, the likeliest first.
+/// Settings over which to draw curves, in order of preference.
 const OVER: [&str; 9] = [
     "hz",
     "nodes",
@@ -42,7 +42,7 @@ pub(super) struct Figure {
     pub(super) svg: String,
 }
 
-/// All figures of a document, the `file`th of the page.
+/// All figures of a document, which is number `file` on the page.
 pub(super) fn all(document: &Document, file: usize) -> Vec<Figure> {
     let mut names = BTreeSet::new();
     for cell in &document.cells {
@@ -57,7 +57,7 @@ pub(super) fn all(document: &Document, file: usize) -> Vec<Figure> {
     figures
 }
 
-/// What marks a thing that is drawn.
+/// Attributes that identify a drawn value.
 fn mark(file: usize, cell: usize, metric: &str, value: f64) -> String {
     let metric = attribute(metric);
     format!("data-file=\"{file}\" data-cell=\"{cell}\" data-metric=\"{metric}\" data-value=\"{value}\"")
@@ -72,7 +72,7 @@ pub(super) fn label(cell: &Flat, differing: &BTreeSet<String>) -> String {
     format!("{} {}", cell.system, all.join(", "))
 }
 
-/// Settings in which these cells are not alike.
+/// Settings in which these cells differ.
 pub(super) fn differing<'a>(cells: impl Iterator<Item = &'a Flat>) -> BTreeSet<String> {
     let mut values = BTreeMap::<&str, BTreeSet<String>>::new();
     let mut count = 0;
@@ -90,7 +90,7 @@ pub(super) fn differing<'a>(cells: impl Iterator<Item = &'a Flat>) -> BTreeSet<S
     names.map(|(n, _)| (*n).to_owned()).collect()
 }
 
-/// Box plots: quartiles and whiskers as far as they are known, the mean as a dot.
+/// Box plots: known quartiles and whiskers, the mean as a dot.
 fn boxes(document: &Document, file: usize, name: &str) -> Option<Figure> {
     let get = |cell: &Flat, what: &str| cell.number(&format!("{name}.{what}"));
     let cells: Vec<(usize, &Flat)> = (document.cells.iter().enumerate())
@@ -196,7 +196,7 @@ fn boxes(document: &Document, file: usize, name: &str) -> Option<Figure> {
     })
 }
 
-/// Means over the setting that has most values, a curve for each combination of the others, with the deviation.
+/// Means over the setting with the most values, a curve for each combination of the others, with the deviation.
 fn curves(document: &Document, file: usize, name: &str) -> Vec<Figure> {
     let metric = format!("{name}.mean");
     let cells: Vec<(usize, &Flat)> = (document.cells.iter().enumerate())
@@ -222,7 +222,7 @@ fn curves(document: &Document, file: usize, name: &str) -> Vec<Figure> {
     };
     let mut names = differing(cells.iter().map(|(_, c)| *c));
     names.remove(*over);
-    // What follows from the setting, or is of a run, makes no curve of its own.
+    // Settings that depend on others, or belong to a run, do not separate curves.
     let mut lines = BTreeMap::<String, Vec<(f64, f64, usize, &Flat)>>::new();
     for (i, cell) in &cells {
         let at = find(&cell.params, over)
@@ -245,7 +245,7 @@ fn curves(document: &Document, file: usize, name: &str) -> Vec<Figure> {
 
 type Curve<'a> = (String, Vec<(f64, f64, usize, &'a Flat)>);
 
-/// A drawing with its axes, from 20 down to `bottom`, and room below.
+/// A drawing with its axes, from 20 down to `bottom`, and space below.
 fn canvas(bottom: f64, below: f64, x: &Axis, y: &Axis) -> String {
     let mut svg = format!(
         "<svg viewBox=\"0 0 {WIDTH} {}\" {} {}>\n",
@@ -326,7 +326,7 @@ fn curve_figure(lines: &[Curve<'_>], file: usize, name: &str, over: &str) -> Fig
     }
 }
 
-/// Delays by message, distributions: whatever is pairs of numbers.
+/// Delays by message, distributions: all metrics that are pairs of numbers.
 fn series(document: &Document, file: usize) -> Vec<Figure> {
     let mut by_name = BTreeMap::<&str, Vec<(usize, &Flat, &Vec<[f64; 2]>)>>::new();
     for (i, cell) in document.cells.iter().enumerate() {

@@ -1,7 +1,7 @@
-//! One page of any benchmark's JSON (`ropewalk bench report`): tables with the papers' rows, box plots, distributions, delays
-//! by message, curves.
+//! Renders any benchmark's JSON as one page (`ropewalk bench report`): tables with the papers' rows, box plots,
+//! distributions, delays by message, curves.
 //!
-//! The page is one file that loads nothing and runs nothing. Whatever it draws carries its value (`data-file`, `data-cell`,
+//! The page is one file that loads and executes nothing. Everything drawn carries its value (`data-file`, `data-cell`,
 //! `data-metric`, `data-value`), so that the page can be read back and compared.
 
 mod figures;
@@ -14,10 +14,10 @@ use crate::file::{self, FileError};
 use clap::Args;
 use std::path::PathBuf;
 
-/// A page with tables and figures of any benchmarks' results.
+/// Render the results of any benchmarks as a page with tables and figures.
 ///
-/// FILE is what any `ropewalk bench … --json` (or `demo --json`, `plan --json`) printed. The page is one HTML file without
-/// scripts or outside resources, light or dark as the reader prefers, and fit to be printed.
+/// FILE is the output of any `ropewalk bench … --json` (or `demo --json`, `plan --json`). The page is one HTML file
+/// without scripts or external resources, light or dark as the reader prefers, and suitable for printing.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// Results as JSON.
@@ -31,13 +31,13 @@ pub struct Options {
     pub title: String,
 }
 
-/// Why there is no page.
+/// Why no page can be written.
 pub type Error = FileError<ReadError>;
 
 /// Reads the files and writes the page.
 ///
 /// # Errors
-/// What cannot be read or written.
+/// If a file cannot be read or written.
 pub fn run(options: &Options) -> Result<(), Error> {
     let mut documents = Vec::new();
     for path in &options.files {

@@ -1,4 +1,4 @@
-//! The page: for each file what it is, its tables, its figures.
+//! The page: description, tables and figures of each file.
 
 use super::figures;
 use super::read::{Document, Flat, find, plain};
@@ -71,7 +71,7 @@ fn section(out: &mut String, d: &Document, file: usize) {
     papers_own(out, d);
 }
 
-/// The paper's rows that stand in no other table, since nothing was measured under their names.
+/// Rows of the paper that are in no other table, since nothing was measured under their names.
 fn papers_own(out: &mut String, d: &Document) {
     let measured = columns(d.cells.iter().map(|c| &c.metrics));
     let rows: Vec<&Flat> = d.paper.iter().filter(|p| !stands_beside(p, &measured)).collect();
@@ -98,21 +98,21 @@ fn papers_own(out: &mut String, d: &Document) {
     out.push_str("</tbody>\n</table></div>\n");
 }
 
-/// Whether a row of the paper has a statistic that was measured, too.
+/// Whether a row of the paper has a statistic that was also measured.
 fn stands_beside(row: &Flat, measured: &[String]) -> bool {
     row.metrics
         .iter()
         .any(|(n, _)| n.contains('.') && measured.contains(n))
 }
 
-/// Cells that have the same metrics stand in one table.
+/// Cells with the same metrics share a table.
 fn groups(d: &Document) -> Vec<Vec<usize>> {
     let mut groups: Vec<(Vec<&str>, Vec<usize>)> = Vec::new();
     for (i, cell) in d.cells.iter().enumerate() {
         let what = find(&cell.params, "what")
             .and_then(Value::as_str)
             .unwrap_or_default();
-        // What is absent where nothing was received makes no other table.
+        // Metrics that are missing because nothing was received do not create another table.
         let tops = cell.metrics.iter().map(|(n, _)| n.split('.').next().unwrap_or(n));
         let mut key: Vec<&str> = std::iter::once(what).chain(tops).collect();
         key.dedup();
@@ -128,7 +128,7 @@ fn table(out: &mut String, d: &Document, file: usize, members: &[usize]) {
     let cells: Vec<(usize, &Flat)> = members.iter().map(|i| (*i, &d.cells[*i])).collect();
     let params = columns(cells.iter().map(|(_, c)| &c.params));
     let metrics = columns(cells.iter().map(|(_, c)| &c.metrics));
-    // The paper's rows stand below the cells that have their numbers.
+    // The paper's rows are below the cells that have their numbers.
     let paper: Vec<&Flat> = d
         .paper
         .iter()
@@ -184,7 +184,7 @@ fn columns<'a>(rows: impl Iterator<Item = &'a Vec<(String, Value)>>) -> Vec<Stri
     names
 }
 
-/// A table's cell; with whose value it is, if it is measured.
+/// A table's cell; with the source of the value, if it is measured.
 fn entry(out: &mut String, value: Option<&Value>, of: Option<(usize, usize, &str)>) {
     let Some(value) = value else {
         out.push_str("<td></td>");
@@ -203,7 +203,7 @@ fn entry(out: &mut String, value: Option<&Value>, of: Option<(usize, usize, &str
     };
 }
 
-/// Text between quotes.
+/// Text for an attribute.
 pub(super) fn attribute(text: &str) -> String {
     escape(text).replace('"', "&quot;")
 }

@@ -1,52 +1,52 @@
-//! Any benchmark's JSON, flat.
+//! Any benchmark's JSON, flattened.
 
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-/// Levels of objects in objects that are looked into.
+/// Most levels of nested objects that are read.
 const MOST_DEPTH: usize = 8;
 
 /// A result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
-    /// Of the file.
+    /// Name of the file.
     pub name: String,
-    /// Which experiment.
+    /// Name of the experiment.
     pub experiment: String,
     /// Machine, versions and notes: names and values.
     pub about: Vec<(String, String)>,
-    /// What is to be known, a sentence each.
+    /// Remarks, a sentence each.
     pub notes: Vec<String>,
-    /// What was measured.
+    /// Measured cells.
     pub cells: Vec<Flat>,
-    /// What the paper measured, to stand beside.
+    /// Results of the paper, for comparison.
     pub paper: Vec<Flat>,
 }
 
 /// One cell: names as in JSON, with dots between the levels.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Flat {
-    /// What was measured.
+    /// Measured system.
     pub system: String,
-    /// Under which setting.
+    /// Setting.
     pub params: Vec<(String, Value)>,
-    /// Numbers, truths and texts.
+    /// Numbers, booleans and texts.
     pub metrics: Vec<(String, Value)>,
     /// Pairs of numbers: delays by message, distributions.
     pub series: Vec<(String, Vec<[f64; 2]>)>,
 }
 
-/// What is no benchmark's result.
+/// Why a file is not a benchmark's result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// No JSON.
+    /// It is not JSON.
     #[error("this is no JSON: {0}")]
     Json(String),
-    /// No cells.
+    /// It has no cells.
     #[error("this has no `experiment` and `cells`: give what a `ropewalk bench … --json` printed")]
     NoCells,
-    /// A cell without sense.
+    /// A cell is invalid.
     #[error("cell {0} is no object with `system`, `params` and `metrics`")]
     Cell(usize),
 }
@@ -94,7 +94,7 @@ impl Document {
     }
 }
 
-/// What was done, with the experiments of its kind that the cells are of.
+/// The experiment, with the numbers of the experiments of its cells.
 fn heading(experiment: &str, cells: &[Flat]) -> String {
     let mut of = Vec::new();
     for c in cells {
@@ -131,7 +131,7 @@ fn cell(value: &Value) -> Option<Flat> {
     Some(flat)
 }
 
-/// Papers have one level: what the cells call `delay_ms.mean` is `delay_mean_ms` there.
+/// Papers have one level: the cells' `delay_ms.mean` is `delay_mean_ms` there.
 fn paper_row(value: &Value) -> Option<Flat> {
     let row: &Map<String, Value> = value.as_object()?;
     let mut flat = Flat {
@@ -195,7 +195,7 @@ fn pair(value: &Value) -> Option<[f64; 2]> {
     }
 }
 
-/// Without quotes.
+/// A value without quotes.
 pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -218,7 +218,7 @@ impl Flat {
         find(&self.metrics, name)?.as_f64()
     }
 
-    /// Objects of statistics among the metrics: those that have `mean` or `p50`.
+    /// Statistics among the metrics: objects with `mean` or `p50`.
     pub(super) fn distributions(&self) -> BTreeSet<&str> {
         let names = self.metrics.iter().filter(|(_, v)| v.is_number());
         names

@@ -1,4 +1,5 @@
-//! A machine whose costs are known, event by event: processes that take turns on processors, and a medium between them.
+//! A machine with known costs, simulated event by event: processes that take turns on processors, and a medium between
+//! them.
 #![allow(unreachable_pub, dead_code)]
 
 use analysis::model::{Knee, Network, Params, SUSTAINED, Sample, Varied};
@@ -18,7 +19,7 @@ pub fn analyze(dir: &Path) -> Result<Outcome, Error> {
     raw::run(&options, &|| false)
 }
 
-/// What things truly cost, in µs and µs a byte.
+/// True costs, in µs and µs a byte.
 #[derive(Clone, Copy)]
 pub struct Truth {
     pub processors: usize,
@@ -28,11 +29,11 @@ pub struct Truth {
     pub sockets: f64,
     pub sockets_per_byte: f64,
     pub wake: f64,
-    /// Each job grows with this power of the number of processes.
+    /// Exponent by which each job grows with the number of processes.
     pub crowd: f64,
-    /// Every process works so long each 10 ms whatever happens.
+    /// Work of every idle process each 10 ms.
     pub tick: f64,
-    /// Longer than the closed form.
+    /// Factor of the closed form.
     pub wire: f64,
     pub radio: f64,
 }
@@ -127,7 +128,7 @@ impl Machine<'_> {
     }
 }
 
-/// One run: delivery (all comes, unless the log closes before), mean round trip, processor time for each.
+/// One run: delivery (complete, unless the log closes earlier), mean round trip, processor time per round trip.
 pub fn run(truth: &Truth, params: &Params, seconds: f64, seed: u64) -> Sample {
     let senders = params.senders as usize;
     let network = Network::named(&params.medium);
@@ -256,7 +257,7 @@ pub fn run(truth: &Truth, params: &Params, seconds: f64, seed: u64) -> Sample {
     }
 }
 
-/// Where the sweep over the frequency breaks, to 5 %, with the cells on the way.
+/// The knee of the sweep over the frequency, to 5 %, with the cells on the way.
 pub fn sweep(truth: &Truth, params: &Params, seconds: f64, samples: &mut Vec<Sample>) -> Option<Knee> {
     let mut one = |hz: f64| {
         let sample = run(truth, &Params { hz, ..params.clone() }, seconds, 7);

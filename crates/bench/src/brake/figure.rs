@@ -29,7 +29,7 @@ pub(super) fn draw(cells: &[Cell<Params, Metrics>]) -> String {
         height,
         LEFT,
         "Stopping at a red light",
-        "1920x1080 images at 30 Hz; medians; whiskers: least to most",
+        "1920x1080 images at 30 Hz; medians; whiskers: minimum to maximum",
     );
     let most = of(Application::Straight).filter_map(|c| Some(c.metrics.distance_cm?.max));
     let axis = Axis::to(most, "cm");
@@ -93,7 +93,7 @@ pub(super) fn draw(cells: &[Cell<Params, Metrics>]) -> String {
     close(svg)
 }
 
-/// From nothing to a round number.
+/// An axis from zero to a round number.
 struct Axis {
     step: f64,
     steps: u32,

@@ -1,4 +1,4 @@
-//! What a system's trials say together.
+//! Combines the trials of a system.
 
 use super::trial::{Stop, Trial};
 use super::{Application, Options, motion, scene};
@@ -16,11 +16,11 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// `None` of nothing.
+    /// `None` without values.
     pub(super) fn of(mut values: Vec<f64>) -> Option<Spread> {
         values.sort_by(f64::total_cmp);
         let last = values.len().checked_sub(1)? as f64;
-        // Between two values the line that joins them.
+        // Linear interpolation between two values.
         let at = |share: f64| {
             let place = share * last;
             let (low, high) = (values[place.floor() as usize], values[place.ceil() as usize]);
@@ -39,33 +39,33 @@ impl Spread {
 /// The setting of a cell: what is simulated, and how busy the processors are kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Params {
-    /// Which application.
+    /// The application.
     pub application: Application,
-    /// Trials that went well.
+    /// Number of successful trials.
     pub trials: u32,
     /// The region of interest, in pixels.
     pub roi: String,
     /// Recognizers beyond the paper's three.
     pub load: u32,
-    /// Images that may wait for one subscriber.
+    /// Queue depth of one subscriber in images.
     pub queue: u32,
-    /// Images a second.
+    /// Images per second.
     pub rate_hz: f64,
     /// Bytes of an image.
     pub image_bytes: usize,
-    /// Before the command: m/s.
+    /// Speed before the command in m/s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed_m_s: Option<f64>,
-    /// After the command: m/s².
+    /// Deceleration after the command in m/s².
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deceleration_m_s2: Option<f64>,
-    /// Before the command: degrees/s.
+    /// Turning speed before the command in degrees/s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn_deg_s: Option<f64>,
-    /// After the command: degrees/s².
+    /// Deceleration after the command in degrees/s².
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deceleration_deg_s2: Option<f64>,
-    /// Degrees before the light at which it is wholly in the region of interest.
+    /// Degrees before the light at which it is completely in the region of interest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry_deg: Option<f64>,
 }
@@ -91,48 +91,48 @@ impl Params {
     }
 }
 
-/// What was measured in a cell.
+/// Measured values of a cell.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Metrics {
-    /// From the line to the standstill.
+    /// Distance from the line to the standstill.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distance_cm: Option<Spread>,
-    /// From the light to the standstill, without turns that were too many.
+    /// Angle from the light to the standstill, without excess turns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub angle_deg: Option<Spread>,
-    /// Turns too many, over all trials.
+    /// Excess turns, over all trials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missed_revolutions: Option<u32>,
-    /// From the event to the first image with the red light, drawn and stamped.
+    /// Time from the event to the first image with the red light, drawn and stamped.
     pub t1_ms: Option<Spread>,
-    /// From there until the recognizer has the image in which it will recognize it.
+    /// From then until the recognizer has the image in which it will recognize the light.
     pub t2_ms: Option<Spread>,
     /// Recognition.
     pub t3_ms: Option<Spread>,
-    /// The command's way, and braking.
+    /// Transport of the command, and braking.
     pub t4_ms: Option<Spread>,
-    /// The command's way alone.
+    /// Transport of the command alone.
     pub command_ms: Option<Spread>,
-    /// The parts of the distance, each one's median.
+    /// The parts of the distance, the median of each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parts_cm: Option<[f64; 4]>,
-    /// Trials in which nobody stopped the robot; they are in no other number but those of images.
+    /// Trials in which the robot was never stopped; they count only in the numbers of images.
     pub never_stopped: u32,
-    /// Received by published images, over all recognizers.
+    /// Received divided by published images, over all recognizers.
     pub received_ratio: f64,
-    /// From stamp to receipt at the recognizer of red, over all images of all trials.
+    /// Time from stamp to receipt at the recognizer of red, over all images of all trials.
     pub image_ms: Option<Spread>,
     /// The same at the logger.
     pub logger_ms: Option<Spread>,
-    /// Recognition in every image by every recognizer; its least is what it takes on an idle processor.
+    /// Recognition in every image by every recognizer; its minimum is the time on an idle processor.
     pub match_ms: Option<Spread>,
     /// Drawing an image, which is part of T1.
     pub draw_ms: Option<Spread>,
-    /// Unlit lamps recognized as lit.
+    /// Number of unlit lamps recognized as lit.
     pub wrong: u64,
 }
 
-/// Medians and spreads of trials of one application.
+/// Combines the trials of one application into medians and spreads.
 pub(super) fn pool(application: Application, entry: f64, trials: &[Trial]) -> Metrics {
     let stops: Vec<Stop> = trials.iter().filter_map(|t| t.stop).collect();
     let spread = |f: &dyn Fn(&Stop) -> f64| Spread::of(stops.iter().map(f).collect());

@@ -1,8 +1,8 @@
 //! The TZC paper's applications (section IV-E): `ropewalk bench brake`.
 //!
-//! A simulated robot with a camera is stopped by what recognizers see in its images, which go through the system that
-//! is measured; so does the command to stop. Image, motion and recognition are simulated, time is not: processes,
-//! transport and scheduling are this machine's. The programs are started and heard by the same means as those of
+//! A simulated robot with a camera stops when recognizers see a red light in its images. Images and the command to stop
+//! go through the measured system. Image, motion and recognition are simulated, but time is real: processes, transport
+//! and scheduling are this machine's. The programs are started and read by the same means as those of
 //! [`ipc`](crate::ipc).
 
 mod figure;
@@ -31,11 +31,11 @@ use crate::{findings, machine};
 use stats::{Cell, Report};
 use trial::{Surroundings, Trial};
 
-/// Measures as `options` say. Blocks for minutes, with its progress on standard error; `stopped` is asked at least ten
-/// times a second and ends it early, with what was measured until then.
+/// Measures according to `options`. Blocks for minutes, with its progress on standard error. It calls `stopped` at
+/// least ten times a second; true ends it early, with the results so far.
 ///
 /// # Errors
-/// [`Error`]: nothing can be measured. What only some systems lack, or some trials, stands in the [`Outcome`].
+/// [`Error`]: nothing can be measured. Missing systems and failed trials are in the [`Outcome`].
 pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Error> {
     let sandbox = Sandbox::new()?;
     let (systems, mut missing) = prepare(options, &sandbox, stopped)?;
@@ -64,7 +64,7 @@ pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Err
     Ok(outcome)
 }
 
-/// Finds out who can take part, and that all draw and recognize alike.
+/// Finds the systems that can take part, and checks that all draw and recognize alike.
 fn prepare(
     options: &Options,
     sandbox: &Sandbox,
@@ -72,7 +72,7 @@ fn prepare(
 ) -> Result<(Vec<Ready>, Vec<Missing>), Error> {
     let folder = programs::folder(options.peers.as_deref());
     let (mut systems, mut missing) = (Vec::new(), Vec::new());
-    // What ours draws and recognizes is what all must.
+    // Ropewalk's image and recognition are the reference.
     let ours = programs::prepare(Door::Brake, System::Ropewalk, None, sandbox, stopped)?;
     let expected = match &ours {
         Ok(ours) => check(ours, options.roi, sandbox, stopped)?,
@@ -80,7 +80,7 @@ fn prepare(
     };
     for system in options.wanted_systems() {
         if !matches!(system, System::Ropewalk | System::Tcpros | System::Nodelay) {
-            let why = "bench brake has programs for ropewalk, tcpros and nodelay alone".into();
+            let why = "bench brake has programs only for ropewalk, tcpros and nodelay".into();
             missing.push(Missing { system, why });
             continue;
         }
@@ -95,7 +95,7 @@ fn prepare(
             (Ok(said), Ok(expected)) if said == *expected => systems.push(ready),
             (Ok(_), Ok(_)) => missing.push(Missing {
                 system,
-                why: "it draws or recognizes otherwise than this program: build it again (make -B -C peers brake)"
+                why: "it draws or recognizes differently from this program: build it again (make -B -C peers brake)"
                     .into(),
             }),
             (Err(why), _) => missing.push(Missing { system, why }),
@@ -108,7 +108,7 @@ fn prepare(
     Ok((systems, missing))
 }
 
-/// What a program draws and recognizes in the test image, or why it does not tell.
+/// Returns a program's image hash and recognition in the test image, or why it prints none.
 fn check(
     ready: &Ready,
     roi: Region,
@@ -118,9 +118,11 @@ fn check(
     let mut command = ready.command("check");
     command.arg("--roi").arg(roi.to_string());
     let said = programs::hear(&mut command, sandbox, stopped)?;
-    Ok(said.and_then(|said| {
-        serde_json::from_str(&said).map_err(|e| format!("its check is not understood ({e})"))
-    }))
+    Ok(
+        said.and_then(|said| {
+            serde_json::from_str(&said).map_err(|e| format!("cannot parse its check ({e})"))
+        }),
+    )
 }
 
 fn measure(systems: &[Ready], around: &Surroundings<'_>) -> Outcome {
@@ -133,7 +135,7 @@ fn measure(systems: &[Ready], around: &Surroundings<'_>) -> Outcome {
     'trials: for trial in 0..options.trials() {
         for (a, application) in applications.iter().enumerate() {
             for i in 0..systems.len() {
-                // The order moves on by one each time.
+                // The order rotates by one each time.
                 let s = (i + a + trial as usize) % systems.len();
                 number += 1;
                 let result = trial::run(&systems[s], *application, trial, number, around);

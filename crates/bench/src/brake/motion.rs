@@ -1,19 +1,19 @@
-//! The simulated robot's motion in closed form, and when it meets the light.
+//! The simulated robot's motion in closed form, and the time at which it meets the light.
 //!
-//! The robot holds its speed until the command to stop arrives and then slows down evenly, so that where it comes to
-//! stand follows from the instant of the command alone. `peers/brake` moves its camera by the same formulas.
+//! The robot keeps its speed until the command to stop arrives, and then brakes with constant deceleration; so its
+//! final position depends only on the time of the command. `peers/brake` moves its camera by the same formulas.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use std::f64::consts::PI;
 
-/// The paper's speed, in metres a second.
+/// The paper's speed, in metres per second.
 pub const SPEED: f64 = 0.60;
-/// How the driving robot slows down, in m/s².
+/// Deceleration of the driving robot, in m/s².
 pub const DECELERATION: f64 = 0.5;
-/// How fast the robot turns on the spot, in degrees a second; the paper does not say.
+/// Speed of a turn on the spot, in degrees per second; the paper does not state it.
 pub const TURN: f64 = 90.0;
-/// How the turning robot slows down, in degrees/s².
+/// Deceleration of the turning robot, in degrees/s².
 pub const TURN_DECELERATION: f64 = 180.0;
 /// Focal length of the camera in pixels: 60 degrees over 1920 pixels.
 pub const FOCAL: f64 = 1662.8;
@@ -23,14 +23,14 @@ pub const FOCAL: f64 = 1662.8;
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Application {
-    /// Driving on; the red light is switched on when the robot crosses a line (Fig. 1 and 10).
+    /// Driving straight on; the red light is switched on when the robot crosses a line (Fig. 1 and 10).
     Straight,
     /// Turning on the spot; the red light comes into view (Fig. 11).
     Turn,
 }
 
 impl Application {
-    /// As in results and on the command line.
+    /// Returns its name in results and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Application::Straight => "straight",
@@ -39,47 +39,47 @@ impl Application {
     }
 }
 
-/// Metres that the driving robot covers in `seconds` at full speed.
+/// Returns the metres that the driving robot covers in `seconds` at full speed.
 pub fn driven(seconds: f64) -> f64 {
     SPEED * seconds
 }
 
-/// Metres and seconds from the command's arrival until the driving robot stands: v²/2a and v/a.
+/// Returns metres and seconds from the command's arrival until the driving robot stands: v²/2a and v/a.
 pub fn braking() -> (f64, f64) {
     (SPEED * SPEED / (2.0 * DECELERATION), SPEED / DECELERATION)
 }
 
-/// Degrees and seconds from the command's arrival until the turning robot stands.
+/// Returns degrees and seconds from the command's arrival until the turning robot stands.
 pub fn turn_braking() -> (f64, f64) {
     (TURN * TURN / (2.0 * TURN_DECELERATION), TURN / TURN_DECELERATION)
 }
 
-/// Whether a lamp that stands in `column` can be recognized in a region of interest `width` pixels wide in the image's
-/// centre: what is looked for lies wholly inside.
+/// Returns whether a lamp in `column` can be recognized in a region of interest `width` pixels wide in the image's
+/// centre: the template must be completely inside.
 pub fn in_region(column: i32, width: u32) -> bool {
     (column - super::scene::WIDTH as i32 / 2).abs() <= (width as i32 - super::scene::TEMPLATE as i32) / 2
 }
 
-/// Degrees from the light at which that begins and ends; columns are rounded, which gives half a pixel more.
+/// Returns the degrees from the light at which that begins and ends; columns are rounded, which adds half a pixel.
 pub fn entry_degrees(width: u32) -> f64 {
     let half = (f64::from(width) - super::scene::TEMPLATE as f64) / 2.0 + 0.5;
     (half / FOCAL).atan() * 180.0 / PI
 }
 
-/// Where the light stands in the image, in pixels from the left, seen `degrees` past it; `None` if it is not before
-/// the camera.
+/// Returns the column of the light in the image, in pixels from the left, seen `degrees` past it; `None` if it is not
+/// in front of the camera.
 pub fn column(degrees: f64) -> Option<i32> {
     let degrees = wrap(degrees);
     let center = super::scene::WIDTH as f64 / 2.0;
     (degrees.abs() < 60.0).then(|| (center + FOCAL * (degrees * PI / 180.0).tan()).round() as i32)
 }
 
-/// From -180 up to 180 degrees.
+/// Wraps an angle into -180 up to 180 degrees.
 pub fn wrap(degrees: f64) -> f64 {
     (degrees + 180.0).rem_euclid(360.0) - 180.0
 }
 
-/// Whole turns between the first view of the light and `degrees` past it.
+/// Returns the whole turns between the first view of the light and `degrees` past it.
 pub fn missed_revolutions(degrees: f64) -> u32 {
     ((degrees + 180.0) / 360.0).floor().max(0.0) as u32
 }
@@ -88,7 +88,7 @@ pub fn missed_revolutions(degrees: f64) -> u32 {
 mod tests {
     use super::*;
 
-    /// Where a robot that brakes evenly stands, by small steps.
+    /// Integrates the path of a robot that brakes evenly, in small steps.
     fn integrate(mut speed: f64, deceleration: f64) -> (f64, f64) {
         let (mut way, mut time, step) = (0.0, 0.0, 1e-5);
         while speed > 0.0 {

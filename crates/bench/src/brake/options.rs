@@ -1,37 +1,38 @@
-//! What a user can ask for.
+//! The options.
 
 use super::{Application, Region};
 use crate::ipc::System;
 use clap::Args;
 use std::path::PathBuf;
 
-/// Brakes a simulated robot by what its camera sees, and measures how far it comes: the TZC paper's applications.
+/// Stop a simulated robot by its camera's images: the TZC paper's applications.
 ///
-/// A camera process publishes 1920x1080 images at 30 Hz to a logger and three recognizers, each a process of its
-/// own; the red light's recognizer sends the command to stop. Ours runs beside ROS 1, whose programs lie in the folder
-/// `peers` and are built when first needed. Systems alternate; everything runs on this machine alone.
+/// A camera process publishes 1920x1080 images at 30 Hz to a logger and three recognizers, each a process of its own;
+/// the recognizer of the red light sends the command to stop, and the distance until the robot stands is measured.
+/// Ropewalk is compared with ROS 1, whose programs are in the folder `peers` and are built when first needed. Systems
+/// alternate; everything runs on this machine.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// Only these of ropewalk, tcpros and nodelay (default: ropewalk, tcpros); then one that is missing is an error.
+    /// Measure only these of ropewalk, tcpros and nodelay (default: ropewalk, tcpros); then a missing one is an error.
     #[arg(long, alias = "system", value_enum, value_delimiter = ',', value_name = "A,B")]
     pub systems: Vec<System>,
-    /// Only these applications.
+    /// Measure only these applications.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "A,B")]
     pub applications: Vec<Application>,
-    /// Three trials instead of ten.
+    /// Run three trials instead of ten.
     #[arg(long)]
     pub quick: bool,
-    /// Trials of each application and system.
+    /// Number of trials of each application and system.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub runs: Option<u32>,
-    /// The region of interest in the image's centre: larger keeps the processors busier, and the light longer in
+    /// Region of interest in the image's centre: a larger one keeps the processors busier, and the light longer in
     /// view.
     #[arg(long, value_name = "WxH", default_value_t)]
     pub roi: Region,
-    /// So many more recognizers, to keep the processors busy.
+    /// Number of additional recognizers, to keep the processors busy.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=32))]
     pub load: u32,
-    /// Images that may wait for one subscriber, and in ROS for each of the publisher's connections, too.
+    /// Queue depth of one subscriber in images, and in ROS also of each of the publisher's connections.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub queue: u32,
     /// Print the result as JSON instead of tables.
@@ -40,7 +41,7 @@ pub struct Options {
     /// Draw distances and angles into this file (SVG).
     #[arg(long, value_name = "FILE")]
     pub figure: Option<PathBuf>,
-    /// The folder of the peers (default: `peers` here or further up).
+    /// Folder of the peers (default: `peers` here or further up).
     #[arg(long, value_name = "FOLDER")]
     pub peers: Option<PathBuf>,
 }
@@ -74,7 +75,7 @@ impl Options {
 }
 
 impl Default for Options {
-    /// Everything as on the command line without options.
+    /// The options of the command line's defaults.
     fn default() -> Self {
         Options {
             systems: Vec::new(),

@@ -1,4 +1,4 @@
-//! A result: as JSON and as tables.
+//! A result as JSON and as tables.
 
 use super::metrics::{Metrics, Params, Spread};
 use super::trial::Trial;
@@ -10,17 +10,17 @@ use serde::Serialize;
 use stats::{Cell, Report};
 use std::fmt;
 
-/// What the trials gave, with what they lack.
+/// Results of the trials, with what is missing.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// Machine, versions, cells, and what is missing.
     #[serde(flatten)]
     pub found: Findings<Params, Metrics, Failed>,
-    /// What the paper measured, to compare with; never in cells.
+    /// The paper's results, for comparison; never in cells.
     pub paper: Paper,
 }
 
-/// The TZC paper's numbers (section IV-E): a real TurtleBot2, another machine, larger workloads, chosen runs.
+/// The TZC paper's numbers (section IV-E): a real TurtleBot2, another machine, larger workloads, selected runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "the names say all")]
 pub struct Paper {
@@ -43,16 +43,16 @@ const PAPER: Paper = Paper {
     ros_angle_deg: 60.0,
 };
 
-/// A trial that gave no numbers.
+/// A trial without a result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Failed {
     /// The system.
     pub system: System,
-    /// In which application.
+    /// The application.
     pub application: Application,
-    /// Which trial, from 0.
+    /// Number of the trial, from 0.
     pub trial: u32,
-    /// What happened.
+    /// The reason.
     pub why: String,
 }
 
@@ -88,25 +88,25 @@ impl Outcome {
         Outcome { found, paper: PAPER }
     }
 
-    /// Whether all went as it was asked for.
+    /// Checks whether everything that was requested has a result.
     ///
     /// # Errors
-    /// As of [`Findings::verdict`].
+    /// As [`Findings::verdict`].
     pub fn verdict(&self) -> Result<(), Error> {
         self.found.verdict()
     }
 
-    /// The result as JSON.
+    /// Returns the result as JSON.
     pub fn json(&self) -> String {
         findings::json(self)
     }
 
-    /// Distances and angles as SVG.
+    /// Returns distances and angles as SVG.
     pub fn figure(&self) -> String {
         figure::draw(&self.found.report.cells)
     }
 
-    /// Tables for people.
+    /// Returns tables for people.
     pub fn text(&self) -> String {
         let mut out = vec![self.found.versions()];
         let cells = |application| {
@@ -129,10 +129,10 @@ impl Outcome {
     }
 }
 
-/// A trial, while it goes on.
+/// Describes a trial while the experiment runs.
 pub(super) fn one_line(application: Application, trial: &Trial, options: &Options) -> String {
     let Some(stop) = trial.stop else {
-        return "nobody stopped the robot".into();
+        return "the robot was never stopped".into();
     };
     let way = match application {
         Application::Straight => format!("{:.1} cm", stop.distance_cm()),
@@ -155,7 +155,7 @@ pub(super) fn one_line(application: Application, trial: &Trial, options: &Option
     )
 }
 
-/// Median, and least to most.
+/// Median, and minimum to maximum.
 fn shown(spread: Option<Spread>) -> String {
     spread.map_or_else(
         || "-".into(),
@@ -204,7 +204,7 @@ fn table(
 fn driving(cells: &[&Cell<Params, Metrics>]) -> Vec<String> {
     let (cm, _) = motion::braking();
     let mut lines = vec![format!(
-        "Driving at {} cm/s, slowing down by {} m/s² ({:.0} cm): from the line to the standstill; median (least-most)",
+        "Driving at {} cm/s, slowing down by {} m/s² ({:.0} cm): from the line to the standstill; median (minimum-maximum)",
         motion::SPEED * 100.0,
         motion::DECELERATION,
         cm * 100.0
@@ -234,7 +234,7 @@ fn driving(cells: &[&Cell<Params, Metrics>]) -> Vec<String> {
 fn turning(cells: &[&Cell<Params, Metrics>]) -> Vec<String> {
     let (degrees, _) = motion::turn_braking();
     let mut lines = vec![format!(
-        "Turning at {}°/s, slowing down by {}°/s² ({degrees}°): past the light at the standstill; median (least-most)",
+        "Turning at {}°/s, slowing down by {}°/s² ({degrees}°): past the light at the standstill; median (minimum-maximum)",
         motion::TURN,
         motion::TURN_DECELERATION,
     )];

@@ -1,14 +1,14 @@
-//! Finding a lit lamp: template matching by squared difference, over all of a region of interest.
+//! Finds a lit lamp by template matching with squared differences, over the whole region of interest.
 //!
-//! Every place is tried to the end, so that the work is the same for every image. `peers/brake` does the same work
-//! in C++, which is checked by its result before measuring.
+//! Every position is computed completely, so that the work is the same for every image. `peers/brake` does the same
+//! work in C++; its result is compared before measuring.
 
 use super::scene::{Color, HEIGHT, STEP, TEMPLATE, WIDTH};
 use std::fmt;
 use std::str::FromStr;
 
-/// Mean squared difference of a byte below which the lamp is recognized; lamps of other colours and unlit ones are
-/// above by far.
+/// Mean squared difference per byte below which the lamp is recognized; lamps of other colours and unlit ones are far
+/// above it.
 pub const THRESHOLD: u32 = 900;
 
 const ROW: usize = TEMPLATE * 3;
@@ -56,7 +56,7 @@ impl FromStr for Region {
     }
 }
 
-/// The best place.
+/// The best position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Match {
     /// Sum of squared differences of all bytes.
@@ -68,7 +68,7 @@ pub struct Match {
 }
 
 impl Match {
-    /// Whether the lamp is there.
+    /// Returns whether the lamp is there.
     pub fn is_recognized(&self) -> bool {
         self.sum / (TEMPLATE * ROW) as u32 <= THRESHOLD
     }
@@ -89,7 +89,7 @@ impl Recognizer {
         }
     }
 
-    /// The place that is most alike; `None` if `image` is not one of the camera's size.
+    /// Returns the position with the smallest difference; `None` if `image` does not have the camera's size.
     pub fn find(&self, image: &[u8]) -> Option<Match> {
         if image.len() != super::scene::BYTES {
             return None;
@@ -110,7 +110,7 @@ impl Recognizer {
     }
 
     fn difference(&self, image: &[u8], x: usize, y: usize) -> u32 {
-        // In eight lanes, which the compiler turns into vectors; a square fits 16 bits, all together 32.
+        // In eight lanes, which the compiler vectorizes; a square fits into 16 bits, the sum into 32.
         let mut sums = [0; 8];
         for (i, template) in self.template.iter().enumerate() {
             let row = &image[(y + i) * STEP + x * 3..][..ROW];

@@ -1,27 +1,27 @@
-//! What the parts of the robot print: lines of JSON, checked before they are believed.
+//! Output of the robot's parts: lines of JSON, checked before use.
 
 use crate::ipc::crew::Says;
 use crate::ipc::line::shorten;
 use serde::{Deserialize, Serialize};
 use stats::Time;
 
-/// Images whose times a part keeps at most; longer than any trial.
+/// Maximum number of images whose times a part keeps; more than in any trial.
 pub(super) const MOST: usize = 10_000;
 
-/// What the camera, which is the robot, tells at its end. Times are nanoseconds of CLOCK_MONOTONIC.
+/// The camera's report at its end; the camera is the robot. Times are nanoseconds of CLOCK_MONOTONIC.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Camera {
     /// When the motion began.
     pub(super) start_ns: u64,
     /// Images published.
     pub(super) images: u64,
-    /// Images for which the system gave no memory.
+    /// Images for which the system had no memory.
     pub(super) refused: u64,
     /// The first image in which the red light can be recognized.
     pub(super) first: Option<First>,
     /// When the command to stop arrived.
     pub(super) command_ns: Option<u64>,
-    /// What drawing an image takes, the median.
+    /// Median time for drawing an image.
     pub(super) draw_ns: u64,
 }
 
@@ -29,22 +29,22 @@ pub(super) struct Camera {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct First {
     pub(super) sequence: u64,
-    /// Drawn, and about to be published.
+    /// Taken after drawing, immediately before publishing.
     pub(super) stamp_ns: u64,
 }
 
-/// What a recognizer or the logger tells at its end.
+/// The report of a recognizer or the logger at its end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Watcher {
     /// Images received.
     pub(super) images: u64,
-    /// From stamp to receipt, of each image.
+    /// Time from stamp to receipt, of each image.
     pub(super) latency_ns: Vec<u64>,
-    /// What recognition took, of each image; the logger's is empty.
+    /// Time for recognition, of each image; the logger's is empty.
     pub(super) match_ns: Vec<u64>,
     /// Images in which the lamp was recognized.
     pub(super) hits: u64,
-    /// The first of them.
+    /// The first of these.
     pub(super) first: Option<Hit>,
 }
 
@@ -64,7 +64,7 @@ pub(super) enum Line {
     Watcher(Watcher),
 }
 
-/// What one part has said.
+/// Output of one part.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     pub(super) ready: bool,

@@ -1,6 +1,6 @@
-//! What the simulated camera sees: a noisy wall, and a traffic light before it.
+//! The view of the simulated camera: a noisy wall, and a traffic light in front of it.
 //!
-//! Whole numbers only: `peers/brake` draws the same bytes, which is checked before measuring.
+//! Integers only: `peers/brake` draws the same bytes, which is checked before measuring.
 
 use clap::ValueEnum;
 
@@ -12,14 +12,14 @@ pub const HEIGHT: usize = 1080;
 pub const STEP: usize = WIDTH * 3;
 /// Bytes of an image.
 pub const BYTES: usize = STEP * HEIGHT;
-/// Side of the square that is looked for, in pixels.
+/// Side of the template, in pixels.
 pub const TEMPLATE: usize = 24;
 
-/// By how many pixels the wall may shift.
+/// Maximum shift of the wall, in pixels.
 const SHIFTS: usize = 256;
 /// Half of the traffic light's width and height.
 const HALF: (i32, i32) = (24, 60);
-/// Rows between one lamp's centre and the next one's.
+/// Rows between the centres of two adjacent lamps.
 const APART: i32 = 36;
 const RADIUS: i32 = 11;
 const HOUSING: [u8; 3] = [24, 24, 24];
@@ -37,7 +37,7 @@ impl Color {
     /// From top to bottom.
     pub const ALL: [Color; 3] = [Color::Red, Color::Yellow, Color::Green];
 
-    /// As on the command line.
+    /// Returns its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Color::Red => "red",
@@ -66,7 +66,7 @@ impl Color {
     }
 }
 
-/// The wall, from which images are drawn.
+/// The wall, which is the background of the images.
 pub struct Scene {
     strip: Vec<u8>,
 }
@@ -109,7 +109,7 @@ impl Default for Scene {
     }
 }
 
-/// The traffic light's pixel so far from its centre.
+/// Returns the pixel of the traffic light at this offset from its centre.
 fn light(dx: i32, dy: i32, lit: Color) -> [u8; 3] {
     let lamp = Color::ALL
         .into_iter()
@@ -117,8 +117,8 @@ fn light(dx: i32, dy: i32, lit: Color) -> [u8; 3] {
     lamp.map_or(HOUSING, |c| c.pixel(c == lit))
 }
 
-/// The picture that a recognizer looks for: its lamp, lit, with the housing around it; row by row. The bytes are widened
-/// beforehand, by which the compiler finds the fastest way to compare.
+/// Returns the template of a recognizer: its lamp, lit, with the housing around it; row by row. The bytes are widened
+/// beforehand, so that the compiler finds the fastest comparison.
 pub(super) fn template(color: Color) -> Vec<[i16; TEMPLATE * 3]> {
     let half = TEMPLATE as i32 / 2;
     let row = |dy: i32| {

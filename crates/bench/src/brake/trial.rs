@@ -17,53 +17,53 @@ use std::time::Duration;
 const READY: Duration = Duration::from_secs(60);
 /// How long they may take to print their results.
 const RESULT: Duration = Duration::from_secs(30);
-/// How long the robot may be late.
+/// Tolerance beyond the robot's planned time.
 const HANGING: Duration = Duration::from_secs(30);
-/// Between everyone's `ready` and `go`.
+/// Time between the last `ready` and `go`.
 const SETTLE: Duration = Duration::from_millis(200);
-/// From the start of the motion to the event, at least: all have seen images by then.
+/// Minimum time from the start of the motion to the event: all receivers have images by then.
 const BEFORE_US: u64 = 1_000_000;
-/// From the event until a robot that nobody stops gives up.
+/// Time from the event until a robot that is never stopped gives up.
 const STRAIGHT_MS: u64 = 5_000;
 const TURNS: f64 = 3.0;
 /// Microseconds between two images.
 const PERIOD_US: f64 = 1e6 / 30.0;
 
-/// What one trial gave. Times in milliseconds, distances in centimetres.
+/// Result of one trial. Times in milliseconds, distances in centimetres.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Trial {
-    /// `None`: nobody stopped the robot.
+    /// `None`: the robot was never stopped.
     pub(super) stop: Option<Stop>,
-    /// Received by published images, over the recognizers.
+    /// Received divided by published images, over the recognizers.
     pub(super) received_ratio: f64,
-    /// From stamp to receipt at the logger.
+    /// Times from stamp to receipt at the logger.
     pub(super) logger_ms: Vec<f64>,
-    /// From stamp to receipt at the recognizer of red.
+    /// Times from stamp to receipt at the recognizer of red.
     pub(super) image_ms: Vec<f64>,
-    /// Recognition, of all images by all recognizers.
+    /// Times of recognition, of all images by all recognizers.
     pub(super) match_ms: Vec<f64>,
     pub(super) draw_ms: f64,
-    /// Lamps recognized that were not lit.
+    /// Number of unlit lamps recognized as lit.
     pub(super) wrong: u64,
 }
 
-/// A stop and how it came about (Fig. 10).
+/// A stop and its parts (Fig. 10).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Stop {
     pub(super) t1_ms: f64,
     pub(super) t2_ms: f64,
     pub(super) t3_ms: f64,
-    /// The command's way; the rest of T4 follows from the deceleration.
+    /// Transport time of the command; the rest of T4 follows from the deceleration.
     pub(super) command_ms: f64,
 }
 
 impl Stop {
-    /// From the event to the command's arrival.
+    /// Returns the time from the event to the command's arrival.
     fn reaction_s(&self) -> f64 {
         (self.t1_ms + self.t2_ms + self.t3_ms + self.command_ms) / 1e3
     }
 
-    /// Command's way and braking.
+    /// Returns the time of the command's transport and of braking.
     pub(super) fn t4_ms(&self, application: Application) -> f64 {
         let (_, seconds) = match application {
             Application::Straight => motion::braking(),
@@ -72,12 +72,12 @@ impl Stop {
         self.command_ms + seconds * 1e3
     }
 
-    /// From the line to the standstill.
+    /// Returns the distance from the line to the standstill.
     pub(super) fn distance_cm(&self) -> f64 {
         (motion::driven(self.reaction_s()) + motion::braking().0) * 100.0
     }
 
-    /// The parts of the distance.
+    /// Returns the parts of the distance.
     pub(super) fn parts_cm(&self) -> [f64; 4] {
         let driven = |ms: f64| motion::driven(ms / 1e3) * 100.0;
         [
@@ -88,24 +88,24 @@ impl Stop {
         ]
     }
 
-    /// Past the light when the command arrives, with all turns, in degrees.
+    /// Returns the angle past the light when the command arrives, with all turns, in degrees.
     fn heading(&self, entry: f64) -> f64 {
         motion::TURN * self.reaction_s() - entry
     }
 
-    /// Past the light at the standstill, without whole turns that were too many.
+    /// Returns the angle past the light at the standstill, without excess turns.
     pub(super) fn angle_deg(&self, entry: f64) -> f64 {
         let turns = f64::from(self.missed(entry)) * 360.0;
         self.heading(entry) - turns + motion::turn_braking().0
     }
 
-    /// Turns that were too many, because the light was missed.
+    /// Returns the excess turns, because the light was missed.
     pub(super) fn missed(&self, entry: f64) -> u32 {
         motion::missed_revolutions(self.heading(entry))
     }
 }
 
-/// What trials need of their surroundings.
+/// The environment of trials.
 pub(super) struct Surroundings<'a> {
     pub(super) options: &'a Options,
     pub(super) sandbox: &'a Sandbox,
@@ -113,7 +113,7 @@ pub(super) struct Surroundings<'a> {
     pub(super) stopped: &'a dyn Fn() -> bool,
 }
 
-/// Microseconds from the start to the event. Where it falls between two images differs from trial to trial and is
+/// Returns microseconds from the start to the event. Its phase between two images differs from trial to trial and is
 /// spread evenly (by the golden ratio), but is the same for all systems.
 fn event_us(trial: u32) -> u64 {
     BEFORE_US + (PERIOD_US * (f64::from(trial) * 0.618_033_988_75 + 0.5).fract()) as u64
@@ -184,7 +184,7 @@ pub(super) fn run(
     let camera = peers.next().and_then(|p| p.said.camera);
     let watchers: Option<Vec<Watcher>> = peers.map(|p| p.said.watcher).collect();
     let (Some(camera), Some(watchers)) = (camera, watchers) else {
-        return Err(format!("{}: a part gave another part's result", system.system).into());
+        return Err(format!("{}: a part printed another part's result", system.system).into());
     };
     let event_ns = camera.start_ns.saturating_add(event_us * 1000);
     judge(&camera, &watchers, &recognizers, application, event_ns)
@@ -208,7 +208,7 @@ fn conduct(crew: &mut Crew<'_, Said>, patience: Duration, system: System) -> Res
     crew.tell(0, "go");
     let over = |peers: &[crate::ipc::crew::Peer<Said>]| peers[0].said.camera.is_some();
     if !crew.listen(clock::monotonic() + patience, over)? {
-        return Err(crew.peers()[0].complain(&format!("it did not come to its end within {patience:?}")));
+        return Err(crew.peers()[0].complain(&format!("it did not finish within {patience:?}")));
     }
     crew.look();
     if !crew.stop(RESULT, |peers| {
@@ -219,7 +219,7 @@ fn conduct(crew: &mut Crew<'_, Said>, patience: Duration, system: System) -> Res
     Ok(())
 }
 
-/// What the parts' times say together. All clocks are the same one, so that instants must follow each other.
+/// Combines the parts' times. All clocks are the same one, so that instants must follow each other.
 fn judge(
     camera: &Camera,
     watchers: &[Watcher],
@@ -234,8 +234,8 @@ fn judge(
     let received: u64 = watchers[1..].iter().map(|w| w.images).sum();
     let stop = match (camera.command_ns, camera.first, red.first) {
         (None, ..) => None,
-        (Some(_), None, _) => return Err("it was stopped before the red light was to be seen".into()),
-        (Some(_), _, None) => return Err("it was stopped, but nobody recognized the red light".into()),
+        (Some(_), None, _) => return Err("it was stopped before the red light was visible".into()),
+        (Some(_), _, None) => return Err("it was stopped, but no recognizer recognized the red light".into()),
         (Some(command), Some(first), Some(hit)) => {
             let Hit {
                 sequence,
@@ -244,7 +244,7 @@ fn judge(
             } = hit;
             if sequence < first.sequence {
                 return Err(format!(
-                    "red was recognized in image {sequence}, but was first to be seen in {}",
+                    "red was recognized in image {sequence}, but was first visible in {}",
                     first.sequence
                 ));
             }

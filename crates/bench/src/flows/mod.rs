@@ -1,4 +1,5 @@
-//! Flows of numbered, stamped messages between the hosts of a lab: what is sent, what counts, and what it comes to.
+//! Flows of numbered, stamped messages between the hosts of a lab: what is sent, what is counted, and how it is
+//! evaluated.
 //!
 //! Stamps and arrivals are of CLOCK_MONOTONIC, which all hosts of a lab share.
 
@@ -14,7 +15,7 @@ pub(crate) const IMAGE: &str = "/image";
 pub(crate) const LASER_BYTES: u64 = 1_000;
 pub(crate) const IMAGE_BYTES: u64 = 64_000;
 pub(crate) const LASER_US: u64 = 20_000;
-/// Before counting, in microseconds.
+/// Duration before counting, in microseconds.
 pub(crate) const WARM_UP_US: u64 = 1_200_000;
 
 /// One flow.
@@ -24,15 +25,15 @@ pub(crate) struct Sent {
     pub(crate) bytes: u64,
     pub(crate) period_us: u64,
     pub(crate) offset_us: u64,
-    /// Messages before those that count.
+    /// Messages before the counted ones.
     pub(crate) warm_up: u64,
     pub(crate) counted: u64,
-    /// All messages, those after the counted included.
+    /// All messages, including those after the counted ones.
     pub(crate) count: u64,
 }
 
 impl Sent {
-    /// A flow that counts for `seconds` after the warm-up, and goes on for a second.
+    /// A flow that is counted for `seconds` after the warm-up, and continues for another second.
     pub(crate) fn lasting(topic: &str, bytes: u64, period_us: u64, seconds: u64) -> Sent {
         let warm_up = WARM_UP_US / period_us;
         let counted = seconds * 1_000_000 / period_us;
@@ -47,13 +48,13 @@ impl Sent {
         }
     }
 
-    /// The same, so much later.
+    /// The same, starting this much later.
     pub(crate) fn offset(mut self, offset_us: u64) -> Sent {
         self.offset_us = offset_us;
         self
     }
 
-    /// As the programs that send and receive are told it.
+    /// Returns the argument for the programs that send and receive.
     pub(crate) fn argument(&self) -> String {
         let Sent {
             topic,
@@ -71,7 +72,7 @@ impl Sent {
         self.offset_us + self.period_us * self.count
     }
 
-    /// The flow's numbers, from what its receiver logged.
+    /// Returns the flow's numbers, from its receiver's log.
     pub(crate) fn judge(&self, log: &Received) -> Result<Values, String> {
         let counted = self.warm_up..self.warm_up + self.counted;
         let mut flow = Flow::new();
@@ -82,7 +83,7 @@ impl Sent {
             }
             let seen = &mut seen[(sequence - self.warm_up) as usize];
             if std::mem::replace(seen, true) {
-                return Err(format!("{}: message {sequence} came twice", self.topic));
+                return Err(format!("{}: message {sequence} arrived twice", self.topic));
             }
             flow.received(Time(stamp), Time(arrival), self.bytes);
         }
@@ -103,14 +104,14 @@ impl Sent {
     }
 }
 
-/// How often the paper sends an image over so many hops, in microseconds.
+/// The paper's period of images over this many hops, in microseconds.
 pub(crate) fn image_us(hops: u32) -> u64 {
     if hops == 1 { 150_000 } else { 300_000 }
 }
 
-/// The paper's laser and image (section VI-A). 1,000 lasers count, and 500 images (`quick`: as many as last 20 s); the
-/// laser goes on until the images end, uncounted, so that both compete all the time. The phase between the two differs
-/// from run to run.
+/// The paper's laser and image (section VI-A). 1,000 lasers are counted, and 500 images (`quick`: as many as fit into
+/// 20 s). The laser continues, uncounted, until the images end, so that both compete all the time. The phase between
+/// the two differs from run to run.
 pub(crate) fn pound(hops: u32, quick: bool, run: u32) -> [Sent; 2] {
     let image_us = image_us(hops);
     let images = if quick { 1000 * LASER_US / image_us } else { 500 };
@@ -168,7 +169,7 @@ mod tests {
             sequence: vec![2, 2, 2, 2, 2, 2],
             ..log
         };
-        assert!(flow.judge(&twice).expect_err("twice").contains("came twice"));
+        assert!(flow.judge(&twice).expect_err("twice").contains("arrived twice"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Sending flows through a lab, and logging what comes.
+//! Sends flows through a lab, and logs what arrives.
 
 use super::Sent;
 use super::said::{Received, Rule, Said};
@@ -11,16 +11,16 @@ use lab::Status;
 use std::process::Command;
 use std::time::Duration;
 
-/// Between `ready` and `go`: connections settle.
+/// Time between `ready` and `go`, for connections to settle.
 const SETTLE: Duration = Duration::from_millis(500);
-/// After the last message was sent: longer than any queue of a flow that works.
+/// Time after the last message: longer than any queue of a working flow.
 const LINGER: Duration = Duration::from_secs(3);
 const READY: Duration = Duration::from_secs(60);
 const RESULT: Duration = Duration::from_secs(30);
-/// Values of an extra process, at most, where there are no flows.
+/// Maximum number of values of an extra process if there are no flows.
 const MOST_VALUES: u64 = 10_000;
 
-/// A flow and its way.
+/// A flow and its hosts.
 #[derive(Clone, Debug)]
 pub(crate) struct Leg {
     pub(crate) flow: Sent,
@@ -28,7 +28,7 @@ pub(crate) struct Leg {
     pub(crate) to: String,
 }
 
-/// What a process of a run does.
+/// The part of a process in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Publish,
@@ -51,35 +51,35 @@ impl Part {
     }
 }
 
-/// What came of a run.
+/// Result of a run.
 pub(crate) struct Played {
     /// For each leg, in order.
     pub(crate) received: Vec<Received>,
-    /// How well the lab kept its time.
+    /// Timing of the lab.
     pub(crate) timing: Timing,
-    /// What each extra process told, in order.
+    /// The values of each extra process, in order.
     pub(crate) values: Vec<Option<Vec<f64>>>,
-    /// The lab's numbers, when the last message had come.
+    /// The lab's numbers after the last message.
     pub(crate) lab: Status,
 }
 
-/// A process beside those that send and receive flows.
+/// A process in addition to those that send and receive flows.
 pub(crate) struct Extra {
     pub(crate) name: &'static str,
     pub(crate) command: Command,
-    /// How long it takes until it tells its values; `None`: it goes on until it is told to stop.
+    /// How long it takes until it reports its values; `None`: it runs until it is stopped.
     pub(crate) takes: Option<Duration>,
 }
 
-/// The words that tell a process its flows.
+/// Returns the arguments that describe a process's flows.
 pub(crate) fn flow_arguments(legs: &[&Leg]) -> Vec<String> {
     let words = legs.iter().map(|l| ["--flow".to_owned(), l.flow.argument()]);
     words.flatten().collect()
 }
 
-/// Starts one publishing process on each host from which a leg goes, and one that subscribes on each to which one
-/// goes; lets them send; gives what came. `command` is the process that plays a part for some legs on a host. `what` is
-/// named in errors.
+/// Starts one publishing process on each host where a leg begins, and a subscribing one on each host where a leg ends;
+/// starts the sending; returns what arrived. `command` returns the process for a part with some legs on a host. `what`
+/// is named in errors.
 pub(crate) fn play(
     what: &str,
     site: &Site<'_>,
@@ -90,7 +90,7 @@ pub(crate) fn play(
     play_with(what, site, sandbox, legs, command, &mut [])
 }
 
-/// The same with more processes, which are told to go with the senders.
+/// The same with further processes, which start together with the senders.
 pub(crate) fn play_with(
     what: &str,
     site: &Site<'_>,
@@ -104,7 +104,7 @@ pub(crate) fn play_with(
         most: legs.iter().map(|l| l.flow.count).max().unwrap_or(MOST_VALUES),
     };
     let mut crew = Crew::<Said>::new(rule, sandbox, site.stopped());
-    // Which legs each process plays.
+    // The legs of each process.
     let mut parts: Vec<(Part, Vec<usize>)> = Vec::new();
     for part in [Part::Publish, Part::Subscribe] {
         let mut hosts: Vec<&str> = Vec::new();
@@ -130,7 +130,7 @@ pub(crate) fn play_with(
         peers.iter().all(|p| p.said.ready)
     })?;
     if !ready {
-        let why = format!("{what}: publisher and subscriber do not find each other within {READY:?}");
+        let why = format!("{what}: publisher and subscriber did not find each other within {READY:?}");
         return Err(why.into());
     }
     crew.listen(clock::monotonic() + SETTLE, |_| false)?;
@@ -143,7 +143,7 @@ pub(crate) fn play_with(
     let takes = flows.chain(extras.iter().filter_map(|e| e.takes)).max();
     let patience = takes.unwrap_or_default() + RESULT;
     let waits: Vec<bool> = extras.iter().map(|e| e.takes.is_some()).collect();
-    // Who is not done yet.
+    // The first process that is not done yet.
     let ended = |peers: &[Peer<Said>]| {
         let sending = (0..senders).find(|i| peers[*i].said.published.is_none());
         let extra = |i: &usize| waits[*i - own] && peers[*i].said.values.is_none();
@@ -151,7 +151,7 @@ pub(crate) fn play_with(
     };
     if !crew.listen(clock::monotonic() + patience, |peers| ended(peers).is_none())? {
         let who = ended(crew.peers()).unwrap_or_default();
-        return Err(crew.peers()[who].complain(&format!("it did not come to its end within {patience:?}")));
+        return Err(crew.peers()[who].complain(&format!("it did not finish within {patience:?}")));
     }
     crew.listen(clock::monotonic() + LINGER, |_| false)?;
     let lab = site.status()?;
@@ -189,7 +189,7 @@ pub(crate) fn play_with(
         let log = log.filter(|_| whole);
         logs.push(log.ok_or_else(|| {
             RunError::Failed(format!(
-                "{what}: {} was not sent whole, or not logged",
+                "{what}: {} was not sent completely, or not logged",
                 leg.flow.topic
             ))
         })?);

@@ -1,26 +1,26 @@
-//! What the two ends of the flows print (`peers/flow/README.md`), checked before it is believed.
+//! Output of the two ends of the flows (`peers/flow/README.md`), checked before use.
 
 use crate::ipc::crew::Says;
 use crate::ipc::line::shorten;
 use serde::{Deserialize, Serialize};
 use stats::Time;
 
-/// What is known beforehand.
+/// What is needed to check a line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rule {
     pub(crate) flows: usize,
-    /// The most messages of one flow.
+    /// Maximum number of messages of one flow.
     pub(crate) most: u64,
 }
 
-/// How much of a flow was sent.
+/// Number of sent messages of a flow.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub(crate) struct Published {
     pub(crate) topic: String,
     pub(crate) sent: u64,
 }
 
-/// What came of a flow, in order of arrival.
+/// Received messages of a flow, in order of arrival.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Received {
     pub(crate) topic: String,
@@ -35,11 +35,11 @@ pub(crate) enum Line {
     Ready,
     Published(Vec<Published>),
     Received(Vec<Received>),
-    /// What a process of another kind measured.
+    /// Measured values of another kind of process.
     Values(Vec<f64>),
 }
 
-/// What one end has said.
+/// Output of one end.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
     pub(crate) ready: bool,
@@ -76,7 +76,7 @@ impl Says for Said {
                     let n = flow.sequence.len();
                     if flow.stamp_ns.len() != n || flow.arrival_ns.len() != n || n as u64 > rule.most {
                         return Err(format!(
-                            "its log of {:?} has not as many times as messages",
+                            "its log of {:?} has different counts of times and messages",
                             shorten(&flow.topic)
                         ));
                     }

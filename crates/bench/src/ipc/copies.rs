@@ -1,4 +1,4 @@
-//! Counting what is copied, by a library that is loaded into the peers.
+//! Counts copied bytes, with a library that is loaded into the peers.
 
 use super::error::RunError;
 use super::sandbox::Sandbox;
@@ -6,10 +6,11 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Copies between memory of at least this many bytes are counted: smaller ones carry no payload of note.
+/// Only copies of at least this many bytes between memory regions are counted: smaller ones carry no significant
+/// payload.
 const SMALLEST: u64 = 1024;
 
-/// What one process copied.
+/// Bytes that one process copied.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 pub(super) struct CopyCount {
     pub(super) user_copies_bytes: u64,
@@ -25,10 +26,10 @@ pub(super) fn prepare(command: &mut Command, library: &Path, sandbox: &Sandbox, 
     command.env("COPYCOUNT_MIN", SMALLEST.to_string());
 }
 
-/// What a peer copied, after its end.
+/// Reads what a peer copied, after its end.
 pub(super) fn read(sandbox: &Sandbox, peer: usize) -> Result<CopyCount, RunError> {
     let path = file(sandbox, peer);
-    let text = std::fs::read_to_string(&path).map_err(|e| format!("no count of copies: {e}"))?;
+    let text = std::fs::read_to_string(&path).map_err(|e| format!("cannot read the count of copies: {e}"))?;
     let _ = std::fs::remove_file(&path);
     Ok(serde_json::from_str(&text).map_err(|e| format!("not a count of copies: {e}"))?)
 }

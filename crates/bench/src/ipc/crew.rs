@@ -1,4 +1,4 @@
-//! The processes of one run, and what they say.
+//! The processes of one run, and their output.
 
 use super::error::RunError;
 use super::group::{Group, how};
@@ -16,29 +16,29 @@ use std::time::Duration;
 
 /// How long a peer may take to end after its result.
 const END: Duration = Duration::from_secs(10);
-/// How often a wait looks whether the user stopped it.
+/// How often a wait checks whether the user stopped it.
 const LOOK: Duration = Duration::from_millis(50);
-/// Lines of standard error that are kept of a peer.
+/// Number of lines of standard error kept for a peer.
 const COMPLAINTS: usize = 8;
 
-/// What peers of one kind say: their lines, the rule by which these are checked, and what is kept of them.
+/// Output of peers of one kind: their lines, the rule by which these are checked, and the collected data.
 pub(crate) trait Says: Default {
-    /// What is known beforehand of what is right.
+    /// What is needed beforehand to check a line.
     type Rule: Copy + Send + 'static;
     /// One line.
     type Line: Send + 'static;
 
-    /// The longest line that can be right, in bytes.
+    /// Maximum length of a valid line, in bytes.
     fn longest(rule: Self::Rule) -> u64;
 
-    /// Understands a line, or tells what is wrong with it.
+    /// Parses a line, or returns what is wrong with it.
     fn parse(text: &str, rule: Self::Rule) -> Result<Self::Line, String>;
 
-    /// Keeps a line that came at `at`.
+    /// Stores a line that arrived at `at`.
     fn hear(&mut self, at: Time, line: Self::Line);
 }
 
-/// The processes of one run. Dropping it ends them all, and what they would leave behind.
+/// The processes of one run. Dropping it ends them all and removes their leftovers.
 pub(crate) struct Crew<'a, S: Says> {
     peers: Vec<Peer<S>>,
     rule: S::Rule,
@@ -48,13 +48,13 @@ pub(crate) struct Crew<'a, S: Says> {
     stopped: &'a dyn Fn() -> bool,
 }
 
-/// One process and what it has said.
+/// One process and its output.
 pub(crate) struct Peer<S> {
     pub(crate) name: String,
     group: Group,
     input: Option<ChildStdin>,
     complaints: Arc<Mutex<VecDeque<String>>>,
-    /// Reads them; ends when nobody can complain any more.
+    /// Reads the complaints; ends when every writer has closed the stream.
     listener: JoinHandle<()>,
     pub(crate) said: S,
     silent: bool,
@@ -63,13 +63,13 @@ pub(crate) struct Peer<S> {
 struct Heard<L> {
     who: usize,
     at: Time,
-    /// `None`: it will say no more.
+    /// `None`: the end of its output.
     line: Option<Result<L, String>>,
 }
 
 impl<'a, S: Says> Crew<'a, S> {
     pub(crate) fn new(rule: S::Rule, sandbox: &'a Sandbox, stopped: &'a dyn Fn() -> bool) -> Self {
-        // Bounded: a peer that prints without end waits for us, not the other way round.
+        // Bounded: a peer that prints without end blocks, and does not fill our memory.
         let (say, heard) = sync_channel(64);
         Crew {
             peers: Vec::new(),
@@ -89,7 +89,7 @@ impl<'a, S: Says> Crew<'a, S> {
         std::mem::take(&mut self.peers)
     }
 
-    /// Starts one more process.
+    /// Starts another process.
     pub(crate) fn start(&mut self, name: String, command: &mut Command) -> Result<(), RunError> {
         self.sandbox.prepare(command);
         command
@@ -128,17 +128,17 @@ impl<'a, S: Says> Crew<'a, S> {
         Ok(())
     }
 
-    /// Says one word to one peer; one that is gone is noticed when it is listened to.
+    /// Sends one word to one peer. That a peer is gone is noticed in `listen`.
     pub(crate) fn tell(&mut self, who: usize, word: &str) {
         if let Some(input) = self.peers.get_mut(who).and_then(|p| p.input.as_mut()) {
             let _ = writeln!(input, "{word}").and_then(|()| input.flush());
         }
     }
 
-    /// Listens until `enough`; false if `deadline` passed first.
+    /// Processes output until `enough`; returns false if `deadline` passes first.
     ///
     /// # Errors
-    /// If a peer says something odd, ends before it was told to, or the user stops the run.
+    /// If a peer prints an invalid line, ends too early, or the user stops the run.
     pub(crate) fn listen(
         &mut self,
         deadline: Time,
@@ -158,7 +158,7 @@ impl<'a, S: Says> Crew<'a, S> {
             match self.heard.recv_timeout(left.min(LOOK)) {
                 Ok(heard) => self.hear(heard)?,
                 Err(RecvTimeoutError::Timeout) => {}
-                // Not while `self.say` lives.
+                // Does not happen while `self.say` exists.
                 Err(RecvTimeoutError::Disconnected) => return Ok(false),
             }
         }
@@ -172,27 +172,27 @@ impl<'a, S: Says> Crew<'a, S> {
             None => {
                 peer.silent = true;
                 if peer.input.is_some() {
-                    // It may only have closed its output; give it the time to end, so that its reason is known.
+                    // It may only have closed its output; wait for its end, so that the reason is known.
                     let status = peer.group.wait(Duration::from_secs(1)).ok().flatten();
                     peer.hear_out();
                     let how = status.map_or_else(|| "closed its output".into(), how);
-                    return Err(peer.complain(&format!("it {how} before it was told to")));
+                    return Err(peer.complain(&format!("it {how} too early")));
                 }
             }
         }
         Ok(())
     }
 
-    /// Tells one to stop: it may tell what it still has, and end.
+    /// Asks one peer to stop: it may still print its results before it ends.
     pub(crate) fn dismiss(&mut self, who: usize) {
         self.tell(who, "stop");
-        // The end of its input says the same.
+        // The end of its input means the same.
         if let Some(peer) = self.peers.get_mut(who) {
             peer.input = None;
         }
     }
 
-    /// Tells all to stop, and hears them out until `enough`.
+    /// Asks all peers to stop, and processes their output until `enough`.
     pub(crate) fn stop(
         &mut self,
         patience: Duration,
@@ -202,7 +202,7 @@ impl<'a, S: Says> Crew<'a, S> {
         self.listen(clock::monotonic() + patience, enough)
     }
 
-    /// Waits until all have ended well.
+    /// Waits until all have ended successfully.
     pub(crate) fn join(&mut self) -> Result<(), RunError> {
         let deadline = clock::monotonic() + END;
         for peer in &mut self.peers {
@@ -217,7 +217,7 @@ impl<'a, S: Says> Crew<'a, S> {
         Ok(())
     }
 
-    /// Remembers what the peers have in shared memory, to remove what they leave.
+    /// Records the peers' files in shared memory, to remove leftovers later.
     pub(crate) fn look(&self) {
         for peer in &self.peers {
             self.sandbox.look(peer.group.pid());
@@ -239,12 +239,12 @@ impl<S> Peer<S> {
         self.group.pid().as_raw_nonzero().get().unsigned_abs()
     }
 
-    /// What it has used so far; `None` if it is gone.
+    /// Returns its usage so far; `None` if it is gone.
     pub(crate) fn usage(&self) -> Option<(Usage, Memory)> {
         Some((Usage::of(self.group.pid())?, Memory::of(self.group.pid())?))
     }
 
-    /// Waits until its complaints were read, unless somebody else still holds its standard error.
+    /// Waits until its complaints are read, unless another process still holds its standard error open.
     fn hear_out(&self) {
         let deadline = clock::monotonic() + Duration::from_secs(1);
         while !self.listener.is_finished() && clock::monotonic() < deadline {
@@ -252,18 +252,18 @@ impl<S> Peer<S> {
         }
     }
 
-    /// Something that is wrong with it, with what it said on standard error.
+    /// Builds an error about this peer, with its output on standard error.
     pub(crate) fn complain(&self, what: &str) -> RunError {
         let lines = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
         let said: Vec<&str> = lines.iter().map(|l| l.as_str()).collect();
         if said.is_empty() {
             return format!("{}: {what}", self.name).into();
         }
-        format!("{}: {what}; it said: {}", self.name, said.join(" | ")).into()
+        format!("{}: {what}; standard error: {}", self.name, said.join(" | ")).into()
     }
 }
 
-/// Keeps the last lines of a stream, each shortened, so that no peer can fill our memory.
+/// Keeps the last lines of a stream, each truncated, so that no peer can fill our memory.
 pub(crate) fn keep_last_lines(stream: impl Read, keep: &Mutex<VecDeque<String>>) {
     let mut stream = BufReader::new(stream);
     let mut bytes = Vec::new();
@@ -306,9 +306,9 @@ mod tests {
         crew.dismiss(0);
         assert!(crew.listen(deadline(), told).expect("no complaint"));
         crew.join().expect("ended well");
-        // One that ends by itself is complained of.
+        // A process that ends by itself is an error.
         crew.start("two".into(), &mut sh("echo ready")).expect("starts");
         let early = crew.listen(deadline(), |all| all[1].said.values.is_some());
-        assert!(matches!(early, Err(RunError::Failed(why)) if why.contains("before it was told to")));
+        assert!(matches!(early, Err(RunError::Failed(why)) if why.contains("too early")));
     }
 }

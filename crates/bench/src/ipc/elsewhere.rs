@@ -1,8 +1,8 @@
-//! Two systems that cannot be built here any more, as they were measured on another day.
+//! Two systems that cannot be built here any more, with values that were measured on another day.
 //!
 //! Constants, never cells: the same test (300 messages at 30 Hz) with the same payload rule on a machine with two
-//! processors. Compare them with each other and with the row of TCPROS that was measured with them, not with
-//! numbers of today.
+//! processors. Compare them with each other and with the row of TCPROS that was measured with them, not with current
+//! numbers.
 
 /// Median and 99th percentile in microseconds.
 pub(super) type Pair = (u32, u32);

@@ -7,31 +7,31 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A system that was asked for by name cannot be measured.
+    /// A system that was selected by name cannot be measured.
     #[error("{system} cannot be measured: {why}")]
     Missing {
         /// The system.
         system: System,
-        /// Why, with the mend.
+        /// The reason, and how to fix it.
         why: String,
     },
     /// Runs failed.
     #[error("{count} runs failed, the first: {first}")]
     Incomplete {
-        /// How many.
+        /// Number of failed runs.
         count: usize,
-        /// What happened first.
+        /// The first failure.
         first: String,
     },
-    /// What was asked for cannot be.
+    /// The options cannot be satisfied.
     #[error("{0}")]
     Input(String),
     /// Rows missed their targets.
     #[error("{count} rows missed their targets, the first: {first}")]
     Missed {
-        /// How many.
+        /// Number of rows.
         count: usize,
-        /// Which was the first, with its numbers.
+        /// The first row, with its numbers.
         first: String,
     },
     /// Nothing was measured.
@@ -40,25 +40,25 @@ pub enum Error {
     /// The user stopped it.
     #[error("stopped before the end")]
     Stopped,
-    /// A file or a folder.
+    /// An error of a file or a folder.
     #[error("{path}: {source}")]
     File {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The system refuses something basic.
+    /// The system refuses a basic operation.
     #[error("{doing}: {source}")]
     System {
-        /// What was tried.
+        /// The operation.
         doing: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
-/// Why one run of one system gives no numbers.
+/// Why one run of one system gives no result.
 #[derive(Debug)]
 pub(crate) enum RunError {
     /// The user stopped it.

@@ -14,14 +14,14 @@ const RIGHT: f64 = 20.0;
 const TOP: f64 = 84.0;
 const BOTTOM: f64 = 50.0;
 const HEIGHT: f64 = 460.0;
-/// Width of one box with the space beside it.
+/// Width of one box with the space next to it.
 const BOX: f64 = 13.0;
 const COLORS: [&str; 16] = [
     "#1f77a4", "#777777", "#d1495b", "#edae49", "#b8860b", "#66a182", "#2f6b4f", "#8e6bbf", "#c06c84",
     "#4a4e69", "#3fa7d6", "#0b3954", "#9c6644", "#7fb069", "#89c2d9", "#014f86",
 ];
 
-/// The figure of an experiment; one without a figure of its own is drawn as box plots of its latencies.
+/// Returns the figure of an experiment. One without a figure of its own gets box plots of its latencies.
 pub(super) fn draw(experiment: Experiment, cells: &[Row]) -> String {
     match experiment {
         Experiment::Fig8 => histogram(cells),
@@ -30,8 +30,8 @@ pub(super) fn draw(experiment: Experiment, cells: &[Row]) -> String {
     }
 }
 
-/// Box plots on a logarithmic axis, grouped by test case, as in the paper's Fig. 7: quartiles and median; whiskers
-/// from the least to the 99th percentile.
+/// Box plots on a logarithmic axis, grouped by test case, as in the paper's Fig. 7: quartiles and median; whiskers from
+/// the minimum to the 99th percentile.
 fn boxes(cells: &[Row]) -> String {
     let plotted = |c: &Row| c.metrics.time_us();
     let mut cases: Vec<String> = Vec::new();
@@ -46,7 +46,7 @@ fn boxes(cells: &[Row]) -> String {
     let mut svg = open(
         width,
         "Latency from publish to callback",
-        "box: quartiles and median; whiskers: least to 99th percentile",
+        "box: quartiles and median; whiskers: minimum to 99th percentile",
     );
     legend(&mut svg, &systems, width);
     let values = cells.iter().filter_map(plotted).flat_map(|l| [l.min, l.p99]);
@@ -153,7 +153,8 @@ fn histogram(cells: &[Row]) -> String {
     close(svg)
 }
 
-/// Received share over the rate, a line for each system and number of subscribers, as the paper's Fig. 9.
+/// Share of received messages over the rate, a line for each system and number of subscribers, as in the paper's Fig.
+/// 9.
 fn lines(cells: &[Row]) -> String {
     let plotted =
         |c: &&Row| c.params.slow_us.is_none() && c.params.rate_hz > 0.0 && c.metrics.received_ratio.is_some();
@@ -177,7 +178,7 @@ fn lines(cells: &[Row]) -> String {
         height,
         LEFT,
         "Received messages",
-        "share of all that were to be sent, over the rate",
+        "share of all messages to be sent, over the rate",
     );
     let systems = systems_of(cells.iter().map(|c| &c.system));
     legend(&mut svg, &systems, 760.0);
@@ -241,7 +242,7 @@ fn systems(cells: &[Row]) -> Vec<String> {
     systems_of(cells.iter().map(|c| &c.system))
 }
 
-/// In the order of [`System::ALL`], so that a system has one place and one color in every figure.
+/// In the order of [`System::ALL`], so that a system has the same position and color in every figure.
 fn systems_of<'a>(names: impl Iterator<Item = &'a String> + Clone) -> Vec<String> {
     let known = System::ALL.iter().map(|s| s.name());
     known
@@ -365,7 +366,7 @@ mod tests {
     #[test]
     fn histograms_hold_what_lies_below_their_end() {
         let svg = draw(Experiment::Fig8, &[cell(System::Floor, 8, 10.0)]);
-        // The 99th percentile itself is where the axis ends, and so outside.
+        // The 99th percentile itself is the end of the axis, and so outside.
         assert_eq!(svg.matches("class=\"bin\"").count(), 1);
         assert!(svg.contains("mean 10.0 µs") && svg.contains(">40 µs<"));
     }
@@ -380,7 +381,7 @@ mod tests {
         assert_eq!(
             svg.matches("<polyline").count(),
             1,
-            "the slow cell has no rate to be drawn over"
+            "the slow cell has no rate to plot against"
         );
         assert!(svg.contains("30 Hz") && svg.contains("1000 Hz"));
     }

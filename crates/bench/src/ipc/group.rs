@@ -1,4 +1,4 @@
-//! A child process with everything that it starts, which never outlives its owner.
+//! A child process with all its descendants, which never outlives its owner.
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 use std::io;
@@ -6,17 +6,17 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// How often a wait looks again.
+/// How often a wait checks again.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// A process group. Dropping it kills what is left of it.
+/// A process group. Dropping it kills the remaining processes.
 pub(crate) struct Group {
     child: Child,
     ended: Option<ExitStatus>,
 }
 
 impl Group {
-    /// Starts `command` as the leader of a group of its own, so that Ctrl-C is for the orchestrator alone.
+    /// Starts `command` as the leader of a group of its own, so that Ctrl-C reaches only the orchestrator.
     pub(crate) fn start(command: &mut Command) -> io::Result<Group> {
         let child = command.process_group(0).spawn()?;
         Ok(Group { child, ended: None })
@@ -30,10 +30,10 @@ impl Group {
         Pid::from_child(&self.child)
     }
 
-    /// How the leader ended, if it has; then the rest of its group is killed.
+    /// Returns how the leader ended, if it has; then the rest of its group is killed.
     pub(crate) fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
         if self.ended.is_none() {
-            // Not waited for yet: the zombie keeps its number from being given to others.
+            // Not reaped yet: the zombie keeps its process id from being reused.
             let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
             if waitid(WaitId::Pid(self.pid()), look)?.is_some() {
                 let _ = kill_process_group(self.pid(), Signal::KILL);
@@ -43,7 +43,7 @@ impl Group {
         Ok(self.ended)
     }
 
-    /// Waits until the leader has ended; `None` if `patience` passed first.
+    /// Waits until the leader has ended; `None` if `patience` passes first.
     pub(crate) fn wait(&mut self, patience: Duration) -> io::Result<Option<ExitStatus>> {
         let deadline = Instant::now() + patience;
         loop {
@@ -54,7 +54,7 @@ impl Group {
         }
     }
 
-    /// Asks the leader to end; it passes that on to what it started, if that is its way.
+    /// Sends SIGTERM to the leader; it may pass that on to its children.
     pub(crate) fn terminate(&self) {
         if self.ended.is_none() {
             let _ = kill_process(self.pid(), Signal::TERM);
@@ -76,7 +76,7 @@ impl Drop for Group {
     }
 }
 
-/// How a process ended, for people.
+/// Describes how a process ended, for people.
 pub(crate) fn how(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("ended with code {code}"),
@@ -101,13 +101,13 @@ mod tests {
         io::BufRead::read_line(&mut io::BufReader::new(out), &mut line).expect("reads");
         drop(group);
         let alive = || {
-            // A zombie that nobody has waited for yet is as good as gone.
+            // A zombie that is not reaped yet counts as ended.
             let stat = std::fs::read_to_string(format!("/proc/{}/stat", line.trim()));
             stat.is_ok_and(|s| !s.contains(") Z "))
         };
         let deadline = Instant::now() + Duration::from_secs(60);
         while alive() {
-            assert!(Instant::now() < deadline, "the grandchild lives on");
+            assert!(Instant::now() < deadline, "the grandchild is still running");
             std::thread::sleep(LOOK);
         }
     }

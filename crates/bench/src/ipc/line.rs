@@ -1,4 +1,4 @@
-//! What peers print: the lines of the contract, and nothing else.
+//! Output of peers: the lines of the contract, and nothing else.
 
 use super::crew::Says;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use std::io::{BufRead, BufReader, Read};
 pub(super) enum Line {
     /// Connected, or subscribed.
     Ready,
-    /// The message with the last number came.
+    /// The message with the last number arrived.
     Done,
     /// A publisher's result.
     Published(Published),
@@ -21,7 +21,7 @@ pub(super) enum Line {
     RoundTrips(RoundTrips),
 }
 
-/// What a publisher did after the warm-up.
+/// The publisher's messages after the warm-up.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 pub(super) struct Published {
     pub(super) published: u64,
@@ -29,7 +29,7 @@ pub(super) struct Published {
     pub(super) publish_ns: Vec<u64>,
 }
 
-/// What a subscriber got after the warm-up.
+/// The subscriber's messages after the warm-up.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 pub(super) struct Received {
     pub(super) received: u64,
@@ -43,7 +43,7 @@ pub(super) struct RoundTrips {
     pub(super) round_trip_ns: Vec<u64>,
 }
 
-/// How many messages a run has, by which every line is checked.
+/// Number of messages of a run, by which every line is checked.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Count {
     pub(super) warmup: u64,
@@ -51,18 +51,18 @@ pub(super) struct Count {
 }
 
 impl Count {
-    /// The longest line that can be right, in bytes: two numbers of 20 digits for each message.
+    /// Maximum length of a valid line, in bytes: two numbers of 20 digits for each message.
     fn longest(self) -> u64 {
         self.messages * 2 * 24 + 4096
     }
 }
 
-/// What one peer has said.
+/// Output of one peer.
 #[derive(Debug, Default)]
 pub(super) struct Spoken {
-    /// How often `ready` was heard.
+    /// Number of `ready` lines.
     pub(super) ready: u32,
-    /// When each `done` was heard.
+    /// Time of each `done` line.
     pub(super) done: Vec<Time>,
     pub(super) published: Option<(Time, Published)>,
     pub(super) received: Vec<Received>,
@@ -124,7 +124,7 @@ impl Line {
             if n as u64 == of {
                 Ok(())
             } else {
-                Err(format!("it gave {n} numbers of {what} where {of} were due"))
+                Err(format!("it gave {n} numbers of {what}, but {of} were due"))
             }
         };
         match self {
@@ -140,7 +140,7 @@ impl Line {
                         p.published, p.refused, count.messages
                     )
                 })?;
-                // A program may also give the cost of refused calls.
+                // A program may also report the cost of refused calls.
                 let n = p.publish_ns.len() as u64;
                 if (p.published..=p.published + p.refused).contains(&n) {
                     return Ok(());
@@ -167,8 +167,8 @@ impl Line {
     }
 }
 
-/// Reads lines and hands each to `say` until it says no (false), something is wrong, or the stream ends. No line
-/// takes more memory than a right one can need.
+/// Reads lines and passes each to `say` until `say` returns false, a line is invalid, or the stream ends. No line takes
+/// more memory than a valid one can need.
 pub(super) fn read<S: Says>(
     stream: impl Read,
     rule: S::Rule,
@@ -197,7 +197,7 @@ pub(super) fn read<S: Says>(
     }
 }
 
-/// The first characters, for an error message.
+/// Returns the first characters, for an error message.
 pub(crate) fn shorten(text: &str) -> String {
     let mut short: String = text.chars().take(120).collect();
     if short.len() < text.len() {

@@ -1,14 +1,14 @@
-//! From the numbers of several runs to those of a cell.
+//! Combines the numbers of several runs into those of a cell.
 
 use super::setting::{Mode, Setting};
 use super::trial::Trial;
 use serde::{Deserialize, Serialize};
 use stats::Histogram;
 
-/// What came out of one system under one setting, pooled over its runs. Absent: not measured by the experiment.
+/// Result of one system under one setting, pooled over its runs. Absent: not measured by the experiment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Metrics {
-    /// From the stamp, right before publishing, to the callback.
+    /// Latency from the stamp, immediately before publishing, to the callback.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_us: Option<Latency>,
     /// The median of each run.
@@ -17,43 +17,43 @@ pub struct Metrics {
     /// The 99th percentile of each run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub p99_by_run: Vec<f64>,
-    /// Received messages as a share of those that were to be sent, over all subscribers (the slow one left out).
+    /// Share of received messages of those to be sent, over all subscribers (except the slow one).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received_ratio: Option<f64>,
-    /// The call of publish alone.
+    /// Duration of the publish call alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub publish_us: Option<Quantiles>,
-    /// Messages that the publisher refused for want of memory, over all runs.
+    /// Messages that the publisher refused for lack of memory, over all runs.
     pub refused: u64,
-    /// Messages that some subscriber missed though the publisher had not refused them, at least: over all subscribers
-    /// (the slow one left out) and runs.
+    /// Minimum number of messages that some subscriber missed although the publisher had not refused them: over all
+    /// subscribers (except the slow one) and runs.
     #[serde(default)]
     pub lost: u64,
-    /// From the stamp, right before a request is sent, to its reply.
+    /// From the stamp, immediately before a request is sent, to its reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip_us: Option<Latency>,
-    /// Half of the round trip's time.
+    /// Half of the round-trip time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half_round_trip_us: Option<Latency>,
-    /// Messages a second that each subscriber received.
+    /// Messages per second that each subscriber received.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages_per_s: Option<f64>,
-    /// Payload that each subscriber received, in 10⁹ bytes a second.
+    /// Payload that each subscriber received, in 10⁹ bytes per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gb_per_s: Option<f64>,
-    /// Processor time of all processes for each message sent, warm-up included, start and end left out.
+    /// Processor time of all processes per sent message, including warm-up, excluding start and end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_us_per_message: Option<f64>,
-    /// How often any thread of any process gave the processor up to wait, for each message sent.
+    /// Voluntary context switches of all threads of all processes, per sent message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub voluntary_switches_per_message: Option<f64>,
-    /// The most memory that was resident, of the process that had most; shared memory that it touched included.
+    /// Peak resident memory of the process with the most, including shared memory that it touched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_rss_mb: Option<f64>,
     /// The same, of the publisher.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub publisher_rss_mb: Option<f64>,
-    /// The same, of the subscriber that had most.
+    /// The same, of the subscriber with the most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subscriber_rss_mb: Option<f64>,
     /// Shared memory that was resident in the publisher at the end.
@@ -68,7 +68,7 @@ pub struct Metrics {
     /// The distribution: pairs of latency in µs and the share of messages at or below it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cumulative: Vec<(f64, f64)>,
-    /// Share of the host's processor time that others than the peers used meanwhile.
+    /// Share of the host's processor time that programs other than the peers used meanwhile.
     pub busy_by_others: f64,
     /// Share of the host's processor time that the hypervisor gave to other guests meanwhile.
     pub steal: f64,
@@ -79,7 +79,7 @@ pub struct Metrics {
 pub struct Latency {
     /// Mean.
     pub mean: f64,
-    /// Least.
+    /// Minimum.
     pub min: f64,
     /// First quartile.
     pub p25: f64,
@@ -89,7 +89,7 @@ pub struct Latency {
     pub p75: f64,
     /// 99th percentile.
     pub p99: f64,
-    /// Most.
+    /// Maximum.
     pub max: f64,
 }
 
@@ -102,7 +102,7 @@ pub struct Quantiles {
     pub p99: f64,
 }
 
-/// How often the payload was copied for each message: copied bytes by the payload's bytes.
+/// Number of copies of the payload per message: copied bytes divided by the payload's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Copies {
     /// Within the publishing process.
@@ -113,32 +113,32 @@ pub struct Copies {
     pub subscribers_user: f64,
     /// Between the kernel and all subscribing processes together.
     pub subscribers_kernel: f64,
-    /// All of these.
+    /// Sum of these.
     pub total: f64,
 }
 
 /// The subscriber whose callback is slow.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Slow {
-    /// Messages that it got, over all runs.
+    /// Messages that it received, over all runs.
     pub received: u64,
-    /// As a share of those that were to be sent.
+    /// As a share of those to be sent.
     pub received_ratio: f64,
-    /// How old they were.
+    /// Their age.
     pub latency_us: Option<Latency>,
     /// Longest run of consecutive messages.
     pub longest_run: u64,
 }
 
 impl Metrics {
-    /// What a message, or a round trip, took.
+    /// Returns the latency of a message, or of a round trip.
     pub(super) fn time_us(&self) -> Option<Latency> {
         self.latency_us.or(self.round_trip_us).or(self.half_round_trip_us)
     }
 }
 
 impl Latency {
-    /// `None` without values; they are in nanoseconds, and `share` of each is meant.
+    /// `None` without values. The values are in nanoseconds, and are multiplied by `share`.
     fn of(ns: &Histogram, share: f64) -> Option<Latency> {
         let us = |ns: f64| round(ns * share / 1e3);
         (!ns.is_empty()).then(|| Latency {
@@ -226,8 +226,8 @@ pub(super) fn pool(setting: &Setting, trials: &[Trial]) -> Metrics {
     metrics
 }
 
-/// What the publisher did not refuse and a subscriber still missed. Some systems refuse a message that only one of
-/// several subscribers has no room for, so a subscriber may have more than was published.
+/// Messages that the publisher did not refuse but a subscriber missed. Some systems refuse a message if only one of
+/// several subscribers has no room for it, so a subscriber may have more messages than were published.
 fn lost(trial: &Trial, skip: usize) -> u64 {
     let received = trial.received.iter().skip(skip);
     received
@@ -280,7 +280,7 @@ fn slow(setting: &Setting, trials: &[Trial]) -> Slow {
     }
 }
 
-/// The length of the longest stretch of numbers that follow each other.
+/// Returns the length of the longest run of consecutive numbers.
 fn longest_run(sequence: &[u64]) -> u64 {
     let mut longest = 0;
     let mut length = 0;
@@ -441,7 +441,7 @@ mod tests {
         };
         let m = pool(&setting, &[beside(1, &[0]), beside(4, &[0, 2, 3])]);
         assert_eq!((m.refused, m.lost, m.received_ratio), (3, 1, Some(0.5)));
-        // Refused for the slow one's sake, and yet received by the other.
+        // Refused because of the slow subscriber, but received by the other.
         assert_eq!(pool(&setting, &[beside(1, &[0, 1, 2, 3])]).lost, 0);
     }
 

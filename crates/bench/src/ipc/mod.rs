@@ -1,9 +1,9 @@
-//! Local transports beside each other: `ropewalk bench ipc`.
+//! Comparison of local transports: `ropewalk bench ipc`.
 //!
-//! Every system is a program of its own that keeps one contract (`peers/CONTRACT.md`): it publishes or subscribes
-//! as it is told, and prints its numbers. Processes are started anew for each run; systems alternate within
-//! each cell, in rotated order, so that whatever else the machine does meets all alike; the floor is measured
-//! in the same session.
+//! Every system is a program of its own that follows one contract (`peers/CONTRACT.md`): it publishes or subscribes
+//! according to its options, and prints its numbers. Processes are started again for each run. Systems alternate within
+//! each cell, in rotated order, so that other load on the machine affects all of them alike; the floor is measured in
+//! the same session (decision 044).
 
 mod copies;
 pub(crate) mod crew;
@@ -48,14 +48,14 @@ use stats::{Cell, Report};
 use std::path::{Path, PathBuf};
 use trial::{Surroundings, Trial};
 
-/// A system that fails so often in a row is not tried any more: each try may cost a minute.
+/// A system that fails this often in a row is not tried again: each attempt may take a minute.
 const TRIES: u32 = 3;
 
-/// Measures as `options` say. Blocks for minutes to hours, with its progress on standard error; `stopped` is asked
-/// at least ten times a second and ends it early, with what was measured until then.
+/// Measures according to `options`. Blocks for minutes to hours, with its progress on standard error. It calls
+/// `stopped` at least ten times a second; true ends it early, with the results so far.
 ///
 /// # Errors
-/// [`Error`]: nothing can be measured. What only some systems lack, or some runs, stands in the [`Outcome`].
+/// [`Error`]: nothing can be measured. Missing systems and failed runs are in the [`Outcome`].
 pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Error> {
     let mut session = Session::open(options, stopped)?;
     let settings = session.possible(plan::settings(options))?;
@@ -81,7 +81,7 @@ struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Finds out who can take part.
+    /// Finds the systems that can take part.
     fn open(options: &'a Options, stopped: &'a dyn Fn() -> bool) -> Result<Self, Error> {
         let sandbox = Sandbox::new()?;
         let folder = programs::folder(options.peers.as_deref());
@@ -137,14 +137,14 @@ impl<'a> Session<'a> {
         self.notes.push(note);
     }
 
-    /// Leaves out what this machine does not allow, and says so.
+    /// Removes settings that this machine does not allow, with a note.
     fn possible(&mut self, mut settings: Vec<Setting>) -> Result<Vec<Setting>, Error> {
         let fifo = settings.iter().find_map(|s| s.fifo);
         if let Some(priority) = fifo
             && !fifo_is_permitted(priority)
         {
             self.note(format!(
-                "SCHED_FIFO {priority} is not permitted here, so Fig. 8 is left out: run as root, or raise the limit \
+                "SCHED_FIFO {priority} is not permitted here, so Fig. 8 is skipped: run as root, or raise the limit \
                  rtprio (ulimit -r)"
             ));
             settings.retain(|s| s.fifo.is_none());
@@ -157,7 +157,7 @@ impl<'a> Session<'a> {
             let missing = self.missing.iter().map(|m| format!("{}: {}", m.system, m.why));
             let why: Vec<String> = missing.chain(self.notes.iter().cloned()).collect();
             let why = if why.is_empty() {
-                "no system can do it".into()
+                "no system supports it".into()
             } else {
                 why.join("; ")
             };
@@ -213,7 +213,7 @@ impl<'a> Session<'a> {
                 Err(RunError::Failed(mut why)) => {
                     in_a_row[step.system] += 1;
                     if in_a_row[step.system] == TRIES {
-                        why.push_str("; it is not tried any more");
+                        why.push_str("; it is not tried again");
                     }
                     progress.done(&format!("FAILED: {why}"));
                     self.failed.push(Failed {
@@ -229,7 +229,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Run after run, cell after cell, and within each the systems in an order that moves on by one each time.
+    /// Run by run, cell by cell, and within each cell the systems in an order that rotates by one each time.
     fn steps(&self, settings: &[Setting]) -> Vec<Step> {
         let n = self.systems.len();
         let mut steps = Vec::new();
@@ -279,7 +279,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// One run of one system under one setting, by their places.
+/// One run of one system under one setting, by their indices.
 struct Step {
     run: u32,
     cell: usize,

@@ -1,30 +1,30 @@
-//! What a user can ask for.
+//! The options.
 
 use super::{Language, System};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Which experiment.
+/// The experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Experiment {
     /// Latency by size and number of subscribers at 30 Hz (the TZC paper's Fig. 7).
     Fig7,
-    /// Copied payloads for each message (Table I).
+    /// Copied payloads per message (Table I).
     Table1,
     /// 4 MiB to 8 subscribers at SCHED_FIFO (Fig. 8).
     Fig8,
-    /// Received messages at high rates, and beside a slow subscriber (Fig. 9).
+    /// Received messages at high rates, and next to a slow subscriber (Fig. 9).
     Fig9,
     /// Round trips between processes that never sleep.
     Spin,
     /// Calls of a service: from a request to its reply.
     Service,
-    /// As fast as publishing allows.
+    /// Throughput: as fast as publishing allows.
     Throughput,
-    /// What publishing costs, to subscribers awake and asleep.
+    /// Cost of publishing, to subscribers awake and asleep.
     Publish,
     /// Resident and shared memory.
     Memory,
@@ -33,7 +33,7 @@ pub enum Experiment {
 }
 
 impl Experiment {
-    /// As in results and on the command line.
+    /// Returns its name in results and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Experiment::Fig7 => "fig7",
@@ -50,72 +50,75 @@ impl Experiment {
     }
 }
 
-/// Measures local transports beside each other: ours, the floor of this machine, and other systems.
+/// Compare local transports: Ropewalk, the floor of this machine, and other systems.
 ///
-/// Peers are programs of their own in the folder `peers`, built when first needed; all processes are started anew
-/// for each run, systems alternate, and everything runs on this machine alone. The payload is filled, then
-/// stamped, then published, in every system.
+/// Peers are separate programs in the folder `peers`, built when first needed. All processes are started again for each
+/// run, systems alternate, and everything runs on this machine. In every system, the payload is filled, then stamped,
+/// then published.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// Which experiment.
+    /// Experiment to run.
     #[arg(long, value_enum, default_value = "fig7")]
     pub experiment: Experiment,
-    /// Fewer cells, 150 messages, one run.
+    /// Run fewer cells, 150 messages, one run.
     #[arg(long)]
     pub quick: bool,
-    /// Runs of each cell and system (default 1 with --quick, else 3).
+    /// Number of runs of each cell and system (default 1 with --quick, else 3).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub runs: Option<u32>,
-    /// Only these systems; then one that is missing is an error.
+    /// Measure only these systems; then a missing one is an error.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "A,B")]
     pub systems: Vec<System>,
-    /// Programs of these languages: ours in each, beside roscpp (cpp) or rospy (python), ours from Rust by generated structures, and the floor.
-    /// `rclpy`, `rcl`: nodes of ROS 2 in Python and in C++ over `rmw_ropewalk` and over Fast DDS.
+    /// Compare programs in these languages: Ropewalk in each, next to roscpp (cpp) or rospy (python), Ropewalk from
+    /// Rust with generated structures, and the floor. `rclpy`, `rcl`: nodes of ROS 2 in Python and in C++ over
+    /// `rmw_ropewalk` and over Fast DDS.
     ///
-    /// With `--systems` that counts instead. Example: `ropewalk bench ipc --quick --language rust,cpp,python`.
+    /// `--systems` takes precedence. Example: `ropewalk bench ipc --quick --language rust,cpp,python`.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "A,B")]
     pub language: Vec<Language>,
-    /// Only these sizes, such as 4K or 1M (powers of 1024).
+    /// Measure only these sizes, such as 4K or 1M (powers of 1024).
     #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = size)]
     pub sizes: Vec<u64>,
-    /// Only these numbers of subscribers.
+    /// Measure only these numbers of subscribers.
     #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub subscribers: Vec<u32>,
-    /// Messages that count, in each run.
+    /// Number of measured messages in each run.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub messages: Option<u32>,
-    /// Messages a second, instead of the experiment's.
+    /// Messages per second, in place of the experiment's rate.
     #[arg(long, value_name = "HZ", value_parser = rate)]
     pub rate: Option<f64>,
-    /// Messages that each subscriber's queue holds before it loses the oldest (default: each system's own).
+    /// Queue depth of each subscriber before it loses the oldest message (default: each system's own).
     ///
-    /// In `fig9` beside a fast subscriber it is the slow one's queue alone, 1 by default: what it takes is always the
-    /// newest. Example: `ropewalk bench ipc --experiment fig9 --quick --systems ropewalk,floor --depth 4`.
-    /// Systems whose queues cannot lose the oldest are listed in `peers/README.md`.
+    /// In `fig9` with a slow and a fast subscriber, it applies only to the slow one, with 1 as default: the slow
+    /// subscriber then always takes the newest message. Example: `ropewalk bench ipc --experiment fig9 --quick
+    /// --systems ropewalk,floor --depth 4`. `peers/README.md` lists the systems whose queues cannot lose the oldest
+    /// message.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub depth: Option<u32>,
-    /// Keep the processors from sleeping, with a loop on each that runs only where nothing else does (SCHED_IDLE).
+    /// Keep the processors from sleeping, with a loop on each that runs only when it is otherwise idle (SCHED_IDLE).
     ///
-    /// A processor that sleeps takes 5 or 30 µs to wake, by chance: with this, a difference of a microsecond between two systems
-    /// is seen. It costs all the power there is. Example: `ropewalk bench ipc --quick --runs 5 --awake --language rust,cpp`.
+    /// A sleeping processor takes 5 or 30 µs to wake, by chance: with this option, a difference of a microsecond
+    /// between two systems is visible. It uses full power. Example: `ropewalk bench ipc --quick --runs 5 --awake
+    /// --language rust,cpp`.
     #[arg(long)]
     pub awake: bool,
     /// Print the result as JSON instead of tables.
     #[arg(long)]
     pub json: bool,
-    /// Write the cells to this file, too.
+    /// Also write the cells to this file.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
     /// Draw the experiment's figure into this file (SVG).
     #[arg(long, value_name = "FILE")]
     pub figure: Option<PathBuf>,
-    /// The folder of the peers (default: `peers` here or further up).
+    /// Folder of the peers (default: `peers` here or further up).
     #[arg(long, value_name = "FOLDER")]
     pub peers: Option<PathBuf>,
 }
 
 impl Options {
-    /// An experiment with everything else as by default.
+    /// Returns the options of an experiment with all other values at their defaults.
     pub fn new(experiment: Experiment) -> Self {
         Options {
             experiment,
@@ -136,7 +139,7 @@ impl Options {
         }
     }
 
-    /// What is to be measured, each once.
+    /// Returns the systems to measure, each once.
     pub(super) fn wanted(&self) -> Vec<System> {
         let named = match (&self.systems[..], &self.language[..]) {
             ([], []) => System::ALL.into_iter().filter(|s| !s.is_special()).collect(),
@@ -160,10 +163,10 @@ impl Options {
     }
 }
 
-/// Bytes, with K, M or G as powers of 1024. The least leaves room for stamp and number and is what our messages
-/// lift into a data part.
+/// Parses bytes, with K, M or G as powers of 1024. The minimum leaves room for stamp and number, and is the size from
+/// which Ropewalk's messages use a data part.
 fn size(text: &str) -> Result<u64, String> {
-    let problem = || format!("{text:?} is no size from 256 to 1G: give bytes, or such as 4K or 1M");
+    let problem = || format!("{text:?} is not a size from 256 to 1G: give bytes, or a size such as 4K or 1M");
     let (number, factor) = match text.strip_suffix(['K', 'k', 'M', 'm', 'G', 'g']) {
         Some(number) => match text.chars().last() {
             Some('K' | 'k') => (number, 1 << 10),

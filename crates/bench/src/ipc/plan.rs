@@ -1,4 +1,4 @@
-//! Which settings an experiment has.
+//! The settings of each experiment.
 
 use super::setting::{Mode, Setting};
 use super::{Experiment, Options};
@@ -6,14 +6,14 @@ use super::{Experiment, Options};
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// Where an experiment uses real-time scheduling: high, and below the kernel's own threads.
+/// Real-time priority: high, and below the kernel's own threads.
 const FIFO: u8 = 50;
-/// A subscriber that takes one message a second.
+/// A subscriber that takes one message per second.
 const SLOW_US: u64 = 1_000_000;
-/// The publisher's memory beside a slow subscriber.
+/// The publisher's memory with a slow subscriber.
 const SLOW_LIMIT: u64 = 64 * MIB;
 
-/// The settings of an experiment, in order.
+/// Returns the settings of an experiment, in order.
 pub(super) fn settings(options: &Options) -> Vec<Setting> {
     match options.experiment {
         Experiment::All => {
@@ -84,7 +84,7 @@ fn one(experiment: Experiment, options: &Options) -> Vec<Setting> {
             grid(sizes(&[64 * KIB, MIB], &[MIB]), pick(&[1, 2, 4, 8], &[1, 8])),
         ),
         Experiment::Spin => {
-            // The sizes of a grid would only be written, not carried.
+            // The sizes of a grid would only be written, not transferred.
             let mut settings = paced(
                 grid(sizes(&[256], &[256]), vec![1]),
                 0.0,
@@ -96,7 +96,7 @@ fn one(experiment: Experiment, options: &Options) -> Vec<Setting> {
         Experiment::Service => {
             let cells = grid(sizes(&[64, 64 * KIB], &[64, 64 * KIB]), pick(&[1, 4], &[1, 4]));
             let mut settings = paced(cells.clone(), 30.0, paper);
-            // Each client's next request follows its last reply.
+            // Each client sends its next request after its last reply.
             settings.extend(paced(cells, 0.0, (100, if quick { 2000 } else { 20_000 })));
             settings.iter_mut().for_each(|s| s.mode = Mode::Call);
             settings
@@ -104,7 +104,7 @@ fn one(experiment: Experiment, options: &Options) -> Vec<Setting> {
         Experiment::Throughput => {
             let settings = grid(sizes(&ALL, &[4 * KIB, MIB]), pick(&[1, 4], &[1]));
             let scaled = |s: Setting| {
-                // Some seconds' worth for the fastest, not many for the slowest.
+                // Some seconds for the fastest system, not many for the slowest.
                 let messages = (2_000_000_000 / s.size).clamp(500, 20_000) as u32;
                 Setting {
                     messages: if quick { messages / 4 } else { messages },
@@ -162,7 +162,7 @@ fn paced(settings: Vec<Setting>, rate: f64, (warmup, messages): (u32, u32)) -> V
     settings.into_iter().map(paced).collect()
 }
 
-/// Every cell at each rate, for a second and a half at least; then a slow subscriber beside a fast one.
+/// Every cell at each rate, for at least a second and a half; then a slow and a fast subscriber.
 fn reliability(quick: bool, options: &Options, cells: Vec<Setting>) -> Vec<Setting> {
     let rates: &[f64] = if quick {
         &[100.0, 1000.0]

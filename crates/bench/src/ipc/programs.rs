@@ -1,4 +1,4 @@
-//! Finding, building and asking the peer programs.
+//! Finds, builds and queries the peer programs.
 
 use super::group::{Group, how};
 use super::line::shorten;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a program may take to tell its version.
+/// How long a program may take to print its version.
 const ANSWER: Duration = Duration::from_secs(20);
 /// How long building one system may take.
 const BUILD: Duration = Duration::from_secs(30 * 60);
@@ -26,17 +26,17 @@ pub(crate) struct Ready {
     door: Door,
 }
 
-/// Through which programs an experiment measures.
+/// The programs that an experiment uses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Door {
     /// A program for each system (`peers/CONTRACT.md`).
     Ipc,
-    /// One program that plays all parts of the braking robot, for the systems of ROS.
+    /// One program for all parts of the braking robot, for the systems of ROS.
     Brake,
 }
 
 impl Door {
-    /// Our own system's hidden command of `ropewalk bench`.
+    /// The hidden command of `ropewalk bench` for our own system.
     fn ours(self) -> &'static str {
         match self {
             Door::Ipc => "ipc-peer",
@@ -44,7 +44,7 @@ impl Door {
         }
     }
 
-    /// The program of another system, which is also what `make` builds.
+    /// The program of another system, which is also its target of `make`.
     fn target(self, system: System) -> &'static str {
         match self {
             Door::Ipc => system.name(),
@@ -58,27 +58,27 @@ impl Door {
 pub struct Missing {
     /// The system.
     pub system: System,
-    /// Why, with the mend.
+    /// The reason, and how to fix it.
     pub why: String,
 }
 
 impl Ready {
-    /// Whether its subscribers can poll without sleeping.
+    /// Returns whether its subscribers can poll without sleeping.
     pub(super) fn spins(&self) -> bool {
         self.modes.iter().any(|m| m == "spin")
     }
 
-    /// Whether it has services.
+    /// Returns whether it has services.
     pub(super) fn calls(&self) -> bool {
         self.modes.iter().any(|m| m == "call")
     }
 
-    /// Whether its subscribers live in the publisher's process.
+    /// Returns whether its subscribers are in the publisher's process.
     pub(super) fn is_intra(&self) -> bool {
         self.modes.iter().any(|m| m == "intra")
     }
 
-    /// The program in one of its roles.
+    /// Returns the command that starts the program in one of its roles.
     pub(crate) fn command(&self, role: &str) -> Command {
         command(self.door, self.system, &self.program, role)
     }
@@ -93,10 +93,10 @@ fn command(door: Door, system: System, program: &Path, role: &str) -> Command {
     command
 }
 
-/// The folder of the peers: the one given, or `peers` here or further up.
+/// Returns the folder of the peers: the given one, or `peers` here or further up.
 pub(crate) fn folder(given: Option<&Path>) -> Option<PathBuf> {
     if let Some(folder) = given {
-        // Peers run elsewhere.
+        // Peers run in another working directory.
         return std::path::absolute(folder).ok();
     }
     let here = std::env::current_dir().ok()?;
@@ -104,7 +104,7 @@ pub(crate) fn folder(given: Option<&Path>) -> Option<PathBuf> {
     candidates.into_iter().find(|f| f.join("Makefile").is_file())
 }
 
-/// Finds `system`'s program, builds it if it is not there, and asks its version. Blocks while it builds.
+/// Finds `system`'s program, builds it if it is missing, and reads its version. Blocks while it builds.
 pub(crate) fn prepare(
     door: Door,
     system: System,
@@ -116,12 +116,12 @@ pub(crate) fn prepare(
     let program = if system.is_this_program() {
         match std::env::current_exe() {
             Ok(program) => program,
-            Err(e) => return missing(format!("finding this program: {e}")),
+            Err(e) => return missing(format!("cannot find this program: {e}")),
         }
     } else {
         let Some(folder) = folder else {
             let why = "there is no folder `peers` with a Makefile here or further up: start in the repository, or \
-                       name the folder by --peers";
+                       give the folder with --peers";
             return missing(why.into());
         };
         let program = folder.join("bin").join(door.target(system));
@@ -136,7 +136,7 @@ pub(crate) fn prepare(
     }
 }
 
-/// The library that counts copies, built if it is not there; or why it is missing.
+/// Returns the library that counts copies, and builds it if it is missing; or why it is not available.
 pub(super) fn copy_counter(
     folder: Option<&Path>,
     stopped: &dyn Fn() -> bool,
@@ -149,8 +149,7 @@ pub(super) fn copy_counter(
     Ok(why.map_or(Ok(library), Err))
 }
 
-/// Builds `target` unless the file that it makes is there, with its progress on standard error; gives why it
-/// could not.
+/// Builds `target` unless its file exists, with the progress on standard error. Returns why it could not.
 pub(crate) fn build(
     target: &str,
     file: &Path,
@@ -163,7 +162,7 @@ pub(crate) fn build(
     let shown = folder.display();
     if !folder.join("Makefile").is_file() {
         return Ok(Some(format!(
-            "{} is not there, and neither is {shown}/Makefile to build it",
+            "{} is missing, and so is {shown}/Makefile to build it",
             file.display()
         )));
     }
@@ -176,7 +175,7 @@ pub(crate) fn build(
         .stderr(Stdio::piped());
     let mut group = match Group::start(&mut command) {
         Ok(group) => group,
-        Err(e) => return Ok(Some(format!("make does not start ({e}): install make"))),
+        Err(e) => return Ok(Some(format!("cannot start make ({e}): install it"))),
     };
     let errors = group.child().stderr.take();
     let last = std::thread::spawn(move || errors.map_or_else(String::new, pass_on));
@@ -206,10 +205,10 @@ pub(crate) fn build(
         )));
     }
     let made = file.is_file();
-    Ok((!made).then(|| format!("`make -C {shown} {target}` left no {}", file.display())))
+    Ok((!made).then(|| format!("`make -C {shown} {target}` did not create {}", file.display())))
 }
 
-/// Copies a stream to standard error and gives the last lines that say what is wrong.
+/// Copies a stream to standard error and returns the last lines that describe the problem.
 fn pass_on(stream: impl Read) -> String {
     let mut last: Vec<String> = Vec::new();
     let mut stream = BufReader::new(stream);
@@ -231,7 +230,7 @@ fn pass_on(stream: impl Read) -> String {
     }
 }
 
-/// Runs a program that answers at once, and gives what it printed, or why it did not.
+/// Runs a program that answers at once. Returns its output, or why there is none.
 pub(crate) fn hear(
     command: &mut Command,
     sandbox: &Sandbox,
@@ -247,7 +246,7 @@ pub(crate) fn hear(
         .stderr(Stdio::piped());
     let mut group = match Group::start(command) {
         Ok(group) => group,
-        Err(e) => return Ok(Err(format!("{shown} does not start: {e}"))),
+        Err(e) => return Ok(Err(format!("cannot start {shown}: {e}"))),
     };
     let (output, errors) = (group.child().stdout.take(), group.child().stderr.take());
     let read = |stream: Option<Box<dyn Read + Send>>| {
@@ -315,9 +314,9 @@ fn ask(
             door,
         }),
         Ok(told) => Err(format!(
-            "{shown} says that it is {:?}: build it again",
+            "{shown} reports the name {:?}: build it again",
             shorten(&told.system)
         )),
-        Err(e) => Err(format!("{shown} tells no version ({e}): {:?}", shorten(&output))),
+        Err(e) => Err(format!("{shown} prints no version ({e}): {:?}", shorten(&output))),
     })
 }

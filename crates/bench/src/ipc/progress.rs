@@ -1,10 +1,10 @@
-//! How runs are told of while they are made.
+//! Texts for the progress of runs.
 
 use super::System;
 use super::metrics::Metrics;
 use super::setting::Setting;
 
-/// A run that begins.
+/// Describes a run that starts.
 pub(super) fn shown(setting: &Setting, system: System) -> String {
     format!(
         "{} {} × {} {system}",
@@ -14,11 +14,11 @@ pub(super) fn shown(setting: &Setting, system: System) -> String {
     )
 }
 
-/// What it gave.
+/// Summarizes its result.
 pub(super) fn result(metrics: &Metrics) -> String {
     let time = metrics.time_us();
     let time = time.map_or_else(
-        || "no message came".into(),
+        || "no message arrived".into(),
         |l| format!("p50 {:.2} µs, p99 {:.2} µs", l.p50, l.p99),
     );
     let lost = metrics.received_ratio.filter(|r| *r < 1.0);
@@ -26,7 +26,7 @@ pub(super) fn result(metrics: &Metrics) -> String {
     format!("{time}{lost}")
 }
 
-/// A size for people.
+/// A size, for people.
 pub(super) fn bytes(size: u64) -> String {
     match size {
         s if s >= 1 << 20 && s % (1 << 20) == 0 => format!("{} MiB", s >> 20),

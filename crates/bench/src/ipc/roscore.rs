@@ -1,4 +1,4 @@
-//! A ROS master of our own, for the systems that need one.
+//! A ROS master for the experiment, for the systems that need one.
 
 use super::Error;
 use super::group::{Group, how};
@@ -20,12 +20,12 @@ pub(crate) struct Roscore {
 }
 
 impl Roscore {
-    /// Starts it for this host alone, and waits until it answers. `None` if `stopped`.
+    /// Starts it for this host only, and waits until it answers. `None` if `stopped`.
     pub(crate) fn start(sandbox: &Sandbox, stopped: &dyn Fn() -> bool) -> Result<Option<Roscore>, String> {
         Roscore::start_at(Ipv4Addr::LOCALHOST, sandbox, stopped)
     }
 
-    /// The same for all who reach this host by one of its addresses.
+    /// The same, reachable by one of this host's addresses.
     pub(crate) fn start_at(
         address: Ipv4Addr,
         sandbox: &Sandbox,
@@ -33,7 +33,7 @@ impl Roscore {
     ) -> Result<Option<Roscore>, String> {
         let port = free_port(address).map_err(|e| format!("no free port: {e}"))?;
         let address = SocketAddrV4::new(address, port);
-        // The shell ends roscore when its input ends, so that nothing stays behind even if we are killed.
+        // The shell ends roscore when its input ends, so that nothing stays behind even if this process is killed.
         let script =
             "roscore -p \"$1\" >/dev/null 2>&1 & core=$!; cat >/dev/null; kill \"$core\"; wait \"$core\"";
         let mut command = Command::new("sh");
@@ -51,13 +51,13 @@ impl Roscore {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        let group = Group::start(&mut command).map_err(|e| format!("sh does not start: {e}"))?;
+        let group = Group::start(&mut command).map_err(|e| format!("cannot start sh: {e}"))?;
         let mut roscore = Roscore { group, address };
         let deadline = Instant::now() + START;
         while TcpStream::connect_timeout(&address.into(), Duration::from_millis(100)).is_err() {
             if let Ok(Some(status)) = roscore.group.try_wait() {
                 return Err(match status.code() {
-                    Some(127) => "there is no roscore: on Debian install python3-roslaunch".into(),
+                    Some(127) => "roscore is not installed: on Debian install python3-roslaunch".into(),
                     _ => format!("roscore {}", how(status)),
                 });
             }
@@ -72,12 +72,12 @@ impl Roscore {
         Ok(Some(roscore))
     }
 
-    /// Tells a node where the master is.
+    /// Sets the address of the master for a node.
     pub(crate) fn prepare(&self, command: &mut Command) {
         command.env("ROS_MASTER_URI", uri(self.address));
     }
 
-    /// Where it listens.
+    /// Returns the port on which it listens.
     pub(crate) fn port(&self) -> u16 {
         self.address.port()
     }
@@ -94,7 +94,8 @@ fn uri(address: SocketAddrV4) -> String {
     format!("http://{address}")
 }
 
-/// Starts one if any of `systems` needs it, and gives the systems that can be measured; the others go to `missing`.
+/// Starts a master if any of `systems` needs one, and returns the systems that can be measured; the others go to
+/// `missing`.
 pub(crate) fn start_for(
     systems: Vec<Ready>,
     missing: &mut Vec<Missing>,
@@ -119,7 +120,7 @@ pub(crate) fn start_for(
     }
 }
 
-/// A port that nobody uses now.
+/// Returns a port that is currently free.
 fn free_port(address: Ipv4Addr) -> std::io::Result<u16> {
     Ok(TcpListener::bind((address, 0))?.local_addr()?.port())
 }

@@ -1,4 +1,4 @@
-//! Where peers keep their files, and what is removed after them.
+//! The files of peers, and their removal.
 
 use super::Error;
 use rustix::process::Pid;
@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-/// A temporary folder for everything that peers write, and the memory files of one experiment. Dropping it
-/// removes what the peers left.
+/// A temporary folder for everything that peers write, and the memory files of one experiment. Dropping it removes the
+/// peers' leftovers.
 pub(crate) struct Sandbox {
     folder: tempfile::TempDir,
     shm: PathBuf,
@@ -19,7 +19,7 @@ pub(crate) struct Sandbox {
 
 impl Sandbox {
     pub(crate) fn new() -> Result<Self, Error> {
-        // Short: paths of unix sockets end at 108 bytes.
+        // Short: paths of unix sockets are limited to 108 bytes.
         let folder = tempfile::Builder::new().prefix("rwb-").tempdir();
         let folder = folder.map_err(|source| Error::File {
             path: std::env::temp_dir(),
@@ -42,8 +42,8 @@ impl Sandbox {
         self.folder.path()
     }
 
-    /// Sets the environment of a peer: files go into the folder, nothing beyond this host is spoken to, and no
-    /// variable of the user's changes what is measured.
+    /// Sets the environment of a peer: files go into the folder, it does not contact other hosts, and no variable of
+    /// the user changes the measurement.
     pub(crate) fn prepare(&self, command: &mut Command) {
         let inside = |name| self.folder.path().join(name);
         command.current_dir(self.folder.path());
@@ -61,11 +61,11 @@ impl Sandbox {
         command.env_remove("RUST_LOG");
     }
 
-    /// Remembers which memory files process `pid` has mapped or open.
+    /// Records which memory files process `pid` has mapped or open.
     pub(crate) fn look(&self, pid: Pid) {
         let mut found = BTreeSet::new();
         let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-        // The path is the sixth field and may contain blanks.
+        // The path is the sixth field and may contain spaces.
         let shm = self.shm.to_string_lossy();
         for line in maps.lines().filter_map(|l| Some(&l[l.find(&*shm)?..])) {
             found.insert(PathBuf::from(line));
@@ -88,8 +88,7 @@ impl Sandbox {
             .append(&mut found);
     }
 
-    /// Removes the memory files that peers were seen to use and left. Those of other programs, and those that
-    /// were there before, stay.
+    /// Removes the memory files that peers used and left. Files of other programs, and files that existed before, stay.
     pub(crate) fn sweep(&self) {
         for path in std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner)) {
             if fs::remove_file(&path).is_ok() {

@@ -1,14 +1,14 @@
-//! One setting of one experiment: what peers are told, and how it appears in results.
+//! One setting of one experiment: the options of its peers, and its form in results.
 
 use super::programs::Ready;
 use super::{Experiment, Language, System};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The queue of a subscriber beside a slow one: what systems have by default.
+/// Queue depth of the other subscribers when one is slow: the usual default of systems.
 const BESIDE_A_SLOW_ONE: u32 = 16;
 
-/// How subscribers wait, and what runs.
+/// How subscribers wait, and what is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
@@ -22,28 +22,28 @@ pub enum Mode {
     Call,
 }
 
-/// What is measured, as far as peers are concerned.
+/// The setting, as far as peers are concerned.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Setting {
     pub(super) experiment: Experiment,
     pub(super) size: u64,
     pub(super) subscribers: u32,
-    /// Messages a second; 0: as fast as publishing allows.
+    /// Messages per second; 0: as fast as publishing allows.
     pub(super) rate: f64,
     pub(super) warmup: u32,
     pub(super) messages: u32,
     pub(super) mode: Mode,
     /// SCHED_FIFO at this priority.
     pub(super) fifo: Option<u8>,
-    /// The first subscriber's callback takes so long.
+    /// Duration of the first subscriber's callback.
     pub(super) slow_us: Option<u64>,
-    /// The publisher's memory.
+    /// Limit of the publisher's memory.
     pub(super) limit: Option<u64>,
-    /// Messages that a subscriber's queue holds, of the slow one where there is one; `None`: each system's own.
+    /// Queue depth of a subscriber, of only the slow one if there is one; `None`: each system's own.
     pub(super) depth: Option<u32>,
-    /// The processors are kept from sleeping.
+    /// Whether the processors are kept from sleeping.
     pub(super) awake: bool,
-    /// Count copied bytes; slows everything down.
+    /// Whether to count copied bytes; this slows everything down.
     pub(super) count_copies: bool,
 }
 
@@ -56,37 +56,37 @@ pub struct Params {
     pub size: u64,
     /// Subscribing processes, or clients of a service.
     pub subscribers: u32,
-    /// Messages a second; 0: as fast as publishing allows.
+    /// Messages per second; 0: as fast as publishing allows.
     pub rate_hz: f64,
-    /// Messages that count, in each run.
+    /// Number of measured messages in each run.
     pub messages: u32,
-    /// Runs that went well and are pooled.
+    /// Number of successful runs, which are pooled.
     pub runs: u32,
     /// How subscribers wait.
     pub mode: Mode,
     /// Priority at SCHED_FIFO; absent: the kernel's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fifo: Option<u8>,
-    /// The callback of the first subscriber sleeps so many microseconds.
+    /// Microseconds for which the callback of the first subscriber sleeps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slow_us: Option<u64>,
-    /// Most bytes of shared memory of the publisher, where the system has such a limit.
+    /// Maximum bytes of shared memory of the publisher, where the system has such a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_bytes: Option<u64>,
-    /// Messages that a subscriber's queue holds before it loses the oldest, of the slow subscriber alone where there is one;
+    /// Queue depth of a subscriber before it loses the oldest message, of only the slow subscriber if there is one;
     /// absent: the system's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
-    /// The processors were kept from sleeping; absent: each slept when it had nothing to do.
+    /// Whether the processors were kept from sleeping; absent: each slept when idle.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub awake: bool,
-    /// The language of the programs; absent where it is not compared.
+    /// Language of the programs; absent if it is not compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<Language>,
 }
 
 impl Params {
-    /// Whether other programs of another language, or run another number of times, did the same.
+    /// Returns whether the settings differ only in the language of the programs, or the number of runs.
     pub(super) fn is_like(&self, other: &Params) -> bool {
         let of = |p: &Params| Params {
             runs: 0,
@@ -98,7 +98,7 @@ impl Params {
 }
 
 impl Setting {
-    /// Subscribers that sleep, no work, nothing special.
+    /// Subscribers that sleep, no work, no special options.
     pub(super) fn plain(experiment: Experiment, size: u64, subscribers: u32) -> Self {
         Setting {
             experiment,
@@ -135,7 +135,8 @@ impl Setting {
         }
     }
 
-    /// The queue of subscriber `index`: beside a slow one with a short queue the others keep room for a stall.
+    /// Returns the queue depth of subscriber `index`: with a slow one that has a short queue, the others keep room for
+    /// a stall.
     pub(super) fn depth_of(&self, index: u32) -> Option<u32> {
         match self.slow_us {
             Some(_) if index > 0 => self.deepest(),
@@ -143,7 +144,7 @@ impl Setting {
         }
     }
 
-    /// The deepest queue.
+    /// Returns the maximum queue depth.
     pub(super) fn deepest(&self) -> Option<u32> {
         self.depth.map(|depth| match self.slow_us {
             Some(_) if self.subscribers > 1 => depth.max(BESIDE_A_SLOW_ONE),
@@ -151,7 +152,7 @@ impl Setting {
         })
     }
 
-    /// Whether `system` can do it at all.
+    /// Returns whether `system` supports it.
     pub(super) fn fits(&self, system: &Ready) -> bool {
         match self.mode {
             Mode::Block => !(system.is_intra() && self.slow_us.is_some()),
@@ -160,7 +161,7 @@ impl Setting {
         }
     }
 
-    /// What publishing takes by plan; unknown (and so 1 s) where there is no schedule.
+    /// Returns the planned duration of publishing; 1 s if there is no schedule.
     pub(super) fn expected(&self) -> Duration {
         let messages = f64::from(self.warmup) + f64::from(self.messages);
         if self.rate > 0.0 && self.mode != Mode::PingPong {

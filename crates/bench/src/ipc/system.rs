@@ -1,17 +1,17 @@
-//! The systems that are compared, and where their programs are.
+//! The compared systems and their programs.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A transport that is measured.
+/// A transport to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum System {
-    /// Ours.
+    /// Ropewalk.
     Ropewalk,
-    /// A ring in shared memory and an eventfd, without any middleware: what this machine can do.
+    /// A ring in shared memory and an eventfd, without any middleware: the limit of this machine.
     Floor,
     /// iceoryx2.
     Iceoryx2,
@@ -29,55 +29,56 @@ pub enum System {
     Cyclonedds,
     /// ZeroMQ over ipc.
     Zeromq,
-    /// Ours, by the structures of `ropewalk gen rust`: what generated code of other languages is compared with.
+    /// Ropewalk, with the structures of `ropewalk gen rust`: the reference for generated code in other languages.
     RopewalkTyped,
-    /// Ours from C++.
+    /// Ropewalk from C++.
     RopewalkCpp,
-    /// Ours from Python.
+    /// Ropewalk from Python.
     RopewalkPython,
     /// ROS 1 over TCP from Python.
     Rospy,
-    /// ROS 1's image_transport as it comes.
+    /// ROS 1's image_transport, unmodified.
     ImageRaw,
-    /// The same nodes with our transport.
+    /// The same nodes with Ropewalk's transport.
     ImageRopewalk,
-    /// Nodes of roscpp with our publisher and views.
+    /// Nodes of roscpp with Ropewalk's publisher and views.
     ImageView,
     /// ROS 2 from Python over `rmw_ropewalk`.
     RclpyRopewalk,
-    /// ROS 2 from Python over Fast DDS as it comes: shared memory on one host.
+    /// ROS 2 from Python over Fast DDS with its defaults: shared memory on one host.
     RclpyFastdds,
     /// ROS 2 from Python over Fast DDS and UDP.
     RclpyFastddsUdp,
     /// ROS 2 from C++ over `rmw_ropewalk`.
     RclRopewalk,
-    /// As `rcl-ropewalk`, with messages on loan.
+    /// As `rcl-ropewalk`, with loaned messages.
     RclRopewalkLoans,
-    /// ROS 2 from C++ over Fast DDS as it comes.
+    /// ROS 2 from C++ over Fast DDS with its defaults.
     RclFastdds,
     /// ROS 2 from C++ over Fast DDS and UDP.
     RclFastddsUdp,
 }
 
-/// A language whose programs are compared.
+/// A language to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Language {
-    /// Ours, with control parts made beforehand and with generated structures.
+    /// Ropewalk, with control parts encoded beforehand and with generated structures.
     Rust,
-    /// Ours, roscpp, and ours from Rust by generated structures.
+    /// Ropewalk, roscpp, and Ropewalk from Rust with generated structures.
     Cpp,
-    /// Ours, rospy, and ours from Rust by generated structures.
+    /// Ropewalk, rospy, and Ropewalk from Rust with generated structures.
     Python,
     /// Nodes of ROS 2 in Python: over `rmw_ropewalk`, and over Fast DDS by shared memory and by UDP.
     Rclpy,
-    /// Nodes of ROS 2 in C++, on rcl as rclcpp is: over `rmw_ropewalk`, with and without loans, and over Fast DDS; and the floor.
+    /// Nodes of ROS 2 in C++, on rcl as rclcpp is: over `rmw_ropewalk`, with and without loans, and over Fast DDS; and
+    /// the floor.
     Rcl,
 }
 
 impl Language {
-    /// What is compared in it, beside the floor.
+    /// Returns the systems that are compared in it, in addition to the floor.
     pub(crate) fn systems(self) -> &'static [System] {
         match self {
             Language::Rust => &[System::Ropewalk, System::RopewalkTyped],
@@ -99,7 +100,7 @@ impl Language {
 }
 
 impl System {
-    /// Every system, ours first.
+    /// Every system, Ropewalk first.
     pub const ALL: [System; 24] = [
         System::Ropewalk,
         System::Floor,
@@ -127,7 +128,7 @@ impl System {
         System::RclFastddsUdp,
     ];
 
-    /// As in results and on the command line.
+    /// Returns its name in results and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             System::Ropewalk => "ropewalk",
@@ -157,19 +158,19 @@ impl System {
         }
     }
 
-    /// Whether it needs a ROS master.
+    /// Returns whether it needs a ROS master.
     pub(crate) fn needs_roscore(self) -> bool {
         use System::{ImageRaw, ImageRopewalk, ImageView, Nodelay, Nodelet, Rospy, Tcpros};
         matches!(self, Tcpros | Nodelay | Nodelet | Rospy)
             || matches!(self, ImageRaw | ImageRopewalk | ImageView)
     }
 
-    /// Whether it is measured only when it, or its language, is named.
+    /// Returns whether it is measured only when it, or its language, is selected.
     pub(crate) fn is_special(self) -> bool {
         self > System::Zeromq
     }
 
-    /// The language of its programs, where that is compared.
+    /// Returns the language of its programs, if that is compared.
     pub(crate) fn language(self) -> Option<Language> {
         Some(match self {
             System::Ropewalk | System::RopewalkTyped => Language::Rust,
@@ -184,12 +185,13 @@ impl System {
         })
     }
 
-    /// Whether this very program is its peer.
+    /// Returns whether this program itself is its peer.
     pub(crate) fn is_this_program(self) -> bool {
         matches!(self, System::Ropewalk | System::RopewalkTyped)
     }
 
-    /// Whether it is another middleware between processes: neither ours, nor the floor, nor inside one process.
+    /// Returns whether it is another middleware between processes: not Ropewalk, not the floor, and not inside one
+    /// process.
     pub(crate) fn is_rival(self) -> bool {
         use System::{
             Floor, ImageRopewalk, ImageView, Nodelet, RclRopewalk, RclRopewalkLoans, RclpyRopewalk,
@@ -209,7 +211,7 @@ impl System {
         !ours && !matches!(self, Floor | Nodelet)
     }
 
-    /// Whether its publisher can know how many subscribers are connected.
+    /// Returns whether its publisher can know how many subscribers are connected.
     pub(crate) fn counts_subscribers(self) -> bool {
         self != System::Zeromq
     }

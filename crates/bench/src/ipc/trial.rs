@@ -17,35 +17,35 @@ use std::time::Duration;
 
 /// How long peers may take to find each other.
 const READY: Duration = Duration::from_secs(60);
-/// How long messages may be under way after the last was published.
+/// How long messages may be in transit after the last was published.
 const GRACE: Duration = Duration::from_secs(5);
 /// How long peers may take to print their results.
 const RESULT: Duration = Duration::from_secs(30);
-/// How long a publisher may take beyond its schedule before it counts as hanging.
+/// How long a publisher may take beyond its schedule before it counts as hung.
 const HANGING: Duration = Duration::from_secs(60);
-/// Between everyone's `ready` and `go`.
+/// Time between the last `ready` and `go`.
 const SETTLE: Duration = Duration::from_millis(100);
-/// The same where the publisher cannot know who is connected.
+/// The same if the publisher cannot know which peers are connected.
 const SETTLE_BLIND: Duration = Duration::from_secs(1);
-/// Publishers wait so long after `go`.
+/// Publishers wait this long after `go`.
 const BEFORE: Duration = Duration::from_millis(200);
 
-/// What one run gave.
+/// Result of one run.
 #[derive(Debug, Default)]
 pub(super) struct Trial {
     pub(super) published: Published,
     pub(super) received: Vec<Received>,
     pub(super) round_trip_ns: Vec<u64>,
-    /// From the first message to the last one's arrival, warm-up included.
+    /// From the first message to the arrival of the last, including warm-up.
     pub(super) window: Duration,
-    /// Publisher first; with one process, that one alone.
+    /// Publisher first; with one process, only that one.
     pub(super) used: Vec<(Usage, Memory)>,
     pub(super) copies: Vec<CopyCount>,
-    /// Others' load on the host while it ran.
+    /// Load by other programs on the host meanwhile.
     pub(super) others: HostLoad,
 }
 
-/// What runs need of their surroundings.
+/// The environment of runs.
 pub(super) struct Surroundings<'a> {
     pub(super) sandbox: &'a Sandbox,
     pub(super) roscore: Option<&'a Roscore>,
@@ -75,7 +75,7 @@ pub(super) fn run(
         if setting.count_copies {
             let library = around
                 .copy_counter
-                .ok_or("the library that counts copies is not there".to_owned())?;
+                .ok_or("the library that counts copies is missing".to_owned())?;
             copies::prepare(&mut command, library, around.sandbox, i);
         }
         crew.start(format!("{} {}", system.system, role.name()), &mut command)?;
@@ -124,7 +124,7 @@ fn conduct(crew: &mut Crew<'_, Spoken>, system: &Ready, setting: &Setting) -> Re
     let own_before = Usage::of(getpid()).unwrap_or_default();
     let before: Vec<_> = crew.peers().iter().map(Peer::usage).collect();
     let start = clock::monotonic();
-    // Of several clients each has its own schedule.
+    // With several clients, each has its own schedule.
     let leaders = if setting.mode == Mode::Call {
         setting.subscribers as usize
     } else {
@@ -137,16 +137,14 @@ fn conduct(crew: &mut Crew<'_, Spoken>, system: &Ready, setting: &Setting) -> Re
     };
     let patience = setting.expected() * 2 + HANGING;
     if !crew.listen(start + patience, used_up)? {
-        return Err(
-            crew.peers()[0].complain(&format!("nothing was published to the end within {patience:?}"))
-        );
+        return Err(crew.peers()[0].complain(&format!("it did not finish publishing within {patience:?}")));
     }
     let expected = if matches!(setting.mode, Mode::PingPong | Mode::Call) {
         0
     } else {
         setting.subscribers as usize
     };
-    // A slow subscriber may still have its queue to work off: its last message is not waited for.
+    // A slow subscriber may still have to process its queue: its last message is not awaited.
     let awaited = expected - usize::from(setting.slow_us.is_some()).min(expected);
     crew.listen(clock::monotonic() + GRACE, |peers| {
         peers.iter().map(|p| p.said.done.len()).sum::<usize>() >= awaited
@@ -161,7 +159,7 @@ fn conduct(crew: &mut Crew<'_, Spoken>, system: &Ready, setting: &Setting) -> Re
     let used: Vec<_> = used.collect();
     let end = last_event(crew.peers()).unwrap_or(start);
     let elapsed = clock::monotonic().since(start);
-    // What keeps the processors awake is in this process.
+    // The loops that keep the processors awake are in this process.
     let own = Usage::of(getpid()).unwrap_or_default().since(&own_before);
     let others = others(Host::now().since(&host), own.cpu, &used, elapsed);
     crew.look();
@@ -195,7 +193,7 @@ fn last_event(peers: &[Peer<Spoken>]) -> Option<Time> {
         .max()
 }
 
-/// The host's load without what the peers used themselves.
+/// Returns the host's load without the peers' own usage.
 fn others(all: HostLoad, own: Duration, used: &[(Usage, Memory)], elapsed: Duration) -> HostLoad {
     let processors = std::thread::available_parallelism().map_or(1, |n| n.get()) as f64;
     let own: Duration = own + used.iter().map(|(u, _)| u.cpu).sum::<Duration>();
@@ -206,7 +204,7 @@ fn others(all: HostLoad, own: Duration, used: &[(Usage, Memory)], elapsed: Durat
     }
 }
 
-/// What one process of a run does.
+/// The role of one process of a run.
 enum Role {
     Publish,
     Subscribe(u32),
@@ -231,7 +229,7 @@ impl Role {
     }
 }
 
-/// Who is told to go comes first.
+/// The roles that receive `go` come first.
 fn roles(system: &Ready, setting: &Setting) -> Vec<Role> {
     if setting.mode == Mode::PingPong {
         return vec![Role::Ping, Role::Pong];

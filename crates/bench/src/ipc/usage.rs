@@ -1,4 +1,4 @@
-//! What processes and the host use, as `/proc` tells.
+//! Resource usage of processes and the host, from `/proc`.
 
 use rustix::process::Pid;
 use serde::Serialize;
@@ -6,10 +6,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// Processor time and voluntary switches of all living threads of a process, since they began.
+/// Processor time and voluntary switches of all living threads of a process, since their start.
 ///
-/// A difference of two of these leaves out a process's start and end, which in a short run would weigh more than
-/// the messages; `wait4` could not.
+/// The difference of two values excludes a process's start and end, which in a short run would weigh more than the
+/// messages; `wait4` cannot exclude them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Usage {
     pub(crate) cpu: Duration,
@@ -39,9 +39,9 @@ impl Usage {
 /// Memory of a process in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Memory {
-    /// The most that was resident, shared memory that it touched included.
+    /// Peak resident memory, including shared memory that it touched.
     pub(crate) peak: u64,
-    /// Of what is resident now, shared memory and memory files.
+    /// Currently resident shared memory and memory files.
     pub(crate) shared: u64,
 }
 
@@ -56,15 +56,15 @@ impl Memory {
     }
 }
 
-/// What a thread has used since it began.
+/// Usage of a thread since its start.
 pub(crate) struct ThreadUsage {
     pub(crate) cpu: Duration,
-    /// For how long it could have run, and others did.
+    /// How long it was runnable while other threads ran.
     pub(crate) waited: Duration,
     pub(crate) status: String,
 }
 
-/// Of the thread in this folder; nothing of one that has ended meanwhile.
+/// Returns the usage of the thread in this folder; zero if it has ended meanwhile.
 pub(crate) fn thread_usage(folder: &Path) -> ThreadUsage {
     let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
     let stat = read("schedstat");
@@ -77,7 +77,7 @@ pub(crate) fn thread_usage(folder: &Path) -> ThreadUsage {
     }
 }
 
-/// The number of a line of a file such as `status`.
+/// Returns the number in a line of a file such as `status`.
 pub(crate) fn field(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find_map(|l| l.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
@@ -94,13 +94,13 @@ pub(crate) struct Host {
 /// Shares of all processors' time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct HostLoad {
-    /// In use by whatever runs here.
+    /// In use by programs on this host.
     pub busy: f64,
     /// Taken by the hypervisor for other guests.
     pub steal: f64,
 }
 
-/// Load averages over 1, 5 and 15 minutes.
+/// Returns the load averages over 1, 5 and 15 minutes.
 pub(crate) fn loadavg() -> String {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split_whitespace().take(3).collect::<Vec<_>>().join(" ")
@@ -117,7 +117,7 @@ impl Host {
             .find_map(|l| l.strip_prefix("cpu "))
             .unwrap_or_default();
         let ticks: Vec<u64> = line.split_whitespace().map_while(|n| n.parse().ok()).collect();
-        // user nice system idle iowait irq softirq steal; what follows is contained in user and nice.
+        // user nice system idle iowait irq softirq steal; later fields are included in user and nice.
         let tick = |i| ticks.get(i).copied().unwrap_or(0);
         Host {
             total: ticks.iter().take(8).sum(),

@@ -1,15 +1,15 @@
-//! Processors kept busy by ordinary processes.
+//! Keeps processors busy with ordinary processes.
 
 use super::site::Job;
 use crate::ipc::error::RunError;
 use std::process::Command;
 
-/// One loop for each processor: none is left over for the lab.
+/// Number of loops: one for each processor, so that none is left over for the lab.
 pub(super) fn count() -> usize {
     std::thread::available_parallelism().map_or(1, |n| n.get())
 }
 
-/// The loops. Dropping it ends them.
+/// The running loops. Dropping it ends them.
 pub(super) struct Busy {
     _loops: Vec<Job>,
 }

@@ -1,4 +1,4 @@
-//! What one row says, and whether it is as it should be.
+//! The result of one row, and its verdict.
 
 use lab::{Status, Verdict as Timed};
 use serde::{Deserialize, Serialize, Serializer};
@@ -9,22 +9,22 @@ use std::fmt;
 /// The setting of a cell, by name.
 pub type Params = BTreeMap<String, Value>;
 
-/// How well the lab kept its own time during a cell.
+/// Timing of the lab during a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
-    /// Frames whose time was kept.
+    /// Number of frames whose time was recorded.
     pub events: u64,
     /// Half of them were later than this.
     pub late_p50_us: f64,
     /// One in a hundred was later than this.
     pub late_p99_us: f64,
-    /// The latest.
+    /// The maximum.
     pub late_max_us: f64,
     /// Frames more than 5 ms late.
     pub stalls: u64,
     /// `rerun`: the lab was too late for its numbers to be used.
     pub verdict: Timed,
-    /// False where the lab has no SCHED_FIFO, whatever the numbers.
+    /// False if the lab has no SCHED_FIFO, whatever the numbers.
     pub trusted: bool,
 }
 
@@ -42,12 +42,12 @@ impl Timing {
         }
     }
 
-    /// Whether a run can be used.
+    /// Returns whether a run can be used.
     pub(crate) fn good(&self) -> bool {
         self.trusted && self.verdict == Timed::Good
     }
 
-    /// The worse of each.
+    /// Returns the worse of each value.
     pub(crate) fn worst(self, other: Timing) -> Timing {
         Timing {
             events: self.events + other.events,
@@ -64,14 +64,14 @@ impl Timing {
     }
 }
 
-/// What a metric has to be.
+/// The target of a metric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Target {
-    /// Which metric.
+    /// The metric.
     pub metric: &'static str,
-    /// Its least, in the metric's unit.
+    /// Minimum, in the metric's unit.
     pub at_least: f64,
-    /// Its most, in the metric's unit.
+    /// Maximum, in the metric's unit.
     pub at_most: f64,
 }
 
@@ -85,12 +85,12 @@ impl Target {
         }
     }
 
-    /// `middle` and what it may differ by.
+    /// `middle`, give or take `by`.
     pub(crate) fn about(metric: &'static str, middle: f64, by: f64) -> Target {
         Target::within(metric, middle - by, middle + by)
     }
 
-    /// Exactly that, for what is counted.
+    /// Exactly this value, for counts.
     pub(crate) fn exactly(metric: &'static str, value: f64) -> Target {
         Target::within(metric, value, value)
     }
@@ -118,7 +118,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// At most four digits after the point, and no more than are needed.
+/// As many digits after the point as needed, at most four.
 pub(crate) fn number(value: f64) -> String {
     let digits = match value.abs() {
         v if v >= 1000.0 => 1,
@@ -134,16 +134,16 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
-/// What was measured, by name; the unit ends the name.
+/// Measured values by name; the name ends with the unit.
 pub type Values = BTreeMap<&'static str, f64>;
 
-/// What a row's numbers are worth.
+/// The verdict on a row's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// All targets are met.
     Met,
-    /// One is not.
+    /// One is missed.
     Missed,
     /// The lab did not keep its time in any try: the numbers prove nothing.
     Untrusted,
@@ -165,25 +165,25 @@ impl fmt::Display for Verdict {
 /// A row's result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Metrics {
-    /// What was measured (and the closed form beside it), the median of the runs.
+    /// The measured values (and the closed form), the median of the runs.
     #[serde(flatten, serialize_with = "nested")]
     pub values: Values,
-    /// What had to be.
+    /// The targets.
     pub targets: Vec<Target>,
-    /// Where the closed form or the target comes from.
+    /// The source of the closed form or the target.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub source: &'static str,
-    /// Whether it is.
+    /// Whether they are met.
     pub verdict: Verdict,
-    /// Runs made, those included that were repeated since the lab was late.
+    /// Number of runs, including those repeated because the lab was late.
     pub tries: u32,
-    /// The lab's own timing: the worst of the runs that count. Absent where there was no lab.
+    /// The lab's own timing: the worst of the runs that count. Absent without a lab.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lab: Option<Timing>,
 }
 
 impl Metrics {
-    /// `needs_time`: whether targets count only where the lab kept its time.
+    /// `needs_time`: whether targets count only if the lab kept its time.
     pub(crate) fn new(
         runs: &[(Values, Timing)],
         tries: u32,
@@ -200,7 +200,7 @@ impl Metrics {
         })
     }
 
-    /// Of what was measured without a lab.
+    /// For values measured without a lab.
     pub(crate) fn without_lab(values: Values, targets: Vec<Target>, source: &'static str) -> Metrics {
         Metrics::judged(values, 1, targets, source, true)
     }
@@ -231,13 +231,13 @@ impl Metrics {
         }
     }
 
-    /// How late the lab was at its 99th percentile, for people.
+    /// Returns the lab's lateness at the 99th percentile, for people.
     pub(crate) fn late_p99(&self) -> String {
         self.lab.map_or("-".into(), |t| format!("{:.0}", t.late_p99_us))
     }
 }
 
-/// `delay_ms.mean` as `"delay_ms": {"mean": ...}`.
+/// Serializes `delay_ms.mean` as `"delay_ms": {"mean": ...}`.
 fn nested<S: Serializer>(values: &Values, serializer: S) -> Result<S::Ok, S::Error> {
     let mut map = Map::new();
     for (name, value) in values {
@@ -254,7 +254,7 @@ fn nested<S: Serializer>(values: &Values, serializer: S) -> Result<S::Ok, S::Err
     map.serialize(serializer)
 }
 
-/// The median of each value; between two the mean.
+/// Returns the median of each value; between two, their mean.
 fn medians<'a>(runs: impl Iterator<Item = &'a Values>) -> Values {
     let mut all: BTreeMap<&'static str, Vec<f64>> = BTreeMap::new();
     for run in runs {
@@ -304,7 +304,7 @@ mod tests {
             assert_eq!(judged(5.2, bad, true), Verdict::Untrusted);
             assert_eq!(judged(5.4, bad, false), Verdict::Missed);
         }
-        // A metric that is not there is not as it should be.
+        // A missing metric misses its target.
         let runs = [(Values::new(), good)];
         let targets = vec![Target::exactly("left", 0.0)];
         let m = Metrics::new(&runs, 1, targets, "", true).expect("a run");

@@ -1,4 +1,4 @@
-//! 64 hosts in one lab: how soon they are there, whether they reach each other, and what they leave behind.
+//! 64 hosts in one lab: how soon they are up, whether they reach each other, and what they leave behind.
 
 use super::cell::{Params, Target, Timing, Values};
 use super::checks::Check;
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const HOSTS: usize = 64;
-/// How long the kernel may take to remove what nobody holds any more.
+/// How long the kernel may take to remove unused objects.
 const REMOVAL: Duration = Duration::from_secs(10);
 
-/// The row of a lab that ends when asked (or, `killed`, by kill -9 of the process that everything in it hangs on).
+/// The row of a lab that ends on request (or, if `killed`, by kill -9 of its main process).
 pub(super) fn check(killed: bool) -> Check {
     Check {
         system: "ropewalk",
@@ -58,14 +58,14 @@ fn run(ground: &Ground<'_>, killed: bool) -> Result<(Values, Timing), RunError> 
     let pinging = began.elapsed();
     let timing = Timing::of(&site.status()?);
 
-    // Something that would live on.
+    // Processes that would survive.
     let _sleepers = [
         site.start("h1", &["sleep", "1000"])?,
         site.start("h64", &["sleep", "1000"])?,
     ];
     let name = site.lab.name().to_owned();
-    let emulator = emulator(&name)
-        .ok_or_else(|| RunError::Failed("the lab's process is not to be found in /proc".into()))?;
+    let emulator =
+        emulator(&name).ok_or_else(|| RunError::Failed("the lab's process is not in /proc".into()))?;
     let namespaces: BTreeSet<PathBuf> = namespaces_of(emulator)
         .difference(&namespaces_of(std::process::id()))
         .cloned()
@@ -75,10 +75,10 @@ fn run(ground: &Ground<'_>, killed: bool) -> Result<(Values, Timing), RunError> 
         let pid = i32::try_from(emulator)
             .ok()
             .and_then(rustix::process::Pid::from_raw);
-        let pid = pid.ok_or_else(|| RunError::Failed("the lab's process has no number".into()))?;
+        let pid = pid.ok_or_else(|| RunError::Failed("the lab's process has no process id".into()))?;
         rustix::process::kill_process(pid, rustix::process::Signal::KILL)
             .map_err(|e| format!("killing the lab: {e}"))?;
-        // Its own folder goes when anyone looks for labs next.
+        // The next search for labs removes its own folder.
         let deadline = Instant::now() + REMOVAL;
         while processes(&name) > 0 && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(10));
@@ -108,7 +108,7 @@ fn run(ground: &Ground<'_>, killed: bool) -> Result<(Values, Timing), RunError> 
     Ok((values.into(), timing))
 }
 
-/// What is left of a lab.
+/// Remains of a lab.
 #[derive(Debug, Default, PartialEq)]
 struct Left {
     processes: usize,
@@ -134,13 +134,13 @@ fn pids() -> impl Iterator<Item = u32> {
     entries.filter_map(|e| e.file_name().to_str()?.parse().ok())
 }
 
-/// Processes of the lab: its own, those that run programs in it, and the programs.
+/// Counts processes of the lab: its own, those that run programs in it, and the programs.
 fn processes(name: &str) -> usize {
     let others = pids().filter(|pid| *pid != std::process::id());
     others.filter(|pid| command(*pid).contains(name)).count()
 }
 
-/// The process that everything in the lab hangs on.
+/// Returns the lab's main process.
 fn emulator(name: &str) -> Option<u32> {
     let ours = |pid: &u32| {
         let command = command(*pid);
@@ -154,7 +154,7 @@ fn command(pid: u32) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The namespaces that a process is in, or holds.
+/// Returns the namespaces that a process is in, or holds.
 fn namespaces_of(pid: u32) -> BTreeSet<PathBuf> {
     let folder = Path::new("/proc").join(pid.to_string());
     let links = ["ns", "fd"].map(|d| fs::read_dir(folder.join(d)).into_iter().flatten().flatten());
@@ -168,13 +168,13 @@ fn namespaces_of(pid: u32) -> BTreeSet<PathBuf> {
         .collect()
 }
 
-/// Network devices outside of labs.
+/// Returns network devices outside labs.
 fn devices() -> BTreeSet<PathBuf> {
     let entries = fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
     entries.map(|e| e.path()).collect()
 }
 
-/// Files of the lab's own.
+/// Counts files of the lab.
 fn files(name: &str) -> usize {
     let entries = fs::read_dir(labs_folder()).into_iter().flatten().flatten();
     entries

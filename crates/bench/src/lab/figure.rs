@@ -1,4 +1,4 @@
-//! Pound's flows as SVG: jitter and delay of each system, the paper's beside what is measured.
+//! Pound's flows as SVG: jitter and delay of each system, the paper's next to the measured ones.
 
 use super::cell::{Metrics, Params};
 use super::outcome::{Group, groups, label};
@@ -13,10 +13,10 @@ const RIGHT: f64 = WIDTH - 90.0;
 const ROW: f64 = 26.0;
 const JITTER: &str = "#d95f02";
 const DELAY: &str = "#1b9e77";
-/// The axis is logarithmic, from here over five decades, in ms.
+/// The axis is logarithmic, from this value over five decades, in ms.
 const LEAST_MS: f64 = 0.1;
 const DECADES: i32 = 6;
-/// Height of what is drawn over time.
+/// Height of the plots over time.
 const PLOT: f64 = 140.0;
 
 /// One system's two bars.
@@ -27,7 +27,7 @@ struct Bars {
     opacity: f64,
 }
 
-/// A panel for each topic and number of hops that was measured.
+/// A panel for each measured topic and number of hops.
 pub(crate) fn draw(cells: &[Cell<Params, Metrics>], paper: &[PaperRow], series: &[Series]) -> String {
     let flows: Vec<_> = cells.iter().filter(|c| c.params.contains_key("topic")).collect();
     let panels: Vec<(String, Vec<Bars>)> = groups(&flows)
@@ -76,7 +76,7 @@ pub(crate) fn draw(cells: &[Cell<Params, Metrics>], paper: &[PaperRow], series: 
     close(svg)
 }
 
-/// The longest delay of each second, on the same axis upright.
+/// The longest delay of each second, on the same axis, vertically.
 fn over_time(svg: &mut String, series: &Series, y: f64) {
     let _ = writeln!(
         svg,

@@ -1,7 +1,7 @@
-//! Validates the lab, and reruns experiments of others in it: `ropewalk bench lab`.
+//! Validates the lab, and reruns published experiments in it: `ropewalk bench lab`.
 //!
-//! Each row brings up a lab of its own with this program's `lab up`, runs ordinary programs inside (iperf3, ping, our
-//! [`probe`]), takes the lab's own timing, and ends it. A run in which the lab was late is repeated.
+//! Each row brings up a lab of its own with this program's `lab up`, runs ordinary programs inside (iperf3, ping, its
+//! own [`probe`]), reads the lab's own timing, and ends it. A run in which the lab was late is repeated.
 
 mod busy;
 pub(crate) mod cell;
@@ -31,16 +31,16 @@ use stats::{Cell, Report};
 use std::process::Command;
 use std::time::Duration;
 
-/// How often a run is made in which the lab is late.
+/// Maximum number of runs if the lab is late.
 const TRIES: u32 = 3;
 
-/// Measures as `options` say. Blocks for minutes, with its progress on standard error; `stopped` is asked at least ten
-/// times a second and ends it early, with what was measured until then.
+/// Measures according to `options`. Blocks for minutes, with its progress on standard error. It calls `stopped` at
+/// least ten times a second; true ends it early, with the results so far.
 ///
-/// The calling process must be `ropewalk`: labs are brought up by running it again.
+/// The calling process must be `ropewalk`: labs are started by running it again.
 ///
 /// # Errors
-/// [`Error`]: nothing can be measured. Rows that fail stand in the [`Outcome`].
+/// [`Error`]: nothing can be measured. Failed rows are in the [`Outcome`].
 pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Error> {
     let ground = Ground::new("rwb-lab-", stopped)?;
     let mut checks = Vec::new();
@@ -129,7 +129,7 @@ type Todo<'a> = (
     Box<dyn Fn() -> Result<Vec<Cell<Params, Metrics>>, RunError> + 'a>,
 );
 
-/// Runs once, and again where the lab was late; `tries` counts all runs.
+/// Runs once, and again if the lab was late; `tries` counts all runs.
 pub(crate) fn tried<T>(
     needs_time: bool,
     tries: &mut u32,
@@ -172,7 +172,7 @@ fn refuse_unknown(options: &Options, mut known: Vec<&str>) -> Result<(), Error> 
     }
 }
 
-/// The first line of what a program says of its version.
+/// Returns the first line of a program's version output.
 fn version(ground: &Ground<'_>, program: &str, flag: &str) -> Result<String, Error> {
     let package = if program == "ping" {
         "iputils-ping"

@@ -1,13 +1,13 @@
-//! What a user can ask for.
+//! The options.
 
 use super::{Source, Transport};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// Which experiment.
+/// The experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Experiment {
-    /// The lab beside the literature's closed forms and its own settings.
+    /// The lab, compared with the literature's closed forms and its own settings.
     Validate,
     /// Pound's comparison (sections VI-C and VI-D) with real roscpp; needs ROS 1.
     Pound,
@@ -15,11 +15,14 @@ pub enum Experiment {
     All,
 }
 
-/// Validates the lab: goodput, delay, loss, fairness, its own lateness, 64 hosts; and reruns Pound's comparison in it.
+/// Validate the lab, and rerun Pound's comparison in it
 ///
-/// Each row has a target, what was measured and a verdict; a row that misses its target gives exit code 1. A run in which
-/// the lab itself was late is repeated, up to three times. Needs what `ropewalk lab up` needs, iperf3 and ping, and for
-/// `pound` ROS 1 (peers/flow, built when first needed). Keep the machine quiet.
+/// Rows cover goodput, delay, loss, fairness, the lab's own lateness, and 64
+/// hosts. Each row has a target, measured values and a verdict; a row that
+/// misses its target gives exit code 1. A run in which the lab itself was late
+/// is repeated, up to three times. It needs what `ropewalk lab up` needs,
+/// iperf3 and ping, and for `pound` ROS 1 (peers/flow, built when first
+/// needed). Keep the machine quiet.
 ///
 ///   ropewalk bench lab --quick
 ///   ropewalk bench lab --scenarios wifi-1hop,loss-20 --json
@@ -27,22 +30,23 @@ pub enum Experiment {
 #[derive(Args, Clone, Debug)]
 #[command(verbatim_doc_comment)]
 pub struct Options {
-    /// What to measure.
+    /// Experiment to run.
     #[arg(long, value_enum, default_value = "validate")]
     pub experiment: Experiment,
-    /// Shorter runs.
+    /// Measure with shorter runs.
     #[arg(long)]
     pub quick: bool,
-    /// Only the rows of these scenarios, as the table names them.
+    /// Measure only the rows of these scenarios, by their names in the table.
     #[arg(long, alias = "scenario", value_delimiter = ',', value_name = "A,B")]
     pub scenarios: Vec<String>,
-    /// How roscpp carries Pound's flows: only these of tcpros, nodelay, udpros, mixed (laser UDPROS, image NODELAY).
+    /// Measure only these transports of roscpp for Pound's flows: tcpros, nodelay, udpros, mixed (laser UDPROS, image
+    /// NODELAY).
     #[arg(long, alias = "system", value_enum, value_delimiter = ',', value_name = "A,B")]
     pub systems: Vec<Transport>,
-    /// Who paces Pound's flows: an absolute schedule, or roscpp's own timers.
+    /// Source that paces Pound's flows: an absolute schedule, or roscpp's own timers.
     #[arg(long, value_enum, default_value = "periodic")]
     pub source: Source,
-    /// Runs of each row; the median is reported.
+    /// Number of runs of each row; the median is reported.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub runs: u32,
     /// Print the result as JSON instead of tables.
@@ -54,18 +58,18 @@ pub struct Options {
     /// Draw jitter and delay of Pound's flows into this file (SVG).
     #[arg(long, value_name = "FILE")]
     pub figure: Option<PathBuf>,
-    /// The folder of the peers (default: `peers` here or further up).
+    /// Folder of the peers (default: `peers` here or further up).
     #[arg(long, value_name = "FOLDER")]
     pub peers: Option<PathBuf>,
 }
 
 impl Options {
-    /// Whether rows of that scenario are wanted.
+    /// Returns whether rows of that scenario are selected.
     pub(super) fn wants(&self, scenario: &str) -> bool {
         self.scenarios.is_empty() || self.scenarios.iter().any(|s| s == scenario)
     }
 
-    /// Whether Pound's comparison is wanted.
+    /// Returns whether Pound's comparison is selected.
     pub(super) fn compares(&self) -> bool {
         self.experiment != Experiment::Validate
     }

@@ -1,4 +1,4 @@
-//! A result: as JSON, CSV and a table.
+//! A result as JSON, CSV and a table.
 
 use super::cell::{Metrics, Params, Values, Verdict, number};
 use super::{PaperRow, figure};
@@ -9,16 +9,16 @@ use serde::Serialize;
 use stats::{Cell, Report};
 use std::fmt;
 
-/// What the rows gave, with what they lack.
+/// Results of the rows, with what is missing.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// Machine, versions, cells, and what is missing.
     #[serde(flatten)]
     pub found: Findings<Params, Metrics, Failed>,
-    /// What the Pound paper measured over real radios, to compare with; never in cells.
+    /// The Pound paper's results over real radios, for comparison; never in cells.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paper: Vec<PaperRow>,
-    /// Delays over time, where that is what a row is about: of its first run.
+    /// Delays over time of a row's first run, if the row is about that.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<Series>,
 }
@@ -26,20 +26,20 @@ pub struct Outcome {
 /// A flow's delays over time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Series {
-    /// Which.
+    /// Its name.
     pub name: String,
-    /// Seconds since the lab came up, and the longest delay of what was sent in that second, in ms.
+    /// Seconds since the lab came up, and the longest delay of messages sent in that second, in ms.
     pub max_delay_ms: Vec<[f64; 2]>,
 }
 
-/// A row that gave no numbers.
+/// A row without a result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Failed {
-    /// Which.
+    /// The row's check.
     pub check: String,
-    /// Where.
+    /// Its scenario.
     pub scenario: &'static str,
-    /// What happened.
+    /// The reason.
     pub why: String,
 }
 
@@ -91,30 +91,30 @@ impl Outcome {
         }
     }
 
-    /// Whether all went as it was asked for, and no row missed its target.
+    /// Checks whether everything that was requested has a result, and no row missed its target.
     ///
     /// # Errors
-    /// As of [`Findings::verdict`], or [`Error::Missed`].
+    /// As [`Findings::verdict`], or [`Error::Missed`].
     pub fn verdict(&self) -> Result<(), Error> {
         verdict(&self.found)
     }
 
-    /// The result as JSON.
+    /// Returns the result as JSON.
     pub fn json(&self) -> String {
         findings::json(self)
     }
 
-    /// Jitter and delay of Pound's flows as SVG.
+    /// Returns jitter and delay of Pound's flows as SVG.
     pub fn figure(&self) -> String {
         figure::draw(&self.found.report.cells, &self.paper, &self.series)
     }
 
-    /// A line for each number.
+    /// Returns a line for each number.
     pub fn csv(&self) -> String {
         csv(&self.found.report.cells)
     }
 
-    /// Tables for people.
+    /// Returns tables for people.
     pub fn text(&self) -> String {
         let mut out = vec![self.found.versions()];
         let flows = |c: &&Cell<Params, Metrics>| c.params.contains_key("topic");
@@ -142,10 +142,10 @@ impl Outcome {
     }
 }
 
-/// Whether all went as it was asked for, and no row missed its target.
+/// Checks whether everything that was requested has a result, and no row missed its target.
 ///
 /// # Errors
-/// As of [`Findings::verdict`], or [`Error::Missed`].
+/// As [`Findings::verdict`], or [`Error::Missed`].
 pub(crate) fn verdict(found: &Findings<Params, Metrics, Failed>) -> Result<(), Error> {
     found.verdict()?;
     let missed = |c: &&Cell<Params, Metrics>| c.metrics.verdict == Verdict::Missed;
@@ -159,7 +159,7 @@ pub(crate) fn verdict(found: &Findings<Params, Metrics, Failed>) -> Result<(), E
     }
 }
 
-/// A line for each number.
+/// Returns a line for each number.
 pub(crate) fn csv(cells: &[Cell<Params, Metrics>]) -> String {
     let mut out = String::from(
         "scenario,check,system,metric,value,verdict,tries,late_p99_us,stalls,setting,hops,topic\n",
@@ -192,7 +192,7 @@ pub(crate) fn csv(cells: &[Cell<Params, Metrics>]) -> String {
     out
 }
 
-/// Flows that stand in one table.
+/// Flows of one table.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) struct Group<'a> {
     experiment: &'a str,
@@ -214,7 +214,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Whether the paper's row stands beside: it knows of its own experiment only.
+    /// Returns whether the paper's row belongs in it: the paper has only its own experiment.
     pub(crate) fn has(&self, row: &PaperRow) -> bool {
         let pounds = ["", "pound"].contains(&self.experiment);
         pounds && u64::from(row.hops) == self.hops && row.topic == self.topic
@@ -235,7 +235,7 @@ impl fmt::Display for Group<'_> {
     }
 }
 
-/// The groups of these flows, in their order.
+/// Returns the groups of these flows, in their order.
 pub(crate) fn groups<'a>(flows: &[&'a Cell<Params, Metrics>]) -> Vec<Group<'a>> {
     let mut groups = Vec::new();
     for group in flows.iter().map(|c| Group::of(c)) {
@@ -246,7 +246,7 @@ pub(crate) fn groups<'a>(flows: &[&'a Cell<Params, Metrics>]) -> Vec<Group<'a>> 
     groups
 }
 
-/// The system, and its setting where there is more than one.
+/// Returns the system, with its setting if there is more than one.
 pub(crate) fn label(cell: &Cell<Params, Metrics>) -> String {
     match cell.params.get("setting").and_then(|s| s.as_str()) {
         Some(setting) if !setting.is_empty() => format!("{} {setting}", cell.system),
@@ -254,7 +254,7 @@ pub(crate) fn label(cell: &Cell<Params, Metrics>) -> String {
     }
 }
 
-/// What is measured here, and below it what the paper measured.
+/// The measured values, and below them the paper's.
 fn comparison<'a>(
     cells: &[&Cell<Params, Metrics>],
     paper: impl Iterator<Item = &'a PaperRow>,
@@ -312,7 +312,7 @@ fn comparison<'a>(
     table.lines()
 }
 
-/// Each row with its targets, and where they come from; `aimed`: only what has a target.
+/// Each row with its targets and their source; `aimed`: only rows with a target.
 pub(crate) fn validation(cells: &[&Cell<Params, Metrics>], aimed_only: bool) -> Vec<String> {
     let mut table = Table::new(&[
         ("scenario", Align::Left),
@@ -336,7 +336,7 @@ pub(crate) fn validation(cells: &[&Cell<Params, Metrics>], aimed_only: bool) -> 
             label(cell),
         ];
         let mut last = [format!("{}{tries}", m.verdict), m.late_p99()];
-        // Targets first, then what has none.
+        // Values with targets first, then the others.
         let aimed = m.targets.iter().map(|t| (t.to_string(), t.metric));
         let rest = m
             .values
@@ -366,7 +366,7 @@ fn name(cell: &Cell<Params, Metrics>) -> String {
     format!("{} {}", text("scenario"), text("check"))
 }
 
-/// A row while it goes on.
+/// Describes a row while the experiment runs.
 pub(crate) fn one_line(metrics: &Metrics) -> String {
     let values = values_line(&metrics.values);
     format!(
@@ -376,7 +376,7 @@ pub(crate) fn one_line(metrics: &Metrics) -> String {
     )
 }
 
-/// What was measured, with its names.
+/// Returns the measured values with their names.
 pub(crate) fn values_line(values: &Values) -> String {
     let all = values.iter().map(|(k, v)| format!("{k} {}", number(*v)));
     all.collect::<Vec<_>>().join(", ")

@@ -1,6 +1,6 @@
-//! Numbered, stamped packets from one host to another: losses and delays of one way.
+//! Numbered, stamped packets from one host to another: losses and delays in one direction.
 //!
-//! All hosts of a lab share this machine's CLOCK_MONOTONIC, so that a delay needs no second clock.
+//! All hosts of a lab share this machine's CLOCK_MONOTONIC, so a delay needs no second clock.
 
 use clap::Subcommand;
 use serde::{Deserialize, Serialize};
@@ -11,14 +11,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// As large as a command to a robot.
+/// The size of a command to a robot.
 pub(crate) const SIZE: usize = 64;
 /// The largest payload of an Ethernet frame.
 const LARGEST: usize = 1472;
-/// The most packets of one way.
+/// Maximum number of packets in one direction.
 const MOST: u32 = 1_000_000;
 
-/// One end of a probe; only `ropewalk bench lab` calls for it.
+/// One end of a probe, for `ropewalk bench lab`.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Role {
     /// Receives until standard input ends, then prints numbers and delays as JSON.
@@ -32,13 +32,13 @@ pub enum Role {
         /// Address and port of the receiver.
         #[arg(long)]
         to: SocketAddr,
-        /// How many.
+        /// Number of packets.
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST)))]
         count: u32,
-        /// Microseconds between two.
+        /// Interval in microseconds.
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
         period_us: u32,
-        /// Payload bytes of each.
+        /// Payload bytes of each packet.
         #[arg(long, default_value_t = SIZE as u32, value_parser = clap::value_parser!(u32).range(16..=LARGEST as i64))]
         size: u32,
     },
@@ -47,7 +47,7 @@ pub enum Role {
 /// Runs one end. Blocks until it is done.
 ///
 /// # Errors
-/// What the system says about a socket.
+/// The system's error for a socket.
 pub fn run(role: &Role) -> io::Result<()> {
     match role {
         Role::Receive { port } => receive(*port),
@@ -73,7 +73,7 @@ fn send(to: SocketAddr, count: u32, every: Duration, size: usize) -> io::Result<
         packet[..8].copy_from_slice(&u64::from(number).to_le_bytes());
         packet[8..16].copy_from_slice(&clock::monotonic().0.to_le_bytes());
         match socket.send(&packet) {
-            // Lost like any other.
+            // Counts as lost.
             Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {}
             sent => sent.map(|_| ())?,
         }
@@ -113,39 +113,39 @@ struct Said {
     arrival_ns: Vec<u64>,
 }
 
-/// What arrived of one way.
+/// Packets that arrived in one direction.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Arrivals {
-    /// Packets that never came, in per cent.
+    /// Lost packets, in per cent.
     pub(crate) lost_percent: f64,
-    /// Mean length of a run of packets that never came; 0 if all came.
+    /// Mean length of a run of lost packets; 0 if none was lost.
     pub(crate) burst_packets: f64,
     pub(crate) delay_mean_ms: f64,
     pub(crate) delay_std_ms: f64,
     pub(crate) delay_min_ms: f64,
     pub(crate) delay_max_ms: f64,
-    /// Mean difference of the delays of two that came one after the other, without sign: what RFC 3550's jitter tends to.
+    /// Mean absolute difference of the delays of two successive arrivals: the value to which RFC 3550's jitter tends.
     pub(crate) jitter_ms: f64,
-    /// Packets that came more than once.
+    /// Packets that arrived more than once.
     pub(crate) duplicates: f64,
-    /// Packets that came after one with a higher number.
+    /// Packets that arrived after one with a higher number.
     pub(crate) reordered: f64,
-    /// When each came, in order.
+    /// Arrival times, in order.
     pub(crate) arrival_ns: Vec<u64>,
 }
 
 impl Arrivals {
-    /// From what a receiver printed, where `count` packets were sent.
+    /// Parses a receiver's output, for `count` sent packets.
     pub(crate) fn read(json: &str, count: u32) -> Result<Arrivals, String> {
         let said: Said =
-            serde_json::from_str(json).map_err(|e| format!("the probe's result is not understood: {e}"))?;
+            serde_json::from_str(json).map_err(|e| format!("cannot parse the probe's result: {e}"))?;
         let mut here = vec![false; count as usize];
         let (mut duplicates, mut reordered, mut highest) = (0u32, 0u32, 0);
         let mut delay = Moments::default();
         let (mut min, mut max) = (f64::INFINITY, 0.0f64);
         let n = said.number.len();
         if said.delay_ns.len() != n || said.arrival_ns.len() != n {
-            return Err("the probe gave not as many times as numbers".into());
+            return Err("the probe returned different counts of times and numbers".into());
         }
         for (number, ns) in said.number.iter().zip(&said.delay_ns) {
             let known = usize::try_from(*number).ok().and_then(|n| here.get_mut(n));
@@ -180,7 +180,7 @@ impl Arrivals {
         })
     }
 
-    /// Packets that came from `from` on and before `until`.
+    /// Number of packets that arrived from `from` on and before `until`.
     pub(crate) fn between(&self, from: u64, until: u64) -> usize {
         self.arrival_ns
             .iter()

@@ -17,16 +17,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long a server may take until it listens: a watchdog, since a roscore on a busy machine, or one whose own name is not found, takes
-/// half a minute.
+/// How long a server may take until it listens: a watchdog, because a roscore on a busy machine, or with an
+/// unresolvable host name, takes half a minute.
 const STARTUP: Duration = Duration::from_secs(120);
 
-/// Longer than the largest lab takes to come up.
+/// More than the largest lab takes to come up.
 const UP: Duration = Duration::from_secs(70);
-/// How long a program may take to print what it has when it is done.
+/// How long a program may take to print its result when it is done.
 const REST: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(20);
-/// The most that is kept of what a program prints.
+/// Maximum bytes kept of a program's output.
 const MOST: u64 = 8 << 20;
 
 /// What every run needs: this program, a folder for files, and whether the user stopped it.
@@ -37,10 +37,10 @@ pub(crate) struct Ground<'a> {
 }
 
 impl<'a> Ground<'a> {
-    /// With a folder of its own, which ends with it; its name begins with `prefix`.
+    /// Creates a temporary folder, which is removed at the end; its name begins with `prefix`.
     ///
     /// # Errors
-    /// [`Error`] if the folder cannot be made, or this program's file is not to be found.
+    /// [`Error`] if the folder cannot be created, or this program's file cannot be found.
     pub(crate) fn new(prefix: &str, stopped: &'a dyn Fn() -> bool) -> Result<Ground<'a>, Error> {
         let folder = tempfile::Builder::new().prefix(prefix).tempdir();
         Ok(Ground {
@@ -56,10 +56,11 @@ impl<'a> Ground<'a> {
         })
     }
 
-    /// A program of `peers/` and its version as one of its systems, built if it is not there. Blocks while it builds.
+    /// Returns a program of `peers/` and its version as one of its systems; builds it if it is missing. Blocks while it
+    /// builds.
     ///
     /// # Errors
-    /// [`Error::Nothing`] with the mend, [`Error::Stopped`].
+    /// [`Error::Nothing`] with how to fix it, [`Error::Stopped`].
     pub(crate) fn peer(
         &self,
         target: &str,
@@ -68,8 +69,8 @@ impl<'a> Ground<'a> {
     ) -> Result<(PathBuf, String), Error> {
         let folder = programs::folder(folder).ok_or_else(|| {
             Error::Nothing(
-                "there is no folder `peers` with a Makefile here or further up: start in the repository, or name the \
-                 folder by --peers"
+                "there is no folder `peers` with a Makefile here or further up: start in the repository, or give the \
+                 folder with --peers"
                     .into(),
             )
         })?;
@@ -84,7 +85,7 @@ impl<'a> Ground<'a> {
         Ok((program, version))
     }
 
-    /// The same for a program that has to be there: nothing is built.
+    /// The same for a program that must exist: nothing is built.
     pub(crate) fn built_peer(
         &self,
         target: &str,
@@ -95,7 +96,7 @@ impl<'a> Ground<'a> {
         let program = folder.join("bin").join(target);
         if !program.is_file() {
             let why = format!(
-                "there is no {}: build it there (make -C peers {target}), and name the folder by --peers",
+                "{} does not exist: build it there (make -C peers {target}), and give the folder with --peers",
                 program.display()
             );
             return Err(why.into());
@@ -112,28 +113,28 @@ impl<'a> Ground<'a> {
         Ok(version["version"].as_str().unwrap_or("unknown").to_owned())
     }
 
-    /// A scenario's file.
+    /// Writes a scenario's file.
     fn scenario(&self, name: &str, yaml: &str) -> Result<PathBuf, RunError> {
         let path = self.folder.path().join(format!("{name}.yaml"));
         fs::write(&path, yaml).map_err(|e| format!("{}: {e}", path.display()))?;
         Ok(path)
     }
 
-    /// Runs a program here until it ends well, and gives what it printed.
+    /// Runs a program on this host until it ends successfully, and returns its output.
     pub(crate) fn hear(&self, command: &mut Command, patience: Duration) -> Result<String, RunError> {
         Job::start(command)?.hear(patience, self.stopped)
     }
 }
 
-/// A lab that runs. Dropping it ends it.
+/// A running lab. Dropping it ends it.
 pub(crate) struct Site<'a> {
     pub(crate) lab: Lab,
-    /// The lab ends also when this process is killed.
+    /// The lab also ends when this process is killed.
     _held: Held,
-    /// Where a processor takes long to wake, an emulator that sleeps is late (docs/decisions/194-busy-processors.md).
+    /// Where a processor takes long to wake, a sleeping emulator is late (docs/decisions/194-busy-processors.md).
     busy: Option<Busy>,
     pub(super) ground: &'a Ground<'a>,
-    /// Hosts that have a wire, and their addresses on it.
+    /// Hosts with a wire, and their addresses on it.
     pub(super) wired: Vec<(String, String)>,
 }
 
@@ -143,7 +144,7 @@ impl<'a> Site<'a> {
         Site::up_by(Command::new(&ground.executable), ground, scenario, yaml)
     }
 
-    /// The same where the lab gets no SCHED_FIFO: without the capability nobody may have it.
+    /// The same for a lab without SCHED_FIFO: without the capability, no process can use it.
     pub(crate) fn up_without_fifo(ground: &'a Ground<'a>, scenario: &str) -> Result<Self, RunError> {
         let mut command = Command::new("prlimit");
         command.args(["--rtprio=0", "setpriv", "--bounding-set", "-sys_nice", "--"]);
@@ -187,17 +188,17 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// Lets the processors sleep, where it is measured how busy they are.
+    /// Lets the processors sleep, for measurements of their load.
     pub(crate) fn let_sleep(&mut self) {
         self.busy = None;
     }
 
-    /// Its numbers.
+    /// Returns the lab's numbers.
     pub(crate) fn status(&self) -> Result<Status, RunError> {
         self.lab.status().map_err(|e| e.to_string().into())
     }
 
-    /// The address of a host: on its wire, if it has one.
+    /// Returns the address of a host: on its wire, if it has one.
     pub(crate) fn address(&self, host: &str) -> Result<String, RunError> {
         if let Some((_, address)) = self.wired.iter().find(|(name, _)| name == host) {
             return Ok(address.clone());
@@ -205,10 +206,10 @@ impl<'a> Site<'a> {
         let status = self.status()?;
         let host = status.hosts.iter().find(|h| h.name == host);
         host.map(|h| h.address.to_string())
-            .ok_or_else(|| RunError::Failed("the lab has not the host that was asked for".into()))
+            .ok_or_else(|| RunError::Failed("the lab does not have the requested host".into()))
     }
 
-    /// All hosts with their addresses.
+    /// Returns all hosts with their addresses.
     pub(crate) fn addresses(&self) -> Result<Vec<(String, String)>, RunError> {
         let hosts = self.status()?.hosts;
         hosts
@@ -217,8 +218,8 @@ impl<'a> Site<'a> {
             .collect()
     }
 
-    /// A command that runs on a host, at SCHED_FIFO where that is permitted and `fifo` says so. Where hosts have a wire it
-    /// is not: what keeps a processor busy would let the others starve.
+    /// Returns a command that runs on a host, at SCHED_FIFO if that is permitted and `fifo` is set. Never at SCHED_FIFO
+    /// on hosts with a wire: a process that keeps a processor busy would starve the others.
     pub(crate) fn command(&self, host: &str, fifo: bool, program: &[&str]) -> Command {
         let mut command = Command::new(&self.ground.executable);
         // Sandboxes have other runtime folders.
@@ -231,7 +232,7 @@ impl<'a> Site<'a> {
         command
     }
 
-    /// Runs a program on a host until it ends, and gives what it printed.
+    /// Runs a program on a host until it ends, and returns its output.
     pub(crate) fn hear(&self, host: &str, program: &[&str], patience: Duration) -> Result<String, RunError> {
         self.start(host, program)?.hear(patience, self.ground.stopped)
     }
@@ -241,12 +242,12 @@ impl<'a> Site<'a> {
         Job::start(&mut self.command(host, true, program))
     }
 
-    /// Waits for a program to end, and gives what it printed.
+    /// Waits for a program to end, and returns its output.
     pub(crate) fn finish(&self, job: Job, patience: Duration) -> Result<String, RunError> {
         job.hear(patience, self.ground.stopped)
     }
 
-    /// Waits until somebody listens on a TCP port of a host.
+    /// Waits until a process listens on a TCP port of a host.
     pub(crate) fn listens(&self, host: &str, port: u16) -> Result<(), RunError> {
         let script = format!(
             "until cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q ':{port:04X} [0-9A-F]*:0000 0A'; do sleep 0.05; done"
@@ -255,7 +256,7 @@ impl<'a> Site<'a> {
         waited.map(|_| ())
     }
 
-    /// Lets time pass.
+    /// Waits for `time`.
     pub(crate) fn pause(&self, time: Duration) -> Result<(), RunError> {
         let until = Instant::now() + time;
         while Instant::now() < until {
@@ -267,7 +268,7 @@ impl<'a> Site<'a> {
         Ok(())
     }
 
-    /// Whether the user stopped everything.
+    /// Returns whether the user stopped everything.
     pub(crate) fn stopped(&self) -> &'a dyn Fn() -> bool {
         self.ground.stopped
     }
@@ -285,7 +286,7 @@ impl Drop for Site<'_> {
     }
 }
 
-/// Where labs lie, as [`Labs::open`] finds it.
+/// Returns the folder of the labs, as [`Labs::open`] finds it.
 pub(crate) fn labs_folder() -> PathBuf {
     let named = std::env::var_os("ROPEWALK_LAB_DIR").filter(|d| !d.is_empty());
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|d| !d.is_empty());
@@ -296,7 +297,7 @@ pub(crate) fn labs_folder() -> PathBuf {
     }
 }
 
-/// A program that was started. Dropping it ends it, and what it started.
+/// A running program. Dropping it ends it, and its descendants.
 pub(crate) struct Job {
     shown: String,
     group: Group,
@@ -314,7 +315,7 @@ impl Job {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let mut group = Group::start(command).map_err(|e| format!("{shown} does not start: {e}"))?;
+        let mut group = Group::start(command).map_err(|e| format!("cannot start {shown}: {e}"))?;
         let child = group.child();
         let (input, output, errors) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let complaints = Arc::new(Mutex::default());
@@ -338,12 +339,12 @@ impl Job {
         self.group.pid().as_raw_nonzero().get().unsigned_abs()
     }
 
-    /// Tells a program that ends with its input to end.
+    /// Ends a program that ends with its input.
     pub(crate) fn close_input(&mut self) {
         self.input = None;
     }
 
-    /// Tells a program to end by SIGTERM, and gives what it printed.
+    /// Ends a program by SIGTERM, and returns its output.
     pub(crate) fn end(self, patience: Duration, stopped: &dyn Fn() -> bool) -> Result<String, RunError> {
         self.group.terminate();
         self.hear(patience, stopped)
@@ -362,7 +363,7 @@ impl Job {
                 Err(e) => return Err(format!("waiting for {}: {e}", self.shown).into()),
             }
         };
-        // Somebody else may hold its streams.
+        // Another process may hold its streams open.
         let rest = Instant::now() + REST;
         while !self.output.is_finished() && Instant::now() < rest {
             std::thread::sleep(Duration::from_millis(2));
@@ -376,7 +377,7 @@ impl Job {
         }
         let complaints = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
         let last = complaints.back().cloned();
-        // ping and iperf3 complain on standard output.
+        // ping and iperf3 print errors on standard output.
         let why = last.unwrap_or_else(|| {
             let error = said.lines().find(|l| l.contains("error"));
             shorten(error.or(said.lines().last()).unwrap_or_default().trim())

@@ -1,4 +1,4 @@
-//! The programs that measure: iperf3, ping, and our own probe.
+//! The programs that measure: iperf3, ping, and Ropewalk's own probe.
 
 use super::probe::Arrivals;
 use super::site::{Job, Site};
@@ -8,19 +8,19 @@ use std::time::Duration;
 
 /// The UDP payload that fills an Ethernet frame: 1500 B less IP and UDP headers.
 pub(crate) const PAYLOAD: usize = 1472;
-/// Beyond a program's own time.
+/// Time limit beyond a program's own duration.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What iperf3 sends.
+/// The traffic of iperf3.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Flow {
-    /// Datagrams of [`PAYLOAD`] bytes at so many Mbit/s.
+    /// Datagrams of [`PAYLOAD`] bytes at this rate in Mbit/s.
     Udp { offered_mbit_s: f64 },
     /// One connection, cubic.
     Tcp,
 }
 
-/// One iperf3 flow from a host to another.
+/// One iperf3 flow from one host to another.
 pub(crate) struct Iperf<'a> {
     site: &'a Site<'a>,
     server: Job,
@@ -65,10 +65,10 @@ impl<'a> Iperf<'a> {
         })
     }
 
-    /// Waits for its end and gives what arrived, in Mbit/s, after the first seconds and until the sender's last.
+    /// Waits for its end. Returns the goodput in Mbit/s, after the first seconds and until the end of sending.
     pub(crate) fn goodput_mbit_s(self) -> Result<f64, RunError> {
         let limit = Duration::from_secs(self.seconds.into()) + PATIENCE;
-        // What the server prints says more than the client's code.
+        // The server's output is more informative than the client's exit code.
         let sent = self.site.finish(self.client, limit);
         let received = match (self.site.finish(self.server, PATIENCE), sent) {
             (Ok(received), Ok(_)) => received,
@@ -97,8 +97,7 @@ fn received_mbit_s(json: &str, warm_up_s: f64, seconds: f64) -> Result<f64, Stri
         seconds: f64,
         bytes: f64,
     }
-    let said: Said =
-        serde_json::from_str(json).map_err(|e| format!("iperf3's JSON is not understood: {e}"))?;
+    let said: Said = serde_json::from_str(json).map_err(|e| format!("cannot parse iperf3's JSON: {e}"))?;
     if let Some(error) = said.error {
         return Err(format!("iperf3: {error}"));
     }
@@ -137,10 +136,10 @@ pub(crate) fn ping(
         &["ping", "-n", "-q", "-c", &count, "-i", &every, "-W", "10", to],
         Duration::from_secs(120),
     )?;
-    round_trips(&said).ok_or_else(|| RunError::Failed(format!("ping said {said:?}")))
+    round_trips(&said).ok_or_else(|| RunError::Failed(format!("ping printed {said:?}")))
 }
 
-/// From what `ping -q` prints.
+/// Parses the output of `ping -q`.
 fn round_trips(said: &str) -> Option<RoundTrips> {
     let counts = said.lines().find(|l| l.contains(" received"))?;
     let received = counts.split(',').find(|part| part.contains(" received"))?;
@@ -155,7 +154,7 @@ fn round_trips(said: &str) -> Option<RoundTrips> {
     })
 }
 
-/// One way of our own probe.
+/// One direction of Ropewalk's own probe.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Probing<'a> {
     pub(crate) from: &'a str,
@@ -164,11 +163,11 @@ pub(crate) struct Probing<'a> {
     pub(crate) every: Duration,
     /// Payload bytes of each packet.
     pub(crate) size: usize,
-    /// Longer than the last packet may be on its way.
+    /// More than the maximum travel time of the last packet.
     pub(crate) linger: Duration,
 }
 
-/// Sends numbered, stamped packets along each way, all at once, and gives what arrived.
+/// Sends numbered, stamped packets along all paths at once, and returns what arrived.
 pub(crate) fn probe(site: &Site<'_>, ways: &[Probing<'_>]) -> Result<Vec<Arrivals>, RunError> {
     const PORT: u16 = 7400;
     let program = site.executable().to_string_lossy().into_owned();
@@ -177,7 +176,7 @@ pub(crate) fn probe(site: &Site<'_>, ways: &[Probing<'_>]) -> Result<Vec<Arrival
         let port_word = port.to_string();
         let receiver = ["bench", "lab-probe", "receive", "--port", &port_word];
         jobs.push(site.start(way.to, &[&[&*program], &receiver[..]].concat())?);
-        // A UDP socket shows in a file of its own; state 07.
+        // A UDP socket is listed in a separate file; its state is 07.
         let script =
             format!("until grep -q ':{port:04X} [0-9A-F]*:0000 07' /proc/net/udp; do sleep 0.05; done");
         site.hear(way.to, &["sh", "-c", &script], PATIENCE)?;

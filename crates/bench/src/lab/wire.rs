@@ -1,4 +1,4 @@
-//! A wire between two hosts of a lab that nobody emulates: it is as quick as the machine.
+//! A wire between two hosts of a lab without emulation: as fast as the machine.
 
 use super::site::Site;
 use crate::ipc::error::RunError;
@@ -9,11 +9,11 @@ const ADDRESSES: [&str; 2] = ["10.78.0.1", "10.78.0.2"];
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Site<'_> {
-    /// Joins two hosts by a pair of virtual Ethernet devices. From now on their addresses are those on it. It ends with
-    /// the lab.
+    /// Joins two hosts by a pair of virtual Ethernet devices. From then on, the hosts' addresses are those on the wire.
+    /// It ends with the lab.
     ///
     /// # Errors
-    /// [`RunError`] if `ip` cannot make it, or was stopped.
+    /// [`RunError`] if `ip` cannot create it, or was stopped.
     pub(crate) fn wire(&mut self, hosts: [&str; 2]) -> Result<(), RunError> {
         self.pair(hosts[0], DEVICE, hosts[1])?;
         for (host, address) in hosts.into_iter().zip(ADDRESSES) {
@@ -22,9 +22,9 @@ impl Site<'_> {
         Ok(())
     }
 
-    /// Makes a pair of devices, one of that name on a host, one called [`DEVICE`] on another.
+    /// Creates a pair of devices, one named `device` on `host`, and one named [`DEVICE`] on `other`.
     fn pair(&self, host: &str, device: &str, other: &str) -> Result<(), RunError> {
-        // `ip` knows another network namespace by a process in it.
+        // `ip` identifies another network namespace by a process in it.
         let place = self
             .ground
             .folder
@@ -81,7 +81,7 @@ impl Site<'_> {
         Ok(())
     }
 
-    /// Whether hosts have a wire.
+    /// Returns whether hosts have a wire.
     pub(crate) fn is_wired(&self) -> bool {
         !self.wired.is_empty()
     }

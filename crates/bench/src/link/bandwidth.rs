@@ -1,4 +1,4 @@
-//! Pound's Fig. 19: what one flow that always has something to send gets through.
+//! Pound's Fig. 19: the throughput of one flow that always has a message to send.
 
 use super::case::{Seen, leg};
 use super::network::{Setting, Topic};
@@ -11,14 +11,15 @@ use clap::ValueEnum;
 use serde_json::json;
 
 const SIZES: [u64; 4] = [1_000, 4_000, 16_000, 64_000];
-/// More than the radio carries, in bit/s: something always waits.
+/// More than the radio carries, in bit/s: a message always waits.
 const OFFERED: u64 = 9_000_000;
 
-/// A row for each size: our UDP carrier and QUIC one after the other in the same lab, since one is held against the other.
+/// Returns a row for each size. Ropewalk's UDP and QUIC carriers run one after the other in the same lab, because they
+/// are compared with each other.
 pub(super) fn rows(options: &Options) -> Vec<Row> {
     let lasts = if options.quick { 8 } else { 20 };
     let mut rows = Vec::new();
-    // Zenoh's flow has a row of its own, over a wire (`wire`).
+    // Zenoh's flow has its own row, over a wire (`wire`).
     let wanted = |s: &&System| options.wants(**s) && (**s == System::Ropewalk || s.transport().is_some());
     for system in System::value_variants().iter().filter(wanted) {
         for bytes in SIZES {
@@ -33,7 +34,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
 
 fn flow(bytes: u64, lasts: u64, run: u32) -> Sent {
     let period_us = bytes * 8 * 1_000_000 / OFFERED;
-    // The phase against the lab's clock means nothing here; the run's number varies the back-offs.
+    // The phase relative to the lab's clock does not matter here; the run's number varies the back-offs.
     Sent::lasting("/flow", bytes, period_us, lasts).offset(u64::from(run) * 137)
 }
 
@@ -99,7 +100,7 @@ fn ours(bytes: u64, lasts: u64) -> Row {
                     means.describe(&mut part.params);
                     parts.push(part);
                 }
-                // Of the whole lab so far.
+                // Covers the whole lab so far.
                 timing = Some(played.timing);
             }
             let timing = timing.ok_or_else(|| "no run".to_owned())?;

@@ -1,5 +1,5 @@
-//! Nodes of ROS at both ends, with a bridge on each host that joins them to its bus: nodes of roscpp, with a roscore of the host's own as
-//! Pound wants it, or nodes of ROS 2 over DDS.
+//! Nodes of ROS at both ends, with a bridge on each host that joins them to its bus: nodes of roscpp with a roscore on
+//! each host, as Pound requires, or nodes of ROS 2 over DDS.
 
 use super::Tools;
 use super::network::{Called, Topic};
@@ -30,7 +30,7 @@ pub(super) struct Masters<'a> {
 }
 
 impl<'a> Masters<'a> {
-    /// Starts them. What comes from a host's nodes crosses to its bus, and what is for them back.
+    /// Starts them. Messages from a host's nodes cross to its bus, and messages for the nodes cross back.
     pub(super) fn up(
         tools: &'a Tools<'_>,
         site: &Site<'_>,
@@ -59,7 +59,7 @@ impl<'a> Masters<'a> {
         Ok(masters)
     }
 
-    /// The node of roscpp that plays a part on a host.
+    /// Returns the command of the roscpp node for a part on a host.
     pub(super) fn part(
         &self,
         site: &Site<'_>,
@@ -72,7 +72,7 @@ impl<'a> Masters<'a> {
         self.ros.part(site, (host, master), how, legs)
     }
 
-    /// Ends them when a run is over; gives what came of it, and what each bridge last said of itself.
+    /// Ends them after a run. Returns the run's result, and the last state that each bridge printed.
     pub(super) fn end<T>(
         self,
         played: Result<T, RunError>,
@@ -82,7 +82,7 @@ impl<'a> Masters<'a> {
     }
 }
 
-/// The options that say what crosses on a host.
+/// Returns the options for the topics that cross on a host.
 fn crossing(legs: &[Leg], host: &str) -> Vec<String> {
     let crosses = legs.iter().filter_map(|l| match (&*l.from, &*l.to) {
         (from, _) if from == host => Some(format!("{}=to_bus", l.flow.topic)),
@@ -96,7 +96,7 @@ fn crossing(legs: &[Leg], host: &str) -> Vec<String> {
 pub(super) struct Domains(Daemons);
 
 impl Domains {
-    /// Starts them. What comes from a host's nodes crosses to its bus, and what is for them back.
+    /// Starts them. Messages from a host's nodes cross to its bus, and messages for the nodes cross back.
     pub(super) fn up(
         tools: &Tools<'_>,
         site: &Site<'_>,

@@ -1,4 +1,4 @@
-//! A large message over a long path that loses one packet in five: a bulk topic, Zenoh, and a plain TCP socket.
+//! A large message over a long path with a loss of one packet in five: a bulk topic, Zenoh, and a plain TCP socket.
 
 use super::case::leg;
 use super::network::{Network, Setting, Topic};
@@ -21,17 +21,17 @@ const YAML: &str = "description: A long haul of 10 Mbit/s that takes a second ea
                     hosts: [robot, base]\nmedia:\n  - name: haul\n    wire: {profile: long_haul, rate: 10Mbit/s, \
                     queue_bytes: 250KB}\n    set: {packet_loss: 20%, delay: 1000ms}\n";
 const BYTES: u64 = 10_000_000;
-/// Between `go` and the message: connections settle, and links learn what the path loses.
+/// Time between `go` and the message: connections settle, and links learn the loss of the path.
 const BEFORE_S: u64 = 12;
-/// How long ours is waited for, and others.
+/// How long to wait for Ropewalk, and for others.
 const OURS: Duration = Duration::from_secs(25);
 const OTHERS: Duration = Duration::from_secs(60);
 const READY: Duration = Duration::from_secs(90);
 const RESULT: Duration = Duration::from_secs(20);
-/// The time within which the receiver is to have it, in seconds.
+/// Maximum time until the receiver has the message, in seconds.
 const MOST_S: f64 = 13.0;
 
-/// The systems that it is measured with.
+/// The compared systems.
 pub(super) const SYSTEMS: [System; 3] = [System::Ropewalk, System::Tcp, System::ZenohTcp];
 
 pub(super) fn rows(options: &Options) -> Vec<Row> {
@@ -148,7 +148,7 @@ fn theirs(tools: &Tools<'_>, system: System, run: u32) -> Measured {
     Ok((vec![part(values, &leg)], Timing::of(&site.status()?)))
 }
 
-/// Lets the message cross, and gives how long that took.
+/// Transfers the message, and returns how long that took.
 fn transfer(
     tools: &Tools<'_>,
     site: &Site<'_>,
@@ -166,12 +166,12 @@ fn transfer(
         )?;
     }
     if !crew.listen(clock::monotonic() + READY, |all| all.iter().all(|p| p.said.ready))? {
-        return Err(format!("bulk: the two ends do not find each other within {READY:?}").into());
+        return Err(format!("bulk: the two ends did not find each other within {READY:?}").into());
     }
     crew.tell(0, "go");
     let end = clock::monotonic() + Duration::from_micros(leg.flow.offset_us) + patience;
     crew.listen(end, |_| false)?;
-    // The sender may still be in the middle of its message: it is ended with the run.
+    // The sender may still be in the middle of its message: it ends with the run.
     crew.tell(1, "stop");
     let heard = |all: &[crate::ipc::crew::Peer<Said>]| all[1].said.received.is_some();
     if !crew.listen(clock::monotonic() + RESULT, heard)? {
@@ -190,7 +190,8 @@ fn transfer(
     })
 }
 
-/// What the sender's link sent for each byte of the message, and of symbols beside those that are the message itself.
+/// Returns the bytes that the sender's link sent per byte of the message, and the same for symbols other than the
+/// message itself.
 fn cost(sender: &Value) -> Values {
     let number = |v: &Value| v.as_f64().unwrap_or_default();
     Values::from([

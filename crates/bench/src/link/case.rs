@@ -1,4 +1,4 @@
-//! A row whose runs are flows through one lab, and nothing else.
+//! A row whose runs are only flows through one lab.
 
 use super::tools::Means;
 use super::{Experiment, Part, Row, System};
@@ -12,7 +12,7 @@ use stats::Time;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Where a case takes place.
+/// The lab of a case.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     /// A shipped scenario, or the name of `yaml`.
@@ -31,22 +31,22 @@ impl Place {
     }
 }
 
-/// What is known of one run when it is over.
+/// Data of one run after its end.
 pub(super) struct Seen<'a> {
     pub(super) legs: &'a [Leg],
     pub(super) played: &'a Played,
-    /// When the lab came up, by CLOCK_MONOTONIC: its events count from there.
+    /// When the lab came up, by CLOCK_MONOTONIC: its events count from then.
     pub(super) lab_began: Time,
 }
 
 impl Seen<'_> {
-    /// The numbers of each leg.
+    /// Returns the numbers of each leg.
     pub(super) fn flows(&self) -> Result<Vec<Values>, RunError> {
         let judged = std::iter::zip(self.legs, &self.played.received).map(|(leg, log)| leg.flow.judge(log));
         Ok(judged.collect::<Result<_, _>>()?)
     }
 
-    /// The longest delay of messages stamped in each second since the lab came up, in ms.
+    /// Returns the longest delay of messages stamped in each second since the lab came up, in ms.
     pub(super) fn over_time(&self, log: &Received) -> Vec<[f64; 2]> {
         let mut worst: BTreeMap<u64, u64> = BTreeMap::new();
         for (stamp, arrival) in log.stamp_ns.iter().zip(&log.arrival_ns) {
@@ -61,7 +61,7 @@ impl Seen<'_> {
             .collect()
     }
 
-    /// A cell for each leg, with these targets for the first ones.
+    /// Returns a cell for each leg, with these targets for the first ones.
     pub(super) fn cells(&self, targets: &[Vec<Target>]) -> Result<Vec<Part>, RunError> {
         let none = Vec::new();
         let targets = targets.iter().chain(std::iter::repeat(&none));
@@ -79,11 +79,11 @@ pub(super) struct Case {
     pub(super) system: System,
     pub(super) place: Place,
     pub(super) means: Means,
-    /// What else varies: for people, and by name.
+    /// Further parameters: for people, and by name.
     pub(super) varies: Vec<(&'static str, String, Value)>,
-    /// What run `n` sends.
+    /// Returns the legs of run `n`.
     pub(super) legs: Box<dyn Fn(u32) -> Vec<Leg>>,
-    /// What it comes to.
+    /// Evaluates a run.
     pub(super) judge: Judge,
 }
 
@@ -122,7 +122,7 @@ impl Case {
     }
 }
 
-/// When a lab came up, to a millisecond or so: what its answer took.
+/// Returns when a lab came up, to about a millisecond: the duration of its answer.
 fn began(site: &Site<'_>) -> Result<Time, RunError> {
     let before = clock::monotonic();
     let up = site.status()?.uptime_s;
@@ -130,7 +130,7 @@ fn began(site: &Site<'_>) -> Result<Time, RunError> {
     Ok(middle - Duration::from_secs_f64(up))
 }
 
-/// A flow from a host to another.
+/// Returns a flow from one host to another.
 pub(super) fn leg(flow: crate::flows::Sent, from: &str, to: &str) -> Leg {
     Leg {
         flow,

@@ -1,4 +1,4 @@
-//! Pound's section VI-G: a control loop over the radio, beside a flow of large messages.
+//! Pound's section VI-G: a control loop over the radio, together with a flow of large messages.
 
 use super::case::leg;
 use super::network::{Network, Setting, Topic};
@@ -19,7 +19,7 @@ use std::process::Command;
 use std::time::Duration;
 
 const SECONDS: u64 = 4;
-/// The circuit's host, from which the large messages go, and the controller's.
+/// The circuit's host, which also sends the large messages, and the controller's host.
 const PLANT: &str = "robot";
 const CONTROLLER: &str = "base";
 const PERIOD_MS: u64 = 200;
@@ -30,7 +30,7 @@ const IMAGE: u8 = 10;
 const SAMPLE: &str = "/y";
 const DRIVE: &str = "/u";
 
-/// A row for each system: circuit and controller are its own processes.
+/// Returns a row for each system: circuit and controller are processes of that system.
 pub(super) fn rows(options: &Options) -> Vec<Row> {
     let topics: Vec<Topic> = [(LOOP, 2), (LOOP, 2), (IMAGE, 2)]
         .map(|(priority, depth)| Topic {
@@ -83,7 +83,7 @@ fn row(system: System, means: Means) -> Row {
     }
 }
 
-/// The loop without the flow, then with it, in one lab.
+/// Measures the loop without the flow, then with it, in one lab.
 fn measure(tools: &Tools<'_>, means: &Means, run: u32) -> Result<(Vec<super::Part>, Timing), RunError> {
     let site = Site::up(&tools.ground, "wifi-1hop", None)?;
     let samples = SECONDS as usize * 1000 / PERIOD.as_millis() as usize;
@@ -115,7 +115,7 @@ fn measure(tools: &Tools<'_>, means: &Means, run: u32) -> Result<(Vec<super::Par
     Ok((vec![part], timing))
 }
 
-/// The capacitor's voltage at each sample.
+/// Returns the capacitor's voltage at each sample.
 fn once(
     tools: &Tools<'_>,
     site: &Site<'_>,
@@ -127,11 +127,11 @@ fn once(
         Means::Link(setting, ..) => by_link(tools, site, setting, samples, flow)?,
         Means::Ros(transport, _) => by_ros(tools, site, *transport, samples, flow)?,
         Means::Zenoh(protocol, topics) => by_zenoh(tools, site, (*protocol, topics), samples, flow)?,
-        Means::Fastdds => return Err("Fast DDS has no control loop here".to_owned().into()),
+        Means::Fastdds => return Err("the control loop is not available for Fast DDS".to_owned().into()),
     };
     let values = played.values.into_iter().flatten().next().unwrap_or_default();
     if values.len() != samples {
-        return Err(format!("the circuit told {} of {samples} samples", values.len()).into());
+        return Err(format!("the circuit reported {} of {samples} samples", values.len()).into());
     }
     Ok((values, played.timing))
 }
@@ -158,7 +158,7 @@ fn by_link(
     samples: usize,
     flow: &[Leg],
 ) -> Result<Played, RunError> {
-    // What the links are told of: sizes and rates of the loop's topics mean nothing to them.
+    // For the links' configuration, which ignores sizes and rates of the loop's topics.
     let loops = |topic: &str, from: &str, to: &str| leg(Sent::lasting(topic, 64, 20_000, 1), from, to);
     let mut all = vec![loops(SAMPLE, PLANT, CONTROLLER), loops(DRIVE, CONTROLLER, PLANT)];
     all.extend(flow.iter().cloned());
@@ -182,7 +182,7 @@ fn by_ros(
 ) -> Result<Played, RunError> {
     let ros = tools.ros()?;
     let (master, _roscore) = ros.roscore(site, PLANT)?;
-    // The paper's UDP/NOD: what is small by UDPROS.
+    // The paper's UDP/NOD: small messages by UDPROS.
     let (small, large) = match transport {
         Transport::Mixed => (Transport::Udpros, Transport::Nodelay),
         one => (one, one),
@@ -221,7 +221,7 @@ fn by_zenoh(
     zenoh.play(tools, "control", (protocol, topics), site, flow, &mut extras)
 }
 
-/// What other systems' circuit and controller are told.
+/// Arguments of other systems' circuit and controller.
 fn words(samples: usize) -> (Vec<String>, Vec<String>) {
     let ends = |input: &str, output: &str| ["--input", input, "--output", output].map(str::to_owned).to_vec();
     let mut circuit = ends(DRIVE, SAMPLE);
@@ -229,7 +229,7 @@ fn words(samples: usize) -> (Vec<String>, Vec<String>) {
     (circuit, ends(SAMPLE, DRIVE))
 }
 
-/// The root of the mean square of the difference.
+/// Returns the root mean square of the difference.
 fn rms(one: &[f64], other: &[f64]) -> f64 {
     let squares: f64 = one.iter().zip(other).map(|(a, b)| (a - b).powi(2)).sum();
     (squares / one.len().max(1) as f64).sqrt()

@@ -1,4 +1,4 @@
-//! Nodes of ROS 2 on two hosts that find each other: how long it takes, and what it costs the radio.
+//! Nodes of ROS 2 on two hosts that find each other: how long it takes, and how many bytes it costs on the radio.
 
 use super::network::Network;
 use super::ros2::Carried;
@@ -16,11 +16,11 @@ use std::time::Duration;
 const SCENARIO: &str = "wifi-1hop";
 const HOSTS: [&str; 2] = ["robot", "base"];
 const RATE: &str = "6Mbit/s";
-/// Of both hosts together.
+/// Number of nodes on both hosts together.
 const NODES: [u32; 3] = [2, 8, 32];
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A row for each number of nodes, ours beside Fast DDS.
+/// A row for each number of nodes, for Ropewalk and for Fast DDS.
 pub(super) fn rows(options: &Options) -> Vec<Row> {
     let ways = [
         (System::Ropewalk, Carried::Ropewalk),
@@ -85,7 +85,7 @@ fn run(
     Ok((vec![part], played.timing))
 }
 
-/// Bytes of IP that reached a host, of all media.
+/// Returns the bytes of IP that reached a host, on all media.
 fn delivered_bytes(status: &Status) -> u64 {
     status.media.iter().map(|m| m.delivered_bytes).sum()
 }

@@ -1,4 +1,5 @@
-//! A robot that drives away and comes back: the radio's rate falls from 6 to 2 to 1 Mbit/s and returns, and nobody is told.
+//! A robot that drives away and comes back: the radio's rate falls from 6 to 2 to 1 Mbit/s and returns, without notice
+//! to the links.
 
 use super::case::{Case, Place, Seen, leg};
 use super::network::Setting;
@@ -20,7 +21,7 @@ const PHASE_P99: [&str; 4] = [
 ];
 
 pub(super) fn rows(options: &Options) -> Vec<Row> {
-    // Quickly: the same in a third of the time.
+    // Quick: the same in a third of the time.
     let phase_s = if options.quick { 7 } else { 20 };
     let (scenario, yaml) = if options.quick {
         ("drive-away-quick", Some(quick(phase_s)))

@@ -1,4 +1,4 @@
-//! Laser and image while strangers flood both links.
+//! Laser and image while unauthenticated senders flood both links.
 
 use super::case::leg;
 use super::network::{Network, PORT, Setting};
@@ -13,9 +13,9 @@ use serde_json::json;
 use std::time::Duration;
 
 const HOSTS: [&str; 2] = ["robot", "base"];
-/// Datagrams of strangers a second, at each of the two links.
+/// Flood datagrams per second, at each of the two links.
 const RATE: u32 = 8_000;
-/// Memory that a flood may cost a link.
+/// Maximum memory growth of a flooded link.
 const MOST_MB: f64 = 8.0;
 const NAMES: [&str; 8] = [
     "garbage",
@@ -46,7 +46,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
         let means = Means::links(setting.clone());
         let strangers = match rate {
             0 => "no strangers".to_owned(),
-            rate => format!("{rate} datagrams of strangers a second at each link"),
+            rate => format!("{rate} datagrams of a flood per second at each link"),
         };
         let mut params = Params::from([("flood_per_s".into(), json!(rate))]);
         means.describe(&mut params);
@@ -103,7 +103,7 @@ fn measure(
         ];
         extras.push(Extra {
             name: "the stranger",
-            // Not at the priority of what it disturbs.
+            // Not at the priority of the processes that it disturbs.
             command: tools.lowly(&site, host, &words),
             takes: Some(Duration::from_secs(seconds)),
         });
@@ -126,7 +126,7 @@ fn measure(
     }
     for (host, told) in HOSTS.iter().zip(&played.values) {
         let told = told.as_deref().filter(|t| t.len() == NAMES.len());
-        let told = told.ok_or_else(|| format!("the stranger on {host} told nothing"))?;
+        let told = told.ok_or_else(|| format!("the flooding process on {host} reported nothing"))?;
         let mut values = Values::new();
         for (name, value) in NAMES.iter().zip(told) {
             let bytes = name.ends_with("_mb");

@@ -1,4 +1,4 @@
-//! More flows, more hops (section VI-H), flows against each other, and robots that share a radio.
+//! More flows, more hops (section VI-H), competing flows, and robots that share a radio.
 
 use super::case::{Case, Place, Seen, leg};
 use super::network::{Neighbours, Setting, Topic};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 const RATE: &str = "6Mbit/s";
 const OTHER: &str = "/other";
-/// Three hosts that hear each other: two robots, and whoever commands them.
+/// Three hosts that hear each other: two robots, and the host that commands them.
 const PAIR: [&str; 3] = ["robot", "base", "other"];
 
 type Judge = fn(&Seen<'_>) -> Result<Vec<Part>, RunError>;
@@ -23,9 +23,9 @@ struct Plan {
     place: Place,
     carriers: &'static [Carrier],
     rate: &'static str,
-    /// Where our links forward, and nobody else does.
+    /// Which hosts hear each other, if Ropewalk's links forward and nothing else does.
     neighbours: Neighbours,
-    /// Whether our links yield to each other; without it other systems have no row.
+    /// Whether Ropewalk's links yield to each other; without it, other systems have no row.
     yields: bool,
     topics: Vec<Topic>,
     legs: Box<dyn Fn(u32) -> Vec<Leg>>,
@@ -73,7 +73,8 @@ impl Plan {
     }
 }
 
-/// How hosts contend: all packets alike (DCF), or by their DSCP (EDCA), as radios have done since about 2010.
+/// How hosts contend for the channel: all packets alike (DCF), or by their DSCP (EDCA), as radios have done since about
+/// 2010.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Access {
     Dcf,
@@ -109,7 +110,7 @@ fn topic(priority: u8, depth: u32) -> Topic {
     }
 }
 
-/// Joystick against video, several flows one way, several hops.
+/// Joystick against video, several flows in one direction, several hops.
 pub(super) fn rows(options: &Options) -> Vec<Row> {
     let lasts = if options.quick { 15 } else { 30 };
     let mut rows = joystick(lasts, Access::Dcf).rows(Experiment::Flows, options);
@@ -134,7 +135,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
     rows
 }
 
-/// 100 Hz of 64 B to the robot, which sends images of 64 KB all the while.
+/// 100 Hz of 64 B to the robot, which sends images of 64 KB at the same time.
 fn joystick(lasts: u64, access: Access) -> Plan {
     Plan {
         what: "joystick",
@@ -163,7 +164,7 @@ fn joystick(lasts: u64, access: Access) -> Plan {
     }
 }
 
-/// So many flows the same way: the paper's two, and others of 1 KB and 10 Hz in between.
+/// This many flows in the same direction: the paper's two, and others of 1 KB and 10 Hz in between.
 fn several(count: usize, lasts: u64) -> Plan {
     const MORE: [&str; 3] = ["/flow3", "/flow4", "/flow5"];
     let more = &MORE[..count - 2];
@@ -203,7 +204,7 @@ fn pair(lasts: u64, hops: u32, offset: u64) -> Vec<Leg> {
     ]
 }
 
-/// Laser and smaller images along a chain, whose kernels forward.
+/// Laser and smaller images along a chain whose kernels forward.
 fn chain(hops: u32, scenario: &'static str, lasts: u64) -> Plan {
     Plan {
         what: ["3 hops", "4 hops", "5 hops"][hops as usize - 3],
@@ -216,7 +217,7 @@ fn chain(hops: u32, scenario: &'static str, lasts: u64) -> Plan {
         legs: Box::new(move |run| {
             let offset = (3_000 + u64::from(run) * 7_000) % LASER_US;
             let last = format!("h{}", hops + 1);
-            // A fifth of the air that is left after the laser's.
+            // A fifth of the airtime that the laser leaves.
             let image = Sent::lasting(IMAGE, 16_000, 300_000, lasts).offset(offset);
             let laser = Sent::lasting(LASER, LASER_BYTES, 50_000, lasts);
             vec![leg(laser, "h1", &last), leg(image, "h1", &last)]
@@ -226,7 +227,7 @@ fn chain(hops: u32, scenario: &'static str, lasts: u64) -> Plan {
     }
 }
 
-/// Laser and large images over three hops, forwarded by our relays or by the kernels of the hosts between.
+/// Laser and large images over three hops, forwarded by Ropewalk's relays or by the kernels of the hosts between.
 fn forwarded(by: &'static str, lasts: u64) -> Plan {
     Plan {
         what: "forwarding",
@@ -250,8 +251,8 @@ fn forwarded(by: &'static str, lasts: u64) -> Plan {
     }
 }
 
-/// One robot's laser, alone or while another robot keeps the radio busy with what is least important, which the links
-/// of both know of and yield for, or not.
+/// One robot's laser, alone or while another robot keeps the radio busy with traffic of the lowest priority. The links
+/// of both know of that traffic and yield, or do not.
 fn second(saturated: bool, yields: bool, lasts: u64, access: Access) -> Plan {
     let other = if saturated { "saturated" } else { "silent" };
     let scenario = match access {
@@ -294,7 +295,7 @@ fn second(saturated: bool, yields: bool, lasts: u64, access: Access) -> Plan {
 pub(super) fn team(options: &Options) -> Vec<Row> {
     const ROBOTS: u64 = 8;
     let lasts = if options.quick { 10 } else { 30 };
-    // The robots' names are the scenario's, topics begin with them.
+    // The robots' names are the scenario's; topics begin with them.
     let each = move |run: u32| {
         (0..ROBOTS).flat_map(move |i| {
             let (own, next) = (
@@ -325,7 +326,7 @@ pub(super) fn team(options: &Options) -> Vec<Row> {
     plan.rows(Experiment::Team, options)
 }
 
-/// All lasers in one cell and all images in another: the lowest delivery, and how fairly the rest is shared.
+/// All lasers in one cell and all images in another: the lowest delivery, and the fairness among the others.
 fn judge_team(seen: &Seen<'_>) -> Result<Vec<Part>, RunError> {
     let flows = seen.flows()?;
     let of = |kind: &str| {
@@ -371,7 +372,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// Jain's index of fairness: 1 where all have the same.
+/// Jain's index of fairness: 1 if all have the same.
 fn jain(values: &[f64]) -> f64 {
     let sum: f64 = values.iter().sum();
     let squares: f64 = values.iter().map(|v| v * v).sum();

@@ -1,5 +1,5 @@
-//! Commands of 64 B that must arrive, where one packet in five is lost each way; and a redundant topic, where one in ten is
-//! lost in bursts.
+//! Reliable commands of 64 B with a loss of one packet in five in each direction; and a redundant topic with a loss of
+//! one packet in ten in bursts.
 
 use super::case::leg;
 use super::network::{Network, Setting, Topic};
@@ -16,14 +16,14 @@ use std::time::Duration;
 
 const HOSTS: [&str; 2] = ["controller", "robot"];
 
-/// A round trip, and what is asked of the slowest of a hundred.
+/// A round-trip time, and the limit for the 99th percentile.
 struct Path {
     scenario: &'static str,
     each_way: &'static str,
     round_trip_ms: u64,
     most_ms: f64,
     period_ms: u64,
-    /// Commands of a run, and of a quick one: of fewer than some hundred the slowest in a hundred is chance.
+    /// Commands of a run, and of a quick run: with fewer than some hundred, the 99th percentile is chance.
     count: u64,
     quick: u64,
 }
@@ -106,7 +106,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
     rows
 }
 
-/// Messages of 1 KB, each of which parity may repair.
+/// Messages of 1 KB, which parity can repair.
 fn redundant(carrier: Carrier, quick: bool) -> Row {
     let setting = Setting {
         carrier,
@@ -139,7 +139,7 @@ fn redundant(carrier: Carrier, quick: bool) -> Row {
         params,
         run: Box::new(move |tools, run| {
             let site = Site::up(&tools.ground, BURSTS, Some(BURSTS_YAML))?;
-            // The first seconds teach the link what the path loses.
+            // In the first seconds, the link learns the loss of the path.
             let flow = Sent {
                 warm_up: 750,
                 counted: if quick { 1_000 } else { 3_000 },
@@ -178,7 +178,7 @@ fn measure(
         path.each_way
     );
     let site = Site::up(&tools.ground, path.scenario, Some(&yaml))?;
-    // What the links are told of; sizes and rates mean nothing to them.
+    // For the links' configuration, which ignores sizes and rates.
     let topic = |name: &str, from: &str, to: &str| leg(Sent::lasting(name, 64, 50_000, 1), from, to);
     let legs = [
         topic("/command", HOSTS[0], HOSTS[1]),
@@ -214,7 +214,7 @@ fn measure(
     tools.keep("lossy", path.scenario, &played, &links)?;
     let took = played.values.into_iter().flatten().next().unwrap_or_default();
     if took.len() as u64 != count {
-        return Err(format!("{} of {count} commands were told of", took.len()).into());
+        return Err(format!("only {} of {count} commands were reported", took.len()).into());
     }
     let mut times = Histogram::default();
     let answered = took.iter().filter(|ms| **ms >= 0.0);

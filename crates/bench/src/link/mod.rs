@@ -1,7 +1,8 @@
-//! The link beside other systems, in the lab: `ropewalk bench link`.
+//! Comparison of the link with other systems, in the lab: `ropewalk bench link`.
 //!
-//! Each run brings up a lab of its own, with a link daemon (or another system) on each host, a process that sends and one
-//! that logs. What is measured lies between the publisher's stamp and the subscriber's clock on another host.
+//! Each run brings up a lab of its own, with a link daemon (or another system) on each host, a process that sends and
+//! one that logs. The measured interval is from the publisher's stamp to the subscriber's clock on another
+//! host (decision 105).
 
 mod bandwidth;
 mod bridged;
@@ -38,13 +39,13 @@ use serde_json::json;
 use stats::{Cell, Report};
 use tools::Tools;
 
-/// Measures as `options` say. Blocks for minutes to hours, with its progress on standard error; `stopped` is asked at
-/// least ten times a second and ends it early, with what was measured until then.
+/// Measures according to `options`. Blocks for minutes to hours, with its progress on standard error. It calls
+/// `stopped` at least ten times a second; true ends it early, with the results so far.
 ///
-/// The calling process must be `ropewalk`: labs and links are brought up by running it again.
+/// The calling process must be `ropewalk`: labs and links are started by running it again.
 ///
 /// # Errors
-/// [`Error`]: nothing can be measured. Rows that fail stand in the [`Outcome`].
+/// [`Error`]: nothing can be measured. Failed rows are in the [`Outcome`].
 pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Error> {
     let between_nodes = |e: &Experiment| match options.ends {
         Ends::Bus => true,
@@ -52,7 +53,7 @@ pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Err
         Ends::Ros2 | Ends::Dds => matches!(e, Experiment::Pound | Experiment::Flows | Experiment::Reconnect),
     };
     if !options.experiment.iter().all(between_nodes) {
-        let why = "--ends ros is for the experiments pound and flows, --ends ros2 and dds for reconnect, too";
+        let why = "--ends ros is for the experiments pound and flows, --ends ros2 and dds also for reconnect";
         return Err(Error::Input(why.into()));
     }
     let mut rows: Vec<Row> = Vec::new();
@@ -124,30 +125,30 @@ pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Err
     Ok(outcome)
 }
 
-/// One line of the plan: a system in a setting, which gives a cell or more.
+/// One line of the plan: a system in a setting, which gives one or more cells.
 struct Row {
     experiment: Experiment,
     system: System,
-    /// Others that are measured in the same runs, if they can be here.
+    /// Other systems that are measured in the same runs, if available.
     beside: Vec<System>,
     scenario: &'static str,
     hops: u32,
-    /// What tells it from other rows of its system, for people.
+    /// How it differs from other rows of its system, for people.
     setting: String,
-    /// The same by name, and what else is to be known.
+    /// The same by name, with further parameters.
     params: Params,
-    /// One run, of that number.
+    /// Executes the run with a given number.
     run: Run,
 }
 
 type Measured = (Vec<Cell<Params, Metrics>>, Vec<Series>);
 type Run = Box<dyn Fn(&Tools<'_>, u32) -> Result<(Vec<Part>, Timing), RunError>>;
 
-/// What one run gives for one cell.
+/// Result of one run for one cell.
 struct Part {
     /// What is measured.
     check: String,
-    /// Of which system, if not the row's.
+    /// The system, if not the row's.
     system: Option<System>,
     params: Params,
     values: Values,
@@ -157,7 +158,7 @@ struct Part {
 }
 
 impl Part {
-    /// A flow's numbers.
+    /// The numbers of a flow.
     fn of_flow(leg: &Leg, values: Values, targets: Vec<Target>) -> Part {
         let flow = &leg.flow;
         Part {
@@ -187,7 +188,7 @@ impl Row {
         )
     }
 
-    /// Makes all runs; gives a cell for each part, and what the first run was over time.
+    /// Executes all runs. Returns a cell for each part, and the first run over time.
     fn measure(&self, tools: &Tools<'_>, runs: u32) -> Result<Measured, RunError> {
         let (mut results, mut tries) = (Vec::new(), 0);
         for run in 0..runs {
@@ -223,7 +224,7 @@ impl Row {
             ] {
                 params.insert(name.into(), value);
             }
-            // Targets are ours to meet.
+            // Only Ropewalk has targets.
             let system = part.system.unwrap_or(self.system);
             let targets = match system {
                 System::Ropewalk => part.targets.clone(),

@@ -11,21 +11,21 @@ use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
 
-/// Where links listen.
+/// Port of the links.
 pub(super) const PORT: u16 = 7400;
 
-/// How the links of one run are set.
+/// Settings of the links of one run.
 #[derive(Clone, Debug)]
 pub(crate) struct Setting {
     pub(crate) carrier: Carrier,
-    /// The radio's rate as the configuration has it: `6Mbit/s`, or `auto`.
+    /// The radio's rate as in the configuration: `6Mbit/s`, or `auto`.
     pub(crate) rate: &'static str,
-    /// How often a datagram is sent on its way to a peer.
+    /// Number of hops of a datagram to a peer.
     pub(crate) hops: u32,
-    /// Who hears whom, where our links forward: hosts on which no leg begins or ends are relays. None: hosts on which a leg
-    /// begins or ends reach each other, and what is between is no matter of ours.
+    /// Which hosts hear each other, if the links forward: hosts where no leg begins or ends are relays. Empty: hosts
+    /// where a leg begins or ends reach each other, and the network between them is not the links' task.
     pub(crate) neighbours: Neighbours,
-    /// Whether hosts yield to what is more important on others.
+    /// Whether hosts yield to more important traffic of other hosts.
     pub(crate) yields: bool,
     /// For each leg of the run, in order.
     pub(crate) topics: Vec<Topic>,
@@ -80,12 +80,12 @@ pub(crate) struct Topic {
     pub(crate) more: &'static str,
 }
 
-/// The daemons that run. Dropping it ends them.
+/// The running daemons. Dropping it ends them.
 pub(crate) struct Network(Daemons);
 
 impl Network {
-    /// Starts a daemon on each host that a leg begins or ends on, or that is to forward. It runs as a user's would: it asks for SCHED_FIFO
-    /// itself, for the thread that owns the radio.
+    /// Starts a daemon on each host where a leg begins or ends, or that forwards. It runs as a user's would: it
+    /// requests SCHED_FIFO itself, for the thread that owns the radio.
     pub(crate) fn up(
         tools: &Tools<'_>,
         site: &Site<'_>,
@@ -95,7 +95,7 @@ impl Network {
         Network::over_lines(tools, site, legs, setting, &[])
     }
 
-    /// Daemons of two hosts that carry whatever nodes of ROS 2 have, as README has it.
+    /// Starts daemons of two hosts that carry all topics of ROS 2 nodes, as in the README.
     pub(crate) fn of_ros2(
         tools: &Tools<'_>,
         site: &Site<'_>,
@@ -115,7 +115,7 @@ impl Network {
         Ok(Network(daemons))
     }
 
-    /// The same over serial lines: each host's baud and its end.
+    /// The same over serial lines: each host's baud rate and its end.
     pub(crate) fn over_lines(
         tools: &Tools<'_>,
         site: &Site<'_>,
@@ -155,7 +155,7 @@ impl Network {
         Ok(Network(daemons))
     }
 
-    /// Ends the daemons when a run is over; gives what came of it, and what each daemon last said of itself.
+    /// Ends the daemons after a run. Returns the run's result, and the last state that each daemon printed.
     pub(crate) fn end<T>(
         self,
         played: Result<T, RunError>,
@@ -181,7 +181,7 @@ fn start(
     daemons.start(host, &mut command)
 }
 
-/// A host's configuration (`docs/guide/link.md`).
+/// Returns a host's configuration (`docs/guide/link.md`).
 fn configuration(
     host: &str,
     addresses: &BTreeMap<&str, String>,
@@ -204,7 +204,7 @@ fn configuration(
     }
     let _ = writeln!(text, "radio: {{{radio}}}\npeers:");
     for (peer, address) in addresses.iter().filter(|(p, _)| **p != host) {
-        // A relay gives its neighbours what is theirs, whoever it is of.
+        // A relay forwards its neighbours' topics, from any host.
         let with = |l: &Leg, other: &str| !is_end(host) || l.from == other || l.to == other;
         let mut publish = topics(&|l| l.from == *peer && with(l, host));
         let mut subscribe = topics(&|l| l.to == *peer && with(l, host));

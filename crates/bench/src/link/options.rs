@@ -1,37 +1,40 @@
-//! What a user can ask for.
+//! The options.
 
 use crate::lab::Source;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// Which experiment.
+/// The experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Experiment {
-    /// Pound's laser and image (sections VI-A to VI-D), over one and two hops; the rate set and found out; with loss.
+    /// Pound's laser and image (sections VI-A to VI-D), over one and two hops; with the rate set or found; with loss.
     Pound,
-    /// More flows and hops (section VI-H), our relays beside the kernel's forwarding, a joystick against a video, a second
-    /// robot that saturates the radio.
+    /// More flows and hops (section VI-H), Ropewalk's relays next to the kernel's forwarding, a joystick against a
+    /// video, a second robot that saturates the radio.
     Flows,
-    /// What one flow gets through, by size of its messages (Fig. 19), and over a wire that only the hosts limit.
+    /// Throughput of one flow, by message size (Fig. 19), and over a wire that only the hosts limit.
     Bandwidth,
-    /// The radio of the sender, or of the relay, is off for five seconds (Table V); the direct way fades beside a relay.
+    /// The radio of the sender, or of the relay, is off for five seconds (Table V); the direct path fades next to a
+    /// relay.
     Reconnect,
-    /// A control loop over the radio beside large messages (section VI-G, Fig. 21).
+    /// A control loop over the radio together with large messages (section VI-G, Fig. 21).
     Control,
-    /// The radio's rate falls from 6 to 1 Mbit/s and returns, and nobody is told.
+    /// The radio's rate falls from 6 to 1 Mbit/s and returns, without notice to the links.
     DriveAway,
-    /// Commands of 64 B and their answers, reliable, where one packet in five is lost each way; messages of 1 KB, redundant,
-    /// where one in ten is lost in bursts.
+    /// Reliable commands of 64 B and their answers, with a loss of one packet in five in each direction; redundant
+    /// messages of 1 KB, with a loss of one in ten in bursts.
     Lossy,
-    /// A message of 10 MB over 10 Mbit/s, a round trip of two seconds, and one packet in five lost each way.
+    /// A message of 10 MB over 10 Mbit/s, with a round trip of two seconds and a loss of one packet in five in each
+    /// direction.
     Bulk,
     /// Eight robots on one radio.
     Team,
-    /// 40 B at 20 Hz beside a file of 20 KB, over a serial line of 115,200 baud.
+    /// 40 B at 20 Hz together with a file of 20 KB, over a serial line of 115,200 baud.
     Serial,
-    /// Pound's laser and image while strangers flood both links with handshakes, replays and garbage.
+    /// Pound's laser and image while unauthenticated senders flood both links with handshakes, replays and garbage.
     Flood,
-    /// Nodes of rclpy on two hosts: until all know each other, and bytes on the air. Over `rmw_ropewalk` and a link, and over Fast DDS.
+    /// Nodes of rclpy on two hosts: time until all know each other, and bytes on the air. Over `rmw_ropewalk` and a
+    /// link, and over Fast DDS.
     Discovery,
     /// Two robots of ROS 2 (rclpy over Fast DDS) and one of ROS 1 (roscpp) commanded from a base of ROS 2: lasers, an image, joysticks, a
     /// service and an action, over links with bridges on each host, and over Fast DDS alone.
@@ -39,13 +42,13 @@ pub enum Experiment {
 }
 
 impl Experiment {
-    /// Each of those asked for, once.
+    /// Returns each of the selected experiments once.
     pub(super) fn wanted(asked: &[Experiment]) -> Vec<Experiment> {
         let all = Experiment::value_variants().iter();
         all.filter(|e| asked.contains(e)).copied().collect()
     }
 
-    /// As in results and on the command line.
+    /// Returns its name in results and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Experiment::Pound => "pound",
@@ -65,12 +68,12 @@ impl Experiment {
     }
 }
 
-/// What carries the messages.
+/// The system that carries the messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum System {
     /// `ropewalk link` on each host.
     Ropewalk,
-    /// TCPROS as it comes.
+    /// TCPROS with its defaults.
     Tcpros,
     /// TCPROS with TCP_NODELAY.
     Nodelay,
@@ -80,7 +83,7 @@ pub enum System {
     Mixed,
     /// A plain TCP connection; for bulk.
     Tcp,
-    /// Zenoh with priorities, over TCP: a connection for what is important and one for the rest.
+    /// Zenoh with priorities, over TCP: a connection for important messages and one for the others.
     ZenohTcp,
     /// Zenoh with priorities, over UDP.
     ZenohUdp,
@@ -94,7 +97,7 @@ pub enum System {
 }
 
 impl System {
-    /// As in results and on the command line.
+    /// Returns its name in results and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             System::Ropewalk => "ropewalk",
@@ -112,7 +115,7 @@ impl System {
     }
 }
 
-/// What moves Ropewalk's datagrams.
+/// The carrier of Ropewalk's datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Carrier {
     /// QUIC datagrams, encrypted and authenticated.
@@ -133,16 +136,17 @@ impl Carrier {
     }
 }
 
-/// What publishes and subscribes at the ends of Ropewalk's links.
+/// Publishers and subscribers at the ends of Ropewalk's links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Ends {
     /// Processes on the hosts' buses.
     Bus,
     /// Nodes of roscpp, with a roscore on each host and `ropewalk ros1` between it and the bus; for `pound` and `flows`.
     Ros,
-    /// Nodes of rclpy over `rmw_ropewalk`; for `reconnect`, too.
+    /// Nodes of rclpy over `rmw_ropewalk`; also for `reconnect`.
     Ros2,
-    /// Nodes of rclpy over Fast DDS, with `ropewalk ros2` on each host between them and the bus; as `ros2`.
+    /// Nodes of rclpy over Fast DDS, with `ropewalk ros2` on each host between them and the bus; for the same
+    /// experiments as `ros2`.
     Dds,
 }
 
@@ -157,22 +161,22 @@ impl Ends {
     }
 }
 
-/// Whether links know the radio's rate.
+/// How links know the radio's rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Rate {
-    /// It stands in their configuration.
+    /// Their configuration sets it.
     Set,
-    /// They find it out.
+    /// They measure it.
     Auto,
 }
 
 impl Rate {
-    /// Of a configuration's word.
+    /// Returns the variant for a configuration's word.
     pub(super) fn of(word: &str) -> Rate {
         if word == "auto" { Rate::Auto } else { Rate::Set }
     }
 
-    /// The same for results: a wire has none.
+    /// The same for results: a wire has no rate.
     pub(super) fn said(word: &str) -> &'static str {
         match word {
             "unlimited" => "unlimited",
@@ -188,12 +192,14 @@ impl Rate {
     }
 }
 
-/// Measures the link in the lab, beside what other systems do there.
+/// Compare Ropewalk's link with other systems, in the lab
 ///
-/// Each run brings up a lab, starts `ropewalk link` (or another system) on each of its hosts, sends flows from the one to
-/// the other, and reports jitter, delay and delivery with the lab's own lateness. A run in which the lab was late is
-/// repeated, up to three times. Rows that miss their targets give exit code 1. Needs what `ropewalk lab up` needs; other
-/// systems need their peers (`peers/`, built when first needed). Keep the machine quiet.
+/// Each run brings up a lab, starts `ropewalk link` (or another system) on each
+/// of its hosts, sends flows from one host to the other, and reports jitter,
+/// delay and delivery with the lab's own lateness. A run in which the lab was
+/// late is repeated, up to three times. Rows that miss their targets give exit
+/// code 1. It needs what `ropewalk lab up` needs; other systems need their
+/// peers (`peers/`, built when first needed). Keep the machine quiet.
 ///
 ///   ropewalk bench link --experiment pound --quick
 ///   ropewalk bench link --experiment pound --systems ropewalk --hops 1 --runs 5 --json
@@ -201,7 +207,7 @@ impl Rate {
 #[derive(Args, Clone, Debug)]
 #[command(verbatim_doc_comment)]
 pub struct Options {
-    /// What to measure; several are measured one after the other.
+    /// Experiments to measure; several are measured one after the other.
     #[arg(
         long,
         value_enum,
@@ -210,13 +216,13 @@ pub struct Options {
         value_name = "A,B"
     )]
     pub experiment: Vec<Experiment>,
-    /// Shorter runs, and two of each instead of five.
+    /// Measure with shorter runs, and two of each instead of five.
     #[arg(long)]
     pub quick: bool,
-    /// Only these systems.
+    /// Measure only these systems.
     #[arg(long, alias = "system", value_enum, value_delimiter = ',', value_name = "A,B")]
     pub systems: Vec<System>,
-    /// Only these carriers of Ropewalk.
+    /// Measure only these carriers of Ropewalk.
     #[arg(
         long,
         alias = "carrier",
@@ -225,22 +231,22 @@ pub struct Options {
         value_name = "A,B"
     )]
     pub carriers: Vec<Carrier>,
-    /// Only rows of Ropewalk in which its links know the radio's rate (`set`) or find it out (`auto`).
+    /// Measure only rows of Ropewalk in which its links know the radio's rate (`set`) or find it (`auto`).
     #[arg(long, alias = "rate", value_enum, value_delimiter = ',', value_name = "A,B")]
     pub rates: Vec<Rate>,
-    /// Only rows of so many hops.
+    /// Measure only rows with this number of hops.
     #[arg(long, value_delimiter = ',', value_name = "A,B")]
     pub hops: Vec<u32>,
-    /// Only the rows of these scenarios, as the table names them.
+    /// Measure only the rows of these scenarios, by their names in the table.
     #[arg(long, alias = "scenario", value_delimiter = ',', value_name = "A,B")]
     pub scenarios: Vec<String>,
-    /// Who releases the messages: an absolute schedule, or roscpp's timers.
+    /// Source that releases the messages: an absolute schedule, or roscpp's timers.
     #[arg(long, value_enum, default_value = "periodic")]
     pub source: Source,
-    /// What publishes and subscribes at the ends of Ropewalk's links.
+    /// Publishers and subscribers at the ends of Ropewalk's links.
     #[arg(long, value_enum, default_value = "bus")]
     pub ends: Ends,
-    /// Runs of each row, of different phase; the median is reported. Default 5, with --quick 2.
+    /// Number of runs of each row, of different phase; the median is reported. Default 5, with --quick 2.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub runs: Option<u32>,
     /// Print the result as JSON instead of tables.
@@ -252,27 +258,27 @@ pub struct Options {
     /// Draw jitter and delay of the flows into this file (SVG).
     #[arg(long, value_name = "FILE")]
     pub figure: Option<PathBuf>,
-    /// Write what each run left into files of this folder: when every message came, the lab's numbers, and what the links
-    /// last said of themselves.
+    /// Write the raw results of each run into files of this folder: the arrival of every message, the lab's numbers,
+    /// and the last state that the links printed.
     #[arg(long, value_name = "FOLDER")]
     pub keep: Option<PathBuf>,
-    /// The folder of the peers (default: `peers` here or further up).
+    /// Folder of the peers (default: `peers` here or further up).
     #[arg(long, value_name = "FOLDER")]
     pub peers: Option<PathBuf>,
 }
 
 impl Options {
-    /// Whether a system is wanted.
+    /// Returns whether a system is selected.
     pub(super) fn wants(&self, system: System) -> bool {
         self.systems.is_empty() || self.systems.contains(&system)
     }
 
-    /// Whether one of these systems was asked for by name.
+    /// Returns whether one of these systems was selected by name.
     pub(super) fn names(&self, which: impl Fn(System) -> bool) -> bool {
         self.systems.iter().any(|s| which(*s))
     }
 
-    /// The carriers that are wanted, of those that an experiment has.
+    /// Returns the selected carriers of those that an experiment has.
     pub(super) fn carriers_of(&self, all: &[Carrier]) -> Vec<Carrier> {
         let wanted = |c: &&Carrier| self.carriers.is_empty() || self.carriers.contains(c);
         all.iter().filter(wanted).copied().collect()

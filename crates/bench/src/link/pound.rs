@@ -1,4 +1,4 @@
-//! Pound's comparison (sections VI-A to VI-D): laser and image from the first host to the last, at once.
+//! Pound's comparison (sections VI-A to VI-D): laser and image from the first host to the last, simultaneously.
 
 use super::case::{Case, Place, leg};
 use super::network::{Setting, Topic};
@@ -11,12 +11,12 @@ use clap::ValueEnum;
 use serde_json::json;
 
 const RATE: &str = "6Mbit/s";
-/// One hop on which one frame in ten is lost, with a short device queue.
+/// One hop with a loss of one frame in ten and a short device queue.
 const LOSSY: &str = "description: One hop of 802.11a at 6 Mbit/s; 10 % of the frames are lost, 50 fit the device queue.\n\
                      hosts: [robot, base]\nmedia:\n  - name: wifi\n    wifi: {standard: 802.11a, rate: 6Mbit/s}\n    queue: 50\n    \
                      set: {loss: 10%}\n";
 
-/// All rows that are wanted.
+/// Returns all selected rows.
 pub(super) fn rows(options: &Options) -> Vec<Row> {
     let lossy = Place {
         scenario: "wifi-1hop-loss",
@@ -67,7 +67,8 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
     rows
 }
 
-/// The laser before the image. Whatever of both is not sent when the next comes is replaced.
+/// The laser has priority over the image. A message of either that is still unsent when the next one arrives is
+/// replaced.
 pub(super) fn topics() -> Vec<Topic> {
     let topic = |priority, depth| Topic {
         priority,
@@ -77,12 +78,12 @@ pub(super) fn topics() -> Vec<Topic> {
     vec![topic(100, 2), topic(10, 2)]
 }
 
-/// What laser and image have to be: half of what the paper's Pound has, or better.
+/// Targets of laser and image: at most half of the values of the paper's Pound.
 fn targets(hops: u32, loss: bool, means: &Means) -> [Vec<Target>; 2] {
     let Means::Link(setting, source, ends) = means else {
         return [vec![], vec![]];
     };
-    // Bridges at both ends, or nodes in Python, may cost so much.
+    // Allowed additional delay of bridges at both ends, or of nodes in Python.
     let more = match ends {
         Ends::Bus => 0.0,
         Ends::Ros2 => 1.0,

@@ -1,5 +1,5 @@
-//! Pound's Table V: two flows while the radio of the sender, or of the relay, is off for five seconds. And while the
-//! direct way fades or ends where a relay of ours is another.
+//! Pound's Table V: two flows while the radio of the sender, or of the relay, is off for five seconds. Also, two flows
+//! while the direct path fades or ends and one of Ropewalk's relays offers another.
 
 use super::case::{Case, Place, Seen, leg};
 use super::network::{Neighbours, Setting, Topic};
@@ -12,16 +12,16 @@ use clap::ValueEnum;
 use serde_json::json;
 use std::time::Duration;
 
-/// When the scenarios' radios return, after the lab came up.
+/// When the scenarios' radios return, from the start of the lab.
 const RETURN: Duration = Duration::from_secs(15);
-/// When the direct way changes.
+/// When the direct path changes.
 const CHANGE: Duration = Duration::from_secs(10);
-/// More periods than this without a message are a gap.
+/// A gap is more than this many periods without a message.
 const GAP_PERIODS: u64 = 5;
-/// From the first message on: the outage ends within it, with time to come back.
+/// From the first message on: the outage ends within it, with time to recover.
 const LASTS_S: u64 = 24;
 
-/// A robot and its base hear each other, and a relay hears both. Then the direct way is not what it was.
+/// A robot and its base hear each other, and a relay hears both. Then the direct path degrades or ends.
 fn two_ways(then: &str) -> String {
     format!(
         "description: A base, a robot and a relay on one channel of 802.11a at 6 Mbit/s; the direct way changes after 10 s.\n\
@@ -30,10 +30,10 @@ fn two_ways(then: &str) -> String {
     )
 }
 
-/// What happens, to whom.
+/// An event, and its target.
 struct Trouble {
     place: Place,
-    /// What is out, or what the direct way has.
+    /// What is off, or what happens to the direct path.
     what: (&'static str, &'static str, &'static str),
     neighbours: Neighbours,
     judge: fn(&Seen<'_>) -> Result<Vec<Part>, RunError>,
@@ -132,10 +132,10 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
     rows
 }
 
-/// What a flow's log says of the time after a moment, which is in ns.
+/// Evaluates a flow's log after a point in time, given in ns.
 type After = fn(&Received, u64, &Sent) -> Result<Values, RunError>;
 
-/// How each flow came back after something happened, so long after the lab began.
+/// Evaluates how each flow recovered after an event at this time after the start of the lab.
 fn judge(seen: &Seen<'_>, happened: Duration, after: After) -> Result<Vec<Part>, RunError> {
     let since = (seen.lab_began + happened).as_nanos();
     let mut parts = Vec::new();
@@ -149,12 +149,12 @@ fn judge(seen: &Seen<'_>, happened: Duration, after: After) -> Result<Vec<Part>,
     Ok(parts)
 }
 
-/// How long after a change of the ways the flow came without gaps again, the longest of them, and what came from half a
-/// second after the change on.
+/// Computes the time from a change of the paths until the last gap of the flow, the longest gap, and the delivery from
+/// half a second after the change.
 fn disturbed(log: &Received, changed: u64, flow: &Sent) -> Result<Values, RunError> {
     let mut times: Vec<u64> = log.arrival_ns.iter().copied().filter(|t| *t >= changed).collect();
     times.sort_unstable();
-    // After the last one nothing is said: it may have been the last that was sent.
+    // A gap after the last message is unknown: it may have been the last that was sent.
     let gaps = || {
         std::iter::once(changed)
             .chain(times.iter().copied())
@@ -167,7 +167,7 @@ fn disturbed(log: &Received, changed: u64, flow: &Sent) -> Result<Values, RunErr
         .max()
         .unwrap_or(changed);
     let silence = gaps().map(|(a, b)| b - a).max();
-    let silence = silence.ok_or_else(|| RunError::Failed(format!("{}: it never came back", flow.topic)))?;
+    let silence = silence.ok_or_else(|| RunError::Failed(format!("{}: it did not recover", flow.topic)))?;
     Ok(Values::from([
         ("back_s", (back - changed) as f64 / 1e9),
         ("silence_s", silence as f64 / 1e9),
@@ -175,7 +175,7 @@ fn disturbed(log: &Received, changed: u64, flow: &Sent) -> Result<Values, RunErr
     ]))
 }
 
-/// Of the messages sent from half a second after `since` on, the share that came.
+/// Returns the delivery of messages sent from half a second after `since` on.
 fn delivery_after(log: &Received, since: u64, flow: &Sent) -> f64 {
     let settled = since + 500_000_000;
     let came = log.stamp_ns.iter().filter(|t| **t >= settled).count() as f64;
@@ -184,11 +184,11 @@ fn delivery_after(log: &Received, since: u64, flow: &Sent) -> f64 {
     (came / sent).min(1.0)
 }
 
-/// How long after the radio the flow was back, and what came of it from half a second later on.
+/// Computes the time from the return of the radio until the flow is back, and the delivery from half a second later.
 fn after(log: &Received, returned: u64, flow: &Sent) -> Result<Values, RunError> {
     let back = log.arrival_ns.iter().filter(|t| **t >= returned).min();
-    let back = back.ok_or_else(|| RunError::Failed(format!("{}: it never came back", flow.topic)))?;
-    // The radio was off: what came between its return and half a second before is a mistake of times.
+    let back = back.ok_or_else(|| RunError::Failed(format!("{}: it did not recover", flow.topic)))?;
+    // The radio was off: an arrival in the half second before its return is an error of the times.
     let silent = log.arrival_ns.iter().filter(|t| **t < returned).max();
     let silence = silent.map_or(0.0, |t| (back - t) as f64 / 1e9);
     Ok(Values::from([

@@ -1,5 +1,5 @@
-//! Nodes of rclpy (`peers/rclpy/flow.py`): over Fast DDS from host to host, or at the ends of our links over `rmw_ropewalk` or over Fast
-//! DDS with a bridge.
+//! Nodes of rclpy (`peers/rclpy/flow.py`): over Fast DDS from host to host, or at the ends of Ropewalk's links over
+//! `rmw_ropewalk` or over Fast DDS with a bridge.
 
 use crate::flows::play::{Leg, Part, flow_arguments};
 use crate::ipc::Error;
@@ -18,7 +18,7 @@ pub(super) enum Carried {
 }
 
 impl Carried {
-    /// As the program calls it.
+    /// Returns its name in the program's options.
     fn name(self) -> &'static str {
         match self {
             Carried::Ropewalk => "rclpy-ropewalk",
@@ -35,13 +35,13 @@ pub(super) struct Rclpy {
 }
 
 impl Rclpy {
-    /// Finds it, and builds it if it is not there.
+    /// Finds it, and builds it if it is missing.
     pub(super) fn prepare(folder: Option<&Path>, ground: &Ground<'_>) -> Result<Rclpy, Error> {
         let (program, version) = ground.peer("rclpy-flow", Carried::Fastdds.name(), folder)?;
         Ok(Rclpy { program, version })
     }
 
-    /// The node that plays a part on a host.
+    /// Returns the command of the node for a part on a host.
     pub(super) fn part(
         &self,
         site: &Site<'_>,
@@ -70,10 +70,10 @@ impl Rclpy {
         self.command(site, (command, host, true), carried, more)
     }
 
-    /// Makes `own` nodes, and says when they know `all`.
+    /// Creates `own` nodes, and reports when they know `all`.
     pub(super) fn know(&self, site: &Site<'_>, host: &str, carried: Carried, own: u32, all: u32) -> Command {
         let (own, all) = (own.to_string(), all.to_string());
-        // Many nodes at SCHED_FIFO would keep the lab itself from its processor.
+        // Many nodes at SCHED_FIFO would keep the lab itself off its processor.
         let more = ["--own", &own, "--all", &all];
         self.command(site, ("know", host, false), carried, &more)
     }

@@ -1,4 +1,4 @@
-//! Small messages beside a file over a serial line.
+//! Small messages together with a file over a serial line.
 
 use super::case::leg;
 use super::network::{Network, Setting, Topic};
@@ -25,7 +25,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
         beside: Vec::new(),
         experiment: Experiment::Serial,
         system: System::Ropewalk,
-        // The hosts; nothing goes through their network.
+        // For the hosts; no message uses their network.
         scenario: "ethernet",
         hops: 1,
         setting: format!("serial, {BAUD} baud"),
@@ -64,7 +64,7 @@ fn measure(tools: &Tools<'_>, lasts: u64, run: u32) -> Result<(Vec<Part>, Timing
     let deadline = Instant::now() + PATIENCE;
     while !ends.iter().all(|e| e.exists()) {
         if Instant::now() > deadline {
-            return Err(format!("the serial line is not there within {PATIENCE:?}").into());
+            return Err(format!("the serial line did not appear within {PATIENCE:?}").into());
         }
         site.pause(Duration::from_millis(20))?;
     }

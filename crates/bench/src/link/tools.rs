@@ -1,4 +1,4 @@
-//! What every run needs, and how one is made.
+//! What every run needs, and the execution of a run.
 
 use super::bridged::{Domains, Masters, ends};
 use super::network::{Network, Setting, Topic};
@@ -27,11 +27,11 @@ use std::process::Command;
 pub(super) struct Tools<'a> {
     pub(super) ground: Ground<'a>,
     pub(super) sandbox: Sandbox,
-    /// roscpp, Zenoh and rclpy, where a row needs them.
+    /// roscpp, Zenoh and rclpy, if a row needs them.
     ros: Option<Peer>,
     zenoh: Option<Zenoh>,
     rclpy: Option<Rclpy>,
-    /// What is left out.
+    /// Notes on what is skipped.
     pub(super) notes: Vec<String>,
     team: Team,
     keep: Keep,
@@ -40,7 +40,7 @@ pub(super) struct Tools<'a> {
 /// How messages get from host to host.
 #[derive(Clone, Debug)]
 pub(super) enum Means {
-    /// Links, who releases the messages, and what publishes and subscribes.
+    /// Links, with the source that releases the messages, and the publishers and subscribers.
     Link(Setting, Source, Ends),
     /// roscpp.
     Ros(Transport, Source),
@@ -51,7 +51,7 @@ pub(super) enum Means {
 }
 
 impl<'a> Tools<'a> {
-    /// What `rows` need, built where it is missing. Blocks while it builds.
+    /// Prepares what `rows` need, and builds missing programs. Blocks while it builds.
     pub(super) fn prepare(
         options: &Options,
         rows: &[Row],
@@ -66,7 +66,7 @@ impl<'a> Tools<'a> {
             |s: System| s.transport().is_some(),
             |s: System| s.protocol().is_some(),
         );
-        // What was asked for by name has to be there; the rest is left out, and told.
+        // A system selected by name is required; others are skipped with a note.
         let robots = rows.iter().any(|r| r.experiment == Experiment::Robots);
         let ticks = options.source == Source::Roscpp || options.ends == Ends::Ros || robots;
         let ros = match uses(&roscpp) || ticks {
@@ -105,14 +105,14 @@ impl<'a> Tools<'a> {
         })
     }
 
-    /// Whether a system can be measured here.
+    /// Returns whether a system can be measured here.
     pub(super) fn has(&self, system: System) -> bool {
         let ros = system.transport().is_none() || self.ros.is_some();
         let zenoh = system.protocol().is_none() || self.zenoh.is_some();
         ros && zenoh && (system != System::RclpyFastdds || self.rclpy.is_some())
     }
 
-    /// Of what is measured.
+    /// Returns the versions of the measured systems.
     pub(super) fn versions(&self) -> BTreeMap<String, String> {
         let mut versions = machine::versions();
         if let Some(ros) = &self.ros {
@@ -127,17 +127,17 @@ impl<'a> Tools<'a> {
         versions
     }
 
-    /// A file of the session.
+    /// Returns a file of the session.
     pub(super) fn file(&self, name: &str) -> PathBuf {
         self.ground.folder.path().join(name)
     }
 
-    /// The folder with a host's keys, made when first needed.
+    /// Returns the folder with a host's keys, which are created on first use.
     pub(super) fn keys(&self, host: &str) -> Result<PathBuf, RunError> {
         self.team.keys(&self.ground, host)
     }
 
-    /// Sends `legs` through a lab that is up.
+    /// Sends `legs` through a running lab.
     pub(super) fn play(
         &self,
         what: &str,
@@ -150,7 +150,7 @@ impl<'a> Tools<'a> {
         Ok(played)
     }
 
-    /// Writes what a run left into the folder that was asked for, if any was.
+    /// Writes the raw result of a run, if a folder was given.
     pub(super) fn keep(
         &self,
         what: &str,
@@ -166,7 +166,7 @@ impl<'a> Tools<'a> {
         })
     }
 
-    /// What came, and what each link last said of itself.
+    /// Received messages, and the last state that each link printed.
     fn played(
         &self,
         what: &str,
@@ -248,7 +248,7 @@ impl<'a> Tools<'a> {
         }
     }
 
-    /// Our own process that plays a part on a host.
+    /// Returns the command of Ropewalk's own process for a part on a host.
     pub(super) fn our_part(&self, site: &Site<'_>, part: Part, host: &str, legs: &[&Leg]) -> Command {
         let flows = flow_arguments(legs);
         let mut words = vec![part.name()];
@@ -256,7 +256,7 @@ impl<'a> Tools<'a> {
         self.role(site, host, &words)
     }
 
-    /// Our own process that listens to one topic and answers on another.
+    /// Returns the command of Ropewalk's own process that receives one topic and answers on another.
     pub(super) fn answering(
         &self,
         site: &Site<'_>,
@@ -268,7 +268,7 @@ impl<'a> Tools<'a> {
         self.role(site, host, &words)
     }
 
-    /// Our own process on a host, by the words of its role (`link::part::Role`).
+    /// Returns the command of Ropewalk's own process on a host, by the words of its role (`link::part::Role`).
     pub(super) fn role(&self, site: &Site<'_>, host: &str, role: &[&str]) -> Command {
         self.role_at(site, host, true, role)
     }
@@ -300,12 +300,12 @@ impl<'a> Tools<'a> {
 }
 
 impl Means {
-    /// Links between processes of ours, which send on a schedule.
+    /// Links between Ropewalk's own processes, which send on a schedule.
     pub(super) fn links(setting: Setting) -> Means {
         Means::Link(setting, Source::Periodic, Ends::Bus)
     }
 
-    /// What tells it from other ways of the same system, for people.
+    /// Describes how it differs from other means of the same system, for people.
     pub(super) fn shown(&self) -> String {
         match self {
             Means::Link(setting, source, ends) => {
@@ -354,7 +354,7 @@ fn shown(source: Source) -> &'static str {
 }
 
 impl System {
-    /// How roscpp carries the flows; `None` for others.
+    /// Returns how roscpp carries the flows; `None` for others.
     pub(super) fn transport(self) -> Option<Transport> {
         match self {
             System::Ropewalk | System::Tcp | System::RclpyFastdds | System::DdsZenoh => None,
@@ -366,7 +366,7 @@ impl System {
         }
     }
 
-    /// What carries Zenoh's messages; `None` for others.
+    /// Returns what carries Zenoh's messages; `None` for others.
     pub(super) fn protocol(self) -> Option<Protocol> {
         match self {
             System::ZenohTcp => Some(Protocol::Tcp),
@@ -376,7 +376,7 @@ impl System {
         }
     }
 
-    /// All ways of this system that are wanted: for Ropewalk one for each of `carriers` and `rates`.
+    /// Returns all means of this system that are selected: for Ropewalk one for each of `carriers` and `rates`.
     pub(super) fn all_means(
         self,
         options: &Options,
@@ -387,10 +387,10 @@ impl System {
         if matches!(self, System::Tcp | System::DdsZenoh) {
             return Vec::new();
         }
-        // Timers of roscpp release what knows of them, and nobody else's flows.
+        // Timers of roscpp can release only flows of systems that use them.
         let periodic = options.source == Source::Periodic;
         if self == System::RclpyFastdds {
-            // Heavy, and of interest to users of ROS 2: only where it is asked for.
+            // Heavy, and only of interest to users of ROS 2: measured only if selected.
             let asked = options.names(|s| s == self);
             return (periodic && asked)
                 .then_some(Means::Fastdds)

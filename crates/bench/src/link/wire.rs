@@ -1,4 +1,4 @@
-//! Namespaces that a wire joins: what a flow gets through where only the hosts limit it, and what it does to a joystick.
+//! Namespaces that a wire joins: the throughput of a flow that only the hosts limit, and its effect on a joystick.
 
 use super::case::{Seen, leg};
 use super::network::{Setting, Topic};
@@ -15,16 +15,16 @@ use serde_json::json;
 use std::fs;
 
 const BYTES: u64 = 64_000;
-/// A message each, 5.1 Gbit/s: of what is encrypted that is more than gets through two cores. A publisher that nothing holds
-/// back takes time for what is lost, too.
+/// Period of the messages, 5.1 Gbit/s: more than two cores can encrypt. A publisher without backpressure also spends
+/// time on messages that are lost.
 const PERIOD_US: u64 = 100;
 const SCENARIO: &str = "veth";
-/// The lab's own medium between the two hosts, which nobody uses.
+/// The lab's own medium between the two hosts, which is unused.
 const LAB: &str = "ethernet";
-/// Ticks of `/proc/stat` in a second (proc(5): sysconf(_SC_CLK_TCK), which Linux fixes for programs).
+/// Ticks of `/proc/stat` per second (proc(5): sysconf(_SC_CLK_TCK), which Linux fixes for programs).
 const TICKS: f64 = 100.0;
 
-/// Those that are compared, each run in turn.
+/// The compared systems, one after the other in each run.
 const WAYS: [(System, Option<Carrier>); 4] = [
     (System::Ropewalk, Some(Carrier::Quic)),
     (System::ZenohQuic, None),
@@ -32,7 +32,7 @@ const WAYS: [(System, Option<Carrier>); 4] = [
     (System::ZenohTcp, None),
 ];
 
-/// A row for the flow alone, and one for it beside a joystick.
+/// A row for the flow alone, and one for it together with a joystick.
 pub(super) fn rows(options: &Options) -> Vec<Row> {
     let carriers = options.carriers_of(&[Carrier::Quic, Carrier::Udp]);
     let wanted = |(system, carrier): &(System, Option<Carrier>)| {
@@ -105,7 +105,7 @@ fn means(system: System, carrier: Option<Carrier>, joystick: bool) -> Option<Mea
     Some(Means::links(setting))
 }
 
-/// One after the other over the same wire, each run beginning with another.
+/// Measures them one after the other over the same wire; each run begins with another.
 fn measure(
     tools: &Tools<'_>,
     ways: &[(System, Option<Carrier>)],
@@ -153,7 +153,7 @@ fn measure(
     Ok((of_ways.into_iter().flatten().collect(), timing))
 }
 
-/// Sets our QUIC beside Zenoh's.
+/// Compares Ropewalk's QUIC with Zenoh's.
 fn beside(ways: &[(System, Option<Carrier>)], parts: &mut [Vec<Part>]) {
     let of = |system, carrier| ways.iter().position(|w| *w == (system, carrier));
     let (ours, theirs) = (
@@ -163,7 +163,7 @@ fn beside(ways: &[(System, Option<Carrier>)], parts: &mut [Vec<Part>]) {
     let (Some(ours), Some(theirs)) = (ours, theirs) else {
         return;
     };
-    // The flow stands first.
+    // The flow is first.
     let theirs = parts[theirs]
         .first()
         .and_then(|p| p.values.get("mbit_s").copied());
@@ -188,7 +188,7 @@ fn bytes_of(legs: &[Leg], received: &[Received]) -> u64 {
         .sum()
 }
 
-/// Seconds that the processors of this machine were busy, all together, since it runs.
+/// Returns the seconds for which the processors of this machine were busy since it started, all together.
 fn busy_s() -> Result<f64, RunError> {
     let path = "/proc/stat";
     let text = fs::read_to_string(path).map_err(|e| format!("{path}: {e}"))?;

@@ -1,6 +1,6 @@
-//! Zenoh with priorities (`peers/zenoh`, `src/bin/flow.rs`), set as its documentation advises for a slow radio.
+//! Zenoh with priorities (`peers/zenoh`, `src/bin/flow.rs`), configured as its documentation advises for a slow radio.
 //!
-//! `docs/guide/bench-link.md` says which settings, and why.
+//! `docs/guide/bench-link.md` lists the settings with reasons.
 
 use super::network::Topic;
 use super::tools::Tools;
@@ -14,14 +14,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const PORT: u16 = 7447;
-/// For the control loop, whose ends are processes of their own.
+/// Port of the control loop, whose ends are separate processes.
 const LOOP: u16 = 7457;
-/// About a frame of the radio: what is more important goes between two batches.
+/// About a frame of the radio: more important messages go between two batches.
 const BATCH: u32 = 1400;
-/// What the kernel may hold of a TCP connection beyond Zenoh's queues; it doubles it.
+/// Bytes that the kernel may hold of a TCP connection beyond Zenoh's queues; the kernel doubles it.
 const SEND_BUFFER: u32 = 4096;
 
-/// What carries Zenoh's messages.
+/// The protocol that carries Zenoh's messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protocol {
     Tcp,
@@ -38,8 +38,8 @@ impl Protocol {
         }
     }
 
-    /// Endpoints of a host: two links where the protocol has connections, so that what is important waits behind
-    /// nothing else in a socket. `slow`: over a radio, where a socket's own queue is to be short.
+    /// Returns the endpoints of a host: two links if the protocol has connections, so that important messages wait
+    /// behind no others in a socket. `slow`: over a radio, where a socket's own queue must be short.
     fn endpoints(self, address: &str, port: u16, slow: bool) -> Vec<String> {
         let place = |port: u16| format!("{}/{address}:{port}", self.name());
         match self {
@@ -63,13 +63,13 @@ pub(super) struct Zenoh {
 }
 
 impl Zenoh {
-    /// Finds it, and builds it if it is not there.
+    /// Finds it, and builds it if it is missing.
     pub(super) fn prepare(folder: Option<&Path>, ground: &Ground<'_>) -> Result<Zenoh, Error> {
         let (program, version) = ground.peer("zenoh-flow", "udpros", folder)?;
         Ok(Zenoh { program, version })
     }
 
-    /// Sends `legs` through a lab that is up, beside more processes; `topics` are the legs'.
+    /// Sends `legs` through a running lab, together with further processes; `topics` are the legs'.
     pub(super) fn play(
         &self,
         tools: &Tools<'_>,
@@ -115,7 +115,8 @@ impl Zenoh {
         play::play_with(what, site, &tools.sandbox, legs, &command, extras)
     }
 
-    /// The two ends of the control loop, with the words that each is told beside: the first on `hosts[0]`, which listens.
+    /// Returns the commands of both ends of the control loop, each with its further arguments: the first on `hosts[0]`,
+    /// which listens.
     pub(super) fn control(
         &self,
         tools: &Tools<'_>,
@@ -150,13 +151,13 @@ impl Zenoh {
     }
 }
 
-/// Where a process is reached, or whom it reaches, and there from which port on.
+/// The address of a process, or the addresses that it connects to, with their first port.
 enum Ends {
     Listens(u16),
     Connects(Vec<String>, u16),
 }
 
-/// Publishers listen, subscribers connect to all that send to them.
+/// Publishers listen; subscribers connect to all that send to them.
 fn ends(part: Part, host: &str, legs: &[Leg]) -> Ends {
     if part == Part::Publish {
         return Ends::Listens(PORT);
@@ -169,9 +170,9 @@ fn ends(part: Part, host: &str, legs: &[Leg]) -> Ends {
 }
 
 impl Zenoh {
-    /// The words of the publishing and of the subscribing program for one large message over a long path: one link, and the
-    /// buffers and batches that Zenoh and the kernel have by default, since small ones would hold it to a few kB each round
-    /// trip.
+    /// Returns the arguments of the publishing and of the subscribing program for one large message over a long path:
+    /// one link, with the default buffers and batches of Zenoh and the kernel, because small ones would limit it to a
+    /// few kB per round trip.
     pub(super) fn far(
         &self,
         tools: &Tools<'_>,
@@ -201,7 +202,7 @@ impl Zenoh {
     }
 }
 
-/// A session that listens or connects, and does not scout.
+/// Returns a session that listens or connects, without scouting.
 fn session(listen: Vec<String>, connect: Vec<String>) -> Value {
     json!({
         "mode": "peer",
@@ -214,7 +215,7 @@ fn session(listen: Vec<String>, connect: Vec<String>) -> Value {
     })
 }
 
-/// Zenoh's priority (1 is its highest), what it does when its queue is full, and whether it waits to fill a batch.
+/// Returns Zenoh's priority (1 is its highest), its behaviour with a full queue, and whether it waits to fill a batch.
 fn quality(priority: u8, protocol: Protocol) -> String {
     let (priority, express) = match priority {
         100.. => (1, "express"),
@@ -246,7 +247,7 @@ pub(super) fn passing(site: &Site<'_>, host: &str, middle: &str) -> Result<Strin
     Ok(config.to_string())
 }
 
-/// The configuration of a process, written into a file of that name; nobody scouts.
+/// Writes the configuration of a process into a file with that name, without scouting.
 fn configured(
     tools: &Tools<'_>,
     protocol: Protocol,
@@ -254,7 +255,7 @@ fn configured(
     (host, name): (&str, &str),
     ends: &Ends,
 ) -> Result<String, RunError> {
-    // On a wire Zenoh's own defaults are best.
+    // On a wire, Zenoh's own defaults are best.
     let slow = !site.is_wired();
     let (mut listen, mut connect) = (Vec::new(), Vec::new());
     match ends {
@@ -284,7 +285,7 @@ fn configured(
             "connect_private_key": file("host.key"),
             "connect_certificate": file("host.pem"),
             "enable_mtls": true,
-            // The certificates name hosts of the team, Zenoh's endpoints are addresses.
+            // The certificates name hosts of the team, but Zenoh's endpoints are addresses.
             "verify_name_on_connect": false,
         });
     }

@@ -1,4 +1,4 @@
-//! The paper's Figures 1 to 3 as SVG: box plots on a logarithmic axis, a panel for each network and what was done there.
+//! The paper's Figures 1 to 3 as SVG: box plots on a logarithmic axis, a panel for each network and measurement.
 
 use super::options::{Network, What};
 use super::outcome::shown;
@@ -18,7 +18,7 @@ const OURS: &str = "#1f77a4";
 const OTHERS: &str = "#66a182";
 const PAPER: &str = "#d1495b";
 
-/// The paper's figures, and what is ours beside.
+/// The paper's figures, and additional ones.
 const PANELS: [(&str, Network, What); 10] = [
     ("Twist, loopback", Network::Loopback, What::Twist),
     ("Fig. 1: twist, default network", Network::Default, What::Twist),
@@ -63,7 +63,7 @@ const PANELS: [(&str, Network, What); 10] = [
 /// One line of a panel.
 struct Line {
     name: String,
-    /// Least, quartiles, 99th percentile; one number alone is drawn as a diamond.
+    /// Minimum, quartiles, 99th percentile; a single number is drawn as a diamond.
     ms: Vec<f64>,
     color: &'static str,
 }
@@ -71,7 +71,7 @@ struct Line {
 struct Panel {
     title: &'static str,
     lines: Vec<Line>,
-    /// What nothing can undercut.
+    /// The theoretical minimum.
     least: Option<f64>,
 }
 
@@ -88,7 +88,7 @@ pub(super) fn draw(cells: &[Cell<Params, Metrics>], given: &[Given]) -> String {
         height,
         20.0,
         "Commands and telemetry of a robot",
-        "box: quartiles and median; whiskers: least to 99th percentile; diamond: the paper's mean; dashed: delay + size / rate",
+        "box: quartiles and median; whiskers: minimum to 99th percentile; diamond: the paper's mean; dashed: delay + size / rate",
     );
     let mut y = TOP;
     for panel in &panels {
@@ -109,7 +109,7 @@ fn panel(
         value.unwrap_or_default().to_owned()
     };
     let here = |c: &&Cell<Params, Metrics>| {
-        // A round trip of 2 s is a network of its own, of which the paper knows nothing.
+        // A round trip of 2 s is a separate network, which the paper does not have.
         let long = text(c, "scenario").ends_with("rtt-2s");
         text(c, "network") == network.name() && text(c, "what") == what.name() && !long
     };

@@ -1,4 +1,4 @@
-//! The links' configurations: what `docs/guide/remote-link.md` tells users to write.
+//! The links' configurations, as `docs/guide/remote-link.md` tells users to write them.
 
 use super::place::Place;
 use std::fmt::Write;
@@ -11,7 +11,8 @@ pub(super) struct Host<'a> {
     pub(super) port: u16,
 }
 
-/// The configuration of `own`, whose peer is `peer`. Both hosts have a robot for the other: `robots` are their names, `own`'s first.
+/// Returns the configuration of `own`, whose peer is `peer`. Both hosts have a robot for the other: `robots` are their
+/// names, `own`'s first.
 pub(super) fn configuration(
     place: &Place,
     [own, peer]: [&Host<'_>; 2],
@@ -33,7 +34,7 @@ pub(super) fn configuration(
         peer.address,
         peer.port
     );
-    // What is large and must arrive goes as a fountain; a cable between processes of one host loses nothing.
+    // Large data that must arrive uses fountain coding; between processes of one host nothing is lost.
     let bulk = !place.is_loopback();
     for (robot, role) in robots
         .into_iter()

@@ -1,8 +1,8 @@
 //! Commanding a robot over bad networks: `ropewalk bench remote`, the Robot Remote Control paper's Figures 1 to 3.
 //!
-//! Each row brings up a lab of its own (none on loopback), a process that commands and one that is the robot, and what is between them: link
-//! daemons, ZeroMQ, or roscore. What is measured lies between two readings of the commanding process's clock; one way, between two
-//! processes that share CLOCK_MONOTONIC.
+//! Each row brings up a lab of its own (none on loopback), a process that commands and one that is the robot, and the
+//! transport between them: link daemons, ZeroMQ, or roscore. A measured interval is between two readings of the
+//! commanding process's clock; in one direction, between two processes that share CLOCK_MONOTONIC.
 
 mod figure;
 mod links;
@@ -37,16 +37,16 @@ use stats::{Cell, Report};
 use std::collections::BTreeMap;
 use tools::Tools;
 
-/// Where targets come from.
+/// Source of the targets.
 const SOURCE: &str = "docs/guide/bench-remote.md";
 
-/// Measures as `options` say. Blocks for minutes to hours, with its progress on standard error; `stopped` is asked at
-/// least ten times a second and ends it early, with what was measured until then.
+/// Measures according to `options`. Blocks for minutes to hours, with its progress on standard error. It calls
+/// `stopped` at least ten times a second; true ends it early, with the results so far.
 ///
-/// The calling process must be `ropewalk`: labs, links and robots are brought up by running it again.
+/// The calling process must be `ropewalk`: labs, links and robots are started by running it again.
 ///
 /// # Errors
-/// [`Error`]: nothing can be measured. Rows that fail stand in the [`Outcome`].
+/// [`Error`]: nothing can be measured. Failed rows are in the [`Outcome`].
 pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Error> {
     let mut rows = plan::rows(options);
     if rows.is_empty() {
@@ -94,12 +94,12 @@ struct Session<'a> {
     cells: Vec<Cell<Params, Metrics>>,
     networks: Vec<Measured>,
     failed: Vec<Failed>,
-    /// What bare sockets took, in ms: the median, by what they did, and whether processors were kept awake.
+    /// Median of bare sockets, in ms, by measurement, and by whether processors were kept awake.
     floors: BTreeMap<(What, Option<bool>), f64>,
 }
 
 impl Session<'_> {
-    /// Measures all rows; false if the user stopped it.
+    /// Measures all rows; returns false if the user stopped it.
     fn measure(&mut self, rows: &[Row]) -> bool {
         let mut progress = Progress::new(rows.iter().map(Row::expected));
         let mut seen = Vec::new();
@@ -152,8 +152,8 @@ impl Session<'_> {
                 (trial, None)
             }
             false => {
-                let no_lab = || RunError::Failed("the lab told no timing".into());
-                // A quick look that nothing is asked of is taken once, and says itself how late the lab was.
+                let no_lab = || RunError::Failed("the lab reported no timing".into());
+                // A quick run without targets is made only once, and shows the lab's lateness itself.
                 let again = !self.options.quick || !row.targets.is_empty();
                 let (trial, timing) = tried(again, &mut tries, || {
                     let (trial, timing) = trial::run(row, self.tools)?;
@@ -169,7 +169,7 @@ impl Session<'_> {
                 self.floors.extend(median.map(|ms| (key, ms)));
             }
             _ if row.has_floor() => {
-                // A twist beside a file is a twist, and the file keeps the processors awake.
+                // A twist during a file transfer is a twist, and the transfer keeps the processors awake.
                 let key = match row.what {
                     What::File => (What::Twist, Some(true)),
                     what => (what, row.awake),
@@ -201,7 +201,7 @@ mod tests {
     use crate::lab::cell::Values;
     use serde_json::json;
 
-    /// A cell all of whose times are `ms`.
+    /// A cell with only times of `ms`.
     pub(super) fn cell(system: &str, network: Network, what: What, ms: f64) -> Cell<Params, Metrics> {
         let mut values = Values::from([("decided", 1.0), ("delivery", 1.0), ("closed_form_ms", ms / 2.0)]);
         values.extend(values::LATENCY.map(|name| (name, ms)));
@@ -226,7 +226,7 @@ mod tests {
             what: vec![What::Twist],
             ..plan::tests::options()
         };
-        let error = run(&options, &|| false).expect_err("nothing is left");
+        let error = run(&options, &|| false).expect_err("nothing to measure");
         assert!(matches!(error, Error::Input(why) if why.contains("--networks")));
     }
 }

@@ -1,15 +1,15 @@
-//! What a user can ask for.
+//! The options.
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Which system commands the robot.
+/// The system that commands the robot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum System {
     /// Plain TCP sockets, on loopback: the floor.
     BareSockets,
-    /// Our `Robot` and `Controller` over links.
+    /// Ropewalk's `Robot` and `Controller` over links.
     RopewalkLink,
     /// The same over ZeroMQ.
     RopewalkZmq,
@@ -18,7 +18,7 @@ pub enum System {
 }
 
 impl System {
-    /// As in results and on the command line.
+    /// Returns its name in results and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             System::BareSockets => "bare-sockets",
@@ -29,17 +29,17 @@ impl System {
     }
 }
 
-/// What is between robot and controller.
+/// The network between robot and controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Network {
     /// This host's loopback, without a lab.
     Loopback,
-    /// A local network as the paper's Table 2 has it.
+    /// A local network as in the paper's Table 2.
     Default,
-    /// One packet in five is lost each way, at round trips of 20 ms and 2 s.
+    /// A loss of one packet in five in each direction, at round trips of 20 ms and 2 s.
     #[value(name = "loss-20")]
     Loss20,
-    /// 2000 ms from the controller to the robot.
+    /// A delay of 2000 ms from the controller to the robot.
     #[value(name = "delay-2000")]
     Delay2000,
     /// A radio of 6 Mbit/s, for `file`.
@@ -48,7 +48,7 @@ pub enum Network {
 }
 
 impl Network {
-    /// As in results and on the command line.
+    /// Returns its name in results and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Network::Loopback => "loopback",
@@ -63,14 +63,14 @@ impl Network {
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
 pub enum What {
-    /// A twist, from its sending until it is known that it was executed (the paper's Fig. 1).
+    /// A twist, from sending it until its execution is known (the paper's Fig. 1).
     #[serde(rename = "twist")]
     Twist,
-    /// 1 MB of telemetry there and the same back (Fig. 2 and 3).
+    /// 1 MB of telemetry there and back (Fig. 2 and 3).
     #[value(name = "telemetry-1mb")]
     #[serde(rename = "telemetry-1mb")]
     Telemetry1Mb,
-    /// 10 MB of telemetry there and the same back.
+    /// 10 MB of telemetry there and back.
     #[value(name = "telemetry-10mb")]
     #[serde(rename = "telemetry-10mb")]
     Telemetry10Mb,
@@ -78,13 +78,13 @@ pub enum What {
     #[value(name = "telemetry-10mb-oneway")]
     #[serde(rename = "telemetry-10mb-oneway")]
     Telemetry10MbOneway,
-    /// Twists beside another controller that fetches a file of 200 MB.
+    /// Twists while another controller fetches a file of 200 MB.
     #[serde(rename = "file")]
     File,
 }
 
 impl What {
-    /// As in results and on the command line.
+    /// Returns its name in results and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             What::Twist => "twist",
@@ -95,7 +95,7 @@ impl What {
         }
     }
 
-    /// Bytes of telemetry.
+    /// Returns the bytes of telemetry.
     pub(super) fn bytes(self) -> u64 {
         match self {
             What::Twist | What::File => 0,
@@ -105,15 +105,21 @@ impl What {
     }
 }
 
-/// Measures commanding a robot: the Robot Remote Control paper's Figures 1 to 3, for our links, ZeroMQ and ROS 1.
+/// Measure commanding a robot over links, ZeroMQ and ROS 1
 ///
-/// A twist until it is known that it was executed, and 1 and 10 MB of telemetry there and back: on this host's loopback, and in the
-/// lab on the paper's networks, whose properties are measured first (its Table 2). Beside each number stand what the paper and
-/// upstream have, the least that is possible (delay + size / rate), and on loopback bare sockets. `twist` also says how many commands
-/// were decided, and executed; `file` is what a file transfer of another controller does to twists.
+/// The measurements are those of the Robot Remote Control paper's Figures 1 to
+/// 3: the time of a twist until its execution is known, and of 1 and 10 MB of
+/// telemetry there and back. They run on this host's loopback, and in the lab
+/// on the paper's networks, whose properties are measured first (its Table 2).
+/// Next to each number are those of the paper and upstream, the theoretical
+/// minimum (delay + size / rate), and on loopback bare sockets. `twist` also
+/// reports how many commands were decided, and executed; `file` shows the
+/// effect of another controller's file transfer on twists.
 ///
-/// Rows that miss their targets give exit code 1. All but `loopback` needs what `ropewalk lab up` needs, ping and iperf3; `ros1`
-/// needs ROS 1 (peers/remote, built when first needed). Keep the machine quiet: on loopback, times are wake-ups of threads.
+/// Rows that miss their targets give exit code 1. All networks except
+/// `loopback` need what `ropewalk lab up` needs, ping and iperf3; `ros1` needs
+/// ROS 1 (peers/remote, built when first needed). Keep the machine quiet: on
+/// loopback, most of the time is wake-ups of threads.
 ///
 ///   ropewalk bench remote --quick                                   # under 5 minutes
 ///   ropewalk bench remote --networks loopback --json                # no lab, no root
@@ -122,10 +128,10 @@ impl What {
 #[derive(Args, Clone, Debug)]
 #[command(verbatim_doc_comment)]
 pub struct Options {
-    /// What to measure (default: all).
+    /// Measurements to run (default: all).
     #[arg(long, value_enum, value_delimiter = ',', value_name = "A,B")]
     pub what: Vec<What>,
-    /// Only these networks.
+    /// Measure only these networks.
     #[arg(
         long,
         alias = "network",
@@ -134,13 +140,13 @@ pub struct Options {
         value_name = "A,B"
     )]
     pub networks: Vec<Network>,
-    /// Only these systems; bare sockets are measured wherever they are a floor.
+    /// Measure only these systems; bare sockets are measured wherever they are a floor.
     #[arg(long, alias = "system", value_enum, value_delimiter = ',', value_name = "A,B")]
     pub systems: Vec<System>,
-    /// Fewer runs where one takes long, and some rows of others left out.
+    /// Use fewer runs where a run takes long, and skip some rows of other systems.
     #[arg(long)]
     pub quick: bool,
-    /// Runs of each row, instead of 200 or what --quick makes of them.
+    /// Number of runs of each row, in place of 200 or of the number with --quick.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub runs: Option<u64>,
     /// Print the result as JSON instead of tables.
@@ -152,17 +158,17 @@ pub struct Options {
     /// Draw the paper's Figures 1 to 3 into this file (SVG).
     #[arg(long, value_name = "FILE")]
     pub figure: Option<PathBuf>,
-    /// Write what each run left into files of this folder: every single time, the lab's numbers, and what the links last said of
-    /// themselves.
+    /// Write the raw results of each run into files of this folder: every time, the lab's numbers, and the last state
+    /// that the links printed.
     #[arg(long, value_name = "FOLDER")]
     pub keep: Option<PathBuf>,
-    /// The folder of the peers (default: `peers` here or further up).
+    /// Folder of the peers (default: `peers` here or further up).
     #[arg(long, value_name = "FOLDER")]
     pub peers: Option<PathBuf>,
 }
 
 impl Options {
-    /// Whether a row is wanted.
+    /// Returns whether a row is selected.
     pub(super) fn wants(&self, network: Network, what: What, system: System) -> bool {
         let floor = system == System::BareSockets;
         (self.networks.is_empty() || self.networks.contains(&network))
@@ -170,7 +176,7 @@ impl Options {
             && (self.systems.is_empty() || floor || self.systems.contains(&system))
     }
 
-    /// Whether a system was asked for by name.
+    /// Returns whether a system was selected by name.
     pub(super) fn names(&self, system: System) -> bool {
         self.systems.contains(&system)
     }
@@ -210,7 +216,7 @@ mod tests {
     #[test]
     fn what_is_asked_for_is_wanted() {
         let parse = |words: &[&str]| Line::try_parse_from([&["bench"], words].concat()).map(|l| l.options);
-        let all = parse(&[]).expect("nothing is needed");
+        let all = parse(&[]).expect("no option is required");
         assert!(all.wants(Network::Loopback, What::File, System::Ros1));
         let some = parse(&[
             "--networks",

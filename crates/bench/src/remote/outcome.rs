@@ -1,4 +1,4 @@
-//! A result: as JSON, CSV and tables.
+//! A result as JSON, CSV and tables.
 
 use super::figure;
 use super::options::{Network, What};
@@ -13,15 +13,15 @@ use clap::ValueEnum;
 use serde::Serialize;
 use stats::Cell;
 
-/// What the rows gave, with what stands beside.
+/// Results of the rows, with numbers for comparison.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// Machine, versions, cells, and what is missing.
     #[serde(flatten)]
     pub found: Findings<Params, Metrics, Failed>,
-    /// The networks as they were measured.
+    /// The measured properties of the networks.
     pub networks: Vec<Measured>,
-    /// What the paper and upstream measured, to compare with; never in cells.
+    /// Results of the paper and upstream, for comparison; never in cells.
     pub given: Vec<Given>,
 }
 
@@ -36,30 +36,30 @@ impl Outcome {
         }
     }
 
-    /// Whether all went as it was asked for, and no row missed its target.
+    /// Checks whether everything that was requested has a result, and no row missed its target.
     ///
     /// # Errors
-    /// As of [`Findings::verdict`], or [`Error::Missed`].
+    /// As [`Findings::verdict`], or [`Error::Missed`].
     pub fn verdict(&self) -> Result<(), Error> {
         verdict(&self.found)
     }
 
-    /// The result as JSON.
+    /// Returns the result as JSON.
     pub fn json(&self) -> String {
         findings::json(self)
     }
 
-    /// The paper's Figures 1 to 3 as SVG, of what was measured, with the paper's means.
+    /// Returns the paper's Figures 1 to 3 as SVG, with the measured values and the paper's means.
     pub fn figure(&self) -> String {
         figure::draw(&self.found.report.cells, &self.given)
     }
 
-    /// A line for each number.
+    /// Returns a line for each number.
     pub fn csv(&self) -> String {
         csv(&self.found.report.cells)
     }
 
-    /// Tables for people.
+    /// Returns tables for people.
     pub fn text(&self) -> String {
         let mut out = vec![self.found.versions()];
         if !self.networks.is_empty() {
@@ -89,7 +89,7 @@ impl Outcome {
         out.join("\n")
     }
 
-    /// What was measured, and below it what others did.
+    /// The measured values, and below them those of others.
     fn comparison(&self, cells: &[&Cell<Params, Metrics>], network: Network, what: What) -> Vec<String> {
         let mut table = Table::new(&[
             ("system", Align::Left),
@@ -112,7 +112,7 @@ impl Outcome {
             let percent = |name: &str| value(name).map_or("-".into(), |v| format!("{:.1}", v * 100.0));
             let text = |name: &str| cell.params.get(name).and_then(|v| v.as_str()).unwrap_or_default();
             let least = value("closed_form_ms").or(value("floor_ms"));
-            // Two scenarios may be of one network.
+            // Two scenarios may belong to one network.
             let how = match (network, text("scenario")) {
                 (Network::Loss20, scenario) => format!("{scenario}: {}", text("setting")),
                 _ => text("setting").to_owned(),
@@ -166,7 +166,7 @@ fn is_of(cell: &Cell<Params, Metrics>, network: &str, what: What) -> bool {
     is("network", network) && is("what", what.name())
 }
 
-/// Milliseconds, in as many digits as say something.
+/// Formats milliseconds with the significant digits.
 pub(super) fn shown(ms: f64) -> String {
     match ms {
         ms if ms < 10.0 => format!("{ms:.3}"),
@@ -220,7 +220,7 @@ mod tests {
         }
         assert_eq!((&m["decided"], &m["delivery"]), (&1.0.into(), &1.0.into()));
         assert!(m.get("lab").is_none(), "{cell}");
-        // The paper's stand beside, for what was measured only.
+        // The paper's values are listed only for what was measured.
         let given = json["given"].as_array().expect("a list");
         assert!(
             given

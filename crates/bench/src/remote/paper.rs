@@ -1,4 +1,4 @@
-//! What others measured, to compare with; never in cells.
+//! Results of others, for comparison; never in cells.
 
 use super::options::{Network, What};
 use serde::Serialize;
@@ -6,20 +6,20 @@ use serde::Serialize;
 /// A number of the paper's or of upstream's.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Given {
-    /// Whose.
+    /// Its source.
     pub by: &'static str,
-    /// Which system.
+    /// The system.
     pub system: &'static str,
     /// As in cells' `params`.
     pub network: &'static str,
     /// As in cells' `params`.
     pub what: What,
-    /// The mean; none: it failed, or nothing but `says` is known.
+    /// The mean; `None`: it failed, or only `says` is known.
     pub mean_ms: Option<f64>,
     /// The median.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p50_ms: Option<f64>,
-    /// What else is known.
+    /// Further information.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub says: &'static str,
 }
@@ -27,7 +27,8 @@ pub struct Given {
 const PAPER: &str = "the paper";
 const UPSTREAM: &str = "upstream v6.0.0";
 
-/// All that is known: the paper's text on its Figures 1 to 3 (section 3.3), and what upstream's library did on loopback.
+/// All known numbers: the paper's text on its Figures 1 to 3 (section 3.3), and measurements of upstream's library on
+/// loopback.
 pub(super) fn given() -> Vec<Given> {
     use What::{File, Telemetry1Mb as One, Telemetry10Mb as Ten, Twist};
     let paper = |system, network: Network, what, mean_s: Option<f64>, says| Given {
@@ -68,20 +69,20 @@ pub(super) fn given() -> Vec<Given> {
         paper("ZMQ", default, Ten, Some(11.4), ""),
         paper("UDT", default, Ten, Some(3.8), "needs 42 Mbit/s"),
         paper("ROS", delay, One, Some(17.6), ""),
-        paper("UDT", delay, One, Some(4.8), "fails at 2 s when tried anew"),
+        paper("UDT", delay, One, Some(4.8), "fails at 2 s when tried again"),
         paper("ZMQ", delay, One, None, "fails"),
         paper("ROS", delay, Ten, Some(61.6), ""),
-        paper("UDT", delay, Ten, Some(44.7), "fails at 2 s when tried anew"),
+        paper("UDT", delay, Ten, Some(44.7), "fails at 2 s when tried again"),
         paper("ZMQ", delay, Ten, None, "fails"),
     ]
 }
 
-/// What is to be known of these numbers.
+/// Remarks on these numbers.
 pub(super) const REMARKS: [&str; 2] = [
     "the paper's Table 2 cannot explain its Fig. 2: 10 MB each way in 3.8 s (UDT) are 42 Mbit/s, where 10.45 were measured; ZMQ's \
      11.4 s are 14",
     "the paper's networks are emulated: 10.45 Mbit/s; 20 % lost each way (the paper's netem lost in one direction); 2000 ms added in one \
-     direction. ZeroMQ is without CURVE, as the paper's",
+     direction. ZeroMQ is without CURVE, as in the paper",
 ];
 
 #[cfg(test)]

@@ -1,22 +1,22 @@
-//! The networks, and the least time that anything can take on them.
+//! The networks, and the theoretical minimum times on them.
 
 use super::options::{Network, What};
 
-/// Where something is measured.
+/// A network.
 #[derive(Debug, PartialEq)]
 pub(super) struct Place {
     pub(super) network: Network,
-    /// The lab's scenario; none: this host's loopback.
+    /// The lab's scenario; `None`: this host's loopback.
     pub(super) scenario: Option<&'static str>,
-    /// The host of the controller; the robot's is called `robot`.
+    /// The host of the controller; the robot's is named `robot`.
     pub(super) desk: &'static str,
-    /// Mean delay from the desk to the robot, and back, in ms.
+    /// Mean delay from the operator to the robot, and back, in ms.
     pub(super) there_ms: f64,
     pub(super) back_ms: f64,
-    /// Of IP packets, each way.
+    /// Rate of IP packets in each direction.
     pub(super) rate_mbit_s: f64,
     pub(super) loss: f64,
-    /// What a link is told of it.
+    /// The radio settings of a link on it.
     pub(super) radio: &'static str,
     /// The paper's Table 2.
     pub(super) paper: Option<Table2>,
@@ -25,13 +25,13 @@ pub(super) struct Place {
 /// Means of the paper's Table 2.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Table2 {
-    /// By ping.
+    /// Measured by ping.
     pub round_trip_ms: f64,
-    /// By iperf3, TCP.
+    /// Measured by iperf3, TCP.
     pub tcp_mbit_s: f64,
-    /// By iperf3.
+    /// Measured by iperf3.
     pub jitter_ms: f64,
-    /// By ping.
+    /// Measured by ping.
     pub lost_percent: f64,
 }
 
@@ -75,7 +75,7 @@ pub(super) static LOSS_20: Place = Place {
     rate_mbit_s: 10.45,
     loss: 0.2,
     radio: "rate: 10.45Mbit/s, medium: wire",
-    // netem on one host's interface loses in one direction only.
+    // netem on one host's interface loses packets in only one direction.
     paper: Some(Table2 {
         round_trip_ms: 13.1,
         tcp_mbit_s: 0.78,
@@ -134,13 +134,13 @@ impl Place {
         self.there_ms + self.back_ms
     }
 
-    /// The scenario's name, for people and programs.
+    /// Returns the scenario's name, for people and programs.
     pub(super) fn shown(&self) -> &'static str {
         self.scenario.unwrap_or("loopback")
     }
 
-    /// The least time: delays, and each byte once over the network, those included that are lost. None where nothing is known of it, or
-    /// where a radio's frames are no closed form.
+    /// Returns the minimum time: delays, and each byte once over the network, including lost ones. `None` if it is
+    /// unknown, or for a radio, whose frames have no closed form.
     pub(super) fn closed_form_ms(&self, what: What) -> Option<f64> {
         let bytes_ms = |bytes: u64| bytes as f64 * 8.0 / (self.rate_mbit_s * 1e3) / (1.0 - self.loss);
         match what {

@@ -1,4 +1,4 @@
-//! The rows: which system does what on which network, how often, and what is asked of it.
+//! The rows: system, measurement, network, number of runs, and targets.
 
 use super::options::{Network, Options, System, What};
 use super::place::{DEFAULT, DELAY_2000, LOOPBACK, LOSS_20, LOSS_20_2S, Place, WIFI_6};
@@ -6,14 +6,14 @@ use crate::lab::cell::{Params, Target};
 use serde_json::json;
 use std::time::Duration;
 
-/// How often, as in the paper.
+/// Number of runs, as in the paper.
 const RUNS: u64 = 200;
-/// The longest that a row goes on; what is not begun by then is not made.
+/// Maximum duration of a row; runs that have not started by then are skipped.
 const LONGEST: Duration = Duration::from_secs(4 * 3600);
-/// Bytes of the file, and how long it goes on over a radio.
+/// Bytes of the file, and maximum duration over a radio.
 pub(super) const FILE_BYTES: u64 = 200_000_000;
 
-/// How a system carries it.
+/// How a system carries commands and telemetry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Means {
     /// Plain TCP sockets.
@@ -24,9 +24,9 @@ pub(super) enum Means {
     Direct,
     /// ZeroMQ, version 6.
     V6,
-    /// ZeroMQ, the own wire.
+    /// ZeroMQ, Ropewalk's own wire.
     Own,
-    /// A service call of roscpp, each with a connection of its own.
+    /// A service call of roscpp, each with its own connection.
     Service,
     /// Topics of roscpp, one there and one back.
     Topic,
@@ -42,7 +42,7 @@ impl Means {
         }
     }
 
-    /// What tells it from other ways of its system: by name.
+    /// Returns how it differs from other means of its system: by name.
     fn param(self) -> (&'static str, &'static str) {
         match self {
             Means::Sockets => ("path", "tcp"),
@@ -78,25 +78,26 @@ pub(super) struct Row {
     pub(super) place: &'static Place,
     pub(super) what: What,
     pub(super) means: Means,
-    /// How many count, and how many come before those.
+    /// Number of measured repetitions, and number before those.
     pub(super) count: u64,
     pub(super) warm_up: u64,
-    /// None begins after so long; a file transfer goes on no longer.
+    /// No repetition starts after this; a file transfer stops after it.
     pub(super) budget: Duration,
-    /// Commands are sent so often, whether those before are decided or not; zero: one after another.
+    /// Interval of commands, whether earlier ones are decided or not; zero: one after another.
     pub(super) period: Duration,
-    /// How long commands stay good; zero: as a controller decides itself.
+    /// Expiry of commands; zero: the controller's default.
     pub(super) expiry: Duration,
-    /// How long a path is there before it is used: so a link learns what it loses.
+    /// How long a path exists before it is used, so that a link learns its loss.
     pub(super) settle: Duration,
-    /// How long one telemetry message is waited for.
+    /// How long to wait for one telemetry message.
     pub(super) patience: Duration,
-    /// Whether the processors are kept from sleeping ([`clock::Busy`]); where it is `None` the lab does it, or it makes no difference.
+    /// Whether the processors are kept from sleeping ([`clock::Busy`]); `None`: the lab does so, or it makes no
+    /// difference.
     pub(super) awake: Option<bool>,
     pub(super) targets: Vec<Target>,
 }
 
-/// All rows that are asked for, by network.
+/// Returns all selected rows, by network.
 pub(super) fn rows(options: &Options) -> Vec<Row> {
     let all = [
         loopback(options),
@@ -107,7 +108,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
     ];
     let wanted = |row: &Row| options.wants(row.place.network, row.what, row.means.system());
     let mut rows: Vec<Row> = all.into_iter().flatten().filter(wanted).collect();
-    // A floor of nothing is none.
+    // A floor is measured only with rows to compare.
     let measured: Vec<_> = rows
         .iter()
         .filter(|r| r.means != Means::Sockets)
@@ -118,7 +119,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
     rows
 }
 
-/// Telemetry may be waited for so long before a run counts as lost: longer than TCP takes for 10 MB at 2 s.
+/// How long to wait for telemetry before a run counts as lost: longer than TCP takes for 10 MB at 2 s.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 fn row(options: &Options, place: &'static Place, what: What, means: Means, quick: (u64, u64)) -> Row {
@@ -134,7 +135,7 @@ fn row(options: &Options, place: &'static Place, what: What, means: Means, quick
         what,
         means,
         count: options.runs.unwrap_or(count),
-        // The first is left out, as in the paper, where it does not cost half of the time.
+        // The first is left out, as in the paper, unless that would take half of the time.
         warm_up: u64::from(!options.quick || what == What::Twist && place.round_trip_ms() < 100.0),
         budget,
         period: Duration::ZERO,
@@ -162,8 +163,8 @@ fn loopback(options: &Options) -> Vec<Row> {
         (Service, None),
         (Topic, None),
     ];
-    // A sleeping processor of a virtual machine comes back when its host likes: that is shown, and nothing asked of it.
-    // A quick look at everything leaves them out.
+    // The wake-up time of a virtual machine's sleeping processor depends on its host: these rows are shown without a
+    // target. A quick run of everything skips them.
     let asleep = !options.quick || !options.systems.is_empty();
     for awake in [true, false] {
         for (means, p50_ms) in twists.into_iter().filter(|_| awake || asleep) {
@@ -206,14 +207,14 @@ fn default(options: &Options) -> Vec<Row> {
         (What::Telemetry10Mb, Topic, (1, 4)),
     ];
     let all = twist.into_iter().chain(large);
-    // 10 MB say no more of systems over TCP than 1 MB where nothing is lost.
+    // Without loss, 10 MB show nothing new about systems over TCP compared with 1 MB.
     let long = |what, means| what == What::Telemetry10Mb && skips(options, means);
     all.filter(|(what, means, _)| !long(*what, *means))
         .map(|(what, means, quick)| row(options, &DEFAULT, what, means, quick))
         .collect()
 }
 
-/// Whether --quick leaves out what takes a system of others long.
+/// Returns whether --quick skips rows that take long with other systems.
 fn skips(options: &Options, means: Means) -> bool {
     options.quick && !means.is_ours() && !options.names(means.system())
 }
@@ -238,7 +239,7 @@ fn loss(options: &Options) -> Vec<Row> {
         rows.push(row);
     }
     for means in [Daemons, V6, Service] {
-        // TCP takes 7 s for one; with --quick there is no time for that.
+        // TCP takes 7 s for one; --quick has no time for that.
         if skips(options, means) {
             continue;
         }
@@ -303,13 +304,13 @@ fn radio(options: &Options) -> Vec<Row> {
 }
 
 impl Row {
-    /// For people.
+    /// Describes the row for people.
     pub(super) fn shown(&self) -> String {
         let (what, system) = (self.what.name(), self.means.system().name());
         format!("{}: {what}, {system} ({})", self.place.shown(), self.setting())
     }
 
-    /// What tells it from other rows of its system.
+    /// Returns how it differs from other rows of its system.
     pub(super) fn setting(&self) -> String {
         let how = self.means.shown();
         match (self.awake, self.period.as_millis()) {
@@ -320,7 +321,7 @@ impl Row {
         }
     }
 
-    /// For programs; `made`: how many runs.
+    /// Returns the parameters for programs; `made`: number of runs.
     pub(super) fn params(&self, made: u64) -> Params {
         let (name, value) = self.means.param();
         let mut params = Params::from([
@@ -356,13 +357,13 @@ impl Row {
         params
     }
 
-    /// About how long it takes once everything is set up.
+    /// Returns the approximate duration once everything is set up.
     pub(super) fn expected(&self) -> Duration {
         let one = self.place.closed_form_ms(self.what).unwrap_or(match self.what {
             What::Twist => 1.0,
             _ => self.what.bytes() as f64 * 4e-5,
         });
-        // Over TCP a loss costs a timeout, and a long path many round trips.
+        // Over TCP, a loss costs a timeout, and a long path many round trips.
         let hard = self.place.loss > 0.0 || self.place.round_trip_ms() > 1_000.0;
         let factor = match hard && !self.means.is_ours() {
             true => 4.0,
@@ -373,13 +374,13 @@ impl Row {
             What::File if self.place.is_loopback() => Duration::from_secs(8),
             What::File => self.budget + Duration::from_secs(3),
             _ if !self.period.is_zero() => self.period * self.count as u32 + one,
-            // One that has begun is finished.
+            // A repetition that has started is finished.
             _ => (one * (self.count + self.warm_up) as u32).min(self.budget + one),
         };
         all + self.settle
     }
 
-    /// Whether its floor is what bare sockets do.
+    /// Returns whether bare sockets are its floor.
     pub(super) fn has_floor(&self) -> bool {
         self.place.network == Network::Loopback && self.means != Means::Sockets
     }

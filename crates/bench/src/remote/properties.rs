@@ -1,4 +1,4 @@
-//! What a network is like before anything is measured on it: the paper's Table 2.
+//! Properties of a network before the measurements on it: the paper's Table 2.
 
 use super::options::Options;
 use super::place::{Place, ROBOT, Table2};
@@ -14,29 +14,29 @@ use std::time::Duration;
 /// The payload that fills a packet of 1500 B.
 const PAYLOAD: usize = 1472;
 const IP_UDP: usize = 28;
-/// UDP is offered so much more than the network carries.
+/// Factor by which the offered UDP traffic exceeds the network's rate.
 const OFFERED: f64 = 1.15;
 
-/// A network as it was measured.
+/// A network's measured properties.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measured {
     /// As in cells' `params`.
     pub network: &'static str,
-    /// The lab's.
+    /// The lab's scenario.
     pub scenario: &'static str,
     /// By ping, from the controller.
     pub round_trip_ms: RoundTrip,
-    /// Of packets of 64 B from the controller to the robot.
+    /// Loss of packets of 64 B from the controller to the robot.
     pub lost_percent: f64,
-    /// Of the same from the robot to the controller.
+    /// Loss of the same from the robot to the controller.
     pub lost_back_percent: f64,
-    /// Mean difference of the delays of two packets one after the other, from the controller to the robot.
+    /// Mean difference of the delays of two successive packets, from the controller to the robot.
     pub jitter_ms: f64,
-    /// What arrives of UDP, in IP packets of 1500 B, from the controller to the robot.
+    /// UDP throughput in IP packets of 1500 B, from the controller to the robot.
     pub udp_mbit_s: f64,
-    /// What arrives over one TCP connection (iperf3, cubic), if that was measured.
+    /// Throughput of one TCP connection (iperf3, cubic), if it was measured.
     pub tcp_mbit_s: Option<f64>,
-    /// The paper's, if it is one of its networks.
+    /// The paper's values, if it is one of its networks.
     pub paper: Option<Table2>,
     /// The lab's own timing.
     pub lab: Timing,
@@ -45,15 +45,15 @@ pub struct Measured {
 /// Round trips by ping.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct RoundTrip {
-    /// The quickest.
+    /// The minimum.
     pub min: f64,
     /// The mean.
     pub mean: f64,
-    /// The slowest.
+    /// The maximum.
     pub max: f64,
 }
 
-/// Measures the network of a lab that comes up for it.
+/// Measures the network in a lab that is started for it.
 pub(super) fn measure(
     tools: &Tools<'_>,
     place: &Place,
@@ -64,7 +64,7 @@ pub(super) fn measure(
     };
     let site = Site::up(&tools.ground, scenario, None)?;
     let quick = options.quick;
-    // As many as the paper's in its time, or fewer.
+    // As many as in the paper within its time, or fewer.
     let (pings, every_s) = if quick { (20, 0.1) } else { (100, 0.2) };
     let RoundTrips { min, mean, max, .. } = ping(&site, [place.desk, ROBOT], pings, every_s)?;
     let linger = Duration::from_secs_f64(place.round_trip_ms() / 1e3) + Duration::from_millis(200);
@@ -96,7 +96,7 @@ pub(super) fn measure(
         .zip(times.first())
         .map_or(0, |(last, first)| last.saturating_sub(*first));
     let udp_mbit_s = (times.len() - 1) as f64 * bits / (span_ns.max(1) as f64 / 1e3);
-    // What TCP needs to find its rate takes many round trips, and longer still where packets are lost.
+    // TCP takes many round trips to find its rate, and more with packet loss.
     let easy = place.round_trip_ms() < 100.0 && place.loss == 0.0;
     let tcp_mbit_s = match (easy, quick) {
         (true, _) => Some(tcp(&site, place, if quick { 4 } else { 10 })?),
@@ -121,7 +121,7 @@ fn tcp(site: &Site<'_>, place: &Place, seconds: u32) -> Result<f64, RunError> {
     Iperf::start(site, [place.desk, ROBOT], Flow::Tcp, seconds, 5201)?.goodput_mbit_s()
 }
 
-/// iperf3 has a connection of its own to agree on things, which bad networks break.
+/// iperf3 has its own control connection, which bad networks break.
 fn not_measured(error: RunError) -> Result<Option<f64>, RunError> {
     match error {
         RunError::Stopped => Err(RunError::Stopped),
@@ -132,7 +132,7 @@ fn not_measured(error: RunError) -> Result<Option<f64>, RunError> {
     }
 }
 
-/// One line for each network, and below it the paper's.
+/// One line for each network, with the paper's values below it.
 pub(super) fn lines(all: &[Measured]) -> Vec<String> {
     let mut table = Table::new(&[
         ("network", Align::Left),

@@ -1,4 +1,4 @@
-//! Where a run takes place: this host's loopback, or a lab.
+//! The place of a run: this host's loopback, or a lab.
 
 use super::place::{Place, ROBOT};
 use super::tools::Tools;
@@ -12,13 +12,13 @@ use std::path::PathBuf;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Where links listen in a lab.
+/// Port of the links in a lab.
 const LINK: u16 = 7400;
 
 /// Two hosts, or two buses of this one.
 pub(super) struct Stage<'a> {
     pub(super) desk: &'static str,
-    /// What both write, removed with it.
+    /// Files of both, removed at the end.
     folder: TempDir,
     site: Option<Site<'a>>,
     tools: &'a Tools<'a>,
@@ -30,11 +30,11 @@ impl<'a> Stage<'a> {
             Some(scenario) => Some(Site::up(&tools.ground, scenario, None)?),
             None => None,
         };
-        // Short: paths of unix sockets end at 108 bytes.
+        // Short: paths of unix sockets are limited to 108 bytes.
         let folder = tempfile::Builder::new()
             .prefix("r")
             .tempdir_in(tools.ground.folder.path());
-        let folder = folder.map_err(|e| format!("a folder for the run: {e}"))?;
+        let folder = folder.map_err(|e| format!("cannot create a folder for the run: {e}"))?;
         let stage = Stage {
             desk: place.desk,
             folder,
@@ -51,17 +51,17 @@ impl<'a> Stage<'a> {
         Ok(stage)
     }
 
-    /// The controller's host and the robot's.
+    /// Returns the controller's host and the robot's.
     pub(super) fn hosts(&self) -> [&'static str; 2] {
         [self.desk, ROBOT]
     }
 
-    /// The lab, if there is one.
+    /// Returns the lab, if there is one.
     pub(super) fn site(&self) -> Option<&Site<'a>> {
         self.site.as_ref()
     }
 
-    /// A file of this run.
+    /// Returns a file of this run.
     pub(super) fn file(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -73,12 +73,12 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// The folder of a host's bus, where the host is not one that has its own.
+    /// Returns the folder of a host's bus, unless the host has its own default.
     pub(super) fn bus(&self, host: &str) -> Option<PathBuf> {
         self.site.is_none().then(|| self.file(host))
     }
 
-    /// A program on a host; in a lab at SCHED_FIFO where that is permitted and `fifo` says so.
+    /// Returns a command on a host; in a lab at SCHED_FIFO if that is permitted and `fifo` is set.
     pub(super) fn command(&self, host: &str, fifo: bool, program: &[&str]) -> Command {
         if let Some(site) = &self.site {
             return site.command(host, fifo, program);
@@ -88,7 +88,7 @@ impl<'a> Stage<'a> {
         command
     }
 
-    /// A process of `ropewalk bench remote` on a host.
+    /// Returns the command of a process of `ropewalk bench remote` on a host.
     pub(super) fn part(&self, host: &str, words: &[String]) -> Command {
         let ours = self.tools.ground.executable.to_string_lossy();
         let words = words.iter().map(String::as_str);
@@ -99,7 +99,7 @@ impl<'a> Stage<'a> {
         self.command(host, true, &all)
     }
 
-    /// The link daemon of a host, with a configuration.
+    /// Returns the command of a host's link daemon, with a configuration.
     pub(super) fn daemon(&self, host: &str, configuration: &str) -> Command {
         let ours = self.tools.ground.executable.to_string_lossy();
         let mut command = self.command(host, false, &link_words(&ours, configuration));
@@ -110,7 +110,7 @@ impl<'a> Stage<'a> {
         command
     }
 
-    /// UDP ports of links: those of the lab's hosts, or free ones of this host.
+    /// Returns UDP ports of links: fixed ones in a lab, free ones on this host.
     pub(super) fn udp_ports(&self) -> Result<[u16; 2], RunError> {
         if self.site.is_some() {
             return Ok([LINK; 2]);
@@ -121,10 +121,10 @@ impl<'a> Stage<'a> {
             let sockets = [bind()?, bind()?];
             Ok([sockets[0].local_addr()?.port(), sockets[1].local_addr()?.port()])
         };
-        ports().map_err(|e: std::io::Error| format!("a free port: {e}").into())
+        ports().map_err(|e: std::io::Error| format!("cannot find a free port: {e}").into())
     }
 
-    /// TCP ports: fixed ones in a lab, free ones of this host.
+    /// Returns TCP ports: fixed ones in a lab, free ones on this host.
     pub(super) fn tcp_ports(&self) -> Result<[u16; 4], RunError> {
         if self.site.is_some() {
             return Ok([7001, 7002, 7003, 7004]);
@@ -139,6 +139,6 @@ impl<'a> Stage<'a> {
             }
             Ok(ports)
         };
-        ports().map_err(|e: std::io::Error| format!("a free port: {e}").into())
+        ports().map_err(|e: std::io::Error| format!("cannot find a free port: {e}").into())
     }
 }

@@ -17,15 +17,15 @@ pub(super) struct Tools<'a> {
     pub(super) ground: Ground<'a>,
     pub(super) sandbox: Sandbox,
     pub(super) team: Team,
-    /// roscpp, where a row needs it.
+    /// roscpp, if a row needs it.
     ros: Option<Peer>,
-    /// What is left out.
+    /// Notes on what is skipped.
     pub(super) notes: Vec<String>,
     pub(super) keep: Keep,
 }
 
 impl<'a> Tools<'a> {
-    /// What `rows` need, built where it is missing. Blocks while it builds.
+    /// Prepares what `rows` need, and builds missing programs. Blocks while it builds.
     pub(super) fn prepare(
         options: &Options,
         rows: &[Row],
@@ -51,7 +51,7 @@ impl<'a> Tools<'a> {
         })
     }
 
-    /// Whether a system can be measured here.
+    /// Returns whether a system can be measured here.
     pub(super) fn has(&self, system: System) -> bool {
         system != System::Ros1 || self.ros.is_some()
     }
@@ -61,7 +61,7 @@ impl<'a> Tools<'a> {
         ros.ok_or_else(|| RunError::Failed("roscpp was not prepared".into()))
     }
 
-    /// Of what is measured.
+    /// Returns the versions of the measured systems.
     pub(super) fn versions(&self) -> BTreeMap<String, String> {
         let mut versions = machine::versions();
         if let Some(ros) = &self.ros {

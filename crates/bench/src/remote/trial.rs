@@ -22,27 +22,27 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// How long processes may take to find each other: over a long path that loses, some round trips.
+/// How long processes may take to find each other: over a long path with loss, some round trips.
 const READY: Duration = Duration::from_secs(120);
-/// Between `ready` and `go`.
+/// Time between `ready` and `go`.
 const SETTLE: Duration = Duration::from_millis(500);
-/// How long the end may take beyond what a row goes on.
+/// How long the end may take beyond a row's duration.
 const RESULT: Duration = Duration::from_secs(120);
-/// Twists alone, before the file begins.
+/// Duration of twists alone, before the file transfer begins.
 const ALONE: Duration = Duration::from_secs(3);
-/// Values of a process, at most.
+/// Maximum number of values of a process.
 const MOST: u64 = 100_000;
 /// Bytes of a twist in version 6, and of its answer.
 const TWIST: [usize; 2] = [26, 1];
 
-/// What a run gave.
+/// Result of a run.
 pub(super) struct Trial {
     pub(super) values: Values,
-    /// How many times were taken.
+    /// Number of measured times.
     pub(super) made: u64,
 }
 
-/// Makes it; with the lab's timing, where there is a lab.
+/// Runs the row; returns the lab's timing, too, if there is a lab.
 pub(super) fn run(row: &Row, tools: &Tools<'_>) -> Result<(Trial, Option<Timing>), RunError> {
     let stage = Stage::up(tools, row.place)?;
     let set = Set::up(row, tools, &stage)?;
@@ -64,16 +64,16 @@ pub(super) fn run(row: &Row, tools: &Tools<'_>) -> Result<(Trial, Option<Timing>
     Ok((Trial { values, made }, lab.as_ref().map(Timing::of)))
 }
 
-/// What a means needs beside the processes, and what tells these of it.
+/// What a means needs in addition to the processes, and the arguments for these.
 struct Set {
     daemons: Daemons,
     words: Vec<String>,
-    /// For each of the hosts, the desk's first.
+    /// Arguments for each of the hosts, the operator's first.
     own: [Vec<String>; 2],
     ros: Option<Core>,
 }
 
-/// Where roscpp's nodes find each other.
+/// The master of roscpp's nodes.
 enum Core {
     Here(Roscore),
     Lab(String, Job),
@@ -156,7 +156,7 @@ impl Set {
         Ok(())
     }
 
-    /// A process of the desk (0) or the robot (1) in a role.
+    /// Returns the command of a process of the operator (0) or the robot (1) in a role.
     fn command(
         &self,
         tools: &Tools<'_>,
@@ -185,7 +185,7 @@ impl Set {
     }
 }
 
-/// Roles and their words: of the desk and of the robot.
+/// Roles and their arguments: of the operator and of the robot.
 fn roles(row: &Row) -> [(&'static str, Vec<String>); 2] {
     let number = |n: u128| n.to_string();
     let mut plan = words(["--count", &number(row.count.into()), "--warm-up"]);
@@ -231,7 +231,7 @@ fn roles(row: &Row) -> [(&'static str, Vec<String>); 2] {
     }
 }
 
-/// Starts the processes, lets them do it, and gives what the desk told; of a file also what its fetcher did.
+/// Starts the processes, runs them, and returns the operator's values; for a file also its fetcher's.
 fn play(row: &Row, tools: &Tools<'_>, stage: &Stage<'_>, set: &Set) -> Result<Vec<Vec<f64>>, RunError> {
     let rule = Rule { flows: 1, most: MOST };
     let mut crew = Crew::<Said>::new(rule, &tools.sandbox, tools.ground.stopped);
@@ -254,7 +254,7 @@ fn play(row: &Row, tools: &Tools<'_>, stage: &Stage<'_>, set: &Set) -> Result<Ve
     }
     if !crew.listen(clock::monotonic() + READY, |all| all.iter().all(|p| p.said.ready))? {
         let late = crew.peers().iter().find(|p| !p.said.ready);
-        let why = format!("it did not find the other within {READY:?}");
+        let why = format!("it did not find its peer within {READY:?}");
         return Err(late.map_or_else(|| why.clone().into(), |p| p.complain(&why)));
     }
     crew.listen(clock::monotonic() + SETTLE, |_| false)?;
@@ -266,7 +266,7 @@ fn play(row: &Row, tools: &Tools<'_>, stage: &Stage<'_>, set: &Set) -> Result<Ve
     let patience = row.budget.min(row.expected() * 20) + one + RESULT;
     let told = |all: &[Peer<Said>]| all[0].said.values.is_some();
     if !crew.listen(clock::monotonic() + patience, told)? {
-        let why = format!("it did not come to its end within {patience:?}");
+        let why = format!("it did not finish within {patience:?}");
         return Err(crew.peers()[0].complain(&why));
     }
     crew.stop(RESULT, |_| true)?;
@@ -275,7 +275,7 @@ fn play(row: &Row, tools: &Tools<'_>, stage: &Stage<'_>, set: &Set) -> Result<Ve
     Ok(told.filter_map(|p| p.said.values).collect())
 }
 
-/// Twists alone for a while, then beside the file until that is there or the time is over.
+/// Runs twists alone for a while, then during the file transfer until the file is complete or the time is over.
 fn file(row: &Row, crew: &mut Crew<'_, Said>) -> Result<Vec<Vec<f64>>, RunError> {
     let fetched = |all: &[Peer<Said>]| all[2].said.values.is_some();
     crew.listen(clock::monotonic() + ALONE, |_| false)?;
@@ -283,19 +283,19 @@ fn file(row: &Row, crew: &mut Crew<'_, Said>) -> Result<Vec<Vec<f64>>, RunError>
     if !crew.listen(clock::monotonic() + row.budget, fetched)? {
         crew.dismiss(2);
         if !crew.listen(clock::monotonic() + RESULT, fetched)? {
-            return Err(crew.peers()[2].complain("it did not tell how far it came"));
+            return Err(crew.peers()[2].complain("it did not report its progress"));
         }
     }
     crew.dismiss(0);
     let told = |all: &[Peer<Said>]| all[0].said.values.is_some();
     if !crew.listen(clock::monotonic() + RESULT, told)? {
-        return Err(crew.peers()[0].complain("it did not tell how long its twists took"));
+        return Err(crew.peers()[0].complain("it did not report the durations of its twists"));
     }
     let of = |who: usize| crew.peers()[who].said.values.clone().unwrap_or_default();
     Ok(vec![of(0), of(2)])
 }
 
-/// A file that nothing can pack.
+/// Writes an incompressible file.
 fn fill(path: &Path, bytes: u64) -> io::Result<()> {
     let mut file = File::create(path)?;
     let mut noise = Noise::new(1);

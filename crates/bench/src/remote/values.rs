@@ -1,4 +1,4 @@
-//! What the processes told, in numbers.
+//! Evaluates the processes' reports.
 
 use super::part::code;
 use super::plan::FILE_BYTES;
@@ -24,15 +24,15 @@ const ALONE: [&str; 7] = [
     "alone_ms.mean",
 ];
 
-/// Of a desk's times, with how many there are. `decided`: the share of which the desk learned what became of it; `delivery`: the
-/// share that was executed, or came back.
+/// Evaluates the operator's times; returns the values with the number of times. `decided`: the share with a known outcome at
+/// the operator; `delivery`: the share that was executed, or came back.
 pub(super) fn of_times(told: &[f64]) -> Result<(Values, u64), RunError> {
     if told.is_empty() {
-        return Err(RunError::Failed("nothing was begun within its time".into()));
+        return Err(RunError::Failed("nothing was started in time".into()));
     }
     let odd = |t: &&f64| !(**t >= 0.0 || [code::EXPIRED, code::REJECTED, code::UNREACHABLE].contains(t));
     if let Some(odd) = told.iter().find(odd) {
-        return Err(format!("the desk told a time of {odd} ms").into());
+        return Err(format!("the operator reported a time of {odd} ms").into());
     }
     let share = |which: &dyn Fn(f64) -> bool| {
         let such = told.iter().filter(|t| which(**t)).count();
@@ -46,13 +46,16 @@ pub(super) fn of_times(told: &[f64]) -> Result<(Values, u64), RunError> {
     Ok((values, told.len() as u64))
 }
 
-/// Of a file: the desk's pairs of when a twist was sent and how long it took; and when the file began and ended, and its bytes.
+/// Evaluates a file transfer: the operator's pairs of sending time and duration of twists; and start, end and bytes of the
+/// file.
 pub(super) fn of_file(told: &[Vec<f64>]) -> Result<(Values, u64), RunError> {
     let [twists, file] = told else {
-        return Err(RunError::Failed("two processes did not tell".into()));
+        return Err(RunError::Failed("two processes did not report".into()));
     };
     let &[begin, end, bytes] = &file[..] else {
-        return Err(RunError::Failed("the fetcher did not tell three numbers".into()));
+        return Err(RunError::Failed(
+            "the fetcher did not report three numbers".into(),
+        ));
     };
     let pairs = || twists.chunks_exact(2).map(|p| (p[0], p[1]));
     let beside: Vec<f64> = pairs()
@@ -61,7 +64,7 @@ pub(super) fn of_file(told: &[Vec<f64>]) -> Result<(Values, u64), RunError> {
         .collect();
     let alone = pairs().filter(|(at, _)| *at < begin).map(|p| p.1);
     let (mut values, made) = of_times(&beside)
-        .map_err(|_| RunError::Failed("no twist was sent while the file was under way".into()))?;
+        .map_err(|_| RunError::Failed("no twist was sent during the transfer of the file".into()))?;
     values.extend(spread(alone, ALONE));
     let of = |name: &str| values.get(name).copied();
     if let (Some(beside), Some(alone)) = (of("latency_ms.p99"), of("alone_ms.p99")) {
@@ -73,7 +76,7 @@ pub(super) fn of_file(told: &[Vec<f64>]) -> Result<(Values, u64), RunError> {
     Ok((values, made))
 }
 
-/// Quantiles and mean of those that are times; nothing if none is.
+/// Quantiles and mean of the values that are times; empty if there are none.
 fn spread(times: impl Iterator<Item = f64>, names: [&'static str; 7]) -> Values {
     let mut times: Vec<f64> = times.filter(|t| *t >= 0.0).collect();
     times.sort_by(f64::total_cmp);

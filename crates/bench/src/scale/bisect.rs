@@ -1,12 +1,12 @@
-//! The search for the highest rate that is sustained.
+//! The search for the highest sustained rate.
 
-/// How far from where it is expected the highest rate is sought first.
+/// Factor of the first step if the highest rate is expected near the start.
 const NEAR: f64 = 1.15;
-/// The longest step.
+/// Maximum factor of a step.
 const STEP: f64 = 2.0;
 
-/// Upwards (or down) in steps until a rate is not sustained (or is), then between, until the bounds are close. It measures
-/// nothing: it is told what each try gave.
+/// Goes up (or down) in steps until a rate is not sustained (or is), then bisects until the bounds are close. It does
+/// not measure: it receives the result of each probe.
 #[derive(Clone, Debug)]
 pub(super) struct Search {
     least: f64,
@@ -19,7 +19,7 @@ pub(super) struct Search {
 }
 
 impl Search {
-    /// Between two rates, beginning at `start`, until good and bad are within `close` (0.05 are 5 %).
+    /// Searches between two rates, beginning at `start`, until the bounds are within `close` (0.05 is 5 %).
     pub(super) fn new(least: f64, most: f64, start: f64, close: f64) -> Search {
         Search {
             least,
@@ -32,12 +32,13 @@ impl Search {
         }
     }
 
-    /// The same where it is expected to be near the start: the first steps are short, and each is longer than the one before.
+    /// The same if the rate is expected near the start: the first steps are short, and each is longer than the previous
+    /// one.
     pub(super) fn near(self) -> Search {
         Search { step: NEAR, ..self }
     }
 
-    /// The next rate to try; `None`: it is found.
+    /// Returns the next rate to try; `None`: the search is done.
     pub(super) fn next(&self) -> Option<f64> {
         match (self.good, self.bad) {
             (None, None) => Some(self.start),
@@ -47,7 +48,7 @@ impl Search {
         }
     }
 
-    /// What the last try gave.
+    /// Records the result of the last probe.
     pub(super) fn tell(&mut self, hz: f64, sustained: bool) {
         let side = if sustained { &mut self.good } else { &mut self.bad };
         if hz != self.start {
@@ -56,12 +57,12 @@ impl Search {
         *side = Some(hz);
     }
 
-    /// The highest rate that was sustained, if any was.
+    /// Returns the highest rate that was sustained, if any.
     pub(super) fn sustained(&self) -> Option<f64> {
         self.good
     }
 
-    /// The lowest that was not; `None`: not even the highest rate was too much.
+    /// Returns the lowest rate that was not; `None`: even the highest rate was sustained.
     #[cfg(test)]
     fn too_much(&self) -> Option<f64> {
         self.bad

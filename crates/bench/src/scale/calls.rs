@@ -1,4 +1,4 @@
-//! System calls, counted by strace in runs of their own: tracing makes everything slow.
+//! System calls, counted by strace in separate runs, because tracing slows everything down.
 
 use super::Medium;
 use super::point::Point;
@@ -6,14 +6,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Messages of two runs, whose difference leaves out what starting and ending takes.
+/// Messages of two runs; their difference excludes start and end.
 const MESSAGES: [u32; 2] = [50, 250];
-/// A traced node keeps up with so many a second.
+/// A traced node keeps up with this many per second.
 const HZ: f64 = 50.0;
 /// More processes take too long to start when they are traced.
 const NODES: u32 = 8;
 
-/// Whether calls at a point can be counted: everything runs here, and at its own rate.
+/// Returns whether calls at a point can be counted: everything runs on this machine, and at its own rate.
 pub(super) fn can_be_counted(point: &Point) -> bool {
     point.medium == Medium::Host && point.nodes <= NODES && point.cpu_share == 1.0 && !point.warm
 }
@@ -27,14 +27,14 @@ pub(super) fn runs(point: &Point) -> [Point; 2] {
     })
 }
 
-/// System calls for each message and its answers, from the two runs' sums.
+/// Returns system calls per message and its answers, from the two runs' sums.
 pub(super) fn per_message(sums: [u64; 2], point: &Point) -> f64 {
     let messages =
         f64::from(MESSAGES[1] - MESSAGES[0]) * f64::from(point.senders()) * f64::from(point.answers());
     sums[1].saturating_sub(sums[0]) as f64 / messages
 }
 
-/// The same program under strace, which counts into a file.
+/// Returns the same program under strace, which counts into a file.
 pub(super) fn traced(command: &Command, file: &Path) -> Command {
     let mut traced = Command::new("strace");
     traced
@@ -51,15 +51,15 @@ pub(super) fn traced(command: &Command, file: &Path) -> Command {
     traced
 }
 
-/// Where a node's calls are counted.
+/// Returns the file with the count of a node's calls.
 pub(super) fn file(run: &Path, node: usize) -> PathBuf {
     run.join(format!("calls{node}"))
 }
 
-/// All calls of a run's nodes.
+/// Returns all calls of a run's nodes.
 ///
 /// # Errors
-/// A file is not there, or is none of strace's.
+/// A file is missing, or is not strace's.
 pub(super) fn sum(run: &Path, nodes: usize) -> Result<u64, String> {
     let mut all = 0;
     for path in (0..nodes).map(|n| file(run, n)) {
@@ -69,7 +69,7 @@ pub(super) fn sum(run: &Path, nodes: usize) -> Result<u64, String> {
     Ok(all)
 }
 
-/// `% time, seconds, usecs/call, calls, [errors,] name`, between two rules of dashes.
+/// Parses `% time, seconds, usecs/call, calls, [errors,] name`, between two rules of dashes.
 fn count(text: &str) -> Option<u64> {
     let is_rule = |line: &&str| line.starts_with("------");
     let rows = text

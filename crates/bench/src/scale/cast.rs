@@ -1,4 +1,4 @@
-//! The nodes of a run, wherever they are.
+//! The nodes of a run, on any machine.
 
 use super::profile::{Profile, Sampler};
 use super::said::Said;
@@ -12,24 +12,24 @@ use std::time::Duration;
 
 /// The nodes of a run: its echoes, and then its senders. Dropping it ends them.
 pub(super) trait Cast {
-    /// Listens until all nodes from `first` on are `so`; false if `deadline` passed first.
+    /// Processes output until all nodes from `first` on are `so`; returns false if `deadline` passes first.
     ///
     /// # Errors
-    /// A node says something odd, or ends before it was told to, or the user stops the run.
+    /// A node prints an invalid line, or ends too early, or the user stops the run.
     fn listen(&mut self, deadline: Time, first: usize, so: fn(&Said) -> bool) -> Result<bool, RunError>;
-    /// What a node has said.
+    /// Returns the output of a node.
     fn said(&self, node: usize) -> &Said;
-    /// Looks at what is used, and lets the senders go.
+    /// Reads usage, and starts the senders.
     fn go(&mut self) -> Result<(), RunError>;
-    /// Looks at what is used.
+    /// Reads usage.
     fn look(&mut self) -> Result<(), RunError>;
-    /// Looks a last time, and tells what was used.
+    /// Reads usage a last time, and returns the load.
     fn load(&mut self) -> Result<Load, RunError>;
-    /// Tells all to stop; false if not all gave a result in time.
+    /// Stops all nodes; returns false if not all printed a result in time.
     fn stop(&mut self, patience: Duration) -> Result<bool, RunError>;
-    /// What a node is called.
+    /// Returns the name of a node.
     fn name(&self, node: usize) -> String;
-    /// Something that is wrong with a node.
+    /// Builds an error about a node.
     fn complain(&self, node: usize, what: &str) -> RunError;
 }
 
@@ -39,15 +39,15 @@ pub(super) struct Here<'a, 's> {
     stage: &'s Stage<'a>,
     watch: Watch,
     parts: Parts,
-    /// Where processor time is sampled into.
+    /// The folder for samples of processor time.
     samples: Option<&'s Path>,
     sampler: Option<Sampler>,
     profile: Option<Profile>,
 }
 
 impl<'a, 's> Here<'a, 's> {
-    /// Of a whole crew, and the link daemons beside it.
-    /// Their processor time is sampled into a folder, if there is one.
+    /// Takes all processes of a run, and its link daemons. Their processor time is sampled into a folder, if one is
+    /// given.
     pub(super) fn new(
         crew: Crew<'s, Said>,
         stage: &'s Stage<'a>,
@@ -71,7 +71,7 @@ impl<'a, 's> Here<'a, 's> {
         }
     }
 
-    /// What was sampled.
+    /// Returns the samples.
     pub(super) fn profile(&mut self) -> Option<Profile> {
         self.profile.take()
     }

@@ -1,24 +1,24 @@
-//! Why a load was too much, from the counters.
+//! The cause why a load was too high, from the counters.
 
 use super::measured::{Busiest, DELIVERY, InSockets, Measured, SCHEDULE};
 use super::point::Point;
 
-/// A thread, a medium or all processors that are used so much are at their end.
+/// A thread, a medium or all processors with this usage are at their limit.
 const THREAD: f64 = 0.9;
-/// A thread that waited for a processor for less than this had what it wanted.
+/// A thread that waited for a processor for less than this was not limited by it.
 const WAITED: f64 = 0.05;
 const WIRE: f64 = 0.9;
-/// A channel is never busy all the time: who waits for it backs off first.
+/// A channel is never busy all the time, because senders back off first.
 const AIR: f64 = 0.97;
 const HOST: f64 = 0.93;
-/// Where so many messages waited, more came than went on.
+/// If this many messages waited, more arrived than were sent on.
 const HELD: u64 = 8;
-/// Where it is so much of a round trip, time on the air is what takes long.
+/// If it is this share of a round trip, airtime is the cause of the delay.
 const TRIP: f64 = 0.5;
-/// Who used at least this share of what all used is named.
+/// A part that used at least this share of the total is named.
 const PART: f64 = 0.2;
 
-/// What was seen, and what was at its end, in one line.
+/// Returns the resources at their limit and the symptom, in one line.
 pub(super) fn of(run: &Measured, point: &Point) -> String {
     let mut ends = Vec::new();
     match &run.wire {
@@ -32,7 +32,7 @@ pub(super) fn of(run: &Measured, point: &Point) -> String {
         _ => {}
     }
     let all: f64 = run.cpu_s.values().sum();
-    // Each host of a lab has a share of its own, of the same processors.
+    // Each host of a lab has its own share of the same processors.
     let share = (point.cpu_share * f64::from(point.hosts)).min(1.0);
     if run.host_busy >= HOST * share {
         let parts = run.cpu_s.iter().filter(|(_, s)| **s >= all * PART);
@@ -65,7 +65,7 @@ pub(super) fn of(run: &Measured, point: &Point) -> String {
     if let Some((name, n)) = drops.first() {
         ends.push(format!("drops: {name} {n}"));
     }
-    // These are no ends of something that is used all the time: a link leaves the air to others.
+    // The following are no permanently busy resources: a link leaves the air to others.
     if ends.is_empty() {
         ends.extend(on_the_air(run, point));
     }
@@ -73,14 +73,12 @@ pub(super) fn of(run: &Measured, point: &Point) -> String {
         ends.extend(waiting(run, point));
     }
     if ends.is_empty() {
-        ends.push(
-            "nothing that is counted here was at its end: queues and waits inside of the system".into(),
-        );
+        ends.push("nothing that is counted here was at its limit: queues and waits inside the system".into());
     }
     format!("{}; {}", ends.join("; "), symptom(run))
 }
 
-/// Fewer than what would be too many lost messages are no cause.
+/// A cause has at least as many losses as make the delivery too low.
 fn too_many(run: &Measured, n: u64) -> bool {
     n as f64 > (1.0 - DELIVERY) * run.all as f64
 }
@@ -90,7 +88,7 @@ fn thread(busiest: &Busiest) -> String {
         String::new()
     } else {
         format!(
-            " and could not have one {} of the time",
+            " and waited for one {} of the time",
             percent(busiest.waiting_share)
         )
     };
@@ -102,7 +100,7 @@ fn thread(busiest: &Busiest) -> String {
     )
 }
 
-/// A message and its answer that take too long alone.
+/// A message and its answer that alone take too long.
 fn on_the_air(run: &Measured, point: &Point) -> Option<String> {
     let wire = run.wire.as_ref().filter(|w| w.wanted > 0.0)?;
     let ms = wire.busy / (point.messages_per_s() * run.schedule).max(1e-9) * 1e3;
@@ -123,11 +121,11 @@ fn waiting(run: &Measured, point: &Point) -> Option<String> {
         ));
     }
     let mut lost = [
-        (run.lost.datagrams, "datagrams came to sockets that were full"),
-        (run.lost.frames, "frames came to devices that were full"),
+        (run.lost.datagrams, "datagrams arrived at full sockets"),
+        (run.lost.frames, "frames arrived at full devices"),
         (
             run.lost.fragments,
-            "fragments were of datagrams that could not be put together",
+            "fragments belonged to datagrams that could not be reassembled",
         ),
     ];
     lost.sort_by_key(|(n, _)| *n);
@@ -145,7 +143,7 @@ fn waiting(run: &Measured, point: &Point) -> Option<String> {
     })
 }
 
-/// What made it too much.
+/// Returns the symptom of the excessive load.
 fn symptom(run: &Measured) -> String {
     let delivery = run.trips.delivery();
     if run.schedule < SCHEDULE {
@@ -243,8 +241,7 @@ mod tests {
         run.busiest = Some(busiest(0.3));
         assert!(of(&run).starts_with("nothing that is counted"));
         run.busiest = Some(busiest(0.41));
-        let cause =
-            "cpu: link's thread tx uses 50 % of a processor and could not have one 41 % of the time; ";
+        let cause = "cpu: link's thread tx uses 50 % of a processor and waited for one 41 % of the time; ";
         assert!(of(&run).starts_with(cause));
     }
 
@@ -290,10 +287,10 @@ mod tests {
         run.lost.datagrams = 1;
         assert!(of(&run).starts_with("queue: "));
         run.lost.frames = 2;
-        let frames = "drops: 2 frames came to devices that were full; ";
+        let frames = "drops: 2 frames arrived at full devices; ";
         assert!(of(&run).starts_with(frames), "{}", of(&run));
         run.lost.frames = 0;
-        // 400 messages a second have 2 ms each.
+        // 400 messages per second have 2 ms each.
         run.wire = Some(Wire {
             busy: 0.8,
             wanted: 0.8,

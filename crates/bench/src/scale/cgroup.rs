@@ -7,15 +7,15 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// The period of the quota: short, so that what is throttled waits about as long as a slower processor would take. Nor does
-/// Linux take shorter periods or quotas.
+/// The period of the quota: short, so that a throttled process waits about as long as on a slower processor. Linux does
+/// not allow shorter periods or quotas.
 const PERIOD_US: u64 = 1_000;
-/// How our groups' names begin; the process that made one follows.
+/// Prefix of the groups' names; the creating process's id follows.
 const PREFIX: &str = "ropewalk-bench-";
-/// How long what was killed may take to leave its group.
+/// How long killed processes may take to leave their group.
 const LEAVE: Duration = Duration::from_secs(5);
 
-/// How long its processes run, together, in each period.
+/// Run time of its processes together, in each period.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Limit {
     quota_us: u64,
@@ -23,7 +23,7 @@ struct Limit {
 }
 
 impl Limit {
-    /// So much of one processor; of less than all of it the period is longer.
+    /// Limits to this many processors; for less than one, the period is longer.
     fn of(processors: f64) -> Limit {
         let period = PERIOD_US as f64 / processors.clamp(0.001, 1.0);
         Limit {
@@ -33,27 +33,27 @@ impl Limit {
     }
 }
 
-/// A control group of our own. Dropping it removes it, when its processes have ended.
+/// A control group. Dropping it removes it, after its processes have ended.
 #[derive(Debug)]
 pub(super) struct Quota(PathBuf);
 
 impl Quota {
-    /// A group whose processes get `share` of all processors together.
+    /// Creates a group whose processes may use `share` of all processors together.
     ///
     /// # Errors
-    /// What is in the way, with the mend.
+    /// The reason why not, and how to fix it.
     pub(super) fn new(share: f64) -> Result<Quota, String> {
         let processors = std::thread::available_parallelism().map_or(1, |n| n.get()) as f64;
         let limit = Limit::of(share * processors);
         let mounts = read(Path::new("/proc/self/mountinfo"))?;
         let own = read(Path::new("/proc/self/cgroup"))?;
         let hierarchy = Hierarchy::of(&mounts, &own)
-            .ok_or("a CPU share needs control groups with the controller cpu, which are not mounted here: mount them, or leave \
-                    out --cpu and the experiments 3 and 5 at less than 100 %")?;
+            .ok_or("a CPU share needs control groups with the controller cpu, which are not mounted here: mount them, or omit \
+                    --cpu and the experiments 3 and 5 at less than 100 %")?;
         hierarchy.make(limit)
     }
 
-    /// The same program inside of the group.
+    /// Returns the same program inside the group.
     pub(super) fn wrap(&self, command: &Command) -> Command {
         let mut wrapped = Command::new("sh");
         wrapped
@@ -79,7 +79,7 @@ impl Drop for Quota {
                 return;
             }
             if std::time::Instant::now() > until {
-                tracing::warn!("{}: {error}: remove it by rmdir", self.0.display());
+                tracing::warn!("{}: {error}: remove it with rmdir", self.0.display());
                 return;
             }
             std::thread::sleep(Duration::from_millis(20));
@@ -87,7 +87,7 @@ impl Drop for Quota {
     }
 }
 
-/// Where groups with processor quotas are made.
+/// Where groups with processor quotas are created.
 #[derive(Debug, PartialEq)]
 enum Hierarchy {
     /// `cpu.cfs_quota_us`.
@@ -97,7 +97,7 @@ enum Hierarchy {
 }
 
 impl Hierarchy {
-    /// Where this process is, from `/proc/self/mountinfo` and `/proc/self/cgroup`.
+    /// Returns the hierarchy of this process, from `/proc/self/mountinfo` and `/proc/self/cgroup`.
     fn of(mounts: &str, own: &str) -> Option<Hierarchy> {
         // 36 35 98:0 ROOT MOUNT OPTIONS [optional fields] - TYPE SOURCE SUPER
         let mount = |kind: &str, controller: Option<&str>| {
@@ -120,7 +120,7 @@ impl Hierarchy {
             })
         };
         let inside = |(root, place): (String, PathBuf), group: &str| {
-            // What of the hierarchy is mounted may begin below its root.
+            // A mount may show only a part of the hierarchy, below its root.
             let below = group.strip_prefix(root.trim_end_matches('/')).unwrap_or(group);
             place.join(below.trim_start_matches('/'))
         };
@@ -146,7 +146,7 @@ impl Hierarchy {
                 Ok(quota)
             }
             Hierarchy::Two(parent) => {
-                // A group with processes cannot hand the controller down, but its parent may have done so.
+                // A group with processes cannot delegate the controller, but its parent may have done so.
                 let _ = write(&parent.join("cgroup.subtree_control"), "+cpu");
                 let places = [Some(parent.as_path()), parent.parent()];
                 let mut error = String::new();
@@ -170,7 +170,7 @@ impl Hierarchy {
     }
 }
 
-/// Removes what killed programs left.
+/// Removes the groups that killed programs left.
 fn sweep(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -181,7 +181,7 @@ fn sweep(parent: &Path) {
             continue;
         };
         if !Path::new("/proc").join(pid).exists() {
-            // One with processes stays.
+            // A group with processes stays.
             let _ = fs::remove_dir(entry.path());
         }
     }
@@ -228,7 +228,7 @@ mod tests {
             two,
             Some(Hierarchy::Two("/sys/fs/cgroup/user.slice/x.scope".into()))
         );
-        // A container sees only what is below its own group.
+        // A container sees only the groups below its own.
         let inner = TWO.replace(" / /sys", " /docker/1 /sys");
         let two = Hierarchy::of(&inner, "0::/docker/1/x\n");
         assert_eq!(two, Some(Hierarchy::Two("/sys/fs/cgroup/x".into())));

@@ -1,11 +1,11 @@
-//! What the processes of a run use, as `/proc` tells.
+//! Resource usage of the processes of a run, from `/proc`.
 
 use crate::ipc::usage::{field, thread_usage};
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
-/// All threads of some processes and of what these started, at one instant.
+/// All threads of some processes and of their descendants, at one instant.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Snapshot(BTreeMap<u32, Thread>);
 
@@ -17,26 +17,26 @@ struct Thread {
     switches: u64,
 }
 
-/// What was used between two instants.
+/// Usage between two instants.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Used {
     pub(super) cpu_s: f64,
     pub(super) switches: u64,
-    /// The thread that ran and waited for a processor most.
+    /// The thread with the highest sum of running and waiting time.
     pub(super) busiest: Option<ThreadUsed>,
 }
 
-/// The same of a thread.
+/// The same for a thread.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ThreadUsed {
     pub(super) name: String,
     pub(super) cpu_s: f64,
-    /// It could have run, and others did.
+    /// Time for which it was runnable while others ran.
     pub(super) waited_s: f64,
 }
 
 impl Snapshot {
-    /// Of a process and its descendants; what has ended is left out.
+    /// Reads a process and its descendants; ended ones are left out.
     pub(super) fn of(pid: u32) -> Snapshot {
         let mut all = Snapshot::default();
         for pid in tree(pid) {
@@ -94,7 +94,8 @@ impl Snapshot {
     }
 }
 
-/// Memory of a process and its descendants in KiB: of what is shared its part, so that processes can be added.
+/// Returns the memory of a process and its descendants in KiB: shared memory counts proportionally, so that processes
+/// can be summed.
 pub(super) fn memory_kib(pid: u32) -> u64 {
     let one = |pid: u32| {
         let shares = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok();
@@ -104,7 +105,7 @@ pub(super) fn memory_kib(pid: u32) -> u64 {
     tree(pid).into_iter().filter_map(one).sum()
 }
 
-/// A process and its descendants.
+/// Returns a process and its descendants.
 pub(super) fn tree(pid: u32) -> Vec<u32> {
     let (mut all, mut at) = (vec![pid], 0);
     while at < all.len() {

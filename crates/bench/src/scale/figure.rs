@@ -1,4 +1,4 @@
-//! Round trips over load, as SVG: one panel for each setting, a line for each system and number of nodes.
+//! Round trips over load, as SVG: a panel for each setting, a line for each system and number of nodes.
 
 use super::measured::{CellMetrics, Metrics, Params};
 use super::targets::{knees, points};
@@ -16,7 +16,7 @@ const COLOURS: [&str; 6] = ["#0b6", "#084", "#d33", "#e80", "#36c", "#939"];
 
 type Measured = Cell<Params, Metrics>;
 
-/// Mean round trips over N·f, both logarithmic; what is not sustained is hollow, the highest load a dashed line.
+/// Mean round trips over N·f, both logarithmic; hollow points are not sustained, and a dashed line is the highest load.
 pub(super) fn draw(cells: &[Measured]) -> String {
     let mut panels: Vec<String> = Vec::new();
     let mut systems: Vec<&str> = Vec::new();
@@ -31,7 +31,7 @@ pub(super) fn draw(cells: &[Measured]) -> String {
     let rows = panels.len().div_ceil(COLUMNS).max(1);
     let width = LEFT + COLUMNS as f64 * (PANEL.0 + GAP);
     let height = TOP + rows as f64 * (PANEL.1 + GAP) + 30.0;
-    let subtitle = "mean round trip in ms over messages a second, all senders; hollow: not sustained; dashed: the most that is";
+    let subtitle = "mean round trip in ms over messages per second, all senders; hollow: not sustained; dashed: highest load";
     let mut out = svg::open(width, height, LEFT, "Scalability", subtitle);
     for (i, system) in systems.iter().enumerate() {
         let x = LEFT + 120.0 * i as f64;

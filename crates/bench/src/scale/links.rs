@@ -14,7 +14,7 @@ use std::fs;
 use std::net::SocketAddrV4;
 
 const PORT: u16 = 7400;
-/// What may wait: as much as the nodes' queues hold.
+/// Queue limit of a link: as much as the nodes' queues hold.
 const QUEUE_BYTES: &str = "64MiB";
 
 /// Starts a daemon on each host, as a user would.
@@ -40,12 +40,12 @@ pub(super) fn up(tools: &Tools<'_>, stage: &Stage<'_>, point: &Point) -> Result<
     Ok(daemons)
 }
 
-/// What a host is called in its team.
+/// Returns the name of a host in its team.
 pub(super) fn host_name(host: u32) -> String {
     format!("h{host}")
 }
 
-/// A host's configuration (`docs/guide/link.md`), with an address for each host of the point.
+/// Returns a host's configuration (`docs/guide/link.md`), with an address for each host of the point.
 pub(super) fn configuration(point: &Point, host: u32, addresses: &[SocketAddrV4], keys: &str) -> String {
     let (name, address) = (host_name(host), addresses[host as usize]);
     let rate = match point.medium {
@@ -100,7 +100,7 @@ pub(super) fn configuration(point: &Point, host: u32, addresses: &[SocketAddrV4]
     text
 }
 
-/// All losses that the daemons counted, by reason.
+/// Returns all losses that the daemons counted, by reason.
 pub(super) fn drops(last: &BTreeMap<String, Value>) -> BTreeMap<String, u64> {
     fn walk(value: &Value, inside: bool, sums: &mut BTreeMap<String, u64>) {
         match value {
@@ -117,7 +117,7 @@ pub(super) fn drops(last: &BTreeMap<String, Value>) -> BTreeMap<String, u64> {
         }
     }
     let mut sums = BTreeMap::new();
-    // Of the radio as a whole the topics' are a part.
+    // The radio's total includes the topics'.
     for status in last.values() {
         for part in ["sent", "received"] {
             walk(&status[part], false, &mut sums);
@@ -126,7 +126,7 @@ pub(super) fn drops(last: &BTreeMap<String, Value>) -> BTreeMap<String, u64> {
     sums
 }
 
-/// The link in which most bytes of messages waited at a time, where they have so many each.
+/// Returns the link with the most bytes of waiting messages at a time, given the size of each message.
 pub(super) fn held(last: &BTreeMap<String, Value>, each: u64) -> Option<Held> {
     let all = last.iter().filter_map(|(host, status)| {
         let bytes = status["radio"]["queued_bytes_max"].as_u64()?;

@@ -1,4 +1,4 @@
-//! What one run gave, and what runs come to.
+//! Result of one run, and of several runs together (decision 240).
 
 use super::point::Point;
 use super::profile::Profile;
@@ -7,43 +7,43 @@ use super::{System, Topology};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What is sustained: so much is delivered, and the mean is no longer.
+/// A load is sustained with this delivery and a mean of at most this.
 pub(super) const DELIVERY: f64 = 0.999;
 const MEAN_MS: f64 = 100.0;
-/// The least of the schedule's rate that a sender must have kept: otherwise it was not sent what is measured.
+/// Minimum share of the scheduled rate that a sender must have kept: otherwise the load was not as planned.
 pub(super) const SCHEDULE: f64 = 0.98;
 
-/// What one run gave.
+/// Result of one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Measured {
     pub(super) trips: Trips,
-    /// Of all messages that were to be sent, by how much the senders kept to their rate.
+    /// Share of the scheduled rate that the senders kept, over all messages.
     pub(super) schedule: f64,
     pub(super) refused: u64,
-    /// Messages sent, those before counting included, with the answers of each.
+    /// Number of sent messages, including warm-up, times the answers to each.
     pub(super) all: u64,
-    /// By part: sender, echo, link.
+    /// Processor time by part: sender, echo, link.
     pub(super) cpu_s: BTreeMap<String, f64>,
     pub(super) switches: u64,
     pub(super) memory_kib: u64,
-    /// While messages were sent: the thread that most wanted a processor.
+    /// The thread with the highest demand for a processor while messages were sent.
     pub(super) busiest: Option<Busiest>,
-    /// Share of all processors that were in use by anything on this machine, and that other guests took.
+    /// Share of all processors used by any program on this machine, or taken by other guests.
     pub(super) host_busy: f64,
     pub(super) host_steal: f64,
-    /// By place and reason.
+    /// Losses by place and reason.
     pub(super) drops: BTreeMap<String, u64>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) wire: Option<Wire>,
     /// The link in which most messages waited.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) held: Option<Held>,
-    /// The process in whose sockets most waited.
+    /// The process in whose sockets most bytes waited.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(super) sockets: Option<InSockets>,
     #[serde(default)]
     pub(super) lost: Lost,
-    /// Where processor time went, in a run that sampled it.
+    /// Processor time by function, in a run that sampled it.
     #[serde(skip)]
     pub(super) profile: Option<Profile>,
 }
@@ -53,7 +53,7 @@ pub(super) struct Measured {
 pub(super) struct Held {
     /// Its host.
     pub(super) host: String,
-    /// How many bytes there were at most.
+    /// Maximum number of bytes.
     pub(super) bytes: u64,
     /// The same in messages.
     pub(super) messages: u64,
@@ -62,7 +62,7 @@ pub(super) struct Held {
 /// Bytes that waited in the sockets of one process, just before the last messages were sent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct InSockets {
-    /// Which part the process belongs to.
+    /// The part that the process belongs to.
     pub(super) part: String,
     /// Sent by it, and not acknowledged yet.
     pub(super) to_send: u64,
@@ -76,16 +76,16 @@ impl InSockets {
     }
 }
 
-/// What kernels lost while messages were sent. A system may send it again.
+/// Losses in kernels while messages were sent. A system may retransmit them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Lost {
-    /// Datagrams that came to a socket whose buffer was full.
+    /// Datagrams that arrived at a socket with a full buffer.
     pub(super) datagrams: u64,
-    /// Frames that came to a device whose queue was full.
+    /// Frames that arrived at a device with a full queue.
     pub(super) frames: u64,
-    /// Fragments of datagrams that were never whole, or for which there was no memory.
+    /// Fragments of datagrams that were never complete, or for which there was no memory.
     pub(super) fragments: u64,
-    /// Datagrams that were still not whole at the end.
+    /// Datagrams that were still incomplete at the end.
     #[serde(default)]
     pub(super) parts: u64,
 }
@@ -108,16 +108,16 @@ impl Lost {
     }
 }
 
-/// The thread that most wanted a processor.
+/// The thread with the highest demand for a processor.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Busiest {
-    /// Which part it belongs to.
+    /// The part that it belongs to.
     pub part: String,
     /// Its name.
     pub thread: String,
-    /// How much of the time it ran.
+    /// Share of the time for which it ran.
     pub share: f64,
-    /// How much of the time it could have run, but others had the processors.
+    /// Share of the time for which it was runnable while others had the processors.
     #[serde(default)]
     pub waiting_share: f64,
 }
@@ -131,18 +131,18 @@ impl Busiest {
 /// The medium while messages were sent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Wire {
-    /// How much of the time it was busy; of a wire's two directions the mean.
+    /// Share of the time for which it was busy; for a wire, the mean of its two directions.
     pub busy: f64,
-    /// How much of the time somebody sent or waited to, where it is a channel.
+    /// Share of the time in which a host sent or waited to send, for a channel.
     #[serde(default)]
     pub wanted: f64,
-    /// Of this, airtime by host.
+    /// Airtime by host.
     pub air: BTreeMap<String, f64>,
     /// Collisions.
     pub collisions: u64,
     /// Transmissions after the first of their frame.
     pub retries: u64,
-    /// Whether the emulator kept its time meanwhile.
+    /// Whether the emulator was in time.
     pub in_time: bool,
 }
 
@@ -153,12 +153,12 @@ impl Measured {
             && self.trips.mean_ms.is_some_and(|m| m <= MEAN_MS)
     }
 
-    /// The same for a short run, in which a queue that grows may not have grown enough yet.
+    /// The same for a short run, in which a growing queue may not have grown enough yet.
     pub(super) fn lasts(&self) -> bool {
         self.is_sustained() && self.trips.tail_ms.is_some_and(|m| m <= MEAN_MS)
     }
 
-    /// What the processor did for a message, in µs, by part.
+    /// Processor time for a message in µs, by part.
     pub(super) fn cpu_us(&self) -> f64 {
         self.cpu_s.values().sum::<f64>() * 1e6 / self.all.max(1) as f64
     }
@@ -169,30 +169,30 @@ impl Measured {
 pub struct Params {
     /// 1 to 9.
     pub experiment: u32,
-    /// `cell`, or `knee`: the highest load that is sustained.
+    /// `cell`, or `knee`: the highest sustained load.
     pub what: &'static str,
-    /// Hosts; half of them send, if there are several.
+    /// Number of hosts; half of them send, if there are several.
     pub hosts: u32,
-    /// Nodes on all hosts together.
+    /// Number of nodes on all hosts together.
     pub nodes: u32,
-    /// Of these, senders.
+    /// Number of senders among these.
     pub senders: u32,
-    /// Messages a second of each sender.
+    /// Messages per second of each sender.
     pub hz: f64,
     /// Bytes of a message.
     pub bytes: u64,
     /// `bus` or `loopback` on one host.
     pub medium: &'static str,
-    /// Of each host's processors.
+    /// Share of each host's processors.
     pub cpu_share: f64,
-    /// Who sends to whom.
+    /// The receivers of each sender.
     pub topology: Topology,
-    /// Experiment 2: after a run that counts nothing.
+    /// Experiment 2: whether it follows an uncounted run.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub warm: bool,
-    /// Runs that went well.
+    /// Number of successful runs.
     pub runs: u32,
-    /// Of each sender in each run.
+    /// Messages of each sender in each run.
     pub messages: u32,
 }
 
@@ -216,60 +216,60 @@ impl Params {
     }
 }
 
-/// What was measured.
+/// Measured values.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Metrics {
     /// At one point.
     Cell(Box<CellMetrics>),
-    /// The highest load that is sustained.
+    /// The highest sustained load.
     Knee(Box<KneeMetrics>),
 }
 
-/// At one point.
+/// Measured values at one point.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CellMetrics {
     /// Share of the messages that were back when the log closed.
     pub delivery: f64,
     /// Round trips.
     pub rtt_ms: Rtt,
-    /// Processor time of all processes for a message and its answer.
+    /// Processor time of all processes per message with its answer.
     pub cpu_us_per_message: f64,
     /// The same by part.
     pub cpu_us_per_message_by_part: BTreeMap<String, f64>,
-    /// Memory of all processes, what they share counted once.
+    /// Memory of all processes, counting shared memory once.
     pub memory_kib: f64,
-    /// Switches of all threads for a message and its answer.
+    /// Context switches of all threads per message with its answer.
     pub context_switches_per_message: f64,
-    /// System calls for a message and its answer, where they were counted.
+    /// System calls per message with its answer, if they were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_calls_per_message: Option<f64>,
-    /// Where processor time goes, where it was sampled.
+    /// Processor time by function, if it was sampled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_profile: Option<Profile>,
-    /// Messages that were not back when the log closed, in all runs: their round trips are in no mean.
+    /// Messages that were not back when the log closed, in all runs: no mean includes their round trips.
     pub censored: u64,
-    /// Of their rate, what the senders kept.
+    /// Share of the scheduled rate that the senders kept.
     pub schedule: f64,
-    /// Whether 99.9 % were back, after 100 ms on average, and the schedule was kept.
+    /// Whether 99.9 % were back, after at most 100 ms on average, and the schedule was kept.
     pub sustained: bool,
-    /// The thread that most wanted a processor while messages were sent.
+    /// The thread with the highest demand for a processor while messages were sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub busiest: Option<Busiest>,
-    /// Share of all processors in use; where the medium is emulated, by the system's own processes.
+    /// Share of all processors in use; if the medium is emulated, by only the system's own processes.
     pub host_busy: f64,
     /// Losses by place and reason, as far as the system counts them.
     pub drops: BTreeMap<String, u64>,
-    /// The medium, where it is emulated.
+    /// The medium, if it is emulated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wire: Option<Wire>,
 }
 
-/// Round trips in ms, the mean of the runs. Quantiles count what was not back as later than all others, and are absent where
-/// they are among those.
+/// Round trips in ms, the mean of the runs. Quantiles count missing messages as later than all others, and are absent
+/// if they are one of these.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Rtt {
-    /// Of those that were back.
+    /// Mean of the returned messages.
     pub mean: Option<f64>,
     /// Their standard deviation.
     pub std: Option<f64>,
@@ -277,7 +277,7 @@ pub struct Rtt {
     pub p50: Option<f64>,
     /// 99th percentile.
     pub p99: Option<f64>,
-    /// Where the mean of each lies in 95 of 100 cases, over the runs; absent for one run.
+    /// 95 % confidence interval of the mean of each, over the runs; absent for one run.
     pub ci95: Ci95,
 }
 
@@ -292,44 +292,44 @@ pub struct Ci95 {
     pub p99: Option<[f64; 2]>,
 }
 
-/// The highest load that is sustained.
+/// The highest sustained load.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct KneeMetrics {
-    /// Payload each way.
+    /// Payload in each direction.
     pub bytes_per_s: f64,
-    /// Messages each way, of all senders.
+    /// Messages in each direction, of all senders.
     pub messages_per_s: f64,
-    /// What was at its end a little above.
+    /// What was at its limit slightly above this load.
     pub cause: String,
-    /// For each number of nodes that was tried.
+    /// For each number of nodes.
     pub by_nodes: Vec<NodesKnee>,
-    /// There.
+    /// Measured values at this load.
     #[serde(flatten)]
     pub at: Option<CellMetrics>,
 }
 
-/// The highest load for a number of nodes.
+/// The highest sustained load for a number of nodes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NodesKnee {
     /// Senders and echoes.
     pub nodes: u32,
-    /// Of each sender; 0: none was sustained.
+    /// Rate of each sender; 0: none was sustained.
     pub hz: f64,
-    /// Messages each way, of all senders.
+    /// Messages in each direction, of all senders.
     pub messages_per_s: f64,
-    /// Why not more.
+    /// Why it is not higher.
     pub cause: String,
-    /// Processor time of all processes there for a message and its answer.
+    /// Processor time of all processes at this load, per message with its answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_us_per_message: Option<f64>,
 }
 
-/// What runs come to.
+/// Combines runs.
 pub(super) fn pool(runs: &[&Measured]) -> Option<CellMetrics> {
     let first = runs.first()?;
     let over = |of: &dyn Fn(&Measured) -> Option<f64>| {
         let values: Vec<f64> = runs.iter().filter_map(|m| of(m)).collect();
-        // A quantile that some run does not know is not known.
+        // A quantile that is unknown in some run is unknown.
         (values.len() == runs.len())
             .then(|| OverRuns::of(&values))
             .flatten()

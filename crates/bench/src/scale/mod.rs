@@ -1,8 +1,8 @@
-//! What a machine and a network carry: `ropewalk bench scale`.
+//! Capacity of a machine and a network: `ropewalk bench scale`.
 //!
-//! The experiments of "Scalability in ROS" (chapters 3 and 4), and the one that it proposed and did not run. Every node is a
-//! process; half of them send, the others send back what comes, and round trips are measured on the sender's clock. Systems
-//! alternate within each point, and a search ends each setting: the highest load that is sustained, with its cause.
+//! The experiments of "Scalability in ROS" (chapters 3 and 4), and the one that it proposed and did not run. Every node
+//! is a process. Half of the nodes send, the others echo, and round trips are measured on the sender's clock. Systems
+//! alternate within each point, and a search ends each setting: the highest sustained load, with its cause.
 
 pub mod agents;
 mod bisect;
@@ -44,18 +44,18 @@ pub use targets::Aim;
 
 use crate::ipc::Error;
 
-/// Measures as `options` say. Blocks for minutes to hours, with its progress on standard error; `stopped` is asked at
-/// least ten times a second and ends it early, with what was measured until then.
+/// Measures according to `options`. Blocks for minutes to hours, with its progress on standard error. It calls
+/// `stopped` at least ten times a second; true ends it early, with the results so far.
 ///
 /// The calling process must be `ropewalk`: nodes, labs and links are started by running it again.
 ///
 /// # Errors
-/// [`Error`]: nothing can be measured, or a file cannot be written. Points that fail stand in the [`Outcome`].
+/// [`Error`]: nothing can be measured, or a file cannot be written. Failed points are in the [`Outcome`].
 pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Error> {
     run_with(options, || tools::Tools::prepare(options, stopped))
 }
 
-/// The same with tools that are got when it is known that there is something to measure.
+/// The same with tools that are created only if there is something to measure.
 fn run_with<'a>(
     options: &Options,
     tools: impl FnOnce() -> Result<tools::Tools<'a>, Error>,
@@ -71,7 +71,7 @@ fn run_with<'a>(
         ));
     }
     let mut notes = Vec::new();
-    // Machines tell it themselves.
+    // Agents report this for their machines.
     if options.machines == 0
         && plan.has_shares()
         && let Err(why) = cgroup::Quota::new(0.5)

@@ -1,4 +1,4 @@
-//! What a user can ask for.
+//! The options.
 
 use super::plan::Plan;
 use super::{Medium, System, Topology};
@@ -7,92 +7,99 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Measures how many nodes, messages and bytes a system carries, as the experiments of "Scalability in ROS" do.
+/// Measure how many nodes, messages and bytes a system carries
 ///
-/// Half of the nodes send, the others send back what comes; round trips are measured on the sender's clock. Every node is a
-/// process of its own. Experiments: 1 rates of an 11-byte text, 2 fresh and warm hosts, 3 CPU share, 4 Ethernet and Wi-Fi, 5 and
-/// 6 the same with laser scans and images, 7 up to 256 nodes, 8 the same on real machines (see
-/// `ropewalk bench agent --help`, which takes the others there, too), 9 up to eight hosts, all to all. Each ends with the highest load that every system sustains: 99.9 % delivered, 100 ms on average, and the
-/// schedule kept.
+/// The experiments are those of "Scalability in ROS". Half of the nodes send,
+/// the others send messages back; round trips are measured on the sender's
+/// clock. Every node is a process of its own. Experiments: 1 rates of an
+/// 11-byte text, 2 fresh and warm hosts, 3 CPU share, 4 Ethernet and Wi-Fi,
+/// 5 and 6 the same with laser scans and images, 7 up to 256 nodes, 8 the same
+/// on real machines (see `ropewalk bench agent --help`, which also runs the
+/// others there), 9 up to eight hosts, all to all. Each ends with the highest
+/// load that every system sustains: 99.9 % delivered, 100 ms on average, and
+/// the schedule kept.
 ///
 /// Examples:
 ///   ropewalk bench scale --experiment 1 --quick
 ///   ropewalk bench scale --experiment 7 --quick --systems ropewalk,roscpp,rospy --media host
-///   ropewalk bench scale --experiment 5 --out scale-5     # the same again goes on where it was stopped
+///   ropewalk bench scale --experiment 5 --out scale-5     # the same again resumes where it was stopped
 #[derive(Args, Clone, Debug)]
 #[command(verbatim_doc_comment)]
 pub struct Options {
-    /// Which experiments, 1 to 9.
+    /// Experiments to run, 1 to 9.
     #[arg(long, value_delimiter = ',', value_name = "N", required = true, value_parser = clap::value_parser!(u32).range(1..=9))]
     pub experiment: Vec<u32>,
-    /// Minutes instead of hours: fewer points, seconds at each, two runs.
+    /// Measure for minutes instead of hours: fewer points, seconds at each, two runs.
     #[arg(long)]
     pub quick: bool,
-    /// Only these systems; then one that is missing is an error.
+    /// Measure only these systems; then a missing one is an error.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "A,B")]
     pub systems: Vec<System>,
-    /// Only these media, instead of the experiment's.
+    /// Measure only on these media, in place of the experiment's.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "A,B")]
     pub media: Vec<Medium>,
-    /// Only these rates of a sender, in Hz; the search for the highest load goes no higher.
+    /// Measure only these rates of a sender, in Hz; the search for the highest load goes no higher.
     #[arg(long, value_delimiter = ',', value_name = "HZ", value_parser = rate)]
     pub hz: Vec<f64>,
-    /// Only these numbers of nodes, senders and echoes together (experiment 9: on each host).
+    /// Measure only these numbers of nodes, senders and echoes together (experiment 9: on each host).
     #[arg(long, value_delimiter = ',', value_name = "N", value_parser = nodes)]
     pub nodes: Vec<u32>,
-    /// Only these numbers of hosts, where there is more than one.
+    /// Measure only these numbers of hosts, for experiments with more than one.
     #[arg(long, value_delimiter = ',', value_name = "N", value_parser = hosts)]
     pub hosts: Vec<u32>,
-    /// Only these sizes of a message, in bytes: 11 is a text, 4250 a laser scan, 308000 an image; others are one of the three.
+    /// Measure only these message sizes, in bytes: 11 is a text, 4250 a laser scan, 308000 an image; other sizes are
+    /// one of the three types.
     #[arg(long, value_delimiter = ',', value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..=1 << 26))]
     pub bytes: Vec<u64>,
-    /// Only these shares of each host's processors, in percent (by a cgroup's quota, in periods of 1 ms).
+    /// Measure only these shares of each host's processors, in percent (by a cgroup's quota, in periods of 1 ms).
     #[arg(long, value_delimiter = ',', value_name = "PERCENT", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub cpu: Vec<u32>,
-    /// Who sends to whom, instead of the experiment's.
+    /// Topology of senders and echoes, in place of the experiment's.
     #[arg(long, value_enum)]
     pub topology: Option<Topology>,
-    /// Runs of each point (default 2 with --quick, else the experiment's).
+    /// Number of runs of each point (default 2 with --quick, else the experiment's).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub runs: Option<u32>,
-    /// Messages of each sender (default the experiment's).
+    /// Number of messages of each sender (default the experiment's).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(10..=10_000_000))]
     pub messages: Option<u32>,
-    /// Count system calls, too: in runs of their own under strace, for the first rate of each size and up to 8 nodes on one host.
+    /// Also count system calls: in separate runs under strace, for the first rate of each size and up to 8 nodes on one
+    /// host.
     #[arg(long)]
     pub calls: bool,
-    /// Sample where processor time goes, too: in runs of their own under perf, for the highest rate of each size, number of nodes and medium.
+    /// Also sample processor time by function: in separate runs under perf, for the highest rate of each size, number
+    /// of nodes and medium.
     #[arg(long)]
     pub profile: bool,
-    /// Do not look for the highest load.
+    /// Do not search for the highest load.
     #[arg(long, conflicts_with = "knees_only")]
     pub no_knees: bool,
-    /// Only look for the highest load.
+    /// Only search for the highest load.
     #[arg(long)]
     pub knees_only: bool,
-    /// Keep raw data and results here (`id,sent_ns,recv_ns` rows, for `ropewalk bench analyze`); what is there already is
-    /// not measured again.
+    /// Keep raw data and results in this folder (`id,sent_ns,recv_ns` rows, for `ropewalk bench analyze`); existing
+    /// results are not measured again.
     #[arg(long, visible_alias = "resume", value_name = "FOLDER")]
     pub out: Option<PathBuf>,
     /// Print the result as JSON instead of tables.
     #[arg(long)]
     pub json: bool,
-    /// Write the cells to this file, too.
+    /// Also write the cells to this file.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
     /// Draw round trips by rate and number of nodes into this file (SVG).
     #[arg(long, value_name = "FILE")]
     pub figure: Option<PathBuf>,
-    /// The folder of the peers (default: `peers` here or further up).
+    /// Folder of the peers (default: `peers` here or further up).
     #[arg(long, value_name = "FOLDER")]
     pub peers: Option<PathBuf>,
-    /// How many real machines there are, of `ropewalk bench agent`.
+    /// Number of real machines, of `ropewalk bench agent`.
     #[arg(skip)]
     pub machines: u32,
 }
 
 impl Options {
-    /// An experiment with everything else as by default.
+    /// Returns the options of an experiment with all other values at their defaults.
     pub fn new(experiment: u32) -> Self {
         Options {
             experiment: vec![experiment],
@@ -120,7 +127,7 @@ impl Options {
         }
     }
 
-    /// The systems that are asked for, or all.
+    /// Returns the selected systems, or all.
     pub(super) fn wanted(&self) -> Vec<System> {
         if self.systems.is_empty() {
             return System::value_variants().to_vec();
@@ -128,7 +135,7 @@ impl Options {
         self.systems.clone()
     }
 
-    /// What clap cannot see.
+    /// Checks that clap cannot do.
     pub(super) fn check(&self) -> Result<(), Error> {
         let whole = |e: &u32| *e == 9 || self.nodes.iter().all(|n| n.is_multiple_of(2));
         if !self.experiment.iter().all(whole) {
@@ -141,7 +148,8 @@ impl Options {
         }
         if !self.media.iter().all(|m| m.is_real()) {
             return Err(Error::Input(
-                "--media: everything runs on the machines that were named: leave it out, or give machines or machines-wired".into(),
+                "--media: everything runs on the named machines: omit it, or give machines or machines-wired"
+                    .into(),
             ));
         }
         if self.hosts.iter().any(|n| *n > self.machines) {
@@ -163,14 +171,14 @@ impl Options {
         Ok(())
     }
 
-    /// Whether real machines are needed that were not named.
+    /// Returns whether real machines are needed but not given.
     pub(super) fn lacks_machines(&self, plan: &Plan) -> bool {
         let sweeps = plan.sweeps.iter().map(|s| &s.base);
         let mut points = plan.points.iter().chain(sweeps);
         self.machines == 0 && points.any(|p| p.medium.is_real())
     }
 
-    /// How long after the last message a log closes.
+    /// Returns how long after the last message a log closes.
     pub(super) fn linger(&self) -> Duration {
         Duration::from_secs(if self.quick { 1 } else { 5 })
     }

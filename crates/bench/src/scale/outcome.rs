@@ -1,4 +1,4 @@
-//! A result: as JSON, CSV and tables.
+//! A result as JSON, CSV and tables.
 
 use super::figure;
 use super::measured::{CellMetrics, Metrics, Params};
@@ -12,24 +12,24 @@ use serde::Serialize;
 use stats::Cell;
 use std::fmt;
 
-/// What was measured, with what it lacks.
+/// Result of an experiment, with what is missing.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// Machine, versions, cells, and what is missing.
     #[serde(flatten)]
     pub found: Findings<Params, Metrics, Failed>,
-    /// What has to be, as far as it was measured.
+    /// Targets, as far as they were measured.
     pub targets: Vec<Aim>,
 }
 
-/// A point that gave no numbers.
+/// A point without a result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Failed {
-    /// Of which system.
+    /// The system.
     pub system: System,
-    /// Where.
+    /// The setting.
     pub params: Params,
-    /// What happened.
+    /// The reason.
     pub why: String,
 }
 
@@ -62,10 +62,10 @@ impl Outcome {
         }
     }
 
-    /// Whether all went as it was asked for, and every target was met.
+    /// Checks whether everything that was requested has a result, and every target was met.
     ///
     /// # Errors
-    /// As of [`Findings::verdict`], or [`Error::Missed`].
+    /// As [`Findings::verdict`], or [`Error::Missed`].
     pub fn verdict(&self) -> Result<(), Error> {
         self.found.verdict()?;
         let mut missed = self.targets.iter().filter(|t| !t.met());
@@ -78,17 +78,17 @@ impl Outcome {
         }
     }
 
-    /// The result as JSON.
+    /// Returns the result as JSON.
     pub fn json(&self) -> String {
         findings::json(self)
     }
 
-    /// Round trips over load, as SVG.
+    /// Returns round trips over load, as SVG.
     pub fn figure(&self) -> String {
         figure::draw(&self.found.report.cells)
     }
 
-    /// A line for each cell.
+    /// Returns a line for each cell.
     pub fn csv(&self) -> String {
         let mut out = String::from(
             "system,what,experiment,medium,hosts,nodes,hz,bytes,cpu_share,topology,runs,delivery,mean_ms,p50_ms,p99_ms,\
@@ -131,7 +131,7 @@ impl Outcome {
         out
     }
 
-    /// Tables for people.
+    /// Returns tables for people.
     pub fn text(&self) -> String {
         let cells = &self.found.report.cells;
         let mut out = vec![self.found.versions()];
@@ -150,12 +150,12 @@ impl Outcome {
         if points(cells).any(|(_, m)| m.cpu_profile.is_some()) {
             out.extend([
                 String::new(),
-                "Where the processor time goes, of a message and its answer".into(),
+                "Processor time of a message and its answer, by function".into(),
             ]);
             out.extend(profiles(cells));
         }
         if knees(cells).next().is_some() {
-            out.extend([String::new(), "The highest load that is sustained, to 5 %".into()]);
+            out.extend([String::new(), "Highest sustained load, to 5 %".into()]);
             out.extend(self.loads());
         }
         if !self.targets.is_empty() {
@@ -217,7 +217,7 @@ impl Outcome {
     }
 }
 
-/// A row for each profile.
+/// Returns a row for each profile.
 fn profiles(cells: &[Cell<Params, Metrics>]) -> Vec<String> {
     let mut table = Table::new(&[
         ("B", Align::Right),
@@ -244,7 +244,7 @@ fn profiles(cells: &[Cell<Params, Metrics>]) -> Vec<String> {
     table.lines()
 }
 
-/// What stands above a table.
+/// Returns the title of a table.
 fn group(p: &Params) -> String {
     let mut text = format!("Experiment {}, {} B, ", p.experiment, p.bytes);
     text.push_str(match p.medium {
@@ -273,7 +273,7 @@ fn topology(topology: Topology) -> &'static str {
     }
 }
 
-/// A row for each point and system.
+/// Returns a row for each point and system.
 fn table(cells: &[(&Cell<Params, Metrics>, &CellMetrics)]) -> Vec<String> {
     let mut table = Table::new(&[
         ("nodes", Align::Right),
@@ -294,7 +294,7 @@ fn table(cells: &[(&Cell<Params, Metrics>, &CellMetrics)]) -> Vec<String> {
     for (cell, m) in cells {
         let p = &cell.params;
         let half = m.rtt_ms.ci95.mean.map(|[low, high]| (high - low) / 2.0);
-        // A mean of what came is no mean of what was sent.
+        // The mean of the returned messages is not the mean of all sent ones.
         let cut = if m.censored > 0 { ">" } else { "" };
         table.row([
             p.nodes.to_string(),

@@ -1,4 +1,4 @@
-//! How the nodes of each system are started (`peers/scale/README.md`).
+//! Commands of the nodes of each system (`peers/scale/README.md`).
 
 use super::point::Point;
 use super::{System, raw};
@@ -11,20 +11,20 @@ const ZENOH: u32 = 17_447;
 
 /// What all nodes of a run have in common.
 pub(super) struct Play<'a> {
-    /// The first words of a node.
+    /// The first words of a node's command.
     pub(super) program: Vec<String>,
-    /// Of the hosts.
+    /// Addresses of the hosts.
     pub(super) addresses: &'a [Ipv4Addr],
     pub(super) system: System,
     pub(super) point: &'a Point,
     /// Unique among the runs of a session.
     pub(super) number: u64,
     pub(super) linger: Duration,
-    /// Where senders log.
+    /// Folder of the senders' logs.
     pub(super) folder: &'a Path,
 }
 
-/// A node: where it runs, and how it is started.
+/// A node: its host, and its command.
 pub(super) struct Node {
     pub(super) host: u32,
     pub(super) words: Vec<String>,
@@ -32,7 +32,7 @@ pub(super) struct Node {
 }
 
 impl Play<'_> {
-    /// One of the nodes: echoes come first, then senders.
+    /// Returns one of the nodes: echoes come first, then senders.
     pub(super) fn node(&self, node: u32) -> Node {
         match node.checked_sub(self.point.senders()) {
             None => self.echo(node),
@@ -40,12 +40,12 @@ impl Play<'_> {
         }
     }
 
-    /// What a node is called.
+    /// Returns the name of a node.
     pub(super) fn name(&self, node: u32) -> String {
         name(self.system, self.point, node)
     }
 
-    /// The node that sends.
+    /// Returns a node that sends.
     fn sender(&self, sender: u32) -> Node {
         let Play { point, number, .. } = self;
         let [host, _] = point.hosts_of(sender);
@@ -76,7 +76,7 @@ impl Play<'_> {
         self.around(host, words)
     }
 
-    /// The node that answers.
+    /// Returns a node that answers.
     fn echo(&self, echo: u32) -> Node {
         let Play { point, number, .. } = self;
         let [_, host] = point.hosts_of(echo);
@@ -122,7 +122,8 @@ impl Play<'_> {
         let environment = (self.system == System::Cyclonedds).then(|| {
             let peers = self.addresses.iter();
             let peers: String = peers.map(|a| format!("<Peer address=\"{a}\"/>")).collect();
-            // A machine may have several, and so have a lab's hosts: the emulated one, and wires between their namespaces.
+            // A machine may have several, and so do a lab's hosts: the emulated one, and wires between their
+            // namespaces.
             let interface = self.address(host);
             let value = format!(
                 "<CycloneDDS><Domain><General><Interfaces><NetworkInterface address=\"{interface}\"/></Interfaces><AllowMulticast>false</AllowMulticast></General><Discovery>\
@@ -140,7 +141,7 @@ impl Play<'_> {
     }
 }
 
-/// What a node is called, as in [`Play::node`].
+/// Returns the name of a node, as in [`Play::node`].
 pub(super) fn name(system: System, point: &Point, node: u32) -> String {
     let system = system.name();
     match node.checked_sub(point.senders()) {
@@ -149,12 +150,12 @@ pub(super) fn name(system: System, point: &Point, node: u32) -> String {
     }
 }
 
-/// A sender's topic: links know its host by it.
+/// Returns a sender's topic: links find its host by it.
 fn sent(host: u32, number: u64, sender: u32) -> String {
     format!("/scale/s{host}/n{number}/t{sender}")
 }
 
-/// The topic of an echo's answers to a sender.
+/// Returns the topic of an echo's answers to a sender.
 fn answered(host: u32, number: u64, sender: u32, echo: u32) -> String {
     format!("/scale/r{host}/n{number}/t{sender}_{echo}")
 }

@@ -1,4 +1,4 @@
-//! Which points and which searches an experiment has (the thesis' chapters 3 and 4).
+//! The points and searches of each experiment (the thesis' chapters 3 and 4).
 
 use super::point::{IMAGE, Point, SCAN, TEXT};
 use super::{Medium, Options, Topology};
@@ -8,17 +8,17 @@ use std::time::Duration;
 const TEXTS: u32 = 1000;
 const SCANS: u32 = 1195;
 const IMAGES: u32 = 1792;
-/// Messages of a sender at least, and at most: more are no better and fill disks.
+/// Minimum and maximum number of messages of a sender: more do not improve the result and fill disks.
 const LEAST: u32 = 10;
 const MOST: u32 = 1_000_000;
-/// More messages in a second, of all senders, are no point of a quick profile: the searches go there.
+/// A quick profile has no point with more messages per second, of all senders: the searches cover these.
 const QUICK_LOAD: f64 = 10_000.0;
 
 /// Bounds of a search, in Hz of each sender.
 const LOWEST: f64 = 1.0;
 const HIGHEST: f64 = 1_000_000.0;
 
-/// What is to be measured.
+/// Everything that is to be measured.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Plan {
     pub(super) points: Vec<Point>,
@@ -29,7 +29,7 @@ pub(super) struct Plan {
 /// A search for the highest rate of a setting, for each of several numbers of nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sweep {
-    /// Its rate is where the search begins.
+    /// The search begins at its rate.
     pub(super) base: Point,
     pub(super) nodes: Vec<u32>,
     /// Bounds of the search, in Hz.
@@ -38,7 +38,7 @@ pub(super) struct Sweep {
 }
 
 impl Sweep {
-    /// A try at a rate.
+    /// Returns a probe at a rate.
     pub(super) fn probe(&self, nodes: u32, hz: f64) -> Point {
         let messages = (hz * self.lasts.as_secs_f64()).round() as u32;
         Point {
@@ -52,13 +52,13 @@ impl Sweep {
 }
 
 impl Plan {
-    /// Whether processors are shared out.
+    /// Returns whether it limits processors to a share.
     pub(super) fn has_shares(&self) -> bool {
         let sweeps = self.sweeps.iter().map(|s| &s.base);
         self.points.iter().chain(sweeps).any(|p| p.cpu_share < 1.0)
     }
 
-    /// Leaves out what needs that.
+    /// Removes points that need such shares.
     pub(super) fn without_shares(mut self) -> Plan {
         let kept: Vec<_> = self
             .points
@@ -71,7 +71,7 @@ impl Plan {
         self
     }
 
-    /// The same between machines that are joined by cables.
+    /// The same for machines that cables join.
     pub(super) fn wired(mut self) -> Plan {
         let bases = self.sweeps.iter_mut().map(|s| &mut s.base);
         for point in self.points.iter_mut().chain(bases) {
@@ -83,7 +83,7 @@ impl Plan {
     }
 }
 
-/// One experiment, before the user's wishes.
+/// One experiment, before the user's selection.
 struct Shape {
     payloads: Vec<(u64, Vec<f64>, u32)>,
     nodes: Vec<u32>,
@@ -92,16 +92,16 @@ struct Shape {
     cpu: Vec<u32>,
     warm: Vec<bool>,
     topology: Topology,
-    /// Whether nodes are counted on each host.
+    /// Whether nodes are counted per host.
     each_host: bool,
     runs: u32,
-    /// Nodes of the searches.
+    /// Numbers of nodes of the searches.
     knees: Vec<u32>,
-    /// How long a sender sends, where that is shorter than the messages say.
+    /// Maximum time for which a sender sends.
     quick: Duration,
 }
 
-/// All that is asked for.
+/// Returns the plan for the options.
 pub(super) fn plan(options: &Options) -> Plan {
     let mut plan = Plan::default();
     let mut experiments = options.experiment.clone();
@@ -181,7 +181,7 @@ fn add(experiment: u32, options: &Options, plan: &mut Plan) {
     }
 }
 
-/// Where a search begins.
+/// Returns where a search begins.
 fn start(medium: Medium) -> f64 {
     match medium {
         Medium::Host => 1000.0,
@@ -294,7 +294,7 @@ fn shape(experiment: u32, quick: bool) -> Shape {
 }
 
 impl Shape {
-    /// As the user wishes.
+    /// Applies the user's selection.
     fn wanted(mut self, options: &Options) -> Shape {
         if !options.media.is_empty() {
             self.media.clone_from(&options.media);
@@ -343,7 +343,7 @@ impl Shape {
         }
     }
 
-    /// Nodes of all hosts.
+    /// Returns the number of nodes of all hosts.
     fn on(&self, nodes: u32, hosts: u32) -> u32 {
         if self.each_host {
             (nodes * hosts).max(2)

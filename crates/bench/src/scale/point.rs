@@ -11,24 +11,24 @@ pub(super) const TEXT: u64 = 11;
 pub(super) const SCAN: u64 = 4_250;
 pub(super) const IMAGE: u64 = 308_000;
 
-/// Messages of a sender that wait for one receiver: its rate (the thesis'), within these.
+/// Queue depth of a sender for one receiver: its rate (as in the thesis), within these bounds.
 const QUEUE: [f64; 2] = [16.0, 4_000.0];
-/// As many, whatever their rate and size.
+/// The same for all rates of large messages.
 const QUEUE_OF_LARGE: f64 = 1_000.0;
-/// More only as far as they are no more bytes.
+/// A higher depth is allowed only up to this many bytes.
 const QUEUE_BYTES: f64 = (32 << 20) as f64;
 
-/// What a point may have at most: hosts, nodes, and ways from a sender to an echo.
+/// Limits of a point: hosts, nodes, and paths from a sender to an echo.
 const MOST_HOSTS: u32 = 64;
 const MOST_NODES: u32 = 1 << 16;
 const MOST_WAYS: u64 = 1 << 20;
 
-/// What joins the nodes.
+/// The medium that joins the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Medium {
-    /// One host: our bus, and what others use there.
+    /// One host: Ropewalk's bus, and what other systems use on one host.
     Host,
     /// Hosts on wires without a limit.
     Veth,
@@ -50,12 +50,12 @@ pub enum Medium {
     Wifi54,
     /// Real machines, by `ropewalk bench agent`.
     Machines,
-    /// The same, joined by cables: links send without a limit instead of finding out how much the network carries.
+    /// The same, joined by cables: links send without a rate limit instead of measuring the capacity of the network.
     MachinesWired,
 }
 
 impl Medium {
-    /// As in results: one host is our bus for us, and the loopback device for others.
+    /// Returns its name in results: for one host, the bus for Ropewalk and the loopback device for others.
     pub(super) fn name(self, system: System) -> &'static str {
         match self {
             Medium::Host if system.is_ours() => "bus",
@@ -70,24 +70,24 @@ impl Medium {
         }
     }
 
-    /// Whether it needs the lab.
+    /// Returns whether it needs the lab.
     pub(super) fn is_emulated(self) -> bool {
         !matches!(self, Medium::Host) && !self.is_real()
     }
 
-    /// Whether it is real machines.
+    /// Returns whether it is real machines.
     pub(super) fn is_real(self) -> bool {
         matches!(self, Medium::Machines | Medium::MachinesWired)
     }
 }
 
-/// Who sends to whom.
+/// The receivers of each sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Topology {
-    /// Each sender has an echo of its own.
+    /// Each sender has its own echo.
     Pairs,
-    /// Each sender sends to every echo, and each of them answers.
+    /// Each sender sends to every echo, and every echo answers it.
     Full,
 }
 
@@ -102,9 +102,9 @@ pub(super) struct Point {
     pub(super) medium: Medium,
     pub(super) cpu_share: f64,
     pub(super) topology: Topology,
-    /// Of each sender, those before counting included.
+    /// Messages of each sender, including warm-up.
     pub(super) messages: u32,
-    /// After a run that counts nothing, with the same master and folders.
+    /// Whether it follows an uncounted run, with the same master and folders.
     pub(super) warm: bool,
 }
 
@@ -113,34 +113,34 @@ impl Point {
         (self.nodes / 2).max(1)
     }
 
-    /// Whether it is one that can be: those of another machine are read from a line.
+    /// Checks that it is a valid point: another machine's coordinator sends points in lines.
     ///
     /// # Errors
-    /// What cannot be.
+    /// What is invalid.
     pub(super) fn check(&self) -> Result<(), String> {
         let wrong = |what: &str| Err(format!("a point of an experiment with {what}"));
         if !(1..=9).contains(&self.experiment) {
-            return wrong("a number that none has");
+            return wrong("an unknown number");
         }
         if self.hosts != 1 && !(self.hosts.is_multiple_of(2) && (2..=MOST_HOSTS).contains(&self.hosts)) {
-            return wrong("half a host, or too many");
+            return wrong("an invalid number of hosts");
         }
         if !(1..=MOST_NODES).contains(&self.nodes) || !(1..=10_000_000).contains(&self.messages) {
-            return wrong("no nodes or messages, or too many");
+            return wrong("an invalid number of nodes or messages");
         }
         if u64::from(self.senders()) * u64::from(self.answers()) > MOST_WAYS {
             return wrong("too many pairs of nodes");
         }
         if !(0.01..=1e6).contains(&self.hz) || !(1..=1 << 26).contains(&self.bytes) {
-            return wrong("a rate or size that no node has");
+            return wrong("an invalid rate or size");
         }
         if !(0.01..=1.0).contains(&self.cpu_share) {
-            return wrong("a share of the processors that cannot be");
+            return wrong("an invalid share of the processors");
         }
         Ok(())
     }
 
-    /// Echoes that answer each message.
+    /// Returns the number of echoes that answer each message.
     pub(super) fn answers(&self) -> u32 {
         match self.topology {
             Topology::Pairs => 1,
@@ -148,12 +148,12 @@ impl Point {
         }
     }
 
-    /// Answers that each sender is due.
+    /// Returns the number of answers that each sender expects.
     pub(super) fn rows(&self) -> u64 {
         u64::from(self.messages) * u64::from(self.answers())
     }
 
-    /// The echoes that answer a sender.
+    /// Returns the echoes that answer a sender.
     pub(super) fn echoes_of(&self, sender: u32) -> std::ops::Range<u32> {
         match self.topology {
             Topology::Pairs => sender..sender + 1,
@@ -161,14 +161,14 @@ impl Point {
         }
     }
 
-    /// The host of a sender, and of an echo: half of the hosts send, the others echo.
+    /// Returns the host of a sender, and of an echo: half of the hosts send, the others echo.
     pub(super) fn hosts_of(&self, number: u32) -> [u32; 2] {
         let half = (self.hosts / 2).max(1);
         let host = number % half;
         [host, if self.hosts > 1 { half + host } else { host }]
     }
 
-    /// The host of a node: echoes come first, then senders.
+    /// Returns the host of a node: echoes come first, then senders.
     pub(super) fn host_of(&self, node: u32) -> u32 {
         match node.checked_sub(self.senders()) {
             None => self.hosts_of(node)[1],
@@ -181,17 +181,17 @@ impl Point {
         self.hz.clamp(QUEUE[0], most) as u32
     }
 
-    /// N·f: messages each way in a second, of all senders.
+    /// Returns N·f: messages per second in each direction, of all senders.
     pub(super) fn messages_per_s(&self) -> f64 {
         f64::from(self.senders()) * f64::from(self.answers()) * self.hz
     }
 
-    /// What sending takes.
+    /// Returns how long sending takes.
     pub(super) fn lasts(&self) -> Duration {
         Duration::from_secs_f64(f64::from(self.messages) / self.hz)
     }
 
-    /// What a search is one of: everything but rate and number of nodes.
+    /// Returns what identifies a search: everything except rate and number of nodes.
     pub(super) fn setting(&self) -> (u32, u32, u64, Medium, u64, Topology) {
         let cpu = (self.cpu_share * 100.0).round() as u64;
         (
@@ -204,7 +204,8 @@ impl Point {
         )
     }
 
-    /// The data set that its raw data belong to: everything but rate and number of nodes, as far as senders have as many rows.
+    /// Returns the name of the data set for its raw data: everything except rate and number of nodes, as far as senders
+    /// have the same number of rows.
     pub(super) fn data_set(&self, system: System) -> String {
         let Point {
             experiment,
@@ -230,7 +231,7 @@ impl Point {
         name
     }
 
-    /// Its place in the data set.
+    /// Returns its folder in the data set.
     pub(super) fn folder(&self) -> String {
         format!("{}hz/{}nodes", self.hz, self.nodes)
     }
@@ -262,7 +263,7 @@ impl fmt::Display for Point {
     }
 }
 
-/// A rate for people.
+/// Returns a rate for people.
 pub(super) fn shown_hz(hz: f64) -> String {
     if hz >= 100.0 || hz.fract() == 0.0 {
         format!("{hz:.0}")

@@ -1,4 +1,4 @@
-//! Where processor time goes, sampled by perf in runs of their own: sampling costs a little, too.
+//! Distribution of processor time, sampled by perf in separate runs, because sampling takes time, too.
 
 use super::counters::tree;
 use super::point::Point;
@@ -10,23 +10,23 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Samples in a second of a processor; no divisor of a schedule's rates.
+/// Samples per second of a processor; not a divisor of a schedule's rates.
 const HZ: &str = "997";
-/// So many functions are named.
+/// Number of functions in a result.
 const NAMED: usize = 12;
-/// Fewer samples say nothing.
+/// With fewer samples, the result is meaningless.
 const LEAST: u64 = 100;
-/// What is said where perf is not there.
+/// Hint for when perf is missing.
 const MEND: &str = "perf is needed for --profile: `apt-get install linux-perf`, and root or `sysctl kernel.perf_event_paranoid=1`";
 
-/// What the processors did for a message and its answer, in all processes of a system.
+/// Processor time for a message and its answer, in all processes of a system.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
-    /// How often it was looked.
+    /// Number of samples.
     pub samples: u64,
-    /// Shares by what was done: of the kernel by system call, libraries, and of programs the namespaces.
+    /// Shares by activity: system calls of the kernel, libraries, and the namespaces of programs.
     pub shares: BTreeMap<String, f64>,
-    /// The functions that took most, with their shares.
+    /// The functions with the largest shares.
     pub functions: Vec<Function>,
 }
 
@@ -37,12 +37,12 @@ pub struct Function {
     pub name: String,
     /// Program, library or `kernel`.
     pub of: String,
-    /// Of all samples.
+    /// Share of all samples.
     pub share: f64,
 }
 
 impl Profile {
-    /// The shares, largest first, in one line.
+    /// Returns the shares in one line, largest first.
     pub(super) fn line(&self) -> String {
         let mut shares: Vec<_> = self.shares.iter().collect();
         shares.sort_by(|a, b| b.1.total_cmp(a.1));
@@ -54,12 +54,12 @@ impl Profile {
     }
 }
 
-/// Whether a point is worth it: everything runs on this machine, on all processors.
+/// Returns whether a point can be profiled: everything runs on this machine, on all processors.
 pub(super) fn can_be_taken(point: &Point) -> bool {
     !point.medium.is_real() && point.cpu_share == 1.0 && !point.warm
 }
 
-/// A perf that samples; it ends when it is dropped.
+/// A running perf; dropping it ends it.
 pub(super) struct Sampler {
     child: Child,
     file: PathBuf,
@@ -67,7 +67,7 @@ pub(super) struct Sampler {
 }
 
 impl Sampler {
-    /// Samples the processes, with threads that they will have, into a file in the folder.
+    /// Samples the processes, including their future threads, into a file in the folder.
     pub(super) fn start(pids: &[u32], folder: &Path) -> Result<Sampler, RunError> {
         let (file, messages) = (folder.join("perf.data"), folder.join("perf.txt"));
         let pids = pids.iter().flat_map(|pid| tree(*pid));
@@ -86,10 +86,10 @@ impl Sampler {
         })
     }
 
-    /// Ends it and reads what was sampled.
+    /// Ends it and reads the samples.
     pub(super) fn end(mut self) -> Result<Profile, RunError> {
         self.interrupt();
-        // It ends by the signal that it was sent, or well.
+        // It ends by the signal, or normally.
         let _ = self.child.wait();
         let mut script = Command::new("perf");
         script.args(["script", "--no-inline", "-F", "ip,sym,dso", "-i"]);
@@ -105,7 +105,7 @@ impl Sampler {
             let said = said
                 .lines()
                 .find(|l| !l.trim().is_empty())
-                .unwrap_or("it said nothing");
+                .unwrap_or("it printed nothing");
             return Err(format!("perf took {} samples: {said}; {MEND}", profile.samples).into());
         }
         Ok(profile)
@@ -125,7 +125,7 @@ impl Drop for Sampler {
     }
 }
 
-/// Reads samples, each of lines `address function (object)` from the innermost on, with an empty line between.
+/// Parses samples. Each has lines `address function (object)` from the innermost on; an empty line separates samples.
 fn profile(script: &str) -> Profile {
     let mut shares = BTreeMap::<String, u64>::new();
     let mut functions = BTreeMap::<(String, String), u64>::new();
@@ -160,7 +160,7 @@ fn profile(script: &str) -> Profile {
     }
 }
 
-/// A function and what it is of, from `address function (object)`.
+/// Returns a function and its object, from `address function (object)`.
 fn frame(line: &str) -> Option<(&str, &str)> {
     let (_, rest) = line.trim().split_once(' ')?;
     let (name, object) = rest.rsplit_once(" (")?;
@@ -172,7 +172,7 @@ fn frame(line: &str) -> Option<(&str, &str)> {
     Some((name.trim(), of))
 }
 
-/// What was being done: of the kernel, for which system call.
+/// Returns the activity: for the kernel, the system call.
 fn kind(stack: &[(&str, &str)]) -> String {
     let Some((name, of)) = stack.first() else {
         return String::new();
@@ -194,7 +194,7 @@ fn kind(stack: &[(&str, &str)]) -> String {
             None => "kernel: other".into(),
         };
     }
-    // A program of many parts: `<link::daemon::Daemon<C>>::run`, `ros::TransportTCP::write(…)`.
+    // A program with many parts: `<link::daemon::Daemon<C>>::run`, `ros::TransportTCP::write(…)`.
     let bare = name.trim_start_matches(['<', '&', '*', '(']);
     let bare = bare.strip_prefix("mut ").unwrap_or(bare);
     let bare = bare.strip_prefix("dyn ").unwrap_or(bare);
@@ -292,7 +292,7 @@ mod tests {
                 );
             }
             Err(RunError::Failed(why)) => assert!(why.contains("linux-perf"), "{why}"),
-            Err(RunError::Stopped) => unreachable!("nobody stops it"),
+            Err(RunError::Stopped) => unreachable!("it is not stopped"),
         }
     }
 }

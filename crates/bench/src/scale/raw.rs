@@ -1,4 +1,4 @@
-//! Raw data: `id,sent_ns,recv_ns` rows, one file a sender.
+//! Raw data: `id,sent_ns,recv_ns` rows, one file per sender.
 
 use super::System;
 use super::point::Point;
@@ -9,13 +9,13 @@ use std::time::Duration;
 
 /// The first line of a file.
 pub(super) const HEAD: &str = "id,sent_ns,recv_ns";
-/// The longest line: three numbers of 20 digits.
+/// Maximum length of a line: three numbers of 20 digits.
 const LINE: u64 = 64;
 
 /// A message, on the clock of its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Row {
-    /// The message's number times the answers that each gets, and the answer's.
+    /// The message's number times the number of answers to each, plus the answer's number.
     pub(super) id: u64,
     pub(super) sent_ns: u64,
     /// `None`: not back when the log closed.
@@ -67,7 +67,7 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Vec<Row>, String> {
             continue;
         }
         if rows.len() as u64 == most {
-            return Err(wrong(line, &format!("more than the {most} rows that can be")));
+            return Err(wrong(line, &format!("more than the maximum of {most} rows")));
         }
         rows.push(parse(text).ok_or_else(|| wrong(line, "not id,sent_ns,recv_ns"))?);
     }
@@ -88,15 +88,15 @@ fn parse(line: &str) -> Option<Row> {
     words.next().is_none().then_some(row)
 }
 
-/// The file of a sender in a run's folder.
+/// Returns the file of a sender in a run's folder.
 pub(super) fn file(run: &Path, sender: u32) -> PathBuf {
     run.join(format!("sender{sender}.csv"))
 }
 
-/// What describes a data set, as `ropewalk bench analyze` reads it.
+/// The file that describes a data set for `ropewalk bench analyze`.
 pub(super) const LAYOUT: &str = "layout.yaml";
 
-/// A data set's description.
+/// Returns a data set's description.
 pub(super) fn describe(point: &Point, system: System, warm_up: f64, linger: Duration) -> String {
     let rows = point.rows();
     format!(
@@ -141,7 +141,7 @@ mod tests {
         assert!(
             read(&path, 1)
                 .expect_err("too many")
-                .contains("sender3.csv:3: more than the 1 rows")
+                .contains("sender3.csv:3: more than the maximum of 1 rows")
         );
     }
 

@@ -1,4 +1,4 @@
-//! What the nodes print (`peers/scale/README.md`), checked before it is believed.
+//! Output of the nodes (`peers/scale/README.md`), checked before use.
 
 use crate::ipc::crew::Says;
 use crate::ipc::line::shorten;
@@ -6,20 +6,20 @@ use serde::Deserialize;
 use stats::Time;
 use std::collections::BTreeMap;
 
-/// Reasons for losses that a node may name.
+/// Maximum number of reasons for losses that a node may name.
 const REASONS: usize = 32;
 
 /// One line.
 #[derive(Debug, PartialEq)]
 pub(super) enum Line {
-    /// Connected: a sender has had an answer of each of its echoes.
+    /// Connected: a sender has an answer of each of its echoes.
     Ready,
-    /// All are back, or the log closed.
+    /// All messages are back, or the log has closed.
     Closed,
     Result(Result),
 }
 
-/// What a node did.
+/// Result of a node.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Result {
@@ -29,15 +29,15 @@ pub(super) struct Result {
     pub(super) returned: u64,
     #[serde(default)]
     pub(super) echoed: u64,
-    /// What could not be sent: no memory, or a full queue.
+    /// Messages that could not be sent: no memory, or a full queue.
     #[serde(default)]
     pub(super) refused: u64,
-    /// What it lost, by reason, where it can know.
+    /// Messages that it lost, by reason, as far as it can know.
     #[serde(default)]
     pub(super) drops: BTreeMap<String, u64>,
 }
 
-/// What one node has said.
+/// Output of one node.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     pub(super) ready: bool,
@@ -46,7 +46,7 @@ pub(super) struct Said {
 }
 
 impl Says for Said {
-    /// Messages of each sender, with the answers of each.
+    /// Messages of each sender, times the answers to each.
     type Rule = u64;
     type Line = Line;
 
@@ -62,7 +62,7 @@ impl Says for Said {
         };
         if result.sent > most || result.returned > most || result.drops.len() > REASONS {
             return Err(format!(
-                "it sent {} and has {} back, where {most} can be",
+                "it sent {} and has {} back, but at most {most} are possible",
                 result.sent, result.returned
             ));
         }

@@ -1,4 +1,4 @@
-//! One call of `bench scale`: point after point, system after system, and then the searches.
+//! One call of `bench scale`: point by point, system by system, and then the searches.
 
 use super::bisect::Search;
 use super::measured::{KneeMetrics, Measured, Metrics, NodesKnee, Params, pool};
@@ -21,15 +21,15 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// How close the highest that is sustained and the lowest that is not are at the end.
+/// Final distance between the highest sustained rate and the lowest that is not.
 const CLOSE: f64 = 0.05;
-/// Tries of a rate: what others do on the machine can only make it worse.
+/// Attempts at a rate: other programs on the machine can only make it worse.
 const TRIES: u32 = 2;
-/// Tries that a search takes, about.
+/// Approximate number of probes of a search.
 const PROBES: u32 = 12;
-/// A system that fails so often in a row is not tried any more on that medium.
+/// A system that fails this often in a row is not tried again on that medium.
 const GIVE_UP: u32 = 3;
-/// Bytes of a row of raw data, about.
+/// Approximate bytes of a row of raw data.
 const ROW: u64 = 44;
 
 pub(super) struct Session<'a> {
@@ -40,20 +40,20 @@ pub(super) struct Session<'a> {
     failed: Vec<Failed>,
     notes: Vec<String>,
     in_a_row: BTreeMap<(System, Medium), u32>,
-    /// Crowds that did not find each other, which takes minutes to see: they are not brought up again.
+    /// Groups of nodes that did not find each other, which takes minutes to see: they are not started again.
     lost_crowds: BTreeSet<Crowd>,
     stage: Option<Stage<'a>>,
     number: u64,
 }
 
-/// The nodes of a system, on a medium: hosts, nodes and the bits of the processors' share. Sizes and rates do not matter
-/// to who is found.
+/// The nodes of a system on a medium: hosts, nodes and the bits of the processors' share. Sizes and rates do not affect
+/// discovery.
 type Crowd = (System, Medium, u32, u32, u64);
 
 /// Why a session ends early.
 enum End {
     Stopped,
-    /// The disk, as the last failure says.
+    /// The disk is full, as the last failure says.
     Full,
     /// A machine is gone, as the last failure says.
     Lost,
@@ -108,16 +108,16 @@ impl<'a> Session<'a> {
                 "the same command with --out {} goes on from here",
                 folder.display()
             ),
-            (Some(End::Lost), None) => eprintln!("with --out FOLDER the next one could be gone on with"),
+            (Some(End::Lost), None) => eprintln!("with --out FOLDER a stopped session can be resumed"),
             _ => {}
         }
-        // A full disk and a machine that is gone are told as what failed.
+        // A full disk and a machine that is gone are reported as failures.
         let complete = !matches!(end, Some(End::Stopped));
         self.stage = None;
         Ok(self.close(plan, before, complete))
     }
 
-    /// Run after run, point after point, and within each the systems in an order that moves on by one each time; then the
+    /// Run by run, point by point, and within each the systems in an order that rotates by one each time; then the
     /// searches.
     fn steps<'p>(&self, plan: &'p Plan) -> Vec<Step<'p>> {
         let mut steps = Vec::new();
@@ -129,7 +129,7 @@ impl<'a> Session<'a> {
             }
         }
         if self.options.calls {
-            // The lowest rate, at which every message wakes somebody, and the fewest nodes.
+            // The lowest rate, at which every message causes a wake-up, and the fewest nodes.
             let mut seen = BTreeSet::new();
             for (i, point) in plan.points.iter().enumerate() {
                 if calls::can_be_counted(point) && seen.insert((point.experiment, point.bytes, point.nodes)) {
@@ -138,7 +138,7 @@ impl<'a> Session<'a> {
             }
         }
         if self.options.profile {
-            // The highest rate, at which there is most to see.
+            // The highest rate, which shows the most.
             let mut last = BTreeMap::new();
             for (i, point) in plan.points.iter().enumerate() {
                 if profile::can_be_taken(point) {
@@ -226,7 +226,7 @@ impl<'a> Session<'a> {
                 Step::Knee(sweep, nodes, _) => {
                     let point = start(sweep, *nodes);
                     progress.begin(format!(
-                        "E{} {} B, {nodes} nodes, {} {}: most",
+                        "E{} {} B, {nodes} nodes, {} {}: highest rate",
                         point.experiment,
                         point.bytes,
                         point.medium.name(system),
@@ -244,13 +244,13 @@ impl<'a> Session<'a> {
                 Err(RunError::Failed(why)) => {
                     progress.done(&format!("FAILED: {why}"));
                     let full = why.contains("No space left") || why.contains(FULL);
-                    // What is left of a run that failed may be in the way of the next.
+                    // Processes and files of a failed run may disturb the next.
                     self.stage = None;
                     *self.in_a_row.entry(there).or_insert(0) += 1;
                     if why.contains(trial::NOT_READY) {
                         self.lost_crowds.insert(crowd);
                         self.notes.push(format!(
-                            "{}: {nodes} nodes on {} did not find each other, so that their other points are left out",
+                            "{}: {nodes} nodes on {} did not find each other, so their other points are skipped",
                             system.name(),
                             point.medium.name(system)
                         ));
@@ -261,7 +261,7 @@ impl<'a> Session<'a> {
                         why,
                     });
                     if full {
-                        // Nothing that follows can be written either.
+                        // No later result can be written either.
                         return Err(End::Full);
                     }
                     if self.tools.lost() {
@@ -273,7 +273,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// A run of a cell; gives what is said of it.
+    /// Runs a cell; returns a summary.
     fn cell(&mut self, system: System, point: &Point, number: u32) -> Result<String, RunError> {
         let set = self.store.folder().join(point.data_set(system));
         let folder = set.join(point.folder()).join(format!("run{number}"));
@@ -295,7 +295,7 @@ impl<'a> Session<'a> {
         Ok(said)
     }
 
-    /// Counts the system calls of a point; gives what is said of it.
+    /// Counts the system calls of a point; returns a summary.
     fn calls(&mut self, system: System, point: &Point) -> Result<String, RunError> {
         let folder = self.store.scratch(Scratch::Calls);
         let mut sums = [0; 2];
@@ -311,11 +311,11 @@ impl<'a> Session<'a> {
             what: What::Calls { per_message },
         })?;
         Ok(format!(
-            "{per_message:.1} system calls for each message and its answer"
+            "{per_message:.1} system calls per message with its answer"
         ))
     }
 
-    /// Samples where processor time goes at a point; gives what is said of it.
+    /// Samples processor time by function at a point; returns a summary.
     fn profile(&mut self, system: System, point: &Point) -> Result<String, RunError> {
         let folder = self.store.scratch(Scratch::Profile);
         let measured = self.run(system, point, &folder, Looks::Profile)?;
@@ -330,7 +330,7 @@ impl<'a> Session<'a> {
         Ok(said)
     }
 
-    /// A search for the highest rate.
+    /// Searches for the highest rate.
     fn knee(&mut self, system: System, sweep: &Sweep, nodes: u32) -> Result<String, RunError> {
         let point = start(sweep, nodes);
         let folder = self.store.scratch(Scratch::Search);
@@ -345,7 +345,7 @@ impl<'a> Session<'a> {
             let mut sustained = false;
             for _ in 0..TRIES {
                 let measured = match self.trial(system, &probe, &folder) {
-                    // So much is too much.
+                    // This rate is too high.
                     Err(RunError::Failed(why)) if why.contains(trial::HANGS) => {
                         eprintln!("    {} Hz: {why}", shown_hz(probe.hz));
                         (hung, bad) = (Some(why), None);
@@ -389,8 +389,8 @@ impl<'a> Session<'a> {
         Ok(said)
     }
 
-    /// Where the highest rate may be: as many messages as of another number of nodes, or, where the medium is the limit, as of
-    /// another system. It saves tries, and decides nothing.
+    /// Returns where the highest rate may be: as many messages as with another number of nodes, or, if the medium is
+    /// the limit, as with another system. This saves probes, and decides nothing.
     fn expected(&self, system: System, sweep: &Sweep, nodes: u32) -> Option<f64> {
         let of = |s: System| {
             let knees = sweep
@@ -439,11 +439,11 @@ impl<'a> Session<'a> {
         let measured = trial::run(self.tools, stage, system, point, &run);
         stage.sandbox.sweep();
         if measured.is_err() {
-            // Half a run is none.
+            // An incomplete run does not count.
             let _ = fs::remove_dir_all(folder);
         }
-        // What was too much may leave datagrams of which fragments were lost: for 30 s (net.ipv4.ipfrag_time) they take the memory that
-        // the next run's need, which then fail at any rate.
+        // An excessive load may leave datagrams with lost fragments: for 30 s (net.ipv4.ipfrag_time) these take the
+        // memory that the next run needs, and that run then fails at any rate.
         if point.medium.is_emulated() && measured.as_ref().map_or(true, |m| m.lost.parts > 0) {
             self.stage = None;
         }
@@ -470,7 +470,7 @@ impl<'a> Session<'a> {
         let mut seen = BTreeSet::new();
         for sweep in &plan.sweeps {
             for system in &self.systems {
-                // Experiment 9 has one for each number of hosts; other numbers of nodes are one search's.
+                // Experiment 9 has a search for each number of hosts; other numbers of nodes belong to one search.
                 if seen.insert((*system, sweep.base.setting())) {
                     cells.extend(self.best(sweep, *system));
                 }
@@ -494,7 +494,7 @@ impl<'a> Session<'a> {
         Outcome::new(found)
     }
 
-    /// The highest load of a system, over all numbers of nodes.
+    /// Returns the highest load of a system, over all numbers of nodes.
     fn best(&self, sweep: &Sweep, system: System) -> Option<Cell<Params, Metrics>> {
         let knees = sweep
             .nodes
@@ -522,7 +522,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Where a search begins, which names it.
+/// Returns where a search begins, which identifies it.
 fn start(sweep: &Sweep, nodes: u32) -> Point {
     let [least, most] = sweep.within;
     sweep.probe(
@@ -538,7 +538,7 @@ fn write_description(set: &Path, system: System, point: &Point, linger: Duration
     written.map_err(|e| format!("{}: {e}", file.display()).into())
 }
 
-/// A run in one line.
+/// Describes a run in one line.
 fn said(measured: &Measured) -> String {
     let trips = &measured.trips;
     let ms = |v: Option<f64>| v.map_or("-".into(), |v| format!("{v:.3}"));

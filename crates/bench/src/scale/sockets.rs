@@ -1,4 +1,4 @@
-//! What waits in the sockets of a run's processes, as `/proc` tells.
+//! Bytes that wait in the sockets of a run's processes, from `/proc`.
 
 use super::counters::tree;
 use super::measured::{InSockets, Lost};
@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 
 /// The files of a network namespace that list its sockets.
 const LISTS: [&str; 4] = ["tcp", "tcp6", "udp", "udp6"];
-/// Of a socket that listens "received" are connections, not bytes.
+/// For a listening socket, "received" counts connections, not bytes.
 const LISTENS: &str = "0A";
 
 /// Bytes of a socket: sent and not acknowledged, received and not read.
 type Waiting = [u64; 2];
 
-/// The process in whose sockets most waits.
+/// Returns the process with the most bytes waiting in its sockets.
 pub(super) fn fullest(parts: &Parts) -> Option<InSockets> {
     // Many processes share a namespace, whose lists are long.
     let mut namespaces: BTreeMap<PathBuf, BTreeMap<u64, Waiting>> = BTreeMap::new();
@@ -50,7 +50,7 @@ pub(super) fn fullest(parts: &Parts) -> Option<InSockets> {
     most
 }
 
-/// What was lost in all namespaces of the processes since these began.
+/// Returns the losses in all namespaces of the processes since the namespaces began.
 pub(super) fn lost(parts: &Parts) -> Lost {
     let namespace = |pid: &u32| {
         let folder = PathBuf::from(format!("/proc/{pid}"));
@@ -72,14 +72,14 @@ pub(super) fn lost(parts: &Parts) -> Lost {
     sum
 }
 
-/// Of `/proc/net/sockstat`: datagrams of which some fragments have come.
+/// From `/proc/net/sockstat`: datagrams with some fragments received.
 fn in_parts(list: &str) -> u64 {
     let mut lines = list.lines().filter(|l| l.starts_with("FRAG"));
     let number = lines.next().and_then(|l| l.split_ascii_whitespace().nth(2));
     number.and_then(|n| n.parse().ok()).unwrap_or(0)
 }
 
-/// A number of `/proc/net/snmp`, which has for each protocol a line of names above one of numbers.
+/// Returns a number of `/proc/net/snmp`, which has for each protocol a line of names above one of numbers.
 fn table(list: &str, protocol: &str, name: &str) -> u64 {
     let mut lines = list
         .lines()
@@ -93,14 +93,14 @@ fn table(list: &str, protocol: &str, name: &str) -> u64 {
     number.and_then(|n| n.parse().ok()).unwrap_or(0)
 }
 
-/// A number of `/proc/net/snmp6`, which has a name and a number in each line.
+/// Returns a number of `/proc/net/snmp6`, which has a name and a number in each line.
 fn line(list: &str, name: &str) -> u64 {
     let mut lines = list.lines().filter_map(|l| l.split_once(char::is_whitespace));
     let number = lines.find(|(n, _)| *n == name);
     number.and_then(|(_, n)| n.trim().parse().ok()).unwrap_or(0)
 }
 
-/// Of a line of `/proc/net/dev`, the fourth number of what was received and of what was sent, which are eight each.
+/// Sums the fourth number of both directions in a line of `/proc/net/dev`; each direction has eight numbers.
 fn device_drops(line: &str) -> u64 {
     let Some((_, numbers)) = line.split_once(':') else {
         return 0;
@@ -113,13 +113,14 @@ fn device_drops(line: &str) -> u64 {
     number(3).saturating_add(number(11))
 }
 
-/// By inode.
+/// Returns the sockets by inode.
 fn of_namespace(net: &Path) -> BTreeMap<u64, Waiting> {
     let lists = LISTS.map(|name| fs::read_to_string(net.join(name)).unwrap_or_default());
     lists.iter().flat_map(|l| l.lines()).filter_map(parse).collect()
 }
 
-/// A line of `/proc/net/tcp` or `udp` (proc(5)): the tenth word is the inode, the fifth the queues in hexadecimal.
+/// Parses a line of `/proc/net/tcp` or `udp` (proc(5)): the tenth word is the inode, the fifth the queues in
+/// hexadecimal.
 fn parse(line: &str) -> Option<(u64, Waiting)> {
     let words: Vec<&str> = line.split_ascii_whitespace().take(10).collect();
     let [_, _, _, state, queues, .., inode] = words[..] else {
@@ -131,7 +132,7 @@ fn parse(line: &str) -> Option<(u64, Waiting)> {
     (words.len() == 10 && state != LISTENS).then_some((inode.parse().ok()?, waiting))
 }
 
-/// Of the sockets among a process's descriptors.
+/// Returns the inodes of the sockets among a process's descriptors.
 fn inodes(descriptors: &Path) -> impl Iterator<Item = u64> {
     fs::read_dir(descriptors)
         .into_iter()

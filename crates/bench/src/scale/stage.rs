@@ -1,4 +1,4 @@
-//! Where runs take place: this host, hosts of a lab, or real machines.
+//! The place of runs: this host, hosts of a lab, or real machines.
 
 use super::cgroup::Quota;
 use super::measured::Wire;
@@ -17,10 +17,10 @@ use std::process::Command;
 use std::time::Duration;
 
 const MASTER: u16 = 11311;
-/// The host that joins the others' wires, where there are more than two.
+/// The host that joins the others' wires, if there are more than two.
 const SWITCH: &str = "switch";
 
-/// A place with all that stays there between runs.
+/// A place with everything that stays there between runs.
 pub(super) struct Stage<'a> {
     key: (Medium, u32, f64),
     tools: &'a Tools<'a>,
@@ -29,7 +29,7 @@ pub(super) struct Stage<'a> {
     master: Option<Master>,
     quotas: Vec<Quota>,
     site: Option<Site<'a>>,
-    /// Of the links on real machines.
+    /// Ports of the links on real machines.
     ports: Vec<u16>,
     pub(super) sandbox: Sandbox,
 }
@@ -48,7 +48,7 @@ enum Master {
 }
 
 impl<'a> Stage<'a> {
-    /// Brings up what a point needs.
+    /// Starts what a point needs.
     pub(super) fn up(tools: &'a Tools<'a>, point: &Point) -> Result<Stage<'a>, RunError> {
         let hosts: Vec<String> = (0..point.hosts).map(links::host_name).collect();
         let mut site = None;
@@ -83,12 +83,12 @@ impl<'a> Stage<'a> {
         })
     }
 
-    /// Whether a point can take place here, too.
+    /// Returns whether a point can use the same place.
     pub(super) fn fits(&self, point: &Point) -> bool {
         self.key == key(point)
     }
 
-    /// Starts what a system needs beside its nodes, if it is not there yet.
+    /// Starts what a system needs in addition to its nodes, unless it is running already.
     pub(super) fn prepare(&mut self, system: System) -> Result<(), RunError> {
         if !system.needs_roscore() || self.master.is_some() {
             return Ok(());
@@ -122,7 +122,7 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// The address of a host.
+    /// Returns the address of a host.
     pub(super) fn address(&self, host: u32) -> Result<Ipv4Addr, RunError> {
         let Some(site) = &self.site else {
             return Ok(Ipv4Addr::LOCALHOST);
@@ -132,7 +132,7 @@ impl<'a> Stage<'a> {
         parsed.map_err(|_| format!("the lab's host has no IPv4 address: {address}").into())
     }
 
-    /// The addresses of all hosts.
+    /// Returns the addresses of all hosts.
     pub(super) fn addresses(&self) -> Result<Vec<Ipv4Addr>, RunError> {
         (0..self.key.1).map(|host| self.address(host)).collect()
     }
@@ -141,12 +141,12 @@ impl<'a> Stage<'a> {
         &self.hosts[host as usize]
     }
 
-    /// Where the links of real machines listen.
+    /// Returns the ports of the links on real machines.
     pub(super) fn ports(&self) -> &[u16] {
         &self.ports
     }
 
-    /// Where the master on the first real machine listens, if one was started.
+    /// Returns the port of the master on the first real machine, if one was started.
     pub(super) fn master_port(&self) -> Option<u16> {
         match self.master {
             Some(Master::Agent { port }) => Some(port),
@@ -154,14 +154,14 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// A node on its host.
+    /// Returns the command of a node on its host.
     pub(super) fn command(&self, node: &Node) -> Result<Command, RunError> {
         let mut command = self.program(node.host, &node.words)?;
         command.envs(node.environment.clone());
         Ok(command)
     }
 
-    /// A program on a host, within its share of the processors.
+    /// Returns the command of a program on a host, within its share of the processors.
     pub(super) fn program(&self, host: u32, program: &[String]) -> Result<Command, RunError> {
         let mut command = match &self.site {
             None => {
@@ -187,7 +187,7 @@ impl<'a> Stage<'a> {
         })
     }
 
-    /// The lab's numbers, where there is one that emulates.
+    /// Returns the lab's numbers, if a lab emulates the medium.
     pub(super) fn status(&self) -> Result<Option<Status>, RunError> {
         match &self.site {
             Some(site) if self.key.0 != Medium::Veth => Ok(Some(site.status()?)),
@@ -200,12 +200,12 @@ fn key(point: &Point) -> (Medium, u32, f64) {
     (point.medium, point.hosts, point.cpu_share)
 }
 
-/// What of the environment names a host to ROS: a name would have to be resolved.
+/// Environment variables that name a host to ROS: it would have to resolve a name.
 pub(super) fn ros_words(address: Ipv4Addr) -> [String; 2] {
     [format!("ROS_IP={address}"), format!("ROS_HOSTNAME={address}")]
 }
 
-/// What of the medium was used between two looks, of which the first came so long before the first message.
+/// Usage of the medium between two readings, of which the first was `idle` before the first message.
 pub(super) fn wire_between(before: &Status, after: &Status, idle: Duration) -> Wire {
     let time = (after.uptime_s - before.uptime_s - idle.as_secs_f64()).max(1e-9);
     let mut wire = Wire {
@@ -222,7 +222,7 @@ pub(super) fn wire_between(before: &Status, after: &Status, idle: Duration) -> W
             wire.retries += new.retries.saturating_sub(old.retries);
             most = most.max(share);
         }
-        // A wire has two directions; whoever waits, waits for the busier one.
+        // A wire has two directions; a waiting sender waits for the busier one.
         let busy = if new.name == RADIO {
             (new.busy_s - old.busy_s) / time
         } else {
@@ -236,7 +236,7 @@ pub(super) fn wire_between(before: &Status, after: &Status, idle: Duration) -> W
 
 const RADIO: &str = "wifi";
 
-/// The lab's scenario.
+/// Returns the lab's scenario.
 fn scenario(medium: Medium, hosts: &[String]) -> String {
     let list = hosts.join(", ");
     let wifi = |standard, rate| {

@@ -1,4 +1,4 @@
-//! What round trips come to, where some were not back when the log closed.
+//! Statistics of round trips when some messages were not back at the closing of the log.
 
 use super::raw::Row;
 use serde::{Deserialize, Serialize};
@@ -11,18 +11,18 @@ pub(super) struct Trips {
     pub(super) sent: u64,
     /// Of these, not back when the log closed.
     pub(super) censored: u64,
-    /// Of those that were back: with others missing it says less the more are missing.
+    /// Mean of the returned messages: the more are missing, the less it means.
     pub(super) mean_ms: Option<f64>,
     pub(super) std_ms: Option<f64>,
-    /// Of all that were sent, those not back counting as later than all others; `None` where that is one of them.
+    /// Median of all sent messages, where missing ones count as later than all others; `None` if it is one of these.
     pub(super) p50_ms: Option<f64>,
     pub(super) p99_ms: Option<f64>,
-    /// Mean of the last fifth: grows with a queue that grows.
+    /// Mean of the last fifth: grows with a growing queue.
     pub(super) tail_ms: Option<f64>,
 }
 
 impl Trips {
-    /// From the rows of one sender or of several, each without its warm-up. The last fifth is of each.
+    /// From the rows of one or several senders, each without its warm-up. The last fifth is taken of each.
     pub(super) fn of(senders: &[&[Row]]) -> Trips {
         let mut back: Vec<u64> = Vec::new();
         let (mut sent, mut tail) = (0, Vec::new());
@@ -66,7 +66,7 @@ fn mean_ms(ns: &[u64]) -> Option<f64> {
     (!ns.is_empty()).then(|| sum / ns.len() as f64 / 1e6)
 }
 
-/// A number over runs: its mean, and between which bounds the true one lies in 95 of 100 cases.
+/// A number over runs: its mean, and the bounds of its 95 % confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct OverRuns {
     pub(super) mean: f64,
@@ -75,7 +75,7 @@ pub(super) struct OverRuns {
 }
 
 impl OverRuns {
-    /// `None` without runs. What is measured is the mean of runs, whatever the distribution within one is.
+    /// `None` without runs. It estimates the mean of runs, regardless of the distribution within one.
     pub(super) fn of(values: &[f64]) -> Option<OverRuns> {
         let n = values.len();
         if n == 0 {
@@ -110,7 +110,7 @@ mod tests {
             (Some(50.0), Some(99.0), Some(50.5))
         );
         assert_eq!(trips.tail_ms, Some(90.5));
-        // The quickest are missing: a mean of the rest, and a median that knows of it.
+        // The quickest are missing: a mean of the rest, and a median that includes the missing ones.
         let some: Vec<_> = (1..=100).map(|ms| (ms > 40).then_some(ms)).collect();
         let trips = Trips::of(&[&rows(&some)]);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! What was measured so far, on disk, so that an experiment goes on where it was stopped.
+//! Results so far, on disk, so that an experiment can resume where it was stopped (decision 244).
 
 use super::System;
 use super::measured::{Measured, NodesKnee};
@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 const FILE: &str = "runs.jsonl";
-/// Where runs write whose raw data are not kept; left there if the program was killed.
+/// Folders of runs whose raw data are not kept; they remain if the program was killed.
 const SCRATCH: [&str; 4] = [".search", ".warm", ".calls", ".profile"];
-/// What is said where that is not so.
+/// Part of the error message for a full disk.
 pub(super) const FULL: &str = "MB are free";
-/// Kept free beside what a run writes.
+/// Space kept free in addition to what a run writes.
 const MARGIN: u64 = 32 << 20;
 
-/// One thing that was measured.
+/// One result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Entry {
     pub(super) system: System,
@@ -27,21 +27,21 @@ pub(super) struct Entry {
     pub(super) what: What,
 }
 
-/// What it was.
+/// Its kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum What {
     /// A run of a cell.
     Run { number: u32, measured: Measured },
-    /// System calls for each message, counted apart.
+    /// System calls per message, counted separately.
     Calls { per_message: f64 },
-    /// Where processor time went.
+    /// Processor time by function.
     Profile { profile: Profile },
-    /// A search, which began at the point.
+    /// A search that began at the point.
     Knee { found: NodesKnee, at: Option<Measured> },
 }
 
-/// What runs are for whose raw data are not kept.
+/// Purposes of runs whose raw data are not kept.
 #[derive(Clone, Copy)]
 pub(super) enum Scratch {
     Search,
@@ -55,12 +55,12 @@ pub(super) struct Store {
     folder: PathBuf,
     file: File,
     entries: Vec<Entry>,
-    /// Removed at the end, where no folder was asked for.
+    /// Removed at the end, if no folder was given.
     _temporary: Option<TempDir>,
 }
 
 impl Store {
-    /// The folder that was asked for, with what is in it already; or a temporary one.
+    /// Opens the given folder, with its existing results, or a temporary one.
     pub(super) fn open(folder: Option<&Path>) -> Result<Store, Error> {
         let temporary = match folder {
             Some(_) => None,
@@ -93,7 +93,7 @@ impl Store {
         for left in SCRATCH {
             let _ = fs::remove_dir_all(folder.join(left));
         }
-        // A line that was cut short is measured again.
+        // An incomplete last line is measured again.
         file.set_len(whole as u64).map_err(|e| at(&path, e))?;
         file.seek(SeekFrom::End(0)).map_err(|e| at(&path, e))?;
         Ok(Store {
@@ -104,7 +104,7 @@ impl Store {
         })
     }
 
-    /// Where a run writes whose raw data are not kept.
+    /// Returns the folder of a run whose raw data are not kept.
     pub(super) fn scratch(&self, which: Scratch) -> PathBuf {
         self.folder.join(SCRATCH[which as usize])
     }
@@ -113,19 +113,19 @@ impl Store {
         &self.folder
     }
 
-    /// Keeps a result.
+    /// Stores a result.
     pub(super) fn put(&mut self, entry: &Entry) -> Result<(), Error> {
         let failed = |e: io::Error| at(&self.folder.join(FILE), e);
         let mut line = serde_json::to_string(entry).map_err(|e| failed(e.into()))?;
         line.push('\n');
         self.file.write_all(line.as_bytes()).map_err(failed)?;
-        // As it will be read: numbers are not to differ from one call to the next.
+        // Stored as it will be read, so that numbers do not differ from one call to the next.
         self.entries
             .push(serde_json::from_str(&line).map_err(|e| failed(e.into()))?);
         Ok(())
     }
 
-    /// The runs of a point, by number.
+    /// Returns the runs of a point, by number.
     pub(super) fn runs(&self, system: System, point: &Point) -> Vec<(u32, &Measured)> {
         let of = |e: &'_ Entry| e.system == system && e.point == *point;
         let runs = self
@@ -139,7 +139,7 @@ impl Store {
         runs.collect()
     }
 
-    /// What a search found.
+    /// Returns the result of a search.
     pub(super) fn knee(&self, system: System, start: &Point) -> Option<(&NodesKnee, Option<&Measured>)> {
         let of = self
             .entries
@@ -152,7 +152,7 @@ impl Store {
         knees.next()
     }
 
-    /// System calls for each message, if they were counted.
+    /// Returns system calls per message, if they were counted.
     pub(super) fn calls(&self, system: System, point: &Point) -> Option<f64> {
         let of = self
             .entries
@@ -165,7 +165,7 @@ impl Store {
         calls.next()
     }
 
-    /// Where processor time went, if it was sampled.
+    /// Returns the processor time by function, if it was sampled.
     pub(super) fn profile(&self, system: System, point: &Point) -> Option<&Profile> {
         let of = self
             .entries
@@ -178,7 +178,7 @@ impl Store {
         profiles.next()
     }
 
-    /// How many results were there from the start, or have come.
+    /// Returns the number of results, existing and new.
     pub(super) fn count(&self) -> usize {
         self.entries.len()
     }
@@ -202,7 +202,7 @@ impl Store {
     }
 }
 
-/// The whole lines, and where they end.
+/// Returns the complete lines, and where they end.
 fn parse(text: &str) -> Result<(Vec<Entry>, usize), (usize, String)> {
     let whole = text.rfind('\n').map_or(0, |end| end + 1);
     let lines = text[..whole].lines().enumerate();

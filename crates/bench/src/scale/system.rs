@@ -1,4 +1,4 @@
-//! The systems that are compared, and where their programs are.
+//! The compared systems and their programs.
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum System {
-    /// Ours, from Rust.
+    /// Ropewalk, from Rust.
     Ropewalk,
-    /// Ours, from Python.
+    /// Ropewalk, from Python.
     RopewalkPython,
     /// ROS 1 from C++.
     Roscpp,
-    /// ROS 1 from Python: what the thesis measured.
+    /// ROS 1 from Python, the system of the thesis.
     Rospy,
     /// Zenoh.
     Zenoh,
@@ -23,7 +23,7 @@ pub enum System {
 }
 
 impl System {
-    /// As in results and on the command line.
+    /// Returns its name in results and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             System::Ropewalk => "ropewalk",
@@ -35,17 +35,18 @@ impl System {
         }
     }
 
-    /// Whether it uses our bus and link.
+    /// Returns whether it uses Ropewalk's bus and link.
     pub(super) fn is_ours(self) -> bool {
         matches!(self, System::Ropewalk | System::RopewalkPython)
     }
 
-    /// Whether it needs a ROS master.
+    /// Returns whether it needs a ROS master.
     pub(super) fn needs_roscore(self) -> bool {
         matches!(self, System::Roscpp | System::Rospy)
     }
 
-    /// What `make` builds in `peers/`, and the file's name in `peers/bin`; none for what this program does itself.
+    /// Returns its target of `make` in `peers/`, which is also its file in `peers/bin`; `None` if this program itself
+    /// is the node.
     pub(super) fn target(self) -> Option<&'static str> {
         match self {
             System::Ropewalk => None,

@@ -1,4 +1,4 @@
-//! What has to be, over cells of several systems.
+//! Targets, over cells of several systems.
 
 use super::measured::{CellMetrics, KneeMetrics, Metrics, Params};
 use super::point::{SCAN, TEXT};
@@ -14,23 +14,23 @@ const IP_BYTES: usize = PAYLOAD + 28;
 /// A full frame on a wire: 1500 B of IP with Ethernet's header, check, preamble and gap (IEEE 802.3).
 const ON_WIRE: f64 = 1538.0;
 
-/// Something that has to be, and what was measured.
+/// A target and the measured value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Aim {
-    /// Which.
+    /// Its name.
     pub what: String,
-    /// Its least, or its most.
+    /// The minimum, or the maximum.
     pub target: f64,
-    /// Whether `target` is the least.
+    /// Whether `target` is a minimum.
     pub at_least: bool,
-    /// What was measured.
+    /// The measured value.
     pub value: f64,
-    /// How `value` came about.
+    /// How `value` was computed.
     pub from: String,
 }
 
 impl Aim {
-    /// Whether it is as it has to be.
+    /// Returns whether the target is met.
     pub fn met(&self) -> bool {
         if self.at_least {
             self.value >= self.target
@@ -40,7 +40,7 @@ impl Aim {
     }
 }
 
-/// Those whose cells were measured.
+/// Returns the targets whose cells were measured.
 pub(super) fn aims(cells: &[Measured]) -> Vec<Aim> {
     let mut aims = Vec::new();
     for (hosts, medium, rivals) in [
@@ -101,7 +101,7 @@ fn share(what: &str, target: f64, messages_per_s: f64, most_bytes_per_s: f64) ->
     }
 }
 
-/// The highest load with scans, in whichever experiment.
+/// Returns the highest load with scans, in any experiment.
 fn knee(cells: &[Measured], system: &str, medium: &str, hosts: u32) -> Option<f64> {
     let fits = |p: &Params| (p.bytes, p.hosts, p.cpu_share, p.medium) == (SCAN, hosts, 1.0, medium);
     let of = cells.iter().filter(|c| c.system == system && fits(&c.params));
@@ -112,7 +112,7 @@ fn knee(cells: &[Measured], system: &str, medium: &str, hosts: u32) -> Option<f6
     loads.filter(|load| *load > 0.0).max_by(f64::total_cmp)
 }
 
-/// 256 nodes at 1 Hz against two.
+/// 256 nodes at 1 Hz compared with two.
 fn crowd(cells: &[Measured]) -> Option<Aim> {
     let median = |nodes: u32| {
         let mut fits = cells.iter().filter(|c| {
@@ -136,7 +136,7 @@ fn crowd(cells: &[Measured]) -> Option<Aim> {
     })
 }
 
-/// Cells with what they measured at a point.
+/// Cells with the values measured at a point.
 pub(super) fn points(cells: &[Measured]) -> impl Iterator<Item = (&Measured, &CellMetrics)> {
     cells.iter().filter_map(|c| match &c.metrics {
         Metrics::Cell(cell) => Some((c, &**cell)),

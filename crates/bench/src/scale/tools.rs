@@ -14,12 +14,12 @@ use std::path::PathBuf;
 
 /// What every run needs.
 pub(super) struct Tools<'a> {
-    /// Real machines, if it is those that are measured. They end before the folder.
+    /// Real machines, if they are measured. They end before the folder is removed.
     agents: Option<Agents<'a>>,
     pub(super) ground: Ground<'a>,
     pub(super) team: Team,
     programs: Programs,
-    /// What is left out.
+    /// Notes on what is skipped.
     pub(super) notes: Vec<String>,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Tools<'a> {
 pub(super) struct Programs(pub(super) BTreeMap<System, (PathBuf, String)>);
 
 impl<'a> Tools<'a> {
-    /// Finds the systems' programs, built where they are missing. Blocks while it builds.
+    /// Finds the systems' programs, and builds missing ones. Blocks while it builds.
     pub(super) fn prepare(options: &Options, stopped: &'a dyn Fn() -> bool) -> Result<Tools<'a>, Error> {
         let mut tools = Tools::new(stopped)?;
         for system in options.wanted() {
@@ -51,7 +51,7 @@ impl<'a> Tools<'a> {
         Ok(tools)
     }
 
-    /// With what real machines have.
+    /// Uses the programs of real machines.
     pub(super) fn there(
         options: &Options,
         agents: Agents<'a>,
@@ -79,33 +79,33 @@ impl<'a> Tools<'a> {
         })
     }
 
-    /// Those that can be measured here.
+    /// Returns the systems that can be measured.
     pub(super) fn systems(&self) -> Vec<System> {
         self.programs.0.keys().copied().collect()
     }
 
-    /// The first words of a node.
+    /// Returns the first words of a node's command.
     pub(super) fn program(&self, system: System) -> Vec<String> {
         self.programs.words(system)
     }
 
-    /// The real machines.
+    /// Returns the real machines.
     pub(super) fn agents(&self) -> Result<&Agents<'a>, RunError> {
         let agents = self.agents.as_ref();
         agents.ok_or_else(|| RunError::Failed("no machines were named".into()))
     }
 
-    /// Whether one of them is gone.
+    /// Returns whether one of them is gone.
     pub(super) fn lost(&self) -> bool {
         self.agents.as_ref().is_some_and(|a| a.lost().is_some())
     }
 
-    /// Whether there are several machines, which are joined by cables.
+    /// Returns whether there are several machines that cables join.
     pub(super) fn wired(&self) -> bool {
         self.agents.as_ref().is_some_and(Agents::wired)
     }
 
-    /// Where results were made.
+    /// Describes the machines of a result.
     pub(super) fn machine(&self) -> BTreeMap<String, Value> {
         let mut about = machine::describe();
         if let Some(agents) = &self.agents {
@@ -114,7 +114,7 @@ impl<'a> Tools<'a> {
         about
     }
 
-    /// Of what is measured.
+    /// Returns the versions of the measured systems.
     pub(super) fn versions(&self) -> BTreeMap<String, String> {
         let mut versions = machine::versions();
         let programs = self.programs.0.iter();
@@ -124,7 +124,7 @@ impl<'a> Tools<'a> {
 }
 
 impl Programs {
-    /// The first words of a node.
+    /// Returns the first words of a node's command.
     pub(super) fn words(&self, system: System) -> Vec<String> {
         let program = self.0.get(&system).map(|p| p.0.to_string_lossy().into_owned());
         let mut words = vec![program.unwrap_or_default()];

@@ -19,23 +19,23 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// What is said of nodes that do not find each other.
+/// Part of the error message for nodes that do not find each other.
 pub(super) const NOT_READY: &str = "nodes are not ready";
-/// What is said of a sender that does not come to its end.
+/// Part of the error message for a sender that does not finish.
 pub(super) const HANGS: &str = "it did not come to its end";
-/// Messages before those that count, of each sender.
+/// Share of messages before the counted ones, of each sender.
 pub(super) const WARM_UP: f64 = 0.1;
-/// How long the nodes may take to find each other; each has its share of the processors to start with.
+/// How long the nodes may take to find each other; each starts with its share of the processors.
 const READY: Duration = Duration::from_secs(60);
 const READY_EACH: Duration = Duration::from_secs(1);
-/// How long senders may take beyond their schedule, and how many times longer.
+/// How long senders may take beyond their schedule, and the factor.
 const HANGING: Duration = Duration::from_secs(60);
 const OVERLOAD: u32 = 8;
 const RESULT: Duration = Duration::from_secs(60);
-/// Shares of processors are looked at until so much of the schedule is over.
+/// Shares of processors are measured until this part of the schedule is over.
 const MOST: f64 = 0.9;
 
-/// Where a run writes, and which it is.
+/// The folder and number of a run.
 pub(super) struct Run<'a> {
     pub(super) folder: &'a Path,
     /// Unique in this process.
@@ -44,7 +44,7 @@ pub(super) struct Run<'a> {
     pub(super) looks: Looks,
 }
 
-/// What is looked at beside the messages, in runs of their own.
+/// Additional measurements, in separate runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Looks {
     Nothing,
@@ -63,7 +63,7 @@ impl Run<'_> {
     }
 }
 
-/// Runs `system` once. The raw data lie in the run's folder afterwards.
+/// Runs `system` once. Afterwards the raw data are in the run's folder.
 pub(super) fn run(
     tools: &Tools<'_>,
     stage: &mut Stage<'_>,
@@ -146,8 +146,8 @@ fn all_ready(cast: &mut dyn Cast, point: &Point) -> Result<(), RunError> {
     Ok(())
 }
 
-/// How long from the start others are waited for, when there were so many before and now: as long again as it took, a
-/// minute at least. Nothing if they are not: who has not found the others by then does not.
+/// Returns how long from the start to wait for the others, given the number of ready nodes before and now: for the same
+/// time again, at least a minute. `None` if the number did not grow: then the missing nodes will not find the others.
 fn patience(waited: Duration, [before, now]: [usize; 2], most: Duration) -> Option<Duration> {
     let longer = match now {
         0 => most,
@@ -190,7 +190,7 @@ pub(super) fn conduct(cast: &mut dyn Cast, point: &Point, linger: Duration) -> R
     Ok(measured)
 }
 
-/// What the nodes say that they lost.
+/// Reads the nodes' reports of their losses.
 pub(super) fn results(measured: &mut Measured, cast: &dyn Cast, point: &Point) {
     let echoes = point.senders() as usize;
     for node in 0..2 * echoes {
@@ -209,7 +209,7 @@ pub(super) fn results(measured: &mut Measured, cast: &dyn Cast, point: &Point) {
     }
 }
 
-/// Reads what the senders logged.
+/// Reads the senders' logs.
 pub(super) fn logs(measured: &mut Measured, point: &Point, folder: &Path) -> Result<(), RunError> {
     let most = point.rows();
     let mut all = Vec::new();
@@ -230,7 +230,7 @@ pub(super) fn logs(measured: &mut Measured, point: &Point, folder: &Path) -> Res
     Ok(())
 }
 
-/// Of its rate, what a sender kept; at most all.
+/// Returns the share of the scheduled rate that a sender kept; at most 1.
 fn schedule(rows: &[raw::Row], point: &Point) -> f64 {
     let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
         return 0.0;

@@ -1,4 +1,4 @@
-//! How busy a machine was during a run, and what the run's processes used.
+//! Load of a machine during a run, and usage of the run's processes.
 
 use super::counters::{Snapshot, memory_kib};
 use super::measured::{Busiest, InSockets, Lost, Measured, Wire};
@@ -11,17 +11,17 @@ use stats::Time;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Between `go` and the first message.
+/// Time between `go` and the first message.
 pub(super) const BEFORE: Duration = Duration::from_millis(200);
 
 /// The processes of a run by part: sender, echo, link.
 pub(super) type Parts = BTreeMap<&'static str, Vec<u32>>;
 
-/// Looks at a machine: the first when the senders go, the second before they are done, the last at the end.
+/// Readings of a machine: the first when the senders start, the second before they are done, the last at the end.
 #[derive(Default)]
 pub(super) struct Watch(Vec<Look>);
 
-/// What is read of `/proc` and the lab at one instant.
+/// Values read from `/proc` and the lab at one instant.
 struct Look {
     host: Host,
     parts: BTreeMap<&'static str, Snapshot>,
@@ -31,11 +31,11 @@ struct Look {
     at: Time,
 }
 
-/// What was used on one machine, or on several together.
+/// Usage of one machine, or of several together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Load {
-    /// Between the first two looks.
+    /// Between the first two readings.
     pub(super) busiest: Option<Busiest>,
     pub(super) host_busy: f64,
     pub(super) host_steal: f64,
@@ -44,10 +44,10 @@ pub(super) struct Load {
     pub(super) switches: u64,
     /// At the end.
     pub(super) memory_kib: u64,
-    /// At the second look.
+    /// At the second reading.
     #[serde(default)]
     pub(super) sockets: Option<InSockets>,
-    /// Between the first two looks.
+    /// Between the first two readings.
     #[serde(default)]
     pub(super) lost: Lost,
     #[serde(skip)]
@@ -72,7 +72,7 @@ impl Watch {
         });
     }
 
-    /// What lies between the looks, and the memory of the processes now.
+    /// Returns the difference between the readings, and the current memory of the processes.
     pub(super) fn load(&self, parts: &Parts) -> Load {
         let [before, during, .., after] = &self.0[..] else {
             return Load::default();
@@ -91,10 +91,10 @@ impl Watch {
 }
 
 impl Look {
-    /// How busy everything was.
+    /// Returns the load since an earlier reading.
     fn since(&self, earlier: &Look) -> Load {
         let span = self.at.since(earlier.at);
-        // In what lies before the first message nothing was to be done.
+        // The time before the first message has no work.
         let time = span.saturating_sub(BEFORE).as_secs_f64().max(1e-3);
         let host = self.host.since(&earlier.host);
         let used = self
@@ -131,7 +131,7 @@ impl Look {
 }
 
 impl Load {
-    /// Adds what another machine used: processor time is a sum, and how busy they were that of the busier one.
+    /// Adds the usage of another machine: processor times are summed, and load is that of the busier one.
     pub(super) fn add(&mut self, other: Load) {
         let wanted = |busiest: &Option<Busiest>| busiest.as_ref().map_or(0.0, Busiest::wanted);
         if wanted(&other.busiest) > wanted(&self.busiest) {

@@ -1,32 +1,33 @@
-//! Where a socket is bound before others see it.
+//! A private place to bind a socket before it becomes visible.
 
 use super::{DIRECTORY, files, is_old, kind, made};
 use rustix::fs::{AtFlags, FileType, Gid, Mode};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// What the name of a stage of its own begins with.
+/// Prefix of the name of a private folder for binding.
 const PREFIX: &str = ".bind-";
 
-/// Where a socket is bound before others see it: the runtime folder itself if nobody else may write that, otherwise a
-/// folder in it that only this user may enter. What is in it is what this process put there, so that its name may be
-/// used to set its mode and its group.
+/// A place to bind a socket before others can see it. It is the runtime folder itself if nobody else may
+/// write there, otherwise a subfolder that only this user may enter. Only this process puts files into it, so
+/// their names can safely be used to set mode and group.
 ///
-/// The umask cannot do that: it belongs to the whole process, whose other threads make files too. The socket's own
-/// descriptor cannot either: before binding its mode is subject to the umask, afterwards it is another inode's.
+/// The umask does not work for that: it belongs to the whole process, and other threads create files too. The
+/// socket's own descriptor does not work either: before binding, its mode is subject to the umask; afterwards
+/// it refers to another inode.
 #[derive(Debug)]
 pub(super) struct Stage<'a> {
     /// The runtime folder.
     inside: BorrowedFd<'a>,
-    /// The folder in it, its name first.
+    /// The private folder in it: its name and descriptor.
     own: Option<(String, OwnedFd)>,
     group: Option<u32>,
-    /// The socket's name here, until it is shown.
+    /// The socket's name here, until [`Stage::show`].
     file: String,
 }
 
 impl<'a> Stage<'a> {
-    /// A stage for a socket that is called `file` on it. With a group it is a folder of its own.
+    /// Creates a place to bind the socket `file`. With a group, that is a private folder.
     pub(super) fn new(inside: BorrowedFd<'a>, group: Option<u32>, file: String) -> io::Result<Self> {
         let own = group.map(|_| make(inside)).transpose()?;
         Ok(Stage {
@@ -45,7 +46,7 @@ impl<'a> Stage<'a> {
         &self.file
     }
 
-    /// Opens the socket to those who may connect, and gives it its name in the runtime folder.
+    /// Makes the socket accessible to those who may connect, and gives it its name in the runtime folder.
     pub(super) fn show(mut self, name: &str) -> io::Result<()> {
         let mode = if self.group.is_some() { 0o660 } else { 0o600 };
         if let Some(gid) = self.group {
@@ -70,13 +71,13 @@ impl Drop for Stage<'_> {
     }
 }
 
-/// Makes a folder that only this user may enter.
+/// Creates a folder that only this user may enter.
 fn make(inside: BorrowedFd<'_>) -> io::Result<(String, OwnedFd)> {
     let name = format!("{PREFIX}{:016x}", crate::sys::unique_id());
     rustix::fs::mkdirat(inside, &name, Mode::RWXU)?;
     let fd = rustix::fs::openat(inside, &name, DIRECTORY, Mode::empty())?;
     let meta = rustix::fs::fstat(&fd)?;
-    // In a folder without the sticky bit a member may have put another in its place.
+    // In a folder without the sticky bit, another member may have replaced it.
     if meta.st_uid != rustix::process::geteuid().as_raw() || meta.st_mode & 0o077 != 0 {
         return Err(io::Error::other(
             "another member of the group replaced a folder of this process: run chmod 3770 on the runtime folder",
@@ -85,7 +86,7 @@ fn make(inside: BorrowedFd<'_>) -> io::Result<(String, OwnedFd)> {
     Ok((name, fd))
 }
 
-/// Removes the stages of processes of this user that were killed before they could.
+/// Removes the private folders left behind by killed processes of this user.
 pub(super) fn sweep(inside: BorrowedFd<'_>) {
     let uid = rustix::process::geteuid().as_raw();
     let stages: Vec<String> = files(inside)

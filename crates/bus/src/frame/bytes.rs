@@ -1,9 +1,9 @@
-//! Numbers and texts as bytes.
+//! Encoding of numbers and text as bytes.
 
 use crate::subscriber::QueuePolicy;
 use crate::topic::{Flavour, MAX_NAME, Offer, Reliability};
 
-/// The beginning of a text, at most `max` bytes.
+/// The start of a text, at most `max` bytes.
 pub(crate) fn cut(text: &str, max: usize) -> &str {
     let end = (0..=text.len().min(max))
         .rev()
@@ -53,7 +53,7 @@ impl Writer {
         self.u8(reliability_code(offer.reliability));
         self.u32(offer.depth);
     }
-    /// Names and texts were bounded where they came in, far below 65,536 bytes.
+    /// Names and texts were bounded on entry, far below 65,536 bytes.
     pub(super) fn text(&mut self, text: &str) {
         self.u16(text.len() as u16);
         self.0.extend(text.as_bytes());
@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
         (len <= max).then(|| text.to_owned())
     }
 
-    /// A name that may be printed as it is.
+    /// Reads a name that is safe to print.
     pub(super) fn name(&mut self, max: usize) -> Option<String> {
         self.text(max).filter(|name| stats::text::is_plain(name))
     }

@@ -1,7 +1,8 @@
-//! The messages that endpoints exchange through their sockets; `docs/wire/bus.md` has them byte by byte.
+//! The messages that endpoints exchange through their sockets; `docs/wire/bus.md` specifies them byte by
+//! byte.
 //!
-//! Integers are little-endian. Every frame begins with a magic number and the protocol's version, so that any
-//! later version can at least be named. A frame has no bytes behind its last field.
+//! Integers are little-endian. Every frame begins with a magic number and the protocol's version, so an error
+//! can at least name a later version. A frame has no bytes after its last field.
 
 mod bytes;
 
@@ -12,9 +13,9 @@ use crate::detail::{self, EndpointDetail, MAX_REFUSAL, MAX_REFUSALS};
 use crate::subscriber::QueuePolicy;
 use crate::topic::{Flavour, MAX_DEFINITION, MAX_NAME, Offer, TopicType};
 
-/// The protocol's version. A change of any frame, of the ring or of the death rules changes it.
+/// Version of the protocol. Any change of a frame, of the ring or of the rules for dead processes changes it.
 pub(crate) const PROTOCOL_VERSION: u16 = 3;
-/// The longest frame but [`Info`] and [`Frame::Definition`].
+/// The longest frame except [`Info`] and [`Frame::Definition`].
 pub(crate) const MAX_FRAME: usize = 2048;
 /// The longest frame of a handshake.
 pub(crate) const MAX_HANDSHAKE: usize = MAX_SHOWN + 64;
@@ -29,7 +30,7 @@ const MAX_TEXT: usize = 1024;
 pub(crate) enum Role {
     Publisher,
     Subscriber,
-    /// Asks for an [`Info`] and leaves.
+    /// Asks for an [`Info`] and disconnects.
     Observer,
 }
 
@@ -49,7 +50,7 @@ impl Role {
     }
 }
 
-/// Who speaks, and about what. The connecting end sends it first, the other answers with its own.
+/// Identity and topic of the sender. The connecting end sends it first; the other end answers with its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hello {
     /// Version of the ring's and the block's layout.
@@ -60,36 +61,36 @@ pub(crate) struct Hello {
     pub(crate) topic: String,
     pub(crate) type_name: String,
     pub(crate) type_hash: [u8; 16],
-    /// Of a subscriber that does not convert it has no common sum.
+    /// A subscriber that does not convert leaves out the common sum.
     pub(crate) flavour: Flavour,
-    /// What a publisher says of itself; of others it is empty.
+    /// What a publisher announces about itself; empty for other roles.
     pub(crate) offer: Offer,
 }
 
-/// What a subscriber wants of a publisher.
+/// What a subscriber requests from a publisher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Wishes {
     pub(crate) depth: u32,
     pub(crate) max_held: u32,
     pub(crate) max_bytes: u64,
     pub(crate) queue: QueuePolicy,
-    /// Most kept messages wanted, and the number of the last that it knows.
+    /// Maximum number of kept messages wanted, and the number of the last message that it already has.
     pub(crate) history: u32,
     pub(crate) after: u64,
 }
 
-/// Why an endpoint turns another away.
+/// Why an endpoint refuses a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RefuseCode {
-    /// They do not match, and never will.
+    /// The two do not match and never will.
     Mismatch,
-    /// They are connected already.
+    /// The two are already connected.
     Duplicate,
-    /// Not now.
+    /// Try again later.
     Busy,
 }
 
-/// What an endpoint tells of itself to an observer.
+/// What an endpoint reports about itself to an observer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Info {
     pub(crate) domain: u32,
@@ -98,13 +99,13 @@ pub(crate) struct Info {
     pub(crate) messages: u64,
     pub(crate) memory: u64,
     pub(crate) topic: TopicType,
-    /// Says its role, too.
+    /// Also states the role.
     pub(crate) detail: EndpointDetail,
-    /// Why peers were turned away, the last few.
+    /// Why recent peers were refused.
     pub(crate) refusals: Vec<String>,
 }
 
-/// One message on a socket.
+/// A message on a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Frame {
     Hello(Hello),
@@ -112,16 +113,16 @@ pub(crate) enum Frame {
         code: RefuseCode,
         text: String,
     },
-    /// With the descriptors of its ring and of its doorbell.
+    /// Comes with the descriptors of the subscriber's ring and doorbell.
     Attach(Wishes),
-    /// A publisher's consent: from now on it queues.
+    /// A publisher's acceptance: from now on it queues messages.
     Welcome,
-    /// A new segment, with its descriptor.
+    /// A new segment; comes with its descriptor.
     Segment {
         id: u64,
         len: u64,
     },
-    /// A segment without blocks, to be unmapped.
+    /// A segment without blocks that the subscriber must unmap.
     Retire {
         id: u64,
     },
@@ -129,12 +130,13 @@ pub(crate) enum Frame {
     Unmapped {
         id: u64,
     },
-    /// The answer to `Welcome`: the subscriber takes from now on.
+    /// The answer to `Welcome`: from now on the subscriber takes messages.
     Ready,
-    /// A subscriber takes no more, but still reads what it holds.
+    /// The subscriber takes no further messages, but still reads those that it holds.
     Closing,
     Info(Info),
-    /// The sum and the definition of one whose type differs in these alone, so that both can say how.
+    /// The sum and the definition of a sender whose type differs only in these, so that both ends can report
+    /// the difference.
     Definition {
         hash: [u8; 16],
         /// At most [`MAX_SHOWN`] bytes.
@@ -142,7 +144,7 @@ pub(crate) enum Frame {
     },
 }
 
-/// Why bytes are no frame.
+/// Why bytes are not a valid frame.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FrameError {
     #[error("the peer does not speak this protocol")]
@@ -273,7 +275,7 @@ impl Frame {
         if r.0.is_empty() {
             Ok(frame)
         } else {
-            Err(FrameError::Malformed("bytes behind the end"))
+            Err(FrameError::Malformed("bytes after the end"))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Every frame to bytes and back, and what is no frame.
+//! Every frame is encoded and decoded again, and everything else is refused.
 
 use super::*;
 
@@ -76,7 +76,7 @@ fn the_fuzz_seeds_are_frames() {
         let bytes = std::fs::read(path).unwrap();
         assert!(
             Frame::decode(&bytes).is_ok(),
-            "{name}: write it anew with BLESS=1"
+            "{name}: write it again with BLESS=1"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! What fuzz targets call, and the same as tests on seeds. Nothing here may panic on any input.
+//! Entry points of the fuzz targets, also run as tests on seeds. Nothing here may panic on any input.
 
 mod operations;
 
@@ -13,7 +13,7 @@ pub fn handshake(data: &[u8]) {
     }
 }
 
-/// A block's header as a hostile publisher may write it; the first eight bytes are the block's length.
+/// A block's header as a hostile publisher may write it. The first eight bytes are the block's length.
 pub fn header(data: &[u8]) {
     let Some((len, bytes)) = data.split_first_chunk() else {
         return;
@@ -37,7 +37,7 @@ pub fn header(data: &[u8]) {
     }
 }
 
-/// How many mutants a test takes: `count`, or what `PACKETS` says.
+/// Number of mutants that a test uses: `PACKETS` if set, otherwise `count`.
 #[cfg(test)]
 pub(crate) fn mutants(count: u64) -> u64 {
     if cfg!(miri) {
@@ -71,7 +71,8 @@ mod tests {
         replay("bus_operations", operations);
     }
 
-    /// `OPERATIONS` says how many; `make fuzz-short` a million. One for all runs: it counts descriptors.
+    /// `OPERATIONS` sets the number; `make fuzz-short` uses a million. This is one test for all runs, because
+    /// it counts descriptors.
     #[test]
     fn random_operations_agree_with_the_model() {
         let mut seed = 0x5EED_u64;
@@ -86,7 +87,7 @@ mod tests {
         let mut done = 0;
         let mut round = 0;
         while done < total {
-            // Every other run is without lies.
+            // Every other run has no lies.
             let lies = round % 2 == 1;
             let data: Vec<u8> = (0..2_000)
                 .map(|i| match random() {

@@ -1,6 +1,7 @@
-//! Sequences of operations between one publisher and two subscribers in one process, against a model: the code is
-//! the one that runs between processes (memory, ring, the publisher's record, the subscriber's connection, their
-//! sockets), only the threads are missing, so that a sequence of bytes always does the same.
+//! Sequences of operations between one publisher and two subscribers in one process, checked against a model.
+//! The code under test is the code that runs between processes: memory, ring, the publisher's record, the
+//! subscriber's connection and their sockets. Only the threads are missing, so a given byte sequence always
+//! does the same.
 
 use crate::block::{LABEL_WORD, Label, Plan};
 use crate::budget::CONNECTION;
@@ -26,8 +27,8 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
-/// Loans, publications, takes, holds, releases, stops, deaths, departures, arrivals and lies. Each operation is two
-/// bytes: which, and how.
+/// Loans, publications, takes, holds, releases, stops, deaths, departures, arrivals and lies. Each operation
+/// is two bytes: its kind and its parameter.
 pub fn operations(data: &[u8]) {
     let Some(mut world) = World::new() else { return };
     for op in data.chunks_exact(2).take(2_000) {
@@ -37,7 +38,7 @@ pub fn operations(data: &[u8]) {
     world.end();
 }
 
-/// Lengths of the data part; segments are of two classes, and some sizes make room for others.
+/// Lengths of the data part. They need segments of two classes, and some sizes make room for others.
 const SIZES: [usize; 8] = [0, 100, 4_000, 40_000, 65_300, 100_000, 300_000, 900_000];
 const LIMIT: u64 = 2 << 20;
 
@@ -53,27 +54,27 @@ struct Reader {
     attached: Attached,
     connection: Arc<Connection>,
     consumer: Consumer,
-    /// What should be in the queue, oldest first.
+    /// What the queue should contain, oldest first.
     queue: VecDeque<u64>,
     held: Vec<ContentBox>,
     offered: u64,
     taken: u64,
-    /// Its process does nothing.
+    /// Whether its process is stopped.
     stopped: bool,
-    /// It takes no more.
+    /// Whether it takes no further messages.
     closed: bool,
-    /// Once it has lied, nothing is expected of it but that it hurts nobody else.
+    /// False once it has lied. From then on the model only checks that it harms nobody else.
     honest: bool,
 }
 
-/// What connections belong to; its housekeeping does not run.
+/// Shared state of the connections. Its housekeeping does not run.
 fn shared() -> Option<&'static Arc<Shared>> {
     static SHARED: OnceLock<Option<Arc<Shared>>> = OnceLock::new();
     let make = || {
         let dir = std::env::temp_dir().join(format!("ropewalk-fuzz-{}", std::process::id()));
         let config = BusConfig::new(&dir);
         let folder = Folder::open(&config).ok()?;
-        // Nothing is bound in it.
+        // No socket is bound in it.
         let _ = std::fs::remove_dir(&dir);
         Shared::new(config, folder).ok().map(Arc::new)
     };
@@ -133,7 +134,7 @@ impl Reader {
         if self.closed || self.connection.is_at_limit() {
             return;
         }
-        // As `Source` does: a claim fails where the publisher dropped the message.
+        // As in `Source`, a claim fails if the publisher dropped the message.
         let ring = self.connection.ring();
         let found = (0..=self.connection.geometry.depth()).find_map(|_| {
             let Some(taken) = self.consumer.next(ring) else {
@@ -220,7 +221,7 @@ impl World {
         }
     }
 
-    /// What a subscriber that is not stopped does.
+    /// Performs an action of a subscriber that is not stopped.
     fn read(&mut self, op: u8, how: u8, pick: usize) {
         let Some(reader) = self.subscribers[usize::from(how & 1)]
             .as_mut()
@@ -279,7 +280,7 @@ impl World {
         }
         for reader in self.subscribers.iter_mut().flatten() {
             let mut lost = Losses::default();
-            // The time is the sequence, so that the model can tell messages apart.
+            // The time equals the sequence number, so that the model can tell messages apart.
             reader
                 .attached
                 .offer(&mut self.pool, block, at, self.sequence, &mut lost);
@@ -288,7 +289,7 @@ impl World {
                 continue;
             }
             reader.offered += 1;
-            // What was lost beside a message that was not queued made room.
+            // Losses in addition to a message that was not queued made room.
             let pushed = reader.attached.pushed;
             let made_room = lost.total().saturating_sub(u64::from(!pushed));
             for _ in 0..made_room {
@@ -325,7 +326,7 @@ impl World {
         self.remove_hostile();
     }
 
-    /// The publisher's housekeeping reads what a subscriber sent, or that it is gone.
+    /// The publisher's housekeeping reads what a subscriber sent, or notices that it is gone.
     fn hear(&mut self, slot: usize) {
         let Some(reader) = &mut self.subscribers[slot] else {
             return;
@@ -350,7 +351,7 @@ impl World {
         }
     }
 
-    /// The subscriber stops, goes on, closes or dies, or a new one comes.
+    /// The subscriber stops, continues, closes or dies, or a new one connects.
     fn come_and_go(&mut self, how: u8) {
         let slot = usize::from(how & 1);
         match (&mut self.subscribers[slot], how >> 1 & 7) {
@@ -360,7 +361,7 @@ impl World {
                 reader.closed = true;
                 reader.connection.close();
             }
-            // Its views go with it, unreleased; the publisher hears of it.
+            // Its views go with it, unreleased; the publisher notices the hang-up.
             (Some(reader), _) => {
                 reader.connection.socket().hang_up();
                 self.hear(slot);
@@ -374,7 +375,7 @@ impl World {
         }
     }
 
-    /// A word of its ring is not what it should be.
+    /// Overwrites a word of its ring with a wrong value.
     fn lie(&mut self, how: u8) {
         if let Some(reader) = &mut self.subscribers[usize::from(how & 1)] {
             reader.honest = false;
@@ -389,7 +390,7 @@ impl World {
             if let Some(reader) = &self.subscribers[slot]
                 && reader.attached.hostile.is_some()
             {
-                assert!(!reader.honest, "an honest subscriber was thrown out");
+                assert!(!reader.honest, "an honest subscriber was disconnected");
                 self.part_with(slot);
             }
         }
@@ -401,7 +402,8 @@ impl World {
         }
     }
 
-    /// No two blocks in use overlap, what a subscriber holds is in use, and every message is accounted for.
+    /// Checks that no two blocks in use overlap, that blocks held by subscribers are in use, and that every
+    /// message is accounted for.
     fn check(&self) {
         let mut used: Vec<_> = self.loans.iter().map(|(block, _)| *block).collect();
         for reader in self.subscribers.iter().flatten() {
@@ -428,7 +430,7 @@ impl World {
                 assert!(ranges.contains(&at), "a held block was freed");
             }
             let lost = reader.attached.losses;
-            assert_eq!(reader.connection.losses(), lost, "it is told of every loss");
+            assert_eq!(reader.connection.losses(), lost, "it learns of every loss");
             if !reader.attached.is_closing() && !reader.closed {
                 let accounted = reader.taken + reader.queue.len() as u64 + lost.total();
                 assert_eq!(reader.offered, accounted, "taken, queued and lost");
@@ -451,7 +453,7 @@ impl World {
 mod tests {
     use super::*;
 
-    /// Worlds leave neither descriptors nor mappings behind; counted in a process of its own.
+    /// Worlds leave neither descriptors nor mappings behind. Counted in a process of its own.
     #[test]
     fn a_world_ends_with_nothing_left() {
         if std::env::var_os("RW_WORLD").is_none() {

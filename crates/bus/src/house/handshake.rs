@@ -1,7 +1,7 @@
-//! The handshake: who are you, do we match, here is what you need.
+//! The handshake: both ends identify themselves, check that they match, and pass what the other end needs.
 //!
-//! The connecting end speaks first. The publisher decides about doubles, which arise when both ends find each
-//! other at the same moment.
+//! The connecting end speaks first. The publisher resolves duplicate connections, which arise when both ends
+//! find each other at the same moment.
 
 use super::{Core, Shared};
 use crate::budget::{CONNECTION, Grant, Holder};
@@ -26,11 +26,11 @@ use std::time::Instant;
 pub(super) struct Pending {
     pub(super) endpoint: u64,
     pub(super) peer: Peer,
-    /// Who it is, as its socket's name or its hello says.
+    /// Identity of the peer, from its socket's name or its hello.
     pub(super) peer_id: Option<u64>,
     pub(super) deadline: Instant,
     core: Core,
-    /// Taken out when the handshake becomes a connection, as its grant is.
+    /// Taken, like the grant, when the handshake becomes a connection.
     socket: Option<Socket>,
     grant: Option<Grant>,
     we_connected: bool,
@@ -39,33 +39,34 @@ pub(super) struct Pending {
 
 #[derive(Debug)]
 enum Stage {
-    /// Awaits who the peer is.
+    /// Waits for the peer's hello.
     Hello,
-    /// The sums differ, and the peer has our definition: awaits its own. Until then this is what is known.
+    /// The sums differ and the peer has this end's definition: waits for the peer's definition. The text is
+    /// the reason known so far.
     Definition(String),
-    /// We publish: awaits the peer's ring and doorbell.
+    /// This end publishes: waits for the peer's ring and doorbell.
     Attach,
-    /// We subscribe: awaits consent of a publisher that says this of itself.
+    /// This end subscribes: waits for the publisher's acceptance. Holds what the publisher announced.
     Welcome(RingMemory, Geometry, Offer, Ros),
 }
 
-/// What became of a handshake.
+/// The result of a handshake step.
 #[derive(Debug)]
 pub(super) enum Outcome {
     Wait,
     /// Nothing more to do.
     Done,
-    /// To be tried again, perhaps.
+    /// May be tried again.
     Failed,
-    /// Never to be tried again with that peer.
+    /// Must not be tried again with that peer.
     Never(Option<u64>),
-    /// We publish and have one subscriber more.
+    /// This end publishes and has a new subscriber.
     Subscriber {
         subscriber: u64,
         peer: i32,
         socket: Arc<Socket>,
     },
-    /// We subscribe and have one publisher more.
+    /// This end subscribes and has a new publisher.
     Publisher {
         connection: Arc<Connection>,
         peer: i32,
@@ -73,11 +74,11 @@ pub(super) enum Outcome {
 }
 
 impl Pending {
-    /// Somebody connected to us. `None` if it was turned away.
+    /// Starts the handshake with a peer that connected to this end. Returns `None` if the peer was refused.
     pub(super) fn accepted(shared: &Shared, endpoint: u64, core: Core, socket: Socket) -> Option<Pending> {
         let peer = socket.peer().ok()?;
         if let Some(reason) = forbids(shared, peer) {
-            // Who only looks whether somebody is alive says nothing and hears nothing.
+            // A peer that only checks whether this process is alive neither sends nor reads anything.
             let _ = socket.send(&refuse(RefuseCode::Mismatch, &reason), &[]);
             core.refuse(Refusal {
                 pid: peer.pid,
@@ -101,7 +102,8 @@ impl Pending {
         Some(Pending::new(shared, endpoint, core, socket, peer, None, grant))
     }
 
-    /// We connected to endpoint `peer_id`. An error says whether never to try again.
+    /// Starts the handshake after this end connected to endpoint `peer_id`. An error says whether never to
+    /// try again.
     pub(super) fn connected(
         shared: &Shared,
         endpoint: u64,
@@ -165,23 +167,23 @@ impl Pending {
         }
     }
 
-    /// Its socket, until it becomes a connection.
+    /// Returns its socket, until it becomes a connection.
     pub(super) fn socket(&self) -> Option<&Socket> {
         self.socket.as_ref()
     }
 
-    /// Whether the peer connected, and whose it counts as.
+    /// Returns the holder that the peer counts towards, if the peer connected to this end.
     pub(super) fn visitor(&self) -> Option<Holder> {
         (!self.we_connected).then(|| Holder::of(self.peer))
     }
 
-    /// Whether we publish and the peer is about to attach.
+    /// Whether this end publishes and waits for the peer to attach.
     pub(super) fn awaits_attach(&self) -> bool {
         matches!(self.stage, Stage::Attach)
     }
 
-    /// Goes on with what was received. `rivals` are the peers of this endpoint's other handshakes that await
-    /// their attachment.
+    /// Continues with the received frames. `rivals` are the peers of this endpoint's other handshakes that
+    /// wait for their attachment.
     pub(super) fn advance(&mut self, shared: &Arc<Shared>, rivals: &[u64]) -> Outcome {
         loop {
             let Some(socket) = &self.socket else {
@@ -201,7 +203,8 @@ impl Pending {
                     };
                     return self.note(reason.clone());
                 }
-                // Who leaves after looking whether somebody lives, or died, is no failure of ours.
+                // A peer that disconnects after checking for a live process, or that died, is not a failure
+                // of this end.
                 Ok(Received::End) | Err(_) if self.we_connected => return Outcome::Failed,
                 Ok(Received::End) | Err(_) => return Outcome::Done,
             };
@@ -230,7 +233,7 @@ impl Pending {
                     });
                     Outcome::Never(self.peer_id)
                 }
-                // The other of the two connections stands, or is on its way.
+                // The other of the two connections is established or in progress.
                 RefuseCode::Duplicate => Outcome::Failed,
                 RefuseCode::Busy => {
                     self.core.refuse(Refusal {
@@ -250,7 +253,7 @@ impl Pending {
             (Frame::Hello(hello), Stage::Hello) => self.on_hello(shared, hello, rivals),
             (Frame::Attach(wishes), Stage::Attach) => self.on_attach(shared, wishes, fds),
             (Frame::Welcome, Stage::Welcome(..)) => self.on_welcome(shared),
-            _ => self.turn_away("the peer sent a frame that has no place in the handshake".into()),
+            _ => self.turn_away("the peer sent a frame that is not part of the handshake".into()),
         }
     }
 
@@ -273,7 +276,7 @@ impl Pending {
                 type_hash: ours.type_hash,
                 ..hello
             };
-            // Only the sums differ: each shows the other its definition, and both say how.
+            // Only the sums differ: each end sends the other its definition, and both report the difference.
             if difference(&ours, &same_type).is_none()
                 && let Some(topic) = self.core.topic()
                 && self.send(&definition_of(&topic), &[]).is_ok()
@@ -319,7 +322,7 @@ impl Pending {
         }
     }
 
-    /// We subscribe: makes the ring and sends it, with the doorbell.
+    /// This end subscribes: creates the ring and sends it, with the doorbell.
     fn attach(&mut self, core: &Arc<SubCore>, offer: Offer, ros: Ros) -> Outcome {
         let options = &core.options;
         let Some(geometry) = Geometry::new(options.depth, options.max_held) else {
@@ -351,7 +354,7 @@ impl Pending {
         Outcome::Wait
     }
 
-    /// We publish: checks what the subscriber sent, and lets it in.
+    /// This end publishes: checks what the subscriber sent, and accepts it.
     fn on_attach(&mut self, shared: &Arc<Shared>, wishes: Wishes, fds: Vec<OwnedFd>) -> Outcome {
         crate::hooks::step("attach-received");
         let Core::Publisher(core) = self.core.clone() else {
@@ -377,11 +380,11 @@ impl Pending {
         };
         let ring = match RingMemory::from_peer(ring, geometry.words()) {
             Ok(ring) => (ring, geometry),
-            Err(e) => return self.turn_away(format!("the ring is refused: {e}")),
+            Err(e) => return self.turn_away(format!("the ring is not acceptable: {e}")),
         };
         let bell = match shared.doorbell(bell) {
             Ok(bell) => bell,
-            Err(e) => return self.turn_away(format!("the doorbell is refused: {e}")),
+            Err(e) => return self.turn_away(format!("the doorbell is not acceptable: {e}")),
         };
         if let Err((code, text)) = core.admits(id, self.peer) {
             let _ = self.send(&Frame::Refuse { code, text }, &[]);
@@ -403,7 +406,7 @@ impl Pending {
         }
     }
 
-    /// We subscribe, and are welcome.
+    /// This end subscribes and has been accepted.
     fn on_welcome(&mut self, shared: &Arc<Shared>) -> Outcome {
         crate::hooks::step("welcome-received");
         let Core::Subscriber(core) = self.core.clone() else {
@@ -416,7 +419,7 @@ impl Pending {
         else {
             return Outcome::Done;
         };
-        // Others may have been faster since it was asked.
+        // Other publishers may have taken the last places since the check.
         if let Err(text) = core.admits(self.peer) {
             return self.put_off(text);
         }
@@ -442,7 +445,8 @@ impl Pending {
         }
     }
 
-    /// The peer's sum differs from ours, and this is its definition. `answer`: it awaits ours.
+    /// Handles the peer's definition, whose sum differs from this end's. `answer`: the peer waits for this
+    /// end's definition.
     fn compare(&mut self, shared: &Shared, hash: [u8; 16], text: &str, answer: bool) -> Outcome {
         let (Some(ours), Some(hello)) = (self.core.topic(), self.core.hello(shared)) else {
             return Outcome::Done;
@@ -458,13 +462,13 @@ impl Pending {
             type_name: hello.type_name,
         };
         let Some(sums) = ours.difference(&theirs) else {
-            return self.turn_away("the peer shows a definition of the same sum".into());
+            return self.turn_away("the peer sent a definition with the same sum".into());
         };
         let fields = crate::definition::difference(shown(&ours.definition), text);
         self.note(format!("{sums}: {fields}"))
     }
 
-    /// Notes why, and ends; the peer knows it.
+    /// Records the reason and ends. The peer already knows it.
     fn note(&self, reason: String) -> Outcome {
         self.core.refuse(Refusal {
             pid: self.peer.pid,
@@ -474,7 +478,8 @@ impl Pending {
         Outcome::Never(self.peer_id)
     }
 
-    /// There is no place for the peer now: tells it, notes it here, and tries again later if it was us who came.
+    /// There is no room for the peer at the moment. Notifies it, records the refusal, and tries again later
+    /// if this end connected.
     fn put_off(&self, text: String) -> Outcome {
         self.core.refuse(Refusal {
             pid: self.peer.pid,
@@ -490,7 +495,7 @@ impl Pending {
         }
     }
 
-    /// Tells the peer why, notes it here, and ends.
+    /// Sends the reason to the peer, records it, and ends.
     fn turn_away(&mut self, reason: String) -> Outcome {
         let _ = self.send(
             &Frame::Refuse {
@@ -566,7 +571,7 @@ fn refuse(code: RefuseCode, text: &str) -> Vec<u8> {
     .encode()
 }
 
-/// Why this peer may not connect, if it may not. With a group, the kernel has checked the socket's mode.
+/// Returns why this peer may not connect, if so. With a group, the kernel has checked the socket's mode.
 fn forbids(shared: &Shared, peer: Peer) -> Option<String> {
     let uid = rustix::process::geteuid().as_raw();
     (shared.config.group.is_none() && peer.uid != uid).then(|| {
@@ -577,7 +582,7 @@ fn forbids(shared: &Shared, peer: Peer) -> Option<String> {
     })
 }
 
-/// What differs between the two ends, both values named.
+/// Returns what differs between the two ends, naming both values.
 fn difference(ours: &Hello, theirs: &Hello) -> Option<String> {
     let (layout, variant) = Variant::of_layout(theirs.layout);
     if variant != Variant::OURS {
@@ -607,7 +612,7 @@ fn difference(ours: &Hello, theirs: &Hello) -> Option<String> {
     };
     if theirs.role != opposite {
         return Some(format!(
-            "the peer is a {:?}, expected was a {opposite:?}",
+            "the peer is a {:?}, expected a {opposite:?}",
             theirs.role
         ));
     }

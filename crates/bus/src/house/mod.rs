@@ -1,7 +1,8 @@
-//! Housekeeping: one thread per bus that accepts, shakes hands, reserves memory ahead and notices the dead.
+//! Housekeeping: one thread per bus that accepts connections, performs handshakes, reserves memory ahead of
+//! time and detects dead processes.
 //!
-//! It never waits for one peer: every socket is non-blocking, and every handshake has a deadline. Publishing and
-//! taking never wait for it.
+//! It never waits for a single peer: every socket is non-blocking, and every handshake has a deadline.
+//! Publishing and taking never wait for this thread.
 
 mod handshake;
 mod progress;
@@ -22,7 +23,7 @@ use std::sync::{Arc, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use watch::Watch;
 
-/// Connections accepted in a row before others have their turn.
+/// Connections accepted in a row before other events are handled.
 const BURST: usize = 16;
 
 #[derive(Debug)]
@@ -33,7 +34,7 @@ struct Endpoint {
     /// When to look for peers again.
     scan_at: Option<Instant>,
     backoff: Duration,
-    /// When to accept again, after running out of descriptors.
+    /// When to accept again after running out of descriptors.
     resume_at: Option<Instant>,
     /// Peers that will never match.
     mismatched: BTreeSet<u64>,
@@ -116,7 +117,7 @@ impl House {
         }
     }
 
-    /// New endpoints, whose peers are to be looked for, go to `fresh`.
+    /// Executes a command. New endpoints, whose peers must be looked for, are added to `fresh`.
     fn obey(&mut self, command: Command, fresh: &mut Vec<u64>) {
         match command {
             Command::Add(id, listener, core) => {
@@ -155,7 +156,7 @@ impl House {
         let own = self.sources.iter().filter(|(_, s)| match s {
             Source::Listener(e) | Source::Subscriber { publisher: e, .. } => *e == id,
             Source::Pending(p) => p.endpoint == id,
-            // It lives as long as messages of it, and forgets itself.
+            // It lives as long as messages of it exist, and removes itself.
             Source::Publisher { .. } | Source::Process(_) => false,
         });
         for token in own.map(|(t, _)| *t).collect::<Vec<_>>() {
@@ -188,13 +189,13 @@ impl House {
                 for token in of_pid.map(|(t, _)| *t).collect::<Vec<_>>() {
                     self.end(token);
                 }
-                // Whatever is left of the watch would be readable for ever.
+                // The remaining watch would stay readable forever.
                 self.end_watch(pid);
             }
         }
     }
 
-    /// Frames of a connected subscriber.
+    /// Handles frames of a connected subscriber.
     fn hear_subscriber(&mut self, token: u64) {
         let Some(Source::Subscriber {
             publisher,
@@ -225,7 +226,7 @@ impl House {
         }
     }
 
-    /// The peer of a connection is gone, or broke the rules.
+    /// Ends a connection whose peer is gone or broke the protocol.
     fn end(&mut self, token: u64) {
         match self.forget(token) {
             Some(Source::Subscriber {
@@ -283,7 +284,7 @@ impl House {
                 }
                 Ok(None) => return,
                 Err(e) => {
-                    // Out of descriptors, most likely; the connection waits until there are some.
+                    // Most likely out of descriptors; the connection waits until some are free.
                     tracing::warn!("cannot accept a connection: {e}");
                     self.shared.epoll.remove(&endpoint.listener);
                     endpoint.resume_at = Some(Instant::now() + Duration::from_millis(100));
@@ -294,7 +295,7 @@ impl House {
         }
     }
 
-    /// Watches a source no longer, and gives what it was.
+    /// Stops watching a source, and returns it.
     fn forget(&mut self, token: u64) -> Option<Source> {
         let source = self.sources.remove(&token)?;
         match &source {
@@ -333,8 +334,8 @@ impl House {
         let late = self.pending.iter().map(|(_, token)| *token);
         let late = late.filter(|token| self.deadline(*token).is_some_and(|at| at <= now));
         for token in late.collect::<Vec<_>>() {
-            // What came while this thread was busy, or had no processor, is not late: a publisher that has let us in
-            // counts on us.
+            // A frame that arrived while this thread was busy, or was not scheduled, is not late: a publisher
+            // that has accepted this subscriber relies on it.
             self.shake_hands(token);
             if let Some(Source::Pending(p)) = self.sources.get(&token) {
                 tracing::debug!(

@@ -1,4 +1,4 @@
-//! The handshakes in progress: how many, how long, and what becomes of them.
+//! The handshakes in progress: their number, their deadlines and their results.
 
 use super::handshake::{Outcome, Pending};
 use super::{Core, House, Source};
@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Handshakes that others began with one endpoint. When there are more, the oldest of whoever has the most goes, so that one
-/// peer that connects without end does not keep the others out.
+/// Maximum number of handshakes that peers began with one endpoint. Beyond it, the oldest handshake of the
+/// holder with the most is dropped, so a peer that keeps connecting cannot lock the others out.
 const MAX_PENDING: usize = 64;
 
 impl House {
@@ -28,7 +28,7 @@ impl House {
         }
     }
 
-    /// Makes room for one more handshake that somebody else began.
+    /// Makes room for one more handshake that a peer began.
     fn make_room(&mut self, endpoint: u64) {
         let mut visitors: BTreeMap<Holder, Vec<u64>> = BTreeMap::new();
         for (token, p) in self.pending_of(endpoint) {
@@ -43,7 +43,7 @@ impl House {
         }
     }
 
-    /// The handshakes in progress of an endpoint, oldest first.
+    /// Returns the handshakes in progress of an endpoint, oldest first.
     pub(super) fn pending_of(&self, endpoint: u64) -> impl Iterator<Item = (u64, &Pending)> {
         let tokens = self.pending.range((endpoint, 0)..=(endpoint, u64::MAX));
         tokens.filter_map(|(_, token)| match self.sources.get(token) {
@@ -57,7 +57,7 @@ impl House {
             return;
         };
         let endpoint = pending.endpoint;
-        // Another handshake with the same subscriber may be further on.
+        // Another handshake with the same subscriber may have progressed further.
         let rivals: Vec<u64> = self
             .pending_of(endpoint)
             .filter(|(t, p)| *t != token && p.awaits_attach())
@@ -116,14 +116,14 @@ impl House {
         }
     }
 
-    /// The socket of a handshake stays in the set when the handshake becomes a connection.
+    /// The socket of a handshake stays in the epoll set when the handshake becomes a connection.
     pub(super) fn replace(&mut self, token: u64, source: Source) {
         if let Some(Source::Pending(p)) = self.sources.insert(token, source) {
             self.pending.remove(&(p.endpoint, token));
         }
     }
 
-    /// When a handshake must be over.
+    /// Returns when a handshake must be complete.
     pub(super) fn deadline(&self, token: u64) -> Option<Instant> {
         match self.sources.get(&token) {
             Some(Source::Pending(p)) => Some(p.deadline),

@@ -1,4 +1,4 @@
-//! Looking for the peers of our endpoints in the runtime folder, and again after a failure.
+//! Looks for the peers of this process's endpoints in the runtime folder, and again after a failure.
 
 use super::handshake::Pending;
 use super::{Core, House};
@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
 pub(super) const MIN_BACKOFF: Duration = Duration::from_millis(50);
 impl House {
-    /// Connects to all peers that endpoints do not know yet. Reads the folder once for all of them: when many
-    /// start together, reading it for each would take most of their time.
+    /// Connects to all peers that the endpoints do not know yet. Reads the folder once for all of them: when
+    /// many start together, reading it for each would take most of their time.
     pub(super) fn scan(&mut self, ids: &[u64]) {
         if ids.is_empty() {
             return;
@@ -57,7 +57,7 @@ impl House {
                     }
                 }
                 Err(ConnectError::Dead { .. }) => {}
-                // Gone since the scan.
+                // Removed since the scan.
                 Err(ConnectError::Io(e)) if e.kind() == io::ErrorKind::NotFound => {}
                 Err(ConnectError::Io(e)) if e.kind() == io::ErrorKind::PermissionDenied => {
                     let reason = format!("not permitted to connect to the socket {name}: {e}");
@@ -68,7 +68,7 @@ impl House {
                     });
                     self.mismatch(id, name.id);
                 }
-                // Its queue of connections is full, or we are out of descriptors.
+                // Its queue of connections is full, or this process is out of descriptors.
                 Err(_) => self.scan_soon(id),
             }
         }

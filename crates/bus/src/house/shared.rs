@@ -1,4 +1,4 @@
-//! What the parts of one bus share with its housekeeping thread, and what they ask of it.
+//! State that the parts of one bus share with its housekeeping thread, and the commands for that thread.
 
 use crate::budget::Budget;
 use crate::config::BusConfig;
@@ -16,31 +16,32 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// What all parts of one bus share.
+/// State that all parts of one bus share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) config: BusConfig,
     pub(crate) folder: Folder,
     pub(crate) birth: Birth,
     pub(crate) epoll: Epoll,
-    /// What peers hold of this process.
+    /// What peers hold in this process.
     pub(crate) budget: Arc<Budget>,
     pub(super) commands: Mutex<Vec<Command>>,
-    /// Doorbells of other processes, by the pipe's identity: several publishers ring one through one descriptor.
+    /// Doorbells of other processes, by the pipe's identity: several publishers ring one doorbell through one
+    /// descriptor.
     doorbells: Mutex<BTreeMap<u64, Weak<Doorbell>>>,
     pub(super) stop: AtomicBool,
 }
 
-/// What the housekeeping thread is asked to do.
+/// A command for the housekeeping thread.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// Accept for an endpoint, and look for its peers.
+    /// Accept connections for an endpoint, and look for its peers.
     Add(u64, Listener, Core),
-    /// The endpoint is gone.
+    /// An endpoint is gone.
     Remove(u64),
     /// A connection of a subscriber is gone.
     Forget(u64),
-    /// Reserve memory ahead.
+    /// Reserve memory ahead of time.
     Grow(Weak<PubCore>),
 }
 
@@ -65,7 +66,7 @@ impl Shared {
         })
     }
 
-    /// Asks the housekeeping thread; does not wait.
+    /// Sends a command to the housekeeping thread; does not wait.
     pub(crate) fn command(&self, command: Command) {
         self.commands
             .lock()
@@ -96,7 +97,7 @@ impl Shared {
 }
 
 impl Core {
-    /// Whether the endpoint is connected to `peer`, or gone itself.
+    /// Whether the endpoint is connected to `peer`, or is itself gone.
     pub(super) fn is_connected(&self, peer: u64) -> bool {
         match self {
             Core::Publisher(core) => core.upgrade().is_none_or(|c| c.is_attached(peer)),

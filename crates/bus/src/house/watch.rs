@@ -1,4 +1,4 @@
-//! Watching for the end of the processes behind the connections.
+//! Watches for the end of the processes behind the connections.
 
 use super::{House, Source};
 use crate::sys::process::death_watch;
@@ -46,7 +46,7 @@ impl House {
     pub(super) fn end_watch(&mut self, pid: i32) {
         if let Some(watch) = self.processes.remove(&pid) {
             self.sources.remove(&watch.token);
-            // A forked child may hold the descriptor too, so that closing it would leave it in the set.
+            // A forked child may hold the descriptor too, so closing it here would leave it in the epoll set.
             self.shared.epoll.remove(&watch.fd);
         }
     }

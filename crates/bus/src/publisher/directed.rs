@@ -1,4 +1,4 @@
-//! Messages to one subscriber: the requests and replies of services.
+//! Messages to a single subscriber: the requests and replies of services.
 
 use super::{CreateError, PublishError, Publisher, PublisherOptions};
 use crate::block::{CORRELATION, Label, Plan};
@@ -13,33 +13,34 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-/// What a publisher is for.
+/// The purpose of a publisher.
 #[derive(Debug)]
 pub(super) enum Purpose {
-    /// Messages to all.
+    /// Messages to all subscribers.
     Topic,
-    /// Requests or replies, each to one.
+    /// Requests or replies, each to one subscriber.
     Service {
-        /// Its identity, by which its partner is known.
+        /// Its identity, from which its partner's follows.
         id: u64,
-        /// Rung when subscribers come or go.
+        /// Rung when subscribers connect or disconnect.
         observer: Option<Arc<Waiter>>,
     },
 }
 
-/// What became of a message to one subscriber.
+/// The result of sending a message to one subscriber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Directed {
-    /// It stands in its queue.
+    /// It is in the subscriber's queue.
     Queued,
-    /// That subscriber is not connected.
+    /// The subscriber is not connected.
     Absent,
     /// It does not fit.
     Refused(DropReason),
 }
 
 impl Publisher {
-    /// A publisher of a service's requests or replies. Nothing that it queued ever makes room for something else.
+    /// Creates a publisher of a service's requests or replies. No message that it queued is ever dropped to
+    /// make room.
     pub(crate) fn of_service(
         bus: &Bus,
         topic: TopicType,
@@ -50,13 +51,13 @@ impl Publisher {
         Self::with(bus, topic, options, Purpose::Service { id, observer })
     }
 
-    /// As [`Publisher::loan`], with room for a correlation header.
+    /// Like [`Publisher::loan`], with room for a correlation header.
     pub(crate) fn loan_correlated(&self, control_len: usize, part_lens: &[usize]) -> Result<Loan, LoanError> {
         self.reserve(control_len, part_lens, Plan::correlated, &|| true)
     }
 
-    /// Queues a message of [`Publisher::loan_correlated`] to subscriber `to` alone, and wakes it if it sleeps.
-    /// Never blocks. `origin`: where it comes from, unless from here.
+    /// Queues a message from [`Publisher::loan_correlated`] to subscriber `to` alone, and wakes it if it
+    /// sleeps. Never blocks. `origin`: the original source, if it is not this publisher.
     pub(crate) fn publish_to(
         &self,
         to: u64,
@@ -104,14 +105,14 @@ impl Publisher {
         Ok(outcome)
     }
 
-    /// The first of the subscribers that take, in the order in which they connected, that `accepts`.
+    /// Returns the first ready subscriber, in the order of connecting, that `accepts` returns true for.
     pub(crate) fn find_subscriber(&self, mut accepts: impl FnMut(u64) -> bool) -> Option<u64> {
         let state = self.core.lock();
         let mut ready = state.attached.iter().filter(|a| a.ready && !a.is_closing());
         ready.find(|a| accepts(a.id)).map(|a| a.id)
     }
 
-    /// Blocks until subscriber `id` is connected; false if `timeout` passed first.
+    /// Blocks until subscriber `id` is connected. Returns false if `timeout` passes first.
     pub(crate) fn wait_for_subscriber(&self, id: u64, timeout: Duration) -> bool {
         let core = &self.core;
         let absent = |s: &mut super::State| !s.attached.iter().any(|a| a.id == id);
@@ -121,7 +122,7 @@ impl Publisher {
         }
     }
 
-    /// Whether the process was forked since.
+    /// Whether this is a forked child of the process that created the publisher.
     pub(crate) fn is_foreign(&self) -> bool {
         self.core.birth.is_foreign()
     }

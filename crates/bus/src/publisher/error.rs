@@ -1,18 +1,18 @@
-//! Why an endpoint is not made, or a message not published.
+//! Why an endpoint was not created or a message not published.
 
 /// Why a message was not published.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PublishError {
-    /// The loan is another publisher's.
+    /// The loan belongs to another publisher.
     #[error("the loan belongs to another publisher")]
     ForeignLoan,
-    /// The process was forked after the publisher was made.
+    /// The process was forked after the publisher was created.
     #[error("this publisher belongs to the parent process: make a new one after fork")]
     Forked,
 }
 
-/// Why a publisher or a subscriber cannot be made.
+/// Why a publisher or a subscriber cannot be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CreateError {
@@ -26,24 +26,24 @@ pub enum CreateError {
         /// The longest allowed.
         max: usize,
     },
-    /// The topic's or the type's name has characters that a terminal obeys or hides.
+    /// The topic's or the type's name contains characters that a terminal interprets or hides.
     #[error("the {what} {name} has control characters or invisible ones: leave them out")]
     Characters {
         /// Which name.
         what: &'static str,
-        /// The name, fit to print.
+        /// The name, safe to print.
         name: String,
     },
-    /// An option is out of its range.
+    /// An option is out of range.
     #[error("{what} is {value}: it must be from {min} to {max}")]
     Option {
         /// Which option.
         what: &'static str,
         /// Its value.
         value: u64,
-        /// The least allowed.
+        /// The minimum.
         min: u64,
-        /// The most allowed.
+        /// The maximum.
         max: u64,
     },
     /// A system call failed.
@@ -51,7 +51,7 @@ pub enum CreateError {
     System {
         /// What failed.
         what: &'static str,
-        /// What the system said.
+        /// The system error.
         source: std::io::Error,
     },
     /// The process was forked after the bus was opened.

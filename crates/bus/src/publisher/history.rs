@@ -1,4 +1,4 @@
-//! The last messages, kept for subscribers that join later.
+//! The last messages, kept for late joiners.
 
 use crate::losses::Losses;
 use crate::peer::Attached;
@@ -8,7 +8,7 @@ use crate::sys;
 use std::collections::VecDeque;
 use std::sync::atomic::AtomicU64;
 
-/// The last messages of a publisher, without gaps; it is one user of each of their blocks.
+/// The last messages of a publisher, without gaps. It counts as one user of each of their blocks.
 #[derive(Debug)]
 pub(super) struct History {
     depth: usize,
@@ -29,7 +29,7 @@ impl History {
         self.depth > 0
     }
 
-    /// Takes over its publisher's use of a block that was just published. Only if messages are kept.
+    /// Takes over its publisher's use of a block that was just published. Call it only if messages are kept.
     #[inline(never)]
     pub(super) fn keep(&mut self, sequence: u64, block: BlockId, pool: &mut Pool) {
         if self.kept.len() == self.depth
@@ -40,20 +40,20 @@ impl History {
         self.kept.push_back((sequence, block));
     }
 
-    /// Gives up the oldest messages until a block is free, but never the newest message; false if that frees
-    /// nothing, since subscribers use them too.
+    /// Gives up the oldest messages until a block becomes free, but never the newest message. Returns false
+    /// if that frees nothing because subscribers use the blocks too.
     pub(super) fn shrink(&mut self, pool: &mut Pool) -> bool {
         let older = self.kept.len().saturating_sub(1);
         let Some(i) = (0..older).find(|i| pool.users(self.kept[*i].1) == 1) else {
             return false;
         };
-        // Those before it go too, so that what is left has no gap.
+        // Older messages go too, so that the rest has no gap.
         self.kept.drain(..=i).for_each(|(_, block)| pool.unshare(block));
         true
     }
 
-    /// Queues the newest messages after number `after` to one that joins, at most `most`, and only as many as fit
-    /// its queue and its quota: nothing of it is counted as lost.
+    /// Queues messages after number `after` to a late joiner: the newest, at most `most`, and only as many as
+    /// fit its queue and its quota. None of them is counted as lost.
     pub(super) fn replay(&self, to: &mut Attached, most: u32, after: u64, pool: &mut Pool) {
         let mut bytes = 0u64;
         let fitting = self.kept.iter().rev().take_while(|(sequence, block)| {

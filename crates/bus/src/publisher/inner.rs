@@ -1,4 +1,4 @@
-//! What the publisher's handle, its loans and the housekeeping thread share.
+//! State that the publisher's handle, its loans and the housekeeping thread share.
 
 use super::Published;
 use super::history::History;
@@ -21,7 +21,7 @@ use std::io;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What the publisher's handle, its loans and the housekeeping thread share.
+/// State that the publisher's handle, its loans and the housekeeping thread share.
 #[derive(Debug)]
 pub(crate) struct PubCore {
     pub(crate) id: u64,
@@ -38,36 +38,37 @@ pub(crate) struct PubCore {
 pub(super) struct State {
     pub(super) pool: Pool,
     pub(super) attached: Vec<Attached>,
-    /// Subscribers that broke the rules; the last few.
+    /// Subscribers that broke the protocol; the last few.
     pub(super) banned: Vec<u64>,
     pub(super) sequence: u64,
-    /// Numbers of messages that were lost before they came here.
+    /// Number of messages that were lost before they reached this publisher.
     pub(super) skipped: u64,
     pub(super) history: History,
     /// Loans refused because memory was short.
     pub(super) refused: u64,
-    /// A loan has waited in vain since the last that succeeded.
+    /// Whether a loan has waited in vain since the last successful one.
     pub(super) stalled: bool,
     pub(super) clock: sys::Wall,
-    /// Whether it publishes in quick succession. Then it looks at what was released after it rang, since the reply to
-    /// what it just took may be waited for; otherwise when it loans, where nobody waits. A service's requests and
-    /// replies are always hurried: each goes to one peer, which is looked at then.
+    /// Whether it publishes in quick succession. Then it looks at released blocks after ringing, since a peer
+    /// may be waiting for the reply to what it just took. Otherwise it looks when it loans, where nobody
+    /// waits. A service's requests and replies are always treated as hurried: each goes to one peer, which is
+    /// looked at then.
     pub(super) hurried: bool,
-    /// When it published last.
+    /// When it last published.
     pub(super) last: u64,
     pub(super) departed: Losses,
-    /// The handle is gone; loans may still be there.
+    /// Whether the handle is gone; loans may still exist.
     pub(super) closed: bool,
 }
 
 impl PubCore {
-    /// No user code runs under the lock and no step of ours leaves the state half done, so a panic elsewhere
-    /// does not make it unusable.
+    /// No user code runs under the lock and no step of this crate leaves the state half changed, so a panic
+    /// elsewhere does not make it unusable.
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// After a message went out: what the next loan need not do then, and what went wrong.
+    /// Runs after a message was published: does work ahead of the next loan, and handles failures.
     #[inline(never)]
     pub(super) fn look_after(&self, state: &mut State, now: u64) {
         let left = if state.hurried {
@@ -81,21 +82,21 @@ impl PubCore {
         }
     }
 
-    /// An unpublished loan's block, or one that was kept.
+    /// Returns the block of an unpublished loan, or one that was kept.
     pub(crate) fn give_back(&self, block: BlockId) {
         if !self.birth.is_foreign() {
             self.lock().pool.unshare(block);
         }
     }
 
-    /// One more user of a loan's block.
+    /// Adds a user of a loan's block.
     pub(crate) fn keep(&self, block: BlockId) {
         if !self.birth.is_foreign() {
             self.lock().pool.share(block);
         }
     }
 
-    /// Whether subscriber `id` of `peer` may attach; if not, why.
+    /// Whether subscriber `id` of `peer` may attach; the error says why not.
     pub(crate) fn admits(&self, id: u64, peer: Peer) -> Result<(), (RefuseCode, String)> {
         let state = self.lock();
         if state.attached.iter().any(|a| a.id == id) {
@@ -104,7 +105,7 @@ impl PubCore {
         if state.banned.contains(&id) {
             return Err((
                 RefuseCode::Mismatch,
-                "this subscriber broke the ring's rules before".into(),
+                "this subscriber has corrupted its ring before".into(),
             ));
         }
         let max = self.options.max_subscribers;
@@ -120,14 +121,14 @@ impl PubCore {
             return Err((
                 RefuseCode::Busy,
                 format!(
-                    "{holder} has {has} of the publisher's {max} places for subscribers, and gets no more"
+                    "{holder} has {has} of the publisher's {max} places for subscribers, which is its limit"
                 ),
             ));
         }
         Ok(())
     }
 
-    /// What a subscriber gets of what it wishes.
+    /// Returns the limits for a subscriber with these wishes.
     pub(crate) fn terms(&self, wishes: &Wishes) -> Terms {
         Terms {
             quota: self.options.quota(wishes.max_bytes),
@@ -136,9 +137,9 @@ impl PubCore {
         }
     }
 
-    /// Welcomes a subscriber and lets it in. It gets what is kept of the last messages, at most `history` of them and
-    /// none up to number `after`, before anything that is published from now on. From its welcome on it counts on
-    /// everything that is published: nothing is between the two.
+    /// Accepts a subscriber. It first gets the messages kept for late joiners, at most `history` of them and
+    /// none up to number `after`, and then everything that is published from now on. From its `Welcome` on it
+    /// relies on receiving everything that is published; there is no gap between the two.
     pub(crate) fn attach(&self, mut attached: Attached, history: u32, after: u64) -> io::Result<()> {
         let mut guard = self.lock();
         let state = &mut *guard;
@@ -162,7 +163,7 @@ impl PubCore {
         self.lock().attached.iter().any(|a| a.id == id)
     }
 
-    /// The subscriber is gone: everything it had is free at once.
+    /// Removes a subscriber that is gone. Everything it had is free at once.
     pub(crate) fn detach(&self, id: u64) {
         let mut guard = self.lock();
         let state = &mut *guard;
@@ -172,7 +173,7 @@ impl PubCore {
         }
     }
 
-    /// A frame from a connected subscriber; false if it is none that it may send.
+    /// Handles a frame from a connected subscriber. Returns false if the subscriber may not send it.
     pub(crate) fn hear(&self, id: u64, frame: &Frame) -> bool {
         let mut guard = self.lock();
         let state = &mut *guard;
@@ -197,7 +198,7 @@ impl PubCore {
         true
     }
 
-    /// Reserves memory ahead of need, in the housekeeping thread; publishing goes on meanwhile.
+    /// Reserves memory ahead of need, in the housekeeping thread, while publishing continues.
     pub(crate) fn grow_ahead(&self) {
         let plan = self.lock().pool.plan();
         if let Some(plan) = plan {
@@ -224,7 +225,7 @@ impl PubCore {
         }
     }
 
-    /// What it says of itself.
+    /// What it announces about itself.
     pub(crate) fn offer(&self) -> Offer {
         self.options.offer()
     }
@@ -257,8 +258,9 @@ impl State {
             .count()
     }
 
-    /// Pushes to all rings; [`State::ring`] comes after: a subscriber that is woken must not take the processor from the
-    /// pushes to the others. False if a push was not plain, so that somebody may have been found hostile.
+    /// Pushes to all rings. [`State::ring`] is called afterwards, so that a woken subscriber does not take
+    /// the processor away before the others have the message. Returns false if a push was not plain; a
+    /// subscriber may then have been found hostile.
     #[inline(always)]
     pub(super) fn distribute(&mut self, block: BlockId, now: u64, done: &mut Published) -> bool {
         let at = self.pool.locate(block);
@@ -271,7 +273,7 @@ impl State {
         plain
     }
 
-    /// Rings the sleepers to whom something was pushed, each doorbell once.
+    /// Rings the doorbells of sleeping subscribers that got a message, each doorbell once.
     #[inline(always)]
     pub(super) fn ring(&mut self) {
         <[AtomicU64] as ring::Memory>::fence();
@@ -292,7 +294,8 @@ impl State {
         crate::hooks::step("publish-rung");
     }
 
-    /// Learns what all took and released; true if that showed somebody to be hostile, who is gone now.
+    /// Reads what all subscribers took and released. Returns true if that revealed a hostile one, which is
+    /// then removed.
     pub(super) fn reap(&mut self) -> bool {
         for attached in &mut self.attached {
             if let Err(hostile) = attached.reap(&mut self.pool) {
@@ -302,8 +305,8 @@ impl State {
         self.remove_hostile()
     }
 
-    /// Disconnects those that broke the rules. Their blocks are free at once: they cannot write them, so reuse
-    /// hurts nobody but themselves.
+    /// Disconnects subscribers that broke the protocol. Their blocks are free at once: subscribers cannot
+    /// write to them, so reuse harms only the hostile one.
     pub(super) fn remove_hostile(&mut self) -> bool {
         let mut any = false;
         while let Some(i) = self.attached.iter().position(|a| a.hostile.is_some()) {
@@ -322,8 +325,8 @@ impl State {
 
     pub(super) fn remove(&mut self, i: usize) {
         let mut attached = self.attached.swap_remove(i);
-        // What it has not taken yet it must not take any more: the blocks are to be reused, and if it comes back
-        // it gets them anew, as history.
+        // It must not take queued messages any more, since their blocks are about to be reused. If it
+        // reconnects, it gets them again as history.
         let _ = attached.close(&mut self.pool);
         attached.clear(&mut self.pool);
         attached.socket.hang_up();

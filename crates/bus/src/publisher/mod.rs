@@ -36,29 +36,31 @@ use stats::Time;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// When and where a message came into being.
+/// When and where a message was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
-    /// Nanoseconds of `CLOCK_REALTIME`; `None` takes the clock at the moment of publishing.
+    /// Nanoseconds of `CLOCK_REALTIME`; `None` reads the clock when publishing.
     pub time: Option<Time>,
-    /// Where the message came from first; `None` is this publisher. A link republishes what it received with
-    /// the original origin, and so recognizes its own echo.
+    /// The original source of the message; `None` means this publisher. A link republishes received messages
+    /// with their original origin, and so recognizes its own echo.
     pub origin: Option<u64>,
 }
 
-/// The sending end of a topic. It owns the memory that its messages stand in.
+/// The sending end of a topic. It owns the memory of its messages.
 ///
-/// All methods may be called from any thread. Dropping it lets connected subscribers take what is queued.
+/// All methods may be called from any thread. After it is dropped, connected subscribers can still take the
+/// queued messages.
 #[derive(Debug)]
 pub struct Publisher {
     core: Arc<PubCore>,
     /// Removes the socket from the folder.
     file: Option<SocketFile>,
-    /// Keeps the housekeeping thread.
+    /// Keeps the housekeeping thread alive.
     bus: Bus,
 }
 
-/// A publisher that publishes more often, in nanoseconds, finds its caches warm and its time precious.
+/// Below this interval between messages, in nanoseconds, a publisher finds its caches warm and is short of
+/// time.
 const HURRY: u64 = 1_000_000;
 
 impl Publisher {
@@ -75,7 +77,7 @@ impl Publisher {
         topic.check()?;
         options.check()?;
         if matches!(purpose, Purpose::Service { .. }) {
-            // Each message is somebody's request or answer: nothing that is queued makes room for another.
+            // Each message is somebody's request or reply, so no queued message makes room for another.
             options.subscriber_quota = Some(options.quota(u64::MAX));
             options.memory_policy = MemoryPolicy::WorstEffort;
             options.history = 0;
@@ -135,20 +137,20 @@ impl Publisher {
     /// Reserves a block with a control part of `control_len` bytes and one data part per entry of `part_lens`
     /// (at most [`MAX_PARTS`](crate::MAX_PARTS)), each aligned to 64 bytes.
     ///
-    /// The pages exist when it returns: writing them cannot fail. If memory is short, it does what the
-    /// [`MemoryPolicy`] says: drop queued messages, fail, or wait; no other policy than [`MemoryPolicy::Block`]
-    /// ever blocks. Usually takes well under a microsecond; makes system calls only when memory must grow. The
+    /// The pages exist when it returns, so writing to them cannot fail. If memory is short, it does what the
+    /// [`MemoryPolicy`] says: drop queued messages, fail, or wait. Only [`MemoryPolicy::Block`] ever blocks.
+    /// A loan usually takes well under a microsecond; it makes system calls only when memory must grow. The
     /// content is undefined (bytes of older messages).
     pub fn loan(&self, control_len: usize, part_lens: &[usize]) -> Result<Loan, LoanError> {
         self.reserve(control_len, part_lens, Plan::new, &|| true)
     }
 
-    /// As [`Publisher::loan`], for callers that may have to stop waiting, such as at a signal: under
-    /// [`MemoryPolicy::Block`] `go_on` is asked about every 50 ms, without any lock. When it says no, the loan fails as
-    /// if the time were over, and the next one waits again.
+    /// Like [`Publisher::loan`], for callers that may have to stop waiting, for instance on a signal. Under
+    /// [`MemoryPolicy::Block`], `go_on` is called about every 50 ms, without holding a lock. If it returns
+    /// false, the loan fails as if its time had run out; the next loan waits again.
     ///
     /// # Errors
-    /// As [`Publisher::loan`].
+    /// As for [`Publisher::loan`].
     pub fn loan_while(
         &self,
         control_len: usize,
@@ -184,7 +186,7 @@ impl Publisher {
                 limit,
             })
             .and_then(|h| {
-                // Memory is reserved by whole pages.
+                // Memory is reserved in whole pages.
                 let pages = h.total().checked_next_multiple_of(page()).unwrap_or(u64::MAX);
                 if pages > limit {
                     Err(LoanError::TooLarge {
@@ -204,7 +206,8 @@ impl Publisher {
             });
         };
         if !state.hurried {
-            // Whoever fills the block has time; whoever waits for the message has none.
+            // There is time for this while the block is filled, and none once a subscriber waits for the
+            // message.
             state.attached.iter().for_each(Attached::touch);
             state.clock.prepare(sys::monotonic_ns());
             Self::fetch_code();
@@ -219,34 +222,36 @@ impl Publisher {
 
     /// Queues the message to every connected subscriber and wakes those that sleep. Never blocks and never
     /// waits for the housekeeping thread.
-    // What every message needs stands here in one piece, from the top to the bottom; the rest is in functions of its own.
-    // `fetch_code` knows of this.
+    // What every message needs is inline in one piece, from top to bottom; everything else is in separate
+    // functions. `fetch_code` relies on this.
     #[inline(never)]
     pub fn publish(&self, loan: Loan, stamp: Stamp) -> Result<Published, PublishError> {
         self.put::<true>(loan, stamp)
     }
 
-    /// The same, but those that sleep are not woken before [`Publisher::ring`]: for several messages that come at once, of
-    /// which each would wake the same sleeper. Who is awake takes it at once.
+    /// Like [`Publisher::publish`], but sleeping subscribers are woken only by [`Publisher::ring`]. For
+    /// several messages in a row, each of which would wake the same subscriber. A subscriber that is awake
+    /// takes the message at once.
     #[inline(never)]
     pub fn publish_quietly(&self, loan: Loan, stamp: Stamp) -> Result<Published, PublishError> {
         self.put::<false>(loan, stamp)
     }
 
-    /// Says that so many messages were lost before they came here, as on the way from another host: the next message's number is so much
-    /// higher, by which subscribers know of them.
+    /// Records that this many messages were lost before they reached this publisher, for example on the way
+    /// from another host. The next message's sequence number is higher by this amount, so subscribers notice
+    /// the loss.
     pub fn skip(&self, lost: u64) {
         if self.core.birth.is_foreign() {
             return;
         }
         let mut state = self.core.lock();
-        // Nobody has so many: what is left is enough for the messages themselves.
+        // No real source loses that many; enough numbers remain for the messages themselves.
         let lost = lost.min((u64::MAX >> 1).saturating_sub(state.sequence));
         state.sequence += lost;
         state.skipped += lost;
     }
 
-    /// Wakes those that sleep and have something of [`Publisher::publish_quietly`]. Never blocks.
+    /// Wakes sleeping subscribers that have messages from [`Publisher::publish_quietly`]. Never blocks.
     pub fn ring(&self) {
         if self.core.birth.is_foreign() {
             return;
@@ -300,7 +305,7 @@ impl Publisher {
         Ok(done)
     }
 
-    /// Why `loan` cannot be published here.
+    /// Returns why `loan` cannot be published here.
     #[cold]
     #[inline(never)]
     fn refuse(&self, loan: Loan) -> PublishError {
@@ -312,9 +317,9 @@ impl Publisher {
         }
     }
 
-    /// Fetches the code of [`Publisher::publish`] while somebody prepares a message.
+    /// Prefetches the code of [`Publisher::publish`] while a message is being prepared.
     fn fetch_code() {
-        /// About as long as the straight path through it, in bytes.
+        /// Approximate length of the straight path through it, in bytes.
         const LEN: usize = 2304;
         sys::prefetch(Self::publish as *const u8, LEN);
     }
@@ -324,17 +329,17 @@ impl Publisher {
         &self.core.topic
     }
 
-    /// Unique among all endpoints of the bus; the origin of its messages unless another is given.
+    /// Unique among all endpoints of the bus. The origin of its messages unless another is given.
     pub fn id(&self) -> u64 {
         self.core.id
     }
 
-    /// The bus it is on.
+    /// The bus that it belongs to.
     pub fn bus(&self) -> &Bus {
         &self.bus
     }
 
-    /// How many subscribers are connected and ready to take.
+    /// Number of subscribers that are connected and ready to take messages.
     pub fn subscriber_count(&self) -> usize {
         if self.core.birth.is_foreign() {
             return 0;
@@ -342,7 +347,7 @@ impl Publisher {
         self.core.lock().subscriber_count()
     }
 
-    /// Blocks until at least `n` subscribers are connected; false if `timeout` passed first.
+    /// Blocks until at least `n` subscribers are connected. Returns false if `timeout` passes first.
     pub fn wait_for_subscribers(&self, n: usize, timeout: Duration) -> bool {
         if self.core.birth.is_foreign() {
             return false;
@@ -363,7 +368,7 @@ impl Publisher {
         self.core.stats()
     }
 
-    /// The last 16 peers that did not connect, and why.
+    /// The last 16 peers that were refused, and the reasons.
     pub fn refusals(&self) -> Vec<Refusal> {
         if self.core.birth.is_foreign() {
             Vec::new()
@@ -372,8 +377,8 @@ impl Publisher {
         }
     }
 
-    /// Overwrites the data parts of a published message through the publisher's own mapping, where it stood:
-    /// what a subscriber then sees was never copied. For tests of just that.
+    /// Overwrites the data parts of a published message in place, through the publisher's own mapping. A test
+    /// can then show that a subscriber's view was never copied.
     #[cfg(feature = "test-hooks")]
     #[doc(hidden)]
     pub fn poison(&self, part: *const u8, len: usize, byte: u8) {
@@ -390,7 +395,7 @@ impl Drop for Publisher {
         if self.core.birth.is_foreign() {
             return;
         }
-        // First the name, so that nobody connects any more; then the connections.
+        // Remove the name first, so that nobody connects any more; then close the connections.
         self.file = None;
         crate::hooks::step("close-unnamed");
         self.core.shared.command(Command::Remove(self.core.id));

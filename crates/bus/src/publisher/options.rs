@@ -1,4 +1,4 @@
-//! What a publisher may use, and what it does when that is not enough.
+//! Limits of a publisher, and what it does when they are reached.
 
 use super::error::{CreateError, check_option};
 use crate::ring::Geometry;
@@ -6,50 +6,54 @@ use crate::topic::{Offer, Reliability};
 use std::fmt;
 use std::time::Duration;
 
-/// What a publisher may use.
+/// Limits and properties of a publisher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PublisherOptions {
-    /// Most bytes of shared memory that it reserves. Default 256 MiB. Reserved only as needed.
+    /// Maximum bytes of shared memory. Default: 256 MiB, reserved only as needed.
     pub memory_limit: u64,
-    /// Most bytes that one subscriber may keep from reuse, queued and held together; one message is always let
-    /// through when it has none. Default: half of `memory_limit`, or all of it where the memory policy takes
-    /// nothing away ([`MemoryPolicy::WorstEffort`], [`MemoryPolicy::Block`]). A subscriber may ask for less.
+    /// Maximum bytes that one subscriber may keep from reuse, queued and held together. A subscriber that has
+    /// nothing always gets one message. Default: half of `memory_limit`, or all of it if the memory policy
+    /// never drops messages ([`MemoryPolicy::WorstEffort`], [`MemoryPolicy::Block`]). A subscriber may ask
+    /// for less.
     pub subscriber_quota: Option<u64>,
-    /// Most subscribers at a time. Default 256.
+    /// Maximum number of subscribers at a time. Default: 256.
     pub max_subscribers: usize,
-    /// What is done when a loan finds no memory. Default: [`MemoryPolicy::BestEffort`].
+    /// What to do when a loan finds no memory. Default: [`MemoryPolicy::BestEffort`].
     pub memory_policy: MemoryPolicy,
-    /// How many of the last messages are kept for subscribers that join later; 1 is what ROS calls latching.
-    /// They count against `memory_limit`, and one more must fit beside them. Default 0, at most 4,096.
+    /// How many of the last messages are kept for late joiners; 1 is what ROS calls latching. They count
+    /// against `memory_limit`, which must also fit one more message. Default: 0, at most 4,096.
     pub history: u32,
-    /// The node that publishes, such as `/talker`, for those that ask ([`Offer`]). Default: empty, not said.
+    /// The node that publishes, such as `/talker`, announced to peers ([`Offer`]). Default: empty, not
+    /// announced.
     pub node: String,
-    /// Whether lost messages are sent again, for bridges and recorders. Default: not said.
+    /// Whether lost messages are retransmitted, as information for bridges and recorders. Default: not
+    /// announced.
     pub reliability: Option<Reliability>,
-    /// How many messages are kept for a slow subscriber, for bridges and recorders: on the bus a subscriber says that
-    /// itself. Default: 0, not said.
+    /// How many messages are kept for a slow subscriber, as information for bridges and recorders: on the bus
+    /// a subscriber chooses that itself. Default: 0, not announced.
     pub depth: u32,
 }
 
 /// What a publisher does when a loan finds no memory: the publication policies of TZC (section III-E).
 ///
-/// Before any of them applies, older history is given up (never the newest message of it).
+/// Before any of them applies, the publisher gives up older history, but never its newest message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MemoryPolicy {
-    /// New messages are worth more than old ones: queued messages of the largest consumer are dropped, oldest
+    /// New messages matter more than old ones: queued messages of the largest consumer are dropped, oldest
     /// first, until the loan fits or nothing is queued.
     #[default]
     BestEffort,
-    /// What is queued or held is never taken away, for memory or for a quota: the loan is refused, so that
-    /// subscribers see contiguous runs. A subscriber whose own quota is used up loses the new message alone. How
-    /// long its queue is, and what happens when that is full, remains the subscriber's choice.
+    /// Queued and held messages are never dropped, neither for memory nor for a quota. The loan is refused
+    /// instead, so subscribers see contiguous runs. A subscriber whose own quota is used up loses only the
+    /// new message. The length of its queue, and what happens when it is full, remain the subscriber's
+    /// choice.
     WorstEffort,
-    /// At most so many messages are dropped for one loan, at least 1; then it is refused.
+    /// At most this many messages, at least 1, are dropped for one loan; then it is refused.
     Medium(u32),
-    /// The loan waits at most so long for subscribers to release something; nothing is taken away. It waits once
-    /// in a stall: after a wait in vain loans are refused at once, until one succeeds again. At most one hour.
+    /// The loan waits at most this long for subscribers to release memory; nothing is dropped. It waits once
+    /// per stall: after a wait in vain, loans are refused at once until one succeeds again. At most one hour.
     Block(Duration),
 }
 
@@ -91,28 +95,28 @@ impl Default for PublisherOptions {
 }
 
 impl PublisherOptions {
-    /// Sets the most bytes of shared memory.
+    /// Sets the maximum bytes of shared memory.
     #[must_use]
     pub fn with_memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = bytes;
         self
     }
 
-    /// Sets the most bytes that one subscriber may keep from reuse.
+    /// Sets the maximum bytes that one subscriber may keep from reuse.
     #[must_use]
     pub fn with_subscriber_quota(mut self, bytes: u64) -> Self {
         self.subscriber_quota = Some(bytes);
         self
     }
 
-    /// Sets what is done when a loan finds no memory.
+    /// Sets what to do when a loan finds no memory.
     #[must_use]
     pub fn with_memory_policy(mut self, policy: MemoryPolicy) -> Self {
         self.memory_policy = policy;
         self
     }
 
-    /// Sets how many of the last messages are kept for subscribers that join later.
+    /// Sets how many of the last messages are kept for late joiners.
     #[must_use]
     pub fn with_history(mut self, messages: u32) -> Self {
         self.history = messages;
@@ -126,21 +130,21 @@ impl PublisherOptions {
         self
     }
 
-    /// Sets whether lost messages are sent again, for those that ask.
+    /// Sets whether lost messages are retransmitted, as announced to peers.
     #[must_use]
     pub fn with_reliability(mut self, reliability: Reliability) -> Self {
         self.reliability = Some(reliability);
         self
     }
 
-    /// Sets how many messages are kept for a slow subscriber, for those that ask.
+    /// Sets how many messages are kept for a slow subscriber, as announced to peers.
     #[must_use]
     pub fn with_depth(mut self, depth: u32) -> Self {
         self.depth = depth;
         self
     }
 
-    /// What those that connect are told.
+    /// What is announced to peers that connect.
     pub(crate) fn offer(&self) -> Offer {
         Offer {
             node: self.node.clone(),
@@ -169,7 +173,7 @@ impl PublisherOptions {
         }
     }
 
-    /// The most bytes that a subscriber that asks for `wanted` may have queued and held.
+    /// Maximum bytes that a subscriber asking for `wanted` may have queued and held.
     pub(crate) fn quota(&self, wanted: u64) -> u64 {
         let all = if self.memory_policy.drops() == 0 {
             self.memory_limit

@@ -1,10 +1,11 @@
-//! For whoever publishes what others sent: whether subscribers keep up, and memory that is given back early.
+//! For publishers that republish other senders' messages: whether subscribers keep up, and early return of
+//! memory.
 
 use super::Publisher;
 
 impl Publisher {
-    /// The subscribers that would lose something if a message of so many bytes, all parts together, were published now: this
-    /// message, or an older one that would make room for it. Never blocks.
+    /// Returns the subscribers that would lose a message if one of `len` bytes, all parts together, were
+    /// published now: either this message, or an older one that makes room for it. Never blocks.
     pub fn full_subscribers(&self, len: u64) -> Vec<u64> {
         if self.core.birth.is_foreign() {
             return Vec::new();
@@ -17,7 +18,7 @@ impl Publisher {
         full.map(|a| a.id).collect()
     }
 
-    /// Bytes of shared memory that it has reserved, those in retired segments that subscribers still map included.
+    /// Bytes of shared memory reserved, including retired segments that subscribers still map.
     pub fn reserved(&self) -> u64 {
         if self.core.birth.is_foreign() {
             return 0;
@@ -26,8 +27,9 @@ impl Publisher {
         state.pool.reserved() + state.pool.pinned()
     }
 
-    /// From now on it reserves no more than so many bytes, and never more than its
-    /// [`memory_limit`](crate::PublisherOptions::memory_limit). What it has beyond that stays until it is idle.
+    /// Limits the memory to reserve from now on, at most to
+    /// [`memory_limit`](crate::PublisherOptions::memory_limit). Memory beyond that stays reserved until it is
+    /// idle.
     pub fn limit_memory(&self, bytes: u64) {
         if !self.core.birth.is_foreign() {
             let mut state = self.core.lock();
@@ -36,7 +38,7 @@ impl Publisher {
         }
     }
 
-    /// How many messages its subscribers lost in all, departed ones included.
+    /// Total number of messages that its subscribers lost, including departed ones.
     pub fn lost(&self) -> u64 {
         if self.core.birth.is_foreign() {
             return 0;
@@ -46,8 +48,8 @@ impl Publisher {
         lost.fold(state.departed.total(), u64::saturating_add)
     }
 
-    /// Gives up all memory in which no message stands any more, instead of keeping it for the next. Subscribers that map it are told
-    /// to unmap it.
+    /// Returns all memory that no message uses, instead of keeping it for future messages. Subscribers that
+    /// map it are notified to unmap it.
     pub fn trim(&self) {
         if self.core.birth.is_foreign() {
             return;

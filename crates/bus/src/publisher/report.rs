@@ -1,9 +1,9 @@
-//! What a publisher has done and what it holds.
+//! Counters and current state of a publisher.
 
 use crate::losses::Losses;
 use stats::Drops;
 
-/// What a publisher has done and what it holds.
+/// Counters and current state of a publisher.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PublisherStats {
@@ -17,11 +17,11 @@ pub struct PublisherStats {
     pub memory_used: u64,
     /// Of the reserved bytes, those in retired segments that subscribers still map.
     pub memory_pinned: u64,
-    /// Segments, retired ones included.
+    /// Number of segments, including retired ones.
     pub segments: usize,
-    /// Each connected subscriber.
+    /// All connected subscribers.
     pub subscribers: Vec<SubscriberPeer>,
-    /// Losses of all subscribers, departed ones included.
+    /// Losses of all subscribers, including departed ones.
     pub drops: Drops,
 }
 
@@ -35,32 +35,32 @@ pub struct SubscriberPeer {
     pub pid: i32,
     /// Its user.
     pub uid: u32,
-    /// Messages that wait in its queue.
+    /// Messages waiting in its queue.
     pub queued: usize,
     /// Messages that it has taken and not yet released.
     pub held: usize,
-    /// Most messages that its queue takes.
+    /// Maximum number of messages in its queue.
     pub depth: usize,
     /// Bytes queued and held.
     pub bytes: u64,
-    /// Most bytes that may be queued and held.
+    /// Maximum bytes that may be queued and held.
     pub quota: u64,
-    /// Whether it has said that it takes.
+    /// Whether it reported that it takes messages.
     pub ready: bool,
-    /// Whether it has said that it takes no more.
+    /// Whether it reported that it takes no further messages.
     pub closing: bool,
     /// What it lost.
     pub drops: Drops,
 }
 
-/// What became of a published message.
+/// The result of publishing a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Published {
-    /// Its sequence number, from 1 up, per publisher.
+    /// Its sequence number, starting at 1, per publisher.
     pub sequence: u64,
-    /// In how many subscribers' queues it stands.
+    /// Number of subscribers that it was queued to.
     pub queued_to: usize,
-    /// What was lost by this call: older messages that made room, and copies that were not queued.
+    /// Messages lost by this call: older messages that made room, and copies that were not queued.
     pub dropped: Losses,
 }

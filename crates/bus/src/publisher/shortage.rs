@@ -1,4 +1,4 @@
-//! What a publisher does when memory is short.
+//! What a publisher does when memory is short (decision 030).
 
 use super::inner::{PubCore, State};
 use super::options::MemoryPolicy;
@@ -9,15 +9,15 @@ use stats::DropReason;
 use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
-/// How often a loan that waits looks whether something was released: soon at first, then less often.
+/// Interval at which a waiting loan checks for released memory: short at first, then longer.
 const FIRST_PAUSE: Duration = Duration::from_micros(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(1);
-/// How often it asks its caller whether to go on waiting.
+/// Interval at which it asks its caller whether to keep waiting.
 const ASKED_EACH: Duration = Duration::from_millis(50);
 
 impl PubCore {
-    /// A block of `len` bytes with one user, as the policy allows; waits only under [`MemoryPolicy::Block`], then
-    /// without the lock, and while `go_on` says so.
+    /// Returns a block of `len` bytes with one user, as the policy allows. Waits only under
+    /// [`MemoryPolicy::Block`], without the lock and while `go_on` returns true.
     pub(super) fn find_block(
         &self,
         len: u64,
@@ -79,7 +79,7 @@ impl PubCore {
 }
 
 impl State {
-    /// After [`State::reap`].
+    /// Call it after [`State::reap`].
     fn find_block(&mut self, len: u64, policy: MemoryPolicy) -> Result<BlockId, LoanError> {
         let mut drops = policy.drops();
         loop {
@@ -106,8 +106,8 @@ impl State {
         }
     }
 
-    /// Lets go of one that keeps memory by not answering; it may connect again when it lives. False if there is
-    /// none.
+    /// Disconnects a subscriber that pins memory by not answering; it may reconnect once it runs again.
+    /// Returns false if there is none.
     fn disconnect_pinning(&mut self) -> bool {
         let Some(i) = self.attached.iter().position(Attached::pins_for_long) else {
             return false;
@@ -122,7 +122,8 @@ impl State {
         true
     }
 
-    /// Takes the oldest queued message of the subscriber that has the most bytes; false if nothing is queued.
+    /// Takes the oldest queued message from the subscriber that has the most bytes. Returns false if nothing
+    /// is queued.
     fn drop_from_largest(&mut self) -> bool {
         loop {
             let largest = self
@@ -146,7 +147,7 @@ impl State {
     fn explain(&self, short: Short, wanted: u64, policy: MemoryPolicy) -> LoanError {
         match short {
             Short::Limit => {
-                // A block that several use counts once, for the first of these who has it.
+                // A block with several users counts once, for the first of them that has it.
                 let mut counted: Vec<BlockId> = Vec::new();
                 let mut bytes = |blocks: &mut dyn Iterator<Item = BlockId>| {
                     let mut sum = 0;

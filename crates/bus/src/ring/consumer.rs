@@ -2,14 +2,14 @@
 
 use super::*;
 
-/// A message that was taken from a ring, to be given back with [`release`].
+/// A message that was taken from a ring, to be returned with [`release`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
-    /// Which push it was.
+    /// Number of the push.
     pub number: u64,
-    /// Where it stands in the ring.
+    /// Index of its cell in the ring.
     pub cell: u16,
-    /// Where the block stands, unchecked.
+    /// Location of the block, unchecked.
     pub place: Place,
 }
 
@@ -21,7 +21,7 @@ pub struct Consumer {
 }
 
 impl Consumer {
-    /// A subscriber's end of a fresh ring.
+    /// The subscriber's end of a fresh ring.
     pub fn new(geometry: Geometry) -> Self {
         Consumer { geometry, cursor: 1 }
     }
@@ -38,9 +38,11 @@ impl Consumer {
         None
     }
 
-    /// The oldest message, to be [claimed](Consumer::claim). Until then it may be dropped at any time.
+    /// Returns the oldest message, to be [claimed](Consumer::claim). Until then the publisher may drop it at
+    /// any time.
     ///
-    /// Reading ahead what it points to costs nothing where the claim would have to wait for the cell anyway.
+    /// Reading ahead what it points to costs nothing, because the claim would have to wait for the cell
+    /// anyway.
     pub fn next<M: Memory + ?Sized>(&mut self, ring: &M) -> Option<Taken> {
         let cell = self.front(ring)?;
         let field = |i| {
@@ -62,10 +64,11 @@ impl Consumer {
         })
     }
 
-    /// Takes what [`Consumer::next`] gave; false if the publisher dropped it. Either way the next is another.
+    /// Takes the message that [`Consumer::next`] returned. Returns false if the publisher dropped it. In both
+    /// cases the cursor moves on.
     ///
-    /// An entry is overwritten only after its message left the queue. So if the claim succeeds, what was read of
-    /// the entry, and of the block, before it was whole.
+    /// An entry is overwritten only after its message left the queue. So if the claim succeeds, everything
+    /// that was read before from the entry and from the block is consistent.
     pub fn claim<M: Memory + ?Sized>(&mut self, ring: &M, next: &Taken) -> bool {
         self.cursor = next.number.saturating_add(1);
         ring.word(self.geometry.cell(next.cell))
@@ -73,7 +76,8 @@ impl Consumer {
             .is_ok()
     }
 
-    /// When the oldest message was queued, if there is one. It may be gone by the time it is taken.
+    /// Returns when the oldest message was queued, if there is one. The message may be gone by the time it is
+    /// taken.
     pub fn peek<M: Memory + ?Sized>(&mut self, ring: &M) -> Option<u64> {
         for _ in 0..self.patience() {
             let cell = self.front(ring)?;
@@ -89,7 +93,7 @@ impl Consumer {
         None
     }
 
-    /// How many messages were pushed and neither taken nor passed over; some of them may have been dropped.
+    /// Number of messages that were pushed and neither taken nor skipped. Some of them may have been dropped.
     pub fn backlog<M: Memory + ?Sized>(&self, ring: &M) -> u64 {
         let tail = ring.word(TAIL).load(Ordering::Acquire);
         (tail.saturating_add(1))
@@ -97,17 +101,18 @@ impl Consumer {
             .min(self.geometry.depth() as u64)
     }
 
-    /// Moves the cursor to the oldest push that may still be queued, and gives its cell.
+    /// Moves the cursor to the oldest push that may still be queued, and returns its cell.
     ///
-    /// The tail is looked at only when the entry does not settle it. So a subscriber that keeps up shares two
-    /// cache lines with its publisher for each message, entry and cell, and one that polls only reads the first.
+    /// It reads the tail only if the entry does not settle the matter. So a subscriber that keeps up shares
+    /// two cache lines with its publisher for each message, entry and cell, and one that only polls reads
+    /// only the first.
     fn front<M: Memory + ?Sized>(&mut self, ring: &M) -> Option<u16> {
         let g = self.geometry;
         for _ in 0..self.patience() {
             let entry = ring.word(g.entry(self.cursor, ENTRY)).load(Ordering::Acquire);
             let number = entry >> CELL_BITS;
             if number != self.cursor & NUMBER_MASK {
-                // What stood there a lap ago: the push has not come.
+                // The entry is from one lap ago: the push has not arrived.
                 if number == self.cursor.saturating_sub(u64::from(g.depth)) & NUMBER_MASK {
                     return None;
                 }
@@ -130,13 +135,14 @@ impl Consumer {
         let tail = ring.word(TAIL).load(Ordering::Acquire);
         let ahead = tail.checked_sub(self.cursor)?;
         if ahead >= depth {
-            // The queue is never longer than `depth`, so what lies further back was dropped.
+            // The queue is never longer than `depth`, so older messages were dropped.
             self.cursor = tail - depth + 1;
         }
         Some(())
     }
 
-    /// How often to try again. A correct publisher never uses it up; a hostile one must not keep us for ever.
+    /// Number of retries. A correct publisher never uses them up; a hostile one must not keep the subscriber
+    /// here forever.
     fn patience(&self) -> usize {
         4 * self.geometry.depth() + 16
     }

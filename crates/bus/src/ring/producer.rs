@@ -10,7 +10,7 @@ struct Slot<T> {
     tag: T,
 }
 
-/// The publisher's end, and its private truth about the ring. `T` names a block in the publisher's own terms.
+/// The publisher's end, with its private record of the ring. `T` identifies a block for the publisher.
 #[derive(Debug)]
 pub struct Producer<T> {
     geometry: Geometry,
@@ -21,29 +21,29 @@ pub struct Producer<T> {
 }
 
 impl<T: Copy> Producer<T> {
-    /// A publisher's end of a fresh ring.
+    /// The publisher's end of a fresh ring.
     pub fn new(geometry: Geometry) -> Self {
         Producer {
             geometry,
             next: 1,
             queue: VecDeque::with_capacity(geometry.depth()),
             held: Vec::with_capacity(geometry.cells()),
-            // Cells are far fewer than 65,536, by `Geometry::MAX`.
+            // `Geometry::MAX` keeps the number of cells far below 65,536.
             free: (0..geometry.cells() as u16).rev().collect(),
         }
     }
 
-    /// Messages queued, as of the last [`Producer::reap`].
+    /// Number of queued messages, as of the last [`Producer::reap`].
     pub fn queued(&self) -> usize {
         self.queue.len()
     }
 
-    /// Messages taken and not released, as of the last [`Producer::reap`].
+    /// Number of messages taken and not released, as of the last [`Producer::reap`].
     pub fn held(&self) -> usize {
         self.held.len()
     }
 
-    /// Whether the newest message was not taken yet.
+    /// Whether the newest message has not been taken yet.
     pub fn waits<M: Memory + ?Sized>(&self, ring: &M) -> bool {
         self.queue.back().is_some_and(|slot| {
             let cell = ring.word(self.geometry.cell(slot.cell));
@@ -56,12 +56,13 @@ impl<T: Copy> Producer<T> {
         self.queue.len() < self.geometry.depth()
     }
 
-    /// Whether a cell is left for a push: none is when the subscriber holds more than it said it would.
+    /// Whether a cell is free for a push. None is free if the subscriber holds more than it announced.
     pub fn has_cell(&self) -> bool {
         !self.free.is_empty()
     }
 
-    /// Learns what the subscriber took and released; `released` gets each block that it keeps no longer.
+    /// Reads what the subscriber took and released. `released` gets each block that the subscriber no longer
+    /// has.
     pub fn reap<M: Memory + ?Sized>(&mut self, ring: &M, mut released: impl FnMut(T)) -> Result<(), Hostile> {
         while let Some(front) = self.queue.front() {
             let word = ring.word(self.geometry.cell(front.cell)).load(Ordering::Acquire);
@@ -91,8 +92,8 @@ impl<T: Copy> Producer<T> {
         Ok(())
     }
 
-    /// Takes the oldest message back out of the queue, and gives its block. `None` if nothing is queued; what
-    /// the subscriber takes in the meantime becomes held.
+    /// Takes the oldest message back out of the queue and returns its block. `None` if nothing is queued.
+    /// Messages that the subscriber takes in the meantime become held.
     pub fn drop_oldest<M: Memory + ?Sized>(
         &mut self,
         ring: &M,
@@ -112,7 +113,7 @@ impl<T: Copy> Producer<T> {
         Ok(None)
     }
 
-    /// Queues a block. False, and nothing is done, unless the queue has room and a cell is free.
+    /// Queues a block. Returns false, and does nothing, unless the queue has room and a cell is free.
     #[inline(always)]
     pub fn push<M: Memory + ?Sized>(&mut self, ring: &M, place: Place, tag: T) -> bool {
         if !self.has_room() {
@@ -121,7 +122,8 @@ impl<T: Copy> Producer<T> {
         let Some(cell) = self.free.pop() else { return false };
         let (n, g) = (self.next, self.geometry);
         self.next += 1;
-        // What stood in this entry has left the queue, so whoever reads a mixture fails to take it.
+        // The entry's previous message has left the queue, so a subscriber that reads a mixture fails to take
+        // it.
         let fields = [
             (SEGMENT, place.segment),
             (OFFSET, place.offset),
@@ -142,8 +144,8 @@ impl<T: Copy> Producer<T> {
         true
     }
 
-    /// Reads what the next push will write or read, and changes nothing: after a long sleep its cache lines are far
-    /// away, and whoever prepares a message has the time to fetch them.
+    /// Reads the cache lines that the next push will read or write, and changes nothing. After a long sleep
+    /// they are out of the cache, and there is time to fetch them while a message is being prepared.
     pub fn touch<M: Memory + ?Sized>(&self, ring: &M) {
         let cell = self.free.last().copied().unwrap_or_default();
         let lines = [
@@ -156,31 +158,31 @@ impl<T: Copy> Producer<T> {
         std::hint::black_box((words, self.queue.back().map(|slot| slot.n)));
     }
 
-    /// Where the record of the next push will likely be written.
+    /// Address where the record of the next push will likely be written.
     pub fn end_of_queue(&self) -> *const () {
         let (first, second) = self.queue.as_slices();
         let last = if second.is_empty() { first } else { second };
         last.as_ptr_range().end.cast()
     }
 
-    /// Tells the subscriber the sums of what it lost.
+    /// Reports the subscriber's total losses to it.
     pub fn tell_losses<M: Memory + ?Sized>(&self, ring: &M, losses: [u64; LOSS_WORDS]) {
         for (i, n) in losses.into_iter().enumerate() {
             ring.word(LOSSES + i).store(n, Ordering::Release);
         }
     }
 
-    /// Every block that is held, as of the last [`Producer::reap`].
+    /// All held blocks, as of the last [`Producer::reap`].
     pub fn held_blocks(&self) -> impl Iterator<Item = T> + '_ {
         self.held.iter().map(|s| s.tag)
     }
 
-    /// The most messages queued.
+    /// Maximum number of queued messages.
     pub fn depth(&self) -> usize {
         self.geometry.depth()
     }
 
-    /// Every block that stands in the queue or is held, oldest first within each.
+    /// All blocks that are queued or held, each group oldest first.
     pub fn blocks(&self) -> impl Iterator<Item = T> + '_ {
         self.queue.iter().chain(&self.held).map(|s| s.tag)
     }

@@ -68,7 +68,7 @@ fn a_state_that_the_record_forbids_is_hostile() {
             number: 1
         })
     );
-    // Queued again after it was seen taken is forbidden too.
+    // Queueing again after the take was seen is also forbidden.
     let mut p = Producer::new(g);
     assert!(push(&mut p, &ring, 9));
     ring[g.cell(0)].store(state(1, TAKEN), Ordering::Relaxed);

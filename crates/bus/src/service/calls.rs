@@ -1,7 +1,7 @@
-//! The requests of one client that are not answered yet, and the threads that wait for them.
+//! The unanswered requests of one client, and the threads that wait for their replies.
 //!
-//! One of the waiting threads, the leader, sleeps at the doorbell and hands out what comes; the others are parked
-//! until their own reply is there, or until the leader leaves and one of them takes its place.
+//! One of the waiting threads, the leader, sleeps on the doorbell and distributes incoming replies. The
+//! others are parked until their own reply arrives, or until the leader leaves and one of them takes over.
 
 use super::correlation::{Correlation, Kind};
 use super::{CallError, ClientStats, MAX_REJECTION, partner};
@@ -16,10 +16,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-/// Replies taken in a row before anybody else has a turn.
+/// Replies taken in a row before other work gets a turn.
 const BURST: usize = 1024;
 
-/// What became of a request.
+/// The result of a request.
 pub(super) type Outcome = Result<Message, CallError>;
 
 /// A client's two endpoints and its unanswered requests.
@@ -36,26 +36,26 @@ pub(super) struct Calls {
 struct State {
     last: u64,
     calls: BTreeMap<u64, Call>,
-    /// The server that it keeps to.
+    /// The server that it currently uses.
     server: Option<u64>,
-    /// Whether a thread sleeps at the doorbell.
+    /// Whether a thread sleeps on the doorbell.
     led: bool,
     followers: Vec<Follower>,
     tickets: u64,
-    /// The events that were looked at.
+    /// The event count that was last examined.
     examined: Option<u64>,
-    /// Replies wait that cannot be taken before others are dropped.
+    /// Whether replies wait that cannot be taken before others are dropped.
     stuck: bool,
     stats: ClientStats,
 }
 
 #[derive(Debug)]
 struct Call {
-    /// The server's subscriber of requests.
+    /// The server's subscriber for requests.
     server: u64,
     /// Nanoseconds of `CLOCK_MONOTONIC`.
     deadline: u64,
-    /// What the server had refused this client when the call began.
+    /// How many requests of this client the server had refused when the call began.
     refused: u64,
     cancelled: bool,
     outcome: Option<Outcome>,
@@ -64,7 +64,7 @@ struct Call {
 #[derive(Debug)]
 struct Follower {
     ticket: u64,
-    /// The request whose reply it awaits; `None` if it awaits a server.
+    /// The request whose reply the thread waits for; `None` if it waits for a server.
     number: Option<u64>,
     thread: Thread,
 }
@@ -85,7 +85,7 @@ impl Calls {
         }
     }
 
-    /// Sends a request, on behalf of `origin` if that is given, and gives its number.
+    /// Sends a request, on behalf of `origin` if given, and returns its number.
     pub(super) fn send(&self, loan: Loan, timeout: Duration, origin: Option<u64>) -> Result<u64, CallError> {
         self.check_fork()?;
         let now = sys::monotonic_ns();
@@ -144,13 +144,13 @@ impl Calls {
         }
     }
 
-    /// What became of request `number`, if that is known. Never blocks. Finding nothing makes the descriptor
-    /// wait for the next event.
+    /// Returns the result of request `number`, if it is known. Never blocks. If there is none, the descriptor
+    /// stays silent until the next event.
     pub(super) fn poll(&self, number: u64, timeout: Duration) -> Result<Option<Outcome>, CallError> {
         self.check_fork()?;
         let mut guard = self.lock();
         let state = &mut *guard;
-        // Others that keep sending have the rest at the next poll, for which the descriptor stays readable.
+        // The rest of a continuous stream is left to the next poll; the descriptor stays readable for it.
         for _ in 0..4 {
             let seen = if state.led {
                 None
@@ -174,12 +174,12 @@ impl Calls {
         Ok(late.then(|| Err(self.give_up(number, timeout))))
     }
 
-    /// If nothing is there that [`Calls::poll`] would find, makes the descriptor wait for it and gives false.
+    /// If [`Calls::poll`] would find nothing, silences the descriptor until the next event and returns false.
     pub(super) fn rearm(&self) -> Result<bool, CallError> {
         self.check_fork()?;
         let mut guard = self.lock();
         let state = &mut *guard;
-        // Others that keep sending leave the descriptor readable, as in `poll`.
+        // A continuous stream leaves the descriptor readable, as in `poll`.
         for _ in 0..4 {
             if state.led {
                 return Ok(false);
@@ -195,7 +195,7 @@ impl Calls {
         Ok(false)
     }
 
-    /// Nobody waits for request `number` any more.
+    /// Cancels the wait for request `number`.
     pub(super) fn cancel(&self, number: u64) {
         if self.requests.is_foreign() {
             return;
@@ -210,7 +210,7 @@ impl Calls {
         }
     }
 
-    /// Blocks until a server is connected; false if `deadline` passed first.
+    /// Blocks until a server is connected. Returns false if `deadline` passes first.
     pub(super) fn wait_for_server(&self, deadline: Option<Instant>) -> Result<bool, CallError> {
         self.check_fork()?;
         let found = self.sleep(None, deadline, |state| self.server(state))?;
@@ -232,7 +232,7 @@ impl Calls {
         }
     }
 
-    /// The server that it keeps to while that lives, else the first that is connected both ways.
+    /// Returns the current server while it lives, otherwise the first that is connected in both directions.
     fn server(&self, state: &mut State) -> Option<u64> {
         let works = |id| self.replies.hears(partner(id));
         let kept = state.server;
@@ -242,7 +242,7 @@ impl Calls {
         state.server
     }
 
-    /// Waits until `done` gives something, as the leader or as one of those who follow.
+    /// Waits until `done` returns a value, as the leader or as a follower.
     fn sleep<T>(
         &self,
         number: Option<u64>,
@@ -285,7 +285,7 @@ impl Calls {
                 }
             }
         };
-        // Whoever leaves sees to it that somebody leads.
+        // A leader that leaves appoints the next one.
         if !state.led
             && let Some(next) = state.followers.first()
         {
@@ -294,14 +294,14 @@ impl Calls {
         result
     }
 
-    /// Hands out the replies that are there, and ends the requests of servers that are gone. Gives the events
-    /// up to which it has seen everything.
+    /// Distributes the replies that have arrived, and ends the requests of servers that are gone. Returns the
+    /// event count up to which it has seen everything.
     fn settle(&self, state: &mut State) -> Result<u64, TakeError> {
         loop {
             let seen = self.replies.waiter().events();
             let mut dead = Vec::new();
             if state.examined != Some(seen) {
-                // What the dead queued while they lived is taken below, before they are judged.
+                // Replies that a dead server queued while it lived are taken below, before its requests end.
                 dead.extend(
                     state
                         .calls
@@ -326,7 +326,7 @@ impl Calls {
         }
     }
 
-    /// Takes replies; true if a server was left for breaking the rules.
+    /// Takes replies. Returns true if it disconnected a server that broke the protocol.
     fn drain(&self, state: &mut State) -> Result<bool, TakeError> {
         state.stuck = false;
         let mut left_one = false;
@@ -344,7 +344,8 @@ impl Calls {
         Ok(left_one)
     }
 
-    /// Gives a reply to its request; true if its server broke the rules and was left.
+    /// Assigns a reply to its request. Returns true if it disconnected the reply's server for breaking the
+    /// protocol.
     fn deliver(&self, state: &mut State, message: Message) -> bool {
         let header = message.correlation().and_then(|bytes| Correlation::parse(&bytes));
         let ours = |c: &Correlation| c.kind != Kind::Request && c.client == self.requests.id();
@@ -380,7 +381,7 @@ impl Calls {
         false
     }
 
-    /// The deadline has passed: why there is no reply.
+    /// Returns why there is no reply after the deadline passed.
     fn give_up(&self, number: u64, timeout: Duration) -> CallError {
         let mut state = self.lock();
         let stuck = state.stuck;
@@ -438,7 +439,7 @@ impl Calls {
 }
 
 impl State {
-    /// The outcome of request `number`, which is over with that.
+    /// Returns the result of request `number` and forgets the request.
     fn finish(&mut self, number: u64) -> Option<Outcome> {
         self.calls.get(&number)?.outcome.as_ref()?;
         self.calls.remove(&number)?.outcome
@@ -474,7 +475,7 @@ impl State {
         self.tickets
     }
 
-    /// Wakes who awaits request `number`, or those who await a server.
+    /// Wakes the thread that waits for request `number`, or those that wait for a server.
     fn wake(&self, number: Option<u64>) {
         let awaits = self.followers.iter().filter(|f| f.number == number);
         awaits.for_each(|f| f.thread.unpark());

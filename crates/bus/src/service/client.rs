@@ -13,15 +13,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What a client may use.
+/// Limits of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClientOptions {
-    /// Most requests without an answer at a time, cancelled ones included. Default 64, at most 2,048.
+    /// Maximum number of unanswered requests at a time, including cancelled ones. Default: 64, at most 2,048.
     pub max_outstanding: u32,
-    /// Replies of each server that may be held beside those. Default 16, at most 2,048.
+    /// Additional replies of each server that may be held. Default: 16, at most 2,048.
     pub max_held: u32,
-    /// Most bytes of shared memory for requests. Default 64 MiB, reserved only as needed.
+    /// Maximum bytes of shared memory for requests. Default: 64 MiB, reserved only as needed.
     pub memory_limit: u64,
 }
 
@@ -50,7 +50,7 @@ impl ClientOptions {
         self
     }
 
-    /// Sets the most bytes of shared memory.
+    /// Sets the maximum bytes of shared memory.
     #[must_use]
     pub fn with_memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = bytes;
@@ -60,8 +60,8 @@ impl ClientOptions {
 
 /// The calling end of a service. All methods may be called from any thread, many calls at a time.
 ///
-/// Each request goes to one server: the first that the client connected to, and another only when that is gone.
-/// A request is never repeated, so that none is carried out twice.
+/// Each request goes to one server: the first that the client connected to. The client switches to another
+/// only when that server is gone. It never repeats a request, so no request is executed twice.
 #[derive(Debug)]
 pub struct Client {
     calls: Arc<Calls>,
@@ -69,14 +69,14 @@ pub struct Client {
 }
 
 impl Bus {
-    /// Calls a service. Returns at once; servers connect in the background ([`Client::wait_for_server`]).
+    /// Creates a client. Returns at once; servers connect in the background ([`Client::wait_for_server`]).
     pub fn client(&self, service: ServiceType, options: ClientOptions) -> Result<Client, CreateError> {
         let max = u64::from(Geometry::MAX / 2);
         check_option("max_outstanding", u64::from(options.max_outstanding), 1, max)?;
         check_option("max_held", u64::from(options.max_held), 1, max)?;
         let (publisher, subscriber) = pair();
         let queue = SubscriberOptions::default()
-            // Replies to cancelled requests may stand beside those to new ones.
+            // Replies to cancelled requests may be queued in addition to those for new ones.
             .with_depth(options.max_outstanding * 2)
             .with_max_held(options.max_outstanding + options.max_held)
             .with_announcements()
@@ -97,18 +97,18 @@ impl Bus {
 }
 
 impl Client {
-    /// Reserves a block for a request: as [`Publisher::loan`](crate::Publisher::loan), but when memory is short it
-    /// fails and drops nothing.
+    /// Reserves a block for a request. Like [`Publisher::loan`](crate::Publisher::loan), but if memory is
+    /// short it fails and drops nothing.
     pub fn loan(&self, control_len: usize, part_lens: &[usize]) -> Result<Loan, LoanError> {
         self.calls.requests.loan_correlated(control_len, part_lens)
     }
 
-    /// Bytes of shared memory that it has reserved for requests, those that servers still map included.
+    /// Bytes of shared memory reserved for requests, including memory that servers still map.
     pub fn reserved(&self) -> u64 {
         self.calls.requests.reserved()
     }
 
-    /// Gives up all memory in which no request stands any more, as [`Publisher::trim`](crate::Publisher::trim).
+    /// Returns all memory that no request uses, like [`Publisher::trim`](crate::Publisher::trim).
     pub fn trim(&self) {
         self.calls.requests.trim();
     }
@@ -118,14 +118,14 @@ impl Client {
         self.send(request, timeout)?.wait()
     }
 
-    /// Sends a request, whose reply is awaited later, at most `timeout` from now. Never blocks. Fails at once
-    /// without a server, and if the server's queue has no room.
+    /// Sends a request whose reply is awaited later, at most `timeout` from now. Never blocks. Fails at once
+    /// if there is no server or if the server's queue has no room.
     pub fn send(&self, request: Loan, timeout: Duration) -> Result<Pending, CallError> {
         self.send_from(request, timeout, None)
     }
 
-    /// As [`Client::send`], on behalf of `origin`, which the server is told
-    /// ([`Request::on_behalf_of`](crate::Request::on_behalf_of)): what passes requests of others on says so whose they are.
+    /// Like [`Client::send`], on behalf of `origin`, which the server can read from
+    /// [`Request::on_behalf_of`](crate::Request::on_behalf_of). For clients that forward requests of others.
     pub fn send_for(&self, origin: u64, request: Loan, timeout: Duration) -> Result<Pending, CallError> {
         self.send_from(request, timeout, Some(origin))
     }
@@ -142,7 +142,7 @@ impl Client {
         })
     }
 
-    /// Blocks until a server is connected; false if `timeout` passed first.
+    /// Blocks until a server is connected. Returns false if `timeout` passes first.
     pub fn wait_for_server(&self, timeout: Duration) -> Result<bool, CallError> {
         self.calls.wait_for_server(Instant::now().checked_add(timeout))
     }
@@ -152,11 +152,11 @@ impl Client {
         self.calls.has_server()
     }
 
-    /// If no request's end is known that a [`Pending::poll`] would give, makes the descriptor wait for the next event,
-    /// which is also a server that comes or goes, and gives false. Never blocks.
+    /// If no [`Pending::poll`] would return a result, silences the descriptor until the next event and
+    /// returns false. A server that connects or disconnects is also an event. Never blocks.
     ///
-    /// For one thread that waits for the ends of many requests, and of none while there are none: poll all, call this, and
-    /// poll again if it gives true; then sleep on the descriptor until the earliest deadline.
+    /// For one thread that waits for many requests, or for servers while there are none: poll all, call this,
+    /// and poll again if it returns true; then sleep on the descriptor until the earliest deadline.
     pub fn rearm(&self) -> Result<bool, CallError> {
         self.calls.rearm()
     }
@@ -171,33 +171,34 @@ impl Client {
         self.calls.requests.id()
     }
 
-    /// What became of its requests.
+    /// Counters of its requests.
     pub fn stats(&self) -> ClientStats {
         self.calls.stats()
     }
 
-    /// As `Publisher::poison`, of a request.
+    /// Like `Publisher::poison`, for a request.
     #[cfg(feature = "test-hooks")]
     #[doc(hidden)]
     pub fn poison(&self, part: *const u8, len: usize, byte: u8) {
         self.calls.requests.poison(part, len, byte);
     }
 
-    /// The last servers that did not connect, and why.
+    /// The last servers that were refused, and the reasons.
     pub fn refusals(&self) -> Vec<Refusal> {
         [self.calls.requests.refusals(), self.calls.replies.refusals()].concat()
     }
 }
 
 impl AsFd for Client {
-    /// Readable when a [`Pending::poll`] may find something, until one finds nothing: for select, poll, epoll.
-    /// Do not read from it. Not together with blocking calls of other threads, which take what it tells of.
+    /// Readable when a [`Pending::poll`] may find a result, until a poll finds none: for select, poll, epoll.
+    /// Do not read from it. Do not combine it with blocking calls on other threads, which consume the events
+    /// that it reports.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.calls.replies.as_fd()
     }
 }
 
-/// A request that was sent. Dropping it cancels the wait; the server may still carry the request out.
+/// A request that was sent. Dropping it cancels the wait; the server may still execute the request.
 #[derive(Debug)]
 #[must_use = "dropping it cancels the wait for the reply"]
 pub struct Pending {
@@ -209,14 +210,14 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// Blocks until the request is answered, its time is over, or the server is gone.
+    /// Blocks until the request is answered, its deadline passes, or the server is gone.
     pub fn wait(mut self) -> Result<Reply, CallError> {
         self.over = true;
         let outcome = self.calls.wait(self.number, self.deadline, self.timeout);
         outcome.map(|message| Reply { message })
     }
 
-    /// The reply, or why there is none, if that is known: once. Never blocks.
+    /// Returns the reply, or why there is none, once it is known. Returns it only once. Never blocks.
     pub fn poll(&mut self) -> Option<Result<Reply, CallError>> {
         if self.over {
             return None;
@@ -232,12 +233,12 @@ impl Pending {
         Some(outcome.map(|message| Reply { message }))
     }
 
-    /// Until when it waits; `None` is for ever.
+    /// The deadline of the wait; `None` means no deadline.
     pub fn deadline(&self) -> Option<Instant> {
         self.deadline
     }
 
-    /// Which request of its client it is, from 1 up.
+    /// The number of this request of its client, starting at 1.
     pub fn number(&self) -> u64 {
         self.number
     }
@@ -251,7 +252,7 @@ impl Drop for Pending {
     }
 }
 
-/// A server's answer, read where the server wrote it. Dropping it lets the server reuse the block.
+/// A server's reply, read where the server wrote it. Dropping it lets the server reuse the block.
 #[derive(Debug)]
 pub struct Reply {
     message: Message,
@@ -263,23 +264,23 @@ impl Reply {
         self.message.control()
     }
 
-    /// How many data parts there are.
+    /// Number of data parts.
     pub fn part_count(&self) -> usize {
         self.message.part_count()
     }
 
-    /// Data part `i`, in place; empty if there is none.
+    /// Data part `i`, in place; empty if there is no such part.
     pub fn part(&self, i: usize) -> PartView<'_> {
         self.message.part(i)
     }
 
-    /// The message that it came in.
+    /// The message that contains it.
     pub fn message(&self) -> &Message {
         &self.message
     }
 }
 
-/// What became of a client's requests.
+/// Counters of a client's requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClientStats {
@@ -293,10 +294,10 @@ pub struct ClientStats {
     pub timed_out: u64,
     /// Requests whose server was gone.
     pub server_died: u64,
-    /// Replies that nobody waited for any more.
+    /// Replies that arrived after the wait had ended.
     pub late: u64,
-    /// Replies that were none; each costs its server the connection.
+    /// Malformed replies; each disconnects its server.
     pub malformed: u64,
-    /// Requests without an answer now, cancelled ones included.
+    /// Currently unanswered requests, including cancelled ones.
     pub outstanding: usize,
 }

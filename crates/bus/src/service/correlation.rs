@@ -1,16 +1,16 @@
-//! The correlation header: which request of which client a message belongs to.
+//! The correlation header: the client and the request that a message belongs to.
 
 use crate::block::CORRELATION;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"RWCO");
 const VERSION: u16 = 1;
 
-/// What a message of a service is.
+/// Kind of a service message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Request,
     Reply,
-    /// The server's own error; its text is the control part.
+    /// The server's own error; the control part is its text.
     Rejection,
 }
 
@@ -18,11 +18,11 @@ pub(super) enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Correlation {
     pub(super) kind: Kind,
-    /// The client's publisher of requests.
+    /// The client's publisher for requests.
     pub(super) client: u64,
-    /// Which of its requests, from 1 up.
+    /// Number of the request within its client, starting at 1.
     pub(super) number: u64,
-    /// Until when the client waits: nanoseconds of `CLOCK_MONOTONIC`.
+    /// The client's deadline: nanoseconds of `CLOCK_MONOTONIC`.
     pub(super) deadline: u64,
 }
 
@@ -44,7 +44,7 @@ impl Correlation {
         out
     }
 
-    /// `None` if it is none that [`Correlation::encode`] writes.
+    /// Returns `None` if [`Correlation::encode`] would not write these bytes.
     pub(super) fn parse(bytes: &[u8; CORRELATION]) -> Option<Correlation> {
         let u16_at = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
         let u64_at = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
@@ -96,7 +96,7 @@ mod tests {
             let mut bytes = valid;
             bytes[bit / 8] ^= 1 << (bit % 8);
             match Correlation::parse(&bytes) {
-                // Whatever is accepted says exactly what it was read from.
+                // An accepted header encodes to exactly the bytes that were parsed.
                 Some(read) => {
                     assert_eq!(read.encode(), bytes);
                     assert_ne!(read, VALID);

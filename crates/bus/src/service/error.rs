@@ -9,15 +9,15 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// Nobody serves it.
+    /// No server is connected.
     #[error("no server of {service} is connected: start one, or wait for it with wait_for_server{}", because(.refusal))]
     NoServer {
         /// The service.
         service: String,
-        /// The last server that did not match, and why; empty if there was none.
+        /// The last server that did not match, and the reason; empty if there was none.
         refusal: String,
     },
-    /// The server has not answered in time. It may still carry the request out.
+    /// The server has not answered in time. It may still execute the request.
     #[error("{service} has not answered within {waited:?}: its server is busy or stopped, give it more time")]
     Timeout {
         /// The service.
@@ -25,7 +25,7 @@ pub enum CallError {
         /// How long the call waited.
         waited: Duration,
     },
-    /// The server ended, or left the bus, before it answered. Whether it carried the request out is unknown.
+    /// The server died or left the bus before it answered. Whether it executed the request is unknown.
     #[error(
         "the server of {service} died before it answered: start it again and repeat the call if that is safe"
     )]
@@ -36,11 +36,11 @@ pub enum CallError {
     /// The server answered with an error of its own.
     #[error("the server rejected the request: {text}")]
     Rejected {
-        /// What it said, at most [`MAX_REJECTION`](crate::MAX_REJECTION) bytes.
+        /// Its text, at most [`MAX_REJECTION`](crate::MAX_REJECTION) bytes.
         text: String,
     },
-    /// The server's queue had no room for the request, which was not carried out; or, on the way back, this
-    /// client's queue had none for the reply.
+    /// The server's queue had no room for the request, which was not executed; or this client's queue had no
+    /// room for the reply.
     #[error(
         "a queue of {service} has no room ({}): call again later, or raise the server's depth \
          or the client's limits", .reason.name()
@@ -51,18 +51,18 @@ pub enum CallError {
         /// Why.
         reason: DropReason,
     },
-    /// As many requests of this client are unanswered as may be.
+    /// The client has reached its limit of unanswered requests.
     #[error(
         "{outstanding} requests to {service} are unanswered, the most allowed: wait, or raise max_outstanding"
     )]
     TooMany {
         /// The service.
         service: String,
-        /// How many are.
+        /// Their number.
         outstanding: usize,
     },
-    /// The reply waits in the queue, but as many replies are held as may be.
-    #[error("as many replies of {service} are held as may be: drop some, or raise max_held")]
+    /// The reply waits in the queue, but the client has reached its limit of held replies.
+    #[error("the most replies of {service} allowed are held: drop some, or raise max_held")]
     HoldLimit {
         /// The service.
         service: String,
@@ -82,7 +82,7 @@ fn because(refusal: &str) -> String {
     }
 }
 
-/// Why a reply was not sent. The request is over all the same.
+/// Why a reply was not sent. The request is finished nevertheless.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RespondError {
@@ -98,13 +98,13 @@ pub enum RespondError {
         /// Why.
         reason: DropReason,
     },
-    /// The request is another server's.
+    /// The request belongs to another server.
     #[error("the request belongs to another server")]
     ForeignRequest,
-    /// No memory for the rejection.
+    /// There is no memory for the rejection.
     #[error(transparent)]
     Loan(#[from] crate::loan::LoanError),
-    /// The loan is another endpoint's, or the process was forked.
+    /// The loan belongs to another endpoint, or the process was forked.
     #[error(transparent)]
     Publish(#[from] PublishError),
 }

@@ -1,9 +1,9 @@
 //! Services: a request to one server, and its reply, over two topics.
 //!
-//! A client publishes requests and subscribes to replies; a server does the reverse. Both pairs of endpoints
-//! have paired identities, so that each side knows which publisher belongs to which subscriber. Requests and
-//! replies are messages like any other, with a correlation header, and are queued to one subscriber alone.
-//! The bytes stand in `docs/wire/bus.md`.
+//! A client publishes requests and subscribes to replies; a server does the reverse. On both sides the two
+//! endpoints have paired identities, so each side knows which publisher belongs to which subscriber. Requests
+//! and replies are ordinary messages with a correlation header, queued to a single subscriber.
+//! `docs/wire/bus.md` specifies the bytes (decision 034).
 
 mod calls;
 mod client;
@@ -21,24 +21,24 @@ use crate::sys;
 use crate::topic::{Flavour, TopicType};
 use std::sync::Arc;
 
-/// What follows a service's name in its two topics. `?` stands in no topic's name that a user may choose.
+/// Suffixes of a service's two topics. Users cannot choose a topic name with `?`.
 const REQUEST: &str = "?request";
 const REPLY: &str = "?reply";
 
-/// The longest text of a rejection, in bytes; longer ones are cut.
+/// Maximum length of a rejection's text, in bytes; longer texts are cut.
 pub const MAX_REJECTION: usize = 1024;
 
 /// A service and its type. Servers and clients connect only if name, type name and hash are equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceType {
-    /// Such as `/add_two_ints`; not empty, at most 247 bytes.
+    /// For example `/add_two_ints`; not empty, at most 247 bytes.
     pub service: String,
-    /// Such as `roscpp_tutorials/TwoInts`; at most [`MAX_NAME`](crate::MAX_NAME) bytes.
+    /// For example `roscpp_tutorials/TwoInts`; at most [`MAX_NAME`](crate::MAX_NAME) bytes.
     pub type_name: String,
-    /// The MD5 of the service, as ROS 1 computes it.
+    /// The MD5 sum of the service, as ROS 1 computes it.
     pub type_hash: [u8; 16],
-    /// Which ROS the type is of. With a common sum, clients and servers of both ROS meet: then their requests and replies are the
-    /// same bytes.
+    /// The ROS version of the type. With a common sum, clients and servers of ROS 1 and ROS 2 connect: their
+    /// requests and replies then have the same bytes.
     pub flavour: Flavour,
     /// The full text of the definition, for tools; not compared. At most
     /// [`MAX_DEFINITION`](crate::MAX_DEFINITION) bytes.
@@ -48,7 +48,7 @@ pub struct ServiceType {
 impl ServiceType {
     fn topic(&self, suffix: &str) -> TopicType {
         TopicType {
-            // An empty name must stay one, to be refused.
+            // Leave an empty name empty, so that it is refused.
             topic: match &*self.service {
                 "" => String::new(),
                 name => format!("{name}{suffix}"),
@@ -69,14 +69,14 @@ impl ServiceType {
     }
 }
 
-/// A fresh pair of identities: the publisher's, the subscriber's.
+/// A fresh pair of identities: the publisher's and the subscriber's.
 fn pair() -> (u64, u64) {
-    // Never 0, which stands for nobody.
+    // Never 0, which means no endpoint.
     let publisher = (sys::unique_id() & !1).max(2);
     (publisher, partner(publisher))
 }
 
-/// The other identity of a pair.
+/// Returns the other identity of a pair.
 fn partner(id: u64) -> u64 {
     id ^ 1
 }

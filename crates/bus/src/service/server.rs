@@ -16,25 +16,28 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-/// How long a reply may wait for the connection to a client whose request was faster than its handshake.
+/// How long a reply may wait for the connection to a client whose request arrived before its handshake
+/// completed.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How a server queues, and what it may use.
+/// Queueing and limits of a server.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServerOptions {
-    /// Requests that each client may queue; more are refused, and the client is told. Default 16, at most 4,096.
+    /// Number of requests that each client may queue. Further requests are refused, and the client learns of
+    /// it. Default: 16, at most 4,096.
     pub depth: u32,
-    /// Requests of each client that may be held (taken and not answered) at a time. Default 16, at most 4,096.
+    /// Number of requests of each client that may be held (taken and not answered) at a time. Default: 16, at
+    /// most 4,096.
     pub max_held: u32,
-    /// Most clients at a time. Default 256.
+    /// Maximum number of clients at a time. Default: 256.
     pub max_clients: usize,
-    /// Most bytes of shared memory for replies. Default 256 MiB, reserved only as needed.
+    /// Maximum bytes of shared memory for replies. Default: 256 MiB, reserved only as needed.
     pub memory_limit: u64,
-    /// Most bytes of replies that one client may keep from reuse, queued and held together. Default: an eighth of
-    /// `memory_limit`.
+    /// Maximum bytes of replies that one client may keep from reuse, queued and held together. Default: an
+    /// eighth of `memory_limit`.
     pub client_quota: Option<u64>,
-    /// Wake through this set instead of a doorbell of its own.
+    /// Wake through this set instead of the server's own doorbell.
     pub wait_set: Option<WaitSet>,
 }
 
@@ -66,21 +69,21 @@ impl ServerOptions {
         self
     }
 
-    /// Sets the most clients at a time.
+    /// Sets the maximum number of clients at a time.
     #[must_use]
     pub fn with_max_clients(mut self, clients: usize) -> Self {
         self.max_clients = clients;
         self
     }
 
-    /// Sets the most bytes of shared memory.
+    /// Sets the maximum bytes of shared memory.
     #[must_use]
     pub fn with_memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit = bytes;
         self
     }
 
-    /// Sets the most bytes of replies for one client.
+    /// Sets the maximum bytes of replies for one client.
     #[must_use]
     pub fn with_client_quota(mut self, bytes: u64) -> Self {
         self.client_quota = Some(bytes);
@@ -95,18 +98,18 @@ impl ServerOptions {
     }
 }
 
-/// The answering end of a service. All methods may be called from any thread, so several may serve.
+/// The serving end of a service. All methods may be called from any thread, so several threads may serve.
 ///
-/// When it is dropped, or its process ends, its clients are told at once.
+/// When it is dropped or its process ends, its clients notice at once.
 #[derive(Debug)]
 pub struct Server {
-    // Dropped first: no more requests come in when the replies' end hangs up.
+    // Dropped first: no further requests arrive when the publisher of replies hangs up.
     requests: Subscriber,
     desk: Arc<Desk>,
     service: ServiceType,
 }
 
-/// What the server and its requests share.
+/// State that the server and its requests share.
 #[derive(Debug)]
 struct Desk {
     replies: Publisher,
@@ -129,7 +132,7 @@ fn count(counter: &AtomicU64) {
 }
 
 impl Bus {
-    /// Serves a service. Returns at once; clients connect in the background.
+    /// Creates a server. Returns at once; clients connect in the background.
     pub fn server(&self, service: ServiceType, options: ServerOptions) -> Result<Server, CreateError> {
         let (publisher, subscriber) = pair();
         let max = options.memory_limit;
@@ -156,8 +159,8 @@ impl Bus {
 }
 
 impl Server {
-    /// Takes a request if one is queued: the oldest of all clients, by the moment of queueing. Never blocks.
-    /// Requests whose deadline has passed are dropped and counted, not given. The descriptor is as that of
+    /// Takes a request if one is queued: the oldest of all clients, by time of queueing. Never blocks.
+    /// Requests whose deadline has passed are dropped and counted, not returned. For the descriptor see
     /// [`Subscriber::take`].
     pub fn take(&self) -> Result<Option<Request>, TakeError> {
         while let Some(message) = self.requests.take()? {
@@ -168,7 +171,7 @@ impl Server {
         Ok(None)
     }
 
-    /// Takes a request, waiting for one at most `timeout`, or until an [`Interrupt`] is used.
+    /// Takes a request, waiting at most `timeout`, or until an [`Interrupt`] is used.
     pub fn take_timeout(&self, timeout: Duration) -> Result<Option<Request>, TakeError> {
         let deadline = Instant::now().checked_add(timeout);
         loop {
@@ -182,23 +185,23 @@ impl Server {
         }
     }
 
-    /// Reserves a block for a reply: as [`Publisher::loan`](crate::Publisher::loan), but when memory is short it
-    /// fails and drops nothing.
+    /// Reserves a block for a reply. Like [`Publisher::loan`](crate::Publisher::loan), but if memory is short
+    /// it fails and drops nothing.
     pub fn loan(&self, control_len: usize, part_lens: &[usize]) -> Result<Loan, LoanError> {
         self.desk.replies.loan_correlated(control_len, part_lens)
     }
 
-    /// Bytes of shared memory that it has reserved for replies, those that clients still map included.
+    /// Bytes of shared memory reserved for replies, including memory that clients still map.
     pub fn reserved(&self) -> u64 {
         self.desk.replies.reserved()
     }
 
-    /// Gives up all memory in which no reply stands any more, as [`Publisher::trim`](crate::Publisher::trim).
+    /// Returns all memory that no reply uses, like [`Publisher::trim`](crate::Publisher::trim).
     pub fn trim(&self) {
         self.desk.replies.trim();
     }
 
-    /// Answers a request. Blocks only, and at most for a second, for a client whose handshake is not over.
+    /// Answers a request. Blocks only if the client's handshake is not complete, at most for a second.
     pub fn respond(&self, mut request: Request, reply: Loan) -> Result<(), RespondError> {
         if !std::ptr::eq(request.desk.as_ptr(), Arc::as_ptr(&self.desk)) {
             return Err(RespondError::ForeignRequest);
@@ -211,8 +214,8 @@ impl Server {
         sent
     }
 
-    /// Answers a request with an error; at most [`MAX_REJECTION`](crate::MAX_REJECTION) bytes of `text` are sent.
-    /// Blocks as [`Server::respond`] does.
+    /// Answers a request with an error; at most [`MAX_REJECTION`](crate::MAX_REJECTION) bytes of `text` are
+    /// sent. Blocks like [`Server::respond`].
     pub fn reject(&self, mut request: Request, text: &str) -> Result<(), RespondError> {
         if !std::ptr::eq(request.desk.as_ptr(), Arc::as_ptr(&self.desk)) {
             return Err(RespondError::ForeignRequest);
@@ -221,7 +224,8 @@ impl Server {
         self.desk.reject(&request, text)
     }
 
-    /// Whether the client of a request is connected both ways or gone, so that answering it does not block.
+    /// Whether the client of a request is connected in both directions or gone, so that answering does not
+    /// block.
     pub fn can_answer(&self, request: &Request) -> bool {
         let replies = &self.desk.replies;
         request.message.publisher_has_ended()
@@ -229,7 +233,7 @@ impl Server {
             || replies.wait_for_subscriber(partner(request.header.client), Duration::ZERO)
     }
 
-    /// Whether a request can be taken. If not, the descriptor stops being readable until one can.
+    /// Whether a request can be taken. If not, the descriptor becomes unreadable until one can.
     ///
     /// # Errors
     /// [`TakeError::Forked`].
@@ -237,13 +241,13 @@ impl Server {
         self.requests.rearm()
     }
 
-    /// Waits until a request can be taken, also while as many are held as may be; false if `timeout` passed first, or if
-    /// an [`Interrupt`] was used: after [`TakeError::HoldLimit`] in a loop.
+    /// Waits until a request can be taken, also while the limit of held requests is reached. Returns false if
+    /// `timeout` passes first or an [`Interrupt`] is used. For loops, after [`TakeError::HoldLimit`].
     pub fn wait_takeable(&self, timeout: Duration) -> Result<bool, TakeError> {
         self.requests.wait_takeable(timeout)
     }
 
-    /// What makes a thread that waits for requests return.
+    /// Returns a handle that ends the wait of a thread that waits for requests.
     pub fn interrupt(&self) -> Interrupt {
         self.requests.interrupt()
     }
@@ -258,22 +262,23 @@ impl Server {
         &self.service
     }
 
-    /// Unique among all endpoints of the bus: as what takes requests it stands among the subscribers of [`Bus::topics`].
+    /// Unique among all endpoints of the bus. [`Bus::topics`] lists it as a subscriber, since a server takes
+    /// requests.
     pub fn id(&self) -> u64 {
         self.requests.id()
     }
 
-    /// How many clients are connected.
+    /// Number of connected clients.
     pub fn client_count(&self) -> usize {
         self.desk.replies.subscriber_count()
     }
 
-    /// Blocks until at least `n` clients are connected; false if `timeout` passed first.
+    /// Blocks until at least `n` clients are connected. Returns false if `timeout` passes first.
     pub fn wait_for_clients(&self, n: usize, timeout: Duration) -> bool {
         self.desk.replies.wait_for_subscribers(n, timeout)
     }
 
-    /// What became of the requests.
+    /// Counters of its requests.
     pub fn stats(&self) -> ServerStats {
         let counts = &self.desk.counts;
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -288,19 +293,19 @@ impl Server {
         }
     }
 
-    /// As `Publisher::poison`, of a reply.
+    /// Like `Publisher::poison`, for a reply.
     #[cfg(feature = "test-hooks")]
     #[doc(hidden)]
     pub fn poison(&self, part: *const u8, len: usize, byte: u8) {
         self.desk.replies.poison(part, len, byte);
     }
 
-    /// The last clients that did not connect, and why.
+    /// The last clients that were refused, and the reasons.
     pub fn refusals(&self) -> Vec<Refusal> {
         [self.requests.refusals(), self.desk.replies.refusals()].concat()
     }
 
-    /// A request that may be carried out. `None` if it is none, or came too late.
+    /// Returns the request if it may be executed. `None` if it is malformed or too late.
     fn admit(&self, message: Message) -> Option<Request> {
         let counts = &self.desk.counts;
         let header = message.correlation().and_then(|bytes| Correlation::parse(&bytes));
@@ -344,7 +349,8 @@ impl Desk {
             return Err(RespondError::Expired);
         }
         let to = partner(header.client);
-        // The client speaks as soon as it is welcome here, which may be before it is known here.
+        // The client sends as soon as it is accepted by this end, possibly before it has accepted this end's
+        // publisher.
         if !request.message.publisher_has_ended() && !self.replies.is_foreign() {
             self.replies
                 .wait_for_subscriber(to, PATIENCE.min(Duration::from_nanos(left)));
@@ -376,8 +382,8 @@ impl Desk {
     }
 }
 
-/// A request that was taken, read where the client wrote it. It is answered by [`Server::respond`] or
-/// [`Server::reject`]; dropping it unanswered tells the client so.
+/// A taken request, read where the client wrote it. [`Server::respond`] or [`Server::reject`] answers it;
+/// dropping it unanswered rejects it.
 #[derive(Debug)]
 pub struct Request {
     message: Message,
@@ -392,34 +398,35 @@ impl Request {
         self.message.control()
     }
 
-    /// How many data parts there are.
+    /// Number of data parts.
     pub fn part_count(&self) -> usize {
         self.message.part_count()
     }
 
-    /// Data part `i`, in place; empty if there is none.
+    /// Data part `i`, in place; empty if there is no such part.
     pub fn part(&self, i: usize) -> PartView<'_> {
         self.message.part(i)
     }
 
-    /// The message that it came in.
+    /// The message that contains it.
     pub fn message(&self) -> &Message {
         &self.message
     }
 
-    /// The client that asks ([`Client::id`](crate::Client::id)).
+    /// The client that sent it ([`Client::id`](crate::Client::id)).
     pub fn client(&self) -> u64 {
         self.header.client
     }
 
-    /// For whom the client says that it asks ([`Client::send_for`](crate::Client::send_for)); `None`: for itself. It is the client's
-    /// word: of two clients that say the same, only the process behind each is known ([`Message::sender`]).
+    /// The origin that the client sends it for ([`Client::send_for`](crate::Client::send_for)); `None` means
+    /// itself. It is only the client's claim: if two clients claim the same origin, only the process behind
+    /// each is certain ([`Message::sender`]).
     pub fn on_behalf_of(&self) -> Option<u64> {
         let origin = self.message.origin();
         (origin != self.header.client).then_some(origin)
     }
 
-    /// Which request of that client it is, from 1 up.
+    /// The number of this request of its client, starting at 1.
     pub fn number(&self) -> u64 {
         self.header.number
     }
@@ -429,7 +436,7 @@ impl Request {
         Duration::from_nanos(self.header.deadline.saturating_sub(sys::monotonic_ns()))
     }
 
-    /// What was refused of this client's requests since the one taken before.
+    /// Requests of this client that were refused since the previously taken one.
     pub fn lost(&self) -> Losses {
         self.message.lost()
     }
@@ -437,7 +444,7 @@ impl Request {
 
 impl Drop for Request {
     fn drop(&mut self) {
-        // Of a server that is gone the client knows already.
+        // The client already knows that a server is gone.
         if !self.answered
             && let Some(desk) = self.desk.upgrade()
             && !desk.replies.is_foreign()
@@ -447,7 +454,7 @@ impl Drop for Request {
     }
 }
 
-/// What became of a server's requests.
+/// Counters of a server's requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerStats {
@@ -455,14 +462,14 @@ pub struct ServerStats {
     pub taken: u64,
     /// Requests answered, rejections not counted.
     pub answered: u64,
-    /// Requests rejected, those dropped unanswered included.
+    /// Requests rejected, including those dropped unanswered.
     pub rejected: u64,
-    /// Requests, or replies, that came after the client's deadline and were dropped.
+    /// Requests or replies that came after the client's deadline and were dropped.
     pub expired: u64,
     /// Replies whose client was gone.
     pub client_gone: u64,
     /// Replies for which the client had no room.
     pub refused: u64,
-    /// Requests that were none; each costs its client the connection.
+    /// Malformed requests; each disconnects its client.
     pub malformed: u64,
 }

@@ -1,4 +1,4 @@
-//! Which services there are.
+//! The services of a bus.
 
 use super::{REPLY, REQUEST, ServiceType};
 use crate::bus::{Bus, OpenError};
@@ -12,14 +12,14 @@ use std::time::Duration;
 pub struct ServiceInfo {
     /// The service and its type. Endpoints that disagree about the type appear as several entries.
     pub service: ServiceType,
-    /// Who serves it; `messages` are the requests taken.
+    /// Its servers; `messages` counts the requests taken.
     pub servers: Vec<EndpointInfo>,
-    /// Who calls it; `messages` are the requests sent.
+    /// Its clients; `messages` counts the requests sent.
     pub clients: Vec<EndpointInfo>,
 }
 
 impl Bus {
-    /// Asks every live endpoint which services there are: as [`Bus::topics`], and as long.
+    /// Queries every live endpoint for services, like [`Bus::topics`] and with the same timing.
     pub fn services(&self, timeout: Duration) -> Result<Vec<ServiceInfo>, OpenError> {
         Ok(self.survey(timeout)?.services())
     }
@@ -45,7 +45,7 @@ impl TopicInfo {
 }
 
 impl ServiceInfo {
-    /// The service whose requests `info` carries, if it does.
+    /// Returns the service whose requests `info` carries, if any.
     fn from_topic(info: TopicInfo) -> Option<ServiceInfo> {
         let service = info.topic.topic.strip_suffix(REQUEST)?.to_owned();
         Some(ServiceInfo {

@@ -1,4 +1,4 @@
-//! What services need of a subscriber beside its messages.
+//! What services need from a subscriber in addition to its messages.
 
 use super::{Subscriber, TakeError};
 use crate::losses::Losses;
@@ -19,14 +19,14 @@ impl Subscriber {
         sources.any(|s| s.connection.publisher == id && !s.connection.has_ended())
     }
 
-    /// What publisher `id` has dropped or refused for this subscriber.
+    /// Losses of this subscriber at publisher `id`, dropped or refused.
     pub(crate) fn losses_from(&self, id: u64) -> Losses {
         let state = self.core.lock();
         let found = state.sources.iter().find(|s| s.connection.publisher == id);
         found.map_or(Losses::default(), |s| s.connection.losses())
     }
 
-    /// Leaves publisher `id` for good: it broke the rules.
+    /// Disconnects publisher `id` for good because it broke the protocol.
     pub(crate) fn distrust(&self, id: u64, why: &'static str) {
         let mut state = self.core.lock();
         if let Some(i) = state.sources.iter().position(|s| s.connection.publisher == id) {
@@ -35,12 +35,12 @@ impl Subscriber {
         }
     }
 
-    /// If no message waits, makes the descriptor wait for the next one, and gives false.
+    /// If no message waits, silences the descriptor until the next one and returns false.
     pub(crate) fn arm_for_next(&self) -> bool {
         self.core.rearm()
     }
 
-    /// Sleeps until a message can be taken, the doorbell rings, there was an event since `seen`
+    /// Sleeps until a message can be taken, the doorbell rings, an event occurs after `seen`
     /// ([`Waiter::events`]), or `deadline` passes.
     pub(crate) fn sleep(&self, seen: u64, deadline: Option<Instant>) -> Result<(), TakeError> {
         let _asleep = self.core.waiter.fall_asleep();

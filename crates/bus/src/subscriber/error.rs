@@ -4,7 +4,7 @@
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TakeError {
-    /// Messages are queued, but as many are held as may be.
+    /// Messages are queued, but the limit of held messages is reached.
     #[error("{held} messages are held, the most allowed: drop one, or raise max_held")]
     HoldLimit {
         /// Messages held.
@@ -13,10 +13,10 @@ pub enum TakeError {
     /// Waiting failed.
     #[error("cannot wait: {source}")]
     System {
-        /// What the system said.
+        /// The system error.
         source: std::io::Error,
     },
-    /// The process was forked after the subscriber was made.
+    /// The process was forked after the subscriber was created.
     #[error("this subscriber belongs to the parent process: make a new one after fork")]
     Forked,
 }

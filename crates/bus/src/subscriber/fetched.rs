@@ -1,17 +1,17 @@
-//! What the processor is asked to fetch when a subscriber wakes.
+//! Code to prefetch when a subscriber wakes.
 
 use crate::sys;
 use std::sync::OnceLock;
 
-/// Ranges of code, a few: where each begins, and how many bytes it has.
+/// Up to four ranges of code: the start and the number of bytes of each.
 #[derive(Debug, Default)]
 pub(crate) struct Fetched([OnceLock<(usize, usize)>; 4]);
 
-/// No range is fetched beyond this many bytes: fetching has to stay shorter than what it saves.
+/// Maximum bytes to fetch per range: fetching must take less time than it saves.
 const MOST: usize = 4096;
 
 impl Fetched {
-    /// Adds a range, unless it is there; false if there are as many as may be.
+    /// Adds a range, unless it is already there. Returns false if there is no room.
     pub(super) fn add(&self, start: *const u8, len: usize) -> bool {
         let range = (start.addr(), len.min(MOST));
         self.0.iter().any(|place| *place.get_or_init(|| range) == range)
@@ -37,7 +37,7 @@ mod tests {
         }
         assert!(!fetched.add(at(16), 1));
         assert!(fetched.add(at(8), usize::MAX), "named again");
-        // What can be read nowhere is asked for without harm.
+        // Prefetching an unreadable address does no harm.
         fetched.fetch();
     }
 }

@@ -1,4 +1,4 @@
-//! What the subscriber's handle and the housekeeping thread share.
+//! State that the subscriber's handle and the housekeeping thread share.
 
 use super::fetched::Fetched;
 use super::options::SubscriberOptions;
@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// What the subscriber's handle and the housekeeping thread share.
+/// State that the subscriber's handle and the housekeeping thread share.
 #[derive(Debug)]
 pub(crate) struct SubCore {
     pub(crate) id: u64,
@@ -28,18 +28,19 @@ pub(crate) struct SubCore {
     pub(crate) refusals: RefusalLog,
     pub(crate) options: SubscriberOptions,
     pub(crate) waiter: Arc<Waiter>,
-    /// Whether the doorbell is this subscriber's alone.
+    /// Whether the doorbell belongs to this subscriber alone.
     pub(super) alone: bool,
     pub(super) birth: Birth,
     pub(super) state: Mutex<State>,
     pub(super) changed: Changed,
-    /// Code that reads what is taken, to be fetched after waking.
+    /// Code that reads taken messages, to be prefetched after waking.
     pub(super) readers: Fetched,
 }
 
-/// Publishers that one subscriber takes from. Each costs a ring of the subscriber's own depth, and a socket.
+/// Maximum number of publishers that one subscriber takes from. Each costs a ring of the subscriber's own
+/// depth, and a socket.
 const MAX_PUBLISHERS: usize = 1024;
-/// Dead publishers whose queues are kept until they were taken from.
+/// Number of dead publishers whose queues are kept until they are empty.
 pub(super) const MAX_DEAD: usize = 8;
 
 impl SubCore {
@@ -74,12 +75,12 @@ impl SubCore {
         }
     }
 
-    /// Fetches the code that takes and reads a message all at once, right after waking: fetched line by line as it runs, it
-    /// takes longer than it runs.
+    /// Prefetches the code that takes and reads a message in one go, right after waking. Fetching it line by
+    /// line as it runs takes longer than running it.
     pub(super) fn fetch_code(&self) {
-        /// About as long as the straight path through taking, in bytes.
+        /// Approximate length of the straight path through taking, in bytes.
         const TAKE: usize = 2560;
-        /// With what stands beside it: the consumer's other functions.
+        /// The consumer's other functions, which are adjacent.
         const NEXT: usize = 1024;
         sys::prefetch(Self::take as *const u8, TAKE);
         sys::prefetch(Consumer::next::<[AtomicU64]> as *const u8, NEXT);
@@ -108,8 +109,8 @@ impl SubCore {
         self.lock().arm(armed);
     }
 
-    /// Looks for messages until `end` without being rung: publishers make no system call meanwhile. False if there
-    /// is none, or the wait was interrupted.
+    /// Checks for messages until `end` without the doorbell, so publishers make no system call in that time.
+    /// Returns false if there is none or the wait was interrupted.
     pub(super) fn spin(&self, end: Instant) -> bool {
         let state = self.lock();
         if !self.waiter.has_sleepers() {
@@ -127,7 +128,7 @@ impl SubCore {
         }
     }
 
-    /// A publisher welcomed us.
+    /// Adds a publisher that accepted this subscriber.
     pub(crate) fn add(&self, connection: Arc<Connection>) {
         let mut state = self.lock();
         let consumer = Consumer::new(connection.geometry);
@@ -152,7 +153,8 @@ impl SubCore {
         {
             state.forget(i);
         }
-        // What was queued since the publisher let us in may have rung before there was anything to take.
+        // Messages queued since the publisher accepted this subscriber may have rung before anything could be
+        // taken.
         if !ring::is_armed(ready.ring()) {
             self.waiter.ring();
         }
@@ -161,7 +163,7 @@ impl SubCore {
         self.changed.notify_all();
     }
 
-    /// Whether there is a place for one more publisher, of `peer`; if not, why.
+    /// Whether there is room for one more publisher of `peer`; the error says why not.
     pub(crate) fn admits(&self, peer: Peer) -> Result<(), String> {
         let state = self.lock();
         let (all, max) = (state.alive(), MAX_PUBLISHERS);
@@ -175,13 +177,13 @@ impl SubCore {
         let has = alive.filter(|s| s.connection.holder() == holder).count();
         if !holder.may_have_another(has, max) {
             return Err(format!(
-                "{holder} has {has} of the subscriber's {max} places for publishers, and gets no more"
+                "{holder} has {has} of the subscriber's {max} places for publishers, which is its limit"
             ));
         }
         Ok(())
     }
 
-    /// Whether publisher `publisher` is connected, or must not be.
+    /// Whether publisher `publisher` is connected, or must never be.
     pub(crate) fn is_connected(&self, publisher: u64) -> bool {
         let state = self.lock();
         state.distrusted.contains(&publisher)
@@ -191,8 +193,8 @@ impl SubCore {
                 .any(|s| s.connection.publisher == publisher && !s.connection.has_ended())
     }
 
-    /// The number of the last message that was taken from `publisher` in a connection that ended, 0 if none:
-    /// whoever connects again must not get a message twice.
+    /// The number of the last message taken from `publisher` in a connection that ended; 0 if none. A
+    /// publisher that reconnects must not deliver a message twice.
     pub(crate) fn last_taken(&self, publisher: u64) -> u64 {
         let state = self.lock();
         let kept = state
@@ -211,7 +213,7 @@ impl SubCore {
             .unwrap_or(0)
     }
 
-    /// A publisher is gone; what it queued can still be taken.
+    /// Handles the end of a publisher. Its queued messages can still be taken.
     pub(crate) fn publisher_ended(&self) {
         let mut state = self.lock();
         state.forget_dead();

@@ -35,7 +35,7 @@ pub struct Subscriber {
     core: Arc<SubCore>,
     /// Removes the socket from the folder.
     file: Option<SocketFile>,
-    /// Keeps the housekeeping thread.
+    /// Keeps the housekeeping thread alive.
     bus: Bus,
 }
 
@@ -44,7 +44,7 @@ impl Subscriber {
         Self::with(bus, topic, options, sys::unique_id())
     }
 
-    /// With an identity of the caller's.
+    /// Creates a subscriber with the caller's choice of identity.
     pub(crate) fn with(
         bus: &Bus,
         mut topic: TopicType,
@@ -103,25 +103,27 @@ impl Subscriber {
         })
     }
 
-    /// Takes a message if one is queued: the oldest of all publishers, by the moment of queueing. Never blocks.
+    /// Takes a message if one is queued: the oldest of all publishers, by time of queueing. Never blocks.
     ///
-    /// When it finds nothing and the subscriber has a doorbell of its own, the descriptor stops being readable
-    /// until something comes. Readiness is level-triggered: a loop that polls [`Subscriber::as_fd`] and takes
-    /// one message each time misses nothing. With a [`WaitSet`] see [`WaitSet::rearm`].
+    /// If it finds nothing and the subscriber has its own doorbell, the descriptor becomes unreadable until a
+    /// message arrives. Readiness is level-triggered: a loop that polls [`Subscriber::as_fd`] and takes one
+    /// message each time misses nothing. With a [`WaitSet`] see [`WaitSet::rearm`].
     pub fn take(&self) -> Result<Option<Message>, TakeError> {
         self.core.take(self.core.alone)
     }
 
-    /// As [`Subscriber::take`], but finding nothing leaves the doorbell as it is: for callers that spin, so that
-    /// publishers need not ring. Before sleeping on the descriptor call [`Subscriber::take`].
+    /// Like [`Subscriber::take`], but leaves the doorbell as it is if it finds nothing: for callers that
+    /// spin, so that publishers need not ring. Call [`Subscriber::take`] before sleeping on the descriptor.
     pub fn take_busy(&self) -> Result<Option<Message>, TakeError> {
         self.core.take(false)
     }
 
-    /// Takes a message, waiting for one at most `timeout`; `Duration::MAX` is for ever, and saves setting a timer.
-    /// Signals do not end the wait; an [`Interrupt`] does, with `None`. With [`SubscriberOptions::with_spin`] it spins first.
+    /// Takes a message, waiting for one at most `timeout`; `Duration::MAX` waits forever and avoids setting a
+    /// timer. Signals do not end the wait; an [`Interrupt`] ends it with `None`. With
+    /// [`SubscriberOptions::with_spin`] it spins first.
     ///
-    /// Of a subscriber in a [`WaitSet`] it waits on the whole set's doorbell, and so also wakes for the others.
+    /// A subscriber in a [`WaitSet`] waits on the set's doorbell, and so also wakes for the other
+    /// subscribers.
     pub fn take_timeout(&self, timeout: Duration) -> Result<Option<Message>, TakeError> {
         let deadline = Instant::now().checked_add(timeout);
         if let Some(message) = self.core.take(false)? {
@@ -138,7 +140,7 @@ impl Subscriber {
         Ok(None)
     }
 
-    /// [`Subscriber::take_timeout`] with a doorbell of its own and without spinning: after waking it looks once.
+    /// [`Subscriber::take_timeout`] with its own doorbell and without spinning: after waking it checks once.
     fn take_asleep(&self, deadline: Option<Instant>) -> Result<Option<Message>, TakeError> {
         let _asleep = self.core.waiter.fall_asleep();
         loop {
@@ -152,7 +154,8 @@ impl Subscriber {
         }
     }
 
-    /// Whether a message can be taken. If not, the descriptor stops being readable until one can: as [`WaitSet::rearm`], for who polls it.
+    /// Whether a message can be taken. If not, the descriptor becomes unreadable until one can. Like
+    /// [`WaitSet::rearm`], for callers that poll this subscriber's descriptor.
     ///
     /// # Errors
     /// [`TakeError::Forked`].
@@ -163,33 +166,36 @@ impl Subscriber {
         Ok(self.core.rearm() || self.core.lock().is_stuck())
     }
 
-    /// Waits until a message can be taken; false if `timeout` passed first, or an [`Interrupt`] was used. True also
-    /// when messages are queued but as many are held as may be: taking then says so.
+    /// Waits until a message can be taken. Returns false if `timeout` passes first or an [`Interrupt`] is
+    /// used. Also returns true if messages are queued but the limit of held messages is reached: taking then
+    /// returns the error.
     pub fn wait(&self, timeout: Duration) -> Result<bool, TakeError> {
         self.wait_until(Instant::now().checked_add(timeout), true)
     }
 
-    /// As [`Subscriber::wait`], but while as many messages are held as may be it waits on, until one of them is
-    /// dropped: after [`TakeError::HoldLimit`] in a loop.
+    /// Like [`Subscriber::wait`], but while the limit of held messages is reached it keeps waiting until one
+    /// of them is dropped. For loops, after [`TakeError::HoldLimit`].
     pub fn wait_takeable(&self, timeout: Duration) -> Result<bool, TakeError> {
         self.wait_until(Instant::now().checked_add(timeout), false)
     }
 
-    /// Names code that will read the messages: `len` bytes from `start` on, at most 4,096, and four such ranges.
+    /// Names code that will read the messages: `len` bytes from `start`, at most 4,096, in at most four such
+    /// ranges.
     ///
-    /// After some milliseconds of sleep none of it is in the processor's caches, and fetching it as it runs takes longer than
-    /// running it. So whenever [`Subscriber::take_timeout`] was woken, without a wait set and without spinning, the processor is
-    /// asked to fetch all of it while the message is being taken. A hint: any address may be named, and what is too many is ignored.
+    /// After some milliseconds of sleep none of this code is in the processor's caches, and fetching it as it
+    /// runs takes longer than running it. So when [`Subscriber::take_timeout`] wakes, without a wait set and
+    /// without spinning, the processor prefetches all of it while the message is being taken. This is a hint:
+    /// any address is allowed, and ranges beyond the limit are ignored.
     pub fn fetch_when_woken(&self, start: *const u8, len: usize) {
         self.core.readers.add(start, len);
     }
 
-    /// Asks for that at once: for who waits for its descriptor, as soon as that is readable.
+    /// Starts the same prefetch at once: for callers that poll the descriptor, as soon as it is readable.
     pub fn woken(&self) {
         self.core.fetch_code();
     }
 
-    /// What makes a thread that waits for messages of this subscriber return.
+    /// Returns a handle that ends the wait of a thread that waits for messages of this subscriber.
     pub fn interrupt(&self) -> Interrupt {
         Interrupt {
             waiter: self.core.waiter.clone(),
@@ -211,12 +217,12 @@ impl Subscriber {
         self.core.id
     }
 
-    /// The bus it is on.
+    /// The bus that it belongs to.
     pub fn bus(&self) -> &Bus {
         &self.bus
     }
 
-    /// How many publishers are connected.
+    /// Number of connected publishers.
     pub fn publisher_count(&self) -> usize {
         if self.core.birth.is_foreign() {
             return 0;
@@ -224,7 +230,7 @@ impl Subscriber {
         self.core.lock().alive()
     }
 
-    /// Blocks until at least `n` publishers are connected; false if `timeout` passed first.
+    /// Blocks until at least `n` publishers are connected. Returns false if `timeout` passes first.
     pub fn wait_for_publishers(&self, n: usize, timeout: Duration) -> bool {
         if self.core.birth.is_foreign() {
             return false;
@@ -239,7 +245,7 @@ impl Subscriber {
         }
     }
 
-    /// What it has received and lost.
+    /// Counters of received and lost messages.
     pub fn stats(&self) -> SubscriberStats {
         if self.core.birth.is_foreign() {
             return SubscriberStats::default();
@@ -247,7 +253,7 @@ impl Subscriber {
         self.core.stats()
     }
 
-    /// The last 16 peers that did not connect, and why.
+    /// The last 16 peers that were refused, and the reasons.
     pub fn refusals(&self) -> Vec<Refusal> {
         if self.core.birth.is_foreign() {
             Vec::new()
@@ -274,7 +280,8 @@ impl Subscriber {
         loop {
             let ready = match &set {
                 None => self.core.rearm(),
-                // Another member's messages keep the doorbell ringing; they must not keep us from sleeping.
+                // Messages of other subscribers in the set keep the doorbell ringing; they must not keep this
+                // one from sleeping.
                 Some(set) => {
                     self.core.is_ready() || {
                         set.rearm()?;
@@ -292,7 +299,7 @@ impl Subscriber {
                 return Ok(false);
             }
             if set.is_some() {
-                // Do not spin at full speed while others let their messages lie.
+                // Do not spin at full speed while other subscribers leave their messages queued.
                 std::thread::yield_now();
                 if deadline.is_some_and(|d| Instant::now() >= d) && !self.core.is_ready() {
                     return Ok(false);
@@ -319,7 +326,8 @@ impl Drop for Subscriber {
         self.bus.shared().command(Command::Remove(self.core.id));
         let sources = std::mem::take(&mut self.core.lock().sources);
         for source in sources {
-            // Messages that are still held keep the connection; the publisher must know that no more are taken.
+            // Held messages keep the connection alive, so the publisher must learn that no further ones are
+            // taken.
             source.connection.close();
         }
     }

@@ -7,39 +7,40 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SubscriberOptions {
-    /// Messages that each publisher may queue. Default 16, at most 4,096.
+    /// Number of messages that each publisher may queue. Default: 16, at most 4,096.
     pub depth: u32,
-    /// What a full queue loses. Default: [`QueuePolicy::DropOldest`].
+    /// Which message a full queue loses. Default: [`QueuePolicy::DropOldest`].
     pub queue_policy: QueuePolicy,
-    /// How many of the messages that publishers keep for late joiners are wanted, of each publisher; those that
-    /// do not fit `depth` and the quota are left out, the oldest first. Default: all that are offered.
+    /// How many of the messages that each publisher keeps for late joiners are wanted. Those that do not fit
+    /// `depth` and the quota are left out, oldest first. Default: all that are offered.
     pub history: u32,
-    /// Messages of each publisher that may be held (taken and not dropped) at a time. Default 16, at most 4,096.
+    /// Number of messages of each publisher that may be held (taken and not dropped) at a time. Default: 16,
+    /// at most 4,096.
     pub max_held: u32,
     /// Bytes of each publisher's memory that may be queued and held. Default: what the publisher allows.
     pub max_held_bytes: u64,
-    /// How long blocking takes and waits look for a message before they sleep. Meanwhile publishers make no system
-    /// call for this subscriber, and the processor is busy. Default 0, at most an hour.
+    /// How long blocking takes and waits spin before they sleep. During that time publishers make no system
+    /// call for this subscriber, and the processor is busy. Default: 0, at most an hour.
     pub spin: Duration,
-    /// Wake through this set instead of a doorbell of its own.
+    /// Wake through this set instead of the subscriber's own doorbell.
     pub wait_set: Option<WaitSet>,
-    /// Whether its descriptor also becomes readable when publishers come or go. Default: no.
+    /// Whether its descriptor also becomes readable when publishers connect or disconnect. Default: no.
     pub announces: bool,
-    /// Whether the subscriber also takes messages of the type's namesake of the other ROS, and converts them. Default: `ropewalk`'s
-    /// subscribers do, the bus's own do not.
+    /// Whether the subscriber also takes messages of the same type from the other ROS version, and converts
+    /// them. By default `ropewalk`'s subscribers do, and the bus's own do not.
     pub conversion: Option<bool>,
 }
 
-/// What a full queue loses. A queue is full when `depth` messages wait, when the subscriber's quota of bytes is
-/// used up, or when more messages are held than it said it would hold.
+/// Which message a full queue loses. A queue is full when `depth` messages wait, when the subscriber's quota
+/// of bytes is used up, or when more messages are held than the subscriber announced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum QueuePolicy {
-    /// Its oldest messages make room: what is taken is as new as can be.
+    /// The oldest messages make room, so messages are as recent as possible.
     #[default]
     DropOldest,
-    /// The new message is not queued: what waits stays. When memory is short the publisher's own policy
-    /// ([`MemoryPolicy`](crate::MemoryPolicy)) may still take what waits.
+    /// The new message is not queued, and waiting messages stay. If memory is short, the publisher's own
+    /// policy ([`MemoryPolicy`](crate::MemoryPolicy)) may still drop waiting messages.
     DropNewest,
 }
 
@@ -67,7 +68,7 @@ impl SubscriberOptions {
         self
     }
 
-    /// Sets what a full queue loses.
+    /// Sets which message a full queue loses.
     #[must_use]
     pub fn with_queue_policy(mut self, policy: QueuePolicy) -> Self {
         self.queue_policy = policy;
@@ -97,25 +98,25 @@ impl SubscriberOptions {
 
     /// Sets how long blocking takes and waits spin before they sleep.
     ///
-    /// While one spins, and after one that found a message by spinning, the descriptor is silent: whoever also polls
-    /// [`Subscriber::as_fd`](crate::Subscriber) calls [`Subscriber::take`](crate::Subscriber::take) until it finds
-    /// nothing before polling.
+    /// During a spin, and after one that found a message, the descriptor is silent. A caller that also polls
+    /// [`Subscriber::as_fd`](crate::Subscriber) must call [`Subscriber::take`](crate::Subscriber::take) until
+    /// it finds nothing before polling.
     #[must_use]
     pub fn with_spin(mut self, spin: Duration) -> Self {
         self.spin = spin;
         self
     }
 
-    /// Makes the descriptor readable when publishers connect or disconnect, too. A poller then takes until the queue is empty, and reads
-    /// the publishers from [`SubscriberStats`](crate::SubscriberStats).
+    /// Makes the descriptor also readable when publishers connect or disconnect. A poller then takes until
+    /// the queue is empty, and reads the publishers from [`SubscriberStats`](crate::SubscriberStats).
     #[must_use]
     pub fn with_announcements(mut self) -> Self {
         self.announces = true;
         self
     }
 
-    /// Sets whether messages of the type's namesake of the other ROS are taken, too
-    /// ([`Message::ros`](crate::Message::ros) says which they are of).
+    /// Sets whether messages of the same type from the other ROS version are also taken
+    /// ([`Message::ros`](crate::Message::ros) returns their version).
     #[must_use]
     pub fn with_conversion(mut self, converts: bool) -> Self {
         self.conversion = Some(converts);

@@ -1,8 +1,8 @@
-//! What a subscriber has received and lost.
+//! Counters of received and lost messages of a subscriber.
 
 use stats::Drops;
 
-/// What a subscriber has received and lost.
+/// Counters of received and lost messages of a subscriber.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SubscriberStats {
@@ -10,9 +10,9 @@ pub struct SubscriberStats {
     pub received: u64,
     /// Messages taken and not yet dropped.
     pub held: usize,
-    /// What was lost, as the publishers count it, departed ones included.
+    /// Losses as the publishers count them, including departed ones.
     pub drops: Drops,
-    /// Each connected publisher.
+    /// All connected publishers.
     pub publishers: Vec<PublisherPeer>,
 }
 
@@ -28,8 +28,8 @@ pub struct PublisherPeer {
     pub uid: u32,
     /// Messages taken from it.
     pub received: u64,
-    /// Messages of it that are held.
+    /// Messages from it that are held.
     pub held: usize,
-    /// What it dropped for this subscriber.
+    /// Messages that it dropped for this subscriber.
     pub drops: Drops,
 }

@@ -1,4 +1,4 @@
-//! What a subscriber knows of its publishers, and the order in which it takes from them.
+//! A subscriber's record of its publishers, and the order in which it takes from them.
 
 use crate::connection::Connection;
 use crate::content::{FRONT, Unreadable};
@@ -15,16 +15,16 @@ pub(super) struct State {
     pub(super) sources: Vec<Source>,
     pub(super) received: u64,
     pub(super) departed: Losses,
-    /// Publishers that broke the rules; the last few.
+    /// Publishers that broke the protocol; the last few.
     pub(super) distrusted: Vec<u64>,
     /// Publishers whose connection ended, and the last message taken from each; the last few.
     pub(super) left: VecDeque<(u64, u64)>,
 }
 
-/// Ended connections that are remembered.
+/// Number of ended connections to remember.
 const MAX_LEFT: usize = 64;
 
-/// One publisher's ring.
+/// A publisher's ring.
 #[derive(Debug)]
 pub(super) struct Source {
     pub(super) connection: Arc<Connection>,
@@ -33,21 +33,22 @@ pub(super) struct Source {
     pub(super) segment: (u64, Weak<PeerSegment>),
     /// Losses as of the last take.
     pub(super) seen: Losses,
-    /// The push that follows the one taken last.
+    /// Number of the push after the one taken last.
     pub(super) next: u64,
     /// The publisher's number of the last message taken.
     pub(super) last: u64,
     pub(super) received: u64,
     pub(super) malformed: u64,
-    /// Messages that were lost since too much of the publisher's is copied already.
+    /// Messages lost because the copies of this publisher's messages reached their limit.
     pub(super) crowded: u64,
-    /// Messages that were lost since this process could not map their memory.
+    /// Messages lost because this process could not map their memory.
     pub(super) unmapped: u64,
     /// How often in a row another source was preferred although this one had a message.
     pub(super) passed_over: u32,
 }
 
-/// A publisher that claims that its messages are the oldest cannot keep others waiting for longer than this.
+/// A publisher that claims to have the oldest messages can delay other publishers for at most this many
+/// takes.
 const PATIENCE: u32 = 64;
 
 impl State {
@@ -55,16 +56,16 @@ impl State {
         self.sources.iter().filter(|s| !s.connection.has_ended()).count()
     }
 
-    /// The source whose first message was queued first; the only one, if there is only one.
+    /// Returns the source whose first message was queued first; the only source, if there is just one.
     pub(super) fn oldest(&mut self) -> Option<usize> {
         if let [only] = &mut self.sources[..] {
-            // Whether it has a message the take itself finds out.
+            // The take itself finds out whether it has a message.
             return (!only.connection.is_at_limit()).then_some(0);
         }
         let mut best: Option<(u32, u64, usize)> = None;
         for (i, source) in self.sources.iter_mut().enumerate() {
             let Some(time) = source.peek() else { continue };
-            // First those that waited too long, then by time.
+            // First sources that waited too long, then by time.
             let rank = u32::from(source.passed_over < PATIENCE);
             source.passed_over = source.passed_over.saturating_add(1);
             if best.is_none_or(|(r, t, _)| (rank, time) < (r, t)) {
@@ -76,7 +77,7 @@ impl State {
         Some(i)
     }
 
-    /// `None` if the message was dropped in the meantime, or is malformed.
+    /// Returns `None` if the message was dropped in the meantime, or is malformed.
     #[inline(always)]
     pub(super) fn take_from(&mut self, i: usize) -> Option<Message> {
         let source = &mut self.sources[i];
@@ -92,8 +93,8 @@ impl State {
             return None;
         }
         content.lost = Losses::default();
-        // The sum as of the push stands beside the message; what was dropped later shows as a gap in the pushes.
-        // The counts, which the publisher shares with nobody else, are looked at only then.
+        // The total as of the push is next to the message; a later drop shows as a gap in the push numbers.
+        // Only then are the counters read, which are in a cache line of their own.
         let gap = taken.number != source.next;
         source.next = taken.number.wrapping_add(1);
         if gap || taken.place.lost != source.seen.total() {
@@ -105,7 +106,7 @@ impl State {
         Some(Message::new(source.connection.clone(), content))
     }
 
-    /// A message cannot be read.
+    /// Records a message that cannot be read.
     #[cold]
     fn lose(&mut self, i: usize, why: Unreadable) {
         match why {
@@ -118,7 +119,7 @@ impl State {
         }
     }
 
-    /// Leaves a publisher for good.
+    /// Disconnects a publisher for good.
     #[cold]
     pub(super) fn distrust(&mut self, i: usize, why: &'static str) {
         let connection = &self.sources[i].connection;
@@ -126,7 +127,7 @@ impl State {
             pid = connection.peer.pid,
             publisher = connection.publisher,
             why,
-            "left a publisher that broke the rules"
+            "disconnected a publisher that broke the protocol"
         );
         connection.leave();
         self.distrusted.push(connection.publisher);
@@ -152,7 +153,7 @@ impl State {
             .for_each(|s| ring::arm(s.connection.ring(), armed));
     }
 
-    /// Lets go of publishers that are gone and whose queues are empty.
+    /// Removes publishers that are gone and whose queues are empty.
     pub(super) fn forget_dead(&mut self) {
         let mut i = 0;
         while i < self.sources.len() {
@@ -174,7 +175,7 @@ impl State {
             self.left.push_back((source.connection.publisher, source.last));
         }
         let mut losses = source.losses();
-        // Only those that died in great numbers, unread, leave something here.
+        // Losses arise here only if very many publishers died with unread messages.
         losses.add(
             DropReason::QueueFull,
             source.consumer.backlog(source.connection.ring()),
@@ -184,7 +185,7 @@ impl State {
 }
 
 impl Source {
-    /// What was lost of its publisher's messages, on the way and here.
+    /// Losses of its publisher's messages, on the publisher's side and here.
     pub(super) fn losses(&self) -> Losses {
         let mut losses = self.connection.losses();
         losses.add(DropReason::Malformed, self.malformed);
@@ -196,14 +197,15 @@ impl Source {
     /// Takes the oldest message, and finds its segment.
     #[inline(always)]
     fn next(&mut self) -> Option<(Taken, Result<Arc<PeerSegment>, Unreadable>)> {
-        // Each failure means that the publisher dropped the message meanwhile; a hostile one gets no more tries.
+        // Each failure means that the publisher dropped the message in the meantime. The bound stops a hostile
+        // publisher.
         for _ in 0..=self.connection.geometry.depth() {
             let next = self.consumer.next(self.connection.ring())?;
             let segment = self.segment(next.place.segment);
             if let Ok(segment) = &segment
                 && segment.exists(next.place.offset, next.place.length)
             {
-                // The claim has to wait for the cell: what is read after it may come meanwhile.
+                // The claim has to wait for the cell; this memory is fetched at the same time.
                 segment.touch(next.place.offset, FRONT.min(next.place.length as usize));
             }
             if self.consumer.claim(self.connection.ring(), &next) {
@@ -213,7 +215,7 @@ impl Source {
         None
     }
 
-    /// What it lost since this was asked last.
+    /// Returns the losses since the last call.
     #[cold]
     fn learn_losses(&mut self) -> Losses {
         let losses = self.connection.losses();
@@ -222,7 +224,7 @@ impl Source {
         lost
     }
 
-    /// Segment `id`; most often the same as before.
+    /// Returns segment `id`; usually the same as before.
     fn segment(&mut self, id: u64) -> Result<Arc<PeerSegment>, Unreadable> {
         if self.segment.0 == id
             && let Some(segment) = self.segment.1.upgrade()
@@ -239,7 +241,7 @@ impl Source {
         Ok(segment)
     }
 
-    /// When the oldest message that may be taken was queued.
+    /// Returns when the oldest message that may be taken was queued.
     fn peek(&mut self) -> Option<u64> {
         if self.connection.is_at_limit() {
             None
@@ -266,7 +268,7 @@ mod tests {
         }
     }
 
-    /// Publishes one message, and ends.
+    /// Publishes one message and disconnects.
     fn live_and_die(bus: &Bus, subscriber: &Subscriber) {
         let publisher = bus.publisher(topic(), PublisherOptions::default()).unwrap();
         assert!(subscriber.wait_for_publishers(1, Duration::from_secs(30)));

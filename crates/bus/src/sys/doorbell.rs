@@ -1,7 +1,7 @@
-//! Doorbells: what wakes a sleeping subscriber.
+//! Doorbells, which wake a sleeping subscriber.
 //!
-//! The subscriber's end is a pipe. How a publisher of another process comes to write into it without ever blocking
-//! is [`Ringer`]; the module `variant` of [`super`] is the one that is built in.
+//! The subscriber's end is a pipe. [`Ringer`] defines how a publisher in another process writes to it without
+//! ever blocking; the module `variant` of [`super`] is the built-in implementation.
 
 use super::retry;
 use super::variant::Bell as Variant;
@@ -12,16 +12,16 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// What the bus needs to ring a pipe that another process made.
+/// Operations that the bus needs to ring a pipe of another process.
 pub(crate) trait Ringer: Sized {
-    /// Prepares a subscriber's pipe for publishers; for those of other users too, if `shared`.
+    /// Prepares a subscriber's pipe for publishers, including those of other users if `shared`.
     fn prepare(waker: &Waker, shared: bool) -> io::Result<()>;
-    /// What a publisher gets, the reading end first.
+    /// The descriptors that a publisher gets, the reading end first.
     fn for_peer(waker: &Waker) -> Vec<BorrowedFd<'_>>;
-    /// Takes what a peer sent. Refuses what is no anonymous pipe.
+    /// Takes the descriptors that a peer sent. Refuses anything but an anonymous pipe.
     fn open(fds: &[OwnedFd]) -> io::Result<Self>;
-    /// Rings. Does not block, raises no signal, and has nothing to say: a full pipe is readable, which is all that
-    /// is wanted, and the death of its reader is noticed elsewhere.
+    /// Rings. Does not block, raises no signal, and returns no error: a full pipe is readable, which is
+    /// sufficient, and a dead reader is detected elsewhere.
     fn ring(&self);
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Waker {
 }
 
 impl Waker {
-    /// A pipe that publishers may open; other users too, if `shared`.
+    /// Creates a pipe that publishers may open, including those of other users if `shared`.
     pub(crate) fn new(shared: bool) -> io::Result<Self> {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let waker = Waker { read, write };
@@ -41,7 +41,7 @@ impl Waker {
         Ok(waker)
     }
 
-    /// What a publisher gets.
+    /// The descriptors that a publisher gets.
     pub(crate) fn for_peer(&self) -> Vec<BorrowedFd<'_>> {
         Variant::for_peer(self)
     }
@@ -50,13 +50,13 @@ impl Waker {
         self.read.as_fd()
     }
 
-    /// For variants that pass it.
+    /// For variants that pass the writing end.
     #[cfg_attr(not(feature = "posix"), allow(dead_code))]
     pub(super) fn write_end(&self) -> BorrowedFd<'_> {
         self.write.as_fd()
     }
 
-    /// Waits until it is readable; false if `deadline` passed first.
+    /// Waits until it is readable. Returns false if `deadline` passes first.
     pub(crate) fn wait(&self, deadline: Option<Instant>) -> io::Result<bool> {
         wait_readable(self.read.as_fd(), deadline)
     }
@@ -70,7 +70,7 @@ impl AsFd for Waker {
 
 impl Bell for Waker {
     fn ring(&self) {
-        // A full pipe is readable, which is all that is wanted.
+        // A full pipe is readable, which is sufficient.
         let _ = retry(|| rustix::io::write(&self.write, &[1]));
     }
 
@@ -80,11 +80,11 @@ impl Bell for Waker {
     }
 }
 
-/// Waits until `fd` is readable; false if `deadline` passed first.
+/// Waits until `fd` is readable. Returns false if `deadline` passes first.
 pub(crate) fn wait_readable(fd: BorrowedFd<'_>, deadline: Option<Instant>) -> io::Result<bool> {
     loop {
-        // Setting a timer costs, on a virtual machine as much as waking does: there is none without a deadline. None is
-        // longer than an hour, so that none overflows.
+        // Setting a timer is expensive, on a virtual machine as much as a wake-up, so without a deadline
+        // there is none. No timeout is longer than an hour, so none overflows.
         let timeout = deadline.map(|d| {
             let left = d.saturating_duration_since(Instant::now());
             let left = left.min(Duration::from_secs(3600));
@@ -110,18 +110,18 @@ pub(crate) fn wait_readable(fd: BorrowedFd<'_>, deadline: Option<Instant>) -> io
 pub(crate) struct Doorbell(Variant);
 
 impl Doorbell {
-    /// Takes what a peer sent.
+    /// Takes the descriptors that a peer sent.
     pub(crate) fn open(fds: &[OwnedFd]) -> io::Result<Self> {
         Variant::open(fds).map(Doorbell)
     }
 
-    /// Which pipe it is, as the kernel numbers them. Only of what [`Doorbell::open`] took.
+    /// The kernel's identity of the pipe. Only for descriptors that [`Doorbell::open`] accepted.
     pub(crate) fn identity(fds: &[OwnedFd]) -> io::Result<u64> {
         let read = fds.first().ok_or(io::ErrorKind::InvalidInput)?;
         Ok(rustix::fs::fstat(read)?.st_ino)
     }
 
-    /// Rings. Never blocks; a full pipe is readable, which is all that is wanted.
+    /// Rings. Never blocks; a full pipe is readable, which is sufficient.
     pub(crate) fn ring(&self) {
         self.0.ring();
     }
@@ -185,7 +185,7 @@ mod tests {
         let waker = Waker::new(false).unwrap();
         let bell = Doorbell::open(&given(&waker)).unwrap();
         drop(waker);
-        // Rust programs ignore SIGPIPE, the C++ ones that link the bus do not.
+        // Rust programs ignore SIGPIPE; C++ programs that link the bus do not.
         // SAFETY: the signal's default action replaces no handler of this process.
         let before = unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
         bell.ring();

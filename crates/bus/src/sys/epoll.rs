@@ -1,4 +1,4 @@
-//! Readiness of many descriptors, and a way to interrupt the wait for it.
+//! Readiness of many descriptors, and a way to interrupt the wait.
 
 use rustix::event::epoll;
 use rustix::event::{EventfdFlags, eventfd};
@@ -19,7 +19,7 @@ pub(crate) const WAKE: u64 = 0;
 impl Epoll {
     pub(crate) fn new() -> io::Result<Self> {
         let fd = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        // Only this process holds it, so nobody can fill it or make it block.
+        // Only this process holds it, so nobody else can fill it or make it block.
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let epoll = Epoll { fd, wake };
         epoll.add(&epoll.wake, WAKE)?;
@@ -41,7 +41,7 @@ impl Epoll {
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 
-    /// Waits for readiness, at most `timeout`, and gives the tokens.
+    /// Waits for readiness, at most `timeout`, and returns the tokens.
     pub(crate) fn wait(&self, timeout: Option<Duration>, tokens: &mut Vec<u64>) -> io::Result<()> {
         tokens.clear();
         let timeout = timeout.map(|t| {

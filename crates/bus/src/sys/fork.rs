@@ -1,7 +1,7 @@
-//! Noticing a fork without a system call.
+//! Detects a fork without a system call.
 //!
-//! A page marked `MADV_WIPEONFORK` reads as zero in a forked child, whichever way it was forked. It holds a
-//! number that says in which process a handle was made.
+//! A page marked `MADV_WIPEONFORK` reads as zero in a forked child, no matter how it was forked. The page
+//! holds a number that identifies the process in which a handle was created.
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
 use std::io;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 static PAGE: AtomicPtr<AtomicU64> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Says in which process a handle was made.
+/// Identifies the process in which a handle was created.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Birth(u64);
 
@@ -22,7 +22,7 @@ impl Birth {
         Ok(Birth(word.load(Ordering::Acquire)))
     }
 
-    /// Whether this is a forked child of the process in which the mark was made.
+    /// Whether this is a forked child of the process that created the mark.
     pub(crate) fn is_foreign(self) -> bool {
         let page = PAGE.load(Ordering::Acquire);
         // SAFETY: a non-null pointer is the page below, which is never unmapped.
@@ -55,7 +55,7 @@ fn page() -> io::Result<&'static AtomicU64> {
             }
         };
     }
-    // SAFETY: the page is mapped for ever, aligned, initialized with zeros by the kernel, and only accessed
+    // SAFETY: the page is mapped forever, aligned, initialized with zeros by the kernel, and only accessed
     // atomically.
     Ok(unsafe { &*page })
 }

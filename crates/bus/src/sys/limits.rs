@@ -1,10 +1,10 @@
-//! What the system allows: open files, file sizes, memory.
+//! System limits: open files, file sizes, memory.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
 
-/// Raises the soft limit of open files to `wanted`, as far as the hard limit allows. A best effort: a process
+/// Raises the soft limit of open files to `wanted`, as far as the hard limit allows. Best effort: a process
 /// with few endpoints works under any limit.
 pub(crate) fn raise_open_files(wanted: u64) {
     let now = getrlimit(Resource::Nofile);
@@ -20,31 +20,31 @@ pub(crate) fn raise_open_files(wanted: u64) {
     }
 }
 
-/// How many descriptors this process may have open.
+/// Returns how many descriptors this process may have open.
 pub(crate) fn open_files() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// Gives free memory of the heap back to the system. glibc keeps what stood in small pieces for later, which may be a hundred MiB after
-/// a peer that took its budget. It locks the heap for some milliseconds.
+/// Returns free heap memory to the system. glibc keeps small freed pieces for later, which can amount to a
+/// hundred MiB after a peer has used its budget. Locks the heap for some milliseconds.
 pub fn return_free_memory() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: it takes the heap's locks like any allocation, and touches free memory only.
+    // SAFETY: it takes the heap's locks like any allocation, and touches only free memory.
     unsafe {
         libc::malloc_trim(0);
     }
 }
 
-/// The largest file that this process may make. Exceeding it would raise SIGXFSZ.
+/// Returns the maximum size of a file that this process may create. Exceeding it would raise SIGXFSZ.
 pub(crate) fn file_size() -> u64 {
     getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX)
 }
 
-/// What is left alone: growth fails before memory is used up to the last page, since past a control group's
-/// limit the kernel kills instead of failing.
+/// Reserve that is never used: growth fails before the last page of memory is used up, since beyond a control
+/// group's limit the kernel kills the process instead of failing the call.
 const MARGIN: u64 = 16 << 20;
 
-/// How much more memory this process can have, less a margin, and which limit says so.
+/// Returns how much more memory this process can have, less a margin, and the limit that applies.
 pub(crate) fn memory_left() -> (u64, &'static str) {
     let free = read_to_string("/proc/meminfo")
         .ok()
@@ -69,7 +69,7 @@ fn available(meminfo: &str) -> Option<u64> {
         .checked_mul(1024)
 }
 
-/// The least that any group on the way up leaves, by cgroup v2 or v1.
+/// Returns the least that any group on the path to the root leaves, with cgroup v2 or v1.
 fn group_left(membership: &str, root: &Path) -> Option<u64> {
     let mut least = None;
     for line in membership.lines() {

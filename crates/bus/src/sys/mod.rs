@@ -1,13 +1,13 @@
-//! The system below the bus, one module per thing that another system does differently: shared memory
-//! ([`segment`]), waking ([`doorbell`]), sockets that carry descriptors ([`socket`]), readiness ([`epoll`]),
-//! the death of processes ([`process`]), fork ([`fork`]) and limits ([`limits`]).
+//! The system layer of the bus, one module for each thing that differs on another system: shared memory
+//! ([`segment`]), wake-ups ([`doorbell`]), sockets that carry descriptors ([`socket`]), readiness
+//! ([`epoll`]), the death of processes ([`process`]), fork ([`fork`]) and limits ([`limits`]).
 //!
-//! Shared memory and waking are built in one of two variants, chosen here alone: Linux's own, or what POSIX has
-//! (feature `posix`). Both ends of a connection must be of one variant. What else a port would have to replace
-//! is listed in `docs/decisions/037-posix-variant.md`.
+//! Shared memory and wake-ups come in two variants, selected only here: Linux's own, or plain POSIX (feature
+//! `posix`). Both ends of a connection must use the same variant. `docs/decisions/037-posix-variant.md` lists
+//! what else a port would have to replace.
 //!
-//! Nothing above this module makes a system call, and all unsafe code of the crate stands here and in
-//! `message` and `loan`, which turn addresses into slices.
+//! Nothing above this module makes a system call. All unsafe code of the crate is here and in `message` and
+//! `loan`, which turn addresses into slices.
 
 pub(crate) mod doorbell;
 pub(crate) mod epoll;
@@ -30,9 +30,9 @@ use crate::block::LAYOUT_VERSION;
 use std::io;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How shared memory and doorbells are made and passed.
+/// How shared memory and doorbells are created and passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(dead_code, reason = "each build makes one of them, and hears of both")]
+#[allow(dead_code, reason = "each build creates one of them and may receive both")]
 pub(crate) enum Variant {
     Linux,
     Posix,
@@ -44,7 +44,7 @@ impl Variant {
 
     const POSIX_BIT: u16 = 1 << 15;
 
-    /// What a hello of this build says of the layout of shared memory.
+    /// The layout of shared memory that a hello of this build announces.
     pub(crate) fn layout() -> u16 {
         match Self::OURS {
             Variant::Linux => LAYOUT_VERSION,
@@ -52,7 +52,7 @@ impl Variant {
         }
     }
 
-    /// The version of the layout and the variant that a hello names.
+    /// Splits a hello's layout into its version and its variant.
     pub(crate) fn of_layout(layout: u16) -> (u16, Variant) {
         match layout & Self::POSIX_BIT {
             0 => (layout, Variant::Linux),
@@ -70,7 +70,7 @@ impl std::fmt::Display for Variant {
     }
 }
 
-/// Removes what processes left that were killed while they made shared memory.
+/// Removes shared memory that killed processes left half created.
 pub(crate) fn sweep() {
     <variant::Memory as segment::SharedMemory>::sweep();
 }
@@ -90,9 +90,10 @@ pub(crate) fn realtime_ns() -> u64 {
         .map_or(0, |d| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// `CLOCK_REALTIME` told from `CLOCK_MONOTONIC`, so that a message that needs both costs one reading. They are
-/// compared anew by [`Wall::prepare`] after [`Wall::PERIOD`], by which an adjusted clock has slewed by half a microsecond
-/// at most; while nobody prepares, as when a message is filled for long, a stamp is never older than [`Wall::GRACE`] more.
+/// Derives `CLOCK_REALTIME` from `CLOCK_MONOTONIC`, so that a message that needs both costs one reading.
+/// [`Wall::prepare`] compares them again after [`Wall::PERIOD`], in which an adjusted clock slews by at most
+/// half a microsecond. If nobody prepares, as when filling a message takes long, the comparison is at most
+/// [`Wall::GRACE`] older.
 #[derive(Debug, Default)]
 pub(crate) struct Wall {
     offset: u64,
@@ -104,14 +105,16 @@ impl Wall {
     /// How much older the comparison may be.
     const GRACE: u64 = 100_000_000;
 
-    /// Compares the clocks if that was not done lately: where there is time for it, before [`Wall::realtime`] is called.
+    /// Compares the clocks if that was not done recently. Call it when there is time, before
+    /// [`Wall::realtime`].
     pub(crate) fn prepare(&mut self, now: u64) {
         if now >= self.until {
             self.compare(now);
         }
     }
 
-    /// `CLOCK_REALTIME` at `now` of `CLOCK_MONOTONIC`, a step of the wall clock noticed within a tenth of a second.
+    /// Returns `CLOCK_REALTIME` at `now` of `CLOCK_MONOTONIC`. Notices a step of the wall clock within a
+    /// tenth of a second.
     pub(crate) fn realtime(&mut self, now: u64) -> u64 {
         if now >= self.until.saturating_add(Self::GRACE) {
             self.compare(now);
@@ -126,7 +129,7 @@ impl Wall {
     }
 }
 
-/// A number that no other endpoint has.
+/// Returns a number that no other endpoint has.
 pub(crate) fn unique_id() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     let mut hasher = std::hash::RandomState::new().build_hasher();
@@ -135,8 +138,8 @@ pub(crate) fn unique_id() -> u64 {
     hasher.finish().max(1)
 }
 
-/// Asks the processor to fetch `len` bytes from `start` on, code or data, into its caches. Where it cannot be asked nothing
-/// happens.
+/// Asks the processor to prefetch `len` bytes from `start`, code or data. Does nothing on processors without
+/// support.
 #[inline]
 pub(crate) fn prefetch(start: *const u8, len: usize) {
     for at in (0..len).step_by(64) {

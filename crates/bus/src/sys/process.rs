@@ -1,9 +1,9 @@
-//! Other processes: who they are, and their death.
+//! Other processes: their identity and their death.
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open, test_kill_process};
 use std::os::fd::OwnedFd;
 
-/// Who is at the other end of a socket.
+/// The process at the other end of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Peer {
     /// 0 if it lives in another PID namespace.
@@ -11,8 +11,8 @@ pub(crate) struct Peer {
     pub(crate) uid: u32,
 }
 
-/// A descriptor that becomes readable when process `pid` ends. `None` for this process, for those that cannot be
-/// seen, and on kernels without it: the socket's hang-up is then the only sign.
+/// Returns a descriptor that becomes readable when process `pid` ends. `None` for this process, for processes
+/// that are not visible, and on kernels without pidfds: the socket's hang-up is then the only sign.
 pub(crate) fn death_watch(pid: i32) -> Option<OwnedFd> {
     if pid <= 0 || pid.unsigned_abs() == std::process::id() {
         return None;
@@ -20,7 +20,8 @@ pub(crate) fn death_watch(pid: i32) -> Option<OwnedFd> {
     pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()
 }
 
-/// The name of the program that process `pid` runs, fit to print: whoever started it chose it.
+/// Returns the name of the program that process `pid` runs, safe to print, since the user who started it
+/// chose the name.
 pub(crate) fn program(pid: i32) -> Option<String> {
     (pid > 0)
         .then(|| std::fs::read_link(format!("/proc/{pid}/exe")).ok())
@@ -30,14 +31,14 @@ pub(crate) fn program(pid: i32) -> Option<String> {
 
 /// Whether process `pid` of this PID namespace exists.
 ///
-/// Asks the kernel and not `/proc`, which may be another namespace's, or hide other users' processes (hidepid): a
-/// living one must not be taken for dead.
+/// Asks the kernel and not `/proc`, which may belong to another namespace or hide other users' processes
+/// (hidepid): a living process must not be mistaken for a dead one.
 pub(crate) fn is_visible(pid: i32) -> bool {
     let pid = (pid > 0).then(|| Pid::from_raw(pid)).flatten();
     pid.is_some_and(|pid| test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
 }
 
-/// Stops the process before this thread does anything more; a signal to the process as a whole may reach another
+/// Stops the process before this thread does anything else. A signal to the whole process may reach another
 /// thread first.
 #[cfg(feature = "test-hooks")]
 pub(crate) fn stop_here() {

@@ -1,7 +1,7 @@
-//! Shared memory: payload segments that only their maker can write, and rings that both ends write.
+//! Shared memory: payload segments that only their creator can write to, and rings that both ends write to.
 //!
-//! What the bus needs of the system is [`SharedMemory`]; the module `variant` of [`super`] is the one that is built
-//! in. What that module cannot promise, its documentation lists.
+//! [`SharedMemory`] defines what the bus needs from the system; the module `variant` of [`super`] is the
+//! built-in implementation. That module's documentation lists the guarantees that it cannot give.
 
 use super::variant::Memory;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
@@ -12,22 +12,22 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The size of a page, of which every segment's length is a multiple.
+/// The size of a page. Every segment's length is a multiple of it.
 pub(crate) fn page() -> u64 {
     rustix::param::page_size() as u64
 }
 
-/// Who writes shared memory.
+/// Writers of shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Its maker alone; peers get a descriptor through which they read.
+    /// Only its creator; peers get a read-only descriptor.
     Payload,
     /// Both ends.
     Ring,
 }
 
 impl Kind {
-    /// What it is called in `/proc/<pid>/maps`.
+    /// Its name in `/proc/<pid>/maps`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Payload => "ropewalk-payload",
@@ -36,33 +36,33 @@ impl Kind {
     }
 }
 
-/// What the bus needs of a system's shared memory.
+/// What the bus needs from a system's shared memory.
 ///
-/// An object is made, mapped by its maker, protected, and then passed to peers, who check it before they map it.
-/// It has no name that others could open, and goes with its last descriptor and mapping.
+/// Its creator creates an object, maps it, protects it, and then passes it to peers, which check it before
+/// they map it. It has no name that others could open, and disappears with its last descriptor and mapping.
 pub(crate) trait SharedMemory: Sized + fmt::Debug {
-    /// An object of `len` zeros, which takes no memory yet.
+    /// Creates an object of `len` zeros, which takes no memory yet.
     fn create(kind: Kind, len: u64) -> io::Result<Self>;
-    /// Its maker's descriptor, to map and to [reserve](Self::reserve).
+    /// Its creator's descriptor, to map and to [reserve](Self::reserve).
     fn own(&self) -> BorrowedFd<'_>;
-    /// Forbids, as far as the system can, that the size changes, and of payload that anybody maps it writable from
-    /// now on.
+    /// Forbids, as far as the system can, changing the size and, for payload, any further writable mapping.
     fn protect(&self, kind: Kind) -> io::Result<()>;
     /// The descriptor for peers.
     fn for_peer(&self) -> BorrowedFd<'_>;
-    /// The same, and gives up the maker's.
+    /// Returns the descriptor for peers and closes the creator's.
     fn into_peer(self) -> OwnedFd;
-    /// Makes the pages of a range exist, so that touching them cannot fail. An error if there is no memory.
+    /// Makes sure that the pages of a range exist, so that touching them cannot fail. An error if there is no
+    /// memory.
     fn reserve(own: BorrowedFd<'_>, from: u64, len: u64) -> io::Result<()>;
-    /// Whether a peer's descriptor is what its kind promises, as far as the system can tell, and `len` bytes long.
-    /// Says what it is otherwise. Must not block on a descriptor that a hostile peer chose, as far as the system
-    /// lets it.
+    /// Checks, as far as the system can tell, that a peer's descriptor is what its kind promises and has
+    /// `len` bytes. The error says what it is instead. Must not block on a descriptor that a hostile peer
+    /// chose, as far as the system allows.
     fn check(fd: BorrowedFd<'_>, kind: Kind, len: u64) -> io::Result<()>;
-    /// Removes what processes left that were killed while they made an object.
+    /// Removes objects that killed processes left half created.
     fn sweep();
 }
 
-/// A refusal of a peer's descriptor.
+/// Refuses a peer's descriptor.
 pub(super) fn refuse<T>(what: impl Into<String>) -> io::Result<T> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, what.into()))
 }
@@ -73,8 +73,8 @@ struct Mapping {
     len: usize,
 }
 
-// SAFETY: the mapping is plain memory, not bound to a thread; whoever makes references into it answers for
-// their aliasing.
+// SAFETY: the mapping is plain memory, not bound to a thread; code that creates references into it is
+// responsible for their aliasing.
 unsafe impl Send for Mapping {}
 // SAFETY: as for Send; sharing the handle gives only its address and length.
 unsafe impl Sync for Mapping {}
@@ -93,8 +93,8 @@ impl Mapping {
         flags: MapFlags,
     ) -> io::Result<Self> {
         let len = usize::try_from(len).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        // SAFETY: no address is asked for, so no existing mapping is replaced; the range is inside the object, whose length
-        // stays as it is: sealed, or by the trust in peers that the POSIX variant states.
+        // SAFETY: no address is requested, so no existing mapping is replaced; the range is inside the
+        // object, whose length is fixed: sealed, or by the trust in peers that the POSIX variant states.
         let start = unsafe { mmap(std::ptr::null_mut(), len, prot, flags, fd, from) }?;
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Mapping { start, len })
@@ -103,8 +103,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: start and len are those of a mapping that this value owns; whoever holds addresses into it
-        // also holds this value (by Arc).
+        // SAFETY: start and len are those of a mapping that this value owns; every holder of addresses into
+        // it also holds this value (by Arc).
         let _ = unsafe { munmap(self.start.as_ptr().cast::<c_void>(), self.len) };
     }
 }
@@ -115,7 +115,7 @@ impl fmt::Debug for Mapping {
     }
 }
 
-/// Makes an object, maps it writable, and only then protects it.
+/// Creates an object, maps it writable, and only then protects it.
 fn make(kind: Kind, len: u64) -> io::Result<(Mapping, Memory)> {
     let memory = Memory::create(kind, len)?;
     if kind == Kind::Ring {
@@ -134,7 +134,7 @@ pub(crate) struct OwnSegment {
 }
 
 impl OwnSegment {
-    /// Makes a segment of `len` bytes, a multiple of [`page`]. No page of it exists yet.
+    /// Creates a segment of `len` bytes, a multiple of [`page`]. None of its pages exists yet.
     pub(crate) fn new(len: u64) -> io::Result<Self> {
         let (map, memory) = make(Kind::Payload, len)?;
         Ok(OwnSegment { map, memory })
@@ -149,8 +149,8 @@ impl OwnSegment {
         self.memory.for_peer()
     }
 
-    /// Makes the pages of a range exist, so that touching them cannot fail; and maps them, where the kernel can
-    /// (5.14), so that touching them for the first time does not trap.
+    /// Makes sure that the pages of a range exist, so that touching them cannot fail. Also maps them if the
+    /// kernel can (5.14), so that the first access does not trap.
     pub(crate) fn reserve(&self, from: u64, to: u64) -> io::Result<()> {
         Memory::reserve(self.memory.own(), from, to - from)?;
         let start = self.at(from, to - from).as_ptr();
@@ -163,7 +163,7 @@ impl OwnSegment {
             )
         };
         if mapped.is_err() {
-            // Readers take a page that was reserved and never touched for a hole.
+            // To a reader, a page that is reserved and never touched looks like a hole.
             for at in (0..to - from).step_by(page() as usize) {
                 // SAFETY: inside a live mapping, as was just checked; any byte is a valid u8.
                 let _ = unsafe { start.add(at as usize).read_volatile() };
@@ -172,14 +172,14 @@ impl OwnSegment {
         Ok(())
     }
 
-    /// Writes `bytes` at `offset`, to a block that nobody uses yet.
+    /// Writes `bytes` at `offset`, to a block that has no other user yet.
     ///
     /// # Panics
     /// If they are not inside the segment.
     pub(crate) fn write(&self, offset: u64, bytes: &[u8]) {
         let to = self.at(offset, bytes.len() as u64);
-        // SAFETY: the range lies inside the mapping (`at` checks it), the source is a reference to other memory, and
-        // no references into the mapping exist but those of loans to their own blocks.
+        // SAFETY: the range lies inside the mapping (`at` checks it), the source is a reference to other
+        // memory, and the only references into the mapping are those of loans to their own blocks.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.as_ptr(), bytes.len()) };
     }
 
@@ -194,26 +194,26 @@ impl OwnSegment {
     }
 }
 
-/// Pages of another process's payload segment that are copied when they are written to.
+/// Pages of another process's payload segment that are copied on write.
 #[derive(Debug)]
 pub(crate) struct OwnPages {
     start: NonNull<u8>,
     _map: Mapping,
 }
 
-// SAFETY: as of its mapping, in which `start` lies.
+// SAFETY: as for its mapping, in which `start` lies.
 unsafe impl Send for OwnPages {}
 // SAFETY: likewise.
 unsafe impl Sync for OwnPages {}
 
 impl OwnPages {
-    /// The first byte that was asked for.
+    /// The first requested byte.
     pub(crate) fn start(&self) -> NonNull<u8> {
         self.start
     }
 }
 
-/// The descriptor of another process's payload segment, which is protected and has the right size.
+/// The descriptor of another process's payload segment, checked for protection and size.
 #[derive(Debug)]
 pub(crate) struct UnmappedSegment {
     fd: OwnedFd,
@@ -221,7 +221,7 @@ pub(crate) struct UnmappedSegment {
 }
 
 impl UnmappedSegment {
-    /// What a peer sent, if it keeps the rules.
+    /// Checks a peer's descriptor.
     pub(crate) fn new(fd: OwnedFd, len: u64) -> io::Result<Self> {
         Memory::check(fd.as_fd(), Kind::Payload, len)?;
         if len == 0 || !len.is_multiple_of(page()) {
@@ -230,7 +230,8 @@ impl UnmappedSegment {
         Ok(UnmappedSegment { fd, len })
     }
 
-    /// Maps it. Gives it back where this process may have no more memory or mappings, which is no fault of the peer.
+    /// Maps the segment. Returns the descriptor if this process cannot have more memory or mappings, which is
+    /// not the peer's fault.
     pub(crate) fn map(self) -> Result<PeerSegment, Self> {
         match Mapping::new(self.fd.as_fd(), self.len, ProtFlags::READ) {
             Ok(map) => Ok(PeerSegment {
@@ -245,19 +246,20 @@ impl UnmappedSegment {
 
 /// A payload segment of another process, mapped read-only.
 ///
-/// Segments are sparse. To read a page that does not exist yet would make it, at the cost of the reader's memory and not of
-/// the publisher's. So what is read is asked for first ([`PeerSegment::exists`]). The answer stays true: the seals that
-/// are demanded forbid the publisher to give pages back.
+/// Segments are sparse. Reading a page that does not exist would create it, at the cost of the reader's
+/// memory instead of the publisher's. So a reader first checks that the pages exist
+/// ([`PeerSegment::exists`]). The answer stays true: the required seals forbid the publisher to free pages.
 #[derive(Debug)]
 pub(crate) struct PeerSegment {
     map: Mapping,
     fd: OwnedFd,
-    /// All pages below exist. Publishers reserve from the bottom up.
+    /// All pages below this offset exist. Publishers reserve from the bottom up.
     whole: AtomicU64,
 }
 
 impl PeerSegment {
-    /// Whether `len` bytes at `offset` are inside the segment, and the publisher has made all pages up to their end.
+    /// Whether `len` bytes at `offset` are inside the segment, and the publisher has created all pages up to
+    /// their end.
     #[inline]
     pub(crate) fn exists(&self, offset: u64, len: u64) -> bool {
         offset
@@ -289,7 +291,8 @@ impl PeerSegment {
         Some(unsafe { self.map.start.add(offset as usize) })
     }
 
-    /// The pages of `len` bytes at `offset` once more, to read and to write: what is written is this process's alone.
+    /// Maps the pages of `len` bytes at `offset` once more, for reading and writing. What is written is
+    /// private to this process.
     pub(crate) fn own_pages(&self, offset: u64, len: u64) -> io::Result<OwnPages> {
         if len == 0 || self.at(offset, len).is_none() {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -298,28 +301,29 @@ impl PeerSegment {
         let pages = (offset + len).next_multiple_of(page()) - from;
         let prot = ProtFlags::READ | ProtFlags::WRITE;
         let map = Mapping::of_range(self.fd.as_fd(), from, pages, prot, MapFlags::PRIVATE)?;
-        // Its pages are mapped when they are touched, sixteen at a time: to map all at once takes as long as to copy them.
+        // Pages are mapped on access, sixteen at a time: mapping all at once takes as long as copying them.
         // SAFETY: `offset` lies in the first of the pages.
         let start = unsafe { map.start.add((offset - from) as usize) };
         Ok(OwnPages { start, _map: map })
     }
 
-    /// Copies from `offset` on; false, and nothing is copied, unless the range is inside the segment.
+    /// Copies from `offset`. Returns false, and copies nothing, unless the range is inside the segment.
     ///
-    /// The publisher may be writing at the same time. The bytes are then any mixture; no reference is made to
-    /// the shared memory.
+    /// The publisher may be writing at the same time; the bytes are then an arbitrary mixture. No reference
+    /// to the shared memory is created.
     pub(crate) fn copy(&self, offset: u64, to: &mut [u8]) -> bool {
         let Some(from) = self.at(offset, to.len() as u64) else {
             return false;
         };
-        // SAFETY: the source is inside a live mapping and the destination is a private slice of that length, so
-        // they do not overlap. The other process is outside of Rust's memory model; copying through raw
-        // pointers, without a reference to the source, lets no assumption about its stability arise.
+        // SAFETY: the source is inside a live mapping and the destination is a private slice of that length,
+        // so they do not overlap. The other process is outside of Rust's memory model; copying through raw
+        // pointers, without a reference to the source, makes no assumption about its stability.
         unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to.as_mut_ptr(), to.len()) };
         true
     }
 
-    /// Starts to fetch the cache lines of up to `len` bytes at `offset`, all at once. What is outside is left alone.
+    /// Prefetches the cache lines of up to `len` bytes at `offset`, all at once. Does nothing outside the
+    /// segment.
     pub(crate) fn touch(&self, offset: u64, len: usize) {
         let Some(from) = self.at(offset, len as u64) else {
             return;
@@ -330,13 +334,13 @@ impl PeerSegment {
         }
     }
 
-    /// Appends `len` bytes from `offset` on to `to`; false, and nothing is appended, unless they are inside.
+    /// Appends `len` bytes from `offset` to `to`. Returns false, and appends nothing, unless they are inside.
     pub(crate) fn append(&self, offset: u64, len: usize, to: &mut Vec<u8>) -> bool {
         let Some(from) = self.at(offset, len as u64) else {
             return false;
         };
         to.reserve(len);
-        // SAFETY: as in `copy`; `reserve` made room for `len` bytes behind the vector's length, and they are
+        // SAFETY: as in `copy`; `reserve` made room for `len` bytes after the vector's length, and they are
         // initialized before the length says so.
         unsafe {
             std::ptr::copy_nonoverlapping(from.as_ptr(), to.as_mut_ptr().add(to.len()), len);
@@ -346,7 +350,8 @@ impl PeerSegment {
     }
 }
 
-/// Where the first page at or behind `from` is that does not exist, or was never touched; the file has `len` bytes.
+/// Returns the offset of the first page at or after `from` that does not exist or was never touched; the file
+/// has `len` bytes.
 #[cfg(target_os = "linux")]
 fn first_hole(fd: BorrowedFd<'_>, from: u64, len: u64) -> u64 {
     if from >= len {
@@ -355,13 +360,13 @@ fn first_hole(fd: BorrowedFd<'_>, from: u64, len: u64) -> u64 {
     rustix::fs::seek(fd, rustix::fs::SeekFrom::Hole(from)).unwrap_or(from)
 }
 
-/// There is no portable way to ask.
+/// There is no portable way to find holes.
 #[cfg(not(target_os = "linux"))]
 fn first_hole(_: BorrowedFd<'_>, _: u64, len: u64) -> u64 {
     len
 }
 
-/// The memory of a ring, which both ends write.
+/// The memory of a ring, which both ends write to.
 #[derive(Debug)]
 pub(crate) struct RingMemory {
     map: Mapping,
@@ -369,12 +374,12 @@ pub(crate) struct RingMemory {
 }
 
 impl RingMemory {
-    /// The length of the file that holds `words` words.
+    /// Length of the file that holds `words` words.
     pub(crate) fn file_len(words: usize) -> u64 {
         (words as u64 * 8).next_multiple_of(page())
     }
 
-    /// Makes a ring of zeros; the descriptor is for the other end.
+    /// Creates a ring of zeros. The descriptor is for the other end.
     pub(crate) fn new(words: usize) -> io::Result<(Self, OwnedFd)> {
         let len = Self::file_len(words);
         let (map, memory) = make(Kind::Ring, len)?;
@@ -434,14 +439,14 @@ mod tests {
         own.reserve(0, 8 * page()).unwrap();
         assert!(peer.exists(0, 8 * page()) && peer.exists(page(), 64));
         assert!(!peer.exists(8 * page(), 1) && !peer.exists(0, 9 * page()));
-        // What stands behind a hole does not count.
+        // Pages after a hole do not count.
         own.reserve(16 * page(), 32 * page()).unwrap();
         assert!(!peer.exists(16 * page(), 1));
         own.reserve(8 * page(), 16 * page()).unwrap();
         assert!(
             peer.exists(31 * page(), page()) && !peer.exists(64 * page(), 1) && !peer.exists(u64::MAX, 1)
         );
-        // Asking made nothing.
+        // The check created no page.
         let blocks = rustix::fs::fstat(own.fd()).unwrap().st_blocks as u64;
         assert_eq!(blocks * 512, 32 * page());
         own.reserve(32 * page(), 64 * page()).unwrap();

@@ -1,4 +1,4 @@
-//! Sockets that keep message boundaries and carry descriptors.
+//! Sockets that preserve message boundaries and carry descriptors.
 
 use super::process::Peer;
 use super::retry;
@@ -12,9 +12,9 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-/// The most descriptors that one message carries.
+/// Maximum number of descriptors in one message.
 pub(crate) const MAX_FDS: usize = 3;
-/// The longest path of a socket, without the closing zero.
+/// Maximum length of a socket's path, without the terminating zero.
 pub(crate) const MAX_PATH: usize = 107;
 
 fn fresh() -> io::Result<OwnedFd> {
@@ -27,7 +27,7 @@ fn fresh() -> io::Result<OwnedFd> {
     )?)
 }
 
-/// A socket that waits for connections.
+/// A socket that listens for connections.
 #[derive(Debug)]
 pub(crate) struct Listener(OwnedFd);
 
@@ -39,7 +39,7 @@ impl Listener {
         Ok(Listener(fd))
     }
 
-    /// The next connection, if one waits.
+    /// Returns the next connection, if one waits.
     pub(crate) fn accept(&self) -> io::Result<Option<Socket>> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         match retry(|| rustix::net::accept_with(&self.0, flags)) {
@@ -63,7 +63,7 @@ impl AsFd for Listener {
     }
 }
 
-/// What one receive gave.
+/// The result of one receive.
 #[derive(Debug)]
 pub(crate) enum Received {
     /// A message: its length in the buffer, and the descriptors it carried.
@@ -72,17 +72,17 @@ pub(crate) enum Received {
     Oversized,
     /// Nothing yet.
     Nothing,
-    /// The other end is gone, and everything it sent was received.
+    /// The other end is gone, and everything that it sent was received.
     End,
 }
 
-/// A connection; it never blocks.
+/// A connection that never blocks.
 #[derive(Debug)]
 pub(crate) struct Socket(OwnedFd);
 
 impl Socket {
-    /// Connects. `WouldBlock` if the other end's queue of connections is full, `ConnectionRefused` if nobody
-    /// listens there any more.
+    /// Connects. Returns `WouldBlock` if the other end's queue of connections is full, `ConnectionRefused` if
+    /// nobody listens there any more.
     pub(crate) fn connect(path: &Path) -> io::Result<Self> {
         let fd = fresh()?;
         retry(|| rustix::net::connect(&fd, &SocketAddrUnix::new(path)?))?;
@@ -96,7 +96,7 @@ impl Socket {
         Ok((Socket(a), Socket(b)))
     }
 
-    /// Who was at the other end when it connected or began to listen.
+    /// Returns the process that was at the other end when it connected or began to listen.
     pub(crate) fn peer(&self) -> io::Result<Peer> {
         // rustix cannot represent the 0 that stands for a process of another PID namespace.
         let mut cred = libc::ucred {
@@ -125,7 +125,7 @@ impl Socket {
         })
     }
 
-    /// Sends one message. `WouldBlock` if the other end does not read.
+    /// Sends one message. Returns `WouldBlock` if the other end does not read.
     pub(crate) fn send(&self, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<()> {
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MAX_FDS))];
         let mut control = SendAncillaryBuffer::new(&mut space);
@@ -145,7 +145,7 @@ impl Socket {
         let result = loop {
             match retry(|| rustix::net::recvmsg(&self.0, &mut [IoSliceMut::new(buffer)], &mut control, flags))
             {
-                // The other end closed without having read everything. What it sent before is still there.
+                // The other end closed without reading everything. What it sent before can still be received.
                 Err(e) if e.kind() == io::ErrorKind::ConnectionReset && !was_reset => was_reset = true,
                 other => break other,
             }
@@ -172,7 +172,7 @@ impl Socket {
         if message.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC) {
             return Ok(Received::Oversized);
         }
-        // No message of the protocol is empty, so zero bytes are the end.
+        // No message of the protocol is empty, so zero bytes mean the end.
         Ok(if message.bytes == 0 {
             Received::End
         } else {
@@ -180,7 +180,8 @@ impl Socket {
         })
     }
 
-    /// Hangs up, also for a forked child that shares the connection. What was sent can still be received.
+    /// Hangs up, also for a forked child that shares the connection. Messages that were sent can still be
+    /// received.
     pub(crate) fn hang_up(&self) {
         let _ = rustix::net::shutdown(&self.0, Shutdown::Both);
     }

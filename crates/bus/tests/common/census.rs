@@ -1,18 +1,18 @@
-//! What a process has of the bus, to be compared before and after.
+//! What a process holds of the bus, to be compared before and after.
 
 use super::LONG;
 use bus::Bus;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Descriptors that belong to the bus, mappings of shared memory, files in the runtime folder and in `/dev/shm`.
+/// Descriptors of the bus, mappings of shared memory, files in the runtime folder and in `/dev/shm`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Census {
     /// The kinds, sorted: `socket:`, `pipe:`, `/memfd:ropewalk-ring (deleted)`, …
     pub descriptors: Vec<String>,
     pub mappings: usize,
     pub files: usize,
-    /// Objects of the bus there; others' come and go.
+    /// Objects of the bus; those of other programs come and go.
     pub shm: usize,
 }
 
@@ -25,7 +25,7 @@ impl Census {
     }
 }
 
-/// What there is once it stays so for a while: connections that are being made, or ended, come and go.
+/// Returns the census once it is stable for a while: connections in progress come and go.
 pub fn settled(dir: &Path) -> Census {
     let (mut last, mut since, start) = (census(dir), Instant::now(), Instant::now());
     while since.elapsed() < Duration::from_millis(150) {
@@ -39,13 +39,13 @@ pub fn settled(dir: &Path) -> Census {
     last
 }
 
-/// What there is now.
+/// The current census.
 pub fn census(dir: &Path) -> Census {
     let fds = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
     let mut descriptors: Vec<_> = fds
         .filter_map(|e| std::fs::read_link(e.path()).ok())
         .map(|l| l.to_string_lossy().into_owned())
-        // Not the folder being read, the runner's own, or a limit that is just being looked up.
+        // Without the folder itself, the test runner's descriptors, and a limit that is just being read.
         .filter(|l| !l.starts_with('/') || l.starts_with(&super::shared_memory("ropewalk")))
         // Only the kind counts: "socket:[123]", "/dev/shm/ropewalk-ring.123456789abc (deleted)".
         .map(|l| l.split(['[', '.']).next().unwrap_or_default().to_owned())
@@ -60,13 +60,15 @@ pub fn census(dir: &Path) -> Census {
         files: std::fs::read_dir(dir).unwrap().count(),
         shm: shm
             .filter(|e| cfg!(feature = "posix") && e.file_name().to_string_lossy().contains("ropewalk"))
-            // An empty one is what a process left that was killed while it made one, for the next bus to sweep.
+            // An empty object is left by a process that was killed while creating one; the next bus sweeps
+            // it.
             .filter(|e| e.metadata().is_ok_and(|m| m.len() > 0))
             .count(),
     }
 }
 
-/// Waits until `now` gives `baseline` again; looking at the topics sweeps the folder, as any newcomer would.
+/// Waits until `now` returns `baseline` again. Querying the topics sweeps the folder, as any new process
+/// would.
 pub fn returns_to(baseline: &Census, bus: &Bus, what: &str, now: impl Fn() -> Census) {
     let start = Instant::now();
     loop {

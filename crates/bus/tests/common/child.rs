@@ -13,12 +13,12 @@ pub fn role() -> Option<(Vec<String>, std::path::PathBuf)> {
     Some((role.split(' ').map(str::to_owned).collect(), dir))
 }
 
-/// Says `text` to the process that started this one.
+/// Sends `text` to the process that started this one.
 pub fn say(text: impl std::fmt::Display) {
     println!("@{text}");
 }
 
-/// Waits for the next line from the process that started this one; ends when that has ended.
+/// Waits for the next line from the process that started this one; ends when that process has ended.
 pub fn hear() -> String {
     let mut line = String::new();
     if std::io::stdin().read_line(&mut line).unwrap_or(0) == 0 {
@@ -39,8 +39,8 @@ impl Child {
         Self::launch(Command::new(std::env::current_exe().unwrap()), role, dir, env)
     }
 
-    /// The same in a container: PID and mount namespaces of its own, and a `/dev/shm` of its own, of 64 MiB.
-    /// Before it starts, `burnt` pids are used up, so that it is not number 1 if that is not 0.
+    /// The same in a container: with its own PID and mount namespaces, and its own `/dev/shm` of 64 MiB.
+    /// Before it starts, `burnt` pids are used up, so that its pid is not 1 unless `burnt` is 0.
     pub fn start_contained(role: &str, dir: &Path, burnt: u32) -> Child {
         let script = "mount -t tmpfs -o size=64m none /dev/shm || exit 1
             burnt=$1; shift
@@ -54,7 +54,7 @@ impl Child {
         Self::launch(command, role, dir, &[])
     }
 
-    /// Runs what its further arguments say in a container, and kills that when it is killed itself.
+    /// Runs its further arguments as a command in a container, and kills that when it is itself killed.
     pub fn container() -> Command {
         let mut command = Command::new("unshare");
         command.args(["--pid", "--mount", "--fork", "--kill-child", "--mount-proc", "--"]);
@@ -87,12 +87,12 @@ impl Child {
         self.process.id() as i32
     }
 
-    /// The next thing it says.
+    /// Returns the next line that it sends.
     pub fn hear(&self) -> String {
         self.lines.recv_timeout(LONG).expect("the child says nothing")
     }
 
-    /// Whether it has said `text`, and nothing else before.
+    /// Whether it has sent `text`, and nothing else before.
     pub fn has_said(&self, text: &str) -> bool {
         self.lines.try_recv().is_ok_and(|line| {
             assert_eq!(line, text);
@@ -100,12 +100,12 @@ impl Child {
         })
     }
 
-    /// What it has said, if it has said something.
+    /// Returns a line that it has sent, if any.
     pub fn poll(&self) -> Option<String> {
         self.lines.try_recv().ok()
     }
 
-    /// The next thing it says, unless it ends before.
+    /// Returns the next line that it sends, unless it ends first.
     pub fn try_hear(&self) -> Option<String> {
         match self.lines.recv_timeout(LONG) {
             Ok(line) => Some(line),
@@ -123,7 +123,7 @@ impl Child {
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
-    /// Whether all its threads are stopped by a signal.
+    /// Whether a signal has stopped all its threads.
     pub fn is_stopped(&self) -> bool {
         use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
         let id = WaitId::Pid(Pid::from_raw(self.pid()).unwrap());
@@ -136,7 +136,7 @@ impl Child {
         let _ = self.process.wait();
     }
 
-    /// Waits for its end.
+    /// Waits until it ends.
     pub fn wait(&mut self) -> std::process::ExitStatus {
         drop(self.process.stdin.take());
         let mut status = None;

@@ -1,4 +1,4 @@
-//! What the integration tests share.
+//! Shared parts of the integration tests.
 #![allow(
     dead_code,
     missing_docs,
@@ -27,8 +27,8 @@ pub fn topic(name: &str) -> TopicType {
     }
 }
 
-/// Ends the process if a call that must not block does: if nobody asks for this for a long time. A test of many parts,
-/// which take long together on a busy machine, asks for it before each.
+/// Ends the process if a call that must not block does, that is, if this is not called for a long time. A
+/// test of many parts, which together take long on a busy machine, calls it before each part.
 pub fn watchdog() {
     static FED: Mutex<Option<Instant>> = Mutex::new(None);
     let fed = || FED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -59,7 +59,7 @@ pub fn bus(dir: &tempfile::TempDir) -> Bus {
     Bus::open(BusConfig::new(dir.path())).unwrap()
 }
 
-/// Waits until `done` says so; panics after a long time.
+/// Waits until `done` returns true; panics after a long time.
 pub fn eventually(what: &str, mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
@@ -68,8 +68,8 @@ pub fn eventually(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Whether a test may go on that needs what not every machine permits. Where it may not, the test says so; in CI
-/// (`CI=true`) that is a failure.
+/// Whether a test that needs something not every machine permits may continue. If not, the test reports that;
+/// in CI (`CI=true`) that is a failure.
 pub fn permitted(what: &str, is_permitted: bool) -> bool {
     if !is_permitted {
         eprintln!("NOTHING WAS TESTED: {what} is not possible here");
@@ -81,7 +81,7 @@ pub fn permitted(what: &str, is_permitted: bool) -> bool {
     is_permitted
 }
 
-/// What `/proc` shows of shared memory of this name, in the variant that is built.
+/// What `/proc` shows for shared memory of this name, in the built-in variant.
 pub fn shared_memory(name: &str) -> String {
     let path = if cfg!(feature = "posix") {
         "/dev/shm/"
@@ -98,7 +98,7 @@ pub fn fingerprint(bytes: &[u8]) -> u64 {
     })
 }
 
-/// A small generator of numbers, the same in every run.
+/// A small random number generator with the same numbers in every run.
 pub struct Random(pub u64);
 
 impl Random {

@@ -1,4 +1,4 @@
-//! The protocol by hand, as `docs/wire/bus.md` describes it: for subscribers that break its rules.
+//! The protocol by hand, as `docs/wire/bus.md` describes it, for subscribers that violate it.
 
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::mm::{MapFlags, ProtFlags, mmap};
@@ -19,14 +19,14 @@ pub const WELCOME: u16 = 4;
 pub const SEGMENT: u16 = 5;
 pub const READY: u16 = 8;
 
-/// Version 1 of the layout; the highest bit says that shared memory is POSIX's.
+/// Version 1 of the layout; the highest bit means POSIX shared memory.
 pub const LAYOUT: u16 = if cfg!(feature = "posix") { 0x8001 } else { 1 };
 
 pub fn frame(kind: u16, body: &[u8]) -> Vec<u8> {
     [&b"RWLK"[..], &3u16.to_le_bytes(), &kind.to_le_bytes(), body].concat()
 }
 
-/// A subscriber's hello for a topic of [`super::topic`].
+/// A subscriber's hello for the topic of [`super::topic`].
 pub fn hello(topic: &str, id: u64) -> Vec<u8> {
     let t = super::topic(topic);
     let text = |t: &str| [&(t.len() as u16).to_le_bytes()[..], t.as_bytes()].concat();
@@ -38,16 +38,16 @@ pub fn hello(topic: &str, id: u64) -> Vec<u8> {
         &text(&t.topic),
         &text(&t.type_name),
         &t.type_hash,
-        // Of no stated ROS.
+        // No ROS version stated.
         &[0; 49],
-        // A subscriber offers nothing: no node, no history, nothing said.
+        // A subscriber's offer is empty: no node, no history, nothing announced.
         &[0; 11],
     ]
     .concat();
     frame(HELLO, &body)
 }
 
-/// What an attach asks for.
+/// The content of an attach.
 pub struct Wishes {
     pub depth: u32,
     pub max_held: u32,
@@ -117,7 +117,7 @@ pub fn connect(path: &Path) -> OwnedFd {
     fd
 }
 
-/// Waits at `path` like an endpoint of this process.
+/// Listens at `path` like an endpoint of this process.
 pub fn listen(path: &Path) -> OwnedFd {
     let fd = rustix::net::socket_with(
         AddressFamily::UNIX,
@@ -144,7 +144,7 @@ pub fn send(socket: &OwnedFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> bool {
     rustix::net::sendmsg(socket, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL).is_ok()
 }
 
-/// The next frame: its kind, its body, its descriptors. `None` at the end.
+/// Returns the next frame: its kind, its body, its descriptors. `None` at the end.
 pub fn receive(socket: &OwnedFd) -> Option<(u16, Vec<u8>, Vec<OwnedFd>)> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -152,7 +152,7 @@ pub fn receive(socket: &OwnedFd) -> Option<(u16, Vec<u8>, Vec<OwnedFd>)> {
     let got = loop {
         let iov = &mut [IoSliceMut::new(&mut buffer)];
         match rustix::net::recvmsg(socket, iov, &mut control, RecvFlags::CMSG_CLOEXEC) {
-            // The other end left something unread; what it sent is still there.
+            // The other end left something unread; what it sent can still be read.
             Err(rustix::io::Errno::CONNRESET | rustix::io::Errno::INTR) => {}
             other => break other.unwrap().bytes,
         }
@@ -177,7 +177,7 @@ pub fn refusal(socket: &OwnedFd) -> Option<String> {
     None
 }
 
-/// A memfd; sealed memory is what the variant `posix` does not have.
+/// A memfd; the variant `posix` has no sealed memory.
 pub fn memfd(len: u64, seals: SealFlags) -> OwnedFd {
     let fd = rustix::fs::memfd_create("attack", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
     rustix::fs::ftruncate(&fd, len).unwrap();
@@ -201,8 +201,8 @@ pub fn ring_bytes(depth: u32, max_held: u32) -> u64 {
     (ring_words(depth, max_held) as u64 * 8).next_multiple_of(rustix::param::page_size() as u64)
 }
 
-/// Shared memory without a name, by the rules of the variant that is built: the descriptor for the peer, and the
-/// maker's mapping, for ever.
+/// Shared memory without a name, by the rules of the built-in variant: the descriptor for the peer, and the
+/// creator's permanent mapping.
 #[cfg(not(feature = "posix"))]
 fn shared(len: u64, seals: SealFlags) -> (OwnedFd, &'static [AtomicU64]) {
     let fd = memfd(len, SealFlags::empty());
@@ -211,7 +211,7 @@ fn shared(len: u64, seals: SealFlags) -> (OwnedFd, &'static [AtomicU64]) {
     (fd, words)
 }
 
-/// As `shm_open` makes it: the peer's descriptor of payload is read-only.
+/// As created by `shm_open`: the peer's descriptor of payload is read-only.
 #[cfg(feature = "posix")]
 fn shared(len: u64, seals: SealFlags) -> (OwnedFd, &'static [AtomicU64]) {
     let (write, read) = shm(len);
@@ -220,7 +220,7 @@ fn shared(len: u64, seals: SealFlags) -> (OwnedFd, &'static [AtomicU64]) {
     (if is_payload { read } else { write }, words)
 }
 
-/// One object of `shm_open`, opened for writing too and for reading only.
+/// One object of `shm_open`, opened both for writing and read-only.
 #[cfg(feature = "posix")]
 pub fn shm(len: u64) -> (OwnedFd, OwnedFd) {
     use rustix::fs::Mode;
@@ -240,17 +240,17 @@ pub fn shm(len: u64) -> (OwnedFd, OwnedFd) {
     (write, read.unwrap())
 }
 
-/// A ring's memory, as [`shared`].
+/// A ring's memory, like [`shared`].
 pub fn ring_memory(len: u64) -> (OwnedFd, &'static [AtomicU64]) {
     shared(len, ring_seals())
 }
 
-/// A segment's memory, as [`shared`].
+/// A segment's memory, like [`shared`].
 pub fn payload_memory(len: u64) -> (OwnedFd, &'static [AtomicU64]) {
     shared(len, payload_seals())
 }
 
-/// What a publisher needs of a doorbell: the reading end, to open it anew, or both.
+/// What a publisher needs for a doorbell: the reading end, to reopen it, or both ends.
 pub fn bell_for_peer<'a>(read: &'a OwnedFd, write: &'a OwnedFd) -> Vec<BorrowedFd<'a>> {
     if cfg!(feature = "posix") {
         vec![read.as_fd(), write.as_fd()]
@@ -259,7 +259,7 @@ pub fn bell_for_peer<'a>(read: &'a OwnedFd, write: &'a OwnedFd) -> Vec<BorrowedF
     }
 }
 
-/// Maps a ring writable, for ever.
+/// Maps a ring writable, permanently.
 pub fn map_words(fd: &OwnedFd, bytes: u64) -> &'static [AtomicU64] {
     let prot = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: a fresh mapping of the memfd's whole length, never unmapped, of zero-initialized words.
@@ -277,7 +277,7 @@ pub fn map_words(fd: &OwnedFd, bytes: u64) -> &'static [AtomicU64] {
     }
 }
 
-/// A subscriber that was let in and keeps no rules.
+/// A subscriber that was accepted and follows no rules.
 pub struct Intruder {
     pub socket: OwnedFd,
     pub ring: &'static [AtomicU64],
@@ -297,7 +297,7 @@ pub fn state_word(depth: u32, cell: u32) -> usize {
     16 + depth as usize * 8 + cell as usize * 8
 }
 
-/// Shakes hands with the first publisher in the folder, by the rules.
+/// Performs the handshake with the first publisher in the folder, by the rules.
 pub fn intrude(dir: &Path, topic: &str, id: u64, depth: u32, max_held: u32) -> Intruder {
     let wishes = Wishes {
         depth,
@@ -307,7 +307,7 @@ pub fn intrude(dir: &Path, topic: &str, id: u64, depth: u32, max_held: u32) -> I
     intrude_with(dir, topic, id, &wishes)
 }
 
-/// As [`intrude`], with every wish.
+/// Like [`intrude`], with all wishes given.
 pub fn intrude_with(dir: &Path, topic: &str, id: u64, wishes: &Wishes) -> Intruder {
     let (depth, max_held) = (wishes.depth, wishes.max_held);
     let mut path = None;

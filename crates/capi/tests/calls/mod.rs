@@ -1,4 +1,4 @@
-//! Calling the functions as C does, with what each test needs first.
+//! Calls the functions as C does, with the setup that each test needs.
 
 use ropewalk_c::node::*;
 use ropewalk_c::options::NodeOptions;
@@ -21,7 +21,7 @@ pub(crate) fn ok(status: Status) {
     assert_eq!(status, Status::Ok, "{}", error());
 }
 
-/// Calls a function whose last argument is where its result goes.
+/// Calls a function whose last argument is the output for its result.
 #[track_caller]
 pub(crate) fn made<T>(call: impl FnOnce(*mut *mut T) -> Status) -> *mut T {
     let mut out = null_mut();
@@ -35,7 +35,7 @@ pub(crate) struct Bus {
     _folder: tempfile::TempDir,
 }
 
-/// A node on a bus of its own.
+/// A node on its own bus.
 pub(crate) fn bus() -> Bus {
     let folder = tempfile::tempdir().expect("a folder");
     let dir = CString::new(folder.path().to_str().expect("UTF-8")).expect("no zero");

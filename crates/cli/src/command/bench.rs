@@ -1,4 +1,4 @@
-//! `ropewalk bench`: experiments that compare.
+//! `ropewalk bench`: benchmarks and comparisons.
 
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::signals::Signals;
@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Measures this machine, and this software beside others.
+/// Benchmark Ropewalk on this machine, next to other middleware.
 #[derive(Args)]
 pub(crate) struct Options {
     #[command(subcommand)]
@@ -59,7 +59,7 @@ enum What {
         #[command(subcommand)]
         role: scale::part::Role,
     },
-    /// The agent of one machine, below its keeper.
+    /// The agent process of one machine, child of its supervisor.
     #[command(hide = true)]
     ScaleAgent(scale::agents::Work),
     /// One end of a probe of `bench lab`.
@@ -70,7 +70,7 @@ enum What {
     },
 }
 
-/// Of the outcomes of several experiments.
+/// Text, CSV and figure of an experiment's outcome.
 macro_rules! shown {
     ($outcome:expr, $json:expr) => {
         Shown {
@@ -104,8 +104,8 @@ pub(crate) fn run(options: &Options) -> Outcome {
         }),
         What::Agent(options) => run_agent(options),
         What::ScaleAgent(options) => {
-            // Who stood still while its keeper ended is sent SIGHUP when it goes on (setpgid(2)); it is to clear away first, and
-            // sees for itself that nobody keeps it.
+            // A stopped agent receives SIGHUP when it resumes after its supervisor ended (setpgid(2)). It has to clean
+            // up first, and notices by itself that the supervisor is gone.
             crate::signals::outlive_hangups();
             scale::agents::work(options).or_job("bench agent")
         }
@@ -119,7 +119,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
 }
 
 fn run_ipc(options: &ipc::Options) -> Outcome {
-    // Before hours of measuring, not after.
+    // Fails before hours of measurements, not after.
     for file in [&options.csv, &options.figure].into_iter().flatten() {
         write(file, "")?;
     }
@@ -206,7 +206,7 @@ fn run_agent(options: &scale::agents::Options) -> Outcome {
     })
 }
 
-/// What an experiment in the lab came to, as it is shown and kept.
+/// Outcome of an experiment in the lab, as printed and written to files.
 struct Shown {
     csv: String,
     figure: String,
@@ -214,7 +214,7 @@ struct Shown {
     verdict: Result<(), ipc::Error>,
 }
 
-/// An experiment in the lab: writes the files, prints, and tells how it went.
+/// Runs an experiment in the lab, writes its files, prints its outcome and returns its verdict.
 fn run_in_lab(
     [csv, figure]: [&Option<PathBuf>; 2],
     run: impl Fn(&dyn Fn() -> bool) -> Result<Shown, ipc::Error>,

@@ -1,4 +1,4 @@
-//! How those who use a topic or a service are shown.
+//! How the users of a topic or a service are shown.
 
 use bus::{EndpointInfo, Silent, Survey};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ pub(crate) fn process(program: Option<&str>, pid: i32) -> String {
     format!("{program} ({pid})")
 }
 
-/// The same for programs.
+/// The same as JSON.
 pub(crate) fn to_json(endpoints: &[EndpointInfo]) -> Vec<Value> {
     let endpoint = |e: &EndpointInfo| {
         json!({ "pid": e.pid, "uid": e.uid, "program": e.program, "connected": e.connected,
@@ -24,10 +24,10 @@ pub(crate) fn to_json(endpoints: &[EndpointInfo]) -> Vec<Value> {
     endpoints.iter().map(endpoint).collect()
 }
 
-/// Most processes that a line names.
+/// Most processes named on a line.
 const MAX_NAMED: usize = 5;
 
-/// Who did not answer, so that what was found may not be all; nothing if all did.
+/// Names the processes that did not answer, whose endpoints may be missing; `None` if all did.
 pub(crate) fn silent(survey: &Survey) -> Option<String> {
     let name = |s: &Silent| process(s.program.as_deref(), s.pid);
     let mut names: Vec<_> = survey.silent.iter().map(name).collect();
@@ -42,19 +42,19 @@ pub(crate) fn silent(survey: &Survey) -> Option<String> {
     };
     (!names.is_empty()).then(|| {
         format!(
-            "no answer from {}{more}: stopped, hanging, or the machine is busy (ropewalk doctor)",
+            "no answer from {}{more}: stopped, hung, or the machine is busy (ropewalk doctor)",
             names.join(", ")
         )
     })
 }
 
-/// As `silent` says it, for programs.
+/// The same as [`silent`], as JSON.
 pub(crate) fn silent_json(survey: &Survey) -> Vec<Value> {
     let one = |s: &Silent| json!({ "pid": s.pid, "program": s.program });
     survey.silent.iter().map(one).collect()
 }
 
-/// The same as the end of an error that something is not there.
+/// The same as the end of a "not found" error.
 pub(crate) fn but_silent(survey: &Survey) -> String {
     silent(survey).map(|s| format!("; {s}")).unwrap_or_default()
 }

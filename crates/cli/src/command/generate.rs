@@ -6,19 +6,20 @@ use clap::{Args, ValueEnum};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Makes source code for message and service types, bulk fields as views into shared memory.
+/// Generate source code for message and service types.
 ///
-/// Types of the standard packages are built in. Others are looked for in --path, ROS_PACKAGE_PATH and /usr/share (with
-/// --ros2: AMENT_PREFIX_PATH). Types used by the named ones are made too. Prints the path of each file.
+/// Bulk fields become views into shared memory. Types of the standard packages are built in. Others are looked up in
+/// --path, ROS_PACKAGE_PATH and /usr/share (with --ros2: AMENT_PREFIX_PATH). Types used by the named ones are generated
+/// too. Prints the path of each file.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The language.
+    /// Target language.
     #[arg(value_enum)]
     language: Language,
     /// Type names such as sensor_msgs/Image or std_srvs/SetBool; .msg and .srv files; packages; folders of packages.
     #[arg(required = true, value_name = "WHAT")]
     what: Vec<String>,
-    /// The folder for the code; made if it is missing. What has not changed is left alone.
+    /// Folder for the code, created if it is missing. Unchanged files are not rewritten.
     #[arg(short, long, value_name = "FOLDER")]
     output: PathBuf,
     #[command(flatten)]
@@ -42,7 +43,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     for what in &options.what {
         let path = Path::new(what);
         let is_definition = path.extension().is_some_and(|e| e == "msg" || e == "srv");
-        // A type's name may also be that of a folder here: then the folder is meant only if it is written as one.
+        // A type's name may also be the name of a folder here: it counts as a folder only if it is written as a path.
         let is_type =
             what.split('/').count() == 2 && !what.starts_with('.') && !what.ends_with('/') && !is_definition;
         if is_type && !path.exists() {
@@ -66,7 +67,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     Ok(())
 }
 
-/// Writes a file, unless it has that text already: then what depends on it need not be built again.
+/// Writes a file unless it has that text already, so that its dependents are not rebuilt.
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     if fs::read_to_string(path).is_ok_and(|old| old == text) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! `ropewalk import`: configurations of others.
+//! `ropewalk import`: configurations of other software.
 
 use crate::failure::{Failure, OrFail, Outcome};
 use clap::{Args, Subcommand};
@@ -6,13 +6,13 @@ use ros1::import::{self, Imported, Nimbro};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The longest file that is read.
+/// Longest file that is read.
 const MAX_FILE: u64 = 1 << 20;
 
-/// Turns another software's configuration into files for `ropewalk link` and `ropewalk ros1`, for each host.
+/// Convert another software's configuration into files for `ropewalk link` and `ropewalk ros1`.
 ///
-/// What cannot be carried over, or means something else, is told line by line. The files are checked, and are a start: read
-/// them, write the addresses that are missing, and make keys.
+/// Writes a folder for each host. Reports, line by line, what cannot be carried over or means something else. The files
+/// are valid, but only a start: read them, fill in missing addresses, and create keys.
 #[derive(Args)]
 pub(crate) struct Options {
     #[command(subcommand)]
@@ -26,7 +26,7 @@ enum Source {
         /// The header.
         #[arg(value_name = "CONFIG.H")]
         file: PathBuf,
-        /// The YAML of its network, for base_ip and rate_mbps.
+        /// YAML of Pound's network, for base_ip and rate_mbps.
         #[arg(long, value_name = "FILE")]
         network: Option<PathBuf>,
         #[command(flatten)]
@@ -37,7 +37,7 @@ enum Source {
         /// The sender's .launch or .yaml.
         #[arg(value_name = "FILE")]
         file: PathBuf,
-        /// The same of the other host, if topics come back from there.
+        /// The sender's file of the other host, if topics come back from there.
         #[arg(long, value_name = "FILE")]
         back: Option<PathBuf>,
         #[command(flatten)]
@@ -47,12 +47,12 @@ enum Source {
 
 #[derive(Args)]
 struct Output {
-    /// The folder to make a folder for each host in; files that are there stay, which is an error.
+    /// Folder in which to create a folder for each host; an existing file is an error and stays.
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     output: PathBuf,
 }
 
-/// Imports.
+/// Runs the command.
 pub(crate) fn run(options: &Options) -> Outcome {
     let (imported, output) = match &options.source {
         Source::Pound {
@@ -85,18 +85,18 @@ fn write(imported: &Imported, folder: &Path) -> Outcome {
             let path = folder.join(&host.name).join(name);
             if path.exists() {
                 return Err(Failure::input(format_args!(
-                    "{} is there already: move it away, or name another folder by --output",
+                    "{} exists already: move it away, or choose another folder with --output",
                     path.display()
                 )));
             }
             files.push((path, text));
         }
     }
-    // Whatever was imported, what is written works.
+    // Whatever the input, the files written are valid.
     for host in &imported.hosts {
         let wrong = |e: &dyn std::fmt::Display| {
             Failure::job(format_args!(
-                "what was made of it is no good configuration ({e}): this is a fault of ropewalk's"
+                "the generated configuration is invalid ({e}): this is a bug in ropewalk"
             ))
         };
         link::Config::parse(&host.link).map_err(|e| wrong(&e))?;
@@ -119,7 +119,7 @@ fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// A file's name as it is shown, and its text.
+/// A file's name for display, and its text.
 fn both(path: &Path) -> Result<(String, String), Failure> {
     Ok((shown(path), read(path)?))
 }
@@ -136,7 +136,8 @@ fn text(path: &Path) -> Result<String, String> {
     Ok(text)
 }
 
-/// A file that a launch file names: `$(find PACKAGE)` is looked for above the launch file, where packages lie in their sources.
+/// A file that a launch file names: `$(find PACKAGE)` is looked up in the folders above the launch file, where source
+/// packages lie.
 fn named(from: &str, named: &str) -> Result<(String, String), String> {
     let beside = Path::new(from).parent().unwrap_or(Path::new("")).to_owned();
     let path = match named
@@ -157,7 +158,7 @@ fn named(from: &str, named: &str) -> Result<(String, String), String> {
                 paths.into_iter().flatten().find(|path| path.is_file())
             });
             found.ok_or_else(|| {
-                format!("the package {package} is not found above the launch file: put the file there")
+                format!("package {package} not found above the launch file: put the file there")
             })?
         }
         None => beside.join(named),

@@ -1,4 +1,4 @@
-//! `ropewalk keys`: who belongs to the team.
+//! `ropewalk keys`: the members of a team.
 
 use crate::failure::{OrFail, Outcome};
 use clap::{Args, Subcommand};
@@ -8,16 +8,18 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Makes the keys by which the hosts of a team know each other, and revokes them.
+/// Create and revoke the keys of a team's hosts
 ///
-/// On the team owner's machine, which needs no network:
+/// Run it on the team owner's machine, which needs no network:
 ///
-///   ropewalk keys team rovers          # once: makes the folder rovers/
-///   ropewalk keys host robot           # makes rovers/hosts/robot/, to be copied to the robot
+///   ropewalk keys team rovers     # once: creates the folder rovers/
+///   ropewalk keys host robot      # creates rovers/hosts/robot/; copy it there
 ///   ropewalk keys host base
-///   ropewalk keys revoke robot         # when a robot is lost: then copy rovers/revoked.pem to every host
+///   ropewalk keys revoke robot    # if a robot is lost: then copy
+///                                 # rovers/revoked.pem to every host
 ///
-/// Commands other than `team` look for the team in the current folder, its only sub-folder with a team, or --team.
+/// Commands other than `team` use the team in --team, else the only team in the
+/// current folder or its subfolders.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Options {
@@ -27,44 +29,44 @@ pub(crate) struct Options {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Makes a team: the folder NAME with the key that signs its hosts' certificates. Keep it safe.
+    /// Create a team: the folder NAME with the key that signs its hosts' certificates. Keep it safe.
     Team {
         name: String,
-        /// Where to make it (default: NAME).
+        /// Where to create the folder (default: NAME).
         #[arg(long)]
         folder: Option<PathBuf>,
     },
-    /// Makes a host's keys: a folder to copy to the host, and to name as `keys:` in its link's configuration.
+    /// Create a host's keys: a folder to copy to the host, and to set as `keys:` in its link's configuration.
     Host {
         name: String,
-        /// How long its certificate counts.
+        /// Days until its certificate expires.
         #[arg(long, default_value_t = 730, value_parser = clap::value_parser!(u32).range(1..=14_600))]
         days: u32,
         #[command(flatten)]
         team: TeamFolder,
     },
-    /// Revokes a host's certificates. Links close its connections within a second of getting the new list.
+    /// Revoke a host's certificates. Links close its connections within a second of getting the new list.
     Revoke {
         host: String,
         #[command(flatten)]
         team: TeamFolder,
     },
-    /// Lists all certificates of the team.
+    /// List all certificates of the team.
     List {
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
         #[command(flatten)]
         team: TeamFolder,
     },
-    /// Checks a host's keys: whose they are, and whether they count.
+    /// Check a host's keys: whose they are, and whether they are valid.
     Show {
         /// The host's folder.
         folder: PathBuf,
         /// The host's name (default: the folder's).
         #[arg(long)]
         host: Option<String>,
-        /// As JSON.
+        /// Print JSON.
         #[arg(long)]
         json: bool,
     },
@@ -95,12 +97,11 @@ impl TeamFolder {
             .collect();
         match (found.pop(), found.len()) {
             (Some(folder), 0) => Team::open(&folder).or_input(),
-            (None, _) => Err(
-                "there is no team here: make one with `ropewalk keys team NAME`, or name its folder \
-                              with --team",
-            )
-            .or_input(),
-            _ => Err("there are several teams here: name the folder of one with --team").or_input(),
+            (None, _) => {
+                Err("no team here: create one with `ropewalk keys team NAME`, or name its folder with --team")
+                    .or_input()
+            }
+            _ => Err("several teams here: choose the folder of one with --team").or_input(),
         }
     }
 }
@@ -114,7 +115,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
             Team::create(&folder, name).or_input()?;
             writeln!(
                 out,
-                "made the team {name} in {}; its team.key signs new hosts: keep it safe",
+                "created the team {name} in {}; its team.key signs new hosts: keep it safe",
                 folder.display()
             )
         }
@@ -123,7 +124,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
             let folder = team.open()?.add_host(name, life).or_input()?;
             writeln!(
                 out,
-                "made {}; copy it to {name} (scp -rp), and write `keys: FOLDER` into its link's configuration",
+                "created {}; copy it to {name} (scp -rp), and set `keys: FOLDER` in its link's configuration",
                 folder.display()
             )
         }
@@ -131,7 +132,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
             let list = team.open()?.revoke(host).or_input()?;
             writeln!(
                 out,
-                "revoked {host}; copy {} into the keys of every host, whose links notice it",
+                "revoked {host}; copy {} into the keys folder of every host; running links notice it",
                 list.display()
             )
         }
@@ -149,7 +150,11 @@ pub(crate) fn run(options: &Options) -> Outcome {
                     (None, false) => "valid",
                 };
                 let days = e.expires.saturating_sub(now) / 86_400;
-                text += &format!("{:<24} {state:<8} {days:>6} days left  {}\n", e.host, e.serial_text());
+                text += &format!(
+                    "{:<24} {state:<8} {days:>6} days left  {}\n",
+                    e.host,
+                    e.serial_text()
+                );
                 rows.push(json!({"host": e.host, "state": state, "serial": e.serial_text(),
                     "expires_unix_s": e.expires, "revoked_unix_s": e.revoked}));
             }
@@ -161,7 +166,10 @@ pub(crate) fn run(options: &Options) -> Outcome {
         }
         Command::Show { folder, host, json } => {
             let name = folder.canonicalize().ok();
-            let name = name.as_deref().and_then(|f| f.file_name()).and_then(|n| n.to_str());
+            let name = name
+                .as_deref()
+                .and_then(|f| f.file_name())
+                .and_then(|n| n.to_str());
             let host = host.as_deref().or(name).unwrap_or_default();
             let about = Bundle::load(folder, host).or_input()?.about();
             if *json {

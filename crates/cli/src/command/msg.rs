@@ -7,10 +7,10 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use std::io::Write;
 
-/// Shows message types: fields, sums, and how they split into control and data parts.
+/// Show message types: fields, hashes, and their control and data parts.
 ///
-/// Types of the standard packages are built in. Others are looked for in --path, ROS_PACKAGE_PATH and
-/// /usr/share (with --ros2: AMENT_PREFIX_PATH).
+/// Types of the standard packages are built in. Others are looked up in --path, ROS_PACKAGE_PATH and /usr/share (with
+/// --ros2: AMENT_PREFIX_PATH).
 #[derive(Args)]
 pub(crate) struct Options {
     #[command(subcommand)]
@@ -21,24 +21,24 @@ pub(crate) struct Options {
 
 #[derive(Subcommand)]
 enum What {
-    /// Constants and fields, nested types indented.
+    /// Print constants and fields, nested types indented.
     Show {
-        /// Such as sensor_msgs/LaserScan.
+        /// Type name, such as sensor_msgs/LaserScan.
         #[arg(value_name = "TYPE")]
         name: String,
     },
-    /// The MD5 sum as `rosmsg md5` prints it; with --ros2 the RIHS01 hash. A service's sum with --srv.
+    /// Print the MD5 sum, as `rosmsg md5` does; with --ros2 the RIHS01 hash. Use --srv for a service.
     Md5 {
-        /// Such as sensor_msgs/LaserScan.
+        /// Type name, such as sensor_msgs/LaserScan.
         #[arg(value_name = "TYPE")]
         name: String,
         /// The type is a service.
         #[arg(long)]
         srv: bool,
     },
-    /// Which arrays become data parts, written once into shared memory.
+    /// Print which arrays become data parts, written once into shared memory.
     Parts {
-        /// Such as sensor_msgs/LaserScan.
+        /// Type name, such as sensor_msgs/LaserScan.
         #[arg(value_name = "TYPE")]
         name: String,
         /// Print JSON.
@@ -47,7 +47,7 @@ enum What {
     },
 }
 
-/// Runs one of the commands.
+/// Runs the subcommand.
 pub(crate) fn run(options: &Options) -> Outcome {
     let text = match &options.what {
         What::Show { name } => options.search.schema(name)?.canonical_text(),
@@ -107,7 +107,7 @@ fn parts(schema: &schema::Schema, as_json: bool) -> String {
     }
     let mut text = table.lines().join("\n");
     text.push_str(&format!(
-        "\narrays of less than {} bytes stay in the control part, as does everything else\n",
+        "\narrays of less than {} bytes and all other fields stay in the control part\n",
         schema.threshold()
     ));
     text

@@ -1,4 +1,4 @@
-//! A request or a goal on the command line, before which its type may stand, as `ros2` wants it.
+//! A request or a goal on the command line, optionally preceded by its type as with `ros2`.
 
 use crate::failure::Failure;
 use crate::graph::is_same_type;
@@ -6,7 +6,7 @@ use clap::Args;
 
 #[derive(Args)]
 pub(super) struct Content {
-    /// What to send, as YAML or JSON; fields left out have their defaults. The type may stand before it, as with ros2.
+    /// The message as YAML or JSON; missing fields have their defaults. Its type may precede it, as with ros2.
     #[arg(value_name = "YAML", allow_hyphen_values = true)]
     first: Option<String>,
     #[arg(hide = true, allow_hyphen_values = true)]
@@ -22,13 +22,13 @@ impl Content {
             (Some(yaml), None) if !is_type(yaml) => Ok(yaml),
             (Some(ty), Some(yaml)) if is_same_type(ty, served) => Ok(yaml),
             (Some(ty), _) => Err(Failure::input(format_args!(
-                "{name} is of type {served}, not {ty}; leave the type out, or write that one"
+                "{name} is of type {served}, not {ty}; leave the type out, or give that one"
             ))),
         }
     }
 }
 
-/// Whether a word is a type's name as ROS 2 writes it, and no YAML.
+/// Whether a word is a type name as ROS 2 writes it, and not YAML.
 fn is_type(word: &str) -> bool {
     let is_name =
         |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');

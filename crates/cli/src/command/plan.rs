@@ -1,4 +1,4 @@
-//! `ropewalk plan`: whether a system fits before it is built.
+//! `ropewalk plan`: predicts whether a system fits before it is built.
 
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::signals::Signals;
@@ -10,12 +10,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How the demo's robot is named in place of a recording's file.
+/// Name of the demo's robot, in place of a recording's file.
 const SIMULATED: &str = "simulated";
-/// So many seconds of it.
+/// Seconds of it that are used.
 const SECONDS: f64 = 20.0;
 
-/// Plans; exit code 1 if the system does not fit.
+/// Runs the command; exit code 1 if the system does not fit.
 pub(crate) fn run(options: &Options) -> Outcome {
     let signals = Signals::watch().or_job("watching signals")?;
     let file = options.system.display();
@@ -60,9 +60,9 @@ pub(crate) fn run(options: &Options) -> Outcome {
     }
 }
 
-/// Types and recordings as this machine has them.
+/// Types and recordings on this machine.
 struct Files {
-    /// Where the system's file lies: recordings' names are relative to it.
+    /// Folder of the system's file: recordings' names are relative to it.
     folder: PathBuf,
 }
 
@@ -95,7 +95,7 @@ impl Known for Files {
         } else {
             let recording = Recording::open(self.folder.join(file)).map_err(|e| e.to_string())?;
             for message in recording.messages() {
-                // A part that is damaged costs itself alone.
+                // A damaged part does not invalidate the rest.
                 match message {
                     Ok(message) => put(recording.channel(message.channel), &message),
                     Err(error) => crate::screen::tell!("{error}"),

@@ -10,46 +10,56 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Bridges topics and services between a ROS 1 master and this host's bus, both ways.
+/// Bridge topics and services between a ROS 1 master and this host's bus
 ///
-/// Runs until Ctrl-C; no ROS needs to be installed here. What crosses is in the configuration:
+/// Runs until Ctrl-C; no ROS needs to be installed here. The configuration
+/// lists what crosses:
 ///
 ///   master: http://localhost:11311     # default: ROS_MASTER_URI
 ///   topics:
 ///     - {name: /scan, direction: to_bus, priority: 100}
-///     - {name: '/camera/*', direction: to_bus, bus: '/front/*', rate_limit: 5Hz}
+///     - name: '/camera/*'
+///       direction: to_bus
+///       bus: '/front/*'
+///       rate_limit: 5Hz
 ///     - {name: /cmd_vel, direction: to_ros}
-///     - {name: /tf, direction: to_bus, tf: {frames: [odom, base_link], rate: 10Hz}}
+///     - name: /tf
+///       direction: to_bus
+///       tf: {frames: [odom, base_link], rate: 10Hz}
 ///     - {name: /rosout, direction: to_bus, level: warn}
 ///   services:
 ///     - {name: /arm/grasp, direction: to_bus}
-///   definitions: [src/my_msgs]         # where .msg and .srv files are, beside ROS_PACKAGE_PATH
+///   # Folders of .msg and .srv files, in addition to ROS_PACKAGE_PATH
+///   definitions: [src/my_msgs]
 ///
-/// or, for a few topics, on the command line: ropewalk ros1 --topic /scan=to_bus --topic /cmd_vel=to_ros
+/// For a few topics, the command line suffices:
 ///
-/// The bridge listens at ROS_HOSTNAME or ROS_IP; if neither is set, on loopback only.
+///   ropewalk ros1 --topic /scan=to_bus --topic /cmd_vel=to_ros
+///
+/// The bridge listens at ROS_HOSTNAME or ROS_IP; if neither is set, only on
+/// loopback.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Options {
     /// The configuration (YAML).
     #[arg(value_name = "CONFIG")]
     config: Option<PathBuf>,
-    /// A topic, or a pattern such as /camera/*, with =to_bus, =to_ros or =both, the default (may be repeated).
+    /// A topic, or a pattern such as /camera/*, with =to_bus, =to_ros or =both (default; may be repeated).
     #[arg(long = "topic", value_name = "NAME[=DIRECTION]", value_parser = rule)]
     topics: Vec<(String, Direction)>,
     /// A service, with =to_bus or =to_ros (may be repeated).
     #[arg(long = "service", value_name = "NAME=DIRECTION", value_parser = rule)]
     services: Vec<(String, Direction)>,
-    /// The ROS master, such as http://robot:11311, instead of ROS_MASTER_URI's.
+    /// URI of the ROS master, such as http://robot:11311, instead of ROS_MASTER_URI.
     #[arg(long, value_name = "URI")]
     master: Option<String>,
-    /// The bridge's name among ROS's nodes; a second bridge needs one of its own.
+    /// Name of the bridge's ROS node; a second bridge needs another name.
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
-    /// The address at which ROS nodes reach the bridge; 0.0.0.0 for all of this host.
+    /// Address at which ROS nodes reach the bridge; 0.0.0.0 for all addresses of this host.
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<IpAddr>,
-    /// Print the state as a line of JSON every so often.
+    /// Print the state as a line of JSON at an interval.
     #[arg(long)]
     json: bool,
     /// Seconds between two lines of --json.
@@ -60,14 +70,18 @@ pub(crate) struct Options {
     check: bool,
 }
 
-/// A name and a direction, as an option gives them.
+/// A name and a direction, in the form of the command line.
 pub(super) fn rule(text: &str) -> Result<(String, Direction), String> {
     let (name, direction) = text.split_once('=').unwrap_or((text, "both"));
     let direction = match direction {
         "to_bus" => Direction::ToBus,
         "to_ros" => Direction::ToRos,
         "both" => Direction::Both,
-        other => return Err(format!("'{other}' is no direction: write to_bus, to_ros or both")),
+        other => {
+            return Err(format!(
+                "'{other}' is not a direction: write to_bus, to_ros or both"
+            ));
+        }
     };
     Ok((name.to_owned(), direction))
 }
@@ -104,7 +118,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
 fn config(options: &Options) -> Result<Config, Failure> {
     if options.config.is_none() && options.topics.is_empty() && options.services.is_empty() {
         return Err(Failure::input(
-            "nothing to bridge: say what with --topic NAME, --service NAME=to_bus or a configuration",
+            "nothing to bridge: give --topic NAME, --service NAME=to_bus or a configuration",
         ));
     }
     let mut config = match &options.config {

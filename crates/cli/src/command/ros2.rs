@@ -1,4 +1,4 @@
-//! `ropewalk ros2`: the bridge to nodes of ROS 2 that stay on DDS, or on rmw_zenoh.
+//! `ropewalk ros2`: the bridge to nodes of ROS 2 that stay on DDS or on rmw_zenoh.
 
 use super::ros1::rule;
 use crate::failure::{Failure, OrFail, Outcome};
@@ -10,38 +10,54 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Bridges topics, services and actions between nodes of ROS 2 on DDS and this host's bus, both ways.
+/// Bridge ROS 2 nodes on DDS or Zenoh and this host's bus
 ///
-/// For nodes whose middleware stays as it is (Fast DDS, Cyclone DDS); nodes that may change it need no bridge: RMW_IMPLEMENTATION=rmw_ropewalk.
-/// Runs until Ctrl-C; no ROS needs to be installed here. What crosses is in the configuration:
+/// Carries topics, services and actions both ways, for nodes that keep their
+/// middleware (Fast DDS, Cyclone DDS). Nodes that can change it need no bridge:
+/// RMW_IMPLEMENTATION=rmw_ropewalk. Runs until Ctrl-C; no ROS needs to be
+/// installed here. The configuration lists what crosses:
 ///
-///   domain: 0                          # default: ROS_DOMAIN_ID, else 0
-///   range: localhost                   # or subnet; default: ROS_AUTOMATIC_DISCOVERY_RANGE, else localhost
+///   domain: 0            # default: ROS_DOMAIN_ID, else 0
+///   range: localhost     # or subnet; default: ROS_AUTOMATIC_DISCOVERY_RANGE,
+///                        # else localhost
 ///   topics:
 ///     - {name: /scan, direction: to_bus, priority: 100}
-///     - {name: '/camera/*', direction: to_bus, bus: '/front/*', rate_limit: 5Hz}
+///     - name: '/camera/*'
+///       direction: to_bus
+///       bus: '/front/*'
+///       rate_limit: 5Hz
 ///     - {name: /cmd_vel, direction: to_ros}
-///     - {name: /tf, direction: to_bus, tf: {frames: [odom, base_link], rate: 10Hz}}
+///     - name: /tf
+///       direction: to_bus
+///       tf: {frames: [odom, base_link], rate: 10Hz}
 ///     - {name: /rosout, direction: to_bus, level: warn}
 ///   services:
 ///     - {name: /arm/grasp, direction: to_bus}
 ///   actions:
 ///     - {name: /navigate_to_pose, direction: to_bus}
-///   definitions: [src/my_msgs]         # where .msg, .srv and .action files are, beside AMENT_PREFIX_PATH
+///   # Folders of .msg, .srv and .action files, in addition to
+///   # AMENT_PREFIX_PATH
+///   definitions: [src/my_msgs]
 ///
-/// or, for a few topics, on the command line: ropewalk ros2 --topic /scan=to_bus --topic /cmd_vel=to_ros
+/// For a few topics, the command line suffices:
 ///
-/// Nodes of rmw_zenoh are reached by --wire zenoh, in a program that is built with `--features zenoh`; then `zenoh: {connect:
-/// [tcp/10.0.0.2:7447], config: zenoh.json5}` in the configuration names routers other than this host's (docs/guide/ros2-zenoh.md).
+///   ropewalk ros2 --topic /scan=to_bus --topic /cmd_vel=to_ros
 ///
-/// With `ropewalk ros1` beside it, nodes of ROS 1 and of ROS 2 meet on the bus; messages are converted.
+/// Use --wire zenoh for nodes of rmw_zenoh, with a ropewalk built with
+/// `--features zenoh`. Name routers other than this host's in the configuration
+/// (docs/guide/ros2-zenoh.md):
+///
+///   zenoh: {connect: [tcp/10.0.0.2:7447], config: zenoh.json5}
+///
+/// Together with `ropewalk ros1`, nodes of ROS 1 and of ROS 2 meet on the bus;
+/// messages are converted.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Options {
     /// The configuration (YAML).
     #[arg(value_name = "CONFIG")]
     config: Option<PathBuf>,
-    /// A topic, or a pattern such as /camera/*, with =to_bus, =to_ros or =both, the default (may be repeated).
+    /// A topic, or a pattern such as /camera/*, with =to_bus, =to_ros or =both (default; may be repeated).
     #[arg(long = "topic", value_name = "NAME[=DIRECTION]", value_parser = rule)]
     topics: Vec<(String, Direction)>,
     /// A service, with =to_bus or =to_ros (may be repeated).
@@ -50,19 +66,19 @@ pub(crate) struct Options {
     /// An action, with =to_bus or =to_ros (may be repeated).
     #[arg(long = "action", value_name = "NAME=DIRECTION", value_parser = rule)]
     actions: Vec<(String, Direction)>,
-    /// What the nodes speak, instead of the configuration's `wire`.
+    /// Protocol of the nodes, instead of the configuration's `wire`.
     #[arg(long, value_name = "WIRE")]
     wire: Option<Spoken>,
-    /// The domain, instead of ROS_DOMAIN_ID's.
+    /// Domain, instead of ROS_DOMAIN_ID.
     #[arg(long, value_name = "NUMBER")]
     domain: Option<u32>,
-    /// How far nodes are looked for, instead of ROS_AUTOMATIC_DISCOVERY_RANGE's.
+    /// Range in which nodes are discovered, instead of ROS_AUTOMATIC_DISCOVERY_RANGE.
     #[arg(long, value_name = "RANGE")]
     range: Option<Reach>,
-    /// The bridge's name among ROS's nodes.
+    /// Name of the bridge's ROS node.
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
-    /// Print the state as a line of JSON every so often.
+    /// Print the state as a line of JSON at an interval.
     #[arg(long)]
     json: bool,
     /// Seconds between two lines of --json.
@@ -83,9 +99,9 @@ enum Spoken {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Reach {
-    /// Hosts of ROS_STATIC_PEERS or `static_peers` only.
+    /// Only hosts of ROS_STATIC_PEERS or `static_peers`.
     Off,
-    /// This host.
+    /// Only this host.
     Localhost,
     /// The networks of this host's interfaces.
     Subnet,
@@ -124,7 +140,7 @@ fn config(options: &Options) -> Result<Config, Failure> {
     let named = !(options.topics.is_empty() && options.services.is_empty() && options.actions.is_empty());
     if options.config.is_none() && !named {
         return Err(Failure::input(
-            "nothing to bridge: say what with --topic NAME, --service NAME=to_bus, --action NAME=to_bus or a configuration",
+            "nothing to bridge: give --topic NAME, --service NAME=to_bus, --action NAME=to_bus or a configuration",
         ));
     }
     let mut config = match &options.config {

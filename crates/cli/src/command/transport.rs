@@ -1,4 +1,4 @@
-//! What carries the tools for robots: here it is decided over which transport; everything else sees ends only.
+//! Chooses the transport of the robot tools; the rest of them sees only abstract ends.
 
 use crate::failure::{Failure, OrFail};
 use clap::Args;
@@ -9,7 +9,7 @@ use ropewalk::Node;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Where upstream's examples have requests and telemetry.
+/// Default addresses of upstream's examples: requests, telemetry.
 const V6_HERE: &str = "tcp://127.0.0.1:7001,tcp://127.0.0.1:7002";
 
 fn two(text: &str) -> Result<(String, String), String> {
@@ -17,32 +17,33 @@ fn two(text: &str) -> Result<(String, String), String> {
     two.ok_or_else(|| format!("give two addresses with a comma between them, such as {V6_HERE}"))
 }
 
-/// Where a robot is reached.
+/// Addresses at which a robot is reached.
 #[derive(Args)]
 pub(super) struct RobotEnds {
-    /// Be on this host's bus; the default where no other way is given.
+    /// Connect to this host's bus (default if no other transport is given).
     #[arg(long)]
     bus: bool,
-    /// Be at an address of ZeroMQ: tcp://127.0.0.1:7010, ipc:///tmp/rover. Other hosts reach it with keys (or --insecure) only.
+    /// Listen at a ZeroMQ address: tcp://127.0.0.1:7010, ipc:///tmp/rover. Other hosts need keys (or --insecure).
     #[arg(long, value_name = "ADDRESS")]
     zmq: Option<String>,
-    /// Speak version 6 of Robot Remote Control over ZeroMQ, for controllers of other makers: requests at the first address, telemetry at the
-    /// second; without addresses at ports 7001 and 7002 of this host. Anyone who reaches them commands it.
+    /// Speak version 6 of Robot Remote Control over ZeroMQ, for third-party controllers: requests at the first address,
+    /// telemetry at the second (default: ports 7001 and 7002 of this host). Anyone who reaches them can command the
+    /// robot.
     #[arg(long, value_name = "ADDRESS,ADDRESS", num_args = 0..=1, default_missing_value = V6_HERE, value_parser = two)]
     v6: Option<(String, String)>,
-    /// Encrypt ZeroMQ by this secret key, of `ropewalk robot key`.
+    /// Encrypt ZeroMQ with this secret key of `ropewalk robot key`.
     #[arg(long, value_name = "FILE", requires_all = ["zmq", "allow"])]
     key: Option<PathBuf>,
-    /// Who may speak to it: a file with a controller a line, its public key and its name.
+    /// File of allowed controllers, one a line: public key and name.
     #[arg(long, value_name = "FILE", requires = "key")]
     allow: Option<PathBuf>,
-    /// Let anyone who reaches the ZeroMQ address command it.
+    /// Let anyone who reaches the ZeroMQ address command the robot.
     #[arg(long, requires = "zmq")]
     insecure: bool,
 }
 
 impl RobotEnds {
-    /// All that were asked for.
+    /// Opens all transports that the options name.
     pub(super) fn open(&self, name: &str) -> Result<Vec<Arc<dyn RobotEnd>>, Failure> {
         let mut ends: Vec<Arc<dyn RobotEnd>> = Vec::new();
         if self.bus || (self.zmq.is_none() && self.v6.is_none()) {
@@ -71,22 +72,22 @@ impl RobotEnds {
 /// How a controller reaches its robot.
 #[derive(Args)]
 pub(super) struct ControllerEnds {
-    /// Encrypt ZeroMQ by this secret key, of `ropewalk robot key`.
+    /// Encrypt ZeroMQ with this secret key of `ropewalk robot key`.
     #[arg(long, value_name = "FILE", requires = "robot_key")]
     key: Option<PathBuf>,
-    /// The public key of the robot, which nobody else can have (FILE.pub of its secret one).
+    /// The robot's public key (FILE.pub).
     #[arg(long, value_name = "FILE", requires = "key")]
     robot_key: Option<PathBuf>,
-    /// The robot speaks version 6 of Robot Remote Control, and has its telemetry at this address of ZeroMQ.
+    /// Speak version 6 of Robot Remote Control; the robot publishes its telemetry at this ZeroMQ address.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "key")]
     v6: Option<String>,
-    /// Command whoever answers at the ZeroMQ address.
+    /// Command the robot at the ZeroMQ address without authenticating it.
     #[arg(long)]
     insecure: bool,
 }
 
 impl ControllerEnds {
-    /// To `robot`: an address of ZeroMQ, or a name on this host's bus.
+    /// Connects to `robot`: a ZeroMQ address, or a name on this host's bus.
     pub(super) fn open(&self, robot: &str) -> Result<Arc<dyn ControllerEnd>, Failure> {
         if !robot.contains("://") {
             if self.key.is_some() || self.insecure || self.v6.is_some() {

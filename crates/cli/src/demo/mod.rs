@@ -1,4 +1,4 @@
-//! `ropewalk demo`: why priorities matter, on a recording, in one minute.
+//! `ropewalk demo`: shows on a recording, in one minute, why priorities matter.
 
 mod part;
 mod process;
@@ -24,15 +24,14 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Shows what priorities do on a shared radio.
+/// Show what priorities do on a shared radio.
 ///
-/// Three processes on this machine: a robot (recording → bus → link), a radio (a model of 802.11 behind
-/// loopback sockets), and a base (link → bus → subscriber). The recording is played twice, once in
-/// first-in-first-out order and once by priority (and deadline); everything else is equal. No ROS and no root
-/// needed.
+/// Runs three processes on this machine: a robot (recording → bus → link), a radio (a model of 802.11 behind loopback
+/// sockets), and a base (link → bus → subscriber). Plays the recording twice, once in first-in-first-out order and once
+/// by priority (and deadline); everything else is equal. Needs no ROS and no root.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// A ROS 1 bag or MCAP file to play; without it a simulated robot in a room is recorded and played.
+    /// A ROS 1 bag or MCAP file to play (default: records a simulated robot in a room and plays that).
     #[arg(long, value_name = "FILE")]
     recording: Option<PathBuf>,
     /// The radio's bit rate (802.11a/g: 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s).
@@ -44,19 +43,20 @@ pub(crate) struct Options {
     /// Seconds of the recording to play, in each of the two runs.
     #[arg(long, default_value_t = 20.0, value_parser = seconds)]
     seconds: f64,
-    /// Play one order only.
+    /// Run only one order.
     #[arg(long, value_enum)]
     only: Option<System>,
-    /// Give a topic this priority (0–127, higher first); by default small messages have 100, bulky ones 50 and less.
+    /// Give a topic this priority (0–127, higher first); by default small messages have 100, bulky ones 50 or less.
     #[arg(long, value_name = "TOPIC=N", value_parser = topic_priority)]
     priority: Vec<(String, u8)>,
-    /// Let so many messages of a topic wait for the radio (1–1024); a newer one replaces the oldest.
+    /// Queue depth of a topic at the radio (1–1024); a newer message replaces the oldest.
     #[arg(long, value_name = "TOPIC=N", value_parser = topic_depth)]
     depth: Vec<(String, u16)>,
-    /// By priority, drop a message of a small topic rather than send it later than this (times the hops).
+    /// Deadline in the run by priority: drop a message of a small topic that would be sent later than this (times the
+    /// hops).
     #[arg(long, value_name = "DURATION", value_parser = quantity::duration, default_value = "13ms")]
     deadline: Duration,
-    /// Run an order again if the machine stalled the radio's emulation, so often at most; the best run counts.
+    /// Run an order up to this many times if the machine stalled the radio's emulation; the best run counts.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=20))]
     tries: u8,
     /// Run publisher, links, radio and subscriber in five processes instead of three.
@@ -68,12 +68,12 @@ pub(crate) struct Options {
     /// Write the figure of the delays to this file.
     #[arg(long, value_name = "FILE", default_value = "ropewalk-demo.svg")]
     figure: PathBuf,
-    /// Seed of the radio's chance and of the simulated robot.
+    /// Seed of the radio's randomness and of the simulated robot.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
 
-/// The two orders that are compared.
+/// The two orders compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum System {
     /// First in, first out.
@@ -119,7 +119,7 @@ where
 /// Runs the demo.
 pub(crate) fn run(options: &Options) -> Outcome {
     let signals = Signals::watch().or_job("watching signals")?;
-    // Found out now, not after a minute's work.
+    // Fails now, not after a minute's work.
     for file in options
         .json
         .iter()
@@ -138,7 +138,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let systems = [System::Fifo, System::Priority]
         .into_iter()
         .filter(|s| options.only.is_none_or(|o| o == *s));
-    // Sleeping processors wake late: milliseconds in some virtual machines, as long as a message's whole way.
+    // Sleeping processors wake late: by milliseconds in some virtual machines, as much as the delay of a message.
     let awake = clock::Awake::request();
     let _busy = clock::Busy::keep();
     let mut results = Vec::new();
@@ -171,7 +171,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     result::finish(options, &results, awake.is_some())
 }
 
-/// Runs until the radio's timing was good, `tries` times at most, and gives the run with the least stalls.
+/// Runs until the radio's timing was good, at most `tries` times, and returns the run with the fewest stalls.
 fn best_of(tries: u8, mut run: impl FnMut() -> Result<RunResult, Failure>) -> Result<RunResult, Failure> {
     let mut best = run()?;
     for i in 2..=tries {
@@ -193,7 +193,7 @@ fn best_of(tries: u8, mut run: impl FnMut() -> Result<RunResult, Failure>) -> Re
     Ok(best)
 }
 
-/// The simulated robot's recording, written beside the demo's other temporary files.
+/// Records the simulated robot into the demo's temporary folder.
 fn simulate(work: &Path, options: &Options, signals: &Signals) -> Result<PathBuf, Failure> {
     let file = work.join("simulated.mcap");
     let doing = "recording the simulated robot";
@@ -231,16 +231,16 @@ fn simulate(work: &Path, options: &Options, signals: &Signals) -> Result<PathBuf
     Ok(file)
 }
 
-/// Below this mean size in bytes a topic is taken for one that comes in bursts, such as `/tf`.
+/// A topic below this mean size in bytes counts as bursty, such as `/tf`.
 const TINY: f64 = 1000.0;
-/// By so much a scan goes before a transform that was offered with it.
+/// Time by which a scan precedes a transform offered with it.
 const AFTER_SAMPLES: Duration = Duration::from_micros(500);
-/// From this mean size in bytes on a topic is bulky.
+/// A topic of at least this mean size in bytes is bulky.
 const BULKY: f64 = 8000.0;
 
-/// Priorities, depths and deadlines. What a controller closes loops with is small: it shares the highest
-/// priority, late it is useless, and a quarter of a second's messages may wait, since they come in bursts. Each
-/// bulky topic has a priority below, the larger the lower, and its newest two may wait.
+/// Priorities, depths and deadlines. Topics that close control loops are small. They share the highest priority, are
+/// useless when late, and may queue a quarter of a second of messages, since they come in bursts. Each bulky topic has
+/// a lower priority, the larger the lower, and queues its two newest messages.
 fn plan(file: &Path, options: &Options) -> Result<BTreeMap<String, TopicPlan>, Failure> {
     let recording = Recording::open(file).or_input()?;
     let mut sizes = BTreeMap::<String, (String, u64, u64)>::new();
@@ -323,13 +323,13 @@ fn planned<'a>(plan: &'a mut BTreeMap<String, TopicPlan>, topic: &str) -> Result
     plan.get_mut(topic).ok_or_else(unknown)
 }
 
-/// A net of 127.0.0.0/8 for one run of one process.
+/// A network in 127.0.0.0/8 for one run of one process.
 fn net(run: u8) -> [u8; 2] {
     let pid = std::process::id();
     [16 + (pid >> 7) as u8 % 224, ((pid & 127) as u8) << 1 | (run & 1)]
 }
 
-/// The demo's temporary folder, which is removed with it.
+/// The demo's temporary folder; dropping this removes it.
 struct Work(PathBuf);
 
 impl Work {
@@ -341,7 +341,7 @@ impl Work {
         Ok(Work(path))
     }
 
-    /// Removes what demos left that were killed before they could.
+    /// Removes the folders of demos that were killed.
     fn sweep() {
         let own = rustix::process::getuid().as_raw();
         for entry in std::fs::read_dir(std::env::temp_dir())

@@ -1,4 +1,4 @@
-//! The processes of the demo, seen from inside.
+//! Body of the demo's processes.
 
 use super::protocol::{AIR_AT_BASE, AIR_AT_ROBOT, BASE, GO, Part, ROBOT, RadioState, Report, Spec};
 use super::{publisher, subscriber};
@@ -13,10 +13,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often parts report.
+/// Interval at which parts report.
 pub(crate) const REPORT_INTERVAL: Duration = Duration::from_millis(250);
 
-/// What all parts of a process share: the demo's wishes.
+/// Requests of the demo, shared by all parts of a process.
 pub(crate) struct Wishes {
     pub(crate) stop: AtomicBool,
     state: Mutex<bool>,
@@ -24,7 +24,7 @@ pub(crate) struct Wishes {
 }
 
 impl Wishes {
-    /// Blocks until the publisher may begin; false if the demo wants to stop instead.
+    /// Blocks until the publisher may start; false if the demo stops instead.
     pub(crate) fn wait_for_go(&self) -> bool {
         let mut go = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         while !*go && !self.stop.load(Ordering::Relaxed) {
@@ -33,7 +33,7 @@ impl Wishes {
         !self.stop.load(Ordering::Relaxed)
     }
 
-    /// Sleeps until the next report is due; false once the demo wants to stop.
+    /// Sleeps until the next report is due; false once the demo stops.
     pub(crate) fn pause(&self) -> bool {
         let go = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.stop.load(Ordering::Relaxed) {
@@ -55,7 +55,7 @@ impl Wishes {
 /// Writes a report for the demo to read.
 pub(crate) fn report(report: &Report) {
     if let Ok(line) = serde_json::to_string(report) {
-        // The demo may be gone; then the end of input stops this process.
+        // The demo may have ended; then the end of input stops this process.
         let _ = writeln!(crate::screen::stdout(), "{line}");
     }
 }

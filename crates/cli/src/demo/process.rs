@@ -1,4 +1,4 @@
-//! The demo's processes, seen from outside.
+//! Starts and stops the demo's processes.
 
 use super::protocol::{GO, Part, Report, Spec};
 use crate::failure::{Failure, OrFail};
@@ -8,10 +8,10 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-/// How long a process may take to end once it was told.
+/// How long a process may take to end after a stop request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// One process with the parts that run in it.
+/// One process and the parts that it runs.
 pub(crate) struct Process {
     pub(crate) parts: Vec<Part>,
     child: Child,
@@ -29,7 +29,7 @@ impl Process {
             .args(parts.iter().map(|p| p.name()))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // A group of its own: Ctrl-C is for the demo, which then stops its parts in order.
+            // A separate process group: Ctrl-C reaches only the demo, which then stops its parts in order.
             .process_group(0)
             .spawn()
             .or_job("starting a process")?;
@@ -42,7 +42,7 @@ impl Process {
             {
                 match serde_json::from_str(&line) {
                     Ok(report) => drop(reports.send(report)),
-                    Err(error) => tracing::error!(%error, line, "a part said something odd"),
+                    Err(error) => tracing::error!(%error, line, "a part sent an unreadable report"),
                 }
             }
         });
@@ -54,21 +54,21 @@ impl Process {
         })
     }
 
-    /// Its name for people.
+    /// Its name, for people.
     pub(crate) fn name(&self) -> String {
         let parts: Vec<_> = self.parts.iter().map(|p| p.name()).collect();
         format!("{} (pid {})", parts.join(" + "), self.child.id())
     }
 
-    /// Lets the publisher begin.
+    /// Lets the publisher start.
     pub(crate) fn go(&mut self) {
         if let Some(input) = &mut self.input {
-            // A process that is gone is noticed by `ended`.
+            // `ended` notices a process that is gone.
             let _ = writeln!(input, "{GO}");
         }
     }
 
-    /// How it ended, the first time it is seen to have ended.
+    /// Exit status, when the process is first seen to have ended.
     pub(crate) fn newly_ended(&mut self) -> Option<ExitStatus> {
         if self.ended.is_none() {
             self.ended = self.child.try_wait().ok().flatten();
@@ -82,12 +82,12 @@ impl Process {
         self.ended.is_some()
     }
 
-    /// Tells it to stop; it ends soon after.
+    /// Asks the process to stop; it ends soon after.
     pub(crate) fn stop(&mut self) {
         self.input = None;
     }
 
-    /// Waits until it has ended, and kills it if it does not; then this is an error.
+    /// Waits until the process has ended. Kills it after a timeout, which is an error.
     pub(crate) fn join(&mut self) -> Result<(), Failure> {
         self.stop();
         let deadline = Instant::now() + PATIENCE;
@@ -108,7 +108,7 @@ impl Process {
     }
 
     fn kill(&mut self) {
-        // This very child, which was not waited for yet: its pid is still its own.
+        // The child was not waited for yet, so its pid cannot be reused.
         let _ = self.child.kill();
         self.ended = self.child.wait().ok();
     }

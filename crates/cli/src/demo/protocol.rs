@@ -1,5 +1,5 @@
-//! What the demo and its processes say to each other: one JSON line a message, reports on a part's standard
-//! output, the one command on its standard input. End of input means stop, so no part outlives the demo.
+//! Messages between the demo and its processes, one JSON line each: reports on a part's standard output, a single
+//! command on its standard input. End of input means stop, so that no part outlives the demo.
 
 use serde::{Deserialize, Serialize};
 use stats::{Drops, FlowMetrics};
@@ -8,10 +8,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The line that lets the publisher begin.
+/// The line that lets the publisher start.
 pub(crate) const GO: &str = "go";
 
-/// A piece of the demo; several may share a process.
+/// A part of the demo; several may share a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Part {
@@ -47,10 +47,10 @@ impl Part {
     }
 }
 
-/// One run of the demo, as every part needs to know it.
+/// Parameters of one run, for every part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Spec {
-    /// Folder of this run; the two hosts' buses live in it.
+    /// Folder of this run; it holds the buses of both hosts.
     pub(crate) work: PathBuf,
     pub(crate) recording: PathBuf,
     pub(crate) seconds: f64,
@@ -59,25 +59,25 @@ pub(crate) struct Spec {
     pub(crate) hops: u8,
     pub(crate) fifo: bool,
     pub(crate) seed: u64,
-    /// The run's own net 127.a.b.0/24, so that runs at the same time do not meet.
+    /// The run's own network 127.a.b.0/24, so that concurrent runs do not meet.
     pub(crate) net: [u8; 2],
     pub(crate) topics: BTreeMap<String, TopicPlan>,
 }
 
-/// How a topic crosses the radio.
+/// How a topic is sent over the radio.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct TopicPlan {
     pub(crate) type_name: String,
     pub(crate) priority: u8,
     pub(crate) depth: u16,
-    /// In the run by priority only: first in, first out knows no urgency.
+    /// Only in the run by priority: first in, first out has no deadlines.
     pub(crate) deadline: Option<Duration>,
     /// Mean size in bytes.
     pub(crate) bytes: f64,
 }
 
 impl Spec {
-    /// Where the robot's link, the base's link, and the radio's two sides are.
+    /// Addresses of the robot's link, the base's link, and the two sides of the radio.
     pub(crate) fn address(&self, host: u8) -> SocketAddr {
         SocketAddr::from(([127, self.net[0], self.net[1], host], 7400))
     }
@@ -88,36 +88,36 @@ pub(crate) const BASE: u8 = 2;
 pub(crate) const AIR_AT_ROBOT: u8 = 3;
 pub(crate) const AIR_AT_BASE: u8 = 4;
 
-/// What a part tells.
+/// A part's report.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(crate) enum Report {
-    /// It has begun to work.
+    /// The part works.
     Ready { part: Part, scheduling: String },
-    /// It cannot go on.
+    /// The part cannot continue.
     Failed {
         part: Part,
         message: String,
         bad_input: bool,
     },
-    /// What the publisher has done so far.
+    /// The publisher's counts so far.
     Published {
         topics: BTreeMap<String, Sent>,
         done: bool,
     },
-    /// What a link has done so far.
+    /// A link's counts so far.
     Link {
         part: Part,
         connected: bool,
         topics: BTreeMap<String, Drops>,
     },
-    /// What the radio has done so far.
+    /// The radio's counts so far.
     Radio(RadioState),
-    /// What arrived so far.
+    /// Messages that arrived so far.
     Received { topics: BTreeMap<String, Arrived> },
 }
 
-/// What the radio has done.
+/// Counts of the radio.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct RadioState {
     pub(crate) delivered: u64,
@@ -129,7 +129,7 @@ pub(crate) struct RadioState {
     pub(crate) good: bool,
 }
 
-/// Messages of a topic given to the robot's bus.
+/// Messages of a topic published on the robot's bus.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Sent {
     pub(crate) messages: u64,
@@ -138,7 +138,7 @@ pub(crate) struct Sent {
 /// Messages of a topic taken from the base's bus.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Arrived {
-    /// `sent` and what follows from it is filled in by the demo.
+    /// The demo fills in `sent` and the values computed from it.
     pub(crate) metrics: FlowMetrics,
     /// Rate of the last second, in Hz.
     pub(crate) recent_hz: f64,
@@ -148,9 +148,9 @@ pub(crate) struct Arrived {
     pub(crate) recent_jitter_ms: f64,
     /// Messages whose ROS 1 bytes equal those of the recording, in its order.
     pub(crate) equal: u64,
-    /// Messages whose bytes differ, or which came out of order or twice.
+    /// Messages whose bytes differ, or that arrived out of order or twice.
     pub(crate) unequal: u64,
-    /// Messages still to be compared.
+    /// Messages not compared yet.
     pub(crate) unchecked: u64,
     /// Losses between the bus and the subscriber.
     pub(crate) drops: Drops,

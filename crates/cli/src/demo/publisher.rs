@@ -31,7 +31,7 @@ pub(crate) fn run(spec: &Spec, node: &Node, wishes: &Wishes) -> Outcome {
     }
     let outcome = play(spec, &recording, &publishers, wishes);
     report(&published(&publishers, true));
-    // The blocks that the link still holds are this process's: it stays until it is told to stop.
+    // The link still holds blocks of this process, which therefore stays until the demo stops it.
     while wishes.pause() {
         report(&published(&publishers, true));
     }

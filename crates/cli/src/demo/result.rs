@@ -1,4 +1,4 @@
-//! What the demo found: a comparison, a figure, JSON.
+//! Result of the demo: a comparison, a figure, JSON.
 
 use super::protocol::{Spec, TopicPlan};
 use super::run::{RunResult, State};
@@ -23,7 +23,7 @@ struct Params {
     rate_mbit_s: f64,
     hops: u8,
     seconds: f64,
-    /// What a message of mean size takes on an idle radio at best, by the airtime formula: the floor.
+    /// Lowest delay of a message of mean size on an idle radio, by the airtime formula.
     idle_air_ms: f64,
     radio_air_percent: f64,
     radio_late_p99_us: f64,
@@ -42,7 +42,7 @@ struct Metrics {
     uncounted: u64,
 }
 
-/// Shows and writes everything; an error if a part did not live to the end or content differs.
+/// Prints and writes the result; an error if a part ended early or contents differ.
 pub(crate) fn finish(options: &Options, results: &[RunResult], awake: bool) -> Outcome {
     let mut out = crate::screen::stdout();
     let json_to_stdout = options.json.as_ref().is_some_and(|f| f.as_os_str() == "-");
@@ -78,7 +78,7 @@ fn verdict(results: &[RunResult]) -> Outcome {
         .find(|(_, a)| a.unequal > 0);
     if let Some((topic, arrived)) = differing {
         return Err(Failure::job(format_args!(
-            "{} messages of {topic} arrived with other bytes than were recorded, twice, or out of order",
+            "{} messages of {topic} arrived changed, twice, or out of order",
             arrived.unequal
         )));
     }
@@ -159,7 +159,7 @@ fn comparison(results: &[RunResult]) -> String {
             if radio.good {
                 "timing good"
             } else {
-                "timing doubtful, run again on a quieter machine"
+                "timing doubtful, rerun on a quieter machine"
             }
         ));
         if let Some((part, scheduling)) = result.state.ready.iter().find(|(_, s)| *s == "SCHED_OTHER") {
@@ -236,7 +236,7 @@ fn json(results: &[RunResult], awake: bool) -> Report<Params, Metrics> {
     let sleep = if awake {
         "none (/dev/cpu_dma_latency held at 0)"
     } else {
-        "as the kernel likes"
+        "as the kernel chooses"
     };
     machine.insert("processor_sleep".into(), sleep.into());
     for result in results {

@@ -1,4 +1,4 @@
-//! One run of the demo: starts its processes, watches them, and gathers what they tell.
+//! One run of the demo: starts its processes, watches them, and collects their reports.
 
 use super::System;
 use super::process::{Process, how};
@@ -11,27 +11,27 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// How long the parts may take to be ready and connected.
+/// How long the parts may take to start and connect.
 const START: Duration = Duration::from_secs(20);
-/// After the last message: how long without any arrival until the rest counts as lost.
+/// After the last message: time without an arrival until the rest counts as lost.
 const QUIET: Duration = Duration::from_millis(1500);
-/// How long over the recording's time a run may last at all.
+/// How long a run may exceed the recording's duration.
 const EXTRA: Duration = Duration::from_secs(30);
 
-/// What a run came to.
+/// Result of a run.
 pub(crate) struct RunResult {
     pub(crate) system: System,
     pub(crate) spec: Spec,
     pub(crate) state: State,
-    /// Which processes ended before their time, and how.
+    /// Processes that ended early, and how.
     pub(crate) casualties: Vec<String>,
     /// Whether the user stopped it.
     pub(crate) stopped: bool,
-    /// How often it was run.
+    /// Number of tries.
     pub(crate) tries: u8,
 }
 
-/// The last word of every part.
+/// The last report of every part.
 #[derive(Default)]
 pub(crate) struct State {
     pub(crate) ready: BTreeMap<Part, String>,
@@ -41,7 +41,7 @@ pub(crate) struct State {
     pub(crate) links: BTreeMap<Part, BTreeMap<String, Drops>>,
     pub(crate) arrived: BTreeMap<String, Arrived>,
     pub(crate) radio: RadioState,
-    /// Set once a part ended before its time: what nobody counted was lost with it.
+    /// Set once a part ended early: its uncounted messages are lost.
     pub(crate) casualty: bool,
     failed: Option<(Part, String, bool)>,
 }
@@ -74,11 +74,11 @@ impl State {
         }
     }
 
-    /// The numbers of a topic from end to end.
+    /// End-to-end numbers of a topic.
     pub(crate) fn metrics(&self, topic: &str) -> FlowMetrics {
         let arrived = self.arrived.get(topic).cloned().unwrap_or_default();
         let mut metrics = arrived.metrics;
-        // A publisher that was killed could not tell its last messages.
+        // A publisher that was killed could not report its last messages.
         metrics.sent = self
             .published
             .get(topic)
@@ -103,7 +103,7 @@ impl State {
         metrics
     }
 
-    /// Messages that neither arrived nor were counted as lost: on their way, or lost with a killed part.
+    /// Messages that neither arrived nor were counted as lost: in flight, or lost with a killed part.
     pub(crate) fn uncounted(metrics: &FlowMetrics) -> u64 {
         metrics
             .sent
@@ -192,7 +192,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Waits until every part works and the links are connected; false if the user wants to stop.
+    /// Waits until every part works and the links are connected; false if the user stops it.
     fn start(&mut self) -> Result<bool, Failure> {
         while self.state.ready.len() < Part::ALL.len() || !self.state.connected {
             self.gather(Duration::from_millis(50));
@@ -251,7 +251,7 @@ impl Run<'_> {
         }
     }
 
-    /// Stops all parts and takes their last words.
+    /// Stops all parts and collects their last reports.
     fn end(&mut self) -> Result<(), Failure> {
         for process in &mut self.processes {
             process.stop();
@@ -276,7 +276,7 @@ impl Run<'_> {
         for process in &mut self.processes {
             if let Some(status) = process.newly_ended() {
                 let casualty = format!("{} {}", process.name(), how(status));
-                self.view.note(&format!("{casualty}; the others go on"));
+                self.view.note(&format!("{casualty}; the others continue"));
                 self.casualties.push(casualty);
                 self.state.casualty = true;
             }

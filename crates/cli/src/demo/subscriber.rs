@@ -1,4 +1,4 @@
-//! The base's bus → statistics, and the proof that what came is what was recorded.
+//! The base's bus → statistics, and a check that received messages equal the recorded ones.
 
 use super::part::{REPORT_INTERVAL, Wishes, report};
 use super::protocol::{Arrived, Part, Report, Spec};
@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
-/// Messages that may wait to be compared; beyond it the measurement would wait, so it is generous.
+/// Messages that may wait for comparison. The measurement blocks beyond this number, so it is generous.
 const TO_COMPARE: usize = 256;
-/// What the live view calls recent.
+/// Time span of "recent" values in the live view.
 const RECENT: Duration = Duration::from_secs(1);
 
 type Hash = [u8; 32];
@@ -47,7 +47,7 @@ pub(crate) fn run(spec: &Spec, node: &Node, wishes: &Wishes) -> Outcome {
     let (sender, receiver) = sync_channel(TO_COMPARE);
     std::thread::scope(|scope| {
         scope.spawn(|| compare(recorded, receiver, &counts));
-        // After the other thread was made, which would inherit it.
+        // After the other thread was created, which would inherit the scheduling.
         let scheduling = clock::realtime_thread(10);
         report(&Report::Ready {
             part: Part::Subscriber,
@@ -79,7 +79,7 @@ fn measure(
                 let bytes = message.ros1_len().or_job("a message from the link")? as u64;
                 topic.flow.received(message.stamp(), now, bytes);
                 topic.recent.received(message.stamp(), now, bytes);
-                // The other end stops only when this one does.
+                // The receiver stops only when this thread does.
                 let _ = compare.send((i, message));
             }
         }
@@ -116,7 +116,7 @@ impl Topic {
     }
 }
 
-/// How the comparison of one topic stands.
+/// Comparison state of one topic.
 #[derive(Default)]
 struct Compared {
     equal: AtomicU64,
@@ -173,8 +173,8 @@ impl Recorded {
     }
 }
 
-/// Compares the ROS 1 bytes of what came with what was recorded: each message must be one that was recorded
-/// after the one before it. A real-time thread measures meanwhile; this one may wait.
+/// Compares the ROS 1 bytes of received messages with the recording: each message has to be one that was recorded after
+/// the previous one. A separate real-time thread measures; this one may block.
 fn compare(recorded: Recorded, messages: Receiver<(usize, Message)>, counts: &[Compared]) {
     let Recorded(mut hashes) = recorded;
     for (i, message) in messages {

@@ -7,8 +7,8 @@ use bench::table::{Align, Table};
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-/// Shows a run while it lasts: redrawn in place on a terminal, now and then elsewhere. On standard error,
-/// since the result is what standard output is for.
+/// Shows a run while it lasts: redrawn in place on a terminal, printed at intervals elsewhere. Uses standard error,
+/// since standard output is for the result.
 pub(crate) struct View {
     system: System,
     terminal: bool,
@@ -26,7 +26,7 @@ impl View {
         }
     }
 
-    /// Shows the state, if it is time to.
+    /// Shows the state, if it is due.
     pub(crate) fn show(&mut self, spec: &Spec, state: &State, elapsed: Duration) {
         if Instant::now() >= self.next {
             let every = if self.terminal { 250 } else { 5000 };
@@ -37,7 +37,7 @@ impl View {
         }
     }
 
-    /// Shows the last state.
+    /// Shows the final state.
     pub(crate) fn end(&mut self, spec: &Spec, state: &State, elapsed: Duration) {
         if self.terminal {
             self.draw(spec, state, elapsed);
@@ -45,7 +45,7 @@ impl View {
         self.drawn = 0;
     }
 
-    /// Says something above the table.
+    /// Prints a line above the table.
     pub(crate) fn note(&mut self, text: &str) {
         self.erase();
         crate::screen::tell!("{}: {text}", self.system.name());

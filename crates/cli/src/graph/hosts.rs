@@ -1,15 +1,15 @@
-//! The names of hosts that records carry as numbers.
+//! Names of hosts that records identify by number.
 
 use crate::command::link::operate::Running;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Names of the hosts that this host's links know.
+/// Names of the hosts known to this host's links.
 #[derive(Default)]
 pub(crate) struct Hosts(BTreeMap<u64, String>);
 
 impl Hosts {
-    /// Asks the links of this host. Without one there is nothing to know.
+    /// Asks the links of this host; without a link the result is empty.
     pub(crate) fn ask() -> Hosts {
         let links = Running::all().unwrap_or_default();
         let states = links.iter().filter_map(|link| link.state().ok());
@@ -21,7 +21,7 @@ impl Hosts {
         )
     }
 
-    /// The hosts of a way, the farthest first; a number stands for a host that no link here knows.
+    /// Hosts on a path, the farthest first; a number stands for a host that no link here knows.
     pub(crate) fn way(&self, hosts: &[u64]) -> String {
         let name = |host: &u64| {
             self.0
@@ -39,7 +39,7 @@ impl Hosts {
     }
 }
 
-/// All names of hosts in a link's state.
+/// All host names in a link's state.
 fn names(state: &Value) -> Vec<String> {
     let mut out: Vec<String> = state["host"].as_str().map(str::to_owned).into_iter().collect();
     for (list, key) in [("peers", "name"), ("ways", "host")] {
@@ -49,7 +49,7 @@ fn names(state: &Value) -> Vec<String> {
     out
 }
 
-/// A host's number from its name, as links make it: FNV-1a of 64 bits.
+/// A host's number from its name, as links compute it: FNV-1a of 64 bits.
 fn number(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| {
         (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)

@@ -1,7 +1,7 @@
-//! Which nodes there are, and what each publishes, subscribes to, serves and calls.
+//! Nodes, and what each publishes, subscribes to, serves and calls.
 //!
-//! Nodes of ROS 2 publish records of themselves on the bus, and links repeat those of other hosts. Other programs state a node
-//! with each publisher alone; what else their process has is taken for that node's, if it is the only one.
+//! Nodes of ROS 2 publish records of themselves on the bus, and links repeat those of other hosts. Other programs state
+//! a node only with each publisher; the other endpoints of a process count as its node's, if it has only one.
 
 mod hosts;
 mod name;
@@ -14,7 +14,7 @@ use bus::{EndpointInfo, Ros, Survey};
 pub(crate) use hosts::Hosts;
 pub(crate) use name::{full, is_hidden, is_same_type, type_name};
 
-/// All nodes, and the survey of the bus that they come from.
+/// All nodes, and the survey of the bus from which they were found.
 pub(crate) struct Graph {
     /// By name.
     pub(crate) nodes: Vec<Node>,
@@ -24,11 +24,11 @@ pub(crate) struct Graph {
 /// A node with its endpoints.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Node {
-    /// With its namespace; empty if its process states none.
+    /// Name with namespace; empty if its process states none.
     pub(crate) name: String,
-    /// The hosts that it came over, the farthest first; none if it is of this host.
+    /// Hosts on the path to it, the farthest first; none if it is on this host.
     pub(crate) hosts: Vec<u64>,
-    /// Its process and program, if it is of this host.
+    /// Its process and program, if it is on this host.
     pub(crate) process: Option<(i32, Option<String>)>,
     /// Whether it is a node of ROS 2 over `rmw_ropewalk`.
     pub(crate) is_ros2: bool,
@@ -39,11 +39,11 @@ pub(crate) struct Node {
 #[derive(Clone, Debug)]
 pub(crate) struct End {
     pub(crate) kind: Kind,
-    /// The full name of the topic or service.
+    /// Full name of the topic or service.
     pub(crate) name: String,
-    /// As its ROS writes it.
+    /// Type name as its ROS writes it.
     pub(crate) type_name: String,
-    /// On the bus, for topics.
+    /// Identifier on the bus, for topics.
     pub(crate) id: u64,
     /// What a node of ROS 2 states.
     pub(crate) qos: Option<Qos>,
@@ -77,7 +77,7 @@ impl Graph {
         Ok(Graph { nodes, survey })
     }
 
-    /// The nodes called `name`, with or without the slash before it: as many as have that name.
+    /// All nodes called `name`, with or without the leading slash.
     pub(crate) fn named(&self, name: &str) -> Vec<&Node> {
         let wanted = name.trim_start_matches('/');
         let of = |node: &&Node| !node.name.is_empty() && node.name.trim_start_matches('/') == wanted;
@@ -90,7 +90,8 @@ impl Graph {
         ends.filter(move |(_, end)| end.name == name)
     }
 
-    /// The type of a topic or service as its ROS writes it: by what a node of ROS 2 states, else by the bus's name for it.
+    /// The type of a topic or service as its ROS writes it: as a node of ROS 2 states it, else from the bus's name for
+    /// it.
     pub(crate) fn type_of(&self, name: &str, on_bus: &str, ros: Ros, folder: &str) -> String {
         let mut stated = self.ends_of(name).filter(|(node, _)| node.is_ros2);
         let short = |long: &str| name::without_folder(long) == on_bus;
@@ -106,7 +107,7 @@ impl Node {
         self.process.as_ref().map_or(0, |p| p.0)
     }
 
-    /// Whether ROS 2 hides it: its name begins with an underscore. A process without a node has no name to show.
+    /// Whether ROS 2 hides it: its name starts with an underscore. A process without a node has no name to show.
     pub(crate) fn is_hidden(&self) -> bool {
         self.name.is_empty() || self.name.rsplit('/').next().is_some_and(|n| n.starts_with('_'))
     }
@@ -132,7 +133,7 @@ impl End {
     }
 }
 
-/// The process that an endpoint of the bus is in.
+/// The process of an endpoint of the bus.
 fn process(survey: &Survey, id: u64) -> Option<(i32, Option<String>)> {
     let all = survey
         .topics

@@ -2,17 +2,18 @@
 
 use bus::Ros;
 
-/// A node's name below its namespace.
+/// A node's name with its namespace.
 pub(crate) fn full(namespace: &str, name: &str) -> String {
     format!("{}/{name}", namespace.trim_end_matches('/'))
 }
 
-/// Whether ROS 2 hides a topic or service: a word of its name begins with an underscore.
+/// Whether ROS 2 hides a topic or service: a word of its name starts with an underscore.
 pub(crate) fn is_hidden(name: &str) -> bool {
     name.split('/').any(|word| word.starts_with('_'))
 }
 
-/// `package/Type` of the bus as its ROS writes it: in ROS 2 with the folder `msg` or `srv`, or `action` of an action's parts.
+/// The bus's name `package/Type` as its ROS writes it: in ROS 2 with the folder `msg` or `srv`, or `action` for an
+/// action's parts.
 pub(crate) fn type_name(on_bus: &str, ros: Ros, folder: &str) -> String {
     match (ros, on_bus.split_once('/')) {
         (Ros::Two, Some((package, name))) if !name.contains('/') => {

@@ -1,19 +1,19 @@
-//! Nodes of programs that publish no records: Ropewalk's own, in any language.
+//! Nodes of programs that publish no records: those that use Ropewalk's own API, in any language.
 
 use super::{End, Node, type_name};
 use bridge::nodes::Kind;
 use bus::{EndpointDetail, EndpointInfo, Survey};
 use std::collections::BTreeMap;
 
-/// An endpoint, before it is known whose it is.
+/// An endpoint, before its node is known.
 struct Found {
     process: (i32, Option<String>),
-    /// What it states, if anything.
+    /// The node that it states, if any.
     node: String,
     end: End,
 }
 
-/// The nodes of all processes but this one and those of ROS 2.
+/// Nodes of all processes except this one and those of ROS 2.
 pub(super) fn nodes(survey: &Survey, contexts: &[i32]) -> Vec<Node> {
     let own = i32::try_from(std::process::id()).unwrap_or(0);
     let mut by_process: BTreeMap<i32, Vec<Found>> = BTreeMap::new();

@@ -6,16 +6,16 @@ use bus::{SubscriberOptions, Survey, TopicType};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-/// How long a record may take to come.
+/// How long a record may take to arrive.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Records that may wait; each publisher keeps one.
+/// Queue depth; each publisher keeps one record.
 const QUEUE: u32 = 4;
 
 /// The newest record of each publisher.
 pub(super) fn take(node: &ropewalk::Node, survey: &Survey) -> Result<BTreeMap<u64, Record>, Failure> {
     let of_graph = survey.topics.iter().filter(|t| t.topic.topic == TOPIC);
     let publishers = of_graph.flat_map(|t| &t.publishers);
-    // A process that has no node yet has published nothing.
+    // A process without a node has published nothing.
     let wanted: BTreeSet<u64> = publishers.filter(|p| p.messages > 0).map(|p| p.id).collect();
     let mut records = BTreeMap::new();
     if wanted.is_empty() {

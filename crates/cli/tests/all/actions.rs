@@ -1,11 +1,11 @@
-//! Goals of actions: of ROS 1's actionlib. Those of ROS 2 are tried with a node of rclpy (tests/ros2).
+//! Goals of actionlib actions of ROS 1. Goals of ROS 2 are tested with a node of rclpy (tests/ros2).
 
 use crate::support::Host;
 use ropewalk::{BusConfig, Flavour, Node, Publisher, Registry, Schema, Subscriber};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// What a server of `move_base` has, of which it does the little that counts here.
+/// A server of `move_base`, reduced to what the test needs.
 struct Server {
     goals: Subscriber,
     cancels: Subscriber,

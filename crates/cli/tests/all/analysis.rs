@@ -1,4 +1,4 @@
-//! Foreign raw data, models, plans and reports, from the command line.
+//! Third-party raw data, models, plans and reports, from the command line.
 
 use crate::support::Host;
 use serde_json::Value;
@@ -10,7 +10,8 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON")
 }
 
-/// A server of 2.5 ms for all: what it cannot do in time comes after the log has closed.
+/// A server with a service time of 2.5 ms for all: messages that it cannot handle in time arrive after the log is
+/// closed.
 fn raw_data(host: &Host) {
     for (hz, nodes) in [
         (10, 2),
@@ -141,7 +142,7 @@ fn the_examples_are_planned() {
     let done = host.run(&["plan", &fleet, "--brief", "--runs", "1", "--seconds", "2"]);
     assert_eq!(done.code, 0, "{done:?}");
     assert!(
-        done.stdout.contains("It fits.") && done.stdout.contains("How sure:"),
+        done.stdout.contains("It fits.") && done.stdout.contains("Confidence:"),
         "{done:?}"
     );
 }

@@ -3,7 +3,7 @@
 use crate::support::{Host, address};
 use std::os::unix::fs::PermissionsExt;
 
-/// Runs and checks; gives the line.
+/// Runs the command, checks that it refuses its input, and returns the error line.
 #[track_caller]
 fn refused(host: &Host, args: &[&str], says: &[&str]) {
     let done = host.run(args);
@@ -136,7 +136,7 @@ fn a_topic_that_nobody_publishes() {
 #[test]
 fn settings_that_make_no_sense() {
     let host = Host::new();
-    // clap's own refusals take several lines: the error, a hint, the usage.
+    // Errors of clap itself take several lines: the error, a hint, the usage.
     for args in [
         ["demo", "--rate", "0Mbit/s"],
         ["demo", "--rate", "fast"],
@@ -200,7 +200,7 @@ fn a_link_that_cannot_be() {
     refused(&host, &["link", "link.yaml"], &named);
     write(&good);
     let taken = std::net::UdpSocket::bind(&own).expect("binds");
-    // The bus is opened first; only its empty folder may remain.
+    // The command opens the bus first; only its empty folder may remain.
     let done = host.run(&["link", "link.yaml"]);
     assert_eq!((done.code, done.stderr.lines().count()), (2, 1), "{done:?}");
     assert!(

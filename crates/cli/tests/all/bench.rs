@@ -1,11 +1,11 @@
-//! `bench ipc`: our own peer for real, and peers that misbehave.
+//! `bench ipc`: our own peer in a real run, and peers that misbehave.
 
 use crate::support::{Done, Host};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// A peer that keeps the contract, with all numbers made up.
+/// A peer that follows the protocol, with made-up numbers.
 const GOOD: &str = r#"#!/bin/sh
 role=$1; shift
 while [ $# -gt 0 ]; do case $1 in --messages) m=$2;; --warmup) w=$2;; esac; shift; done
@@ -19,7 +19,7 @@ subscribe) echo ready; echo done; read stop
 esac
 "#;
 
-/// Puts a program in place of ZeroMQ's and measures it.
+/// Installs a program in place of ZeroMQ's peer and measures it.
 fn measure(host: &Host, program: &str, more: &[&str]) -> Done {
     install(host, program);
     let mut args = vec![
@@ -235,7 +235,7 @@ fn ctrl_c_ends_all_peers() {
     assert!(host.left_behind().is_empty(), "{:?}", host.left_behind());
 }
 
-/// Whether the process whose number stands in the file lives; one that nobody waited for yet does not.
+/// Whether the process whose pid is in the file lives; a zombie does not count.
 fn alive(pid: &Path) -> bool {
     let pid = std::fs::read_to_string(pid).expect("was written");
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
@@ -335,7 +335,7 @@ fn the_robot_stops_at_the_red_light_on_our_own_bus() {
         "--runs",
         "1",
     ];
-    // A small region of interest, so that slow machines see enough images.
+    // A small region of interest, so that slow machines process enough images.
     args.extend(["--roi", "160x128", "--json", "--figure", "brake.svg"]);
     let done = host.run(&args);
     assert_eq!(done.code, 0, "{done:?}");
@@ -351,7 +351,7 @@ fn the_robot_stops_at_the_red_light_on_our_own_bus() {
             (&"ropewalk".into(), &1.into())
         );
         assert_eq!(m["wrong"], 0, "{cell}");
-        // The light is in view for 50 ms a turn, for which an overloaded machine may have no time at all.
+        // The light is in view for 50 ms a turn; an overloaded machine may get no processor time in it.
         if params["application"] == "turn" && m["never_stopped"] == 1 {
             assert!(m["angle_deg"].is_null(), "{cell}");
             continue;
@@ -367,7 +367,7 @@ fn the_robot_stops_at_the_red_light_on_our_own_bus() {
             let expected = 36.0 + 0.06 * reaction;
             assert!((median("distance_cm") - expected).abs() < 1e-6, "{cell}");
         } else {
-            // Without turns that were too many.
+            // Without turns in which the vehicle never stopped.
             let expected = 22.5 + 0.09 * reaction - params["entry_deg"].as_f64().expect("a number");
             let turns = (expected - median("angle_deg")) / 360.0;
             assert!((turns - turns.round()).abs() < 1e-6, "{cell}");

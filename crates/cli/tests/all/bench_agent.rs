@@ -1,4 +1,4 @@
-//! `bench agent` on machines that are this one: real agents, killed, and some that are none.
+//! `bench agent` with this machine in the role of several: real agents, killed agents, and scripts in place of agents.
 
 use crate::support::{Done, Host, Running, address, eventually};
 use rustix::process::{Pid, Signal, kill_process};
@@ -14,7 +14,7 @@ fn own_address() -> String {
     address().replace(":7400", "")
 }
 
-/// `bench agent` with two machines that are this one, reached through a command, and an experiment of two points.
+/// `bench agent` with two machines, both this one, reached through a command, and an experiment of two points.
 fn tiny(hz: &str) -> Vec<String> {
     let machines = format!("left={},right={}", own_address(), own_address());
     let words = [
@@ -70,7 +70,7 @@ fn json(done: &Done) -> Value {
     serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}: {done:?}"))
 }
 
-/// Processes whose temporary files are the host's and whose words have one among them.
+/// Processes that use the host's temporary folder and have this word among their arguments.
 fn processes(host: &Host, word: &str) -> Vec<Pid> {
     let folder = host.path("t").to_string_lossy().into_owned();
     let pids = fs::read_dir("/proc").expect("reads").flatten();
@@ -84,13 +84,13 @@ fn processes(host: &Host, word: &str) -> Vec<Pid> {
     pids.filter(ours).filter_map(Pid::from_raw).collect()
 }
 
-/// What is started in a run, but for the coordinator.
+/// All processes of a run except the coordinator.
 fn agents_and_theirs(host: &Host) -> Vec<Pid> {
     let kinds = ["--serve", "scale-agent", "scale-part", "link"];
     kinds.iter().flat_map(|kind| processes(host, kind)).collect()
 }
 
-/// Nothing of any agent is there any more.
+/// Waits until no agent has left a process or a folder.
 fn nothing_is_left(host: &Host) {
     eventually("all processes have ended", || {
         agents_and_theirs(host).is_empty().then_some(())
@@ -200,7 +200,7 @@ fn killed(kind: &str) {
     );
     assert!(done.stderr.contains("goes on from here"), "{done:?}");
     nothing_is_left(&host);
-    // The same command measures what is missing.
+    // The same command measures the missing points.
     let again = run(&host, &words);
     let cells = json(&again)["cells"].as_array().map(Vec::len);
     assert_eq!((again.code, cells), (0, Some(2)), "{again:?}");
@@ -217,7 +217,8 @@ fn an_agent_whose_keeper_is_killed_is_told_and_leaves_nothing() {
     killed("--serve");
 }
 
-/// A machine that stands still ends the session with its name; when it goes on, what it ran ends by itself.
+/// A machine that stops responding ends the session, and the error names it. When it resumes, its processes end by
+/// themselves.
 #[test]
 fn a_machine_that_falls_silent_is_told_and_ends_what_it_ran() {
     let host = Host::new();
@@ -233,7 +234,7 @@ fn a_machine_that_falls_silent_is_told_and_ends_what_it_ran() {
     let why = result["failed"][0]["why"].as_str().expect("a reason");
     assert!(
         done.code == 1
-            && why.contains(" is gone: nothing was heard of it")
+            && why.contains(" is gone: nothing was received")
             && (why.contains("left") || why.contains("right")),
         "{why}: {done:?}"
     );
@@ -245,14 +246,14 @@ fn a_machine_that_falls_silent_is_told_and_ends_what_it_ran() {
     assert_eq!((again.code, cells), (0, Some(2)), "{again:?}");
 }
 
-/// A server of ssh on an address of its own, for this user alone and with keys of its own.
+/// An ssh server on its own address, only for this user and with its own keys.
 struct Ssh {
     server: Child,
     address: String,
 }
 
 impl Ssh {
-    /// Starts it, and writes `ssh.conf`, by which the machine `robot` is reached.
+    /// Starts the server, and writes `ssh.conf`, through which the machine `robot` is reached.
     fn start(host: &Host) -> Ssh {
         let address = own_address();
         let listener = std::net::TcpListener::bind((address.as_str(), 0)).expect("binds");
@@ -269,7 +270,7 @@ impl Ssh {
             );
         }
         let file = |name: &str| host.path(name).display().to_string();
-        // The server of a distribution is started by its service manager, which makes this folder.
+        // A distribution's service manager creates this folder before it starts the server.
         let _ = fs::create_dir_all("/run/sshd");
         let config = format!(
             "ListenAddress {address}\nPort {port}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\nUsePAM no\n\
@@ -337,7 +338,7 @@ fn a_machine_is_reached_by_ssh_and_nothing_of_it_stays() {
         assert!(cell["metrics"]["delivery"].as_f64() > Some(0.5), "{cell}");
     }
     nothing_is_left(&host);
-    // A connection that ends in the middle.
+    // A connection that breaks in the middle.
     fs::remove_dir_all(host.path("kept")).expect("is there");
     let at = words.iter().position(|w| w == "50").expect("is there");
     words[at] = "5".into();
@@ -433,7 +434,7 @@ fn ctrl_c_ends_all_and_keeps_what_is_there() {
     assert!(host.left_behind().is_empty());
 }
 
-/// Lets a script be the agent of the machine `robot`.
+/// Runs a script as the agent of the machine `robot`.
 fn with_script(script: &str) -> Done {
     let host = Host::new();
     let file = host.path("agent.sh");
@@ -538,7 +539,7 @@ fn what_cannot_be_is_refused_before_anything_runs() {
     assert_eq!(host.left_behind(), Vec::<std::path::PathBuf>::new());
 }
 
-/// An agent that the test itself speaks with.
+/// An agent that the test itself talks to.
 struct Agent {
     child: Child,
     said: BufReader<std::process::ChildStdout>,
@@ -562,7 +563,7 @@ impl Agent {
         writeln!(input, "{line}").expect("is read");
     }
 
-    /// The next line that is no beat; empty at the end.
+    /// The next line other than a heartbeat; empty at the end.
     fn hear(&mut self) -> String {
         loop {
             let mut line = String::new();
@@ -580,7 +581,7 @@ fn an_agent_does_what_it_knows_and_nothing_else() {
     let mut agent = Agent::start(&host);
     assert!(agent.hear().contains("\"hello\""));
     agent.say(r#"{"order": {"number": 1, "order": "go"}}"#);
-    assert!(agent.hear().contains("there is no stage yet"));
+    assert!(agent.hear().contains("no stage is set yet"));
     agent.say(r#"{"order": {"number": 2, "order": {"stage": {"addresses": ["192.0.2.1"], "here": 0, "cpu_share": 1}}}}"#);
     assert!(agent.hear().contains("none of its addresses"));
     agent.say(r#"{"order": {"number": 3, "order": {"stage": {"addresses": ["127.0.0.1"], "here": 0, "cpu_share": 1}}}}"#);
@@ -607,7 +608,7 @@ fn hostile_lines_end_an_agent() {
         let host = Host::new();
         let mut agent = Agent::start(&host);
         assert!(agent.hear().contains("\"hello\""));
-        // It may end before it has read all.
+        // The agent may end before it has read everything.
         let input = agent.child.stdin.as_mut().expect("piped");
         let _ = writeln!(input, "{line}");
         let bye = agent.hear();

@@ -4,9 +4,9 @@ use crate::lab::Place;
 use crate::support::{Done, Host, finish};
 use serde_json::Value;
 
-/// What a bench in a lab printed: it went on to its end, and no row failed.
+/// Result of a bench in a lab, which has to run to its end without a failed row.
 pub(crate) fn complete(done: &Done, experiment: &str) -> Value {
-    // 1: a row missed its target, which is possible where others use the machine.
+    // Exit code 1: a row missed its target, which happens when other programs use the machine.
     assert!([0, 1].contains(&done.code), "{done:?}");
     let json: Value = serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}: {done:?}"));
     assert_eq!(
@@ -17,7 +17,7 @@ pub(crate) fn complete(done: &Done, experiment: &str) -> Value {
     json
 }
 
-/// The goodput of a radio, and a round trip. Bands are wide: machines that run tests are busy.
+/// The goodput of a radio, and a round trip. Tolerances are wide: machines that run tests are busy.
 #[test]
 fn the_radio_carries_what_the_closed_form_says() {
     let Some(place) = Place::with(&["iperf3"]) else {

@@ -5,7 +5,7 @@ use crate::lab::Place;
 use crate::support::{Host, finish};
 use serde_json::Value;
 
-/// Links with keys on two hosts of a lab carry laser and image. Bands are wide: machines that run tests are busy.
+/// Links with keys on two hosts of a lab carry laser and image. Tolerances are wide: machines that run tests are busy.
 #[test]
 fn a_link_carries_pounds_flows_over_one_hop() {
     let Some(place) = Place::with(&[]) else {
@@ -69,7 +69,7 @@ fn a_link_carries_pounds_flows_over_one_hop() {
     assert!((140.0..160.0).contains(&of(1, "period_ms")), "{json}");
     // Less than 64,000 B at 6 Mbit/s is not possible, and urgent messages do not wait for whole images.
     assert!(of(1, "delay_ms") > 85.0 && of(0, "delay_ms") < 50.0, "{json}");
-    // The paper's rows are no cells.
+    // The paper's rows are not cells.
     assert!(json["paper"].as_array().is_some_and(|p| p.len() == 32), "{json}");
     let csv = std::fs::read_to_string(place.host.path("rows.csv")).expect("was written");
     assert!(
@@ -82,7 +82,7 @@ fn a_link_carries_pounds_flows_over_one_hop() {
     assert_eq!(left, 0, "a lab is left");
 }
 
-/// Pound's use: a roscore on each host, nodes of roscpp that know nothing of it, bridges and links.
+/// Pound's setup: a roscore on each host, unmodified nodes of roscpp, bridges and links.
 #[test]
 fn nodes_of_two_roscores_meet_over_a_link() {
     let Some(place) = Place::with(&["roscore", "g++"]) else {

@@ -1,11 +1,12 @@
-//! `bench remote`: short real runs on loopback from end to end, and what is refused. Nothing here says how long anything may take.
+//! `bench remote`: short real runs on loopback from end to end, and refused input. No test here limits how long
+//! anything takes.
 
 use crate::bench_lab::complete;
 use crate::support::{Done, Host};
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 
-/// A robot's peer that keeps the contract of `peers/remote`, with all numbers made up.
+/// A robot's peer that follows the protocol of `peers/remote`, with made-up numbers.
 const PEER: &str = r#"#!/bin/sh
 case $1 in
 version) echo '{"system": "tcpros", "version": "fake", "modes": ["block"]}';;
@@ -28,7 +29,7 @@ fn cells(json: &Value) -> &[Value] {
     json["cells"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// All have the numbers that programs read.
+/// Checks that a cell has all the numbers that programs read.
 fn check(cell: &Value, runs: u64) {
     assert_eq!(cell["params"]["runs"], runs, "{cell}");
     let m = &cell["metrics"];
@@ -39,7 +40,7 @@ fn check(cell: &Value, runs: u64) {
     };
     let steps = [of("min"), of("p25"), of("p50"), of("p75"), of("p99"), of("max")];
     assert!(steps[0] > 0.0 && steps.is_sorted() && of("mean") > 0.0, "{cell}");
-    // What a busy machine delays beyond its life expires, and is decided too.
+    // A command that a busy machine delays beyond its lifetime expires, which is an outcome too.
     let executed = m["delivery"].as_f64().unwrap_or_default();
     assert!(m["decided"] == 1.0 && executed > 0.0 && executed <= 1.0, "{cell}");
     assert!(
@@ -94,7 +95,7 @@ fn robots_obey_over_links_and_zeromq() {
         let floor = cell["metrics"]["floor_ms"].is_number();
         assert_eq!(floor, cell["system"] != "bare-sockets", "{cell}");
     }
-    // What upstream does stands beside, and is no cell.
+    // Upstream's numbers are listed separately and are not cells.
     assert!(json["given"].as_array().is_some_and(|g| g.len() == 3), "{json}");
     let csv = std::fs::read_to_string(host.path("rows.csv")).expect("was written");
     assert!(
@@ -137,7 +138,7 @@ fn telemetry_comes_back_over_links_and_zeromq() {
 
 #[test]
 fn a_peer_that_is_there_is_believed_and_one_that_is_not_is_told_of() {
-    // A free master is needed on loopback.
+    // The bench needs a free ROS master on loopback.
     let has_ros = std::process::Command::new("sh")
         .args(["-c", "command -v roscore"])
         .output()
@@ -180,7 +181,7 @@ fn a_peer_that_is_there_is_believed_and_one_that_is_not_is_told_of() {
         (&3.0.into(), &4.0.into()),
         "{service}"
     );
-    // By topics it says nothing, and ends.
+    // The peer prints nothing by topics, and ends.
     let why = json["failed"][0]["why"].as_str().unwrap_or_default();
     assert!(
         of("topic").is_none() && why.contains("ended with code 0"),
@@ -205,7 +206,7 @@ fn what_is_not_known_is_refused() {
     }
     let done = host.run(&["bench", "remote", "--networks", "wifi-6", "--what", "twist"]);
     assert_eq!(done.stderr.lines().count(), 1, "{done:?}");
-    // Its processes, too.
+    // Its processes as well.
     for words in [
         &["robot"][..],
         &["twist", "--over", "bus"],

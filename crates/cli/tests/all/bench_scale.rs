@@ -58,7 +58,7 @@ fn wait_for_a_node(folder: &Path) -> i32 {
     }
 }
 
-/// Both points are measured now, and nothing is left.
+/// Both points are measured by now, and nothing is left.
 fn both_points(host: &Host, again: &Done) {
     assert_eq!(
         (again.code, json(again)["cells"].as_array().map(Vec::len)),
@@ -169,7 +169,7 @@ fn a_killed_node_fails_its_point_alone() {
         "the other point is measured"
     );
     assert!(nodes_of(&host.path("kept")).is_empty());
-    // The same command measures what is missing.
+    // The same command measures the missing points.
     let again = host.run(&with(&["--hz", "10", "--runs", "1"]));
     both_points(&host, &again);
 }

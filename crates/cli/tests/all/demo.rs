@@ -1,4 +1,4 @@
-//! The demo, in short.
+//! A short run of the demo.
 
 use crate::support::Host;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! `ropewalk import`: what is made is what `link` and `ros1` take.
+//! `ropewalk import`: `link` and `ros1` accept the generated files.
 
 use crate::support::Host;
 
@@ -27,7 +27,7 @@ const LAUNCH: &str = r#"<launch>
 
 const TOPICS: &str = "topics:\n - {name: /scan, rate: 10.0}\n - {name: /map, compress: true, latch: True}\n";
 
-/// Imports, and has what was made checked by the commands that it is for. Gives what was told.
+/// Imports, checks each generated file with its command, and returns the printed remarks.
 fn import(host: &Host, args: &[&str], hosts: &[&str]) -> String {
     let folder = host.path("team");
     let output = folder.to_str().expect("text");
@@ -45,10 +45,10 @@ fn import(host: &Host, args: &[&str], hosts: &[&str]) -> String {
             }
         }
     }
-    // What is there stays.
+    // Existing files stay.
     let again = host.run(&args);
     assert!(
-        again.code == 2 && again.stderr.contains("is there already"),
+        again.code == 2 && again.stderr.contains("exists already"),
         "{again:?}"
     );
     done.stderr
@@ -106,7 +106,7 @@ fn nimbros_launch_file_becomes_configurations() {
     );
 }
 
-/// The files that `ros1`'s own tests import: what is made of each is what `link` and `ros1` take.
+/// `link` and `ros1` accept what is generated from each of the files that `ros1`'s own tests import.
 #[test]
 fn all_shapes_of_pounds_and_nimbros_files_become_configurations() {
     let cases = concat!(env!("CARGO_MANIFEST_DIR"), "/../ros1/src/import/cases");

@@ -122,7 +122,7 @@ fn a_type_that_nobody_installed_is_shown_while_it_is_used() {
         host.run(&["interface", "package", "own_msgs"]).stdout,
         "own_msgs/msg/Level\n"
     );
-    // And published, though this machine has no definition of it.
+    // It can also be published, though this machine has no definition of it.
     let published = host.run(&[
         "topic",
         "pub",

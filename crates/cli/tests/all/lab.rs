@@ -1,7 +1,7 @@
 //! Labs: real namespaces, real devices, real programs inside.
 //!
-//! They need /dev/net/tun, namespaces, `ping` and `ip`. Where those are missing a test says so loudly and passes, but
-//! not in CI.
+//! They need /dev/net/tun, namespaces, `ping` and `ip`. Where those are missing, a test prints so and passes, except in
+//! CI.
 
 use crate::support::{Done, Host, Running, eventually, finish};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A place for labs of its own; all of them end with it.
+/// A folder for labs; dropping it ends all of them.
 pub(crate) struct Place {
     pub(crate) host: Host,
 }
@@ -83,7 +83,7 @@ impl Place {
         self.parts("emulate")
     }
 
-    /// The process ids of one of the labs' own parts.
+    /// The process ids of one of the labs' internal processes.
     pub(crate) fn parts(&self, part: &str) -> Vec<u32> {
         let (folder, part) = (self.folder(), format!("\0{part}\0"));
         let folder = folder.to_str().expect("is UTF-8");
@@ -100,7 +100,7 @@ impl Drop for Place {
     }
 }
 
-/// What keeps labs from being tested.
+/// The reason why labs cannot be tested.
 fn missing(more: &[&str]) -> Result<(), String> {
     for program in ["ping", "ip", "setpriv", "unshare"].iter().chain(more) {
         let found = Command::new(program)
@@ -154,7 +154,7 @@ fn namespaces_of(pid: u32) -> BTreeSet<String> {
         .collect()
 }
 
-/// The namespaces that only the given process and its like have.
+/// The namespaces that only this process and its children have.
 pub(crate) fn own_namespaces(pid: u32) -> BTreeSet<String> {
     let ours = namespaces_of(std::process::id());
     namespaces_of(pid).difference(&ours).cloned().collect()
@@ -173,7 +173,7 @@ pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     entries.map(|e| e.path()).collect()
 }
 
-/// How many of the echoes that `ping -q` sent came back.
+/// Number of replies that `ping -q` reports.
 pub(crate) fn received(ping: &str) -> u32 {
     let words: Vec<&str> = ping.split_whitespace().collect();
     let at = words.iter().position(|w| w.starts_with("received")).expect(ping);
@@ -217,7 +217,7 @@ fn a_lab_comes_up_carries_and_goes() {
         "neither ARP nor IPv6 leaves a host"
     );
 
-    // What a program finds on its host.
+    // Environment of a program on its host.
     let script =
         "hostname; echo $ROS_IP $ROS_HOSTNAME $ROPEWALK_RUNTIME_DIR; pwd; touch /dev/shm/mine; exit 7";
     let inside = p.lab(&["exec", "base", "--", "sh", "-c", script]);
@@ -253,7 +253,7 @@ fn a_lab_comes_up_carries_and_goes() {
         p.refused(&["exec", "base", "--", "/nonexistent"], 1)
             .contains("cannot run /nonexistent")
     );
-    assert!(p.refused(&["up", "wifi-1hop"], 1).contains("runs already"));
+    assert!(p.refused(&["up", "wifi-1hop"], 1).contains("already running"));
     assert!(p.good(&["list"]).ends_with("running: wifi-1hop\n"));
 
     let emulator = p.emulators()[0];
@@ -280,7 +280,7 @@ fn programs_of_two_hosts_speak_over_the_lab_only() {
         devices.split_whitespace().collect::<Vec<_>>(),
         ["all", "default", "eth", "lo"]
     );
-    // The bus of one host is not the other's.
+    // Each host has its own bus.
     let bin = env!("CARGO_BIN_EXE_ropewalk");
     let message = [
         "topic",
@@ -301,7 +301,7 @@ fn programs_of_two_hosts_speak_over_the_lab_only() {
     assert_eq!(publisher.wait().code, 0);
 }
 
-/// The algorithm of a connection to a closed port: refused, but made by the host's own rules.
+/// Reads the algorithm of a connection to a closed port: refused, but under the host's own settings.
 const ASK_TCP: &str = "import socket
 s = socket.socket()
 s.setblocking(False)
@@ -400,7 +400,7 @@ fn a_fifth_of_the_packets_is_lost_each_way() {
         "robot",
     ]);
     let back = f64::from(received(&ping.stdout));
-    // Five and a half standard deviations of a binomial variable: a right model fails one in ten million runs.
+    // 5.5 standard deviations of a binomial variable: a correct model fails one run in ten million.
     let within = |n: f64, p: f64, seen: f64| (seen - n * p).abs() <= 5.5 * (n * p * (1.0 - p)).sqrt();
     assert!(within(2000.0, 0.64, back), "{back} of 2000");
     let hosts = p.status()["media"][0]["hosts"].clone();
@@ -431,7 +431,7 @@ fn settings_change_while_it_runs() {
     assert_eq!(ping("robot", "relay").code, 1);
     p.good(&["set", "wifi", "packet_loss=0", "rate=54Mbit/s"]);
     assert_eq!(ping("robot", "base").code, 0);
-    // What is set later holds, also for what had a value of its own.
+    // A later setting also overrides individual values.
     p.good(&["set", "relay-base", "packet_loss=100%"]);
     assert_eq!(ping("relay", "base").code, 1);
     p.good(&["set", "wifi", "packet_loss=0%"]);
@@ -453,7 +453,7 @@ fn settings_change_while_it_runs() {
         (&["set", "wifi", "rate=1bit/s"], "give one"),
         (
             &["set", "--name", "other", "wifi", "down"],
-            "no lab named 'other' runs; running: field",
+            "no lab named 'other' is running; running: field",
         ),
     ] {
         let said = p.refused(args, 2);
@@ -478,7 +478,7 @@ fn a_team_hears_what_is_for_all_and_dscp_chooses_the_queue() {
             (std::fs::metadata(file).ok()?.len() == 24).then_some(())
         });
     }
-    // To a group without members: nobody answers.
+    // To a group without members: no host answers.
     let sent = p.lab(&[
         "exec",
         "robot1",
@@ -510,7 +510,7 @@ fn a_team_hears_what_is_for_all_and_dscp_chooses_the_queue() {
             .map(|c| c["attempts"].as_u64().expect("a number"))
             .sum::<u64>()
     };
-    // Once for all seven, and nobody acknowledges it.
+    // Once for all seven, and without an acknowledgement.
     assert_eq!((attempts("AC_VO"), attempts("AC_BE")), (1, 0), "{first}");
 }
 
@@ -527,7 +527,7 @@ fn what_is_planned_happens_in_its_time() {
             .code
     };
     let first = ping();
-    // Whoever is slow to begin proves nothing by it.
+    // A slow start proves nothing.
     if uptime(&p.status()) < 1.0 {
         assert_eq!(first, 0);
     }
@@ -574,7 +574,7 @@ fn sixty_four_hosts_come_up_and_go() {
     assert!(files(&p.folder()).is_empty());
 }
 
-/// A user without rights, who finds a /dev/net/tun as Debian's udev makes it.
+/// A user without privileges, with a /dev/net/tun as Debian's udev creates it.
 #[test]
 fn without_root_a_user_namespace_does() {
     let Some(p) = Place::new() else { return };
@@ -686,7 +686,7 @@ fn bad_scenarios_are_refused_before_anything_is_up() {
         );
         assert!(refused.stderr.contains(expected), "{args:?}: {refused:?}");
     }
-    // What is shipped can be copied and read again.
+    // A shipped scenario can be copied and parsed again.
     let shown = lab(&["show", "drive-away"]);
     assert!(
         shown.code == 0 && shown.stdout.contains("rate: 2Mbit/s"),

@@ -1,17 +1,17 @@
-//! `kill -9` of every part of a lab, at every stage: nothing is left, and what lives on works.
+//! `kill -9` of every part of a lab, at every stage: nothing is left behind, and the surviving parts work.
 
 use crate::lab::{Place, files, gone, own_namespaces, processes, received};
 use crate::support::{Running, eventually};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Devices of this machine, which a lab's must never become.
+/// Network devices of this machine, among which no device of a lab may appear.
 fn devices() -> BTreeSet<String> {
     let entries = std::fs::read_dir("/sys/class/net").expect("reads").flatten();
     entries.filter_map(|e| e.file_name().into_string().ok()).collect()
 }
 
-/// Processes of this place's labs: parts, programs inside, commands. All have its folder in their environment.
+/// Processes of this folder's labs: parts, programs inside, commands. All have the folder in their environment.
 fn of(p: &Place) -> usize {
     let folder = format!("ROPEWALK_LAB_DIR={}", p.folder().display());
     let environment = |pid: u32| std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
@@ -24,7 +24,7 @@ fn of(p: &Place) -> usize {
 }
 
 /// No process (and so no namespace, which only processes and their descriptors hold), no device, and, after the next
-/// look, no file.
+/// command, no file is left.
 fn nothing_is_left(p: &Place, devices_before: &BTreeSet<String>) {
     eventually("no process is left", || (of(p) == 0).then_some(()));
     assert!(p.good(&["list"]).ends_with("running: none\n"));
@@ -39,7 +39,7 @@ enum Victim {
     Emulator,
 }
 
-/// Kills one part of a lab that comes up as soon as `stage` is seen, and looks at what becomes of it.
+/// Kills one part of a lab at `stage` of its start, and checks the outcome.
 fn kill_while_coming_up(p: &Place, victim: Victim, stage: &str) {
     let before = devices();
     let up = p.start(&["up", "wifi-chain-30", "--name", "k"]);
@@ -50,7 +50,7 @@ fn kill_while_coming_up(p: &Place, victim: Victim, stage: &str) {
             .filter_map(|c| c.parse().ok())
             .collect::<Vec<u32>>()
     };
-    // The launcher lives for milliseconds: no pause between two looks.
+    // The launcher lives for milliseconds: poll without a pause.
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
     let launcher = loop {
         let launcher = children();
@@ -66,7 +66,7 @@ fn kill_while_coming_up(p: &Place, victim: Victim, stage: &str) {
     };
     match victim {
         Victim::Up => up.signal(rustix::process::Signal::KILL),
-        // It may have done its work and gone.
+        // The launcher may have finished already.
         Victim::Launcher => launcher.into_iter().for_each(kill),
         Victim::Emulator => p.emulators().into_iter().for_each(kill),
     }
@@ -80,7 +80,7 @@ fn kill_while_coming_up(p: &Place, victim: Victim, stage: &str) {
         }
         _ => panic!("{victim:?} at {stage}: {done:?}"),
     }
-    // Either nothing came of it, or a whole lab that works and goes as any other.
+    // Either no lab, or a complete one that works and ends like any other.
     // The lab's lock goes from `up` to launcher to emulator: it is free only when all are gone.
     let settled = eventually("it is up, or it is not", || {
         if p.lab(&["status", "--name", "k"]).code == 0 {
@@ -92,7 +92,7 @@ fn kill_while_coming_up(p: &Place, victim: Victim, stage: &str) {
         let ping = p.good(&["exec", "--name", "k", "h1", "--", "ping", "-q", "-c", "1", "h2"]);
         assert_eq!(received(&ping), 1);
         let down = p.lab(&["down", "--name", "k"]);
-        // Whose `up` was killed may end by itself meanwhile.
+        // A lab whose `up` was killed may end by itself meanwhile.
         assert!(down.code == 0 || victim == Victim::Up, "{down:?}");
     }
     nothing_is_left(p, &before);
@@ -114,7 +114,7 @@ fn a_lab_in_the_foreground_ends_with_its_command() {
     let before = devices();
     let up = p.start(&["up", "wifi-1hop", "--foreground"]);
     eventually("it is up", || (p.lab(&["status"]).code == 0).then_some(()));
-    // The command itself holds the lab only once it has said that it is up; killed before, it leaves a lab like any.
+    // The command holds the lab only after it has reported it as up. If killed earlier, it leaves a normal lab.
     eventually("the command holds it", || {
         let emulator = p.emulators()[0];
         let threads = std::fs::read_dir(format!("/proc/{emulator}/task")).ok()?;
@@ -144,7 +144,7 @@ fn killed_onlookers_leave_a_lab_that_takes_new_ones() {
             (std::fs::metadata(to).ok()?.len() == 24).then_some(())
         });
     };
-    // More than may look on at once, while nothing passes that would show that they are gone.
+    // More captures than are allowed at once, without traffic that would reveal that they are gone.
     for round in ["a", "b"] {
         let files: Vec<_> = (0..33)
             .map(|n| p.host.path(&format!("{round}{n}.pcap")))
@@ -184,24 +184,24 @@ fn nothing_is_left_when_a_program_or_the_emulator_is_killed() {
             .count()
     };
 
-    // With closed streams, or whoever reads them would wait for it.
+    // With closed streams; otherwise the reader of the streams waits for it.
     let in_background = || {
         let script = format!("setsid -f sleep {marker} >/dev/null 2>&1");
         p.good(&["exec", "base", "--", "sh", "-c", &script]);
     };
 
-    // A program inside, by the death of the command that runs it.
+    // A program inside ends when the command that runs it is killed.
     let inside = p.start(&["exec", "robot", "--", "sleep", &marker]);
     eventually("it sleeps", || (sleepers() == 1).then_some(()));
     inside.signal(rustix::process::Signal::KILL);
     assert_eq!(inside.wait().code, -1);
     eventually("the program is gone", || (sleepers() == 0).then_some(()));
-    // Asked to end, it does so by the signal.
+    // On a stop request, the program ends by the signal.
     let inside = p.start(&["exec", "robot", "--", "sleep", &marker]);
     eventually("it sleeps", || (sleepers() == 1).then_some(()));
     inside.signal(rustix::process::Signal::TERM);
     assert_eq!(inside.wait().code, 128 + 15);
-    // The lab goes on, also after the program itself is killed.
+    // The lab continues, also after the program itself is killed.
     let inside = p.start(&["exec", "robot", "--", "sleep", &marker]);
     let pid = eventually("it sleeps", || {
         processes()
@@ -212,7 +212,7 @@ fn nothing_is_left_when_a_program_or_the_emulator_is_killed() {
     assert_eq!(inside.wait().code, 128 + 9);
     p.good(&["exec", "robot", "--", "ping", "-q", "-c", "1", "base"]);
 
-    // The emulator, with programs inside: two that a command waits for and one that went into the background.
+    // The emulator, with programs inside: two with waiting commands and one in the background.
     let waiting: Vec<Running> = ["robot", "base"]
         .iter()
         .map(|h| p.start(&["exec", h, "--", "sleep", &marker]))
@@ -227,12 +227,12 @@ fn nothing_is_left_when_a_program_or_the_emulator_is_killed() {
     eventually("no process is left", || {
         (sleepers() == 0 && p.emulators().is_empty()).then_some(())
     });
-    // The next look removes the dead lab's folder, and its name is free.
+    // The next command removes the dead lab's folder, and its name is free again.
     assert!(p.good(&["list"]).ends_with("running: none\n"));
     assert!(files(&p.folder()).is_empty());
     p.good(&["up", "wifi-1hop"]);
     in_background();
-    // A lab that does not answer is ended all the same.
+    // A lab that does not answer is stopped all the same.
     let emulator = p.emulators()[0];
     let pid = rustix::process::Pid::from_raw(emulator.try_into().expect("fits")).expect("not zero");
     rustix::process::kill_process(pid, rustix::process::Signal::STOP).expect("stops");
@@ -243,6 +243,6 @@ fn nothing_is_left_when_a_program_or_the_emulator_is_killed() {
 
 fn kill(pid: u32) {
     let pid = rustix::process::Pid::from_raw(pid.try_into().expect("fits")).expect("not zero");
-    // It may have ended by itself just now.
+    // It may just have ended by itself.
     let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
 }

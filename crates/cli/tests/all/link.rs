@@ -44,16 +44,16 @@ fn a_topic_crosses_and_a_restarted_daemon_is_found_again() {
                 "{done:?}"
             );
         }
-        // In the first round it is killed, as by a crash.
+        // The first round kills it, like a crash.
     }
     robot_link.interrupt();
     let done = robot_link.wait();
     assert_eq!(done.code, 0, "{done:?}");
-    assert!(done.stderr.contains("base was started anew"), "{done:?}");
+    assert!(done.stderr.contains("base has restarted"), "{done:?}");
     publish.interrupt();
     assert_eq!(publish.wait().code, 0);
     assert!(robot.left_behind().is_empty(), "{:?}", robot.left_behind());
-    // The killed daemon's socket goes when somebody looks.
+    // The next survey removes the killed daemon's socket.
     base.run(&["topic", "list"]);
     assert!(base.left_behind().is_empty(), "{:?}", base.left_behind());
 }

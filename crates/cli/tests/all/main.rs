@@ -1,5 +1,5 @@
-//! The command as a user meets it: real processes, real sockets, real files.
-// What tests print is their own text.
+//! The command as a user runs it: real processes, real sockets, real files.
+// Tests print only their own text.
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 mod actions;

@@ -1,4 +1,4 @@
-//! Listing nodes, and what each has.
+//! Lists nodes and their endpoints.
 
 use crate::support::{Host, eventually};
 use bridge::nodes::{self, Endpoint, Kind, Participant, Qos, Record};
@@ -88,7 +88,7 @@ fn a_node_is_listed_with_what_its_process_has() {
     drop((subscriber, publisher, server));
 }
 
-/// As `rmw_ropewalk` and links publish it.
+/// Publishes a record as `rmw_ropewalk` and links do.
 fn publish(node: &Node, record: &Record) -> bus::Publisher {
     let topic = bus::TopicType {
         topic: nodes::TOPIC.into(),
@@ -204,7 +204,7 @@ fn nodes_of_other_hosts_and_their_actions_come_from_records() {
     ] {
         assert!(verbose.contains(line), "{line}: {verbose}");
     }
-    // Records are no topic for people.
+    // Records are hidden from the list of topics.
     assert_eq!(host.run(&["topic", "list"]).stdout, "");
     assert!(host.run(&["topic", "list", "-a"]).stdout.contains(nodes::TOPIC));
     drop(published);

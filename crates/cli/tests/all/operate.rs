@@ -1,9 +1,9 @@
-//! What operators do while links run.
+//! Commands of operators while links run.
 
 use crate::support::{Done, Host, Running, address, eventually};
 use serde_json::Value;
 
-/// Two hosts whose links share `/chatter`, and whoever publishes it.
+/// Two hosts whose links share `/chatter`, and its publisher.
 struct Pair {
     robot: Host,
     base: Host,
@@ -78,7 +78,7 @@ fn a_running_link_is_looked_at_and_changed() {
     let pair = Pair::new();
     let (robot, base) = (&pair.robot, &pair.base);
     let sent = |t: &Value| t["sent"][0].clone();
-    // The status is renewed ten times a second; three messages may be there sooner.
+    // The status is updated ten times a second; three messages may arrive before that.
     let before = eventually("the status lists what is sent", || {
         let first = sent(&json(&robot.run(&["link", "status", "--json"])));
         (!first.is_null()).then_some(first)
@@ -121,7 +121,7 @@ fn a_running_link_is_looked_at_and_changed() {
     let after = sent(&json(&robot.run(&["link", "status", "--json"])));
     assert!(after["drops"]["rate_limit"].as_u64() > Some(0), "{after}");
 
-    // What nobody publishes yet is changed for when somebody does.
+    // A change to a topic without a publisher applies once there is one.
     let kept = robot.run(&["link", "set", "/silent", "priority=7"]);
     assert!(kept.code == 0 && kept.stdout.contains("kept"), "{kept:?}");
     let publish = robot.start(&[
@@ -149,7 +149,7 @@ fn a_running_link_is_looked_at_and_changed() {
         "{table:?}"
     );
     assert!(table.stdout.contains("/chatter  to base"), "{table:?}");
-    // The same as a topic that every tool shows.
+    // The same state, as a topic for every tool.
     let echo = base.run(&["topic", "echo", "/link/base/status", "-n", "1", "--wait", "30"]);
     assert!(
         echo.stdout.contains("topic: \"/chatter\"") || echo.stdout.contains("topic: /chatter"),
@@ -204,7 +204,7 @@ fn what_cannot_be_changed_is_named_with_its_mend() {
         &["no link runs", "ropewalk link FILE"],
     );
 
-    // One that does not answer is not one that does not run.
+    // A link that does not answer is not reported as absent.
     let daemon = &pair.running[1];
     daemon.pause();
     refused(
@@ -244,7 +244,7 @@ fn what_cannot_be_changed_is_named_with_its_mend() {
     )
     .expect("writes");
     let second = robot.start(&["link", "other.yaml"]);
-    eventually("both links are told apart", || {
+    eventually("both links are distinguished", || {
         let done = robot.run(&["link", "status"]);
         (done.code == 2 && done.stderr.contains("--link") && done.stderr.contains("other, robot_1"))
             .then_some(())
@@ -300,7 +300,7 @@ impl Terminal {
         }
     }
 
-    /// Reads until `text` has been shown.
+    /// Reads until `text` is shown.
     fn until(&self, text: &str) -> String {
         let mut shown = String::new();
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
@@ -327,9 +327,9 @@ impl Terminal {
         rustix::io::write(&self.master, keys.as_bytes()).expect("writes");
     }
 
-    /// Waits for its end and for the terminal to be what it was.
+    /// Waits for the end, and checks that the terminal is restored.
     fn restored(mut self) {
-        // Leaves the second screen.
+        // The alternate screen is left.
         self.until("\x1b[?1049l");
         assert_eq!(self.child.wait().expect("ends").code(), Some(0));
         let after = rustix::termios::tcgetattr(&self.master).expect("reads");
@@ -346,7 +346,7 @@ fn a_peer_that_does_not_answer_is_named_wherever_operators_look() {
     let link = host.start(&["link", "link.yaml"]);
     let text = format!("base has not answered at {there} since this link started");
     for args in [&["link", "status"][..], &["top", "-n", "1", "--every", "0.2"]] {
-        eventually("who does not answer is named", || {
+        eventually("the peer that does not answer is named", || {
             host.run(args).stdout.contains(&text).then_some(())
         });
     }
@@ -382,7 +382,7 @@ fn a_link_that_is_started_again_at_once_waits_for_the_one_before_it() {
 fn top_shows_a_link_live_and_changes_priorities_by_key() {
     let pair = Pair::new();
     let robot = &pair.robot;
-    // Not a terminal: a plain table, or JSON.
+    // Without a terminal: a plain table, or JSON.
     let plain = robot.run(&["top", "-n", "2", "--every", "0.3"]);
     assert_eq!(plain.code, 0, "{plain:?}");
     assert_eq!(
@@ -400,8 +400,8 @@ fn top_shows_a_link_live_and_changes_priorities_by_key() {
     let hz = topic["delivered_hz"].as_f64().expect("a rate");
     assert!((25.0..75.0).contains(&hz), "{topic}");
     assert!(topic["delay_mean_ms"].as_f64().is_some(), "{topic}");
-    // The share is of what the sender told of both ends, which takes a second or two; what was published before the links met
-    // is lost.
+    // The share counts both ends from the sender's reports, which takes a second or two; messages published before the
+    // links connected are lost.
     eventually("most is delivered, and all adds up", || {
         let all = [&pair.base, robot].map(|h| json(&h.run(&["top", "-n", "1", "--every", "0.3", "--json"])));
         let topics = all.iter().map(|view| view["topics"][0].clone());

@@ -1,4 +1,4 @@
-//! Parameters of a node that serves them as nodes of ROS 2 do.
+//! Parameters of a node that serves them as ROS 2 nodes do.
 
 use crate::support::Host;
 use ropewalk::{BusConfig, Callback, Flavour, Node, Registry};
@@ -32,7 +32,7 @@ const SERVICES: [(&str, &str, &str); 4] = [
 
 type Parameters = Arc<Mutex<BTreeMap<String, Value>>>;
 
-/// Answers as rclpy does; `fixed` may not be changed.
+/// Answers as rclpy does; `fixed` is read-only.
 fn answer(service: &str, parameters: &Parameters, request: &Value) -> Value {
     let mut all = parameters.lock().expect("no panic");
     let names = || {
@@ -170,7 +170,7 @@ fn parameters_are_listed_read_changed_dumped_and_loaded() {
     );
     let gone = param(&["get", "/camera", "scratch"]);
     assert!(
-        gone.code == 2 && gone.stderr.contains("no value of the parameter scratch"),
+        gone.code == 2 && gone.stderr.contains("no value for the parameter scratch"),
         "{gone:?}"
     );
     drop(served);

@@ -1,4 +1,4 @@
-//! Playing: odd recordings cost what is odd in them alone, and what a user asks for happens.
+//! Odd recordings lose only their odd parts, and the options of `play` take effect.
 
 use crate::support::{Done, Host, eventually};
 use crate::terminal::Terminal;
@@ -13,7 +13,7 @@ fn vectors() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/vectors/recording/odd")
 }
 
-/// Plays fast, and gives what it prints as JSON.
+/// Plays fast, and returns what it prints as JSON.
 fn played(host: &Host, file: &Path, more: &[&str]) -> (Done, Value) {
     let file = file.display().to_string();
     let fast = ["play", &file, "--speed", "1000", "--json", "--skip-gaps", "1"];
@@ -22,7 +22,7 @@ fn played(host: &Host, file: &Path, more: &[&str]) -> (Done, Value) {
     (done, result)
 }
 
-/// Strings on a topic, each with the second at which it was recorded.
+/// A recording of strings on a topic, each with its time in seconds.
 fn strings(file: &Path, topic: &str, rows: &[(f64, &str)]) {
     let schema = Registry::new(Flavour::Ros1)
         .schema("std_msgs/String")
@@ -38,7 +38,7 @@ fn strings(file: &Path, topic: &str, rows: &[(f64, &str)]) {
     writer.finish().expect("finishes");
 }
 
-/// Who plays from the middle has the map that was published at the beginning.
+/// A player that starts in the middle publishes the map from the beginning.
 #[test]
 fn what_was_latched_before_the_start_is_there_at_the_start() {
     let host = Host::new();
@@ -79,7 +79,7 @@ fn what_was_latched_before_the_start_is_there_at_the_start() {
         "{maps:?}"
     );
     assert!(chatters.stdout.contains("yes"), "{chatters:?}");
-    // From the beginning nothing comes twice.
+    // From the beginning, no message is published twice.
     let (done, result) = played(&host, &file, &[]);
     assert_eq!(
         (&result["messages"], &result["latched_before"]),
@@ -88,8 +88,8 @@ fn what_was_latched_before_the_start_is_there_at_the_start() {
     );
 }
 
-/// The recordings are described in tests/recording/make_fixtures.py, and compared with other readers by
-/// tests/recording/odd.py.
+/// tests/recording/make_fixtures.py describes the recordings, and tests/recording/odd.py compares them with other
+/// readers.
 #[test]
 fn each_odd_recording_costs_what_is_odd_in_it_alone() {
     let expected = std::fs::read(vectors().join("expected.json")).expect("reads");
@@ -110,7 +110,7 @@ fn each_odd_recording_costs_what_is_odd_in_it_alone() {
             result["damaged_parts"], right["damaged_parts"],
             "{name}: {done:?}"
         );
-        // What is left out is told, and what is not is not.
+        // The player prints what it leaves out, and nothing else.
         assert_eq!(
             done.stderr.is_empty(),
             right["exit"] == 0 && !lies,
@@ -136,7 +136,7 @@ fn what_is_left_out_is_told_with_its_true_reason() {
             "/odd: my_msgs/Odd: unknown type other_msgs/Gone",
         ),
         ("name.bag", "--remap /my-topic:=/NAME"),
-        ("idl.mcap", "in `ros2idl`, which is not read"),
+        ("idl.mcap", "in `ros2idl`, which is not supported"),
         ("schemaless.mcap", "/none: its channel has no schema"),
         ("xcdr2.mcap", "encapsulation 0x0007"),
         ("lz4_block.mcap", "its lz4 data is damaged"),
@@ -210,12 +210,12 @@ fn a_gap_of_years_is_announced_and_on_request_skipped() {
     let host = Host::new();
     let file = vectors().join("gap.bag").display().to_string();
     let waits = host.start(&["play", &file]);
-    // It tells at once; the signal comes later than that by far.
+    // It prints this at once, long before the signal.
     std::thread::sleep(Duration::from_secs(3));
     waits.interrupt();
     let waited = waits.wait();
     assert!(
-        waited.stderr.contains("nothing was recorded for 53.9 years"),
+        waited.stderr.contains("no message was recorded for 53.9 years"),
         "{waited:?}"
     );
     assert!(
@@ -308,7 +308,7 @@ fn numbers_that_make_no_sense_are_refused() {
             if number == "0" && zero_is_good.contains(option) {
                 continue;
             }
-            // As one word: otherwise a number below zero looks like an option.
+            // As one word: otherwise a negative number looks like an option.
             let (name, before) = option.split_last().expect("words");
             let last = format!("{name}={number}");
             let done = host.run(&[before, &[last.as_str()]].concat());
@@ -328,15 +328,15 @@ fn keys_pause_and_step() {
     );
     let file = host.path("one.mcap").display().to_string();
     let mut play = Terminal::open(&host.command(&["play", &file, "--pause"]));
-    play.until("space: pause and go on");
-    // Each step plays one message, however far it is.
+    play.until("space: pause or continue");
+    // Each step plays one message, however long the gap.
     play.press("s");
     play.until("1 of 4 messages paused");
     play.press("s");
     play.until("2 of 4 messages paused");
     play.press("s");
     play.until("3 of 4 messages paused");
-    // Going on keeps the distance to the next one.
+    // After the pause ends, the distance to the next message is unchanged.
     play.press(" ");
     play.until("played 4 messages");
     let child = &mut play.child;
@@ -394,7 +394,7 @@ fn folders_and_databases_of_rosbag2_are_played_and_what_is_wrong_with_one_file_c
     assert_eq!((done.code, &result["messages"]), (3, &json!(20)), "{done:?}");
     assert_eq!(result["left_out"], json!({ "damage": 10 }), "{done:?}");
     assert!(done.stderr.contains("split_2.mcap is neither"), "{done:?}");
-    // Without metadata the files are played all the same, and nothing is known to be missing but the file.
+    // Without metadata the files are played all the same, and only the file is known to be missing.
     std::fs::remove_file(copy.join("metadata.yaml")).expect("removes");
     let (done, result) = played(&host, &copy, &[]);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Quality of service in ROS 2's words, and the ways of `topic echo`, `delay` and `pub`.
+//! Quality of service in the terms of ROS 2, and options of `topic echo`, `delay` and `pub`.
 
 use crate::support::Host;
 use ropewalk::{BusConfig, Flavour, Node, Registry, SubscriberOptions};
@@ -40,7 +40,7 @@ fn what_is_transient_local_reaches_who_comes_later() {
         (0, "data: \"kept\"\n---\n"),
         "{echo:?}"
     );
-    // Who asks for no history gets none, and is told what ROS 2 would not match.
+    // A subscriber that asks for no history gets none, and prints what ROS 2 would not match.
     let late = host.run(&[
         "topic",
         "echo",

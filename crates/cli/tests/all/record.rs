@@ -1,4 +1,4 @@
-//! What a recorder keeps, what it loses and counts, and when it ends.
+//! Which messages a recorder keeps, loses and counts, and when it ends.
 
 use crate::support::{Done, Host, Running, eventually};
 use bus::{BusConfig, MemoryPolicy};
@@ -26,7 +26,7 @@ fn node(host: &Host) -> Node {
 }
 
 fn publisher(node: &Node, topic: &str) -> Publisher {
-    // Whatever is published waits for the recorder: what is lost the recorder lost.
+    // Published messages wait for the recorder: only the recorder can lose one.
     let options = PublisherOptions::default()
         .with_memory_limit(1 << 30)
         .with_memory_policy(MemoryPolicy::WorstEffort);
@@ -54,7 +54,7 @@ fn result(done: &Done) -> Value {
     serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}: {done:?}"))
 }
 
-/// The numbers of the messages of a topic, and whether the file was whole.
+/// The numbers of a topic's messages, and whether the file is complete.
 fn numbers(file: &Path, topic: &str) -> (Vec<u32>, bool) {
     let recording = Recording::open(file).expect("opens");
     let mut whole = recording.damage().is_none();
@@ -92,7 +92,7 @@ fn a_burst_is_recorded_though_the_recorder_stands_still() {
     );
 }
 
-/// The publisher goes on until the recorder has ended.
+/// The publisher continues until the recorder has ended.
 #[test]
 fn a_topic_that_never_pauses_does_not_keep_the_recorder_from_its_end() {
     for by_signal in [false, true] {
@@ -112,7 +112,7 @@ fn a_topic_that_never_pauses_does_not_keep_the_recorder_from_its_end() {
         let fast = std::thread::spawn(move || {
             let message = bytes(0, 1000);
             while !until.load(Ordering::Relaxed) {
-                // What does not fit is not the point here.
+                // A message that does not fit does not matter here.
                 let _ = publisher.publish_ros1(&message);
             }
         });
@@ -132,7 +132,7 @@ fn a_topic_that_never_pauses_does_not_keep_the_recorder_from_its_end() {
     }
 }
 
-/// A disk that takes some bytes and then stands still: a pipe whose reader reads so many and no more.
+/// A disk that stalls after some bytes: a pipe whose reader stops after a limit.
 struct StuckDisk {
     read: Arc<AtomicU64>,
     release: Arc<AtomicBool>,
@@ -172,7 +172,7 @@ impl StuckDisk {
         }
     }
 
-    /// Once its writer is gone: all that it took.
+    /// After the writer has ended: everything that it wrote.
     fn content(mut self) -> Vec<u8> {
         self.release.store(true, Ordering::Relaxed);
         self.thread.take().expect("once").join().expect("reads")
@@ -185,7 +185,7 @@ impl Drop for StuckDisk {
     }
 }
 
-/// Publishes 20 MB, in messages of 10 kB, which a stuck disk cannot take.
+/// Publishes 20 MB, in messages of 10 kB, which a stalled disk cannot take.
 fn flood(publisher: &Publisher) {
     for number in 0..2000 {
         publisher.publish_ros1(&bytes(number, 10_000)).expect("publishes");
@@ -212,7 +212,7 @@ fn a_disk_that_stands_still_does_not_keep_the_recorder_from_its_end() {
     let publisher = publisher(&node, "/camera");
     awaited(&publisher);
     flood(&publisher);
-    // The disk stands still to the end, and takes the rest of its chunk only after it.
+    // The disk stalls until the end, and takes the rest of its chunk only afterwards.
     let done = record.wait();
     let result = result(&done);
     assert_eq!(done.code, 3, "{done:?}");
@@ -283,7 +283,7 @@ fn a_message_over_the_limit_and_one_that_is_none_cost_themselves_alone() {
             mixed.publish(loan).expect("publishes");
         }
         if number == 20 {
-            // A control part that is not of the type.
+            // A control part that does not match the type.
             let mut loan = mixed.loan(1, &[]).expect("memory");
             loan.control_mut().fill(0xFF);
             mixed.publish(loan).expect("publishes");
@@ -317,7 +317,7 @@ fn a_recorder_that_is_killed_leaves_what_came_a_second_before() {
     for number in 0..500 {
         publisher.publish_ros1(&bytes(number, 1000)).expect("publishes");
     }
-    // Nothing more comes, and yet the open chunk is closed.
+    // The open chunk is closed although no further message arrives.
     let file = host.path("out.mcap");
     eventually("the open chunk is closed", || {
         (Recording::open(&file).is_ok() && numbers(&file, "/a").0.len() == 500).then_some(())
@@ -333,7 +333,7 @@ fn a_recorder_that_is_killed_leaves_what_came_a_second_before() {
     assert!(Recording::open(&file).expect("opens").damage().is_none());
 }
 
-/// Plays a recording of both kinds of latched topics, joins late, records all of it, and gives the copy's channels.
+/// Plays a recording with both kinds of latched topics, joins late, records all of it, and returns the copy's channels.
 fn played_and_recorded(file: &str, late: &str) -> (Vec<String>, Vec<recording::Channel>) {
     let host = Host::new();
     let vectors = Path::new(concat!(
@@ -399,7 +399,7 @@ fn a_durable_topic_of_ros_2_is_played_and_recorded_as_durable() {
     let [channel] = &channels[..] else {
         panic!("{channels:?}")
     };
-    // Also of a type that both ROS have alike.
+    // Also for a type that both versions of ROS have alike.
     let [profile] = &channel.qos[..] else {
         panic!("{channel:?}")
     };
@@ -424,7 +424,7 @@ fn a_folder_of_rosbag2_keeps_what_a_recording_of_ros_2_offers() {
     let file = vectors.join("transient.mcap");
     let node = node(&host);
     let record = host.start(&["record", "--rosbag2", "bag", "--json"]);
-    // It looks for topics twice a second; what is transient-local reaches it all the same.
+    // The recorder looks for topics twice a second; transient-local messages still reach it.
     let play = host.run(&[
         "play",
         file.to_str().expect("text"),
@@ -484,7 +484,7 @@ fn a_folder_of_rosbag2_keeps_what_a_recording_of_ros_2_offers() {
     let metadata = std::fs::read_to_string(host.path("bag/metadata.yaml")).expect("is written");
     assert!(metadata.contains("durability: transient_local"), "{metadata}");
     assert!(metadata.contains("RIHS01_"), "{metadata}");
-    // Once more: it is kept.
+    // The second time, the recording is kept.
     let again = host.run(&["record", "--rosbag2", "bag", "--duration", "0.1"]);
     assert!(
         again.code == 2 && again.stderr.contains("exists already"),
@@ -553,7 +553,7 @@ fn publishers_of_ever_new_names_share_a_channel_in_the_end() {
     assert_eq!(copy.channels().len(), 256);
 }
 
-/// The disk's end is that of the largest file which the process may write.
+/// The disk is full when the file reaches the process's file size limit.
 #[test]
 fn a_full_disk_ends_the_recording_and_what_was_before_it_can_be_read() {
     let host = Host::new();

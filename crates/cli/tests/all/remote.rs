@@ -1,4 +1,4 @@
-//! A simulated robot, commanded by lines.
+//! A simulated robot, commanded line by line.
 
 use crate::support::{Done, Host, eventually, finish, pause};
 use rustix::process::{Pid, Signal, kill_process};
@@ -11,12 +11,12 @@ use std::time::Duration;
 
 const WATCHDOG: Duration = Duration::from_secs(120);
 
-/// A running command whose lines of JSON are read as they come.
+/// A running command whose JSON lines are read as they arrive.
 struct Dialog {
     child: Child,
     input: Option<ChildStdin>,
     lines: Receiver<Value>,
-    /// What was told beside the last question's answer, before it or after.
+    /// Lines printed since the last question other than its answer.
     told: VecDeque<Value>,
 }
 
@@ -43,7 +43,7 @@ impl Dialog {
         }
     }
 
-    /// The first line since the last question of which this is true: an event may come before an answer.
+    /// The first line since the last question that satisfies `good`: an event may precede an answer.
     fn until(&mut self, what: &str, good: impl Fn(&Value) -> bool) -> Value {
         if let Some(at) = self.told.iter().position(&good) {
             return self.told.remove(at).expect("found");
@@ -58,7 +58,7 @@ impl Dialog {
         }
     }
 
-    /// What becomes of a line.
+    /// Sends a line and returns its result.
     fn ask(&mut self, line: &str) -> Value {
         self.told.clear();
         writeln!(self.input.as_mut().expect("open"), "{line}").expect("writes");
@@ -69,7 +69,7 @@ impl Dialog {
         kill_process(Pid::from_child(&self.child), signal).expect("signals");
     }
 
-    /// Ends its input and gives its exit code.
+    /// Closes its input and returns its exit code.
     fn end(mut self) -> Option<i32> {
         drop(self.input.take());
         let child = &mut self.child;
@@ -102,7 +102,7 @@ fn script(host: &Host, options: &[&str], lines: &str) -> Done {
     let args = [&["control", "rover", "--wait", "60"][..], options].concat();
     let mut shell = Command::new("sh");
     let command = host.command(&args);
-    // `finish` gives its commands no input: a shell does.
+    // `finish` gives its commands no input; a shell does.
     shell
         .arg("-c")
         .arg("exec \"$@\" < script")
@@ -141,7 +141,7 @@ fn a_robot_is_read_moved_and_stopped_over_the_bus() {
         second["sequence"].as_u64() > first["sequence"].as_u64(),
         "{first} {second}"
     );
-    // A named channel, and one that is none.
+    // A named channel, and a name that is no channel.
     let celsius = desk.ask("get sensor temperature");
     assert_eq!(
         (&celsius["channel"], &celsius["value"]["name"]),
@@ -181,7 +181,7 @@ fn a_robot_is_read_moved_and_stopped_over_the_bus() {
         (x(&desk.ask("get pose")) > before.max(1.95)).then_some(())
     });
 
-    // Joints, actions, by name and by the name of a state.
+    // Joints and actions, by name and by the name of a state.
     assert_eq!(desk.ask("set joints arm_pan=0.5")["outcome"], "executed");
     eventually("the arm is there", || {
         let pan = desk.ask("get joints")["value"]["position"][0].as_f64();
@@ -209,7 +209,7 @@ fn a_robot_is_read_moved_and_stopped_over_the_bus() {
         "{stats}"
     );
 
-    // The robot sees who goes, and stops what it moved.
+    // The robot notices that the controller is gone, and stops what it moved.
     desk.signal(Signal::KILL);
     let lost = robot.until("the base stops", |l| {
         l["event"] == "link_lost" && l["subsystem"] == "base"
@@ -237,7 +237,7 @@ fn a_robot_that_slept_does_not_drive_what_expired_and_a_dead_one_is_unreachable(
         "{set}"
     );
     robot.signal(Signal::CONT);
-    // Awake, it takes the next one, after what waited for it.
+    // After it resumes, the robot takes the next command, after the waiting ones.
     desk.ask("expiry 5000");
     eventually("it drives again", || {
         (desk.ask("set twist 0 0.33")["outcome"] == "executed").then_some(())
@@ -371,7 +371,7 @@ fn zeromq_carries_it_too_and_keys_keep_strangers_out() {
     let args = [&["control", &address, "--wait", "1"][..], &keys("thief.key")[..]].concat();
     let thief = host.run(&args);
     assert!(
-        thief.code == 1 && thief.stderr.contains("is not there"),
+        thief.code == 1 && thief.stderr.contains("did not answer"),
         "{thief:?}"
     );
 }

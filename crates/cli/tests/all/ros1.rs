@@ -1,8 +1,8 @@
-//! `ropewalk ros1`, as far as it goes without ROS; with it: `crates/ros1/tests/ros`.
+//! `ropewalk ros1` without ROS; tests with ROS are in `crates/ros1/tests/ros`.
 
 use crate::support::{Host, Running};
 
-/// A port on which nobody listens.
+/// A port without a listener.
 const NOBODY: &str = "http://127.0.0.1:1";
 
 #[test]
@@ -62,7 +62,7 @@ fn a_master_that_is_not_there_is_waited_for() {
             .contains("roscore"),
         "{status}"
     );
-    // Told once, as is that only this host is served.
-    assert_eq!(done.stderr.matches("trying on").count(), 1, "{done:?}");
+    // Logged once, as is the fact that only this host is served.
+    assert_eq!(done.stderr.matches("retrying").count(), 1, "{done:?}");
     assert!(done.stderr.contains("ROS_IP"), "{done:?}");
 }

@@ -74,7 +74,7 @@ fn a_service_is_listed_described_and_called() {
         serde_json::json!({ "success": true, "message": "braking" })
     );
 
-    // The server's own error; a request that is none; a service that is none.
+    // The server's own error; an invalid request; an unknown service.
     let call = host.run(&["service", "call", "/brake", "--timeout", "60"]);
     assert!(
         call.code == 1 && call.stderr.contains("the brake stays on"),
@@ -183,20 +183,20 @@ fn a_service_of_another_host_is_called_over_a_link() {
     let json = base.run(&["top", "-n", "1", "--every", "0.2", "--json"]).stdout;
     let top: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(top["services"][0]["answered"], 1, "{json}");
-    // The newest report may be from before the call.
-    eventually("the link's own topic tells of the call", || {
+    // The newest report may precede the call.
+    eventually("the link's own topic reports the call", || {
         let echo = base.run(&["topic", "echo", "/link/base/status", "-n", "1", "--wait", "30"]);
         let parts = ["service: \"/robot/brake\"", "role: \"call\"", "answered: 1"];
         parts.iter().all(|part| echo.stdout.contains(part)).then_some(())
     });
-    // What `top` shows it sets.
+    // A name that `top` shows can be set.
     let set = base.run(&["link", "set", "/brake?request", "priority=90", "--peer", "robot"]);
     assert_eq!(
         (set.code, set.stdout.trim()),
         (0, "to robot: priority=90"),
         "{set:?}"
     );
-    // Its server goes: so does it here.
+    // When the server ends, the service disappears here as well.
     drop(served);
     eventually("nobody serves it any more", || {
         let call = base.run(&["service", "call", "/robot/brake", "--timeout", "0.3"]);

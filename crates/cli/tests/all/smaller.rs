@@ -1,4 +1,4 @@
-//! What links leave out and make smaller.
+//! How links decimate and compress topics.
 
 use crate::support::{Host, Running, address, eventually};
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ fn a_large_message_that_shrinks_crosses_packed() {
     let echo = base.run(&["topic", "echo", "/text", "-n", "10", "--wait", "60", "--full"]);
     assert_eq!(echo.code, 0, "{}", echo.stderr);
     assert_eq!(echo.stdout.matches("no play").count(), 40_000);
-    let sent = eventually("the packing is told", || {
+    let sent = eventually("the compression is reported", || {
         let sent = state(&robot)?["sent"][0].clone();
         (sent["packing"]["packed"].as_u64()? > 0).then_some(sent)
     });
@@ -63,7 +63,7 @@ fn a_large_message_that_shrinks_crosses_packed() {
         sent["packing"]["copied_bytes"].as_u64() >= before.as_u64(),
         "{sent}"
     );
-    // 84 kB at 20 Hz are 13 Mbit/s: unpacked, less than half would get through.
+    // 84 kB at 20 Hz are 13 Mbit/s: uncompressed, less than half would get through.
     let received = eventually("all of them come", || {
         let received = state(&base)?["received"][0].clone();
         (received["unpacking"]["unpacked"].as_u64()? >= 30).then_some(received)
@@ -99,7 +99,7 @@ fn transforms_are_reduced_and_static_ones_kept_for_who_comes_later() {
     assert_eq!((count("arm_1"), count("camera")), (20, 0), "{}", echo.stdout);
     assert!((2..=8).contains(&count("odom")), "{}", echo.stdout);
 
-    // Published for a while only.
+    // Published only for a while.
     let fixed = publish("/tf_static", &["base_link", "gps"], &["--rate", "10"]);
     eventually("the static transforms are sent", || {
         let sent = state(&robot)?["sent"].as_array()?.clone();
@@ -107,7 +107,7 @@ fn transforms_are_reduced_and_static_ones_kept_for_who_comes_later() {
             .any(|t| t["name"] == "/tf_static" && t["sent"].as_u64() > Some(0))
             .then_some(())
     });
-    // Whoever comes later on the base, and a base that is started anew, has them.
+    // A late joiner on the base, and a restarted link of the base, have them.
     let late = |what: &str| {
         let echo = base.run(&["topic", "echo", "/tf_static", "-n", "1", "--wait", "60", "--full"]);
         assert_eq!(echo.code, 0, "{what}: {echo:?}");

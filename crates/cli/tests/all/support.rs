@@ -1,4 +1,4 @@
-//! Running the command with a bus of its own, under a watchdog.
+//! Runs the command with its own bus, under a watchdog.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
-/// No command of these tests takes a tenth of this; longer is hanging.
+/// Every command of these tests takes less than a tenth of this; a longer one hangs.
 const WATCHDOG: Duration = Duration::from_secs(120);
 
 /// A temporary folder with a bus in it.
@@ -14,7 +14,7 @@ pub(crate) struct Host {
     folder: tempfile::TempDir,
 }
 
-/// What a command left behind.
+/// Output of a finished command.
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) code: i32,
@@ -43,17 +43,17 @@ impl Host {
         command
     }
 
-    /// Runs to the end.
+    /// Runs the command to its end.
     pub(crate) fn run(&self, args: &[&str]) -> Done {
         finish(self.command(args))
     }
 
-    /// Starts something that goes on until it is told or done.
+    /// Starts a command that runs until it is stopped or done.
     pub(crate) fn start(&self, args: &[&str]) -> Running {
         Running::spawn(self.command(args))
     }
 
-    /// Every file below the folder for temporary files and the bus's.
+    /// Every file below the temporary folder and the bus's folder.
     pub(crate) fn left_behind(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         for folder in ["t", "bus"] {
@@ -78,7 +78,7 @@ pub(crate) fn finish(mut command: Command) -> Done {
     Running::spawn(command).wait()
 }
 
-/// A running command, ended with the test.
+/// A running command; dropping it ends the command.
 pub(crate) struct Running(Option<Child>);
 
 impl Running {
@@ -88,12 +88,12 @@ impl Running {
         Running(Some(command.spawn().expect("starts")))
     }
 
-    /// Asks it to stop as Ctrl-C does.
+    /// Interrupts it like Ctrl-C.
     pub(crate) fn interrupt(&self) {
         self.signal(rustix::process::Signal::INT);
     }
 
-    /// Its number.
+    /// Its process id.
     pub(crate) fn pid(&self) -> u32 {
         self.0.as_ref().expect("runs").id()
     }
@@ -105,7 +105,7 @@ impl Running {
         rustix::process::kill_process(pid, signal).expect("signals");
     }
 
-    /// Stops it, for `Signal::CONT` to let it go on.
+    /// Stops it; `Signal::CONT` resumes it.
     pub(crate) fn pause(&self) {
         pause(self.0.as_ref().expect("runs"));
     }
@@ -155,7 +155,7 @@ fn text(pipe: &mut impl Read) -> String {
     text
 }
 
-/// An address of 127.0.0.0/8 that no other test uses, nor another process of tests.
+/// An address of 127.0.0.0/8 that no other test or test process uses.
 pub(crate) fn address() -> String {
     static TAKEN: AtomicU8 = AtomicU8::new(0);
     let host = TAKEN.fetch_add(1, Ordering::Relaxed) + 1;
@@ -164,7 +164,7 @@ pub(crate) fn address() -> String {
     format!("127.{}.{}.{host}:7400", 241 + (pid >> 8) % 13, pid & 255)
 }
 
-/// Stops a child; all its threads stand still when this returns.
+/// Stops a child; all its threads are stopped when this returns.
 pub(crate) fn pause(child: &Child) {
     use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
     let pid = Pid::from_child(child);
@@ -173,7 +173,7 @@ pub(crate) fn pause(child: &Child) {
     eventually("it stands", || waitid(WaitId::Pid(pid), options).expect("waits"));
 }
 
-/// Tries until it gives something, under the watchdog.
+/// Retries until the attempt returns a value, under the watchdog.
 pub(crate) fn eventually<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + WATCHDOG;
     loop {

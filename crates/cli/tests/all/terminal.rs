@@ -1,4 +1,4 @@
-//! The tool that commands robots at a terminal, which `script` (util-linux) makes.
+//! `ropewalk control` at a terminal, which `script` (util-linux) provides.
 
 use crate::support::{Host, eventually};
 use std::io::{Read, Write};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 const WATCHDOG: Duration = Duration::from_secs(120);
 
-/// A command at a terminal of its own.
+/// A command at its own terminal.
 pub(crate) struct Terminal {
     pub(crate) child: Child,
     keys: ChildStdin,
@@ -57,7 +57,7 @@ impl Terminal {
         self.keys.flush().expect("writes");
     }
 
-    /// Waits until this is shown; what was shown until then is not looked at again.
+    /// Waits until `text` is shown, and discards the output up to then.
     pub(crate) fn until(&mut self, text: &str) {
         let end = Instant::now() + WATCHDOG;
         loop {
@@ -76,7 +76,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // The program ends by Ctrl-C. That its terminal is gone it may not hear (`nohup`).
+        // Ctrl-C ends the program. It may not notice a closed terminal (`nohup`).
         let _ = self.keys.write_all(b"\x03");
         let end = Instant::now() + Duration::from_secs(3);
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < end {
@@ -99,14 +99,14 @@ fn tab_completes_and_keys_drive() {
     desk.press("\r");
     desk.until("arm_pan");
     desk.until("> ");
-    // What may follow is listed.
+    // Completion lists the words that can follow.
     desk.press("call \t\t");
     desk.until("headlights");
     desk.until("call ");
     desk.press("ho\t\r");
     desk.until("> ");
     desk.press("joystick\r");
-    desk.until("arrows or WASD drive");
+    desk.until("drive with arrow keys or WASD");
     for key in ["w", "\x1b[A"] {
         desk.press(key);
         desk.until("0.50 m/s");
@@ -115,7 +115,7 @@ fn tab_completes_and_keys_drive() {
     desk.press("a");
     desk.until("0.80 rad/s");
     desk.press("q");
-    desk.until("the last one, which stops: executed");
+    desk.until("the last one, which stops the robot: executed");
     desk.until("> ");
     // The end of input.
     desk.press("\x04");

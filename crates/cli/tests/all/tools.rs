@@ -1,4 +1,4 @@
-//! Looking at a bus from outside: `topic info` and `doctor`.
+//! Inspects a bus from outside: `topic info` and `doctor`.
 
 use crate::support::{Host, eventually, finish};
 use rustix::process::Signal;

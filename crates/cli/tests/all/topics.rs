@@ -1,4 +1,4 @@
-//! Playing, looking, recording, publishing.
+//! Plays, inspects, records and publishes topics.
 
 use crate::support::Host;
 use recording::Recording;
@@ -10,7 +10,7 @@ fn what_is_played_can_be_recorded_and_is_the_same() {
     recording::simulation::write(&original, 1.0, 7, &recording::write::Options::default()).expect("writes");
     let copy_name = copy.display().to_string();
     let record = host.start(&["record", &copy_name, "--duration", "60"]);
-    // The recorder finds topics within half a second; play waits until it has.
+    // The recorder finds topics within half a second; `play` waits for it.
     let played = host.run(&["play", "original.mcap", "--wait", "30", "--json"]);
     let result: serde_json::Value = serde_json::from_str(&played.stdout).expect("JSON");
     assert_eq!(
@@ -29,7 +29,7 @@ fn what_is_played_can_be_recorded_and_is_the_same() {
             .map(|m| m.expect("reads"))
             .map(|m| (recording.channel(m.channel).topic.clone(), m.data))
             .collect();
-        // The recorder takes topic by topic: order is kept within each.
+        // The recorder takes topic by topic, which keeps the order within each.
         messages.sort_by(|a, b| a.0.cmp(&b.0));
         messages
     };
@@ -179,7 +179,7 @@ fn pub_takes_what_echo_prints() {
         .collect();
     assert!(
         times[0] > 1.6e9 && times[1] > times[0],
-        "of each message anew: {stamps:?}"
+        "a new one for each message: {stamps:?}"
     );
 }
 

@@ -1,7 +1,7 @@
-//! How what is set reaches the models.
+//! Applies settings to the models.
 //!
-//! What is set later holds, for all that its target covers: a medium's setting also replaces what its links and hosts
-//! had of their own, and a host's what the links from it had.
+//! A later setting applies to everything that its target covers: a medium's setting also replaces the own settings of
+//! its links and hosts, and a host's setting those of the links from it.
 
 use super::Medium;
 use super::channels::Channels;
@@ -39,7 +39,7 @@ impl<P: Clone> Channels<P> {
         }
     }
 
-    /// A link cannot be up whose end is switched off; to take that for done would deceive.
+    /// A link cannot be up while one of its ends is switched off; accepting the change would be misleading.
     fn refuse_link_of_dead_host(&self, from: usize, to: usize, effect: &Effect) -> Result<(), String> {
         if effect.down != Some(false) {
             return Ok(());
@@ -88,7 +88,7 @@ fn on_medium<P: Clone>(now: Time, channel: &mut Channel<P>, effect: &Effect) -> 
     cover(now, channel, effect, |_| true)
 }
 
-/// A host's rate and power are the host's own; all else is about the links that end or begin there.
+/// A host's rate and power are its own; everything else applies to the links that end or begin there.
 fn on_host<P: Clone>(
     now: Time,
     medium: &Medium,
@@ -100,7 +100,7 @@ fn on_host<P: Clone>(
     if rate_bits.is_some() {
         match channel {
             Channel::Radio(radio) => radio.set_host_rate(now, station, rate_bits),
-            // A wire's rate is that of both its ends.
+            // A wire's rate applies to both its ends.
             Channel::Wire(wire) => wire.set_rate(now, rate_bits),
         }
         .map_err(|e| e.to_string())?;
@@ -138,7 +138,7 @@ fn on_host<P: Clone>(
     Ok(())
 }
 
-/// Links that are `covered` by what was set have nothing of their own any more of what the setting names.
+/// Removes the own settings of `covered` links for everything that the new setting names.
 fn cover<P: Clone>(
     now: Time,
     channel: &mut Channel<P>,
@@ -153,7 +153,7 @@ fn cover<P: Clone>(
             down: own.down && effect.down != Some(false),
             ..own.clone()
         };
-        // A path is a link's own as a whole, with what the medium had when it was made.
+        // A path is a link's own as a whole, including what the medium had when it was created.
         if let Some(path) = &mut link.path {
             effect.on_path(path);
         }
@@ -189,7 +189,7 @@ mod tests {
     use medium::{Delay, Loss};
     use std::time::Duration;
 
-    /// A radio of three hosts, and what is set of it, one after the other.
+    /// A radio of three hosts, after these settings in order.
     fn after(set: &[(&str, &[&str])]) -> Result<Channels<()>, String> {
         let yaml = "hosts: [a, b, c]\nmedia:\n  - {name: air, wifi: {standard: 802.11g, rate: 6Mbit/s}}\n";
         let scenario = Scenario::parse(yaml, "f.yaml").expect("is good");
@@ -224,11 +224,11 @@ mod tests {
         assert_eq!(path.delay, Delay::Fixed(Duration::from_secs(1)));
         assert_eq!(path.loss, Loss::Uniform(0.05), "what was not named stays");
         assert_eq!(link(&[own, ("air", &["rate=11Mbit/s"])]).rate_bits, None);
-        // A host's rate is that of what it sends.
+        // A host's rate applies to what it sends.
         assert_eq!(link(&[own, ("a", &["rate=1Mbit/s"])]).rate_bits, None);
         assert_eq!(link(&[own, ("b", &["rate=1Mbit/s"])]).rate_bits, Some(2_000_000));
         assert_eq!(link(&[own, ("b", &["loss=1%"])]).loss, Some(Loss::Uniform(0.01)));
-        // And the link's own again, if that is set last.
+        // And the link's own again, if it is set last.
         let last = link(&[("air", &["loss=0%"]), own, ("air", &["loss=1%"]), own]);
         assert_eq!(last.loss, Some(Loss::Uniform(0.2)));
     }

@@ -8,7 +8,7 @@ use medium::{
 use stats::Time;
 use std::time::Duration;
 
-/// All media of a lab. `P` is what is carried, of which a medium may make copies.
+/// All media of a lab. `P` is the payload, of which a medium may make copies.
 pub(crate) struct Channels<P> {
     pub(super) media: Vec<(Medium, Channel<P>)>,
     /// The hosts' names.
@@ -23,10 +23,10 @@ pub(crate) struct Packet<P> {
     pub(crate) payload: P,
 }
 
-/// The numbers of one medium.
+/// The counters of one medium.
 pub(crate) struct Counts {
     pub(crate) stats: MediumStats,
-    /// Frames now in each station's device queue.
+    /// Number of frames currently in each station's device queue.
     pub(crate) queues: Vec<usize>,
     /// The same by access category, in the order of [`Category::ALL`]; empty without EDCA.
     pub(crate) categories: Vec<[usize; 4]>,
@@ -35,7 +35,7 @@ pub(crate) struct Counts {
 impl<P: Clone> Channels<P> {
     pub(super) fn new(scenario: &Scenario) -> Result<Self, String> {
         let make = |(index, medium): (usize, &Medium)| {
-            // Each medium has a chance of its own, and all of them follow from the scenario's seed.
+            // Each medium has its own random sequence; all of them follow from the scenario's seed.
             let seed = scenario.seed.wrapping_add(index as u64 * 0x9E37_79B9);
             let channel = channel(medium, seed).map_err(|e| format!("the medium '{}': {e}", medium.name))?;
             Ok((medium.clone(), channel))
@@ -55,13 +55,13 @@ impl<P: Clone> Channels<P> {
         self.media.iter().filter_map(|(_, c)| c.next_event()).min()
     }
 
-    /// What happened next by `now`, and in which medium. Of several media one after the other, each in order of time.
+    /// The next event up to `now`, and its medium. Media are polled one after another, each in order of time.
     pub(crate) fn poll(&mut self, now: Time) -> Option<(usize, Event<P>)> {
         let mut media = self.media.iter_mut().enumerate();
         media.find_map(|(index, (_, channel))| Some((index, channel.poll(now)?)))
     }
 
-    /// Sends a packet from a station to another, or to everyone who hears it. The model counts what it refuses.
+    /// Sends a packet from a station to another, or to all that hear it. The model counts what it refuses.
     pub(crate) fn send(
         &mut self,
         now: Time,
@@ -82,12 +82,12 @@ impl<P: Clone> Channels<P> {
         }
     }
 
-    /// How long air and wires were busy, all of them together.
+    /// How long air and wires were busy, added up.
     pub(crate) fn busy(&self) -> Duration {
         self.media.iter().map(|(_, c)| c.stats().busy).sum()
     }
 
-    /// The numbers of each medium.
+    /// The counters of each medium.
     pub(crate) fn counts(&self) -> Vec<Counts> {
         let counts = |(medium, channel): &(Medium, Channel<P>)| {
             let stations = 0..medium.hosts.len();

@@ -1,4 +1,4 @@
-//! From what is written to what is meant; every refusal names line and column.
+//! Turns a parsed scenario into a valid one; every error names line and column.
 
 use super::settings::{Change, Place};
 use super::yaml::{
@@ -57,7 +57,7 @@ pub(super) fn scenario(written: Written, text: &str, place: &str) -> Result<Scen
     scenario.media = media(&written, &scenario.hosts).map_err(refuse)?;
     scenario.changes = changes(&written, &scenario).map_err(refuse)?;
     scenario.plan()?;
-    // The model has the last word, before anything is up.
+    // The model has the last word, before anything is started.
     let whole = |problem| ScenarioError::Bad {
         place: place.to_owned(),
         problem,
@@ -70,7 +70,7 @@ pub(super) fn scenario(written: Written, text: &str, place: &str) -> Result<Scen
     Ok(scenario)
 }
 
-/// Whether that can be the name of an algorithm of the kernel (TCP_CA_NAME_MAX is 16, with the zero).
+/// Whether `name` can be a congestion control of the kernel (TCP_CA_NAME_MAX is 16, including the zero).
 pub(super) fn congestion_control(name: &str) -> Result<(), String> {
     let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
     if (1..=15).contains(&name.len()) && name.chars().all(good) {
@@ -255,7 +255,7 @@ fn wifi(
                     bad(
                         link,
                         format!(
-                            "'{link_text}' is no pair of hosts of the medium '{medium}': write HOST-HOST"
+                            "'{link_text}' is not a pair of hosts of the medium '{medium}': write HOST-HOST"
                         ),
                     )
                 })
@@ -366,7 +366,7 @@ fn changes(written: &Written, scenario: &Scenario) -> Result<Vec<(Duration, Chan
         };
         events.push((at, change));
     }
-    // Stable: of two at the same time the later line has the last word.
+    // A stable sort: of two events at the same time the later line has the last word.
     events.sort_by_key(|(at, _)| *at);
     changes.extend(events);
     Ok(changes)
@@ -391,7 +391,7 @@ fn find_host(name: &Spanned<String>, hosts: &[String]) -> Result<usize, Problem>
     hosts.iter().position(|h| *h == name.value).ok_or_else(|| {
         bad(
             name,
-            format!("no host '{}': add it to `hosts`, or mend the name", name.value),
+            format!("no host '{}': add it to `hosts`, or correct the name", name.value),
         )
     })
 }

@@ -1,4 +1,4 @@
-//! What a lab is made of: hosts, media, and what changes when.
+//! Scenarios: hosts, media, and what changes when.
 
 mod apply;
 mod channels;
@@ -17,19 +17,19 @@ use medium::{Hearing, Standard, Topology};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Hosts of a lab at most: the last byte of their addresses.
+/// Most hosts of a lab: the last byte of their addresses.
 pub const MAX_HOSTS: usize = 250;
-/// Media of a lab at most.
+/// Most media of a lab.
 pub const MAX_MEDIA: usize = 64;
-/// Changes over time of a lab at most.
+/// Most changes over time of a lab.
 pub const MAX_EVENTS: usize = 10_000;
-/// What TCP uses on hosts of whose scenario nothing else asks for: what the literature's figures are of, whatever this
-/// machine's default is.
+/// Congestion control of TCP on hosts whose scenario does not choose one: the one that the literature's figures are
+/// for, whatever this machine's default is.
 pub(crate) const CONGESTION_CONTROL: &str = "cubic";
-/// The longest scenario that is read.
+/// Size limit of a scenario file.
 const MAX_FILE: u64 = 1 << 20;
 
-/// What a lab is made of. Its form is YAML; the guide (`docs/guide/lab.md`) explains each key.
+/// The definition of a lab, in YAML; the guide (`docs/guide/lab.md`) explains each key.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     name: String,
@@ -37,7 +37,7 @@ pub struct Scenario {
     text: String,
     description: String,
     seed: u64,
-    /// What TCP on the hosts uses, if not [`CONGESTION_CONTROL`].
+    /// Congestion control of TCP on the hosts, if not [`CONGESTION_CONTROL`].
     pub(crate) congestion_control: Option<String>,
     pub(crate) hosts: Vec<String>,
     pub(crate) media: Vec<Medium>,
@@ -48,10 +48,10 @@ pub struct Scenario {
 #[derive(Clone, Debug)]
 pub(crate) struct Medium {
     pub(crate) name: String,
-    /// Its hosts by their place in the scenario; a host's place in this list is its station.
+    /// Its hosts by their index in the scenario; a host's index in this list is its station.
     pub(crate) hosts: Vec<usize>,
     pub(crate) kind: Kind,
-    /// Frames that a host's device queue holds, if not as many as usual.
+    /// Frames that a host's device queue holds, if not the default.
     pub(crate) queue_frames: Option<usize>,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct Wifi {
 pub(crate) struct Wire {
     /// `None` takes no time at all.
     pub(crate) rate_bits: Option<u64>,
-    /// Of a long haul: bytes before each end. An Ethernet otherwise.
+    /// For a long haul: bytes in front of each end. Otherwise it is an Ethernet.
     pub(crate) queue_bytes: Option<usize>,
 }
 
@@ -89,7 +89,7 @@ pub enum ScenarioError {
         nearest = nearest.as_ref().map(|n| format!(" (perhaps {n})")).unwrap_or_default()
     )]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// The shipped scenario with the nearest name.
         nearest: Option<String>,
@@ -99,24 +99,24 @@ pub enum ScenarioError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The text is no scenario.
+    /// The text is not a valid scenario.
     #[error("{place}: {problem}")]
     Bad {
-        /// File or shipped name, line and column where there are any.
+        /// File or shipped name, and line and column if known.
         place: String,
-        /// What is wrong, and its mend.
+        /// What is wrong, and how to fix it.
         problem: String,
     },
 }
 
 impl Scenario {
-    /// A shipped scenario by its name, or a file by its path.
+    /// Loads a shipped scenario by its name, or a file by its path.
     ///
     /// # Errors
-    /// [`ScenarioError`], with file, line and column where there are any.
+    /// [`ScenarioError`], with file, line and column if known.
     pub fn load(name: &str) -> Result<Scenario, ScenarioError> {
         if let Some(text) = shipped::text(name)? {
             return Self::parse(&text, name);
@@ -151,7 +151,7 @@ impl Scenario {
         Self::parse(&text, name)
     }
 
-    /// Reads YAML text; `place` is the file (traces are found beside it) or whatever errors should name.
+    /// Parses YAML text; `place` is the file (traces are looked up next to it) or the name to use in errors.
     ///
     /// # Errors
     /// As [`Scenario::load`].
@@ -159,12 +159,12 @@ impl Scenario {
         check::scenario(yaml::parse(text, place)?, text, place)
     }
 
-    /// The shipped name, or the file's name without its ending.
+    /// The shipped name, or the file's name without its extension.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// One line of what it models.
+    /// One-line description of what it models.
     pub fn description(&self) -> &str {
         &self.description
     }
@@ -174,15 +174,16 @@ impl Scenario {
         &self.text
     }
 
-    /// What TCP on its hosts uses to find its rate, such as `cubic`.
+    /// The congestion control of TCP on its hosts, such as `cubic`.
     pub fn congestion_control(&self) -> &str {
         self.congestion_control.as_deref().unwrap_or(CONGESTION_CONTROL)
     }
 
-    /// Lets TCP on its hosts find its rate by another algorithm of the kernel, such as `bbr`.
+    /// Sets the congestion control of TCP on its hosts, such as `bbr`.
     ///
     /// # Errors
-    /// [`ScenarioError::Bad`] if that cannot be an algorithm's name. Whether the kernel has it shows when the lab starts.
+    /// [`ScenarioError::Bad`] if `name` cannot be an algorithm's name. Whether the kernel has it shows when the lab
+    /// starts.
     pub fn set_congestion_control(&mut self, name: &str) -> Result<(), ScenarioError> {
         check::congestion_control(name).map_err(|problem| ScenarioError::Bad {
             place: self.place.clone(),
@@ -197,7 +198,7 @@ impl Scenario {
         &self.hosts
     }
 
-    /// Where it came from, whatever the working directory is later.
+    /// The place it was loaded from, independent of the working directory.
     pub(crate) fn absolute_place(&self) -> String {
         std::fs::canonicalize(&self.place)
             .map_or_else(|_| self.place.clone(), |p| p.to_string_lossy().into_owned())
@@ -208,7 +209,7 @@ impl Scenario {
         &self.changes
     }
 
-    /// The media, idle, with everything that holds from the start.
+    /// The media, idle, with all initial settings.
     pub(crate) fn channels<P: Clone>(&self) -> Result<Channels<P>, String> {
         Channels::new(self)
     }
@@ -217,13 +218,13 @@ impl Scenario {
         Plan::new(self).map_err(|crate::tap::plan::Unreachable(from, to)| ScenarioError::Bad {
             place: self.place.clone(),
             problem: format!(
-                "host '{}' has no way to '{}': give them a medium in common, or a relay between them",
+                "host '{}' has no route to '{}': give them a medium in common, or a relay between them",
                 self.hosts[from], self.hosts[to]
             ),
         })
     }
 
-    /// A change of this lab, from what a user wrote.
+    /// A change of this lab, from a user's input.
     pub(crate) fn change(&self, target: &str, set: Settings) -> Result<Change, String> {
         let place = Place::parse(target, self)?;
         Ok(Change {
@@ -369,7 +370,7 @@ events:
             (
                 "hosts: [relay, base]",
                 "hosts: [relay, bas]",
-                "f.yaml:11:20: no host 'bas': add it to `hosts`, or mend the name",
+                "f.yaml:11:20: no host 'bas': add it to `hosts`, or correct the name",
             ),
             (
                 "hosts: [relay, base]",
@@ -424,7 +425,7 @@ events:
             (
                 "topology: chain",
                 "topology: links, links: [robot-bas]",
-                "f.yaml:7:71: 'robot-bas' is no pair of hosts of the medium 'wifi': write HOST-HOST",
+                "f.yaml:7:71: 'robot-bas' is not a pair of hosts of the medium 'wifi': write HOST-HOST",
             ),
             (
                 "target: robot-relay",
@@ -513,7 +514,7 @@ events:
         let parts = format!("{text}  - {{name: y, hosts: [c, d], wifi: {{rate: 6Mbit/s}}}}\n");
         assert_eq!(
             error(&parts),
-            "f.yaml: host 'a' has no way to 'c': give them a medium in common, or a relay between them"
+            "f.yaml: host 'a' has no route to 'c': give them a medium in common, or a relay between them"
         );
     }
 

@@ -1,4 +1,4 @@
-//! What can be set of a link, a host or a medium, before and while a lab runs.
+//! Settings of a link, a host or a medium, before and while a lab runs (decision 057).
 
 use super::{Medium, Scenario};
 use medium::{Delay, Loss, Path, Reorder};
@@ -8,7 +8,7 @@ use stats::quantity;
 use std::path::Path as File;
 use std::time::Duration;
 
-/// What can be set of a link, a host or a medium; what is left out stays as it is.
+/// Settings of a link, a host or a medium; omitted ones stay unchanged.
 ///
 /// Written as `key: value` in a scenario and as `key=value` on the command line.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -20,7 +20,7 @@ pub struct Settings {
     /// Loss of frames on the air, which the MAC repairs by retries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<LossSetting>,
-    /// Loss of IP packets, which nothing repairs (what netem does).
+    /// Loss of IP packets, which nothing repairs (as with netem).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packet_loss: Option<LossSetting>,
     /// Delay of IP packets, one way.
@@ -29,7 +29,7 @@ pub struct Settings {
     /// Whether a packet with a shorter delay waits for those before it. Default true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_order: Option<bool>,
-    /// Packets that are held back, so that later ones overtake them.
+    /// Packets that are held back so that later ones overtake them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reorder: Option<ReorderSetting>,
     /// Share of IP packets that arrive twice.
@@ -56,7 +56,7 @@ pub enum LossSetting {
     },
     /// As recorded.
     Trace {
-        /// A file, beside the scenario's.
+        /// A file, next to the scenario's.
         trace: String,
     },
 }
@@ -77,7 +77,7 @@ pub struct Gilbert {
     pub bad: Share,
 }
 
-/// How long packets are under way.
+/// Time that packets are under way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(
     untagged,
@@ -107,7 +107,7 @@ pub enum DelaySetting {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReorderSetting {
-    /// How many.
+    /// Share of the packets.
     pub share: Share,
     /// How much longer they are under way.
     pub late: Span,
@@ -164,7 +164,7 @@ pub(crate) struct Change {
     pub(crate) effect: Effect,
 }
 
-/// What a change is about, by places in the scenario.
+/// The target of a change, by indices in the scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// All of a medium.
@@ -175,7 +175,7 @@ pub(crate) enum Place {
     Link { from: usize, to: usize, both: bool },
 }
 
-/// [`Settings`] as the model takes them.
+/// [`Settings`] in the model's terms.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Effect {
     pub(crate) rate_bits: Option<u64>,
@@ -189,7 +189,7 @@ pub(crate) struct Effect {
 }
 
 impl Effect {
-    /// Changes what it names of a path; whether it names anything.
+    /// Applies to a path what this names; returns whether it changed anything.
     pub(crate) fn on_path(&self, path: &mut Path) -> bool {
         let before = path.clone();
         if let Some(loss) = &self.packet_loss {
@@ -206,10 +206,10 @@ impl Effect {
 }
 
 impl Settings {
-    /// Reads `key=value`, `down` and `up` as the command line has them.
+    /// Parses `key=value`, `down` and `up` as given on the command line.
     ///
     /// # Errors
-    /// One line that names the word and the mend.
+    /// One line that names the word and how to fix it.
     pub fn from_words(words: &[String]) -> Result<Settings, String> {
         let mut yaml = String::new();
         for word in words {
@@ -236,7 +236,7 @@ impl Settings {
         settings.resolve(None).map(|_| settings)
     }
 
-    /// What it means to the model; traces are read from `folder`.
+    /// Resolves the settings for the model; traces are read from `folder`.
     pub(crate) fn resolve(&self, folder: Option<&File>) -> Result<Effect, String> {
         let rate = self.rate.as_deref().map(quantity::bit_rate).transpose();
         Ok(Effect {
@@ -257,7 +257,7 @@ impl Settings {
 
 impl LossSetting {
     fn resolve(&self, folder: Option<&File>) -> Result<Loss, String> {
-        /// A trace of a day at a thousand frames a second fits.
+        /// A trace of a day at a thousand frames per second fits.
         const MAX_TRACE: u64 = 256 << 20;
         match self {
             LossSetting::Uniform(share) => Ok(Loss::Uniform(share.0)),
@@ -315,7 +315,7 @@ impl DelaySetting {
 }
 
 impl Place {
-    /// Reads `wifi` (a medium), `robot` (a host), `robot-base` (both ways) or `robot>base` (one way).
+    /// Parses `wifi` (a medium), `robot` (a host), `robot-base` (both directions) or `robot>base` (one direction).
     pub(crate) fn parse(text: &str, scenario: &Scenario) -> Result<Place, String> {
         Self::find(text, &scenario.hosts, &scenario.media)
     }
@@ -328,7 +328,7 @@ impl Place {
         if let Some(host) = host(text) {
             return Ok(Place::Host(host));
         }
-        // A host's name may have a '-' itself.
+        // A host's name may contain a '-' itself.
         let mut pairs = text.match_indices(['-', '>']).filter_map(|(at, sign)| {
             let ends = (host(&text[..at])?, host(&text[at + 1..])?);
             Some((ends, sign == "-"))
@@ -370,7 +370,7 @@ fn some(names: &[String]) -> String {
 }
 
 impl Medium {
-    /// The stations of two hosts that are neighbours on this medium.
+    /// The stations of two hosts, if they are neighbours on this medium.
     pub(crate) fn link(&self, from: usize, to: usize) -> Option<(usize, usize)> {
         let station = |host| self.hosts.iter().position(|h| *h == host);
         let (from, to) = (station(from)?, station(to)?);

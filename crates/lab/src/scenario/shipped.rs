@@ -5,9 +5,9 @@ use super::{MAX_HOSTS, Scenario, ScenarioError};
 /// A shipped scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shipped {
-    /// Its name; `N` in it stands for a number.
+    /// Its name, in which `N` stands for a number.
     pub name: String,
-    /// One line of what it models.
+    /// One-line description of what it models.
     pub description: String,
 }
 
@@ -38,7 +38,7 @@ const FILES: &[(&str, &str)] = files![
 /// `wifi-chain-N`, whose hosts are generated.
 const CHAIN: &str = "wifi-chain-";
 
-/// All shipped scenarios, in the order in which they are best tried.
+/// All shipped scenarios, in the recommended order of trying them.
 pub fn shipped() -> Vec<Shipped> {
     let one = |name: &str, text: &str| Shipped {
         name: name.to_owned(),
@@ -48,7 +48,7 @@ pub fn shipped() -> Vec<Shipped> {
     let mut chain = one(CHAIN, &chain(5));
     chain.name.push('N');
     chain.description =
-        "A line of N hosts on one channel of 802.11a at 6 Mbit/s; each reaches the next only.".into();
+        "A line of N hosts on one channel of 802.11a at 6 Mbit/s; each reaches neighbours only.".into();
     all.insert(2, chain);
     all
 }
@@ -70,7 +70,7 @@ pub(super) fn text(name: &str) -> Result<Option<String>, ScenarioError> {
     }
 }
 
-/// The shipped name that is most like `name`.
+/// The shipped name most similar to `name`.
 pub(super) fn nearest(name: &str) -> Option<String> {
     let common = |other: &str| {
         name.chars()
@@ -92,7 +92,7 @@ pub(super) fn nearest(name: &str) -> Option<String> {
 fn chain(hosts: usize) -> String {
     let names: Vec<String> = (1..=hosts).map(|n| format!("h{n}")).collect();
     format!(
-        "description: A line of {hosts} hosts on one channel of 802.11a at 6 Mbit/s; each reaches the next only.\n\
+        "description: A line of {hosts} hosts on one channel of 802.11a at 6 Mbit/s; each reaches neighbours only.\n\
          hosts: [{}]\n\
          media:\n  - name: wifi\n    wifi: {{standard: 802.11a, rate: 6Mbit/s, topology: chain}}\n",
         names.join(", ")

@@ -1,4 +1,4 @@
-//! A scenario as it is written; what it means is checked in `check`.
+//! The YAML form of a scenario; `check` validates it.
 
 use super::{ScenarioError, Settings};
 use serde::Deserialize;
@@ -124,7 +124,7 @@ pub(super) fn problem(error: &serde_saphyr::Error) -> String {
     let text = error.without_snippet().to_string();
     let first = text.lines().next().unwrap_or_default();
     let first = first.split(" at line ").next().unwrap_or(first);
-    // The parser's words for what a user meets most.
+    // Replaces the parser's wording for the most common errors.
     match first {
         "expected sequence start" => "a list is expected here, such as [robot, base]".into(),
         "expected mapping start" => "keys and values are expected here, such as {rate: 6Mbit/s}".into(),

@@ -17,17 +17,17 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Above every program that is measured, below the kernel's own threads that matter.
+/// Above every measured program, below the kernel's own important threads.
 const PRIORITY: u8 = 60;
 /// Longer than a wake-up takes.
 const SPIN: Duration = Duration::from_micros(100);
-/// Frames taken from one device before the air's own events are looked at again.
+/// Frames taken from one device before the air's own events are checked again.
 const BURST: usize = 32;
 /// More than any frame at MTU 1500.
 const MAX_FRAME: usize = 16 << 10;
 /// Captured frames that may wait for a slow reader.
 const CAPTURE_QUEUE: usize = 8192;
-/// Programs that may look on at once.
+/// Most captures at once.
 const MAX_CAPTURES: usize = 64;
 
 /// A frame as it passed between a host's kernel and the emulator.
@@ -37,7 +37,7 @@ pub(crate) struct Captured {
     pub(crate) frame: Box<[u8]>,
 }
 
-/// What one host exchanged with the emulator.
+/// Frames that one host exchanged with the emulator.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Traffic {
     pub(crate) sent: u64,
@@ -45,7 +45,7 @@ pub(crate) struct Traffic {
     pub(crate) refused: u64,
 }
 
-/// All numbers at one moment.
+/// All counters at one moment.
 pub(crate) struct Snapshot {
     pub(crate) up: Duration,
     pub(crate) traffic: Vec<Traffic>,
@@ -54,7 +54,7 @@ pub(crate) struct Snapshot {
     pub(crate) scheduling: Scheduling,
 }
 
-/// What the other threads ask of the air's.
+/// Requests of other threads to the air's thread.
 enum Command {
     Snapshot(SyncSender<Snapshot>),
     Change(Change, SyncSender<Result<(), String>>),
@@ -70,11 +70,11 @@ struct Capture {
 /// The frames of a capture.
 pub(crate) struct Capturing {
     pub(crate) frames: Receiver<Captured>,
-    /// How many were left out because nobody took them fast enough.
+    /// Number of frames that were left out because the reader was too slow.
     pub(crate) missed: Arc<AtomicU64>,
 }
 
-/// The other threads' way to the air's thread.
+/// The other threads' handle to the air's thread.
 pub(crate) struct Handle {
     commands: SyncSender<Command>,
     wake: Arc<OwnedFd>,
@@ -85,17 +85,17 @@ pub(crate) struct Handle {
 pub(crate) struct Ended;
 
 impl Handle {
-    /// All numbers now.
+    /// Returns all current counters.
     pub(crate) fn snapshot(&self) -> Result<Snapshot, Ended> {
         self.ask(Command::Snapshot)
     }
 
-    /// Makes a change from now on.
+    /// Makes a change at once.
     pub(crate) fn change(&self, change: Change) -> Result<Result<(), String>, Ended> {
         self.ask(|reply| Command::Change(change, reply))
     }
 
-    /// From now on copies of the host's frames.
+    /// Starts copying the host's frames.
     pub(crate) fn capture(&self, host: usize) -> Result<Capturing, String> {
         let (to, frames) = sync_channel(CAPTURE_QUEUE);
         let missed = Arc::new(AtomicU64::new(0));
@@ -118,15 +118,15 @@ impl Handle {
     }
 }
 
-/// Bounds the time spent spinning. What a thread at real-time priority uses beyond 95 % of a processor the kernel gives to
-/// others, all at once (sched(7)): the air would stand still for 50 ms each second.
+/// Limits the time spent spinning. The kernel gives time that a thread at real-time priority uses above 95 % of a
+/// processor to others, all at once (sched(7)): the air would stand still for 50 ms each second.
 struct Allowance {
     at: Time,
     left: Duration,
 }
 
 impl Allowance {
-    /// Half of the time is for spinning, and as much as this may be saved for it.
+    /// Half of the time is for spinning, and up to this much of it can be saved.
     const MOST: Duration = Duration::from_millis(20);
 
     fn new(now: Time) -> Self {
@@ -172,7 +172,7 @@ pub(crate) struct Air {
 }
 
 impl Air {
-    /// Starts the thread; the scenario's time begins now.
+    /// Starts the thread; the scenario's time starts now.
     pub(crate) fn start(
         scenario: &Scenario,
         plan: &Plan,
@@ -250,7 +250,7 @@ impl Air {
         }
     }
 
-    /// Hands out everything that was due by `now`.
+    /// Delivers everything that is due by `now`.
     fn deliver(&mut self, now: Time) {
         while let Some((medium, event)) = self.channels.poll(now) {
             let Event::Delivered {
@@ -272,7 +272,7 @@ impl Air {
         }
     }
 
-    /// Takes what the hosts' kernels want to send.
+    /// Takes what the hosts' kernels send.
     fn take(&mut self) {
         let mut ready: Vec<epoll::Event> = Vec::with_capacity(64);
         let no_wait = rustix::event::Timespec {
@@ -318,7 +318,7 @@ impl Air {
                         dscp: header.dscp,
                         payload: frame.into(),
                     };
-                    // What the model refuses, it counts.
+                    // The model counts what it refuses.
                     let _ = self
                         .channels
                         .send(clock::monotonic(), medium, station, to, packet);
@@ -329,7 +329,7 @@ impl Air {
         self.buffer = buffer;
     }
 
-    /// The station that a frame is for, `None` for all of them.
+    /// The station that a frame is for; `None` for all of them.
     fn destination(&self, frame: &[u8], medium: usize) -> Option<(Option<usize>, Header)> {
         let header = Header::parse(frame)?;
         if header.to.is_group() {
@@ -366,7 +366,7 @@ impl Air {
     }
 
     fn obey(&mut self, command: Command) {
-        // Whoever asked may have gone meanwhile.
+        // The requester may have gone meanwhile.
         match command {
             Command::Snapshot(reply) => {
                 let snapshot = Snapshot {
@@ -382,7 +382,7 @@ impl Air {
                 let _ = reply.send(self.channels.apply(clock::monotonic(), &change));
             }
             Command::Capture(capture, reply) => {
-                // Whoever was killed while nothing passed is still on the list.
+                // A capture whose reader was killed while nothing passed is still on the list.
                 self.captures.retain(|c| Arc::strong_count(&c.missed) > 1);
                 let answer = if self.captures.len() < MAX_CAPTURES {
                     self.captures.push(capture);
@@ -407,7 +407,7 @@ mod tests {
         let start = Time::from_millis(1);
         let (mut now, mut spent) = (start, Duration::ZERO);
         let mut allowance = Allowance::new(now);
-        // An event every 60 µs, as on a wire of 100 Mbit/s that is full both ways.
+        // An event every 60 µs, as on a wire of 100 Mbit/s that is full in both directions.
         for _ in 0..20_000 {
             let until = now + Duration::from_micros(60);
             spent += allowance.spin(now, Some(until));
@@ -416,7 +416,7 @@ mod tests {
         let all = now.since(start);
         assert!(spent <= all / 2 + Allowance::MOST, "{spent:?} of {all:?}");
         assert!(spent >= all / 2 - Allowance::MOST, "{spent:?} of {all:?}");
-        // Seldom ones are waited for as exactly as ever.
+        // Rare events are waited for as exactly as before.
         for _ in 0..1_000 {
             now += Duration::from_millis(1);
             assert_eq!(allowance.spin(now, Some(now + Duration::from_micros(500))), SPIN);

@@ -1,4 +1,4 @@
-//! Answers what comes over the control socket.
+//! Answers requests on the control socket.
 
 use super::air::{Capturing, Ended};
 use super::emulator::Emulator;
@@ -22,17 +22,17 @@ use std::time::Duration;
 
 /// Connections that are answered at once; more are closed.
 const MAX_VISITORS: usize = 64;
-/// A request is one short line; whoever takes longer hangs.
+/// A request is one short line; a client that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The bus's runtime folder on every host: in the host's own /dev/shm.
 const BUS_FOLDER: &str = "/dev/shm/ropewalk";
 
-/// Those who are being answered.
+/// Number of connections being answered.
 #[derive(Clone, Default)]
 pub(crate) struct Visitors(Arc<AtomicUsize>);
 
 impl Visitors {
-    /// Answers one connection in a thread of its own.
+    /// Answers one connection on its own thread.
     pub(crate) fn receive(&self, emulator: &Arc<Emulator>, stream: UnixStream) {
         if self.0.fetch_add(1, Ordering::Relaxed) >= MAX_VISITORS {
             self.0.fetch_sub(1, Ordering::Relaxed);
@@ -42,11 +42,11 @@ impl Visitors {
         let spawned = std::thread::Builder::new().name("control".into()).spawn(move || {
             let _here = here;
             if let Err(error) = answer(&emulator, stream) {
-                tracing::debug!(%error, "a visitor went away");
+                tracing::debug!(%error, "a client disconnected");
             }
         });
         if let Err(error) = spawned {
-            tracing::warn!(%error, "a request goes unanswered");
+            tracing::warn!(%error, "cannot answer a request");
         }
     }
 }
@@ -86,7 +86,7 @@ fn answer(emulator: &Emulator, mut stream: UnixStream) -> io::Result<()> {
         Request::Hold {} => {
             stream.write_all(&to_line(&Reply::Ok(())))?;
             stream.set_read_timeout(None)?;
-            // Whatever is said meanwhile means nothing; the end does.
+            // Input is ignored; only the end of the connection matters.
             while matches!(stream.read(&mut [0; 64]), Ok(1..)) {}
             return (&emulator.end).write_all(b"x");
         }
@@ -124,7 +124,7 @@ fn let_in(emulator: &Emulator, stream: &UnixStream, host: usize) -> io::Result<(
         (Namespace::Mount, inside.mount.as_fd()),
     ];
     if let Some(user) = &emulator.user {
-        // First: it gives the rights for the others.
+        // First: it grants the rights for the others.
         all.insert(0, (Namespace::User, user.as_fd()));
     }
     let name = &emulator.plan.hosts[host];
@@ -171,7 +171,7 @@ fn capture(emulator: &Emulator, mut stream: &UnixStream, host: usize, count: Opt
             Err(RecvTimeoutError::Timeout) => {
                 let mut fds = [PollFd::new(&stream, PollFlags::IN)];
                 if clock::wait(&mut fds, Some(clock::monotonic()), Duration::ZERO)? {
-                    // Nothing more is to come from there but the end.
+                    // The client only closes the connection from here on.
                     break;
                 }
             }

@@ -1,4 +1,4 @@
-//! Process 1 of a lab: makes the hosts, moves their frames, answers requests, reaps what it inherits.
+//! Process 1 of a lab: creates the hosts, moves their frames, answers requests, reaps orphans.
 
 use super::air::{Air, Handle};
 use super::control;
@@ -17,25 +17,26 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long the programs inside have between SIGTERM and the end.
+/// Time that the programs inside have between SIGTERM and the end.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// A lab as its own process knows it.
+/// A lab as its own process sees it.
 pub(crate) struct Emulator {
-    /// The lab's name: that of its folder.
+    /// The lab's name, which is that of its folder.
     pub(crate) name: String,
     pub(crate) scenario: Scenario,
     pub(crate) plan: Plan,
     pub(crate) hosts: Vec<Namespaces>,
-    /// The lab's user namespace, where root is not given.
+    /// The lab's user namespace, if it runs without root.
     pub(crate) user: Option<OwnedFd>,
     pub(crate) pid: OwnedFd,
     pub(crate) air: Handle,
-    /// A byte in here ends the lab.
+    /// A byte written here ends the lab.
     pub(crate) end: UnixStream,
 }
 
-/// Runs the lab whose folder is `path` until it is told to end; `ready` is called when all is up.
+/// Runs the lab whose folder is `path` until it receives a request or signal to end; calls `ready` once everything is
+/// up.
 ///
 /// Standard input is the lock of the lab's folder; it is kept as long as the process lives.
 pub(crate) fn run(
@@ -76,7 +77,7 @@ pub(crate) fn run(
         let end = end.try_clone().doing("copying a descriptor")?;
         signal_hook::low_level::pipe::register(signal, end).doing("watching signals")?;
     }
-    // The first thread starts here: namespaces of mounts and users are entered by single-threaded processes only.
+    // The first thread starts here: only single-threaded processes may enter mount and user namespaces.
     let taps = taps
         .into_iter()
         .map(|t| t.expect("each interface has its device"))
@@ -96,8 +97,8 @@ pub(crate) fn run(
         hosts,
         air,
     });
-    // Nobody may be left to tell: whoever asked for the lab has gone, and so does the lab.
-    ready().doing("telling that the lab is up")?;
+    // If this fails, the process that asked for the lab has gone, and the lab ends too.
+    ready().doing("reporting that the lab is up")?;
     rustix::stdio::dup2_stdout(std::io::stderr()).doing("closing standard output")?;
 
     let visitors = control::Visitors::default();
@@ -107,7 +108,7 @@ pub(crate) fn run(
             PollFd::new(&ended, PollFlags::IN),
             PollFd::new(&children, PollFlags::IN),
         ];
-        // Now and then also without a reason, to see whether the air still moves.
+        // Wakes up regularly, to check that the air still moves.
         let until = clock::monotonic() + Duration::from_secs(1);
         clock::wait(&mut fds, Some(until), Duration::ZERO).doing("waiting")?;
         let [connection, end, child] = fds.map(|f| !f.revents().is_empty());
@@ -129,8 +130,7 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// Asks every process of this PID namespace to end, and waits a little; what is left the kernel kills when process 1
-/// ends.
+/// Asks every process of this PID namespace to end, and waits a little; the kernel kills the rest when process 1 ends.
 fn end_others() {
     let until = clock::monotonic() + GRACE;
     for pid in others() {
@@ -151,7 +151,7 @@ fn others() -> impl Iterator<Item = Pid> {
         .filter_map(Pid::from_raw)
 }
 
-/// Orphans of the lab become children of process 1.
+/// Reaps orphans of the lab, which become children of process 1.
 fn reap() {
     while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
 }

@@ -1,4 +1,4 @@
-//! Running a program on a host of a lab.
+//! Runs a program on a host of a lab.
 
 use super::host::{Doing, Failed};
 use super::request::{Entrance, MAX_REPLY, Namespace, Request, read_line, to_line};
@@ -22,15 +22,16 @@ use std::time::Duration;
 const FIFO_PRIORITY: u8 = 30;
 
 impl Lab {
-    /// Runs a program on a host, with this process's standard streams, working folder and environment, and the host's
-    /// `ROS_IP`, `ROS_HOSTNAME` and `ROPEWALK_RUNTIME_DIR`. Blocks until it ends and gives its exit code, which is 128
-    /// and the signal's number if a signal ended it. Signals to this process go on to it; it dies with this process.
+    /// Runs a program on a host, with this process's standard streams, working directory and environment, and the
+    /// host's `ROS_IP`, `ROS_HOSTNAME` and `ROPEWALK_RUNTIME_DIR`. Blocks until it ends and returns its exit code,
+    /// which is 128 plus the signal's number if a signal ended it. Signals to this process are forwarded to it; it dies
+    /// with this process.
     ///
-    /// The calling process enters the host's namespaces and stays there: it should be about to end, and must have one
-    /// thread only.
+    /// The calling process enters the host's namespaces and stays there: it should be about to end, and must have only
+    /// one thread.
     ///
     /// # Errors
-    /// [`LabError`]: no such host, no such program, real-time scheduling refused.
+    /// [`LabError`]: no such host, no such program, or no permission for real-time scheduling.
     pub fn run(&self, host: &str, program: &[OsString], fifo: bool) -> Result<u8, LabError> {
         let enter = |e: Failed| LabError::Enter(e.to_string());
         let (entrance, namespaces) = self.entrance(host)?;
@@ -66,7 +67,7 @@ impl Lab {
             .map_err(enter)
     }
 
-    /// What is needed to enter a host, and the descriptors of its namespaces.
+    /// The data needed to enter a host, and the descriptors of its namespaces.
     fn entrance(&self, host: &str) -> Result<(Entrance, Vec<OwnedFd>), LabError> {
         let stream = self.connect().map_err(|e| self.silent(e))?;
         let (line, fds) = receive(stream, host).map_err(|e| self.silent(e))?;
@@ -78,7 +79,7 @@ impl Lab {
     }
 }
 
-/// Asks for a host's entrance; the descriptors come with the first bytes of the answer.
+/// Requests access to a host; the descriptors come with the first bytes of the answer.
 fn receive(mut stream: UnixStream, host: &str) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.write_all(&to_line(&Request::Enter { host: host.into() }))?;
@@ -117,7 +118,7 @@ impl Namespace {
     }
 }
 
-/// Signals on their way to the program. No thread takes part: a process with threads cannot enter namespaces.
+/// Forwards signals to the program. It uses no threads: a process with threads cannot enter namespaces.
 struct Relay {
     pipes: Vec<(Signal, UnixStream)>,
 }
@@ -151,7 +152,7 @@ impl Relay {
             let ready: Vec<bool> = fds.iter().map(|f| !f.revents().is_empty()).collect();
             for ((signal, pipe), _) in self.pipes.iter().zip(&ready[1..]).filter(|(_, ready)| **ready) {
                 let _ = (&mut &*pipe).read(&mut [0; 16]);
-                // The terminal has told the program already.
+                // The terminal has already sent it to the program.
                 let by_terminal = [Signal::INT, Signal::QUIT].contains(signal) && in_foreground();
                 if !by_terminal {
                     let _ = rustix::process::pidfd_send_signal(&process, *signal);
@@ -166,7 +167,7 @@ impl Relay {
     }
 }
 
-/// Whether this process and its program are what the terminal's keys are for.
+/// Whether this process and its program are in the terminal's foreground.
 fn in_foreground() -> bool {
     let group = rustix::termios::tcgetpgrp(std::io::stdin().as_fd());
     group.is_ok_and(|g| g == rustix::process::getpgrp())

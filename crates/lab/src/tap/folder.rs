@@ -1,4 +1,4 @@
-//! Where labs keep what others need to find them, and how a lab that is gone is recognised.
+//! The folder of running labs, and the detection of labs that are gone.
 
 use crate::LabError;
 use rustix::fs::{FlockOperation, Mode, OFlags};
@@ -11,24 +11,25 @@ use std::path::{Path, PathBuf};
 pub(crate) const SOCKET: &str = "control.sock";
 /// The scenario's name in a lab's folder.
 pub(crate) const SCENARIO: &str = "scenario.yaml";
-/// What a lab says about itself.
+/// The lab's log file.
 pub(crate) const LOG: &str = "log";
-/// The session that a lab in the background was started from.
+/// The session that started a lab in the background.
 pub(crate) const OWNER: &str = "owner";
 /// The `/etc/hosts` of every host of the lab.
 pub(crate) const HOSTS: &str = "hosts";
 
-/// The folder in which each running lab has one of its own.
+/// The folder in which each running lab has its own.
 ///
-/// A lab's emulator holds a lock on its folder, which the kernel takes away when the emulator dies; a folder
-/// without a lock is what a lab left that was killed, and goes with the next look.
+/// A lab's emulator holds a lock on its folder, which the kernel releases when the emulator dies. A folder without a
+/// lock is left over from a lab that was killed, and is removed at the next look.
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
     root: PathBuf,
 }
 
 impl Folder {
-    /// `ROPEWALK_LAB_DIR`, else `$XDG_RUNTIME_DIR/ropewalk-lab`, else `/tmp/ropewalk-lab-<uid>`; made if missing.
+    /// `ROPEWALK_LAB_DIR`, otherwise `$XDG_RUNTIME_DIR/ropewalk-lab`, otherwise `/tmp/ropewalk-lab-<uid>`; created if
+    /// missing.
     pub(crate) fn from_env() -> Result<Self, LabError> {
         let set = |name| std::env::var_os(name).filter(|v| !v.is_empty());
         let root = match (set("ROPEWALK_LAB_DIR"), set("XDG_RUNTIME_DIR")) {
@@ -58,7 +59,7 @@ impl Folder {
         match std::fs::DirBuilder::new().mode(0o700).create(&folder.root) {
             Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
                 return Err(error(format!(
-                    "cannot be made ({e}): set ROPEWALK_LAB_DIR to a folder of yours"
+                    "cannot be created ({e}): set ROPEWALK_LAB_DIR to a folder that you own"
                 )));
             }
             _ => {}
@@ -67,7 +68,7 @@ impl Folder {
         let mine = meta.uid() == rustix::process::getuid().as_raw();
         if !meta.is_dir() || !mine || meta.mode() & 0o022 != 0 {
             return Err(error(
-                "it is no folder that you alone may write: set ROPEWALK_LAB_DIR to one".into(),
+                "not a folder that only you can write to: set ROPEWALK_LAB_DIR to one".into(),
             ));
         }
         Ok(folder)
@@ -78,7 +79,7 @@ impl Folder {
         self.root.join(name)
     }
 
-    /// Makes the folder of a new lab, and locks it: the lab is as alive as the descriptor.
+    /// Creates the folder of a new lab, and locks it: the lab lives as long as the descriptor.
     pub(crate) fn create(&self, name: &str) -> Result<OwnedFd, LabError> {
         check_name(name)?;
         let _all = self.lock()?;
@@ -95,7 +96,7 @@ impl Folder {
         make().map_err(|e| self.error(e.to_string()))
     }
 
-    /// Names of the labs that run, sorted. What others left is removed.
+    /// Names of the running labs, sorted. Removes leftovers of others.
     pub(crate) fn running(&self) -> Result<Vec<String>, LabError> {
         let _all = self.lock()?;
         let entries = std::fs::read_dir(&self.root).map_err(|e| self.error(e.to_string()))?;
@@ -107,7 +108,7 @@ impl Folder {
         names.retain(|name| {
             let running = self.is_running(name);
             if !running && let Err(error) = remove(&self.of(name)) {
-                tracing::warn!(lab = name, %error, "cannot remove what a lab left");
+                tracing::warn!(lab = name, %error, "cannot remove the folder of an ended lab");
             }
             running
         });
@@ -115,7 +116,7 @@ impl Folder {
         Ok(names)
     }
 
-    /// One process at a time looks for stale folders or makes one.
+    /// Only one process at a time looks for stale folders or creates one.
     fn lock(&self) -> Result<OwnedFd, LabError> {
         let lock = || -> io::Result<OwnedFd> {
             let fd = open(&self.root)?;
@@ -144,9 +145,10 @@ impl Folder {
     }
 }
 
-/// This process's session (a terminal, or what a service or a job of CI runs in): its leader's number and start, since numbers come
-/// again. A leader that lives outside this PID namespace has no number here (`docker exec` and `nsenter` into a container): then
-/// the ancestor that entered the namespace stands for it. The start is empty where `/proc` shows none.
+/// Identifies this process's session (a terminal, or the session of a service or a CI job) by its leader's number and
+/// start time, since numbers are reused. A leader outside this PID namespace has no number here (`docker exec` and
+/// `nsenter` into a container): then the ancestor that entered the namespace stands for it. The start is empty if
+/// `/proc` shows none.
 pub(crate) fn session() -> String {
     let of = |pid: &str| Stat::read(pid).unwrap_or_default();
     let own = of("self");
@@ -157,10 +159,10 @@ pub(crate) fn session() -> String {
     format!("{} {}", leader.pid, leader.start)
 }
 
-/// The ancestor of `own` (or itself) whose parent is outside this PID namespace.
+/// The ancestor of `own` (or `own` itself) whose parent is outside this PID namespace.
 fn entered(own: Stat, of: impl Fn(u32) -> Stat) -> Stat {
     let mut stat = own;
-    // A parent is older than its child, so there is no circle but by numbers that come again between two looks.
+    // A parent is older than its child, so there is no cycle unless numbers are reused between two looks.
     for _ in 0..1024 {
         match stat.parent {
             0 => break,
@@ -170,7 +172,7 @@ fn entered(own: Stat, of: impl Fn(u32) -> Stat) -> Stat {
     stat
 }
 
-/// What `/proc/<pid>/stat` says (proc_pid_stat(5)).
+/// Contents of `/proc/<pid>/stat` (proc_pid_stat(5)).
 #[derive(Clone, Debug, Default)]
 struct Stat {
     pid: u32,
@@ -185,7 +187,7 @@ impl Stat {
     }
 
     fn parse(text: &str) -> Option<Self> {
-        // Field 2, the name, may have blanks and brackets.
+        // Field 2, the name, may contain spaces and brackets.
         let (pid, rest) = text.split_once(' ')?;
         let fields: Vec<&str> = rest.rsplit_once(')')?.1.split_whitespace().collect();
         let number = |field: usize| fields.get(field - 3)?.parse().ok();
@@ -251,7 +253,7 @@ mod tests {
         assert!(leader.parse::<u32>().is_ok_and(|pid| pid > 0), "{session}");
         assert!(start.parse::<u64>().is_ok(), "{session}");
         assert_eq!(session, super::session());
-        // Another one is another's.
+        // Another session has another leader.
         let other = std::process::Command::new("setsid")
             .args(["-w", "sh", "-c", "ps -o sid= $$"])
             .output();

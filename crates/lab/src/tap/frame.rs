@@ -1,11 +1,11 @@
-//! What the emulator reads from a host's frame: Ethernet II (IEEE 802.3) around IPv4 (RFC 791).
+//! The headers that the emulator reads from a host's frame: Ethernet II (IEEE 802.3) around IPv4 (RFC 791).
 
 use super::plan::Mac;
 
 /// Destination, source and type.
 pub(crate) const ETHERNET_HEADER: usize = 14;
 
-/// The parts of a frame that decide its way through the air.
+/// The parts of a frame that determine its route through the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) to: Mac,
@@ -16,7 +16,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// `None` if it is no IPv4 packet in an Ethernet frame.
+    /// Returns `None` if it is not an IPv4 packet in an Ethernet frame.
     pub(crate) fn parse(frame: &[u8]) -> Option<Header> {
         let (ethernet, ip) = frame.split_at_checked(ETHERNET_HEADER)?;
         let is_ip4 = ethernet[12..] == [0x08, 0x00] && ip.len() >= 20 && ip[0] >> 4 == 4;

@@ -1,4 +1,4 @@
-//! One host of a lab: its namespaces, its devices, its view of the others.
+//! One host of a lab: its namespaces, its devices, and its view of the others.
 
 use super::folder;
 use super::plan::Plan;
@@ -20,7 +20,7 @@ pub(crate) struct Namespaces {
     pub(crate) mount: OwnedFd,
 }
 
-/// What could not be done, and what the system said.
+/// The step that failed, and the system's error.
 #[derive(Debug)]
 pub(crate) struct Failed(pub(crate) String);
 
@@ -30,7 +30,7 @@ impl fmt::Display for Failed {
     }
 }
 
-/// Says what was being done when the system refused.
+/// Adds the failed step to an error.
 pub(crate) trait Doing<T> {
     fn doing(self, what: impl fmt::Display) -> Result<T, Failed>;
 }
@@ -41,17 +41,16 @@ impl<T, E: fmt::Display> Doing<T> for Result<T, E> {
     }
 }
 
-/// Where the emulator itself lives, to come back to.
+/// The emulator's own namespaces, to return to.
 pub(crate) struct Base {
     mount: OwnedFd,
     net: OwnedFd,
 }
 
 impl Base {
-    /// Makes the emulator's own mount namespace ready: what is mounted in it stays in it, and `/proc` shows
-    /// the lab's processes.
+    /// Prepares the emulator's own mount namespace: its mounts stay in it, and `/proc` shows the lab's processes.
     pub(crate) fn prepare() -> Result<Base, Failed> {
-        // Not private: what the system unmounts later must not be held by a lab.
+        // Not private: a lab must not keep a mount alive that the system unmounts later.
         let slave = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
         rustix::mount::mount_change("/", slave).doing(
             "separating the lab's mounts (without root on Ubuntu: `sysctl -w \
@@ -66,19 +65,19 @@ impl Base {
         })
     }
 
-    /// Back from a host.
+    /// Returns from a host.
     pub(crate) fn enter(&self) -> Result<(), Failed> {
         enter(&self.mount, LinkNameSpaceType::Mount)?;
         enter(&self.net, LinkNameSpaceType::Network)
     }
 }
 
-/// Enters a namespace with the calling thread.
+/// Moves the calling thread into a namespace.
 pub(crate) fn enter(namespace: impl AsFd, kind: LinkNameSpaceType) -> Result<(), Failed> {
     move_into_link_name_space(namespace.as_fd(), Some(kind)).doing("entering a namespace")
 }
 
-/// Makes host `host` of the plan, with the devices of its interfaces, in that order. The calling thread, which must
+/// Creates host `host` of the plan, with the devices of its interfaces, in that order. The calling thread, which must
 /// be the only one of the process, stays inside.
 pub(crate) fn make(
     base: &Base,
@@ -96,10 +95,10 @@ pub(crate) fn make(
         rustix::mount::mount_bind(folder.join(folder::HOSTS), names).doing("replacing /etc/hosts")?;
     } else if host == 0 {
         tracing::warn!(
-            "there is no /etc/hosts: hosts of the lab are not found by name; `touch /etc/hosts` mends that"
+            "there is no /etc/hosts: hosts of the lab are not found by name; `touch /etc/hosts` fixes that"
         );
     }
-    // POSIX shared memory, the bus's runtime folder within it, must not be common to two emulated hosts.
+    // Two emulated hosts must not share POSIX shared memory, which contains the bus's runtime folder.
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     rustix::mount::mount("tmpfs", "/dev/shm", "tmpfs", flags, Some(c"mode=1777"))
         .doing("mounting /dev/shm")?;
@@ -107,7 +106,7 @@ pub(crate) fn make(
     for (setting, value) in [
         ("ipv6/conf/all/disable_ipv6", "1"),
         ("ipv6/conf/default/disable_ipv6", "1"),
-        // A relay forwards out of the device through which a packet came; that is no detour to complain of.
+        // A relay forwards packets through the device they came from; redirects must not report that as a detour.
         ("ipv4/conf/all/send_redirects", "0"),
         ("ipv4/conf/default/send_redirects", "0"),
         ("ipv4/conf/all/rp_filter", "0"),
@@ -136,12 +135,12 @@ pub(crate) fn make(
     Ok((namespaces, taps))
 }
 
-/// Makes `name` what TCP of this network namespace uses where no route says otherwise.
+/// Makes `name` the default congestion control of this network namespace, for routes that name none.
 fn prefer(name: &str) -> Result<(), Failed> {
     let folder = Path::new("/proc/sys/net/ipv4");
     match std::fs::write(folder.join("tcp_congestion_control"), name) {
         Ok(()) => Ok(()),
-        // The machine lets namespaces have others only (tcp_allowed_congestion_control). The routes say it all the same.
+        // The machine allows namespaces only others (tcp_allowed_congestion_control). The routes name it all the same.
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
             let has = std::fs::read_to_string(folder.join("tcp_available_congestion_control"));
@@ -164,7 +163,7 @@ fn own_namespace(kind: &str) -> Result<OwnedFd, Failed> {
         .doing(format_args!("opening {path}"))
 }
 
-/// Addresses, neighbours and routes of the namespace in which the caller is.
+/// Sets addresses, neighbours and routes of the caller's namespace.
 fn configure(batch: &str) -> Result<(), Failed> {
     let mut ip = Command::new("ip")
         .args(["-batch", "-"])

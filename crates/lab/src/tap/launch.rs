@@ -1,9 +1,9 @@
-//! Starting a lab: from the caller's process to process 1 of a new PID namespace.
+//! Starts a lab: from the caller's process to process 1 of a new PID namespace.
 //!
-//! The caller makes and locks the lab's folder and starts `launch`, which goes into new namespaces and starts
-//! `emulate` there. Since the emulator is process 1 of its PID namespace, the kernel ends everything inside the lab
-//! when it dies, however it dies; and since nothing but processes and descriptors holds the namespaces, they and
-//! their devices go, too.
+//! The caller creates and locks the lab's folder and starts `launch`, which enters new namespaces and starts `emulate`
+//! there. The emulator is process 1 of its PID namespace, so the kernel ends everything inside the lab when it dies,
+//! however it dies. Only processes and descriptors hold the namespaces, so they and their devices go,
+//! too (decision 055).
 
 use super::folder::{self, Folder};
 use super::host::{Doing, Failed};
@@ -19,15 +19,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-/// Longer than the largest lab takes on a slow machine; then something hangs.
+/// Longer than the largest lab takes on a slow machine; after this, something hangs.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
-/// The program that this process is, and the hidden command of it that runs [`part`].
+/// The executable of this process, and its hidden command that runs [`part`].
 #[derive(Clone, Debug)]
 pub struct Program {
     /// The executable.
     pub executable: PathBuf,
-    /// What comes before the arguments of [`part`].
+    /// The hidden command, which precedes the arguments of [`part`].
     pub command: &'static str,
 }
 
@@ -68,17 +68,17 @@ fn bring_up(path: &Path, lock: OwnedFd, scenario: &Scenario, program: &Program) 
             let last = log.lines().rev().find(|l| !l.trim().is_empty());
             Err(Failed(format!(
                 "the emulator died: {}",
-                last.unwrap_or("it left no word")
+                last.unwrap_or("it left no message")
             )))
         }
         problem => Err(Failed(problem.to_owned())),
     }
 }
 
-/// What the emulator says when all is ready; anything else is why it is not.
+/// The emulator's message when everything is ready; anything else is an error.
 const READY: &str = "ready";
 
-/// What comes out of a pipe until its end, at most some pages of it and for at most [`START_LIMIT`].
+/// Reads a pipe until its end, at most some pages and for at most [`START_LIMIT`].
 fn read_all(mut pipe: impl Read + std::os::fd::AsFd) -> Result<String, Failed> {
     let until = clock::monotonic() + START_LIMIT;
     let (mut text, mut buffer) = (Vec::new(), [0; 4096]);
@@ -98,7 +98,7 @@ fn read_all(mut pipe: impl Read + std::os::fd::AsFd) -> Result<String, Failed> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// One of the lab's own processes; only [`crate::Labs::start`] calls for it. `arguments` follow the hidden command.
+/// Runs one of the lab's own processes; only [`crate::Labs::start`] needs it. `arguments` follow the hidden command.
 pub fn part(program: &Program, arguments: &[String]) -> ExitCode {
     let done = match arguments {
         [stage, scenario, path, tcp] if stage == "launch" => launch(program, scenario, Path::new(path), tcp),
@@ -141,7 +141,7 @@ fn launch(program: &Program, scenario: &str, path: &Path, tcp: &str) -> Result<(
         })
     })?;
     if user {
-        // The kernel asks for setgroups to be given up before an unprivileged gid_map.
+        // The kernel requires setgroups to be given up before an unprivileged gid_map.
         for (file, text) in [
             ("setgroups", "deny".to_owned()),
             ("uid_map", format!("0 {uid} 1")),
@@ -161,13 +161,13 @@ fn launch(program: &Program, scenario: &str, path: &Path, tcp: &str) -> Result<(
     Ok(())
 }
 
-/// Whether this process may make namespaces without a user namespace.
+/// Whether this process may create namespaces without a user namespace.
 fn may_administer() -> bool {
     let needed = CapabilitySet::SYS_ADMIN | CapabilitySet::NET_ADMIN;
     rustix::thread::capabilities(None).is_ok_and(|c| c.effective.contains(needed))
 }
 
-/// Whether `/dev/net/tun` can be opened, and the mend if not.
+/// Checks whether `/dev/net/tun` can be opened; the error says how to fix it.
 pub(crate) fn check_tun() -> Result<(), LabError> {
     let opened = std::fs::OpenOptions::new().read(true).write(true).open(sys::TUN);
     let mend = match opened.map_err(|e| (e.kind(), e)) {

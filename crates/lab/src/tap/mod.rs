@@ -32,7 +32,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long a running lab may take for an answer.
+/// How long a running lab may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a lab may take to end by itself before it is killed.
 const GRACE: Duration = Duration::from_secs(10);
@@ -50,14 +50,14 @@ pub struct Lab {
     path: PathBuf,
 }
 
-/// What a lab lives as long as; see [`Lab::hold`].
+/// Keeps a lab alive; see [`Lab::hold`].
 #[derive(Debug)]
 pub struct Held {
     _stream: UnixStream,
 }
 
 impl Labs {
-    /// The labs of `ROPEWALK_LAB_DIR`, else `$XDG_RUNTIME_DIR/ropewalk-lab`, else `/tmp/ropewalk-lab-<uid>`.
+    /// The labs in `ROPEWALK_LAB_DIR`, otherwise `$XDG_RUNTIME_DIR/ropewalk-lab`, otherwise `/tmp/ropewalk-lab-<uid>`.
     ///
     /// # Errors
     /// [`LabError::Folder`] if that folder cannot be used.
@@ -66,18 +66,18 @@ impl Labs {
         Ok(Labs { folder })
     }
 
-    /// Starts a lab and blocks until all of it is up. It goes on after this process has ended; see [`Lab::down`].
+    /// Starts a lab and blocks until all of it is up. It keeps running after this process has ended; see [`Lab::down`].
     ///
     /// `program` must run [`part`] with the arguments that follow its hidden command.
     ///
     /// # Errors
-    /// [`LabError`]: a name that is taken, missing permissions, with the mend.
+    /// [`LabError`]: a name that is taken, or missing permissions; it says how to fix them.
     pub fn start(&self, name: &str, scenario: &Scenario, program: &Program) -> Result<Lab, LabError> {
         launch::check_tun()?;
         launch::start(&self.folder, name, scenario, program)
     }
 
-    /// Names of the labs that run, sorted. What killed labs left is removed.
+    /// Names of the running labs, sorted. Removes leftovers of killed labs.
     ///
     /// # Errors
     /// [`LabError::Folder`].
@@ -85,10 +85,10 @@ impl Labs {
         self.folder.running()
     }
 
-    /// The lab of that name; without a name the only one.
+    /// The lab of this name; without a name, the only one.
     ///
     /// # Errors
-    /// [`LabError`] if it does not run, or if there is not exactly one.
+    /// [`LabError`] if it is not running, or if there is not exactly one.
     pub fn find(&self, name: Option<&str>) -> Result<Lab, LabError> {
         let running = self.running()?;
         let name = match (name, &running[..]) {
@@ -135,12 +135,12 @@ impl Lab {
         &self.name
     }
 
-    /// Whether it still runs.
+    /// Whether it is still running.
     pub fn is_running(&self) -> bool {
         self.connect().is_ok()
     }
 
-    /// Its numbers.
+    /// Its counters.
     ///
     /// # Errors
     /// [`LabError::Silent`] if it does not answer within ten seconds.
@@ -148,10 +148,10 @@ impl Lab {
         self.ask(&Request::Status {}).map(|(status, _)| status)
     }
 
-    /// Changes a link (`robot-base` both ways, `robot>base` one way), a medium or a host, from now on.
+    /// Changes a link (`robot-base` in both directions, `robot>base` in one), a medium or a host, from now on.
     ///
     /// # Errors
-    /// [`LabError::Refused`] with what is wrong and the mend.
+    /// [`LabError::Refused`], with what is wrong and how to fix it.
     pub fn set(&self, target: &str, set: Settings) -> Result<(), LabError> {
         let request = Request::Set {
             target: target.to_owned(),
@@ -160,8 +160,8 @@ impl Lab {
         self.ask::<()>(&request).map(|_| ())
     }
 
-    /// A pcap file of what passes between a host's kernel and the emulator from now on, as a stream that ends with the
-    /// lab or after `count` frames.
+    /// A pcap file of the frames that pass between a host's kernel and the emulator from now on, as a stream that ends
+    /// with the lab or after `count` frames.
     ///
     /// # Errors
     /// [`LabError::Refused`] if there is no such host.
@@ -172,7 +172,7 @@ impl Lab {
         unlimited.map_err(|e| self.silent(e)).map(|()| stream)
     }
 
-    /// Lets the lab end with what this gives: when it is dropped, and when this process ends, however it does.
+    /// Ends the lab when the returned value is dropped, and when this process ends, however it ends.
     ///
     /// # Errors
     /// [`LabError::Silent`].
@@ -181,25 +181,26 @@ impl Lab {
         Ok(Held { _stream: stream })
     }
 
-    /// Marks the lab as the own one of the session (`setsid`) that this process is in.
+    /// Marks the lab as owned by the session (`setsid`) that this process is in.
     ///
     /// # Errors
-    /// [`LabError::Silent`] if that cannot be written.
+    /// [`LabError::Silent`] if the mark cannot be written.
     pub fn claim(&self) -> Result<(), LabError> {
         std::fs::write(self.path.join(folder::OWNER), folder::session()).map_err(|e| self.silent(e))
     }
 
-    /// Whether it was [claimed](Lab::claim) in this session. Labs that other programs started, and those that are held, are not.
+    /// Whether it was [claimed](Lab::claim) in this session. Labs started by other programs, and labs that are held,
+    /// are not.
     pub fn is_own(&self) -> bool {
         let owner = std::fs::read_to_string(self.path.join(folder::OWNER));
         owner.is_ok_and(|owner| owner == folder::session())
     }
 
-    /// Ends the lab: its programs get SIGTERM, two seconds later SIGKILL. Blocks until all processes are gone. A lab
-    /// that does not answer is killed.
+    /// Ends the lab: its programs get SIGTERM, and SIGKILL two seconds later. Blocks until all processes are gone. A
+    /// lab that does not answer is killed.
     ///
     /// # Errors
-    /// [`LabError::Silent`] if it is not even killed within ten seconds.
+    /// [`LabError::Silent`] if even killing it takes more than ten seconds.
     pub fn down(&self) -> Result<(), LabError> {
         if let Ok(stream) = self.connect() {
             let process = emulator_of(&stream).map_err(|e| self.silent(e))?;
@@ -256,7 +257,7 @@ impl Lab {
     }
 }
 
-/// The process at the other end of a control socket; the kernel vouches for it.
+/// The process at the other end of a control socket, as the kernel reports it.
 fn emulator_of(stream: &UnixStream) -> io::Result<OwnedFd> {
     let pid: Pid = rustix::net::sockopt::socket_peercred(stream)?.pid;
     Ok(rustix::process::pidfd_open(pid, PidfdFlags::empty())?)

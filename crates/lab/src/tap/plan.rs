@@ -1,4 +1,4 @@
-//! Addresses, neighbours and routes of a lab: what each host's kernel is told.
+//! Addresses, neighbours and routes of a lab: the configuration of each host's kernel.
 
 use crate::scenario::Scenario;
 use std::collections::VecDeque;
@@ -12,7 +12,7 @@ pub(crate) struct Interface {
     pub(crate) host: usize,
     /// The medium, in the scenario's order.
     pub(crate) medium: usize,
-    /// The host's place on that medium.
+    /// The host's index on that medium.
     pub(crate) station: usize,
     /// The device has its medium's name.
     pub(crate) device: String,
@@ -22,7 +22,7 @@ pub(crate) struct Interface {
     pub(crate) neighbours: Vec<usize>,
 }
 
-/// The way to an address that is not a neighbour's.
+/// The route to an address that is not a neighbour's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Route {
     pub(crate) to: Ipv4Addr,
@@ -41,7 +41,7 @@ pub(crate) struct Plan {
     pub(crate) routes: Vec<Vec<Route>>,
     /// Hosts whose kernel forwards for others.
     pub(crate) relays: Vec<bool>,
-    /// What TCP uses, on every host.
+    /// Congestion control of TCP, on every host.
     pub(crate) congestion_control: String,
 }
 
@@ -55,7 +55,7 @@ impl Mac {
         Mac([0x02, 0x52, 0x57, 0x00, medium as u8, host as u8 + 1])
     }
 
-    /// The medium and the host that this is, if it is one of a lab's.
+    /// The medium and host of this address, if it belongs to a lab.
     pub(crate) fn place(self) -> Option<(usize, usize)> {
         match self.0 {
             [0x02, 0x52, 0x57, 0x00, medium, host] => {
@@ -65,7 +65,7 @@ impl Mac {
         }
     }
 
-    /// Whether it means more than one host.
+    /// Whether it addresses more than one host.
     pub(crate) fn is_group(self) -> bool {
         self.0[0] & 1 == 1
     }
@@ -78,13 +78,13 @@ impl std::fmt::Display for Mac {
     }
 }
 
-/// A scenario in which one host cannot reach another, by their places.
+/// A scenario in which one host cannot reach another, by their indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unreachable(pub(crate) usize, pub(crate) usize);
 
 impl Plan {
-    /// Addresses 10.77.medium.host, and the ways with the fewest hops. The scenario's bounds (250 hosts, 64 media)
-    /// hold.
+    /// Addresses 10.77.medium.host, and the routes with the fewest hops. The scenario must be within its limits (250
+    /// hosts, 64 media).
     pub(crate) fn new(scenario: &Scenario) -> Result<Plan, Unreachable> {
         let mut plan = Plan {
             hosts: scenario.hosts.clone(),
@@ -124,7 +124,7 @@ impl Plan {
             .map_or(Ipv4Addr::UNSPECIFIED, |i| self.interfaces[*i].address)
     }
 
-    /// The text of `/etc/hosts`, the same for all.
+    /// The text of `/etc/hosts`, the same for all hosts.
     pub(crate) fn etc_hosts(&self) -> String {
         let mut text = String::from("127.0.0.1 localhost\n");
         for (host, name) in self.hosts.iter().enumerate() {
@@ -133,10 +133,11 @@ impl Plan {
         text
     }
 
-    /// What `ip -batch` is to do in the host's namespace.
+    /// The commands for `ip -batch` in the host's namespace.
     pub(crate) fn ip_batch(&self, host: usize) -> String {
         let mut text = String::from("link set lo up\n");
-        // A route's own algorithm is allowed to all, a namespace's default only to those that the machine allows.
+        // Every user may set a route's congestion control, but only the algorithms that the machine allows as a
+        // namespace's default.
         let tcp = &self.congestion_control;
         for interface in self.of_host[host].iter().map(|i| &self.interfaces[*i]) {
             let Interface {
@@ -160,7 +161,7 @@ impl Plan {
         for Route { to, via, device } in &self.routes[host] {
             let _ = writeln!(text, "route add {to}/32 via {via} dev {device} congctl {tcp}");
         }
-        // Discovery by multicast leaves through the first device, as on a robot with one radio.
+        // Multicast discovery leaves through the first device, as on a robot with one radio.
         if let Some(first) = self.of_host[host].first() {
             let _ = writeln!(
                 text,
@@ -171,7 +172,7 @@ impl Plan {
         text
     }
 
-    /// The way of packets from one host to another, as the interfaces at both ends of each hop.
+    /// The route of packets from one host to another, as the interfaces at both ends of each hop.
     pub(crate) fn way(&self, from: usize, to: usize) -> Vec<(usize, usize)> {
         let arrivals = self.arrivals(from);
         let (mut way, mut at) = (Vec::new(), to);
@@ -183,7 +184,7 @@ impl Plan {
         way
     }
 
-    /// By which hop the shortest way from `from` comes to each host: the interfaces at its ends.
+    /// The last hop of the shortest route from `from` to each host: the interfaces at its ends.
     fn arrivals(&self, from: usize) -> Vec<Option<(usize, usize)>> {
         let mut arrivals = vec![None; self.hosts.len()];
         let mut queue = VecDeque::from([from]);

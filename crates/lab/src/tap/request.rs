@@ -1,46 +1,46 @@
-//! What a lab is asked over its control socket: one line of JSON each way.
+//! Requests over a lab's control socket: one line of JSON in each direction.
 
 use crate::scenario::Settings;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 
-/// The longest line either side reads.
+/// Longest line that either side reads.
 pub(crate) const MAX_REQUEST: usize = 16 << 10;
 /// A status names every host of every medium.
 pub(crate) const MAX_REPLY: usize = 16 << 20;
 
-/// One request; a connection carries one.
+/// A request; a connection carries one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields, tag = "request")]
 pub(crate) enum Request {
-    /// The lab's numbers.
+    /// Return the lab's counters.
     Status {},
     /// Change a medium, a link or a host.
     Set {
-        /// `robot-base`, `robot>base`, a medium's or a host's name.
+        /// `robot-base`, `robot>base`, or the name of a medium or a host.
         target: String,
         set: Settings,
     },
-    /// The namespaces of a host, as descriptors, and the environment that programs get there.
+    /// Return the namespaces of a host, as descriptors, and the environment for programs there.
     Enter { host: String },
-    /// After the reply, a pcap file of a host's frames.
+    /// Send a pcap file of a host's frames after the reply.
     Pcap {
         host: String,
-        /// End after so many frames.
+        /// End after this many frames.
         #[serde(default)]
         count: Option<u64>,
     },
-    /// End the lab when this connection ends, however that comes.
+    /// End the lab when this connection ends, for any reason.
     Hold {},
     /// End the lab.
     Down {},
 }
 
-/// What a host's visitor needs; the descriptors of the namespaces come with it.
+/// What a program needs to enter a host; the namespaces' descriptors come with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Entrance {
-    /// Kinds of the descriptors, in the order in which to enter.
+    /// Kinds of the descriptors, in the order in which to enter them.
     pub(crate) namespaces: Vec<Namespace>,
     pub(crate) environment: BTreeMap<String, String>,
 }
@@ -57,31 +57,31 @@ pub(crate) enum Namespace {
     Mount,
 }
 
-/// What comes back.
+/// The reply to a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Reply<T> {
-    /// Done, with what was asked for.
+    /// Done, with the requested value.
     Ok(T),
-    /// Refused: one line, with the mend.
+    /// Refused: one line that says how to fix it.
     Error(String),
 }
 
 impl Request {
-    /// Reads a request; any bytes give one or a line that says what is wrong.
+    /// Parses a request; any bytes yield one, or a line that says what is wrong.
     pub(crate) fn parse(line: &[u8]) -> Result<Request, String> {
         serde_json::from_slice(line).map_err(|e| {
             let text = e.to_string();
-            format!("no request: {}", text.lines().next().unwrap_or_default())
+            format!("not a request: {}", text.lines().next().unwrap_or_default())
         })
     }
 }
 
-/// Reads up to and without the first newline, at most `limit` bytes.
+/// Reads up to the first newline, without it, at most `limit` bytes.
 pub(crate) fn read_line(from: &mut impl Read, limit: usize) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     let mut byte = [0];
-    // Byte by byte: descriptors and a pcap file may follow the line, and a reader that reads on would eat them.
+    // Byte by byte: descriptors and a pcap file may follow the line, and a buffered reader would consume them.
     while line.len() < limit {
         match from.read(&mut byte) {
             Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it hung up")),

@@ -1,17 +1,17 @@
-//! A lab's numbers.
+//! A lab's counters.
 
 use serde::{Deserialize, Serialize};
 use stats::{Drops, Histogram};
 use std::net::Ipv4Addr;
 
-/// A lab's numbers, since it came up.
+/// A lab's counters, since it came up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// The lab's name.
     pub name: String,
     /// The scenario it runs.
     pub scenario: String,
-    /// What TCP on its hosts uses to find its rate.
+    /// Congestion control of TCP on its hosts.
     pub congestion_control: String,
     /// How long it has been up.
     pub uptime_s: f64,
@@ -19,7 +19,7 @@ pub struct Status {
     pub hosts: Vec<HostStatus>,
     /// The media, in the scenario's order.
     pub media: Vec<MediumStatus>,
-    /// How well the emulator kept its own time.
+    /// How punctual the emulator was.
     pub timing: Timing,
 }
 
@@ -32,11 +32,11 @@ pub struct HostStatus {
     pub address: Ipv4Addr,
     /// All its devices.
     pub interfaces: Vec<InterfaceStatus>,
-    /// IPv4 frames that its kernel gave to the emulator.
+    /// IPv4 frames that its kernel passed to the emulator.
     pub sent_frames: u64,
-    /// Frames that the emulator gave to its kernel.
+    /// Frames that the emulator passed to its kernel.
     pub received_frames: u64,
-    /// Frames that no medium carries: not IPv4 (ARP, IPv6), or to no host of the medium.
+    /// Frames that no medium carries: not IPv4 (ARP, IPv6), or addressed to no host of the medium.
     pub refused_frames: u64,
 }
 
@@ -56,9 +56,9 @@ pub struct MediumStatus {
     pub name: String,
     /// How long it was busy.
     pub busy_s: f64,
-    /// How long any of its hosts sent or waited to, where it is a channel; of a wire 0.
+    /// How long any of its hosts sent or waited to send, for a channel; 0 for a wire.
     pub wanted_s: f64,
-    /// Transmissions in which more than one host spoke.
+    /// Transmissions that overlapped with another host's.
     pub collisions: u64,
     /// Frames lost by the scenario's loss.
     pub lost_frames: u64,
@@ -66,7 +66,7 @@ pub struct MediumStatus {
     pub delivered_frames: u64,
     /// IP bytes that reached their host.
     pub delivered_bytes: u64,
-    /// What each of its hosts did.
+    /// Counters of each of its hosts.
     pub hosts: Vec<StationStatus>,
 }
 
@@ -77,13 +77,13 @@ pub struct StationStatus {
     pub host: String,
     /// Air that its transmissions occupied.
     pub air_s: f64,
-    /// Transmissions, retries included.
+    /// Transmissions, including retries.
     pub attempts: u64,
     /// Transmissions after the first of their frame.
     pub retries: u64,
-    /// Frames in its device queue now.
+    /// Number of frames currently in its device queue.
     pub queue_frames: usize,
-    /// The most that ever were.
+    /// Largest number of frames that were ever in it.
     pub queue_high_water_frames: usize,
     /// Frames lost at this host, by reason.
     pub drops: Drops,
@@ -97,31 +97,31 @@ pub struct StationStatus {
 pub struct CategoryStatus {
     /// The name in the standard, such as `AC_VO`.
     pub name: String,
-    /// Transmissions, retries included.
+    /// Transmissions, including retries.
     pub attempts: u64,
-    /// Frames in its queue now.
+    /// Number of frames currently in its queue.
     pub queue_frames: usize,
-    /// The most that ever were.
+    /// Largest number of frames that were ever in it.
     pub queue_high_water_frames: usize,
     /// Frames lost in it, by reason.
     pub drops: Drops,
 }
 
-/// How well the emulator kept its own time.
+/// How punctual the emulator was.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
     /// Whether the run can be used.
     pub verdict: Verdict,
-    /// Whether it can be trusted at all: false without SCHED_FIFO, whatever the numbers.
+    /// Whether the run can be trusted at all: false without SCHED_FIFO, whatever the numbers.
     pub trusted: bool,
-    /// What is wrong, and the mend.
+    /// What is wrong, and how to fix it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub remark: Option<String>,
     /// The emulator thread's scheduling.
     pub scheduling: String,
     /// Frames that were delivered.
     pub events: u64,
-    /// Half of them were later than this, against their ideal time.
+    /// Half of them were later than this, relative to their ideal time.
     pub lateness_p50_us: f64,
     /// One in a hundred was later than this.
     pub lateness_p99_us: f64,
@@ -133,12 +133,12 @@ pub struct Timing {
     pub lateness: Vec<LatenessBucket>,
 }
 
-/// Frames that were as late as this, and later than the bucket before says.
+/// Frames up to this late, and later than the bucket before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LatenessBucket {
-    /// The bucket's bound.
+    /// The bucket's upper bound.
     pub up_to_us: Option<u64>,
-    /// How many.
+    /// Number of frames.
     pub events: u64,
 }
 
@@ -148,7 +148,7 @@ pub struct LatenessBucket {
 pub enum Verdict {
     /// The p99 is at most 0.3 ms and at most one frame was more than 5 ms late.
     Good,
-    /// It is not: run the experiment again.
+    /// It is not good: run the experiment again.
     Rerun,
 }
 
@@ -185,8 +185,8 @@ impl Timing {
         }
     }
 
-    /// Whether the time since an earlier look at the same lab can be used: the measure of [`Timing::verdict`], which is of
-    /// the lab's whole life.
+    /// Whether the time since an earlier status of the same lab can be used, by the measure of [`Timing::verdict`],
+    /// which covers the lab's whole life.
     pub fn good_since(&self, before: &Timing) -> bool {
         let limit = crate::Lateness::P99_LIMIT.as_micros() as u64;
         let late = |t: &Timing| -> u64 {

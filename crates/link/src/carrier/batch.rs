@@ -1,7 +1,8 @@
-//! Many datagrams in one system call.
+//! Sends and receives many datagrams in one system call.
 //!
-//! Linux cuts one piece into datagrams of one size (`UDP_SEGMENT`, udp(7)), and gives datagrams of one sender that came
-//! together as one piece (`UDP_GRO`). Over a wire the calls, not the bytes, are what a host is slowed by.
+//! Linux splits one buffer into datagrams of one size (`UDP_SEGMENT`, udp(7)), and returns datagrams that
+//! arrived together from one sender as one buffer (`UDP_GRO`). On a wire, a host's speed depends on the
+//! number of calls, not of bytes (decision 130).
 
 use super::source::{self, Origin};
 use nix::libc::in6_pktinfo;
@@ -11,30 +12,30 @@ use std::io::{IoSlice, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// Bytes after which a batch should leave: half a millisecond of a gigabit.
+/// Size in bytes at which a batch should leave: half a millisecond at 1 Gbit/s.
 pub(super) const BATCH: usize = 62_000;
 /// The largest UDP payload over IPv4.
 const MOST: usize = 65_507;
-/// Linux cuts a piece into no more.
+/// Most datagrams into which Linux splits a buffer.
 const SEGMENTS: usize = 64;
 
-/// Datagrams that wait to leave together: to one address, marked alike, all of one length but the last, which may be
-/// shorter.
+/// Datagrams that wait to leave together: to one address, with one DSCP, all of one length except the last,
+/// which may be shorter.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
     bytes: Vec<u8>,
-    /// What has left of them.
+    /// Bytes that have left.
     sent: usize,
     segment: usize,
-    /// Whither, with which DSCP.
+    /// Destination and DSCP.
     to: Option<(SocketAddr, u8)>,
-    /// This system, or this path, cannot cut them.
+    /// The system, or this path, does not support splitting.
     one_by_one: bool,
 }
 
 impl Gathered {
-    /// Whether so many bytes may go with them: one datagram, or several of `segment` bytes each, of which the last may be
-    /// shorter.
+    /// Returns whether this many bytes fit the batch: one datagram, or several of `segment` bytes each, of
+    /// which the last may be shorter.
     pub(super) fn takes(&self, to: SocketAddr, dscp: u8, len: usize, segment: usize) -> bool {
         let alike = segment == self.segment || len <= segment && len <= self.segment;
         self.to.is_none()
@@ -45,7 +46,7 @@ impl Gathered {
                 && (self.bytes.len() + len).div_ceil(self.segment) <= SEGMENTS
     }
 
-    /// Adds what [`Gathered::takes`], of a byte at least.
+    /// Adds datagrams for which [`Gathered::takes`] returns true, of at least one byte.
     pub(super) fn put(&mut self, to: SocketAddr, dscp: u8, bytes: &[u8], segment: usize) {
         if self.to.is_none() {
             (self.to, self.segment) = (Some((to, dscp)), segment);
@@ -53,7 +54,7 @@ impl Gathered {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The same, but what comes first is not copied: the caller gets another buffer for it.
+    /// The same, but swaps buffers instead of copying if the batch is empty.
     pub(super) fn put_all(&mut self, to: SocketAddr, dscp: u8, bytes: &mut Vec<u8>, segment: usize) {
         if self.to.is_none() {
             self.bytes.clear();
@@ -64,17 +65,17 @@ impl Gathered {
         }
     }
 
-    /// How many wait.
+    /// Number of waiting datagrams.
     pub(super) fn len(&self) -> usize {
         (self.bytes.len() - self.sent).div_ceil(self.segment.max(1))
     }
 
-    /// Whither they go, and their DSCP.
+    /// Their destination and DSCP.
     pub(super) fn to(&self) -> Option<(SocketAddr, u8)> {
         self.to
     }
 
-    /// Sends as many as one call may.
+    /// Sends as many as one call can.
     pub(super) fn send(&mut self, socket: &OwnedFd, origin: Option<&Origin>) -> Result<(), Errno> {
         let Some((to, _)) = self.to else { return Ok(()) };
         let rest = &self.bytes[self.sent..];
@@ -103,11 +104,12 @@ impl Gathered {
                 self.passed(len);
                 Ok(())
             }
-            // It may also be the address that does not exist any more.
+            // The error may also mean that the source address no longer exists.
             Err(Errno::INVAL) if origin.is_some() => Err(Errno::INVAL),
-            // No offload here, or the path's MTU is below a segment: each by itself then, cut by IP where it must be.
+            // No offload here, or the path's MTU is smaller than a segment: send each datagram by itself, and
+            // let IP fragment it if necessary.
             Err(Errno::IO | Errno::INVAL | Errno::MSGSIZE | Errno::OPNOTSUPP) if together => {
-                tracing::debug!("batches are not cut here: datagrams go one by one");
+                tracing::debug!("batches are not supported here: sending datagrams one by one");
                 self.one_by_one = true;
                 Ok(())
             }
@@ -115,7 +117,7 @@ impl Gathered {
         }
     }
 
-    /// Drops what one call would have sent.
+    /// Drops the datagrams that one call would have sent.
     pub(super) fn lose(&mut self) {
         let rest = self.bytes.len() - self.sent;
         self.passed(if self.one_by_one {
@@ -134,25 +136,25 @@ impl Gathered {
     }
 }
 
-/// A datagram that came, and its sender.
+/// A received datagram and its sender.
 pub(super) type Datagram<'a> = (&'a [u8], Option<SocketAddr>);
 
-/// Datagrams that came together.
+/// Datagrams received together.
 #[derive(Debug)]
 pub(super) struct Came {
     bytes: Vec<u8>,
     control: Vec<u8>,
     at: usize,
     end: usize,
-    /// The length of each but the last.
+    /// The length of each datagram but the last.
     stride: usize,
     from: Option<SocketAddr>,
-    /// To which of this host's addresses.
+    /// The local destination address.
     to: Option<IpAddr>,
 }
 
 impl Came {
-    /// Lets the system give datagrams together. One that cannot gives them one by one.
+    /// Enables joint reception. A system without support returns datagrams one by one.
     pub(super) fn new(socket: &OwnedFd) -> Self {
         let _ = setsockopt(socket, sockopt::UdpGroSegment, &true);
         Came {
@@ -166,12 +168,12 @@ impl Came {
         }
     }
 
-    /// Whether [`Came::receive`] is due.
+    /// Returns whether [`Came::receive`] is due.
     pub(super) fn is_empty(&self) -> bool {
         self.at >= self.end
     }
 
-    /// The next datagram and its sender; `None` once [`Came::receive`] is due.
+    /// The next datagram and its sender, or `None` once [`Came::receive`] is due.
     pub(super) fn next(&mut self) -> Option<Datagram<'_>> {
         if self.is_empty() {
             return None;
@@ -181,12 +183,12 @@ impl Came {
         Some((&self.bytes[from..self.at], self.from))
     }
 
-    /// From where what was fetched came, and to which of this host's addresses, as far as the system tells.
+    /// Source and local destination of the received datagrams, as far as the system reports them.
     pub(super) fn between(&self) -> Option<(SocketAddr, IpAddr)> {
         self.from.zip(self.to)
     }
 
-    /// Fetches what came.
+    /// Receives datagrams from the socket.
     pub(super) fn receive(&mut self, socket: &OwnedFd) -> Result<(), Errno> {
         (self.at, self.end) = (0, 0);
         let mut into = [IoSliceMut::new(&mut self.bytes)];
@@ -197,7 +199,7 @@ impl Came {
             MsgFlags::empty(),
         );
         let got = got.map_err(same)?;
-        // Without its lengths a piece is nothing.
+        // Without the segment length, the buffer is useless.
         let (mut stride, mut to) = (None, None);
         for told in got.cmsgs().map_err(|_| Errno::INVAL)? {
             match told {
@@ -213,7 +215,7 @@ impl Came {
     }
 }
 
-/// As the standard library has it.
+/// The address as in the standard library.
 pub(super) fn standard(address: &SockaddrStorage) -> Option<SocketAddr> {
     let v4 = address.as_sockaddr_in().map(|a| SocketAddr::V4((*a).into()));
     v4.or_else(|| address.as_sockaddr_in6().map(|a| SocketAddr::V6((*a).into())))
@@ -243,11 +245,11 @@ mod tests {
         assert!(takes(&g, a, 0, 1400) && takes(&g, a, 0, 7));
         assert!(!takes(&g, b, 0, 7), "another address");
         assert!(!takes(&g, a, 46, 7), "another mark");
-        assert!(!takes(&g, a, 0, 1401), "longer than the first");
+        assert!(!takes(&g, a, 0, 1401), "longer than the first one");
         assert!(g.takes(a, 0, 4000, 1400), "several that are as long, and a rest");
-        assert!(!g.takes(a, 0, 200, 100), "several that are shorter");
+        assert!(!g.takes(a, 0, 200, 100), "several shorter ones");
         g.put(a, 0, &[2; 1407], 1400);
-        assert!(!takes(&g, a, 0, 7), "behind a short one nothing more");
+        assert!(!takes(&g, a, 0, 7), "nothing follows a short one");
         assert_eq!(g.len(), 3);
         for together in [1, 7] {
             let mut many = Gathered::default();

@@ -1,13 +1,13 @@
-//! One suite over all carriers: what the link daemon may rely on.
+//! One test suite for all carriers: the guarantees that the link daemon relies on.
 
 use super::*;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::time::Instant;
 
-/// Nothing here takes that long unless it hangs.
+/// No test takes this long unless it hangs.
 const WATCHDOG: Duration = Duration::from_secs(30);
 
-/// Two carriers that are each other's peer 0, and what a suite may do to them.
+/// Two carriers that are each other's peer 0, and the operations of the suite on them.
 pub(super) trait Rig: Sized {
     type Carrier: Carrier;
 
@@ -16,15 +16,15 @@ pub(super) trait Rig: Sized {
     /// Carrier 0 or 1.
     fn carrier(&mut self, which: usize) -> &mut Self::Carrier;
 
-    /// Closes carrier 1 and opens it again, as a process that restarts.
+    /// Closes carrier 1 and opens it again, like a restarting process.
     fn restart(&mut self);
 
-    /// Carrier 0 gets another local address, if it has any. False where there is no such thing.
+    /// Gives carrier 0 another local address. Returns false if it has none.
     fn readdress(&mut self) -> bool {
         false
     }
 
-    /// Something reaches carrier 0 that its peer did not send.
+    /// Sends bytes to carrier 0 that do not come from its peer.
     fn intrude(&mut self, bytes: &[u8]);
 }
 
@@ -57,7 +57,7 @@ fn receive<R: Rig>(rig: &mut R, which: usize) -> Option<Vec<u8>> {
     Some(got.datagram.to_vec())
 }
 
-/// Sends `datagram` again and again until it comes, since carriers may lose datagrams.
+/// Sends `datagram` repeatedly until it arrives, since carriers may lose datagrams.
 fn deliver<R: Rig>(rig: &mut R, from: usize, datagram: &[u8]) {
     let start = Instant::now();
     let mut sent: Option<Instant> = None;
@@ -70,7 +70,7 @@ fn deliver<R: Rig>(rig: &mut R, from: usize, datagram: &[u8]) {
                 // Not connected yet.
                 Sent::Lost | Sent::NotReady => {}
             }
-            // Over a wire a batch is gathered, with packets of the carrier's own.
+            // On a wire, datagrams are batched together with the carrier's own packets.
             assert!(rig.carrier(from).held() <= 1 || rig.carrier(from).batch().is_some());
             rig.carrier(from).flush().expect("goes on");
         }
@@ -95,7 +95,7 @@ pub(super) fn datagrams_come_whole_and_apart<R: Rig>() {
         }
         deliver(&mut rig, from, &vec![0; max]);
         deliver(&mut rig, from, &vec![0xff; max]);
-        // Over a wire also those that the carrier cuts and joins.
+        // On a wire, also those that the carrier splits and joins.
         let most = match rig.carrier(0).batch() {
             Some(_) => rig.carrier(0).joined() * max,
             None => max,
@@ -139,14 +139,14 @@ pub(super) fn at_most_one_is_inside<R: Rig>() {
                 Sent::NotReady => panic!("it was ready"),
                 Sent::Lost => {}
             }
-            // On a wire a batch is gathered.
+            // On a wire, datagrams are batched.
             assert!(
                 rig.carrier(0).held() <= 1 || rig.carrier(0).batch().is_some(),
                 "a queue"
             );
             rig.carrier(0).flush().expect("goes on");
             if !rig.carrier(0).ready() {
-                // Whatever is inside, no second one is taken.
+                // If the carrier holds one, it accepts no second one.
                 let second = rig.carrier(0).send(0, 10, &datagram).expect("goes on");
                 assert!(
                     second != Sent::Taken || rig.carrier(0).held() <= 1 || rig.carrier(0).batch().is_some()
@@ -200,7 +200,7 @@ pub(super) fn foreign_bytes_are_refused_and_counted<R: Rig>() {
     let start = Instant::now();
     while rig.carrier(0).refused() == before {
         assert!(start.elapsed() < WATCHDOG, "not counted");
-        assert_eq!(receive(&mut rig, 0), None, "it was let in");
+        assert_eq!(receive(&mut rig, 0), None, "it was accepted");
         wait(&mut rig);
     }
     deliver(&mut rig, 1, b"after");

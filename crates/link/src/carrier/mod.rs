@@ -1,4 +1,4 @@
-//! What moves a link's datagrams.
+//! Carriers, which transport a link's datagrams.
 
 mod batch;
 #[cfg(test)]
@@ -25,88 +25,89 @@ use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// A peer of a carrier: its index in the order in which the carrier was given its peers.
+/// A peer of a carrier: its index in the list of peers that the carrier was created with.
 pub type PeerIndex = usize;
 
-/// What became of a datagram handed to [`Carrier::send`].
+/// The fate of a datagram passed to [`Carrier::send`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
     /// It is on its way.
     Taken,
-    /// The carrier is not ready; nothing was taken. Offer it again once [`Carrier::ready`].
+    /// The carrier is not ready and took nothing. Offer the datagram again once [`Carrier::ready`].
     NotReady,
-    /// This one could not be sent (no route, peer unreachable, too large for the path); the carrier goes on.
+    /// This datagram could not be sent (no route, peer unreachable, too large for the path). The carrier
+    /// continues.
     Lost,
 }
 
-/// A datagram that came.
+/// A received datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received<'a> {
-    /// From whom.
+    /// Its sender.
     pub peer: PeerIndex,
-    /// Its bytes, which are at the start of the caller's buffer, or still where the carrier has them.
+    /// Its bytes, either at the start of the caller's buffer or still in the carrier's own memory.
     pub datagram: &'a [u8],
 }
 
-/// What a carrier's own acknowledgements tell of the path to a peer, since the peer is connected. Counted in
-/// bytes of the carrier's packets, without IP and UDP; a new connection starts again at 0.
+/// A carrier's knowledge of the path to a peer from its own acknowledgements, since the peer connected.
+/// Counted in bytes of the carrier's packets, without IP and UDP. A new connection starts at 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Path {
-    /// Counts connections, so that a reader notices when the counters started again.
+    /// Counts connections, so that a reader notices when the counters restart.
     pub connection: u64,
-    /// Bytes sent that ask for an acknowledgement.
+    /// Bytes sent that request an acknowledgement.
     pub sent_bytes: u64,
     /// Bytes acknowledged.
     pub acked_bytes: u64,
     /// Bytes believed lost.
     pub lost_bytes: u64,
-    /// Bytes that are neither acknowledged nor believed lost, as of the last acknowledgement and since.
+    /// Bytes neither acknowledged nor believed lost, as of the last acknowledgement and since.
     pub in_flight_bytes: u64,
-    /// Smoothed round-trip time, less the peer's delay of acknowledgements.
+    /// Smoothed round-trip time, minus the peer's acknowledgement delay.
     pub rtt: Duration,
 }
 
-/// A carrier that cannot go on.
+/// A carrier that cannot continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CarrierError {
     /// The local address cannot be used.
-    #[error("cannot bind {address}: {source}; choose a free address under `radio.bind`")]
+    #[error("cannot bind {address}: {source}: choose a free address under `radio.bind`")]
     Bind {
-        /// The address asked for.
+        /// The requested address.
         address: std::net::SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The serial line cannot be used.
-    #[error("cannot {doing} the line {path}: {source}; see `radio.line` and `radio.baud`")]
+    #[error("cannot {doing} the line {path}: {source}: check `radio.line` and `radio.baud`")]
     Line {
         /// The tty.
         path: std::path::PathBuf,
         /// What was being done.
         doing: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
     /// The keys cannot be used.
     #[error(transparent)]
     Keys(#[from] crate::keys::KeysError),
-    /// The socket failed for good.
-    #[error("the carrier's socket failed while it was {doing}: {source}")]
+    /// The socket failed permanently.
+    #[error("the carrier's socket failed while {doing}: {source}")]
     Socket {
         /// What was being done.
         doing: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }
 
-/// Opens the carrier that a configuration names, for its peers in their order.
+/// Opens the carrier that a configuration names, for its peers in the same order.
 ///
 /// # Errors
-/// [`CarrierError`]: an address or a line that cannot be used, or keys that do not count.
+/// [`CarrierError`]: an unusable address or serial line, or invalid keys.
 pub fn open_carrier(config: &Config) -> Result<Box<dyn Carrier>, CarrierError> {
-    // What a checked configuration has, the defaults stand for nothing.
+    // Checked configurations contain these values, so the defaults are never used.
     let bind = config.radio.bind.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)));
     let addressed = config.peers.iter().filter_map(|p| Some((&p.name, p.address?)));
     Ok(match config.carrier() {
@@ -144,105 +145,108 @@ pub fn open_carrier(config: &Config) -> Result<Box<dyn Carrier>, CarrierError> {
     })
 }
 
-/// Moves datagrams between this host and its peers.
+/// Transports datagrams between this host and its peers.
 ///
-/// The contract that keeps priorities whole: a carrier holds **at most one** datagram that the medium has
-/// not taken yet, and [`Carrier::ready`] is true only while it would take exactly one more at once. Queues
-/// inside a carrier's library are to be kept empty by not being ready. All calls return at once.
+/// The contract that preserves priorities: a carrier holds **at most one** datagram that the medium has not
+/// taken yet, and [`Carrier::ready`] is true only if it would accept exactly one more at once. A carrier
+/// keeps queues inside its library empty by not being ready. All calls return at once.
 ///
-/// On a wire, which is quicker than its hosts, a carrier may gather datagrams until [`Carrier::flush`], and give them to
-/// the system together: there it is **at most one batch** that the medium has not taken.
+/// On a wire, which is faster than its hosts, a carrier may batch datagrams until [`Carrier::flush`] and pass
+/// them to the system together. Then it holds **at most one batch** that the medium has not taken.
 pub trait Carrier: Send {
-    /// The largest datagram in bytes.
+    /// Largest datagram, in bytes.
     fn max_datagram(&self) -> usize;
 
-    /// The largest datagram in bytes that goes to `peer` in one packet now. Longer ones, up to [`Carrier::max_datagram`], go in
-    /// several, and cost as much.
+    /// Largest datagram that currently fits one packet to `peer`, in bytes. Longer ones, up to
+    /// [`Carrier::max_datagram`], take several packets and cost accordingly.
     fn max_datagram_to(&self, peer: PeerIndex) -> usize {
         let _ = peer;
         self.max_datagram()
     }
 
-    /// Bytes of the largest IP packet that passes on the way to `peer`, as far as that is known.
+    /// Size of the largest IP packet that fits the path to `peer`, in bytes, if known.
     fn path_mtu(&self, peer: PeerIndex) -> Option<usize> {
         let _ = peer;
         None
     }
 
-    /// Why there is no way to `peer` at present, as far as that is known, with the mend.
+    /// Why there is no connection to `peer` at present, if known, and how to fix it.
     fn trouble(&self, peer: PeerIndex) -> Option<String> {
         let _ = peer;
         None
     }
 
-    /// Whether another way leads to `peer` now: while it is silent here, it is sought less often then.
+    /// Sets whether another way leads to `peer` at present. If so, the carrier tries a silent peer less
+    /// often.
     fn leads_elsewhere(&mut self, peer: PeerIndex, elsewhere: bool) {
         let _ = (peer, elsewhere);
     }
 
-    /// Datagrams of which it makes one: up to so many times [`Carrier::max_datagram`] bytes may come as one, and over a
-    /// wire may be sent as one.
+    /// Number of datagrams that the carrier may join: up to this many times [`Carrier::max_datagram`] bytes
+    /// may arrive as one datagram, and on a wire may be sent as one.
     fn joined(&self) -> usize {
         1
     }
 
-    /// Bytes that the carrier and the layers below it add to every datagram, up to and with IP.
+    /// Bytes that the carrier and the layers below it add to every datagram, up to and including IP.
     fn overhead(&self) -> usize;
 
-    /// Datagrams that wait here until [`Carrier::receive`] is called, without loss; 0 if that is not known.
+    /// Number of datagrams that can wait for [`Carrier::receive`] without loss; 0 if unknown.
     fn holds(&self) -> usize {
         0
     }
 
-    /// Whether exactly one more datagram would be taken now.
+    /// Returns whether the carrier would accept exactly one more datagram.
     fn ready(&mut self) -> bool;
 
-    /// Takes one datagram for `peer`. `priority` (0–127) lets the carrier mark it for the network (DSCP).
+    /// Accepts one datagram for `peer`. `priority` (0–127) lets the carrier mark it for the network (DSCP).
     ///
     /// # Errors
-    /// Only where the carrier cannot go on at all; a lost datagram is [`Sent::Lost`].
+    /// Only if the carrier cannot continue at all. A lost datagram is [`Sent::Lost`].
     fn send(&mut self, peer: PeerIndex, priority: u8, datagram: &[u8]) -> Result<Sent, CarrierError>;
 
-    /// The next datagram that came; `None` if there is none. A carrier that has no place of its own for it puts it into
-    /// `buffer`. Datagrams of strangers are dropped here and counted by [`Carrier::refused`].
+    /// Returns the next received datagram, or `None`. A carrier without memory of its own for it uses
+    /// `buffer`. Drops datagrams of unknown senders, which [`Carrier::refused`] counts.
     ///
     /// # Errors
-    /// Only where the carrier cannot go on at all.
+    /// Only if the carrier cannot continue at all.
     fn receive<'a>(&'a mut self, buffer: &'a mut [u8]) -> Result<Option<Received<'a>>, CarrierError>;
 
-    /// What [`Carrier::receive`] gave last for `peer` is of another host, which has the peer's name and keys: the connection
-    /// over which it came ends. A carrier without connections has nothing to end.
+    /// The last datagram that [`Carrier::receive`] returned for `peer` is from another host with the peer's
+    /// name and keys: closes the connection over which it arrived. A carrier without connections has nothing
+    /// to close.
     fn turn_away(&mut self, peer: PeerIndex) {
         let _ = peer;
     }
 
-    /// A descriptor that is readable when [`Carrier::receive`] has something, unless that came together with what it gave
-    /// last: ask until there is nothing.
+    /// A descriptor that is readable if [`Carrier::receive`] has a datagram, unless that datagram arrived
+    /// together with the last one: call `receive` until it returns `None`.
     fn readable(&self) -> BorrowedFd<'_>;
 
-    /// A descriptor to wait on for writability while [`Carrier::ready`] is false; `None` if only time helps,
-    /// which [`Carrier::service`] tells.
+    /// A descriptor that becomes writable while [`Carrier::ready`] is false; `None` if only time helps, as
+    /// [`Carrier::service`] reports.
     fn writable(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Does the carrier's own timed work (acknowledgements, reconnection) and says how soon it wants to be
-    /// called again. To be called after receiving and before waiting.
+    /// Does the carrier's own timed work (acknowledgements, reconnection) and returns how soon to call it
+    /// again. Call it after receiving and before waiting.
     ///
     /// # Errors
-    /// Only where the carrier cannot go on at all.
+    /// Only if the carrier cannot continue at all.
     fn service(&mut self) -> Result<Option<Duration>, CarrierError> {
         Ok(None)
     }
 
-    /// Datagrams dropped because they came from nobody this carrier knows, were too large, or were garbage.
+    /// Number of datagrams dropped as garbage, as too large, or because their sender is unknown.
     fn refused(&self) -> u64;
 
-    /// Bytes of datagrams that are to be gathered before [`Carrier::flush`], about; `None` where each goes by itself.
+    /// Approximate bytes of datagrams to batch before [`Carrier::flush`]; `None` if each datagram is sent by
+    /// itself.
     fn batch(&self) -> Option<usize> {
         None
     }
 
-    /// Gives what was gathered to the system. What it does not take now goes once [`Carrier::ready`]; nothing else does
-    /// until then.
+    /// Passes the batch to the system. The carrier sends any rest once [`Carrier::ready`], and nothing else
+    /// before that.
     ///
     /// # Errors
     /// As [`Carrier::send`].
@@ -250,13 +254,13 @@ pub trait Carrier: Send {
         Ok(())
     }
 
-    /// Datagrams that were taken and have not been given to the system yet; at most 1, but for those that are gathered.
+    /// Number of accepted datagrams that have not been passed to the system; at most 1, except in a batch.
     fn held(&self) -> usize {
         0
     }
 
-    /// What is known of the path to `peer`; `None` where the carrier has no acknowledgements of its own, or
-    /// the peer is not connected.
+    /// Information about the path to `peer`; `None` if the carrier has no acknowledgements of its own, or the
+    /// peer is not connected.
     fn path(&self, peer: PeerIndex) -> Option<Path> {
         let _ = peer;
         None

@@ -1,41 +1,44 @@
-//! The largest packet that passes on the way to a peer, found by probes (RFC 8899).
+//! The largest packet that fits the path to a peer, found by probes (RFC 8899).
 //!
-//! Nothing waits for it: what is longer than the size that is known to pass goes in parts ([`super::quic::parts`]). A search
-//! asks for the largest size first, which passes nearly everywhere and costs one packet, and then halves the list of sizes.
-//! When packets above a size no longer arrive while smaller ones do, the least size counts at once, and a search begins.
+//! Nothing waits for the result: datagrams longer than the known size are sent in parts
+//! ([`super::quic::parts`]). A search probes the largest size first, which fits nearly every path and costs
+//! one packet, and then bisects the list of sizes. If packets above a size stop arriving while smaller ones
+//! do, the smallest size applies at once, and a search starts (decision 280).
 
 use std::time::{Duration, Instant};
 
-/// Bytes of UDP payload: those of the usual path MTUs (1500, 1492, 1480, 1440, 1420, 1400, 1300, 1280 and 576) over IPv4 and IPv6, and between.
+/// UDP payload sizes, in bytes: those of the usual path MTUs (1500, 1492, 1480, 1440, 1420, 1400, 1300, 1280
+/// and 576) over IPv4 and IPv6, and some in between.
 const SIZES: [u16; 16] = [
     LEAST, 548, 760, 972, START, 1232, 1252, 1272, 1352, 1372, 1392, 1412, 1432, 1444, 1452, MOST,
 ];
-/// What any host takes over IPv4 (RFC 791: 576 bytes, 60 of them for IP and 8 for UDP).
+/// The size that every host accepts over IPv4 (RFC 791: 576 bytes, 60 of them for IP and 8 for UDP).
 pub(super) const LEAST: u16 = 508;
-/// What QUIC asks of a path, and begins with (RFC 9000, section 14).
+/// The size that QUIC requires of a path and starts with (RFC 9000, section 14).
 pub(super) const START: u16 = 1200;
-/// Ethernet's 1500 bytes less IPv4 and UDP.
+/// Ethernet's 1500 bytes minus IPv4 and UDP.
 pub(super) const MOST: u16 = super::socket::MAX_PAYLOAD as u16;
-/// A packet number may take so many bytes more than in the probe.
+/// Bytes by which a packet number may be longer than in the probe.
 const GROWTH: u16 = 3;
-/// So many probes of a size are lost before it counts as too large (`MAX_PROBES` of RFC 8899).
+/// Number of lost probes after which a size counts as too large (`MAX_PROBES` of RFC 8899).
 const TRIES: u32 = 3;
-/// What was sent before may be overtaken by what was sent after it for so long.
+/// Reordering tolerance: a packet may be overtaken by this much.
 const REORDERED: Duration = Duration::from_millis(10);
-/// A larger size is asked for again after so long (`PMTU_RAISE_TIMER` of RFC 8899 is ten minutes; robots move).
+/// Interval after which to try a larger size again (`PMTU_RAISE_TIMER` of RFC 8899 is ten minutes, but robots
+/// move).
 const RAISE: Duration = Duration::from_secs(60);
-/// So many packets of a size are unanswered, the first of them for so long before a smaller one that arrived was sent, when the
-/// size counts as too large.
+/// A size counts as too large after this many unanswered packets, if the first of them is this much older
+/// than a smaller packet that arrived.
 const HOLE: (u32, Duration) = (4, Duration::from_millis(200));
 
-/// Packets of a size since one of it, or a larger one, was acknowledged.
+/// Packets of a size since the last acknowledgement of one of that size or larger.
 #[derive(Clone, Copy, Debug, Default)]
 struct Unanswered {
     first: Option<Instant>,
     count: u32,
 }
 
-/// A probe that was sent.
+/// A sent probe.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
     number: u64,
@@ -43,43 +46,43 @@ struct Probe {
     sent: Instant,
 }
 
-/// What is to be told of a path.
+/// A change of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum News {
-    /// A search ended: so many bytes of payload pass.
+    /// A search ended: this many bytes of payload fit.
     Found(u16),
-    /// So many bytes passed, and do no longer.
+    /// Packets of this many bytes no longer arrive.
     Hole(u16),
 }
 
-/// What is known of the path of one connection.
+/// The path MTU of one connection.
 #[derive(Debug)]
 pub(super) struct PathMtu {
-    /// Index of the largest size that passes.
+    /// Index of the largest size that fits.
     at: usize,
-    /// Bytes of payload that pass.
+    /// Bytes of payload that fit.
     passes: u16,
-    /// Index of the least size that is too large.
+    /// Index of the smallest size that is too large.
     above: usize,
-    /// Index of the size that is asked for, how often that was lost, and the last probe of it.
+    /// Index of the probed size, the number of its lost probes, and its last probe.
     asked: usize,
     lost: u32,
     probe: Option<Probe>,
-    /// A probe is being made; its packet is the next one.
+    /// A probe is being made: the next packet is the probe.
     arming: bool,
-    /// The packet that was made last is a probe.
+    /// The last packet made is a probe.
     made: bool,
-    /// When the next search begins; `None` while there is one, or where there is to be none.
+    /// When the next search starts; `None` during a search, or if searching is off.
     next: Option<Instant>,
     searches: bool,
     unanswered: [Unanswered; SIZES.len()],
-    /// When the newest packet was sent that was acknowledged.
+    /// When the newest acknowledged packet was sent.
     acknowledged: Option<Instant>,
     news: Option<News>,
 }
 
 impl PathMtu {
-    /// Begins with `size` bytes of payload, and stays there until [`PathMtu::search`].
+    /// Starts with `size` bytes of payload, and stays there until [`PathMtu::search`].
     pub(super) fn new(size: u16) -> Self {
         PathMtu {
             at: index(size),
@@ -98,18 +101,18 @@ impl PathMtu {
         }
     }
 
-    /// Begins to search.
+    /// Starts to search.
     pub(super) fn search(&mut self, now: Instant) {
         self.searches = true;
         self.ask(SIZES.len(), now);
     }
 
-    /// Bytes of payload that pass in one packet.
+    /// Bytes of payload that fit one packet.
     pub(super) fn passes(&self) -> u16 {
         self.passes
     }
 
-    /// The size for which packets are to be made.
+    /// The size to make packets for.
     pub(super) fn size(&self) -> u16 {
         if self.searches {
             SIZES[self.at]
@@ -118,12 +121,12 @@ impl PathMtu {
         }
     }
 
-    /// What is to be told, once.
+    /// The latest change, returned once.
     pub(super) fn news(&mut self) -> Option<News> {
         self.news.take()
     }
 
-    /// Looks for the largest size below the index `above`.
+    /// Searches for the largest size below the index `above`.
     fn ask(&mut self, above: usize, now: Instant) {
         self.above = above;
         self.asked = above - 1;
@@ -133,7 +136,7 @@ impl PathMtu {
         self.settle(now);
     }
 
-    /// Ends the search if there is nothing between what passes and what does not.
+    /// Ends the search if no size is left between the largest that fits and the smallest that does not.
     fn settle(&mut self, now: Instant) {
         if self.at + 1 < self.above {
             return;
@@ -147,7 +150,7 @@ impl PathMtu {
         self.searches && self.at + 1 < self.above
     }
 
-    /// The size of a probe that is to be sent now, if any. To be asked after acknowledgements were taken.
+    /// The size of a probe to send now, if any. Call it after processing acknowledgements.
     pub(super) fn due(&mut self, now: Instant, rtt: Duration) -> Option<u16> {
         self.look_for_hole(now);
         if self.next.is_some_and(|t| t <= now) {
@@ -157,7 +160,7 @@ impl PathMtu {
             return None;
         }
         if let Some(probe) = self.probe {
-            // What was sent after it arrived, so the path is there.
+            // A later packet arrived, so the path works.
             let overtaken = self.acknowledged.is_some_and(|t| t > probe.sent);
             let waited = now.saturating_duration_since(probe.sent);
             if !overtaken || waited < rtt + rtt / 8 + REORDERED {
@@ -175,7 +178,7 @@ impl PathMtu {
         Some(SIZES[self.asked])
     }
 
-    /// When [`PathMtu::due`] is to be asked again, if nothing comes.
+    /// When to call [`PathMtu::due`] again if no packet arrives.
     pub(super) fn next(&self, rtt: Duration) -> Option<Instant> {
         if !self.searches {
             return None;
@@ -194,26 +197,26 @@ impl PathMtu {
         self.settle(now);
     }
 
-    /// The next packet is a probe.
+    /// Makes the next packet a probe.
     pub(super) fn arm(&mut self) {
         self.arming = true;
     }
 
-    /// The next packet is not, if none was yet.
+    /// Cancels [`PathMtu::arm`] if no packet was made since.
     pub(super) fn disarm(&mut self) {
         self.arming = false;
     }
 
-    /// Whether the packet made last was a probe, which is to go whole.
+    /// Returns whether the last packet made is a probe, which must not be split.
     pub(super) fn made_probe(&mut self) -> bool {
         std::mem::take(&mut self.made)
     }
 
-    /// This host itself refused to send so many bytes at once.
+    /// This host itself refused to send this many bytes in one packet.
     pub(super) fn refused(&mut self, bytes: u16, now: Instant) {
         let size = (SIZES.iter().position(|s| *s + GROWTH >= bytes)).unwrap_or(SIZES.len() - 1);
         if size <= self.at {
-            // What is left may be too large as well: that is refused then.
+            // The next smaller size may be too large as well; then it is refused in turn.
             self.at = size.saturating_sub(1);
             self.passes = SIZES[self.at];
             self.unanswered = Default::default();
@@ -221,9 +224,9 @@ impl PathMtu {
         self.is_too_large(size.max(1), now);
     }
 
-    /// Packet `number` of so many bytes was made.
+    /// Packet `number` of this many bytes was made.
     pub(super) fn sent(&mut self, now: Instant, bytes: u16, number: u64) {
-        // One that became longer by what rides in it would ask for too much: it goes in parts.
+        // A packet that other content made longer would probe too much: it is sent in parts.
         if self.arming && bytes > self.passes && bytes <= SIZES[self.asked] {
             self.arming = false;
             self.made = true;
@@ -234,13 +237,13 @@ impl PathMtu {
             });
             return;
         }
-        // A longer one goes in parts of what passes.
+        // A longer packet is sent in parts of the size that fits.
         let of = &mut self.unanswered[index(bytes.min(self.passes))];
         of.first.get_or_insert(now);
         of.count = of.count.saturating_add(1);
     }
 
-    /// Packet `number` of so many bytes, sent then, arrived.
+    /// Packet `number` of this many bytes, sent at `sent`, arrived.
     pub(super) fn acked(&mut self, now: Instant, sent: Instant, bytes: u16, number: u64) {
         self.acknowledged = self.acknowledged.max(Some(sent));
         if let Some(probe) = self.probe.filter(|p| (p.number, p.bytes) == (number, bytes)) {
@@ -248,7 +251,7 @@ impl PathMtu {
             self.at = self.asked;
             self.passes = (probe.bytes + GROWTH).min(SIZES[self.at]);
             self.lost = 0;
-            // A size that passes now may have been refuted by chance before, but not in this search.
+            // A size that fits now may have failed by chance before, but not in this search.
             self.asked = (self.at + self.above) / 2;
             self.unanswered = Default::default();
             self.settle(now);
@@ -262,7 +265,7 @@ impl PathMtu {
         let Some(newest) = self.acknowledged.filter(|_| self.searches) else {
             return;
         };
-        // The least size does not end at a hole, but at the end of the radio.
+        // Loss of the smallest size does not mean a hole, but the end of the radio's range.
         let is_hole = |u: &Unanswered| {
             u.count >= HOLE.0
                 && u.first
@@ -276,13 +279,13 @@ impl PathMtu {
         self.at = 0;
         self.passes = LEAST;
         self.unanswered = Default::default();
-        // If it was chance, the size before passes.
+        // If the hole was chance, the previous size still fits.
         self.ask(before + 1, now);
         self.news = Some(news);
     }
 }
 
-/// The index of the largest size that is not above `bytes`, or of the least.
+/// The index of the largest size that is at most `bytes`, or of the smallest.
 fn index(bytes: u16) -> usize {
     SIZES.iter().rposition(|s| *s <= bytes).unwrap_or(0)
 }
@@ -293,14 +296,14 @@ mod tests {
 
     const RTT: Duration = Duration::from_millis(20);
 
-    /// A path through which packets of up to so many bytes pass, and that may lose others by chance.
+    /// A path that passes packets of up to this many bytes, and may lose others by chance.
     struct Path {
         mtu: PathMtu,
         hole: u16,
         now: Instant,
         number: u64,
         probes: u32,
-        /// One in so many is lost, by a fixed sequence.
+        /// One packet in N is lost, by a fixed sequence.
         loses: u64,
     }
 
@@ -333,7 +336,7 @@ mod tests {
             }
         }
 
-        /// Lets a time pass, in which packets of full size and small ones are sent every 10 ms.
+        /// Simulates a period in which packets of full size and small ones are sent every 10 ms.
         fn run(&mut self, time: Duration) {
             let end = self.now + time;
             while self.now < end {

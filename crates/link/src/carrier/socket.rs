@@ -1,4 +1,5 @@
-//! A UDP socket that queues at most about one datagram, or on a wire one batch, and marks each with its priority.
+//! A UDP socket that queues at most about one datagram, or on a wire one batch, and marks each datagram with
+//! its priority.
 
 use super::CarrierError;
 use super::batch::{self, BATCH, Came, Datagram, Gathered};
@@ -14,26 +15,26 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::time::Instant;
 
-/// Ethernet's 1500 bytes less IPv4 and UDP.
+/// Ethernet's 1500 bytes minus IPv4 and UDP.
 pub(super) const MAX_PAYLOAD: usize = 1472;
-/// IPv4 and UDP headers.
+/// Length of the IPv4 and UDP headers.
 const IP_UDP: usize = 28;
-/// IPv6 and UDP headers.
+/// Length of the IPv6 and UDP headers.
 const IP6_UDP: usize = 48;
 
-/// What is asked of the system for datagrams that were not read yet; it doubles that, for what it keeps beside them.
+/// Requested receive buffer, in bytes. The system doubles it to cover its own overhead.
 const RECEIVE_BUFFER: usize = 1 << 20;
 
-/// What became of bytes given to a socket.
+/// The fate of bytes given to a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Given {
     /// The socket has them.
     Taken,
-    /// Not now.
+    /// The socket has no room at present.
     Full,
-    /// They are gone: no route, peer unreachable.
+    /// They are lost: no route, peer unreachable.
     Lost,
-    /// This host's device does not take so many at once.
+    /// This host's device does not take this many at once.
     TooLong,
 }
 
@@ -44,32 +45,33 @@ pub(super) struct Socket {
     dscp: Option<u8>,
     ready: bool,
     wire: Option<Wire>,
-    /// Of a socket of all addresses: from which one others are answered.
+    /// For a socket bound to all addresses: the local address with which to answer each peer.
     sources: Option<Sources>,
     control: Vec<u8>,
 }
 
-/// What a wire has beside: datagrams leave and come in batches.
+/// Additional state on a wire, where datagrams leave and arrive in batches.
 #[derive(Debug)]
 struct Wire {
     gathered: Gathered,
-    /// The system did not take what is gathered.
+    /// The system did not take the batch.
     stuck: bool,
     came: Came,
 }
 
 impl Socket {
-    /// Binds `local`; port 0 takes a free one.
+    /// Binds `local`. Port 0 selects a free port.
     pub(super) fn bind(local: SocketAddr) -> Result<Self, CarrierError> {
-        // The kernel's minimum: the queue that priorities cannot reach is to be one datagram long.
+        // The kernel's minimum: the queue beyond the priorities' reach must not exceed one datagram.
         Self::bound(local, 1)
     }
 
-    /// The same for a wire: datagrams are gathered until [`Socket::flush`].
+    /// The same for a wire: batches datagrams until [`Socket::flush`].
     pub(super) fn bind_to_wire(local: SocketAddr) -> Result<Self, CarrierError> {
-        // The kernel doubles it, and calls the socket writable below half of that: while less than a batch is inside.
+        // The kernel doubles the size, and reports the socket as writable below half of that: while it holds
+        // less than a batch.
         let socket = Self::bound(local, 1 << 16)?;
-        // Beyond what everybody is allowed, where this process may. What it is then, [`Socket::holds`] tells.
+        // Beyond the usual limit, if this process may. [`Socket::holds`] reports the resulting size.
         let _ = sockopt::set_socket_recv_buffer_size_force(&socket.fd, RECEIVE_BUFFER);
         Ok(Socket {
             wire: Some(Wire {
@@ -94,11 +96,11 @@ impl Socket {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let fd = net::socket_with(family, SocketType::DGRAM, flags, None).map_err(bind)?;
         sockopt::set_socket_send_buffer_size(&fd, send_buffer).map_err(bind)?;
-        // Enough that a late reader loses nothing to a burst at radio rates.
+        // Large enough that a late reader loses nothing to a burst at radio rates.
         sockopt::set_socket_recv_buffer_size(&fd, RECEIVE_BUFFER).map_err(bind)?;
         let sources = local.ip().is_unspecified().then(Sources::default);
         if sources.is_some() {
-            // A system that does not tell chooses the addresses.
+            // A system that does not report the destination chooses the source address itself.
             let _ = match local.is_ipv4() {
                 true => nix::sys::socket::setsockopt(&fd, nix::sys::socket::sockopt::Ipv4PacketInfo, &true),
                 false => {
@@ -119,18 +121,18 @@ impl Socket {
         })
     }
 
-    /// Datagrams that fit into the receive buffer, with as much again for what the system keeps beside each.
+    /// Number of datagrams that fit the receive buffer, with as much again for the system's overhead.
     pub(super) fn holds(&self) -> usize {
         sockopt::socket_recv_buffer_size(&self.fd).unwrap_or(0) / (2 * MAX_PAYLOAD)
     }
 
-    /// Bytes of IP's and UDP's headers.
+    /// Length of the IP and UDP headers, in bytes.
     pub(super) fn headers(&self) -> usize {
         if self.local.is_ipv4() { IP_UDP } else { IP6_UDP }
     }
 
-    /// Whether IP is to cut nothing on the way, neither here nor in routers, whatever this host believes of the path:
-    /// what is too long is lost. A host that cannot say so cuts as it did.
+    /// Sets whether IP must not fragment anything on the way, neither here nor in routers, regardless of this
+    /// host's path MTU: datagrams that are too long are lost. A host without this option keeps its behaviour.
     pub(super) fn set_whole(&self, whole: bool) {
         use sockopt::{Ipv4PathMtuDiscovery as V4, Ipv6PathMtuDiscovery as V6};
         let _ = match (self.local.is_ipv4(), whole) {
@@ -145,10 +147,10 @@ impl Socket {
         self.local
     }
 
-    /// Whether what was sent before has left for the device. Linux calls a UDP socket writable while less than
-    /// half of its buffer is taken; of the smallest buffer that is one large datagram.
+    /// Returns whether the previous datagram has left for the device. Linux reports a UDP socket as writable
+    /// while less than half of its buffer is in use; with the smallest buffer that is one large datagram.
     pub(super) fn ready(&mut self) -> bool {
-        // What is gathered leaves first, if nothing can go with it.
+        // The batch leaves first, if nothing can join it.
         let full = |w: &Wire| {
             w.stuck
                 || w.gathered
@@ -178,7 +180,7 @@ impl Socket {
         let origin = self.origin(to);
         let mut sent = send(&self.fd, to, bytes, origin.as_ref());
         if origin.is_some() && sent.is_err_and(passes) {
-            // Nothing leaves from there any more.
+            // That source address no longer works.
             self.forget(to);
             sent = send(&self.fd, to, bytes, None);
         }
@@ -194,8 +196,9 @@ impl Socket {
         }
     }
 
-    /// Sends several at once on a wire: datagrams of `segment` bytes each, of which the last may be shorter. Elsewhere it
-    /// is one datagram. Unless the socket is full the caller may find another buffer in the place of this one.
+    /// Sends several datagrams at once on a wire, of `segment` bytes each, of which the last may be shorter;
+    /// elsewhere `bytes` is one datagram. Unless the socket is full, the caller may find another buffer in
+    /// the place of this one.
     pub(super) fn send_several(
         &mut self,
         to: SocketAddr,
@@ -214,7 +217,7 @@ impl Socket {
         Ok(given)
     }
 
-    /// Lets a datagram wait for others to leave with.
+    /// Adds a datagram to the batch.
     fn gather(&mut self, to: SocketAddr, priority: u8, bytes: &[u8]) -> Result<Given, CarrierError> {
         let dscp = dscp(priority);
         let given = self.make_room(to, dscp, bytes.len(), bytes.len())?;
@@ -224,7 +227,7 @@ impl Socket {
         Ok(given)
     }
 
-    /// Lets go what is gathered, unless so many bytes may go with it.
+    /// Flushes the batch, unless this many bytes can join it.
     fn make_room(
         &mut self,
         to: SocketAddr,
@@ -242,7 +245,7 @@ impl Socket {
         Ok(Given::Taken)
     }
 
-    /// Gives what is gathered to the system, which may have no room for it now.
+    /// Passes the batch to the system, which may have no room for it at present.
     pub(super) fn flush(&mut self) -> Result<Given, CarrierError> {
         while let Some((to, dscp)) = self.wire.as_ref().and_then(|w| w.gathered.to()) {
             self.mark(dscp);
@@ -271,22 +274,23 @@ impl Socket {
         Ok(Given::Taken)
     }
 
-    /// Bytes that are to be gathered before [`Socket::flush`]; `None` without a wire.
+    /// Bytes to batch before [`Socket::flush`]; `None` without a wire.
     pub(super) fn batch(&self) -> Option<usize> {
         self.wire.as_ref().map(|_| BATCH)
     }
 
-    /// Whether some of what came together was not taken yet.
+    /// Returns whether datagrams of the last batch are not taken yet.
     pub(super) fn has_more(&self) -> bool {
         self.wire.as_ref().is_some_and(|w| !w.came.is_empty())
     }
 
-    /// Datagrams that are gathered.
+    /// Number of datagrams in the batch.
     pub(super) fn gathered(&self) -> usize {
         self.wire.as_ref().map_or(0, |w| w.gathered.len())
     }
 
-    /// Receives one datagram into `buffer`, up to a byte more than the largest payload: its length and sender.
+    /// Receives one datagram into `buffer`, up to a byte more than the largest payload. Returns its length
+    /// and sender.
     pub(super) fn receive_into(
         &mut self,
         buffer: &mut BytesMut,
@@ -300,7 +304,7 @@ impl Socket {
         }
         Ok(self.next_of_batch()?.map(|(datagram, from)| {
             if buffer.capacity() < MAX_PAYLOAD {
-                // Many fit: it is taken from the front as they are handed on.
+                // Room for many: datagrams are split off the front as they are passed on.
                 buffer.reserve(BATCH);
             }
             buffer.extend_from_slice(&datagram[..datagram.len().min(MAX_PAYLOAD)]);
@@ -308,7 +312,7 @@ impl Socket {
         }))
     }
 
-    /// The next datagram of those that came together, and of those that come.
+    /// The next datagram of the last received batch, or of the next one.
     fn next_of_batch(&mut self) -> Result<Option<Datagram<'_>>, CarrierError> {
         let Some(wire) = &mut self.wire else {
             return Ok(None);
@@ -325,7 +329,7 @@ impl Socket {
         Ok(wire.came.next())
     }
 
-    /// Receives one datagram: its length (which may exceed the buffer's) and sender.
+    /// Receives one datagram. Returns its length (which may exceed the buffer's) and sender.
     pub(super) fn receive(
         &mut self,
         buffer: &mut [u8],
@@ -347,7 +351,7 @@ impl Socket {
         Ok(Some((len, from)))
     }
 
-    /// From where a datagram to `to` is to leave, unless the system is to choose.
+    /// The source address for a datagram to `to`, unless the system is to choose.
     fn origin(&self, to: SocketAddr) -> Option<Origin> {
         let at = self.sources.as_ref()?.of(to, Instant::now())?;
         Some(Origin::new(at, to))
@@ -366,7 +370,7 @@ impl Socket {
             } else {
                 sockopt::set_ipv6_tclass(&self.fd, u32::from(dscp) << 2)
             };
-            // A mark is a wish to the network; a host that cannot make it still sends.
+            // The mark is only a hint to the network; a host that cannot set it still sends.
             self.dscp = done.is_ok().then_some(dscp);
         }
     }
@@ -378,7 +382,7 @@ impl AsFd for Socket {
     }
 }
 
-/// Sends one datagram, `origin` saying from which address.
+/// Sends one datagram, from the address `origin` if given.
 fn send(fd: &OwnedFd, to: SocketAddr, bytes: &[u8], origin: Option<&Origin>) -> Result<usize, Errno> {
     let control = origin.map(Origin::message);
     nix::sys::socket::sendmsg(
@@ -391,7 +395,8 @@ fn send(fd: &OwnedFd, to: SocketAddr, bytes: &[u8], origin: Option<&Origin>) -> 
     .map_err(batch::same)
 }
 
-/// Receives one datagram: its length, which may exceed the buffer's, its sender, and to which address it came.
+/// Receives one datagram. Returns its length, which may exceed the buffer's, its sender, and its destination
+/// address.
 fn receive(
     fd: &OwnedFd,
     buffer: &mut [u8],
@@ -405,9 +410,9 @@ fn receive(
     Ok((got.bytes, got.address.as_ref().and_then(batch::standard), at))
 }
 
-/// What a call gives that receives, unless there is nothing.
+/// The result of a receiving call, or `None` if there is no datagram.
 fn received<T>(mut receive: impl FnMut() -> Result<T, Errno>) -> Result<Option<T>, CarrierError> {
-    // An error of an earlier datagram is told once each; bounded in case one stays.
+    // The system reports an error of an earlier datagram once. Bounded in case an error persists.
     for _ in 0..16 {
         match receive() {
             Ok(got) => return Ok(Some(got)),
@@ -424,7 +429,7 @@ fn received<T>(mut receive: impl FnMut() -> Result<T, Errno>) -> Result<Option<T
     Ok(None)
 }
 
-/// Faults of the path that may pass: the radio is down, the peer's port is closed, the route is gone.
+/// Temporary faults of the path: the radio is down, the peer's port is closed, the route is gone.
 fn passes(e: Errno) -> bool {
     matches!(
         e,
@@ -437,7 +442,7 @@ fn passes(e: Errno) -> bool {
             | Errno::PERM
             | Errno::ADDRNOTAVAIL
             | Errno::NODEV
-            // An address that no datagram can be sent to, such as port 0 of a forged sender.
+            // An invalid destination, such as port 0 of a forged sender.
             | Errno::INVAL
     )
 }

@@ -1,17 +1,18 @@
-//! From which of this host's addresses datagrams leave.
+//! Chooses the local address from which datagrams leave.
 //!
-//! A socket of all addresses lets the system choose by its routes, which may be another address than the one that a peer sends to;
-//! a QUIC client takes nothing from there (RFC 9000, section 9), nor does a firewall. So a peer is answered from where it was heard,
-//! but only for a while: an address that nothing comes to any more may be that of an uplink that is gone.
+//! For a socket bound to all addresses, the system chooses the source address by its routes. That may differ
+//! from the address to which a peer sends; a QUIC client does not accept packets from there (RFC 9000,
+//! section 9), nor does a firewall. A peer is therefore answered from the address at which its datagrams
+//! arrive, but only for a while: an address without arrivals may belong to an uplink that is gone.
 
 use nix::libc::{in_addr, in_pktinfo, in6_addr, in6_pktinfo};
 use nix::sys::socket::{ControlMessage, ControlMessageOwned};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
-/// An address counts so long after something came to it: two signs of life of a peer.
+/// How long an address stays valid after an arrival: two keep-alive intervals of a peer.
 const FRESH: Duration = Duration::from_millis(500);
-/// Senders that are remembered.
+/// Most senders that are remembered.
 const MOST: usize = 256;
 
 #[derive(Debug)]
@@ -21,12 +22,13 @@ struct Heard {
     last: Instant,
 }
 
-/// At which of this host's addresses others were heard.
+/// The local address at which each sender's datagrams arrive.
 #[derive(Debug, Default)]
 pub(super) struct Sources(Vec<Heard>);
 
 impl Sources {
-    /// Something came `from` there to the address `at`. What others pretend changes nothing while the known address is fresh.
+    /// Notes a datagram from `from` to the address `at`. A forged one changes nothing while the known address
+    /// is fresh.
     pub(super) fn heard(&mut self, from: SocketAddr, at: IpAddr, now: Instant) {
         let is_fresh = |h: &Heard| now.saturating_duration_since(h.last) < FRESH;
         if let Some(known) = self.0.iter_mut().find(|h| h.from == from) {
@@ -42,19 +44,19 @@ impl Sources {
         self.0.push(Heard { from, at, last: now });
     }
 
-    /// From which address to answer; `None` where the system is to choose.
+    /// The source address for an answer; `None` to let the system choose.
     pub(super) fn of(&self, to: SocketAddr, now: Instant) -> Option<IpAddr> {
         let known = self.0.iter().find(|h| h.from == to)?;
         (now.saturating_duration_since(known.last) < FRESH).then_some(known.at)
     }
 
-    /// Nothing leaves from the address that is known for `to`.
+    /// Forgets the address for `to`, since nothing can leave from it.
     pub(super) fn forget(&mut self, to: SocketAddr) {
         self.0.retain(|h| h.from != to);
     }
 }
 
-/// What tells the system the address from which a datagram is to leave.
+/// Tells the system the source address of a datagram.
 #[derive(Debug)]
 pub(super) enum Origin {
     V4(in_pktinfo),
@@ -62,7 +64,7 @@ pub(super) enum Origin {
 }
 
 impl Origin {
-    /// The address `at` for a datagram to `to`.
+    /// The source address `at` for a datagram to `to`.
     pub(super) fn new(at: IpAddr, to: SocketAddr) -> Self {
         match at {
             IpAddr::V4(at) => Origin::V4(in_pktinfo {
@@ -90,7 +92,7 @@ impl Origin {
     }
 }
 
-/// The address to which a datagram came, if the system tells it.
+/// The destination address of a received datagram, if the system reports it.
 pub(super) fn came_to(told: &ControlMessageOwned) -> Option<IpAddr> {
     match told {
         ControlMessageOwned::Ipv4PacketInfo(info) => {
@@ -123,7 +125,7 @@ mod tests {
         assert_eq!(
             sources.of(peer, at(500)),
             None,
-            "nothing came there for half a second"
+            "no arrival there for half a second"
         );
         sources.heard(peer, other, at(501));
         assert_eq!(sources.of(peer, at(502)), Some(other));

@@ -1,7 +1,7 @@
-//! The UDP carrier: plain datagrams for closed networks and for comparison.
+//! The UDP carrier: plain datagrams, for closed networks and for comparison.
 //!
-//! There is no encryption and no proof of who sent a datagram beyond its source address, so
-//! [`crate::Config`] wants the user's word before it binds anything but loopback.
+//! It has no encryption and, apart from the source address, no authentication. [`crate::Config`] therefore
+//! requires the user's consent before it binds anything but loopback.
 
 use super::socket::{Given, MAX_PAYLOAD, Socket};
 use super::{Carrier, CarrierError, PeerIndex, Received, Sent};
@@ -13,16 +13,17 @@ use std::os::fd::{AsFd, BorrowedFd};
 pub struct UdpCarrier {
     socket: Socket,
     peers: Vec<SocketAddr>,
-    /// The largest datagram.
+    /// Size of the largest datagram.
     most: usize,
     refused: u64,
 }
 
 impl UdpCarrier {
-    /// Binds `local` and exchanges datagrams with `peers`; port 0 takes a free one ([`UdpCarrier::local`]).
+    /// Binds `local` and exchanges datagrams with `peers`. Port 0 selects a free port
+    /// ([`UdpCarrier::local`]).
     ///
     /// # Errors
-    /// [`CarrierError::Bind`] if the address is not this host's or is taken.
+    /// [`CarrierError::Bind`] if the address is not this host's or is in use.
     pub fn bind(local: SocketAddr, peers: Vec<SocketAddr>) -> Result<Self, CarrierError> {
         Ok(UdpCarrier {
             socket: Socket::bind(local)?,
@@ -32,7 +33,7 @@ impl UdpCarrier {
         })
     }
 
-    /// The same over a wire: datagrams are gathered and sent in batches.
+    /// The same over a wire: datagrams are sent in batches.
     ///
     /// # Errors
     /// As [`UdpCarrier::bind`].
@@ -45,7 +46,7 @@ impl UdpCarrier {
         })
     }
 
-    /// Lets no IP packet be longer than `mtu` bytes. Without it, and where the path takes less, IP cuts them.
+    /// Limits IP packets to `mtu` bytes. Without it, or if the path takes less, IP fragments them.
     #[must_use]
     pub fn with_mtu(mut self, mtu: Option<u16>) -> Self {
         self.socket.set_whole(false);
@@ -95,7 +96,7 @@ impl Carrier for UdpCarrier {
     }
 
     fn receive<'a>(&'a mut self, buffer: &'a mut [u8]) -> Result<Option<Received<'a>>, CarrierError> {
-        // Bounded, so that a flood of strangers cannot keep the caller here.
+        // Bounded, so that a flood of foreign datagrams cannot keep the caller here.
         for _ in 0..64 {
             let Some((len, from)) = self.socket.receive(buffer)? else {
                 return Ok(None);

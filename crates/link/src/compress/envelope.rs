@@ -1,16 +1,16 @@
-//! A packed message: its shape, and each of its parts packed or as it is.
+//! A packed message: its shape, and each of its parts, packed or unchanged.
 
 use proto::{Geometry, MAX_PARTS};
 
-/// The largest message that is unpacked, in bytes; the largest that a link takes, too.
+/// The largest message that is unpacked, in bytes; also the largest that a link carries.
 pub(crate) const MAX_MESSAGE: u32 = 64 << 20;
-/// Zstandard's level: the quickest that is not a special one.
+/// Zstandard's compression level: the fastest regular one.
 const LEVEL: i32 = 1;
 
 const LZ4: u8 = 1;
 const ZSTD: u8 = 2;
 
-/// How parts are packed.
+/// The codec that packs the parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Codec {
     Lz4,
@@ -22,7 +22,7 @@ pub(crate) enum Codec {
 pub(crate) enum EnvelopeError {
     #[error("the envelope ends within {what}")]
     Short { what: &'static str },
-    #[error("codec {0} is none: 1 is LZ4, 2 is Zstandard")]
+    #[error("unknown codec {0}: 1 is LZ4, 2 is Zstandard")]
     Codec(u8),
     #[error("{0} data parts: a message has at most {MAX_PARTS}")]
     Parts(u8),
@@ -30,13 +30,13 @@ pub(crate) enum EnvelopeError {
     TooLarge { bytes: u64 },
     #[error("a part of {len} bytes cannot be packed into {packed}")]
     PackedLength { len: u32, packed: u32 },
-    #[error("{0} bytes behind the last part")]
+    #[error("{0} bytes after the last part")]
     Trailing(usize),
     #[error("a part does not unpack to its length")]
     Content,
 }
 
-/// Packs and unpacks, keeping what the codecs want to keep.
+/// Packs and unpacks, and keeps the codecs' state.
 #[derive(Default)]
 pub(crate) struct Engine {
     compressor: Option<zstd::bulk::Compressor<'static>>,
@@ -45,7 +45,7 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// Packs a message, given as its control part and data parts. `None` if it cannot be.
+    /// Packs a message, given as its control part and data parts. Returns `None` if that is impossible.
     pub(crate) fn pack(&mut self, codec: Codec, pieces: &[&[u8]]) -> Option<Vec<u8>> {
         let parts = u8::try_from(pieces.len().checked_sub(1)?).ok()?;
         let total: u64 = pieces.iter().map(|p| p.len() as u64).sum();
@@ -71,12 +71,12 @@ impl Engine {
         Some(out)
     }
 
-    /// The length of a sample when packed; its own if that does not work.
+    /// The packed length of a sample, or its own length if packing fails.
     pub(crate) fn sample(&mut self, codec: Codec, sample: &[u8]) -> usize {
         self.shrink(codec, sample).unwrap_or(sample.len())
     }
 
-    /// Packs into the scratch memory and gives the length.
+    /// Packs into the scratch memory and returns the length.
     fn shrink(&mut self, codec: Codec, piece: &[u8]) -> Option<usize> {
         let bound = match codec {
             Codec::Lz4 => lz4_flex::block::get_maximum_output_size(piece.len()),
@@ -120,7 +120,7 @@ impl Engine {
     }
 }
 
-/// An envelope whose shape was checked; nothing of it is unpacked yet.
+/// An envelope of valid shape, with nothing unpacked yet.
 #[derive(Debug)]
 pub(crate) struct Envelope<'a> {
     codec: Codec,
@@ -130,7 +130,7 @@ pub(crate) struct Envelope<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    /// Checks an envelope's shape, and that its message is not larger than may be.
+    /// Checks an envelope's shape and the size of its message.
     pub(crate) fn open(bytes: &'a [u8]) -> Result<Self, EnvelopeError> {
         let mut rest = bytes;
         let [codec, parts] = *take::<2>(&mut rest, "its head")?;
@@ -174,7 +174,7 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    /// Unpacks every part into its place: part 0 is the control part, part n the data part n - 1.
+    /// Unpacks every part into its place: part 0 is the control part, part n is data part n - 1.
     pub(crate) fn unpack<'b>(
         &self,
         engine: &mut Engine,
@@ -276,7 +276,7 @@ mod tests {
             }
             let packed = engine.pack(codec, &[&b"c"[..], &flat]).expect("packs");
             assert!(packed.len() < 1000, "{}", packed.len());
-            // What does not shrink costs its lengths only.
+            // An incompressible part costs only its lengths.
             let packed = engine.pack(codec, &[&noisy[..]]).expect("packs");
             assert_eq!(packed.len(), noisy.len() + 10);
         }
@@ -309,7 +309,7 @@ mod tests {
         );
         let trailing = [head(1, 0, &[0]), vec![9]].concat();
         assert_eq!(refused(&trailing), EnvelopeError::Trailing(1));
-        // Right in shape, but it unpacks to more, or to less, than it says.
+        // The shape is valid, but the content unpacks to more, or to less, than the stated length.
         let mut engine = Engine::default();
         for codec in [Codec::Lz4, Codec::Zstd] {
             let mut packed = engine.pack(codec, &[&[3u8; 4000][..]]).expect("packs");
@@ -332,7 +332,7 @@ mod tests {
         }
     }
 
-    /// As other implementations must read it.
+    /// Other implementations must read these, too.
     #[test]
     fn golden_envelopes_are_read() {
         let path = concat!(

@@ -1,34 +1,34 @@
-//! Whether packing pays for a topic, by what it gave so far.
+//! Decides whether packing pays for a topic, from its results so far.
 
-/// More than this share of its length must a message lose to be worth packing.
+/// A packed message must be at most this share of its original length to be worth it.
 const WORTH: f64 = 0.9;
-/// Messages that are not tried after the first failure, and at most.
+/// Messages that are skipped after the first failure, and at most.
 const PAUSES: (u32, u32) = (16, 1024);
 
-/// Keeps in mind whether a topic's messages shrink.
+/// Remembers whether a topic's messages shrink.
 #[derive(Debug, Default)]
 pub(super) struct Judge {
-    /// Messages that are not tried any more.
+    /// Messages left to skip.
     skip: u32,
-    /// The last such pause.
+    /// Length of the last pause, in messages.
     pause: u32,
     /// The last message shrank, so no sample is needed.
     trusts: bool,
 }
 
 impl Judge {
-    /// Whether the next message should be tried.
+    /// Returns whether to try the next message.
     pub(super) fn tries(&mut self) -> bool {
         self.skip = self.skip.saturating_sub(1);
         self.skip == 0
     }
 
-    /// Whether a sample should be looked at first.
+    /// Returns whether to try a sample first.
     pub(super) fn doubts(&self) -> bool {
         !self.trusts
     }
 
-    /// Learns from a message or a sample, and says whether it shrank enough.
+    /// Records the result for a message or a sample. Returns whether it shrank enough.
     pub(super) fn learn(&mut self, original: usize, packed: usize) -> bool {
         let worth = (packed as f64) <= original as f64 * WORTH;
         self.trusts = worth;
@@ -57,7 +57,7 @@ mod tests {
             }
         }
         assert!((10..30).contains(&tried), "{tried}");
-        // And what shrinks again is trusted again.
+        // A message that shrinks again restores the trust.
         while !judge.tries() {}
         assert!(judge.doubts());
         assert!(judge.learn(1000, 300));

@@ -1,7 +1,9 @@
-//! Messages made smaller where that pays: packed on a thread beside the radio's, and unpacked on one there.
+//! Compression of messages where it pays: a thread next to the radio thread packs, and a thread on the
+//! receiver unpacks.
 //!
-//! A packed message crosses the air as one run of bytes, the envelope (`docs/wire/link.md`), which says how it was
-//! packed and what shape it had. What does not shrink goes as it is, and soon is not even tried.
+//! A packed message crosses the air as one run of bytes, the envelope (`docs/wire/link.md`), which states its
+//! codec and shape. An incompressible message is sent unchanged, and the sender soon stops
+//! trying (decision 101).
 
 pub(crate) mod envelope;
 mod judge;
@@ -15,21 +17,22 @@ use serde::{Deserialize, Serialize, Serializer};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How often a thread without work looks whether it is to end.
+/// How often an idle thread checks whether to end.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// How a topic's messages are made smaller.
+/// How a topic's messages are compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Compress {
     /// Not at all.
     #[default]
     None,
-    /// Where it pays: by Zstandard, on radios above 100 Mbit/s by LZ4, and not while samples do not shrink.
+    /// Where it pays: with Zstandard, or with LZ4 on radios above 100 Mbit/s, and not while samples do not
+    /// shrink.
     Auto,
-    /// By LZ4: quick, and smaller by less.
+    /// With LZ4: faster, but less compression.
     Lz4,
-    /// By Zstandard at its quickest level.
+    /// With Zstandard at its fastest level.
     Zstd,
 }
 
@@ -37,32 +40,33 @@ fn seconds<S: Serializer>(d: &Duration, s: S) -> Result<S::Ok, S::Error> {
     s.serialize_f64(d.as_secs_f64())
 }
 
-/// What packing did for a topic.
+/// Packing counts of a topic.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PackStats {
-    /// Messages that went packed.
+    /// Messages sent packed.
     pub packed: u64,
-    /// Messages that went as they are, since they or a sample did not shrink.
+    /// Messages sent unchanged, since they or a sample did not shrink.
     pub unpacked: u64,
-    /// Messages that a newer one replaced before they were packed.
+    /// Messages replaced by a newer one before they were packed.
     pub replaced: u64,
-    /// Bytes of the packed messages before.
+    /// Original bytes of the packed messages.
     pub original_bytes: u64,
     /// Their bytes on the air.
     pub packed_bytes: u64,
-    /// Bytes copied from blocks for it, samples included: what it costs beside time.
+    /// Bytes copied from blocks for packing, including samples: its cost in addition to time.
     pub copied_bytes: u64,
-    /// Time that it took, on a thread beside the radio's unless messages are small.
+    /// Time spent, on a thread next to the radio thread except for small messages.
     #[serde(rename = "time_s", serialize_with = "seconds")]
     pub time: Duration,
 }
 
-/// What unpacking did for a topic.
+/// Unpacking counts of a topic.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct UnpackStats {
-    /// Messages that came packed and were published.
+    /// Messages that arrived packed and were published.
     pub unpacked: u64,
-    /// Messages that could not be unpacked or published. They are among those that the link delivered.
+    /// Messages that could not be unpacked or published. The link's count of delivered messages includes
+    /// them.
     pub failed: u64,
     /// Bytes of the messages on the air.
     pub packed_bytes: u64,
@@ -74,7 +78,7 @@ fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Locks; if there is no work, waits for some, but not for ever.
+/// Locks. If there is no work, waits for some, but only for a limited time.
 fn await_work<'a, T>(
     queues: &'a Mutex<T>,
     work: &Condvar,

@@ -11,20 +11,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// Messages up to this are packed at once: that takes less than waking a thread twice.
+/// Messages of up to this many bytes are packed at once, which is quicker than waking a thread twice.
 const SMALL: usize = 4096;
-/// Smaller ones are not worth it.
+/// Messages below this many bytes are not worth packing.
 const LEAST: usize = 128;
-/// Of a message that is not trusted to shrink, so much of its longest part is tried first.
+/// Bytes of a message's middle that are tried first if the topic is not trusted to shrink.
 const SAMPLE: usize = 64 << 10;
-/// Above this, Zstandard may take longer than the air that it saves.
+/// Above this rate, in bit/s, Zstandard may take longer than the airtime that it saves.
 const QUICK_RADIO: u64 = 100_000_000;
 
 static NEXT_KEY: AtomicU64 = AtomicU64::new(0);
 
-/// A message that comes from the packer, packed or not.
+/// A message from the packer, packed or not.
 pub(crate) struct Packed {
-    /// Of which topic it is, by [`Packing::key`].
+    /// The message's topic, by [`Packing::key`].
     pub(crate) key: u64,
     pub(crate) message: proto::Message<Outgoing>,
 }
@@ -32,13 +32,13 @@ pub(crate) struct Packed {
 struct Job {
     key: u64,
     priority: u8,
-    /// `None`: it only keeps the order.
+    /// `None`: the message is queued only to keep the order.
     codec: Option<Codec>,
     message: proto::Message<Outgoing>,
     track: Arc<Mutex<Track>>,
 }
 
-/// What is known of a topic, by the radio's thread and the packer's.
+/// State of a topic that the radio thread and the packer thread share.
 #[derive(Default)]
 struct Track {
     judge: Judge,
@@ -66,7 +66,7 @@ pub(crate) struct Packer {
 }
 
 impl Packer {
-    /// Starts it; `wake` is called after each message that is done.
+    /// Starts the thread, which calls `wake` after each finished message.
     pub(crate) fn start(wake: impl Fn() + Send + 'static) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let own = shared.clone();
@@ -94,7 +94,7 @@ impl Packer {
         })
     }
 
-    /// The next message that is done.
+    /// The next finished message.
     pub(crate) fn done(&self) -> Option<Packed> {
         self.shared.lock().done.pop_front()
     }
@@ -105,7 +105,8 @@ impl Shared {
         lock(&self.queues)
     }
 
-    /// The most important message that waits, of these the oldest. Waits for one, but not for ever.
+    /// The most important waiting message, and the oldest among equals. Waits for one, but only for a limited
+    /// time.
     fn next(&self) -> Option<Job> {
         let mut queues = await_work(&self.queues, &self.work, |q| q.jobs.is_empty());
         let jobs = queues.jobs.iter().enumerate();
@@ -118,10 +119,10 @@ impl Shared {
 
 /// How one topic's messages are packed.
 pub(crate) struct Packing {
-    /// Tells topics apart, also one from itself when it began anew.
+    /// Distinguishes topics, and a topic from its own earlier run.
     key: u64,
     codec: Codec,
-    /// Whatever it gives is sent; else only what shrinks.
+    /// Skip messages for a while after some did not shrink. Otherwise every message is tried.
     auto: bool,
     priority: u8,
     depth: usize,
@@ -131,7 +132,8 @@ pub(crate) struct Packing {
 }
 
 impl Packing {
-    /// For a topic that is packed by `compress`, if it is at all, over a radio of `rate` bit/s.
+    /// Creates the state for a topic that is compressed as `compress` says, over a radio of `rate` bit/s.
+    /// `None` without compression.
     pub(crate) fn new(compress: Compress, rate: u64, priority: u8, depth: u32) -> Option<Self> {
         let (codec, auto) = match compress {
             Compress::None => return None,
@@ -145,24 +147,24 @@ impl Packing {
             codec,
             auto,
             priority,
-            // One may be packed while the newest waits.
+            // One message may be in the codec while the newest waits.
             depth: depth.max(2) as usize,
             track: Arc::default(),
             engine: Engine::default(),
         })
     }
 
-    /// Of which topic the packer's messages are.
+    /// Identifies the topic among the packer's messages.
     pub(crate) fn key(&self) -> u64 {
         self.key
     }
 
-    /// What packing did so far.
+    /// Counts so far.
     pub(crate) fn stats(&self) -> PackStats {
         lock(&self.track).stats.clone()
     }
 
-    /// Packs a message at once, hands it to the packer (then `None`), or lets it be.
+    /// Packs a message at once, hands it to the packer (then `None`), or returns it unchanged.
     pub(crate) fn take(
         &mut self,
         packer: &Packer,
@@ -183,7 +185,7 @@ impl Packing {
             drop(queues);
             return Some(pack(&mut self.engine, &self.track, self.codec, message));
         }
-        // Behind those before it, if only to keep the order.
+        // Queue behind the earlier messages, if only to keep the order.
         queues.jobs.push_back(Job {
             key: self.key,
             priority: self.priority,
@@ -202,13 +204,13 @@ impl Packing {
     }
 }
 
-/// A message that is not tried.
+/// Counts a message that is not packed.
 fn as_it_is(track: &Mutex<Track>, message: proto::Message<Outgoing>) -> proto::Message<Outgoing> {
     lock(track).stats.unpacked += 1;
     message
 }
 
-/// Packs a message if that makes it smaller by enough.
+/// Packs a message if that makes it sufficiently smaller.
 fn pack(
     engine: &mut Engine,
     track: &Mutex<Track>,
@@ -219,7 +221,7 @@ fn pack(
     let geometry = message.body.geometry();
     let total = geometry.total_len() as usize;
     let mut copied = 0;
-    // A private copy: the publisher could change shared memory under the codec.
+    // A private copy: the publisher could change shared memory while the codec reads it.
     let mut copy = |at: u32, len: usize| {
         let mut bytes = vec![0; len];
         message.body.copy_at(at, &mut bytes);
@@ -332,7 +334,7 @@ mod tests {
 
     #[test]
     fn a_flood_replaces_the_oldest() {
-        // A thread that gets no time.
+        // A thread that does nothing.
         let packer = Packer {
             shared: Arc::default(),
             _worker: Worker::start("test", || None).expect("starts"),

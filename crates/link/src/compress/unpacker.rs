@@ -1,4 +1,4 @@
-//! Unpacks messages that came, on a thread of its own, and publishes them.
+//! Unpacks received messages on a thread of its own and publishes them.
 
 use super::envelope::{Engine, Envelope, EnvelopeError, MAX_MESSAGE};
 use super::{UnpackStats, await_work, lock};
@@ -11,15 +11,15 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// Most bytes of a peer's messages that wait, by their length on the air and unpacked together.
+/// Most bytes of a peer's waiting messages, counting both their length on the air and their unpacked length.
 const MAX_BYTES: usize = 2 * MAX_MESSAGE as usize;
-/// Most messages of a peer that wait.
+/// Most waiting messages of a peer.
 const MAX_JOBS: usize = 1024;
 
-/// What a message is before it is published.
+/// A message's state before it is published.
 enum Content {
     Packed(Vec<u8>),
-    /// It only keeps the order.
+    /// The message is queued only to keep the order.
     Ready(Loan),
 }
 
@@ -28,11 +28,11 @@ struct Job {
     owner: PeerId,
     content: Content,
     stamp: Stamp,
-    /// What it takes of the bound.
+    /// What it takes of `MAX_BYTES`.
     bytes: usize,
 }
 
-/// A message that was published.
+/// A published message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     /// The bus's publisher.
@@ -46,7 +46,7 @@ pub(crate) struct Arrival {
 #[derive(Default)]
 struct Queues {
     jobs: VecDeque<Job>,
-    /// Bytes and messages of each peer, that under way included.
+    /// Bytes and messages of each peer, including the one in progress.
     held: BTreeMap<PeerId, (usize, usize)>,
     busy: Option<u64>,
     arrivals: VecDeque<Arrival>,
@@ -64,7 +64,7 @@ impl Shared {
         lock(&self.queues)
     }
 
-    /// The message that waits longest. Waits for one, but not for ever.
+    /// The message that has waited longest. Waits for one, but only for a limited time.
     fn next(&self) -> Option<Job> {
         let mut queues = await_work(&self.queues, &self.work, |q| q.jobs.is_empty());
         let job = queues.jobs.pop_front()?;
@@ -73,7 +73,7 @@ impl Shared {
     }
 }
 
-/// The thread that unpacks. Without it, packed messages are refused.
+/// The unpacking thread. Without it, packed messages are refused.
 pub(crate) struct Unpacker {
     shared: Arc<Shared>,
     _worker: Worker,
@@ -97,10 +97,11 @@ impl Unpacker {
         })
     }
 
-    /// Takes a packed message of a topic of `owner`, and gives its length, which is no more than `most`.
+    /// Queues a packed message of a topic of `owner` and returns its unpacked length, which is at most
+    /// `most`.
     ///
     /// # Errors
-    /// Why it is lost: it is none, or too much waits.
+    /// The reason for the loss: the message is malformed or too large, or too much is waiting.
     pub(crate) fn packed(
         &self,
         publisher: &Arc<Publisher>,
@@ -111,7 +112,7 @@ impl Unpacker {
         let original = match Envelope::open(&bytes) {
             Ok(envelope) => envelope.geometry.total_len() as usize,
             Err(error) => {
-                tracing::debug!(topic = publisher.topic().topic, %error, "a packed message was refused");
+                tracing::debug!(topic = publisher.topic().topic, %error, "a packed message is refused");
                 return Err(DropReason::Malformed);
             }
         };
@@ -123,17 +124,17 @@ impl Unpacker {
         Ok(original as u64)
     }
 
-    /// Whether messages of a publisher wait or are being unpacked.
+    /// Returns whether messages of a publisher wait or are being unpacked.
     pub(crate) fn has(&self, publisher: u64) -> bool {
         let queues = self.shared.lock();
         queues.busy == Some(publisher) || queues.jobs.iter().any(|j| j.publisher.id() == publisher)
     }
 
-    /// Takes a message that only has to be published behind those of its topic that wait, or gives it back if
-    /// none do.
+    /// Queues a message that only has to be published after its topic's waiting messages. Returns it if there
+    /// are none.
     ///
     /// # Errors
-    /// Why it is lost: too much waits.
+    /// The reason for the loss: too much is waiting.
     pub(crate) fn in_turn(
         &self,
         publisher: &Arc<Publisher>,
@@ -173,17 +174,17 @@ impl Unpacker {
         Ok(())
     }
 
-    /// What was published since the last call.
+    /// The messages published since the last call.
     pub(crate) fn arrivals(&self) -> Vec<Arrival> {
         self.shared.lock().arrivals.drain(..).collect()
     }
 
-    /// What was unpacked for a publisher, if anything was.
+    /// The counts of a publisher, if any of its messages was packed.
     pub(crate) fn stats(&self, publisher: u64) -> Option<UnpackStats> {
         self.shared.lock().stats.get(&publisher).cloned()
     }
 
-    /// Forgets a publisher that ended.
+    /// Forgets a publisher that has ended.
     pub(crate) fn forget(&self, publisher: u64) {
         self.shared.lock().stats.remove(&publisher);
     }
@@ -216,7 +217,7 @@ impl Shared {
                 stats.unpacked += 1;
                 stats.packed_bytes += packed;
                 stats.original_bytes += bytes;
-                // Nobody looks while the daemon is stopping.
+                // Nothing reads them while the daemon is stopping.
                 queues.arrivals.truncate(MAX_JOBS);
                 queues.arrivals.push_back(Arrival {
                     publisher: publisher.id(),
@@ -238,7 +239,7 @@ impl Shared {
     }
 }
 
-/// Unpacks straight into a loaned block.
+/// Unpacks directly into a loaned block.
 fn unpacked(engine: &mut Engine, publisher: &Publisher, bytes: &[u8]) -> Result<(Loan, u64), String> {
     let envelope = Envelope::open(bytes).map_err(|e: EnvelopeError| e.to_string())?;
     let geometry = envelope.geometry;

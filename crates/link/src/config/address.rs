@@ -1,4 +1,5 @@
-//! Addresses as they are written: IP and port, and of a link-local address the network device (RFC 4007, section 11).
+//! Addresses as written in a configuration: IP and port, and for a link-local address the network device (RFC
+//! 4007, section 11).
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 
@@ -6,7 +7,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 pub(super) fn parse(text: &str) -> Result<SocketAddr, String> {
     let wrong = || {
         format!(
-            "'{text}' is no IP address with a port: write for example 192.168.1.7:7400, or [fe80::7%wlan0]:7400 over IPv6"
+            "'{text}' is no IP address with a port: write, for example, 192.168.1.7:7400, or [fe80::7%wlan0]:7400"
         )
     };
     let Some((ip, rest)) = text.strip_prefix('[').and_then(|t| t.split_once('%')) else {
@@ -19,27 +20,27 @@ pub(super) fn parse(text: &str) -> Result<SocketAddr, String> {
     );
     if !ip.is_unicast_link_local() {
         return Err(format!(
-            "{ip} is the same over all network devices: leave out '%{device}'"
+            "{ip} does not depend on a network device: leave out '%{device}'"
         ));
     }
     Ok(SocketAddrV6::new(ip, port, 0, scope(device)?).into())
 }
 
-/// The number of a network device, which may also be written itself.
+/// The number of a network device, from its name or the number itself.
 fn scope(device: &str) -> Result<u32, String> {
     if let Some(number) = device.parse().ok().filter(|n| *n > 0) {
         return Ok(number);
     }
     nix::net::if_::if_nametoindex(device)
-        .map_err(|_| format!("this host has no network device '{device}': `ip link` lists what it has"))
+        .map_err(|_| format!("this host has no network device '{device}': `ip link` lists those it has"))
 }
 
-/// The device that is missing in an address that each of them has on its own.
+/// Returns whether a link-local address lacks its device, without which it is ambiguous.
 pub(super) fn lacks_device(address: SocketAddr) -> bool {
     matches!(address, SocketAddr::V6(a) if a.ip().is_unicast_link_local() && a.scope_id() == 0)
 }
 
-/// An address without its port, with the device that it counts for.
+/// An address without its port, with its device if it has one.
 pub(super) fn host(address: SocketAddr) -> String {
     match address {
         SocketAddr::V6(a) if a.scope_id() != 0 => format!("{}%{}", a.ip(), a.scope_id()),

@@ -1,4 +1,4 @@
-//! What no single field of a configuration shows.
+//! Checks that involve several fields of a configuration.
 
 use super::address;
 use super::place::Problem;
@@ -9,11 +9,11 @@ use crate::rules::{Allow, Relayed};
 use bridge::plain;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// With less of it a peer's topics would get nothing through.
+/// With less memory, none of a peer's topics would get anything through, in bytes.
 const LEAST_MEMORY: u64 = 1 << 20;
 
 impl Config {
-    /// Checks what no single field shows.
+    /// Checks that the fields fit each other.
     pub(super) fn check(&self) -> Result<(), Problem> {
         let radio = &self.radio;
         if let Some(name) = &radio.name
@@ -44,7 +44,7 @@ impl Config {
             return Err(Problem::at(
                 last.map_or("radio.min_share".into(), |i| format!("topics.{i}.min_share")),
                 format!(
-                    "the min_share of radio and topics are {:.0} % together; leave what is important at least 10 %",
+                    "the min_share of radio and topics add up to {:.0} %: leave at least 10 % for important messages",
                     shares * 100.0
                 ),
             ));
@@ -59,9 +59,9 @@ impl Config {
         let mut names = BTreeSet::new();
         for (i, peer) in self.peers.iter().enumerate() {
             let wrong = match peer.name.as_str() {
-                "" => Some("a peer's `name` is empty: write that of its own `host`".into()),
+                "" => Some("a peer's `name` is empty: write the `host` of that peer".into()),
                 own if own == self.host => Some(format!(
-                    "the peer name '{own}' is this host's own, under `host`: names must differ, none may be used twice"
+                    "the peer name '{own}' is this host's own `host` and so used twice: give each host its own name"
                 )),
                 name if !names.insert(name) => Some(format!(
                     "the peer name '{name}' is used twice: give each host its own"
@@ -133,7 +133,7 @@ impl Config {
             return Err(Problem::at(
                 "peers",
                 format!(
-                    "{} peers: with relays there may be at most {}",
+                    "{} peers: with relays, at most {} are possible",
                     self.peers.len(),
                     proto::MAX_DESTINATIONS
                 ),
@@ -152,7 +152,7 @@ impl Config {
         }
     }
 
-    /// Two names that become one would let two topics merge on this host's bus.
+    /// If two names became one, two topics would merge on this host's bus.
     fn check_namespaces(&self) -> Result<(), Problem> {
         let mut seen: BTreeMap<String, &str> = BTreeMap::new();
         let mut here: BTreeMap<String, &str> = BTreeMap::new();
@@ -211,7 +211,7 @@ impl Config {
         if radio.medium != Medium::default() {
             return Err(Problem::at(
                 "radio.medium",
-                "`radio.medium` is not for a serial carrier, whose line is known: leave it out",
+                "`radio.medium` is not for a serial carrier, whose medium is known: leave it out",
             ));
         }
         let foreign = [
@@ -239,7 +239,7 @@ impl Config {
         }
     }
 
-    /// What corrects the pacer has no meaning without one.
+    /// Keys that correct the pacer are meaningless without pacing.
     fn check_wire(&self) -> Result<(), Problem> {
         if self.radio.hops == 1 && self.radio.gain.is_none() {
             return Ok(());
@@ -251,7 +251,7 @@ impl Config {
         };
         Err(Problem::at(
             key,
-            "`radio.hops` and `radio.gain` say how a radio is paced, and with `radio.rate: unlimited` nothing is: leave \
+            "`radio.hops` and `radio.gain` adjust the pacing, and `radio.rate: unlimited` has none: leave \
              them out, or give a bit rate",
         ))
     }
@@ -286,7 +286,7 @@ impl Config {
         }
         let missing = |address| {
             format!(
-                "{address} counts for one network device: say which, such as [fe80::7%wlan0]:7400; `ip address` lists them"
+                "{address} needs its network device, such as [fe80::7%wlan0]:7400: `ip address` lists the devices"
             )
         };
         if address::lacks_device(bind) {
@@ -310,7 +310,7 @@ impl Config {
             };
             if address == bind {
                 return Err(at_address(format!(
-                    "the address {address} of peer '{}' is this host's own, `radio.bind`, so used twice: give the peer's",
+                    "the address {address} of peer '{}' is this host's own `radio.bind`, so used twice: give the peer's",
                     peer.name
                 )));
             }
@@ -339,7 +339,7 @@ impl Config {
         if kind == CarrierKind::Tls && !self.has_wire() {
             return Err(Problem::at(
                 "radio.carrier",
-                "the carrier tls is for cables, where it queues nothing: give `rate: unlimited` or `medium: wire`, or leave it \
+                "the carrier tls is for cables: set `rate: unlimited` or `medium: wire`, or leave `carrier` \
                  out for a radio",
             ));
         }
@@ -365,7 +365,7 @@ impl Config {
             Some((path, address)) if !radio.insecure_udp => Err(Problem::at(
                 path,
                 format!(
-                    "{address} is not on this host, and plain UDP neither encrypts nor checks who sends: give the host \
+                    "{address} is not on this host, and plain UDP neither encrypts nor authenticates: give the host \
                  `keys` (`ropewalk keys --help`), or set `radio.insecure_udp: true` if the network is closed"
                 ),
             )),
@@ -374,7 +374,7 @@ impl Config {
     }
 }
 
-/// Checks what a topic's own keys show.
+/// Checks one topic on its own.
 fn check_topic(topic: &TopicConfig) -> Result<(), Problem> {
     let name = &topic.name;
     let wrong = |key: &str, text: String| Err(Problem::at(key, format!("topic {name}: {text}")));
@@ -392,19 +392,19 @@ fn check_topic(topic: &TopicConfig) -> Result<(), Problem> {
     if below != name && topic.min_share > 0.0 {
         return wrong(
             "min_share",
-            "`min_share` is for one topic: name it apart from the others".into(),
+            "`min_share` is for one topic, not for a pattern: list that topic by its name".into(),
         );
     }
     if topic.deadline.is_some_and(|d| d.is_zero()) {
         return wrong(
             "deadline",
-            "`deadline` 0 would drop every message: give more than 0, or leave it out".into(),
+            "`deadline` 0 would drop every message: write more than 0, or leave it out".into(),
         );
     }
     if topic.tf.is_some() && !topic.direction.sends() {
         return wrong(
             "tf",
-            "`tf` filters what is sent, and `direction: in` is received: filter it on its sender's host"
+            "`tf` filters sent messages, and `direction: in` only receives: filter on the sender's host"
                 .into(),
         );
     }
@@ -412,7 +412,7 @@ fn check_topic(topic: &TopicConfig) -> Result<(), Problem> {
         if !topic.direction.receives() {
             return wrong(
                 "max_message",
-                "`max_message` bounds what is received, and `direction: out` is sent: write it at its receiver".into(),
+                "`max_message` bounds received messages, and `direction: out` only sends: set it on the receiver's host".into(),
             );
         }
         if !(1..=64 << 20).contains(&most) {
@@ -441,7 +441,7 @@ fn check_topic(topic: &TopicConfig) -> Result<(), Problem> {
         return wrong(
             "depth",
             format!(
-                "`depth` is at most {} where messages are kept: reliable, bulk, latched",
+                "`depth` is at most {} for reliable, bulk and latched topics, which keep messages",
                 proto::MAX_DEPTH
             ),
         );

@@ -6,7 +6,7 @@
 //! radio:
 //!   bind: 127.0.0.1:7400
 //!   rate: 6Mbit/s             # the radio's bit rate, not its goodput; or auto
-//!   hops: 1                   # how often a datagram is sent on the way to the peer
+//!   hops: 1                   # hops over this radio on the way to the peer
 //! peers:
 //!   - name: base
 //!     address: 127.0.0.1:7401
@@ -18,7 +18,7 @@
 //! services:
 //!   - {name: /arm/grasp, role: serve}        # a server of this host, for its peers
 //!   - {name: /map/get, role: call, from: base, priority: 60, timeout: 5s}
-//! ros2: graph                 # nodes of ROS 2 see those of the peers; true: and everything crosses
+//! ros2: graph                 # ROS 2 nodes see the peers' nodes; true: and all topics and services cross
 //! ```
 
 mod address;
@@ -48,28 +48,30 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The longest configuration file that is read.
+/// Largest configuration file that is read, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
-/// All topics, or all services.
+/// Pattern for all topics, or all services.
 const EVERYTHING: &str = "/*";
-/// How what tells of nodes goes: behind what is to be in time, until it arrives.
+/// Priority and expiry of the topics that describe nodes: after anything with a deadline, and retried until
+/// they arrive.
 const NODES_PRIORITY: u8 = 20;
 const NODES_EXPIRY: Duration = Duration::from_secs(60);
 
-/// A wire is not paced, so its rate matters only where topics are compared: their shares, a deadline's last chance.
+/// Nominal rate of a wire, in bit/s. A wire is not paced, so its rate matters only where topics are compared:
+/// for their shares and for a deadline's last chance.
 const NOMINAL: u64 = 1_000_000_000;
-/// Ethernet's bytes around a packet: header, checksum, preamble and gap.
+/// Bytes that Ethernet adds to a packet: header, checksum, preamble and gap.
 const ETHERNET: u32 = 38;
 
-/// What a link daemon does: one radio, its peers, and the topics that cross it.
+/// Configuration of a link daemon: one radio, its peers, and the topics that cross it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// This host's name; unique among the peers.
     pub host: String,
-    /// The folder with this host's keys (`ropewalk keys host`); a relative path counts from the configuration's
-    /// folder. With it the carrier is QUIC.
+    /// The folder with this host's keys (`ropewalk keys host`). A relative path is relative to the
+    /// configuration's folder. With keys, the default carrier is QUIC.
     #[serde(default)]
     pub keys: Option<PathBuf>,
     /// The radio.
@@ -77,31 +79,32 @@ pub struct Config {
     /// The topics that this host forwards between its peers: `true`, or a list of names and patterns. Default: none.
     #[serde(default)]
     pub relay: Option<Relayed>,
-    /// The hosts at the other ends. Those without an address, which only relays reach, are put behind the others when
-    /// a configuration is read.
+    /// The hosts at the other ends. Loading a configuration moves peers without an address, which only relays
+    /// reach, behind the others.
     pub peers: Vec<PeerConfig>,
-    /// The topics that cross the radio; no other does, in either direction.
+    /// The topics that cross the radio. No other topic crosses it, in either direction.
     #[serde(default)]
     pub topics: Vec<TopicConfig>,
-    /// The services that are called over the radio; no other is, in either direction.
+    /// The services that can be called over the radio. No other service can, in either direction.
     #[serde(default)]
     pub services: Vec<ServiceConfig>,
-    /// Whether nodes of ROS 2 are shown to those of peers, and theirs here; and whether what neither `topics` nor `services` list
-    /// crosses, too. Default: neither.
+    /// Whether ROS 2 nodes here see the peers' nodes and vice versa, and whether topics and services that
+    /// neither `topics` nor `services` lists cross too. Default: neither.
     #[serde(default, deserialize_with = "ros2")]
     pub ros2: Ros2,
 }
 
-/// What a link does for nodes of ROS 2.
+/// What a link does for ROS 2 nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ros2 {
-    /// `false`: nothing; topics and services cross as any.
+    /// `false`: nothing. Topics and services cross like any others.
     #[default]
     No,
-    /// `graph`: nodes see those of peers, with those of their topics and services that the configuration lists.
+    /// `graph`: nodes see the peers' nodes, with those of their topics and services that the configuration
+    /// lists.
     Graph,
-    /// `true`: likewise, and all topics and services cross in both directions; those that the configuration lists as it says, the
-    /// others with the reliability and the depth that their publishers ask for.
+    /// `true`: as `graph`, and all topics and services cross in both directions. Listed ones cross as the
+    /// configuration says, the others with the reliability and depth of their publishers.
     All,
 }
 
@@ -109,11 +112,11 @@ pub enum Ros2 {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RadioConfig {
-    /// Tells links of one host apart, where it has several radios: 1 to 64 letters, digits and underscores.
+    /// Distinguishes the links of a host that has several radios: 1 to 64 letters, digits and underscores.
     /// Default: the host's name.
     #[serde(default)]
     pub name: Option<String>,
-    /// What moves the datagrams. Default: QUIC where there are `keys`, else UDP.
+    /// What carries the datagrams. Default: QUIC if `keys` is set, else UDP.
     #[serde(default)]
     pub carrier: Option<CarrierKind>,
     /// The local address, for QUIC and UDP.
@@ -125,41 +128,42 @@ pub struct RadioConfig {
     /// The serial line's speed in bit/s.
     #[serde(default, deserialize_with = "maybe_baud")]
     pub baud: Option<u32>,
-    /// Bytes of the largest IP packet on the way to the peers. Without it QUIC finds it, and UDP lets IP cut what is longer.
+    /// Size of the largest IP packet on the path to the peers, in bytes. Without it, QUIC discovers the size
+    /// and UDP leaves fragmentation to IP.
     #[serde(default, deserialize_with = "maybe_mtu")]
     pub mtu: Option<u16>,
-    /// Bit rate, as the radio's standard names it (802.11a/g OFDM: 6 to 54 Mbit/s), `auto`, or `unlimited` for a wire.
-    /// A serial line's follows from its speed.
+    /// Bit rate, as the radio's standard names it (802.11a/g OFDM: 6 to 54 Mbit/s), `auto`, or `unlimited`
+    /// for a wire. The rate of a serial line follows from its speed.
     #[serde(default)]
     pub rate: Option<Rate>,
-    /// How many hops of the same radio a datagram takes; airtime is paid for each. Default 1.
+    /// Number of hops that a datagram takes over the same radio. Each hop costs airtime. Default 1.
     #[serde(default = "one", deserialize_with = "hops")]
     pub hops: u8,
-    /// What the pacer multiplies airtimes with, if the default does not fit the radio.
+    /// Factor that the pacer applies to airtimes, if the default does not fit the radio.
     #[serde(default)]
     pub gain: Option<f64>,
-    /// The order of sending. Default `priority`; `fifo` is there for comparison.
+    /// The order of sending. Default `priority`; `fifo` exists for comparison.
     #[serde(default)]
     pub order: Order,
-    /// The share of the air that this host sends on which what is less important than the most important that
-    /// waits gets at least. Default 0%: strictly by priority.
+    /// Least share of this host's airtime for all messages but the most important waiting ones. Default 0%:
+    /// strictly by priority.
     #[serde(default, deserialize_with = "share")]
     pub min_share: f64,
-    /// Whether this host tells its peers what it waits for, and yields to what is more important on other hosts.
-    /// Default true.
+    /// Whether this host announces to its peers what it has waiting, and yields to more important messages on
+    /// other hosts. Default true.
     #[serde(default = "yes")]
     pub yields: bool,
-    /// The share of the air that it keeps where it yields. Default 10%.
+    /// The share of the air that this host keeps when it yields. Default 10%.
     #[serde(default = "a_tenth", deserialize_with = "share")]
     pub least_share: f64,
-    /// What the rate is of. Default: Wi-Fi.
+    /// What `rate` refers to. Default: Wi-Fi.
     #[serde(default)]
     pub medium: Medium,
-    /// Most bytes of messages that wait for the radio; beyond it the lowest priority is dropped. Default 8 MiB, or 64 MiB
-    /// where a topic that is sent is bulk.
+    /// Most bytes of messages that may wait for the radio. Beyond it, the link drops messages of the lowest
+    /// priority. Default 8 MiB, or 64 MiB if this host sends a bulk topic.
     #[serde(default, deserialize_with = "maybe_size")]
     pub queue_bytes: Option<u64>,
-    /// The user's word that plain UDP may be used beyond this host: no encryption, no proof of identity.
+    /// Allow unencrypted, unauthenticated UDP beyond this host.
     #[serde(default)]
     pub insecure_udp: bool,
 }
@@ -188,13 +192,13 @@ impl RadioConfig {
     }
 }
 
-/// What moves a link's datagrams.
+/// What carries a link's datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CarrierKind {
     /// QUIC datagrams in TLS 1.3 between hosts of one team.
     Quic,
-    /// Datagrams in a stream of TLS 1.3 over TCP between hosts of one team: for cables.
+    /// Datagrams in a TLS 1.3 stream over TCP between hosts of one team, for cables.
     Tls,
     /// Plain UDP: neither encrypted nor authenticated.
     Udp,
@@ -202,18 +206,20 @@ pub enum CarrierKind {
     Serial,
 }
 
-/// What a rate is of.
+/// What a rate refers to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Medium {
-    /// A Wi-Fi radio's bit rate: each datagram costs the air of its frame, with spaces, preambles and acknowledgement.
+    /// The bit rate of a Wi-Fi radio: each datagram costs the airtime of its frame, with gaps, preambles and
+    /// acknowledgement.
     #[default]
     Wifi,
-    /// What a cable, a modem, a satellite or any other service carries in IP packets, each direction for itself.
+    /// The IP throughput of a cable, a modem, a satellite or any other service, separately for each
+    /// direction.
     Wire,
 }
 
-/// In which order waiting messages are sent.
+/// The order in which waiting messages are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
@@ -228,32 +234,33 @@ pub enum Order {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PeerConfig {
-    /// Its name: that in its certificate, and for messages and statistics.
+    /// The peer's name: the one in its certificate, and the one in messages and statistics.
     pub name: String,
-    /// Where its link listens; none for a serial line.
+    /// The address on which its link listens. None for a serial line.
     #[serde(default, deserialize_with = "maybe_address")]
     pub address: Option<SocketAddr>,
-    /// What it may do. Default: whatever is listed under `topics`.
+    /// What the peer may do. Default: everything listed under `topics`.
     #[serde(default)]
     pub allow: Option<Allow>,
-    /// Below which name its topics are published here, and those of this host that go to it are found; towards it
-    /// they have no such prefix. `{peer}` stands for its name. Default: none.
+    /// The prefix of the peer's topics on this bus: received topics are published below it, and topics for
+    /// the peer are found below it. The peer sees them without the prefix. `{peer}` stands for the peer's
+    /// name. Default: none.
     #[serde(default)]
     pub namespace: Option<String>,
-    /// The topics that it may carry between this host and others, and so can read: `true`, or a list of names and
-    /// patterns. Default: none.
+    /// The topics that it may forward between this host and others, and can therefore read: `true`, or a list
+    /// of names and patterns. Default: none.
     #[serde(default)]
     pub relay: Option<Relayed>,
-    /// Most bytes of this host's shared memory that all its topics together may hold. Default 512 MiB.
+    /// Most bytes of this host's shared memory that all the peer's topics together may hold. Default 512 MiB.
     #[serde(default, deserialize_with = "maybe_size")]
     pub memory: Option<u64>,
 }
 
-/// What a peer's topics may hold of the shared memory, if nothing is said.
+/// Default limit for the shared memory that a peer's topics may hold, in bytes.
 const PEER_MEMORY: u64 = 512 << 20;
 
 impl PeerConfig {
-    /// Whether it has a say about the air.
+    /// Returns whether its airtime announcements count.
     pub fn has_air(&self) -> bool {
         let relays = || self.relay.as_ref().is_some_and(Relayed::is_any);
         let rules = self.allow.as_ref();
@@ -265,7 +272,7 @@ impl PeerConfig {
         self.memory.unwrap_or(PEER_MEMORY)
     }
 
-    /// Whether it may carry a topic between this host and others.
+    /// Returns whether it may forward a topic between this host and others.
     pub fn carries(&self, topic: &str) -> bool {
         self.relay.as_ref().is_some_and(|r| r.covers(topic))
     }
@@ -275,73 +282,76 @@ impl PeerConfig {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopicConfig {
-    /// The topic's full name as it crosses the air, such as `/scan`; without the namespace that a peer may have here. A name
-    /// that ends with `/*` stands for all topics below it, whatever there is; of several that do the longest counts,
-    /// and before it a topic's own name.
+    /// The topic's full name as it crosses the air, such as `/scan`, without the peer's namespace on this
+    /// bus. A name that ends with `/*` matches all topics below it, whichever exist. An exact name takes
+    /// precedence over patterns, and a longer pattern over a shorter one.
     pub name: String,
     /// 0–127; higher goes first. Default 50.
     #[serde(default = "middle", deserialize_with = "priority")]
     pub priority: u8,
-    /// Whether the priority is that which the publisher asks for, in a first line `# priority: 70` of its type's definition,
-    /// if it has one. Default false.
+    /// Whether to use the priority that the publisher asks for, if its type's definition has a first line
+    /// such as `# priority: 70`. Default false.
     #[serde(default)]
     pub publisher_priority: bool,
     /// Whether this host sends it, receives it, or both.
     pub direction: Direction,
-    /// How many messages may wait for the radio; a newer one replaces the oldest. Default 1: only the newest; of a
-    /// reliable topic 64 and of a bulk topic 4, which count until they are acknowledged. At most 4096, of a topic that keeps what it
-    /// sent (reliable, bulk, latched) 1024.
+    /// How many messages may wait for the radio; a newer one replaces the oldest. Default 1: only the newest.
+    /// For a reliable topic the default is 64 and for a bulk topic 4, and messages count until they are
+    /// acknowledged. At most 4096, or 1024 for a topic that keeps sent messages (reliable, bulk, latched).
     #[serde(default, deserialize_with = "maybe_depth")]
     pub depth: Option<u16>,
     /// How hard the link tries.
     #[serde(default)]
     pub reliability: Reliability,
-    /// A message of a reliable or bulk topic that is not delivered so long after it was published is given up. Default
-    /// ten seconds, of a bulk topic ten minutes.
+    /// The link gives up a message of a reliable or bulk topic that is not delivered this long after its
+    /// publication. Default ten seconds; ten minutes for a bulk topic.
     #[serde(default, deserialize_with = "maybe_duration")]
     pub expiry: Option<Duration>,
-    /// Bytes of parity for each byte of a redundant topic, more than 0 and at most 1. Default: as the loss asks.
+    /// Parity bytes for each byte of a redundant topic, more than 0 and at most 1. Default: follows the
+    /// measured loss.
     #[serde(default)]
     pub redundancy: Option<f64>,
-    /// Whether messages are delivered in the order in which they were published. Best effort and redundant drop what
-    /// comes late; reliable and bulk let others wait for it. Default true, but false for redundant, whose repaired ones are
-    /// late, and for bulk, whose messages stand for themselves.
+    /// Whether messages are delivered in the order of their publication. Best-effort and redundant topics
+    /// drop late messages; reliable and bulk topics hold later messages back until the missing ones arrive.
+    /// Default true, but false for redundant topics, whose repaired messages are late, and for bulk topics,
+    /// whose messages are independent.
     #[serde(default)]
     pub ordered: Option<bool>,
-    /// Whether a peer that comes later, or was away, gets the newest `depth` messages. Default: if a publisher keeps messages
-    /// for who joins later when the topic is first found; then `depth` is at least the number of those publishers.
+    /// Whether a late joiner, or a peer that was away, gets the newest `depth` messages. Default: true if a
+    /// publisher keeps messages for late joiners when the topic is first found; then `depth` is at least the
+    /// number of those publishers.
     #[serde(default)]
     pub latched: Option<bool>,
-    /// A message older than this is dropped before it costs airtime. Default: never.
+    /// Messages older than this are dropped before they cost airtime. Default: never.
     #[serde(default, deserialize_with = "maybe_duration")]
     pub deadline: Option<Duration>,
-    /// At most so many messages a second are sent; others are dropped. Default: all.
+    /// Most messages sent per second; the others are dropped. Default: all.
     #[serde(default, deserialize_with = "maybe_frequency")]
     pub rate_limit: Option<f64>,
-    /// The share of the air that this host sends on which this topic gets at least while it waits. Default 0%.
+    /// Least share of this host's airtime for this topic while it has messages waiting. Default 0%.
     #[serde(default, deserialize_with = "share")]
     pub min_share: f64,
-    /// Only every so manieth message is sent; others are dropped. Default 1: all.
+    /// Send one message in N and drop the others. Default 1: all.
     #[serde(default = "all_of_them", deserialize_with = "every")]
     pub every: u32,
-    /// Whether and how messages are made smaller for the air. Default: not.
+    /// Whether and how messages are compressed for the air. Default: not.
     #[serde(default)]
     pub compress: Compress,
-    /// The longest message that is taken of a topic that is received. Default: 64 MiB, the longest that a link carries.
+    /// Longest message accepted on a received topic. Default: 64 MiB, the longest that a link carries.
     #[serde(default, deserialize_with = "maybe_size")]
     pub max_message: Option<u64>,
-    /// For topics of transforms: which frames are sent, and how often.
+    /// For topics of transforms: which frames are sent, and at what rate.
     #[serde(default)]
     pub tf: Option<TfConfig>,
 }
 
-/// What a reliable topic's depth and expiry are if nothing is said.
+/// Default depth and expiry of a reliable topic.
 const RELIABLE_DEPTH: u16 = 64;
 const RELIABLE_EXPIRY: Duration = Duration::from_secs(10);
-/// And a bulk topic's.
+/// Default depth and expiry of a bulk topic.
 const BULK_DEPTH: u16 = 4;
 const BULK_EXPIRY: Duration = Duration::from_secs(600);
-/// Bytes that may wait if nothing is said, and where large messages are sent.
+/// Default limits for waiting bytes, without and with bulk topics.
 const QUEUE_BYTES: u64 = 8 << 20;
 const BULK_QUEUE_BYTES: u64 = 64 << 20;
 
@@ -369,12 +379,13 @@ impl TopicConfig {
         }
     }
 
-    /// Whether late peers get messages; not, if that is still left to the publishers.
+    /// Returns whether late joiners get messages. False while that is still up to the publishers.
     pub(crate) fn is_latched(&self) -> bool {
         self.latched == Some(true)
     }
 
-    /// Settles what is left to the publishers. Of those that keep messages for who joins later each has one that counts.
+    /// Settles what is left to the publishers. Each publisher that keeps messages for late joiners has one
+    /// that counts.
     pub(crate) fn settle(&mut self, offers: Offers) {
         if self.reliability == Reliability::Offered {
             self.reliability = match offers.reliable {
@@ -404,7 +415,7 @@ impl TopicConfig {
         })
     }
 
-    /// The same for the link's protocol.
+    /// Returns this configuration for the link's protocol.
     pub(crate) fn announced(&self, type_name: impl Into<String>) -> proto::TopicConfig {
         let reliability = match self.reliability {
             Reliability::BestEffort | Reliability::Offered => proto::Reliability::BestEffort,
@@ -444,20 +455,22 @@ impl TopicConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reliability {
-    /// What is lost stays lost.
+    /// Lost messages stay lost.
     #[default]
     BestEffort,
-    /// What is lost is sent again, until it is acknowledged or expires.
+    /// Lost messages are retransmitted until they are acknowledged or expire.
     Reliable,
-    /// Parity goes along, from which what is lost is computed.
+    /// Messages carry parity, from which the receiver recovers lost parts.
     Redundant,
-    /// As reliable; large messages go as a fountain of symbols, of which any will do, until enough have come.
+    /// As reliable, but large messages are fountain-coded: any symbols do, and the sender continues until the
+    /// receiver has enough.
     Bulk,
-    /// Reliable if all publishers say that they are when the topic is first found, else best effort; the depth is theirs, too.
+    /// Reliable if all publishers are reliable when the topic is first found, else best effort. The depth is
+    /// the publishers', too.
     Offered,
 }
 
-/// Which way a topic goes.
+/// The direction of a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
@@ -470,12 +483,12 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Whether this host sends it.
+    /// Returns whether this host sends it.
     pub fn sends(self) -> bool {
         self != Direction::In
     }
 
-    /// Whether this host receives it.
+    /// Returns whether this host receives it.
     pub fn receives(self) -> bool {
         self != Direction::Out
     }
@@ -490,10 +503,10 @@ pub enum ConfigError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The text is not a configuration.
+    /// The text is not a valid configuration.
     #[error("{place}: {problem}")]
     Syntax {
         /// File (or `configuration`), line and column.
@@ -501,12 +514,12 @@ pub enum ConfigError {
         /// What is wrong there.
         problem: String,
     },
-    /// The parts do not fit each other.
+    /// The parts contradict each other.
     #[error("{place}: {problem}")]
     Meaning {
         /// File (or `configuration`), line and column.
         place: String,
-        /// What is wrong, and its mend.
+        /// What is wrong, and how to fix it.
         problem: String,
     },
 }
@@ -515,7 +528,7 @@ impl Config {
     /// Reads a file.
     ///
     /// # Errors
-    /// [`ConfigError`], with file, line and column where there are any.
+    /// [`ConfigError`], with file, line and column if known.
     pub fn load(path: &Path) -> Result<Config, ConfigError> {
         let read = |source| ConfigError::Read {
             path: path.to_owned(),
@@ -532,12 +545,12 @@ impl Config {
         let text = std::fs::read_to_string(path).map_err(read)?;
         let mut config = Self::named(&text, &path.display().to_string())?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        // An absolute path stays what it is.
+        // `join` leaves an absolute path unchanged.
         config.keys = config.keys.map(|keys| folder.join(keys));
         Ok(config)
     }
 
-    /// Most bytes of messages that wait for the radio.
+    /// Most bytes of messages that may wait for the radio.
     pub fn queue_bytes(&self) -> u64 {
         let topic = |t: &TopicConfig| t.direction.sends() && t.reliability == Reliability::Bulk;
         let service = |s: &ServiceConfig| s.is_for_serving() && s.reliability == Reliability::Bulk;
@@ -549,7 +562,7 @@ impl Config {
         self.radio.queue_bytes.unwrap_or(default)
     }
 
-    /// The longest message of each topic that is received and says so.
+    /// Longest accepted message of each received topic that sets a limit.
     pub(crate) fn max_messages(&self) -> BTreeMap<String, u32> {
         let received = self.topics.iter().filter(|t| t.direction.receives());
         let limited = received.filter_map(|t| {
@@ -559,7 +572,7 @@ impl Config {
         limited.collect()
     }
 
-    /// What moves the datagrams.
+    /// What carries the datagrams.
     pub fn carrier(&self) -> CarrierKind {
         let default = if self.keys.is_some() {
             CarrierKind::Quic
@@ -569,14 +582,14 @@ impl Config {
         self.radio.carrier.unwrap_or(default)
     }
 
-    /// What tells this link from others of the bus: `radio.name`, or the host's name as far as it may stand in
-    /// a topic.
+    /// Distinguishes this link from others of the bus: `radio.name`, or the host's name with the characters
+    /// that a topic name allows.
     pub fn link_name(&self) -> String {
         plain(self.radio.name.as_deref().unwrap_or(&self.host))
     }
 
-    /// What is known of the radio itself, for a file's name and for people: the serial line, or the address. Of
-    /// the loopback and of unspecified addresses nothing is.
+    /// Identity of the radio itself, for a file's name and for people: the serial line or the address. None
+    /// for loopback and unspecified addresses.
     pub(crate) fn radio_identity(&self) -> Option<(String, String)> {
         if let Some(line) = &self.radio.line {
             let real = std::fs::canonicalize(line).unwrap_or_else(|_| line.clone());
@@ -588,13 +601,13 @@ impl Config {
         known.then(|| (address::host(bind), address::host(bind)))
     }
 
-    /// Whether messages may go over relays, this host or a peer.
+    /// Returns whether messages may travel over relays, be it this host or a peer.
     pub fn routes(&self) -> bool {
         let all = self.peers.iter().map(|p| &p.relay).chain([&self.relay]);
         all.flatten().any(Relayed::is_any)
     }
 
-    /// The peers that this host hears itself; the others come behind them.
+    /// The peers that this host reaches directly. The others follow them in `peers`.
     pub fn neighbours(&self) -> &[PeerConfig] {
         let far = |p: &&PeerConfig| p.address.is_none() && self.carrier() != CarrierKind::Serial;
         let near = self.peers.iter().take_while(|p| !far(p)).count();
@@ -611,7 +624,7 @@ impl Config {
 
     fn named(text: &str, place: &str) -> Result<Config, ConfigError> {
         let mut config: Config = serde_saphyr::from_str(text).map_err(|e| syntax(&e, place))?;
-        // Where each peer stands in the text.
+        // The position of each peer in the text.
         let mut order: Vec<usize> = (0..config.peers.len()).collect();
         if config.carrier() != CarrierKind::Serial {
             order.sort_by_key(|i| config.peers[*i].address.is_none());
@@ -635,7 +648,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Lists what `ros2` lets cross beside what is listed.
+    /// Adds the topics and services that `ros2` lets cross in addition to the listed ones.
     fn list_for_ros2(&mut self) {
         if self.ros2 == Ros2::No {
             return;
@@ -669,27 +682,27 @@ impl Config {
         }
     }
 
-    /// Where a key such as `radio.bind` stands in a file, for people: file, line and column.
+    /// The place of a key such as `radio.bind` in a file, for people: file, line and column.
     pub fn place(file: &Path, key: &str) -> String {
         let text = std::fs::read_to_string(file).unwrap_or_default();
         placed(&text, &file.display().to_string(), key)
     }
 
-    /// Whether there is a wire in place of a radio.
+    /// Returns whether there is an unpaced wire in place of a radio.
     pub(crate) fn is_wire(&self) -> bool {
         self.radio.rate == Some(Rate::Unlimited)
     }
 
-    /// Whether it is a wire, with a rate or without.
+    /// Returns whether it is a wire, with or without a rate.
     pub(crate) fn has_wire(&self) -> bool {
         self.is_wire() || self.radio.medium == Medium::Wire
     }
 
-    /// The airtime of datagrams over this radio, of which the carrier adds `overhead` bytes to each.
+    /// The airtime model of this radio, if the carrier adds `overhead` bytes to each datagram.
     pub(crate) fn airtime(&self, overhead: usize) -> proto::AirtimeModel {
         let overhead = u32::try_from(overhead).unwrap_or(u32::MAX);
         match (self.carrier(), self.radio.baud) {
-            // Ten bits on the line for eight.
+            // A byte takes ten bits on the line.
             (CarrierKind::Serial, Some(baud)) => {
                 proto::AirtimeModel::bytes(u64::from(baud) * 8 / serial::BITS, overhead).with_gain(1.0)
             }
@@ -699,7 +712,7 @@ impl Config {
             }
             _ => {
                 let mut airtime = proto::AirtimeModel::wifi(self.radio.rate.unwrap_or(Rate::Auto).first());
-                // The model knows of IP and UDP.
+                // The model already includes IP and UDP.
                 airtime.extra_bytes += overhead.saturating_sub(28);
                 airtime
             }

@@ -1,4 +1,4 @@
-//! How single values are written, and what a field is that is left out.
+//! How single values are written, and the defaults of fields.
 
 use super::{ConfigError, Ros2, address};
 use crate::control::MAX_EVERY;
@@ -24,7 +24,7 @@ fn told(error: &Error) -> String {
             format!("`{key}` is written twice here: keep one")
         }
         Error::Eof { .. } => {
-            "nothing more is written, and something should be: `ropewalk link --help` shows an example".into()
+            "the text ends where a key or value should follow: `ropewalk link --help` shows an example".into()
         }
         Error::Unexpected { expected, .. } if expected.contains("sequence") => {
             "a list belongs here, such as [{name: base}]: `ropewalk link --help` shows an example".into()
@@ -43,7 +43,7 @@ fn told(error: &Error) -> String {
             format!("missing field `{field}`: write it here; `ropewalk link --help` shows an example")
         }
         Error::UnknownAnchor { .. } => {
-            "`*` refers to what no `&` marks: mark it, or put the text in quotes".into()
+            "no `&` defines what this `*` refers to: define it, or put the text in quotes".into()
         }
         other => {
             // The library repeats the place.
@@ -60,7 +60,7 @@ fn told(error: &Error) -> String {
     }
 }
 
-/// The library has one kind of error for its scanner's words and for ours, which name a mend already.
+/// The library uses one kind of error for its scanner's messages and for our own, which already name a fix.
 fn is_of_the_scanner(text: &str) -> bool {
     [
         "while ",
@@ -75,7 +75,7 @@ fn is_of_the_scanner(text: &str) -> bool {
     .any(|start| text.starts_with(start))
 }
 
-/// A problem that quotes what was written, whatever that is.
+/// Escapes control characters in a problem, which may quote any input.
 pub(super) fn on_one_line(problem: &str) -> String {
     let mut line = String::with_capacity(problem.len());
     for c in problem.chars() {
@@ -128,7 +128,7 @@ pub(super) fn ros2<'de, D: Deserializer<'de>>(d: D) -> Result<Ros2, D::Error> {
             match text {
                 "graph" => Ok(Ros2::Graph),
                 other => Err(E::custom(format_args!(
-                    "`ros2: {other}` means nothing: write `true` for all topics and services, or `graph` for those that are listed"
+                    "`ros2: {other}` is unknown: write `true` for all topics and services, or `graph` for the listed ones"
                 ))),
             }
         }
@@ -156,7 +156,7 @@ pub(super) fn a_tenth() -> f64 {
     0.1
 }
 
-/// A whole number of a range.
+/// A whole number within a range.
 fn number<'de, D: Deserializer<'de>, T: TryFrom<i64>>(
     d: D,
     what: &str,

@@ -1,10 +1,10 @@
-//! Where in a configuration something stands.
+//! Finds the place of a key in a configuration.
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
-/// What does not fit the rest, and where: `topics.3.depth` is the key `depth` of the fourth topic, whether it is written or
-/// left out.
+/// A contradiction, and where it is: `topics.3.depth` is the key `depth` of the fourth topic, whether the key
+/// is written or left out.
 #[derive(Debug)]
 pub(super) struct Problem {
     pub(super) path: String,
@@ -19,7 +19,7 @@ impl Problem {
         }
     }
 
-    /// One of an item that does not know where it stands.
+    /// The same problem, for an item that does not know its own path.
     pub(super) fn below(self, path: &str) -> Problem {
         Problem {
             path: format!("{path}.{}", self.path),
@@ -28,14 +28,14 @@ impl Problem {
     }
 }
 
-/// A configuration as nothing but places.
+/// A configuration reduced to places.
 enum Node {
     Map(Vec<(String, Spanned<Node>)>),
     List(Vec<Spanned<Node>>),
     Value,
 }
 
-/// Line and column of what `path` leads to, or of the last step on the way that is written.
+/// Line and column of the node at `path`, or of the last step of the path that is present.
 pub(super) fn find(text: &str, path: &str) -> Option<(u64, u64)> {
     let root: Spanned<Node> = serde_saphyr::from_str(text).ok()?;
     let mut here = &root;
@@ -60,7 +60,7 @@ impl<'de> Deserialize<'de> for Node {
 
 struct Nodes;
 
-/// What is neither a map nor a list is passed over.
+/// Ignores all values but maps and lists.
 macro_rules! values {
     ($($visit:ident: $kind:ty),*) => {
         $(fn $visit<E>(self, _: $kind) -> Result<Node, E> {

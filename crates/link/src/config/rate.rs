@@ -3,23 +3,23 @@
 use serde::{Deserialize, Deserializer, de};
 use stats::quantity;
 
-/// Where the rate is not known, the first guess, in bit/s: the lowest rate of OFDM.
+/// The first guess for an unknown rate, in bit/s: the lowest OFDM rate.
 const GUESS: u64 = 6_000_000;
 
-/// What is known of a radio's bit rate.
+/// A radio's bit rate, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rate {
-    /// Nothing: receipts clock the sending, and over one hop the rate is estimated from them.
+    /// Unknown: receipts clock the sending, and over one hop they yield an estimate of the rate.
     Auto,
-    /// It is so many bit/s.
+    /// The rate in bit/s.
     Set(u64),
-    /// There is no radio but a wire that is quicker than its hosts: nothing is paced, receipts alone bound what is on
-    /// the way, and datagrams leave in batches.
+    /// Not a radio but a wire that is faster than its hosts: nothing is paced, receipts alone bound the data
+    /// in flight, and datagrams leave in batches.
     Unlimited,
 }
 
 impl Rate {
-    /// The rate to begin with, in bit/s.
+    /// The initial rate, in bit/s.
     pub fn first(self) -> u64 {
         match self {
             Rate::Auto => GUESS,
@@ -41,7 +41,7 @@ impl<'de> Deserialize<'de> for Rate {
         let rate = quantity::bit_rate(&text).map(Rate::Set);
         rate.map_err(|e| {
             de::Error::custom(format!(
-                "{e}, auto where it is not known or changes, or unlimited for a wire"
+                "{e}, auto if it is unknown or changes, or unlimited for a wire"
             ))
         })
     }

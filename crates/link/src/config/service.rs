@@ -10,49 +10,50 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// How long a call may take if nothing is said, and at most.
+/// Default and longest timeout of a call.
 const TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
-/// The longest name: its two topics have eight bytes more.
+/// The longest name: each of its two topics' names is eight bytes longer.
 const MAX_NAME: usize = bus::MAX_NAME - 8;
 
 /// One service.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceConfig {
-    /// The service's full name as it crosses the air, such as `/arm/grasp`; without the namespace that a peer may have
-    /// here. A name that ends with `/*` stands for all services below it, as they come and go; of several that do the longest counts, and
-    /// before it a service's own name.
+    /// The service's full name as it crosses the air, such as `/arm/grasp`, without the peer's namespace on
+    /// this bus. A name that ends with `/*` matches all services below it, as they appear and disappear. An
+    /// exact name takes precedence over patterns, and a longer pattern over a shorter one.
     pub name: String,
-    /// Where it is served.
+    /// Where the service runs.
     pub role: Role,
-    /// Whose service is called, by the peer's name. Default: that of every peer that offers it.
+    /// The peer whose service is called, by name. Default: every peer that offers it.
     #[serde(default)]
     pub from: Option<String>,
-    /// 0–127, of requests here, of replies there; higher goes first. Default 50.
+    /// 0–127; higher goes first. It applies to requests on the caller's host and to replies on the server's.
+    /// Default 50.
     #[serde(default = "middle", deserialize_with = "priority")]
     pub priority: u8,
-    /// A call may take no longer, even if its caller would wait. Default a minute.
+    /// Longest duration of a call, even if its caller would wait longer. Default one minute.
     #[serde(default, deserialize_with = "maybe_duration")]
     pub timeout: Option<Duration>,
-    /// Calls that may be open at a time, for each peer; more are refused at once. Default 16.
+    /// Most open calls per peer; further calls are refused at once. Default 16.
     #[serde(default = "depth", deserialize_with = "calls")]
     pub depth: u16,
-    /// How replies of this host's server go: `reliable` (default), or `bulk`, where they are large and the path is long or loses much.
-    /// What is small goes alike.
+    /// How replies of this host's server are sent: `reliable` (default), or `bulk` for large replies over
+    /// long or lossy paths. Small replies are sent the same way with both.
     #[serde(default = "reliable")]
     pub reliability: Reliability,
 }
 
-/// Where a service is served.
+/// Where a service runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// At peers, for callers of this host.
+    /// On peers, for callers on this host.
     Call,
-    /// On this host, for callers of peers that may call it.
+    /// On this host, for callers on peers with permission to call it.
     Serve,
-    /// Both; the peers whose service is called need a namespace then.
+    /// Both. Each peer whose service is called then needs a namespace.
     Both,
 }
 
@@ -78,17 +79,17 @@ impl ServiceConfig {
         }
     }
 
-    /// Whether it stands for all services below a name.
+    /// Returns whether it stands for all services below a name.
     pub(crate) fn is_pattern(&self) -> bool {
         bridge::is_pattern(&self.name)
     }
 
-    /// How long a call may take.
+    /// Longest duration of a call.
     pub fn timeout(&self) -> Duration {
         self.timeout.unwrap_or(TIMEOUT)
     }
 
-    /// Whether this host has this part in it, towards some peer.
+    /// Returns whether this host has this role towards some peer.
     pub(crate) fn has(&self, role: ServiceRole) -> bool {
         match role {
             ServiceRole::Call => self.role != Role::Serve,
@@ -96,13 +97,13 @@ impl ServiceConfig {
         }
     }
 
-    /// Whether this host calls it at that peer, or serves it to it.
+    /// Returns whether this host calls it at that peer, or serves it to that peer.
     pub(crate) fn is_for(&self, role: ServiceRole, peer: &PeerConfig) -> bool {
         match role {
             ServiceRole::Call => {
                 let from = self.from.as_ref().map(|from| *from == peer.name);
-                // A relay that may do nothing for itself serves nothing.
-                // Of a pattern it depends on the service.
+                // A relay with no permissions of its own serves nothing. For a pattern it depends on the
+                // service.
                 let may_serve = || self.is_pattern() || may(peer.allow.as_ref(), Right::Publish, &self.name);
                 let is_from = from.unwrap_or_else(may_serve);
                 self.has(role) && is_from
@@ -111,7 +112,7 @@ impl ServiceConfig {
         }
     }
 
-    /// Whether this host serves it.
+    /// Returns whether this host serves it.
     pub(crate) fn is_for_serving(&self) -> bool {
         self.has(ServiceRole::Serve)
     }
@@ -131,14 +132,14 @@ impl ServiceConfig {
                 let known: Vec<&str> = peers.iter().map(|p| p.name.as_str()).collect();
                 let known = known.join(", ");
                 let text =
-                    format!("service {name}: `from` names '{from}', which is no peer: there is {known}");
+                    format!("service {name}: `from` names '{from}', which is no peer: the peers are {known}");
                 return Err(Problem::at("from", text));
             }
             if self.role == Role::Serve {
                 return Err(Problem::at(
                     "from",
                     format!(
-                        "service {name}: `from` is for `role: call`; who may call it here, `allow` of the peers says"
+                        "service {name}: `from` is for `role: call`; use the peers' `allow` to limit who may call it here"
                     ),
                 ));
             }
@@ -149,20 +150,20 @@ impl ServiceConfig {
             return Err(Problem::at(
                 if self.from.is_some() { "from" } else { "role" },
                 format!(
-                    "service {name}: the peers' `allow` lets none of them serve it: name it there under `publish` (for \
+                    "service {name}: no peer may serve it: name it in a peer's `allow`, under `publish` (for \
                      replies) and `subscribe` (for requests)"
                 ),
             ));
         }
         if !matches!(self.reliability, Reliability::Reliable | Reliability::Bulk) {
             let text = format!(
-                "service {name}: a reply must arrive: `reliability` is `reliable` (the default), or `bulk` where replies are large"
+                "service {name}: replies must arrive: set `reliability` to `reliable` (the default), or `bulk` for large replies"
             );
             return Err(Problem::at("reliability", text));
         }
         if self.reliability == Reliability::Bulk && !self.is_for_serving() {
             let text = format!(
-                "service {name}: `reliability` is of the replies that a server gives: say it on its host, with `role: serve`"
+                "service {name}: `reliability` is for a server's replies: set it on the server's host, with `role: serve`"
             );
             return Err(Problem::at("reliability", text));
         }
@@ -178,7 +179,7 @@ impl ServiceConfig {
 impl Config {
     pub(super) fn check_services(&self) -> Result<(), Problem> {
         let mut listed = BTreeSet::new();
-        // Whose each name on this bus is: none for a server of this host.
+        // The owner of each name on this bus: a peer, or none for a server of this host.
         let mut here: BTreeMap<String, Option<&str>> = BTreeMap::new();
         for (i, service) in self.services.iter().enumerate() {
             let path = format!("services.{i}");
@@ -196,7 +197,7 @@ impl Config {
             for (role, peer) in [ServiceRole::Serve, ServiceRole::Call]
                 .iter()
                 .flat_map(|r| self.peers.iter().map(move |p| (*r, p)))
-                // What a pattern stands for is compared when it is found.
+                // The names that a pattern matches are compared when they are found.
                 .filter(|(role, peer)| !service.is_pattern() && service.is_for(*role, peer))
             {
                 let name = names::service_on_bus(peer, role, &service.name);
@@ -211,8 +212,8 @@ impl Config {
                         return at(
                             "role",
                             format!(
-                                "the service {} of '{other}' and of '{}' would both be {name} here, and nobody could \
-                                 tell which is called: say `from`, or give each peer a `namespace`",
+                                "the service {} of '{other}' and of '{}' would both be {name} here, so calls would be \
+                                 ambiguous: say `from`, or give each peer a `namespace`",
                                 service.name, peer.name
                             ),
                         );
@@ -221,8 +222,8 @@ impl Config {
                         return at(
                             "role",
                             format!(
-                                "{name} would be a service of this host and one of a peer, and nobody could tell which \
-                                 is called: give the peer a `namespace`"
+                                "{name} would be a service of this host and one of a peer, so calls would be \
+                                 ambiguous: give the peer a `namespace`"
                             ),
                         );
                     }

@@ -68,7 +68,7 @@ fn a_wire_has_no_rate_to_guess() {
     let c = Config::parse(&GOOD.replace("6Mbit/s", "unlimited")).expect("is good");
     assert_eq!(c.radio.rate, Some(Rate::Unlimited));
     assert!(c.is_wire());
-    // A full frame of a gigabit Ethernet.
+    // A full frame of gigabit Ethernet.
     assert_eq!(c.airtime(28).airtime(1472, 1), Duration::from_nanos(1538 * 8));
 }
 
@@ -297,7 +297,7 @@ topics:
     }
 }
 
-/// Whether it begins with line and column.
+/// Returns whether the error begins with line and column.
 fn is_placed(error: &str) -> bool {
     let mut parts = error.split(':');
     let mut number = || {
@@ -328,7 +328,8 @@ fn what_contradicts_something_is_found_where_it_stands() {
             "service /a is listed twice",
             "`role: both`",
         ),
-        // Peers without an address go behind the others, but stand where they stand.
+        // Loading moves peers without an address behind the others, but the error names their place in the
+        // text.
         (
             udp,
             "peers:\n  - {name: far}\n  - {name: far, address: '127.0.0.1:7401', relay: true}\n".into(),
@@ -499,7 +500,7 @@ radio: {carrier: serial, line: /dev/ttyUSB0, baud: 115200}
 peers: [{name: base}]
 ";
     let c = Config::parse(serial).expect("is good");
-    // 100 bytes and the framing at 11,520 bytes a second.
+    // 100 bytes and the framing, at 11,520 bytes per second.
     let airtime = c.airtime(8).airtime(100, 1);
     assert_eq!(airtime.as_micros(), 9375, "{airtime:?}");
     for (from, to, mend) in [

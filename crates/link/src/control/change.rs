@@ -1,42 +1,42 @@
-//! Changes of a topic as an operator writes them: `priority=100`.
+//! Changes of a topic in the syntax for operators: `priority=100`.
 
 use crate::quantity;
 use proto::{MAX_PRIORITY, TopicChange};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// What can be changed while a link runs.
+/// Settings that can change while a link runs.
 const KEYS: &str =
     "priority=0…127, depth=N, deadline=100ms (or none), rate_limit=5Hz (or none), every=N, min_share=5%";
-/// The most that `depth` may be.
+/// Largest value of `depth`.
 const MAX_DEPTH: u32 = 1024;
-/// The most that `every` may be.
+/// Largest value of `every`.
 pub(crate) const MAX_EVERY: u32 = 1_000_000;
 
 /// Changes of a topic, each at most once.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Change(pub(crate) TopicChange);
 
-/// Why a change was not understood.
+/// Why a change was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChangeError {
-    /// Not one change was given.
+    /// There was no change at all.
     #[error("nothing to change: give {KEYS}")]
     Nothing,
-    /// It is no `key=value` of a key that there is.
-    #[error("'{text}' is no change: give {KEYS}")]
+    /// The text is not `key=value`, or the key is unknown.
+    #[error("'{text}' is not a change: give {KEYS}")]
     Unknown {
-        /// What was written.
+        /// The text.
         text: String,
     },
-    /// The same key again.
+    /// A key was given twice.
     #[error("{key} is given twice")]
     Twice {
         /// The key.
         key: String,
     },
-    /// The value is out of bounds or not of its kind.
+    /// The value is out of bounds or malformed.
     #[error("{key}={value}: {problem}")]
     Value {
         /// The key.
@@ -52,7 +52,7 @@ impl Change {
     /// Reads changes such as `["priority=100", "deadline=none"]`.
     ///
     /// # Errors
-    /// [`ChangeError`] names the first that is wrong.
+    /// [`ChangeError`] names the first wrong change.
     pub fn parse(texts: &[impl AsRef<str>]) -> Result<Change, ChangeError> {
         let mut change = TopicChange::default();
         if texts.is_empty() {
@@ -99,7 +99,7 @@ impl Change {
     }
 }
 
-/// Sets what was not set; false if it was.
+/// Sets a value; false if there was one already.
 fn set<T>(to: &mut Option<T>, value: T) -> bool {
     to.replace(value).is_none()
 }

@@ -1,8 +1,8 @@
-//! What operators ask a running daemon: services and a topic on its bus.
+//! Operator interface of a running daemon: services and a topic on its bus.
 //!
-//! `/link/NAME/set` changes a topic, `/link/NAME/state` gives the whole state as JSON, and `/link/NAME/status` is
-//! published once a second, with the newest kept for who comes later. Who may use them the bus decides, as for
-//! everything on it.
+//! `/link/NAME/set` changes a topic, and `/link/NAME/state` returns the whole state as JSON.
+//! `/link/NAME/status` is published once a second; late joiners get the newest message. The bus decides who
+//! may use them, as for every topic (decision 100).
 
 mod change;
 mod types;
@@ -20,31 +20,31 @@ use std::time::Duration;
 
 /// How often the status is published.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// How long the radio's thread may take to answer; it answers between two datagrams.
+/// How long the radio thread may take to answer. It answers between two datagrams.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Commands that may wait for the radio's thread.
+/// Most commands that may wait for the radio thread.
 const QUEUE: usize = 16;
 /// Most changes in one request.
 const MAX_CHANGES: usize = 16;
 
-/// The names of a link's services and topic, for who looks for them.
+/// The names of a link's services and topic.
 pub mod name {
-    /// The folder of all of them.
+    /// Their common prefix.
     pub const FOLDER: &str = "/link/";
     /// The service that changes a topic.
     pub const SET: &str = "/set";
-    /// The service that gives the state.
+    /// The service that returns the state.
     pub const STATE: &str = "/state";
-    /// The topic.
+    /// The status topic.
     pub const STATUS: &str = "/status";
 
-    /// The link of which `service` is the state service.
+    /// The name of the link whose state service is `service`.
     pub fn link_of(service: &str) -> Option<&str> {
         service.strip_prefix(FOLDER)?.strip_suffix(STATE)
     }
 }
 
-/// A change that an operator asked for.
+/// A change that an operator requested.
 pub(crate) struct Command {
     pub(crate) topic: String,
     /// Only towards this peer.
@@ -53,11 +53,11 @@ pub(crate) struct Command {
     answer: SyncSender<Answer>,
 }
 
-/// What now holds, or one line that says what is wrong.
+/// The settings in force, or one line that says what is wrong.
 pub(crate) type Answer = Result<Vec<String>, String>;
 
 impl Command {
-    /// Tells the operator; a second one hears nothing.
+    /// Answers the operator. A second answer is ignored.
     pub(crate) fn answer(&self, answer: Answer) {
         let _ = self.answer.try_send(answer);
     }
@@ -72,7 +72,7 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// Serves on `bus` as the link called `link`; `wake` is called after each command.
+    /// Serves on `bus` as the link called `link`. Calls `wake` after each command.
     pub(crate) fn start(
         bus: &Bus,
         link: &str,
@@ -116,7 +116,7 @@ impl Control {
                 Ok(_) => Ok(()),
                 Err(e) => Err(e.to_string()),
             }) {
-                tracing::warn!(error, "the status is not published");
+                tracing::warn!(error, "cannot publish the status");
             }
             Some(INTERVAL)
         });
@@ -137,7 +137,7 @@ impl Control {
     }
 }
 
-/// Hands a request to the radio's thread and waits for its answer.
+/// Hands a request to the radio thread and waits for its answer.
 fn ask(commands: &SyncSender<Command>, wake: &impl Fn(), request: &Value) -> Answer {
     let json = request.to_json(Show::ALL);
     let text = |field: &str| json[field].as_str().unwrap_or_default().to_owned();
@@ -165,7 +165,7 @@ fn ask(commands: &SyncSender<Command>, wake: &impl Fn(), request: &Value) -> Ans
     wake();
     answered
         .recv_timeout(PATIENCE)
-        .map_err(|_| "the link does not answer: it is stopping, or its thread gets no time".to_owned())?
+        .map_err(|_| "the link does not answer: it is stopping, or its thread is starved".to_owned())?
 }
 
 #[cfg(test)]
@@ -182,7 +182,7 @@ mod tests {
         };
         let refused = ask(&sender, &|| (), &request(MAX_CHANGES + 1)).unwrap_err();
         assert_eq!(refused, "more than 16 changes at once");
-        // Nobody takes what waits.
+        // Nothing takes the waiting commands.
         let command = |_| Command {
             topic: String::new(),
             peer: None,

@@ -1,4 +1,4 @@
-//! The types of a link's services and topic, and how a state fills them.
+//! The types of a link's services and topic, and their values for a state.
 
 use crate::status::{ReceivedTopic, SentTopic, ServiceStatus, Status};
 use proto::Account;
@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use stats::Drops;
 
-/// What a link's services and its topic are made of.
+/// The types of a link's services and its topic.
 pub(super) struct Types {
     pub(super) set: Service,
     pub(super) state: Service,
@@ -43,7 +43,7 @@ const SERVICES: [(&str, &str); 2] = [
 
 impl Types {
     pub(super) fn new() -> Self {
-        Self::read().unwrap_or_else(|e| unreachable!("a test reads these very definitions: {e}"))
+        Self::read().unwrap_or_else(|e| unreachable!("a test parses the same definitions: {e}"))
     }
 
     fn read() -> Result<Self, schema::DefinitionError> {
@@ -195,12 +195,12 @@ fn service(s: &ServiceStatus) -> Value {
     })
 }
 
-/// A state or a reason as JSON has it.
+/// A state or a reason as in JSON.
 fn word(of: impl Serialize) -> Value {
     serde_json::to_value(of).unwrap_or_default()
 }
 
-/// A message has no other word for a number that is not known.
+/// A message represents an unknown number as NaN.
 fn number(n: Option<f64>) -> Value {
     n.map_or(json!("nan"), |n| json!(n))
 }
@@ -358,7 +358,7 @@ mod tests {
             (&json!("/base/grasp"), &json!("call"), &json!("not_offered"))
         );
         assert_eq!(service["failed"], json!([{ "reason": "timed_out", "count": 2 }]));
-        // Of what JSON has of a topic, settings have their units in their names.
+        // In JSON, a topic's settings have their units in their names.
         let sent = serde_json::to_value(&status.sent[0]).expect("is JSON");
         assert_eq!(
             (&sent["deadline_ms"], &sent["air_s"]),

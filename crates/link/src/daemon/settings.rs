@@ -1,4 +1,4 @@
-//! What changes while a daemon runs.
+//! Settings that change while a daemon runs.
 
 use super::Daemon;
 use super::showing::is_for;
@@ -12,7 +12,7 @@ use proto::{PeerId, TopicChange, TopicId, TopicStats};
 use stats::Time;
 
 impl<C: Carrier> Daemon<C> {
-    /// Carries out a command and answers it.
+    /// Executes a command and answers it.
     pub(super) fn obey(&mut self, now: Time, command: &Command) {
         let answer = self.set(now, command);
         match &answer {
@@ -38,8 +38,8 @@ impl<C: Carrier> Daemon<C> {
             let most = self.config.peers.iter().filter_map(reserved).min();
             if let Some(most) = most.filter(|m| depth > *m) {
                 return Err(format!(
-                    "depth={depth}: while it runs at most {most}, since memory was reserved for so many when the \
-                     topic began: write it into the configuration and start the link anew"
+                    "depth={depth}: at most {most} while the link runs, since it reserved memory for that many when the \
+                     topic began: change the configuration and restart the link"
                 ));
             }
         }
@@ -56,11 +56,11 @@ impl<C: Carrier> Daemon<C> {
         }
         let is_listed = self.config.topics[topic].name == name;
         if is_for_all && (is_listed || !lines.is_empty()) {
-            // For when it is opened, or opened again.
+            // Kept for the next time the topic is opened.
             if is_listed {
                 apply(&mut self.config.topics[topic], change);
             } else {
-                // One of those that a pattern stands for now has a word of its own.
+                // A topic that matches a pattern gets an entry of its own.
                 let mut own = TopicConfig {
                     name,
                     ..self.config.topics[topic].clone()
@@ -69,19 +69,19 @@ impl<C: Carrier> Daemon<C> {
                 self.config.topics.push(own);
             }
             if lines.is_empty() {
-                lines.push("kept for when somebody publishes it here".into());
+                lines.push("kept until the topic is published here".into());
             }
         } else if lines.is_empty() {
             return Err(format!(
-                "{name} is not sent to that peer, or nobody publishes it here yet; without a peer the change is \
-                 kept for when it is"
+                "{name} is not sent to that peer, or not published here yet: leave out the peer to keep the change \
+                 until it is"
             ));
         }
         Ok(lines)
     }
 
-    /// Whether a topic of the radio is this host's, for the host in whose namespace it was named, and for or over the peer
-    /// that was given.
+    /// Returns whether a topic of the radio is this host's own and matches: `within` is the host in whose
+    /// namespace the topic was named, `named` the given peer, as receiver or relay.
     fn is_meant(&self, t: &TopicStats, within: Option<PeerId>, named: Option<PeerId>) -> bool {
         let carrying = self.inbound.carrying();
         let own = self.inbound.relay.own();
@@ -90,7 +90,7 @@ impl<C: Carrier> Daemon<C> {
             && named.is_none_or(|p| t.peer == p || is_for(carrying, t, p))
     }
 
-    /// Whom a topic goes to, for people.
+    /// The receivers of a topic, for people.
     fn receivers(&self, t: &TopicStats) -> String {
         let peer = self.peer_name(t.peer);
         let hosts = t.via.iter().flat_map(|v| &v.to);
@@ -102,8 +102,8 @@ impl<C: Carrier> Daemon<C> {
         }
     }
 
-    /// The index of a service, by its name on the air, that of its topics there, or its name on this bus; the latter may be
-    /// that of one peer only.
+    /// The index of a service, by its name on the air, the name of one of its topics there, or its name on
+    /// this bus. The latter may belong to one peer only.
     fn service(&self, name: &str) -> Option<(usize, Option<PeerId>)> {
         let part = [REQUEST, REPLY].iter().find_map(|part| name.strip_suffix(part));
         let name = part.unwrap_or(name);
@@ -121,7 +121,7 @@ impl<C: Carrier> Daemon<C> {
         })
     }
 
-    /// Changes the priority of what this host sends of a service.
+    /// Changes the priority of this host's messages for a service.
     fn set_service(
         &mut self,
         now: Time,
@@ -137,7 +137,7 @@ impl<C: Carrier> Daemon<C> {
                 }
         };
         let priority = change.priority.filter(only).ok_or(
-            "of a service only the priority can be changed while the link runs: give priority=0…127 alone",
+            "only the priority of a service can change while the link runs: give priority=0…127 alone",
         )?;
         let name = self.config.services[service].name.clone();
         let is_part = |topic: &str| {
@@ -155,7 +155,7 @@ impl<C: Carrier> Daemon<C> {
         }
         let is_for_all = within.is_none() && named.is_none();
         if is_for_all {
-            // For when it is offered, or offered again.
+            // Kept for the next time the service is offered.
             self.config.services[service].priority = priority;
             if let Some(services) = &mut self.inbound.services {
                 services.set_priority(&name, priority);
@@ -163,17 +163,17 @@ impl<C: Carrier> Daemon<C> {
         }
         if lines.is_empty() && !is_for_all {
             return Err(format!(
-                "{name} is not offered by or to that peer now; without a peer the change is kept for when it is"
+                "{name} is not offered by or to that peer now: leave out the peer to keep the change until it is"
             ));
         }
         if lines.is_empty() {
-            lines.push("kept for when somebody offers it".into());
+            lines.push("kept until the service is offered".into());
         }
         Ok(lines)
     }
 
-    /// Whether what is said of `name`, for which an entry of the configuration counts, is said of a topic: one that it names, or, of a
-    /// pattern, one for which it counts.
+    /// Returns whether a change to `name`, which configuration entry `entry` covers, applies to a topic: the
+    /// one named, or for a pattern any topic that this entry covers.
     fn counts_for(&self, entry: usize, name: &str, topic: &str) -> bool {
         match bridge::is_pattern(name) {
             true => names::sent_by(&self.config, topic) == Some(entry),
@@ -181,8 +181,8 @@ impl<C: Carrier> Daemon<C> {
         }
     }
 
-    /// A topic that this host sends, or a pattern, by its name on the air or on this bus: the place of what counts for it,
-    /// its name on the air, and the peer if the name is that of one peer only.
+    /// A topic that this host sends, or a pattern, by its name on the air or on this bus. Returns the index
+    /// of the entry that covers it, its name on the air, and the peer if the name belongs to one peer only.
     fn sent_topic(&self, name: &str) -> Result<(usize, String, Option<PeerId>), String> {
         let full = format!("/{}", name.trim_start_matches('/'));
         let topics = &self.config.topics;
@@ -191,7 +191,7 @@ impl<C: Carrier> Daemon<C> {
                 Ok((i, full, None))
             } else {
                 Err(format!(
-                    "{full} is only received here: what its sender does counts, so set it on that host"
+                    "{full} is only received here: set it on the sender's host"
                 ))
             };
         }
@@ -210,7 +210,7 @@ impl<C: Carrier> Daemon<C> {
             names => format!("it sends {}", names.join(", ")),
         };
         Err(format!(
-            "{full} is not among this link's topics: {there}; new ones go into the configuration"
+            "{full} is not among this link's topics ({there}): add new ones to the configuration"
         ))
     }
 
@@ -220,14 +220,14 @@ impl<C: Carrier> Daemon<C> {
             let names = self.config.peers.iter().map(|p| p.name.as_str());
             names.collect::<Vec<_>>().join(", ")
         };
-        // Those behind relays have a place, too.
+        // Peers behind relays have a position, too.
         found
             .map(|i| PeerId(i as u32))
             .ok_or_else(|| format!("there is no peer '{name}': the peers are {}", names()))
     }
 }
 
-/// The settings of a topic, as one writes them.
+/// The settings of a topic, in the syntax of a change.
 fn in_force(t: &TopicStats) -> String {
     let deadline = t.deadline.map_or("none".into(), |d| format!("{d:?}"));
     let rate = t.max_rate.map_or("none".into(), |r| format!("{r}Hz"));

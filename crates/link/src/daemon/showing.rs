@@ -1,4 +1,4 @@
-//! What a daemon shows of itself, and what it counts for that.
+//! The status of a daemon, and the counts behind it.
 
 use super::Daemon;
 use crate::carrier::Carrier;
@@ -13,7 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
 
 impl<C: Carrier> Daemon<C> {
-    /// What this host's bus lost of a topic before the radio could have it counts as offered and lost towards each peer.
+    /// Counts messages that this host's bus lost before the radio got them as offered and lost towards each
+    /// peer.
     pub(super) fn count_lost_before(&mut self) {
         let lost = self
             .outbound
@@ -31,7 +32,7 @@ impl<C: Carrier> Daemon<C> {
         }
     }
 
-    /// The hosts that a topic of the radio is for, if it is this host's.
+    /// The destination hosts of a topic of the radio, if the topic is this host's own.
     fn hosts_of(&self, stats: &TopicStats) -> Vec<&PeerConfig> {
         let own = self.inbound.relay.own();
         let is_own = stats.via.as_ref().is_none_or(|v| v.source == own);
@@ -47,7 +48,7 @@ impl<C: Carrier> Daemon<C> {
         to.first().map(|p| names::on_bus(p, &stats.name))
     }
 
-    /// A topic of the radio, with what this host's bus knows of it.
+    /// A topic of the radio, with this host's bus-side counts.
     fn sent_status(&self, stats: TopicStats) -> SentTopic {
         let own = self.inbound.relay.own();
         let carrying = self.inbound.carrying();
@@ -62,13 +63,13 @@ impl<C: Carrier> Daemon<C> {
             },
             packing: topic.and_then(OutTopic::pack_stats),
             tf: topic.and_then(OutTopic::tf_stats),
-            // Those of services have no topic of the bus.
+            // Topics of services have no topic on the bus.
             here: here.filter(|name| !name.contains('?')),
             stats,
         }
     }
 
-    /// The radio's counts, with the names of the hosts that this one yields to.
+    /// The radio's counts, with the names of the hosts to which this one yields.
     fn radio_stats(&self) -> proto::RadioStats {
         let mut stats = self.radio.stats();
         for y in &mut stats.yields_to {
@@ -80,7 +81,8 @@ impl<C: Carrier> Daemon<C> {
         stats
     }
 
-    /// Renews the state that is shown, and tells subscribers of this bus what was lost on the way, as the same counts say.
+    /// Refreshes the status and, from the same counts, reports to subscribers of this bus the messages lost
+    /// on the way.
     pub(super) fn renew_status(&mut self) {
         let recent = self.inbound.recent(clock::realtime());
         let remote: Vec<_> = (self.peers.iter())
@@ -155,7 +157,7 @@ impl<C: Carrier> Daemon<C> {
     }
 }
 
-/// Whether a topic of the radio is for a host, over whichever peer it goes.
+/// Returns whether a topic of the radio is for a host, no matter over which peer it goes.
 pub(super) fn is_for(carrying: &Carrying, topic: &TopicStats, host: PeerId) -> bool {
     match &topic.via {
         Some(via) => via.to.contains(&carrying.host(host)),

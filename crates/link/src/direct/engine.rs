@@ -1,4 +1,5 @@
-//! What a program's own link does, without threads: they hold it one at a time, and hand up what happened without it.
+//! The logic of a program's own link, without threads. One thread at a time holds it, and delivers the
+//! resulting events without it.
 
 mod calling;
 mod serving;
@@ -25,60 +26,61 @@ use std::os::fd::BorrowedFd;
 use std::thread::ThreadId;
 use std::time::Duration;
 
-/// Of a service's message, in front of the control part.
+/// Length of the header in front of the control part of a service's message.
 pub(super) const HEAD: usize = LEN;
 
 pub(super) struct Engine {
     config: Config,
     radio: Radio<Outgoing>,
-    /// Until it ends, so that its address is free then.
+    /// None once the link ends, so that its address is free.
     carrier: Option<Box<dyn Carrier>>,
     peers: Vec<PeerId>,
     inbox: Inbox,
     coder: Coder,
     run: u32,
     last_stamp: Time,
-    /// Lines for answers.
+    /// Radio topics for replies.
     lines: BTreeMap<Of, TopicId>,
     seen: BTreeMap<PeerId, Seen>,
-    /// Calls of peers that are not answered yet.
+    /// Unanswered calls of peers.
     open: BTreeMap<Of, usize>,
-    /// Answers under way, at most [`MOST_UNDER_WAY`](crate::services::MOST_UNDER_WAY) to one service's callers on one peer.
+    /// Replies in progress, at most [`MOST_UNDER_WAY`](crate::services::MOST_UNDER_WAY) to one service's
+    /// callers on one peer.
     sent: VecDeque<(Time, AnswerTo)>,
     uses: BTreeMap<Of, Use>,
     calls: BTreeMap<u64, Call>,
     last_call: u64,
-    /// Of the topics that this program sends, by their names here.
+    /// The radio topics of each topic that this program sends, by its name here.
     topics: BTreeMap<String, Vec<TopicId>>,
     events: Vec<Event>,
     datagram: Vec<u8>,
     buffer: Vec<u8>,
-    /// When whoever receives has to look again, and when it will.
+    /// When the receiving thread has to run again, and when it will.
     due: Option<Time>,
     asleep_until: Option<Time>,
-    /// This one, which waits for something, receives instead of the link's thread.
-    /// Who does not answer, and when that is looked at next.
+    /// Which peers do not answer, and when to check next.
     reach: Reach,
     next_look: Time,
+    /// The thread that receives in place of the link's own while it waits for something.
     borrowed: Option<ThreadId>,
     /// When that began or ended last.
     lent: Time,
-    /// The link's thread looks by itself whether it is lent still.
+    /// Whether the link's thread checks by itself whether another thread still receives.
     dozes: bool,
 }
 
-/// What the link's own thread does while others receive.
+/// What the link's own thread does while another thread receives.
 pub(super) enum Rest {
-    /// Until it is told to go on.
+    /// Waits until it is notified.
     Told,
-    /// For so long, then it looks again.
+    /// Waits this long, then checks again.
     For(Duration),
 }
 
-/// So often it is looked who does not answer.
+/// Interval at which to check for peers that do not answer.
 const LOOK: Duration = Duration::from_secs(1);
-/// Who commands one thing after another waits again at once: the link's thread does not take its turn in between, for which two processors
-/// would have to change hands twice a command.
+/// A thread that sends one command after another soon waits again, so for this long the link's thread does
+/// not take over in between: otherwise the receiver role would change processors twice per command.
 const REST: Duration = Duration::from_millis(1);
 
 /// A service that a peer offers.
@@ -141,7 +143,7 @@ impl Engine {
         self.carrier.as_ref().map(|c| c.readable())
     }
 
-    /// Whether the link's thread rests, and how.
+    /// Returns whether the link's thread rests, and how.
     pub(super) fn rest(&mut self, now: Time) -> Option<Rest> {
         let since = now.since(self.lent);
         let due = self.due.map_or(REST, |due| due.since(now));
@@ -157,12 +159,12 @@ impl Engine {
         rest
     }
 
-    /// Whether another thread than this one receives instead of the link's.
+    /// Returns whether a thread other than the calling one receives in place of the link's.
     pub(super) fn is_lent(&self) -> bool {
         self.borrowed.is_some_and(|by| by != std::thread::current().id())
     }
 
-    /// Lets another thread receive; false if one does, or it is over.
+    /// Makes the calling thread the receiver. Returns false if another one is, or the link has ended.
     pub(super) fn borrow(&mut self) -> bool {
         let may = self.borrowed.is_none() && self.carrier.is_some();
         if may {
@@ -172,27 +174,27 @@ impl Engine {
         may
     }
 
-    /// Whether somebody has to be told.
+    /// Ends the borrowing. Returns whether to notify the link's thread.
     pub(super) fn give_back(&mut self) -> bool {
         let now = clock::monotonic();
-        // Who waited long does so again no sooner than the thread has had its turn.
+        // After a long wait, a thread cannot borrow again before the link's thread has had its turn.
         let was_short = now.since(self.lent) < REST;
         self.borrowed = None;
         self.lent = if was_short { now } else { Time::ZERO };
         !(self.dozes && was_short) || self.carrier.is_none()
     }
 
-    /// Whether it waits for the carrier to take more.
+    /// Returns whether it waits for the carrier to accept more.
     fn is_held_up(&mut self) -> bool {
         self.carrier.as_mut().is_some_and(|c| !c.ready())
     }
 
-    /// What happened since the last call.
+    /// The events since the last call.
     pub(super) fn events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)
     }
 
-    /// Takes what came, and does what the time calls for.
+    /// Receives datagrams and handles due timers.
     pub(super) fn turn(&mut self) {
         let done = self.try_turn();
         self.go_on(done);
@@ -206,7 +208,7 @@ impl Engine {
 
     fn go_on(&mut self, done: Result<(), LinkError>) {
         if let Err(error) = done {
-            tracing::error!(%error, "the link of this program ends");
+            tracing::error!(%error, "this program's link ends");
             self.stop();
         }
     }
@@ -262,7 +264,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether the thread would look too late, or for too little.
+    /// Returns whether the sleeping thread would wake too late, or not for all that matters.
     pub(super) fn is_due_earlier(&mut self) -> bool {
         let sleeps_longer = match (self.due, self.asleep_until) {
             (Some(due), Some(until)) => due < until,
@@ -276,7 +278,8 @@ impl Engine {
         earlier
     }
 
-    /// Until when the thread sleeps, and whether also until the carrier takes more; none when it is over.
+    /// Until when the thread sleeps, and whether it also waits for the carrier to accept more; none after the
+    /// end.
     pub(super) fn sleep(&mut self, stays_awake: bool) -> Option<(Option<Time>, bool)> {
         self.carrier.as_ref()?;
         self.asleep_until = match stays_awake {
@@ -286,7 +289,7 @@ impl Engine {
         Some((self.due, self.is_held_up()))
     }
 
-    /// Ends all; peers are told what is served no more, if that gets through.
+    /// Ends everything. Withdraws services at peers, if the datagrams get through.
     pub(super) fn stop(&mut self) {
         for line in std::mem::take(&mut self.lines).into_values() {
             let _ = self.radio.withdraw_topic(clock::monotonic(), line);
@@ -324,7 +327,7 @@ impl Engine {
         self.last_stamp
     }
 
-    /// Makes a topic known to the peers that it is for.
+    /// Announces a topic to its receivers.
     pub(super) fn announce(&mut self, now: Time, kind: &TopicType) -> Result<(), LinkError> {
         if self.topics.contains_key(&kind.topic) {
             return Ok(());
@@ -349,7 +352,7 @@ impl Engine {
         if lines.is_empty() {
             tracing::warn!(
                 topic = kind.topic,
-                "sent to nobody: the link's configuration names no peer for it"
+                "no receivers: the link's configuration names no peer for it"
             );
         }
         self.topics.insert(kind.topic.clone(), lines);
@@ -372,13 +375,13 @@ impl Engine {
         };
         let stamp = clock::realtime();
         for line in self.topics.get(&kind.topic).into_iter().flatten() {
-            // What the radio refuses it counts.
+            // The radio counts the messages that it refuses.
             let _ = self.radio.offer(now, *line, Message::new(body.clone(), stamp));
         }
         Ok(())
     }
 
-    /// Turns what the radio told into events and answers.
+    /// Turns the radio's news into events and replies.
     fn digest(&mut self, now: Time) {
         for news in std::mem::take(&mut self.inbox.news) {
             self.hear(now, news);
@@ -410,18 +413,18 @@ impl Engine {
     }
 }
 
-/// The header of a service's message, if it has one.
+/// The header of a service's message, if it is valid.
 fn header(came: &Came) -> Option<Header> {
     if (came.geometry.control_len() as usize) < LEN {
         return None;
     }
     let head = came.bytes.first_chunk::<LEN>()?;
     Header::parse(head)
-        .inspect_err(|error| tracing::debug!(%error, "a message of a service is none"))
+        .inspect_err(|error| tracing::debug!(%error, "a service's message is malformed"))
         .ok()
 }
 
-/// A message with so many bytes in front of its control part; none if it is too long.
+/// A message with `head` in front of its control part; `None` if it is too long.
 fn body(head: &[u8], (control, parts): (&[u8], &[&[u8]])) -> Option<Outgoing> {
     let len = |n: usize| u32::try_from(n).ok();
     let lens: Option<Vec<u32>> = parts.iter().map(|p| len(p.len())).collect();

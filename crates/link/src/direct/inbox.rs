@@ -1,4 +1,4 @@
-//! What comes from the radio for a program's own link: announcements are judged, messages put together.
+//! The receiving side of a program's own link: judges announcements and reassembles messages.
 
 use crate::config::Config;
 use crate::names;
@@ -10,26 +10,26 @@ use proto::{Announcement, Down, Geometry, Incoming, PeerId, PeerInfo, RemoteTopi
 use stats::{DropReason, Time};
 use std::collections::BTreeMap;
 
-/// What a topic of a peer is.
+/// The purpose of a peer's topic.
 #[derive(Clone, Debug)]
 pub(super) enum Route {
     Requests(Of),
     Replies(Of),
-    /// Its name here.
+    /// The topic's name here.
     Topic(String),
 }
 
-/// What happened to services and peers.
+/// Changes of services and peers.
 pub(super) enum News {
     Offered(Of, ServiceType),
     Withdrawn(Of),
     Lost(PeerId),
     Found(PeerId),
-    /// It announces nothing any more.
+    /// All its announcements are void.
     Renewed(PeerId),
 }
 
-/// A whole message.
+/// A complete message.
 pub(super) struct Came {
     pub(super) route: Route,
     pub(super) bytes: Vec<u8>,
@@ -38,10 +38,10 @@ pub(super) struct Came {
     pub(super) stamp: Time,
 }
 
-/// The radio's sink.
+/// Receives the radio's messages and news.
 pub(super) struct Inbox {
     config: Config,
-    /// What this program serves, by name.
+    /// The services of this program, by name.
     pub(super) served: BTreeMap<String, ServiceType>,
     pub(super) news: Vec<News>,
     pub(super) came: Vec<Came>,
@@ -63,7 +63,7 @@ impl Inbox {
         }
     }
 
-    /// What a topic that a peer announces is, if it is wanted.
+    /// The purpose of a topic that a peer announces, if it is wanted.
     fn route(&self, peer: PeerId, a: &Announcement) -> Option<Route> {
         let from = self.config.peers.get(peer.0 as usize)?;
         if a.via.is_some() || !may(from.allow.as_ref(), Right::Publish, &a.name) {
@@ -95,7 +95,7 @@ impl Sink for Inbox {
             return Err(DropReason::Malformed);
         }
         if m.geometry.is_packed() {
-            // Its sender packs (`compress`), which only daemons undo.
+            // Its sender compresses (`compress`), and only daemons decompress.
             return Err(DropReason::TooLarge);
         }
         let slot = Slot(self.next_slot);
@@ -132,7 +132,7 @@ impl Sink for Inbox {
         let Some(route) = self.route(peer, a) else {
             tracing::info!(
                 topic = a.name,
-                "offered by a peer, and not wanted, or not allowed: refused"
+                "a peer's offer is refused: not configured, or not permitted by `allow`"
             );
             return Verdict::Refuse;
         };

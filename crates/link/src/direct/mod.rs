@@ -1,11 +1,13 @@
-//! A link that ends in a program's own process: neither a bus nor a daemon is between its messages and the carrier.
+//! A link that ends in a program's own process: no bus and no daemon sit between its messages and the
+//! carrier.
 //!
-//! It speaks as a daemon does, so a daemon or another program may be at the other end, and its configuration is the same. What it
-//! has of it: services, called and served; topics, sent and received, by name or pattern; rules and namespaces of peers. What a
-//! daemon has beyond: relays, packing, filters, and operators' services.
+//! It speaks the daemons' protocol, so the other end may be a daemon or another program, and it uses the same
+//! configuration. It supports services, called and served; topics, sent and received, by name or pattern;
+//! rules and namespaces of peers. Only daemons support relays, compression, filters, and operators' services.
 //!
-//! Whoever sends does that in its own thread, and what comes is handed up by the one thread of the link, or by one that waits for
-//! an answer ([`Direct::receive`]): there is one change of threads less at each end than anything in between would cost.
+//! A sender sends in its own thread. The link's only thread delivers incoming messages, or else the thread
+//! that waits for an answer does ([`Direct::receive`]). This saves one thread switch at each end compared
+//! with any process in between.
 
 mod engine;
 mod inbox;
@@ -26,22 +28,22 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What is handed up, by the link's thread.
+/// Receives the link's events, on the link's thread.
 pub trait Local: Send + Sync {
     /// A peer calls a service of this program.
     fn request(&self, service: &str, content: Content<'_>, asked: Asked);
-    /// A message came on a topic.
+    /// A message arrived on a topic.
     fn message(&self, topic: &str, content: Content<'_>);
-    /// A peer offers a service from now on, or no more.
+    /// A peer now offers a service, or no longer does.
     fn offered(&self, service: &str, offered: bool);
 }
 
-/// What came: a control part and data parts.
+/// A received message: a control part and data parts.
 #[derive(Clone, Copy, Debug)]
 pub struct Content<'a> {
     bytes: &'a [u8],
     geometry: Geometry,
-    /// In front of the control part.
+    /// Length of the header in front of the control part.
     head: usize,
 }
 
@@ -51,7 +53,7 @@ impl<'a> Content<'a> {
         &self.bytes[self.head..self.geometry.control_len() as usize]
     }
 
-    /// How many data parts there are.
+    /// Number of data parts.
     pub fn part_count(&self) -> usize {
         self.geometry.part_lens().len()
     }
@@ -66,10 +68,10 @@ impl<'a> Content<'a> {
     }
 }
 
-/// Who is told what became of a call: exactly once.
+/// Called exactly once with the outcome of a call.
 pub type Answered = Box<dyn FnOnce(Result<Content<'_>, CallError>) + Send>;
 
-/// How long its end waits for a thread that receives instead of its own.
+/// How long `stop` waits for a thread that receives in place of the link's own.
 const LAST: Duration = Duration::from_millis(100);
 
 /// The link. Dropping it ends it.
@@ -80,17 +82,17 @@ pub struct Direct {
 
 struct Shared {
     engine: Mutex<Engine>,
-    /// Rings when the thread has to receive itself again.
+    /// Notified when the link's thread has to receive again.
     freed: Condvar,
-    /// What the carrier receives by, until it ends: its address is free then.
+    /// The carrier's socket, until the link ends and frees the address.
     socket: Mutex<Option<Arc<OwnedFd>>>,
     wake: OwnedFd,
-    /// Of what [`Direct::receive`] waits for.
+    /// Spin times for [`Direct::receive`].
     soon: Soon,
     local: Arc<dyn Local>,
 }
 
-/// What happened, to be handed up without the engine.
+/// An event to deliver without holding the engine.
 enum Event {
     /// The service, and the name of the host that calls it.
     Request(String, Arc<str>, Vec<u8>, Geometry, AnswerTo),
@@ -99,14 +101,14 @@ enum Event {
     Answered(Answered, Result<(Vec<u8>, Geometry), CallError>),
 }
 
-/// Whose call is answered, and until when somebody waits for it.
+/// The call to answer, and until when its caller waits.
 type AnswerTo = (Of, CallId, Time);
 
 impl Direct {
     /// Starts a link with the carrier that the configuration names.
     ///
     /// # Errors
-    /// [`LinkError`]: the carrier cannot be opened, the radio refuses a setting, or there is no thread.
+    /// [`LinkError`]: the carrier cannot be opened, the radio rejects a setting, or no thread can start.
     pub fn open(config: Config, local: Arc<dyn Local>) -> Result<Self, LinkError> {
         let system = |doing: &'static str| move |source| LinkError::System { doing, source };
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
@@ -132,21 +134,23 @@ impl Direct {
         })
     }
 
-    /// Offers a service of the configuration to the peers that may call it.
+    /// Offers a configured service to the peers that may call it.
     ///
     /// # Errors
-    /// [`LinkError::Filter`] with what is wrong if the configuration has no such service to serve; [`LinkError::Topic`].
+    /// [`LinkError::Filter`], with an explanation, if the configuration has no such service to serve;
+    /// [`LinkError::Topic`].
     pub fn serve(&self, kind: ServiceType) -> Result<(), LinkError> {
         self.shared.act(|engine, now| engine.serve(now, kind))
     }
 
-    /// Calls a service of a peer. Never blocks; `done` may be called before this returns.
+    /// Calls a service of a peer. Never blocks. `done` may run before this returns.
     pub fn call(&self, service: &str, control: &[u8], parts: &[&[u8]], timeout: Duration, done: Answered) {
         self.shared
             .act(|engine, now| engine.call(now, service, (control, parts), timeout, done));
     }
 
-    /// Tells peers of a topic before its first message, which then does not wait for their word. Never blocks.
+    /// Announces a topic to peers before its first message, which then need not wait for their
+    /// acknowledgement. Never blocks.
     ///
     /// # Errors
     /// As [`Direct::publish`].
@@ -154,32 +158,34 @@ impl Direct {
         self.shared.act(|engine, now| engine.announce(now, kind))
     }
 
-    /// Sends a message to the peers that the configuration names for its topic. Never blocks. What is lost on the way is counted by the link.
+    /// Sends a message to the peers that the configuration names for its topic. Never blocks. The link counts
+    /// lost messages.
     ///
     /// # Errors
-    /// [`LinkError::Topic`] if the radio takes no further topic.
+    /// [`LinkError::Topic`] if the radio accepts no further topic.
     pub fn publish(&self, kind: &TopicType, control: &[u8], parts: &[&[u8]]) -> Result<(), LinkError> {
         self.shared
             .act(|engine, now| engine.publish(now, kind, control, parts))
     }
 
-    /// Receives in this thread, in place of the link's own, until `over`, which is asked after each thing that came, or for `timeout`: who
-    /// waits for what comes then needs nobody to wake it. Returns sooner if another thread does so already, or the link ends.
+    /// Receives in the calling thread, in place of the link's own, until `over` returns true or `timeout` has
+    /// passed. `over` is checked after each event. A thread that waits for a message then needs no wake-up by
+    /// another thread. Returns early if another thread already receives, or the link ends.
     pub fn receive(&self, timeout: Duration, over: &dyn Fn() -> bool) {
         self.shared.receive(timeout, over);
     }
 
-    /// Lets a [`Direct::receive`] ask `over` at once.
+    /// Makes a running [`Direct::receive`] check `over` at once.
     pub fn wake(&self) {
         notify(&self.shared.wake);
     }
 
-    /// Whether a peer offers a service now.
+    /// Returns whether a peer offers a service at present.
     pub fn is_offered(&self, service: &str) -> bool {
         self.shared.lock().is_offered(service)
     }
 
-    /// Ends it; calls that are open end as those whose server died. Idempotent.
+    /// Ends the link. Open calls fail as if their server died. Idempotent.
     pub fn stop(&self) {
         self.shared.act(|engine, _| engine.stop());
         notify(&self.shared.wake);
@@ -207,7 +213,7 @@ impl fmt::Debug for Direct {
 }
 
 fn notify(wake: &OwnedFd) {
-    // A full counter is as good a wake-up as any.
+    // If the counter is full, a wake-up is already pending.
     let _ = rustix::io::write(wake, &1u64.to_ne_bytes());
 }
 
@@ -216,7 +222,7 @@ impl Shared {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something and sends what is due at once, in this thread.
+    /// Runs `what` and sends what is due at once, in the calling thread.
     fn act<T>(self: &Arc<Self>, what: impl FnOnce(&mut Engine, Time) -> T) -> T {
         let mut engine = self.lock();
         let value = what(&mut engine, clock::monotonic());
@@ -268,13 +274,13 @@ impl Shared {
         }
     }
 
-    /// Receives until it is stopped.
+    /// Receives until the link is stopped.
     fn run(self: &Arc<Self>) {
         let mut rang = false;
         loop {
             let mut engine = self.lock();
             while let Some(rest) = engine.rest(clock::monotonic()) {
-                // What rang is for who receives.
+                // The wake-up was for the borrowing thread.
                 rang = false;
                 engine = match rest {
                     Rest::Told => self.freed.wait(engine).unwrap_or_else(PoisonError::into_inner),
@@ -298,14 +304,14 @@ impl Shared {
         }
     }
 
-    /// Does what [`Shared::run`] does, until `over`, while that rests.
+    /// Does the work of [`Shared::run`] until `over`, while that thread rests.
     fn receive(self: &Arc<Self>, timeout: Duration, over: &dyn Fn() -> bool) {
         let begun = clock::monotonic();
         let (until, awake) = (begun + timeout, self.soon.awake_until(begun));
         if !self.lock().borrow() {
             return;
         }
-        // Given back also if a callback panics.
+        // Dropped even if a callback panics.
         let _borrowed = Borrowed(self);
         let mut rang = false;
         loop {
@@ -331,7 +337,7 @@ impl Shared {
         }
     }
 
-    /// Takes what came and hands it up.
+    /// Receives datagrams and delivers the resulting events.
     fn turn(self: &Arc<Self>, mut engine: MutexGuard<'_, Engine>) -> Turned {
         engine.turn();
         let events = engine.events();
@@ -346,7 +352,7 @@ impl Shared {
         }
     }
 
-    /// Sleeps until something happens; whether somebody rang, which [`Shared::clear`] forgets.
+    /// Sleeps until something happens. Returns whether there was a wake-up, which [`Shared::clear`] resets.
     fn sleep(&self, due: Option<Time>, writable: bool) -> bool {
         let flags = match writable {
             true => PollFlags::IN | PollFlags::OUT,
@@ -367,7 +373,8 @@ impl Shared {
         self.socket.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until another thread that receives has noticed the end; one that is in a callback is not waited for.
+    /// Waits until another receiving thread has noticed the end. Does not wait for a thread that is in a
+    /// callback.
     fn wait_for_borrower(&self) {
         let waits = |e: &mut Engine| e.is_lent();
         let waited = self.freed.wait_timeout_while(self.lock(), LAST, waits);
@@ -379,15 +386,15 @@ impl Shared {
     }
 }
 
-/// What came of a turn.
+/// The outcome of a turn.
 enum Turned {
     Over,
     Busy,
-    /// Nothing happened: until when nothing is due, and whether the carrier is to take more.
+    /// Nothing happened: when something is due next, and whether to wait for the carrier to accept more.
     Idle(Option<Time>, bool),
 }
 
-/// Receiving, lent to who waits; dropping it gives it back to the thread.
+/// The receiver role, borrowed by a waiting thread. Dropping it returns the role to the link's thread.
 struct Borrowed<'a>(&'a Shared);
 
 impl Drop for Borrowed<'_> {
@@ -398,7 +405,7 @@ impl Drop for Borrowed<'_> {
     }
 }
 
-/// A call that is to be answered. Dropping it unanswered tells the caller so.
+/// A call to answer. Dropping it unanswered rejects the call.
 pub struct Asked {
     shared: Weak<Shared>,
     from: Arc<str>,
@@ -407,7 +414,8 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// The host that calls, as the link knows it: by its certificate, or on carriers without keys by its address.
+    /// The calling host, as the link knows it: by its certificate, or on carriers without keys by its
+    /// address.
     pub fn from(&self) -> &Arc<str> {
         &self.from
     }
@@ -415,7 +423,7 @@ impl Asked {
     /// Answers. Never blocks.
     ///
     /// # Errors
-    /// Why the answer is lost: the caller waits no longer, is gone, or the answer is too large for the link.
+    /// Why the reply is lost: the caller no longer waits or is gone, or the reply is too large for the link.
     pub fn respond(mut self, control: &[u8], parts: &[&[u8]]) -> Result<(), stats::DropReason> {
         self.is_over = true;
         let shared = self.shared.upgrade().ok_or(stats::DropReason::NoPeer)?;
@@ -427,7 +435,7 @@ impl Drop for Asked {
     fn drop(&mut self) {
         if let Some(shared) = self.shared.upgrade().filter(|_| !self.is_over) {
             let text = b"the server dropped the request unanswered";
-            // A caller that cannot be told waits until its time is over.
+            // If the rejection fails, the caller waits for its timeout.
             let _ =
                 shared.act(|engine, now| engine.respond(now, self.answer_to, Outcome::Rejected, (text, &[])));
         }

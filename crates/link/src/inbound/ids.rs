@@ -1,9 +1,10 @@
-//! Which endpoints of the bus are this daemon's own.
+//! The daemon's own endpoints on the bus.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The ids of this daemon's own publishers on the bus, which are no sources, and of its servers, which are no services of this host.
+/// The ids of this daemon's own publishers on the bus, which are not sources, and of its servers, which are
+/// not services of this host.
 #[derive(Clone, Default)]
 pub(crate) struct Ids(Arc<Mutex<BTreeSet<u64>>>);
 

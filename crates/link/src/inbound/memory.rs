@@ -1,4 +1,4 @@
-//! What each peer's topics may hold of this host's shared memory: one budget for all of them.
+//! Limits how much of this host's shared memory each peer's topics may hold: one budget for all of them.
 
 use bus::{Loan, Publisher};
 use proto::{Geometry, PeerId};
@@ -7,19 +7,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A topic of which nothing was published for so long gives back what it does not use, as does a service of which nothing came,
+/// A topic without publications, or a service without messages, frees its unused memory after this long,
 pub(crate) const IDLE: Duration = Duration::from_secs(2);
-/// but for so much, with which a seldom small message costs no system call.
+/// but keeps this many bytes, so that an occasional small message costs no system call.
 pub(crate) const KEPT: u64 = 128 << 10;
 
-/// The publishers of peers' topics, and what they have reserved.
+/// The publishers of peers' topics, and their reserved memory.
 pub(crate) struct Memory {
     /// By peer.
     budgets: Vec<u64>,
     accounts: BTreeMap<(PeerId, u64), Account>,
-    /// Of all accounts of a peer.
+    /// The sum of a peer's accounts.
     totals: BTreeMap<PeerId, u64>,
-    /// Those that cannot be heard.
+    /// Peers that are silent.
     away: BTreeSet<PeerId>,
 }
 
@@ -28,7 +28,7 @@ struct Account {
     /// As of the last loan or sweep.
     reserved: u64,
     published: Time,
-    /// What its subscribers had lost when that was asked last.
+    /// Messages that its subscribers had lost at the last query.
     lost: u64,
 }
 
@@ -42,7 +42,7 @@ impl Memory {
         }
     }
 
-    /// A topic of `peer` is published from now on.
+    /// Adds a topic of `peer` that is published from now on.
     pub(crate) fn open(&mut self, peer: PeerId, publisher: Arc<Publisher>) {
         let account = Account {
             reserved: 0,
@@ -53,7 +53,7 @@ impl Memory {
         self.accounts.insert((peer, account.publisher.id()), account);
     }
 
-    /// It is no more.
+    /// Removes a topic.
     pub(crate) fn close(&mut self, peer: PeerId, publisher: u64) {
         if let Some(account) = self.accounts.remove(&(peer, publisher)) {
             let total = self.totals.entry(peer).or_default();
@@ -61,15 +61,15 @@ impl Memory {
         }
     }
 
-    /// How many topics of a peer are published.
+    /// Number of published topics of a peer.
     pub(crate) fn topics(&self, peer: PeerId) -> usize {
         self.accounts.range((peer, 0)..=(peer, u64::MAX)).count()
     }
 
-    /// Memory for a message of a topic of `peer`.
+    /// Allocates memory for a message of a topic of `peer`.
     ///
     /// # Errors
-    /// The reason under which it is lost, if there is none within the peer's budget.
+    /// The reason for the loss, if the peer's budget has no room.
     pub(crate) fn loan(
         &mut self,
         peer: PeerId,
@@ -96,7 +96,7 @@ impl Memory {
             budget.saturating_sub(total.saturating_sub(own))
         };
         if room(self) < own.saturating_add(wanted) {
-            // What others keep and do not use is better used here.
+            // Memory that other topics keep unused serves better here.
             let others = self.accounts.range((peer, 0)..=(peer, u64::MAX));
             let others: Vec<u64> = others.map(|((_, id), _)| *id).collect();
             for id in others.into_iter().filter(|id| *id != publisher.id()) {
@@ -113,7 +113,7 @@ impl Memory {
         }
     }
 
-    /// Learns what a publisher has reserved.
+    /// Updates the reserved memory of a publisher.
     fn look(&mut self, peer: PeerId, id: u64) {
         if let Some(account) = self.accounts.get_mut(&(peer, id)) {
             let now = account.publisher.reserved();
@@ -123,14 +123,14 @@ impl Memory {
         }
     }
 
-    /// A message of a topic was published.
+    /// Notes that a message of a topic was published.
     pub(crate) fn published(&mut self, peer: PeerId, publisher: u64, now: Time) {
         if let Some(account) = self.accounts.get_mut(&(peer, publisher)) {
             account.published = now;
         }
     }
 
-    /// A peer can be heard, or not any more.
+    /// Notes whether a peer is silent.
     pub(crate) fn peer_is_away(&mut self, peer: PeerId, away: bool) {
         if away {
             self.away.insert(peer);
@@ -139,14 +139,14 @@ impl Memory {
         }
     }
 
-    /// Takes back what idle topics do not use.
+    /// Frees the unused memory of idle topics.
     pub(crate) fn sweep(&mut self, now: Time) {
         let idle = |((peer, id), a): (&(PeerId, u64), &Account)| {
             let kept = if self.away.contains(peer) { 0 } else { KEPT };
             (a.published + IDLE <= now && a.reserved > kept).then_some((*peer, *id))
         };
         for (peer, id) in self.accounts.iter().filter_map(idle).collect::<Vec<_>>() {
-            // The unpacker reserves without this knowing.
+            // The unpacker reserves memory unnoticed.
             self.trim(peer, id);
         }
         let unknown = self.accounts.iter().filter(|(_, a)| a.reserved == 0);
@@ -155,7 +155,7 @@ impl Memory {
         }
     }
 
-    /// What a topic's subscribers lost since this was asked last.
+    /// Number of messages that a topic's subscribers lost since the last call.
     pub(crate) fn newly_lost(&mut self, peer: PeerId, publisher: u64) -> u64 {
         let Some(account) = self.accounts.get_mut(&(peer, publisher)) else {
             return 0;

@@ -1,12 +1,12 @@
-//! Messages of reliable topics are published at their subscribers' pace.
+//! Publishes messages of reliable topics at their subscribers' pace.
 
 use bus::Publisher;
 use stats::Time;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// A subscriber whose queue stays full for so long is waited for no longer, until it takes something: what it loses then is counted
-/// (`not_taken`), and the others go on.
+/// A subscriber whose queue stays full for this long no longer holds up the others until it takes a message.
+/// Its losses meanwhile are counted (`not_taken`).
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Since when which subscribers hold up which publishers.
@@ -16,7 +16,8 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Whether a message of so many bytes can be published without a loss for anybody who is waited for.
+    /// Returns whether a message of this many bytes can be published without loss for any subscriber that is
+    /// waited for.
     pub(crate) fn takes(&mut self, now: Time, publisher: &Publisher, bytes: u64) -> bool {
         self.judge(now, publisher.id(), &publisher.full_subscribers(bytes))
     }
@@ -30,7 +31,7 @@ impl Pace {
         held_up.all(|(_, since)| now >= *since + PATIENCE)
     }
 
-    /// A publisher is no more.
+    /// Forgets a publisher that has ended.
     pub(crate) fn forget(&mut self, publisher: u64) {
         self.full.retain(|(p, _), _| *p != publisher);
     }
@@ -47,11 +48,11 @@ mod tests {
         assert!(pace.judge(at(0), 1, &[]));
         assert!(!pace.judge(at(0), 1, &[7]) && !pace.judge(at(1_999), 1, &[7]));
         assert!(pace.judge(at(2_000), 1, &[7]) && pace.judge(at(9_000), 1, &[7]));
-        assert!(!pace.judge(at(9_000), 1, &[7, 8]), "another one is waited for");
+        assert!(!pace.judge(at(9_000), 1, &[7, 8]), "another one holds it up");
         assert!(pace.judge(at(9_001), 1, &[7]), "it took something");
-        // It takes again: from now on it is waited for again.
+        // It takes messages again: from now on it is waited for again.
         assert!(pace.judge(at(9_100), 1, &[]) && !pace.judge(at(9_200), 1, &[7]));
-        assert!(!pace.judge(at(9_200), 2, &[7]), "publishers are apart");
+        assert!(!pace.judge(at(9_200), 2, &[7]), "publishers are independent");
         pace.forget(1);
         assert_eq!(pace.full.len(), 1);
     }

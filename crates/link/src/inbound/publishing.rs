@@ -20,7 +20,7 @@ impl Inbound {
         }
     }
 
-    /// A publisher ended.
+    /// Removes the state of a publisher that has ended.
     pub(super) fn forget(&mut self, peer: PeerId, publisher: &Publisher) {
         let id = publisher.id();
         self.ids.remove(id);
@@ -32,7 +32,7 @@ impl Inbound {
         }
     }
 
-    /// What subscribers lost since this was asked last, of which topics that were delivered.
+    /// Messages that subscribers lost since the last call, by topic, for delivered topics.
     pub(crate) fn not_taken(&mut self) -> Vec<(PeerId, RemoteTopic, u64)> {
         let memory = &mut self.memory;
         let lost = self.routes.iter().map(|((peer, topic), route)| {
@@ -42,12 +42,13 @@ impl Inbound {
         lost.filter(|(.., lost)| *lost > 0).collect()
     }
 
-    /// Says on this bus what of a topic was lost on the way here since this was told last, of which `account` is what its sender tells.
+    /// Reports on this bus how many messages of a topic were lost on the way since the last report. `account`
+    /// is the sender's report.
     pub(crate) fn tell_lost(&mut self, from: (PeerId, RemoteTopic), account: &Account) {
         let Some(route) = self.routes.get_mut(&from) else {
             return;
         };
-        // What is no loss: what was not to come, came twice, or did come.
+        // Reasons that are not losses here: intended drops, duplicates, and messages that did arrive.
         let others = [
             DropReason::RateLimit,
             DropReason::Duplicate,
@@ -57,7 +58,7 @@ impl Inbound {
         ];
         let others: u64 = others.iter().map(|r| account.dropped.count(*r)).sum();
         let lost = account.dropped.total().saturating_sub(others);
-        // What was lost before it was announced here is nobody's loss.
+        // Losses before the topic was announced here do not count.
         let before = *route.lost.get_or_insert(lost);
         route.lost = Some(before.max(lost));
         if lost > before {
@@ -65,7 +66,7 @@ impl Inbound {
         }
     }
 
-    /// Publishes a message here. Whether that is done; else it waits for the unpacker.
+    /// Publishes a message here. Returns false if it waits for the unpacker instead.
     pub(super) fn publish(
         &mut self,
         route: &Route,
@@ -84,7 +85,7 @@ impl Inbound {
             }
             (Content::Envelope(_), None) => return Err(DropReason::TooLarge),
             (Content::Apart(_) | Content::Letter(_), _) => return Err(DropReason::ReceiverMemory),
-            // Behind those before it, if any are being unpacked.
+            // After its predecessors, if any are being unpacked.
             (Content::Loan(loan), Some(unpacker)) => {
                 match unpacker.in_turn(publisher, route.owner, loan, stamp)? {
                     Some(loan) => loan,
@@ -93,7 +94,7 @@ impl Inbound {
             }
             (Content::Loan(loan), None) => loan,
         };
-        // The first of those that come together wakes who sleeps, and the last.
+        // Of messages that arrive together, the first wakes a sleeping subscriber, and so does the last.
         let published = match self.heard.iter_mut().find(|(p, _)| Arc::ptr_eq(p, publisher)) {
             Some((_, owed)) => {
                 *owed = true;
@@ -107,7 +108,7 @@ impl Inbound {
         published.map(|_| true).map_err(|_| DropReason::ReceiverMemory)
     }
 
-    /// What came together is published: whoever sleeps is woken for all of it.
+    /// All messages that arrived together are published: wakes sleeping subscribers for the rest.
     pub(crate) fn ring(&mut self) {
         for (publisher, owed) in self.heard.drain(..) {
             if owed {
@@ -116,7 +117,7 @@ impl Inbound {
         }
     }
 
-    /// The longest message of a topic that is taken.
+    /// The longest accepted message of a topic.
     pub(super) fn max_message(&self, topic: &str) -> u32 {
         let of_it = self.max_message.iter().filter(|(n, _)| names::covers(n, topic));
         let closest = of_it.max_by_key(|(n, _)| (!bridge::is_pattern(n), n.len()));
@@ -133,7 +134,8 @@ impl Inbound {
         if let Some(p) = self.publishers.get(&key).filter(|p| *p.topic() == topic) {
             return Ok(p.clone());
         }
-        // A peer that is started anew again and again, with other topics each time, has no more of them than one that is not.
+        // Limits the topics of a peer that restarts repeatedly, with other topics each time, to the number
+        // for any peer.
         while self.memory.topics(key.0) >= proto::MAX_TOPICS
             && let Some((old, _)) = self.stale.iter().find(|((p, _), _)| *p == key.0)
         {

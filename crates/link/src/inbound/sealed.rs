@@ -1,4 +1,4 @@
-//! What comes over relays: opened with its source's keys, or not taken.
+//! Handles topics over relays: opens messages with their source's keys, or refuses them.
 
 use super::{About, Content, Inbound, fill};
 use crate::outgoing::Outgoing;
@@ -13,26 +13,26 @@ use proto::{
 use stats::{DropReason, Time};
 use std::time::Duration;
 
-/// A greeting that has not arrived by then is made anew.
+/// A greeting that has not arrived within this time is made again.
 const EXPIRY: Duration = Duration::from_secs(2);
-/// Greetings that wait at a host, of all its peers.
+/// Most greetings that may wait at a host, over all its peers.
 const DEPTH: u32 = 64;
 
 /// A topic of another host that this one takes.
 pub(super) struct Relayed {
-    /// Its place among the peers.
+    /// Its index among the peers.
     source: PeerId,
     host: u64,
-    /// Whether it brings the topic itself, so that its carrier proves what comes.
+    /// Whether the source brings the topic itself, so that its carrier authenticates the messages.
     of_source: bool,
-    /// Until something proves that it is the source's.
+    /// The announcement, until a message proves that it is the source's.
     unproven: Option<Announcement>,
     context: [u8; 32],
     /// This host's bit.
     own: u64,
 }
 
-/// What seals, if anything does.
+/// The sealer, if there is one.
 pub(super) fn sealer<'a>(
     seals: &'a mut Option<Box<Seals>>,
     none: &'a mut (),
@@ -44,7 +44,7 @@ pub(super) fn sealer<'a>(
 }
 
 impl Inbound {
-    /// A message of this host for those of a flow's hosts that are bits of `to`.
+    /// Offers a message of this host to those of a flow's hosts that are bits of `to`.
     ///
     /// # Errors
     /// As [`proto::Relay::offer`].
@@ -98,10 +98,10 @@ impl Inbound {
         }
     }
 
-    /// Greets whoever is to be greeted, and offers what waited for keys. Gives when to look again.
+    /// Sends due greetings, and offers the messages that waited for keys. Returns when to run again.
     ///
     /// # Errors
-    /// [`TopicError`] if the radio takes no further topic.
+    /// [`TopicError`] if the radio accepts no further topic.
     pub(crate) fn run_seals(
         &mut self,
         now: Time,
@@ -114,7 +114,7 @@ impl Inbound {
         let due = seals.due(now);
         for host in seals.lost(now) {
             let way = radio.way(host, |_| true);
-            // The next host's own carrier tells what arrives there.
+            // A direct neighbour's own carrier reports what arrives there.
             if let Some(way) = way.filter(|w| self.carrying.host(w.next) != host) {
                 let (name, over) = (self.carrying.name(host), self.carrying.host(way.next));
                 let until = seals.doubts(now, &name, &self.carrying.name(over));
@@ -137,14 +137,14 @@ impl Inbound {
                     expires: Some(now + EXPIRY),
                     ..Message::new(Outgoing::flat(bytes, geometry), clock::realtime())
                 };
-                // It is counted, and tried again.
+                // A failure is counted, and the greeting is tried again.
                 let _ = self.offer(now, radio, (&key, bit), message);
             }
         }
         for (key, bit, message) in due {
             let message = match message {
                 Some(message) => message,
-                // Who is reached directly needs none.
+                // A host in direct reach needs no notice.
                 None if self.is_near(radio, &key, bit) => continue,
                 None if self.seals.as_ref().is_some_and(|s| s.has_sealed(&key, bit)) => continue,
                 None => Message::new(Outgoing::notice(), clock::realtime()),
@@ -169,7 +169,7 @@ impl Inbound {
         way.is_some_and(|w| Some(self.carrying.host(w.next)) == host)
     }
 
-    /// Opens the topics on which this host greets.
+    /// Opens the topics for this host's greetings.
     fn open_greetings(&mut self, now: Time, radio: &mut Radio<Outgoing>) -> Result<(), TopicError> {
         let all: Vec<PeerId> = (0..self.peers.len() as u32).map(PeerId).collect();
         for to in all.chunks(proto::MAX_DESTINATIONS) {
@@ -189,8 +189,8 @@ impl Inbound {
         Ok(())
     }
 
-    /// A neighbour brings a topic of the host `source`, one of the peers, for this host. Whether it may be taken for the
-    /// source's as it is.
+    /// A neighbour brings a topic of the host `source`, one of the peers, for this host. Returns whether the
+    /// topic can be taken as the source's without further proof.
     pub(super) fn relays(
         &mut self,
         from: (PeerId, RemoteTopic),
@@ -213,14 +213,14 @@ impl Inbound {
             own: at.map_or(0, |i| 1 << i),
         };
         self.relayed.insert(from, relayed);
-        // Greetings are nobody's topic on the bus.
+        // Greetings are not a topic on the bus.
         is_proven && a.name != GREETING
     }
 
-    /// Whether a message may begin to come.
+    /// Checks whether to accept a message.
     ///
     /// # Errors
-    /// The reason under which it is lost: a neighbour brings in the clear what is not its own.
+    /// The reason for the loss: a neighbour brings another host's message unsealed.
     pub(super) fn admits(&mut self, m: &Incoming) -> Result<(), DropReason> {
         let Some(seals) = &mut self.seals else {
             return Ok(());
@@ -238,7 +238,7 @@ impl Inbound {
         Err(seals.refuse(false))
     }
 
-    /// Whether a message for this host has to be whole before it is known what it is.
+    /// Returns whether a message for this host must be complete before its kind is known.
     pub(super) fn opens(&self, m: &Incoming) -> bool {
         let from = (m.peer, m.topic);
         let greets = || {
@@ -249,10 +249,11 @@ impl Inbound {
         self.relayed.contains_key(&from) && (m.geometry.is_packed() || greets())
     }
 
-    /// A message for this host is whole, of a topic that may come over relays. Whether it was published at once.
+    /// A message for this host is complete, of a topic that may use relays. Returns whether it was published
+    /// at once.
     ///
     /// # Errors
-    /// The reason under which it is lost.
+    /// The reason for the loss.
     pub(super) fn opened(
         &mut self,
         about: About,
@@ -309,7 +310,7 @@ impl Inbound {
         self.publish(&route, Content::Loan(loan), stamp)
     }
 
-    /// Something of a topic was its source's, so it is the source that announced it.
+    /// A message of the topic was its source's, so the source announced the topic.
     fn prove(&mut self, from: (PeerId, RemoteTopic)) -> Result<(), DropReason> {
         let Some(relayed) = self.relayed.get_mut(&from) else {
             return Ok(());

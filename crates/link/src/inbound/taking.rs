@@ -1,4 +1,4 @@
-//! What becomes of a topic that is let in: a publisher on this host's bus, or a service.
+//! The destination of an accepted topic: a publisher on this host's bus, or a service.
 
 use super::{Inbound, Route};
 use crate::names;
@@ -37,9 +37,10 @@ impl Inbound {
             flavour: names::stated(a.flavour),
             definition: a.definition.as_str().into(),
         };
-        // Who joins this host's bus later is a late joiner too.
+        // A late joiner on this host's bus is also one for the topic.
         let history = if a.latched { a.depth.min(4096) } else { 0 };
-        // What is asked for here is compared with what the publishers offer there, not with how hard the link tries.
+        // The bus compares requests of subscribers here with the publishers' offers there, not with the
+        // link's own reliability.
         let mut options = PublisherOptions::default().with_history(history);
         if let Some(reliable) = a.offers_reliable {
             options = options.with_reliability(match reliable {
@@ -62,7 +63,7 @@ impl Inbound {
             }
             Err(error) => {
                 self.changes.push(format!(
-                    "{name} offers {}, which the bus refuses: {error}",
+                    "{name} offers {}, which the bus rejects: {error}",
                     a.name
                 ));
                 Verdict::Refuse

@@ -1,4 +1,4 @@
-//! What a host has of its team.
+//! A host's keys for its team.
 
 use super::{HOST_CERTIFICATE, HOST_KEY, KNOCK, KeysError, REVOKED, TEAM_CERTIFICATE, check_name, files};
 use rustls::CertificateError;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// A host's own key and certificate, and what it needs to know its team's other hosts by.
+/// A host's own key and certificate, and the files that authenticate its team's other hosts.
 pub struct Bundle {
     folder: PathBuf,
     host: String,
@@ -25,12 +25,12 @@ pub struct Bundle {
     stamps: Stamps,
 }
 
-/// When each file of a bundle was changed last, and its length: what differs when the keys were renewed.
+/// Modification time and length of each file of a bundle, which change when the keys are renewed.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Stamps([Option<(SystemTime, u64)>; 5]);
 
 impl Stamps {
-    /// Of the bundle in `folder` as it is now.
+    /// The stamps of the bundle in `folder` at present.
     pub(crate) fn of(folder: &Path) -> Self {
         let look = |name: &str| {
             let data = std::fs::metadata(folder.join(name)).ok()?;
@@ -40,19 +40,19 @@ impl Stamps {
     }
 }
 
-/// What a certificate says.
+/// The content of a certificate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
     /// The name of the team that signed it.
     pub team: String,
     /// Its serial number, as in the team's list.
     pub serial: String,
-    /// When it ends, in seconds since 1970.
+    /// When it expires, in seconds since 1970.
     pub expires: u64,
 }
 
 impl std::fmt::Debug for Bundle {
-    /// Without the secrets.
+    /// Leaves out the secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Bundle")
             .field("folder", &self.folder)
@@ -62,7 +62,7 @@ impl std::fmt::Debug for Bundle {
 }
 
 impl Bundle {
-    /// Reads the bundle of `host` from `folder` and checks that its certificate counts now.
+    /// Reads the bundle of `host` from `folder` and checks that its certificate is valid now.
     ///
     /// # Errors
     /// [`KeysError`], naming the file: missing, readable by others, malformed, of another host or team,
@@ -95,24 +95,24 @@ impl Bundle {
         Ok(bundle)
     }
 
-    /// Whose it is.
+    /// The host that it belongs to.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// Where it lies.
+    /// The folder that holds it.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Of before it was read.
+    /// The stamps from before it was read.
     pub(crate) fn stamps(&self) -> &Stamps {
         &self.stamps
     }
 
-    /// What its certificate says, for people.
+    /// The content of its certificate, for people.
     pub fn about(&self) -> About {
-        // It was verified when it was loaded.
+        // The certificate was verified on loading.
         let parsed = x509_parser::parse_x509_certificate(&self.certificate).ok();
         parsed.map_or_else(About::default, |(_, c)| About {
             team: c
@@ -138,7 +138,7 @@ impl Bundle {
         &self.knock
     }
 
-    /// Says whether a certificate is one of the team's that counts, as servers ask of clients.
+    /// Creates the verifier by which servers accept clients' valid certificates of the team.
     pub(crate) fn client_verifier(
         &self,
         provider: Arc<CryptoProvider>,
@@ -149,7 +149,7 @@ impl Bundle {
             .map_err(|e| self.bad_list(&e))
     }
 
-    /// The same, as clients ask of servers.
+    /// The same for clients, which verify servers.
     pub(crate) fn server_verifier(
         &self,
         provider: Arc<CryptoProvider>,
@@ -164,7 +164,7 @@ impl Bundle {
         let mut roots = RootCertStore::empty();
         roots.add(self.team.clone()).map_err(|e| KeysError::Malformed {
             path: self.folder.join(TEAM_CERTIFICATE),
-            problem: format!("it is no team's certificate: {e}"),
+            problem: format!("it is not a team's certificate: {e}"),
         })?;
         Ok(Arc::new(roots))
     }
@@ -172,11 +172,11 @@ impl Bundle {
     fn bad_list(&self, error: &impl std::fmt::Display) -> KeysError {
         KeysError::Malformed {
             path: self.folder.join(REVOKED),
-            problem: format!("it is no list of revoked certificates: {error}"),
+            problem: format!("it is not a list of revoked certificates: {error}"),
         }
     }
 
-    /// Asks of our own certificate what others will ask of it.
+    /// Applies to our own certificate the checks that other hosts will apply to it.
     fn check(&self) -> Result<(), KeysError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let path = self.folder.join(HOST_CERTIFICATE);
@@ -189,7 +189,7 @@ impl Bundle {
         verdict.map_err(|e| bad(complaint(&e, &self.host)))?;
         if !names(&self.certificate, &self.host) {
             return Err(bad(format!(
-                "it is not the certificate of '{}', as this host is called in `host:`",
+                "it is not the certificate of '{}', this host's name under `host:`",
                 self.host
             )));
         }
@@ -204,14 +204,14 @@ impl Bundle {
     }
 }
 
-/// Whether `certificate` is that of the host called `host`. That it counts is another question.
+/// Returns whether `certificate` names the host called `host`. Does not check its validity.
 pub(crate) fn names(certificate: &CertificateDer<'_>, host: &str) -> bool {
     let name = ServerName::try_from(host);
     let parsed = rustls::server::ParsedCertificate::try_from(certificate);
     matches!((name, parsed), (Ok(name), Ok(c)) if rustls::client::verify_server_name(&c, &name).is_ok())
 }
 
-/// The host that a certificate names, for people. That it counts is another question.
+/// The host that a certificate names, for people. Does not check its validity.
 pub(crate) fn host_of(certificate: &CertificateDer<'_>) -> Option<String> {
     let (_, parsed) = x509_parser::parse_x509_certificate(certificate).ok()?;
     let names = parsed.subject_alternative_name().ok()??;
@@ -223,7 +223,7 @@ pub(crate) fn host_of(certificate: &CertificateDer<'_>) -> Option<String> {
     })
 }
 
-/// What is wrong with a certificate, and the mend.
+/// What is wrong with a certificate, and how to fix it.
 fn complaint(error: &rustls::Error, host: &str) -> String {
     let again = format!("make a new one with `ropewalk keys host {host}`");
     match error {
@@ -235,9 +235,9 @@ fn complaint(error: &rustls::Error, host: &str) -> String {
             CertificateError::UnknownIssuer | CertificateError::BadSignature => {
                 format!("the certificate is not from the team of {TEAM_CERTIFICATE}: {again}")
             }
-            other => format!("the certificate does not count: {other:?}"),
+            other => format!("the certificate is not valid: {other:?}"),
         },
-        other => format!("the certificate does not count: {other}"),
+        other => format!("the certificate is not valid: {other}"),
     }
 }
 
@@ -251,7 +251,7 @@ fn certificate(path: &Path) -> Result<CertificateDer<'static>, KeysError> {
 fn parsed<T>(path: &Path, result: Result<T, rustls::pki_types::pem::Error>) -> Result<T, KeysError> {
     result.map_err(|e| KeysError::Malformed {
         path: path.to_owned(),
-        problem: format!("it is not what its name says (PEM): {e}"),
+        problem: format!("its content is not what its name says (PEM): {e}"),
     })
 }
 

@@ -1,4 +1,4 @@
-//! Files that hold secrets: only their owner may read them.
+//! Files that hold secrets: only their owner can read them.
 
 use super::KeysError;
 use std::fs::{File, OpenOptions};
@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-/// The longest file of keys that is read.
+/// Largest key file that is read, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
 fn failed(path: &Path, doing: &'static str) -> impl FnOnce(std::io::Error) -> KeysError {
@@ -17,7 +17,7 @@ fn failed(path: &Path, doing: &'static str) -> impl FnOnce(std::io::Error) -> Ke
     }
 }
 
-/// Makes a folder that only its owner may enter, and its parents.
+/// Makes a folder that only its owner can enter, and its parents.
 pub(super) fn make_folder(path: &Path) -> Result<(), KeysError> {
     std::fs::DirBuilder::new()
         .recursive(true)
@@ -26,12 +26,12 @@ pub(super) fn make_folder(path: &Path) -> Result<(), KeysError> {
         .map_err(failed(path, "make"))
 }
 
-/// Writes a file so that nobody ever sees half of it; `mode` is its mode from the first byte on.
+/// Writes a file atomically. It has `mode` from the first byte on.
 pub(super) fn write(path: &Path, mode: u32, content: &[u8]) -> Result<(), KeysError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
     let new = path.with_file_name(name);
-    // One that was left behind may have another mode.
+    // A leftover file may have another mode.
     let _ = std::fs::remove_file(&new);
     let mut file = OpenOptions::new()
         .write(true)
@@ -50,10 +50,10 @@ pub(super) fn read(path: &Path) -> Result<String, KeysError> {
     read_open(File::open(path).map_err(failed(path, "read"))?, path)
 }
 
-/// Reads a secret, unless others may read it too.
+/// Reads a secret, unless others can read it too.
 pub(super) fn read_secret(path: &Path) -> Result<String, KeysError> {
     let file = File::open(path).map_err(failed(path, "read"))?;
-    // Of the open file, so that it cannot be exchanged in between.
+    // The mode of the open file, so that nobody can swap the file in between.
     let mode = file
         .metadata()
         .map_err(failed(path, "read"))?

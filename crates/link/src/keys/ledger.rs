@@ -1,10 +1,10 @@
 //! The list of all certificates that a team ever made.
 //!
-//! One line each, `SERIAL HOST EXPIRES [revoked TIME]`, times in seconds since 1970, UTC.
+//! One line each, `SERIAL HOST EXPIRES [revoked TIME]`, with times in seconds since 1970, UTC.
 
 use super::check_name;
 
-/// Most certificates that a ledger names.
+/// Most certificates in a ledger.
 const MAX_ENTRIES: usize = 10_000;
 /// Bytes of a serial number.
 pub(super) const SERIAL: usize = 16;
@@ -21,15 +21,15 @@ pub struct Ledger {
 pub struct Entry {
     /// Its serial number.
     pub serial: [u8; SERIAL],
-    /// Whose it is.
+    /// The host that it belongs to.
     pub host: String,
-    /// When it ends, in seconds since 1970.
+    /// When it expires, in seconds since 1970.
     pub expires: u64,
     /// When it was revoked, in seconds since 1970.
     pub revoked: Option<u64>,
 }
 
-/// A line of a ledger that is none.
+/// A malformed line of a ledger.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: expected `SERIAL HOST EXPIRES [revoked TIME]`")]
 pub struct LedgerError {
@@ -41,7 +41,7 @@ impl Ledger {
     /// Reads a ledger's text.
     ///
     /// # Errors
-    /// [`LedgerError`] for the first line that is wrong.
+    /// [`LedgerError`] for the first malformed line.
     pub fn parse(text: &str) -> Result<Ledger, LedgerError> {
         let mut entries = Vec::new();
         for (i, line) in text.lines().enumerate() {
@@ -74,7 +74,7 @@ impl std::fmt::Display for Ledger {
 }
 
 impl Entry {
-    /// The serial number as it is shown.
+    /// The serial number in its displayed form.
     pub fn serial_text(&self) -> String {
         self.serial.iter().map(|b| format!("{b:02x}")).collect()
     }
@@ -98,7 +98,7 @@ impl Entry {
     }
 }
 
-/// A number as [`Ledger`] prints it; a date beyond the year 9999 is none.
+/// A number as [`Ledger`] prints it. A date beyond the year 9999 is invalid.
 fn number(text: &str) -> Option<u64> {
     let canonical = !text.starts_with('+') && (text == "0" || !text.starts_with('0'));
     text.parse().ok().filter(|n| canonical && *n < 253_402_300_800)

@@ -1,9 +1,10 @@
-//! Who belongs to the team: certificates made, kept, revoked and read.
+//! Membership of the team: makes, stores, revokes and reads certificates.
 //!
-//! A [`Team`] is a folder that its owner keeps, with the key that signs the team's certificates. Each host
-//! gets a [`Bundle`] from it, a folder with its own key and certificate, the team's certificate, the list of
-//! revoked certificates, and the knock: a secret that all hosts of the team share, without which a link does
-//! not even answer. Certificates are X.509 with Ed25519 keys; a host's name is its one DNS name.
+//! A [`Team`] is a folder that its owner keeps, with the key that signs the team's certificates. From it,
+//! each host gets a [`Bundle`]: a folder with its own key and certificate, the team's certificate, the list
+//! of revoked certificates, and the admission secret (`KNOCK`) that all hosts of the team share, without
+//! which a link does not even answer. Certificates are X.509 with Ed25519 keys; a host's name is its only DNS
+//! name (decision 073).
 
 mod bundle;
 mod files;
@@ -25,11 +26,11 @@ pub const HOST_CERTIFICATE: &str = "host.pem";
 pub const TEAM_CERTIFICATE: &str = "team.pem";
 /// The team's private key, which stays with the team's owner; mode 0600.
 pub const TEAM_KEY: &str = "team.key";
-/// What all hosts of the team share and nobody else knows; mode 0600.
+/// The secret that the hosts of the team share to admit each other's connection attempts; mode 0600.
 pub const KNOCK: &str = "knock.key";
-/// The certificates that count no longer (an X.509 CRL); link daemons notice when it changes.
+/// The revoked certificates (an X.509 CRL). Link daemons notice when it changes.
 pub const REVOKED: &str = "revoked.pem";
-/// All certificates that the team ever made, as text; stays with the team's owner.
+/// All certificates that the team ever made, as text. It stays with the team's owner.
 pub const LEDGER: &str = "hosts.list";
 
 /// Why keys cannot be made or used.
@@ -43,69 +44,69 @@ pub enum KeysError {
         doing: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A secret that others may read.
-    #[error("{path} has mode {mode:04o}, so others may read the secret in it: chmod 600 {path}")]
+    /// Others can read a secret.
+    #[error("{path} has mode {mode:04o}, so others can read the secret in it: chmod 600 {path}")]
     Mode {
         /// The file.
         path: PathBuf,
         /// Its mode.
         mode: u32,
     },
-    /// A file that is not what it should be.
+    /// A file with unexpected content.
     #[error("{path}: {problem}")]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and its mend.
+        /// What is wrong, and how to fix it.
         problem: String,
     },
-    /// A team that is there already.
-    #[error("{path} is there already: choose another folder, or keep this team")]
+    /// The team exists already.
+    #[error("{path} exists already: choose another folder, or keep this team")]
     Exists {
         /// Its folder.
         path: PathBuf,
     },
-    /// A name that cannot stand in a certificate.
+    /// A name that a certificate cannot contain.
     #[error(
-        "the name '{name}' cannot stand in a certificate: use 1 to 63 lowercase letters, digits, '-' and '_', \
+        "a certificate cannot contain the name '{name}': use 1 to 63 lowercase letters, digits, '-' and '_', \
          starting with a letter or digit"
     )]
     Name {
         /// The name.
         name: String,
     },
-    /// A host that the team does not have.
-    #[error("the team has no valid certificate for a host '{host}'; `ropewalk keys list` shows those it has")]
+    /// The team has no such host.
+    #[error("the team has no valid certificate for a host '{host}': `ropewalk keys list` shows its hosts")]
     Unknown {
         /// The host.
         host: String,
     },
-    /// A host that has a valid certificate.
-    #[error("'{host}' has a certificate already; revoke it first if its key is lost")]
+    /// The host has a valid certificate already.
+    #[error("'{host}' has a certificate already: if its key is lost, revoke it first")]
     Duplicate {
         /// The host.
         host: String,
     },
-    /// A certificate that does not count, or not for this host.
+    /// A certificate that is not valid, or not for this host.
     #[error("{path}: {problem}")]
     Certificate {
         /// The certificate's file.
         path: PathBuf,
-        /// What is wrong, and its mend.
+        /// What is wrong, and how to fix it.
         problem: String,
     },
-    /// The cryptography's library failed.
+    /// The cryptography library failed.
     #[error("cannot make a certificate: {0}")]
     Make(#[from] rcgen::Error),
-    /// The system gives no random numbers.
-    #[error("the system gives no random numbers")]
+    /// The system provides no random numbers.
+    #[error("the system provides no random numbers")]
     Random,
 }
 
-/// Whether a host may be called so: a DNS label, since certificates name hosts by DNS names.
+/// Checks a host's name: it must be a DNS label, since certificates name hosts by DNS names.
 ///
 /// # Errors
 /// [`KeysError::Name`] otherwise.

@@ -1,4 +1,4 @@
-//! The team's own folder: the key that signs, and what it signed.
+//! The team's own folder: the signing key, and the certificates that it signed.
 
 use super::ledger::SERIAL;
 use super::{
@@ -14,12 +14,13 @@ use ring::rand::{SecureRandom, SystemRandom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Where in a team's folder the hosts' bundles lie.
+/// Subfolder of a team's folder that holds the hosts' bundles.
 pub const HOSTS_FOLDER: &str = "hosts";
-/// How long a team's certificate counts: longer than its robots last.
+/// Lifetime of a team's certificate: longer than its robots last.
 const TEAM_LIFE: Duration = Duration::from_secs(40 * 365 * 86_400);
 
-/// `seconds` since 1970, as certificates have it (the type is inferred, its crate is `rcgen`'s business).
+/// `seconds` since 1970, in the type that certificates use (inferred, since its crate is a dependency of
+/// `rcgen`).
 macro_rules! time {
     ($seconds:expr) => {
         date_time_ymd(1970, 1, 1) + Duration::from_secs($seconds)
@@ -32,10 +33,10 @@ pub struct Team {
 }
 
 impl Team {
-    /// Makes a team called `name` in the new folder `folder`.
+    /// Creates a team called `name` in the new folder `folder`.
     ///
     /// # Errors
-    /// [`KeysError::Exists`], [`KeysError::Name`], or what the file system says.
+    /// [`KeysError::Exists`], [`KeysError::Name`], or an error of the file system.
     pub fn create(folder: &Path, name: &str) -> Result<Team, KeysError> {
         check_name(name)?;
         let team = Team {
@@ -58,10 +59,10 @@ impl Team {
         Ok(team)
     }
 
-    /// The team in `folder`.
+    /// Opens the team in `folder`.
     ///
     /// # Errors
-    /// If that folder is no team's, or its key may be read by others.
+    /// If the folder does not belong to a team, or others can read its key.
     pub fn open(folder: &Path) -> Result<Team, KeysError> {
         let team = Team {
             folder: folder.to_owned(),
@@ -70,10 +71,10 @@ impl Team {
         Ok(team)
     }
 
-    /// Makes a certificate for `host` that counts for `life`, and returns the folder to copy to the host.
+    /// Makes a certificate for `host` that is valid for `life`, and returns the folder to copy to the host.
     ///
     /// # Errors
-    /// [`KeysError::Duplicate`] if it has one, [`KeysError::Name`], or what the file system says.
+    /// [`KeysError::Duplicate`] if it has one, [`KeysError::Name`], or an error of the file system.
     pub fn add_host(&self, host: &str, life: Duration) -> Result<PathBuf, KeysError> {
         check_name(host)?;
         let mut ledger = self.ledger()?;
@@ -82,7 +83,7 @@ impl Team {
         }
         let issuer = self.issuer()?;
         let mut serial = random::<SERIAL>()?;
-        // A serial number is positive, and not longer than it looks (RFC 5280, section 4.1.2.2).
+        // A serial number is positive and has no leading zero bytes (RFC 5280, section 4.1.2.2).
         serial[0] = serial[0] & 0x7f | 0x40;
         let expires = now().saturating_add(life.as_secs());
         let key = KeyPair::generate_for(&PKCS_ED25519)?;
@@ -101,7 +102,7 @@ impl Team {
             expires,
             revoked: None,
         });
-        // First what makes the certificate revocable, then the certificate.
+        // Store the ledger before the certificate, so that every certificate can be revoked.
         self.store(&ledger)?;
         let bundle = self.folder.join(HOSTS_FOLDER).join(host);
         files::make_folder(&bundle)?;
@@ -118,16 +119,16 @@ impl Team {
                 files::read(&self.file(file))?.as_bytes(),
             )?;
         }
-        // What cannot be used is noticed here, not on the robot.
+        // Loading it detects an unusable bundle here rather than on the robot.
         Bundle::load(&bundle, host)?;
         Ok(bundle)
     }
 
-    /// Revokes every certificate of `host`, renews the list of revoked certificates, here and in the hosts'
-    /// bundles, and returns the list's path: it is to be copied to every host.
+    /// Revokes every certificate of `host`, and updates the list of revoked certificates here and in the
+    /// hosts' bundles. Returns the list's path, for copying it to every host.
     ///
     /// # Errors
-    /// [`KeysError::Unknown`] if the host has no certificate to revoke, or what the file system says.
+    /// [`KeysError::Unknown`] if the host has no certificate to revoke, or an error of the file system.
     pub fn revoke(&self, host: &str) -> Result<PathBuf, KeysError> {
         let mut ledger = self.ledger()?;
         let mut any = false;
@@ -173,12 +174,12 @@ impl Team {
         let key = KeyPair::from_pem(&files::read_secret(&self.file(TEAM_KEY))?)?;
         let path = self.file(TEAM_CERTIFICATE);
         Issuer::from_ca_cert_pem(&files::read(&path)?, key).map_err(|e| KeysError::Malformed {
-            problem: format!("it is no team's certificate: {e}"),
+            problem: format!("it is not a team's certificate: {e}"),
             path,
         })
     }
 
-    /// Writes the ledger and the list of revoked certificates that follows from it.
+    /// Writes the ledger and the resulting list of revoked certificates.
     fn store(&self, ledger: &Ledger) -> Result<(), KeysError> {
         let revoked = ledger.entries.iter().filter_map(|e| {
             Some(RevokedCertParams {
@@ -190,7 +191,7 @@ impl Team {
         });
         let list = CertificateRevocationListParams {
             this_update: time!(0),
-            // Lists are brought to hosts by hand; one that is old is better than none.
+            // People carry lists to hosts by hand; an old one is better than none.
             next_update: time!(now().saturating_add(TEAM_LIFE.as_secs())),
             crl_number: SerialNumber::from(now()),
             issuing_distribution_point: None,
@@ -203,7 +204,8 @@ impl Team {
     }
 }
 
-/// A certificate that counts from 1970 on: a robot without a battery for its clock starts then.
+/// Parameters of a certificate that is valid from 1970 on, since a robot without a battery for its clock
+/// starts then.
 fn params(name: &str, expires: u64) -> Result<CertificateParams, KeysError> {
     let mut params = CertificateParams::new(Vec::<String>::new())?;
     params.not_before = time!(0);
@@ -287,7 +289,7 @@ mod tests {
             .expect_err("is revoked")
             .to_string();
         assert!(error.contains("revoked"), "{error}");
-        // A new certificate counts, the old one stays revoked.
+        // The new certificate is valid, the old one stays revoked.
         let bundle = team.add_host("robot_1", DAY).expect("makes again");
         Bundle::load(&bundle, "robot_1").expect("counts");
         let ledger = Team::open(&path).expect("opens").ledger().expect("reads");

@@ -1,26 +1,28 @@
-//! A sealed message as it crosses relays (`docs/wire/link.md`): read and changed by nobody but the hosts it is for.
+//! A sealed message as it crosses relays (`docs/wire/link.md`): only its destination hosts can read it, and
+//! no relay can change it.
 
 use proto::{Geometry, MAX_PARTS};
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
 use ring::{digest, hmac};
 
-/// What an envelope's first byte says of a sealed one; lower ones are of compression.
+/// First byte of a sealed envelope. Lower values are for compression.
 pub(crate) const CODEC: u8 = 3;
 /// Length of an authentication tag.
 const TAG: usize = 16;
 /// Length of the secret that several hosts share for one message.
 pub(super) const SECRET: usize = 16;
-/// What each of several hosts needs to open a message: the secret, sealed for it alone.
+/// Length of each destination's slot if there are several: the secret, sealed for that host alone.
 const SLOT: usize = SECRET + TAG;
-/// Stands for the data parts of a message that is packed, as in a fragment's head.
+/// In place of the number of data parts: the message is packed, as in a fragment's head.
 const PACKED: u8 = 128;
-/// And for a message without content, which only shows that its topic is its source's.
+/// In place of the number of data parts: a message without content, which only proves that its topic belongs
+/// to its source.
 const NOTICE: u8 = 129;
-/// Nonces of one key never meet: this part of them says what is sealed.
+/// This part of the nonce states what is sealed, so that nonces of one key never repeat.
 const WHOLE: u32 = 0;
 const SHARED: u32 = 1;
 const TALLY: u32 = 2;
-/// What a tally begins with; a greeting begins with its version.
+/// First byte of a tally. A greeting begins with its version.
 const TALLIES: u8 = 2;
 /// Length of a tally.
 const TALLY_LEN: usize = 1 + 2 + 8 + 9 + TAG;
@@ -28,7 +30,7 @@ const TALLY_LEN: usize = 1 + 2 + 8 + 9 + TAG;
 /// A key between two hosts, for one direction.
 pub(super) struct DirectedKey {
     key: LessSafeKey,
-    /// Tells it from those before it and those to come.
+    /// Distinguishes it from earlier and later keys.
     pub(super) id: u16,
 }
 
@@ -42,7 +44,7 @@ impl DirectedKey {
     }
 }
 
-/// What a message says of itself beside its content; who opens it has to say the same.
+/// A message's associated data. The receiver must use the same values to open it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Label {
     /// The digest of the topic's announcement ([`super::context`]).
@@ -62,10 +64,10 @@ impl Label {
     }
 }
 
-/// What is in an envelope.
+/// The content of an envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// A message, maybe packed.
+    /// A message, possibly packed.
     Message(Geometry),
     /// Nothing.
     Notice,
@@ -74,19 +76,20 @@ pub(crate) enum Shape {
 /// Why an envelope cannot be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SealError {
-    /// It is none.
-    #[error("it is no sealed envelope: wrong in its {0}")]
+    /// The bytes are malformed.
+    #[error("malformed sealed envelope: wrong {0}")]
     Malformed(&'static str),
-    /// It is for others, or under a key that is not known (any more).
-    #[error("it is not sealed with a key that is known here")]
+    /// It is for other hosts, or under a key that is unknown, or no longer known.
+    #[error("it is sealed with a key that is unknown here")]
     Key,
-    /// Somebody else made it, or changed it.
-    #[error("its seal is not its source's")]
+    /// Another host made it, or changed it.
+    #[error("its seal is not from its source")]
     Forged,
 }
 
-/// Seals `content`, which `shape` describes, for the hosts of `hosts`, whose keys come in the order of their bits.
-/// `serial` never comes again under any of the keys; `secret` is random, and of use where there are several hosts.
+/// Seals `content`, which `shape` describes, for the hosts of `hosts`, whose keys are in the order of their
+/// bits. `serial` must never repeat under any of the keys. `secret` is random, and is used if there are
+/// several hosts.
 pub(super) fn seal(
     label: &Label,
     (hosts, keys): (u64, &[&DirectedKey]),
@@ -122,7 +125,7 @@ pub(super) fn seal(
             g.total_len() as usize
         }
     };
-    // One allocation for all, of which the body is sealed where it lies.
+    // One allocation for everything, in which the body is sealed in place.
     out.reserve(slots + body.len() + len + TAG);
     out.resize(head + slots, 0);
     let at = out.len();
@@ -147,7 +150,8 @@ pub(super) fn seal(
         out[head..at].copy_from_slice(&keys.first()?.id.to_le_bytes());
         return Some(out);
     }
-    // Who can open it could make another body under the same secret, so each host's slot vouches for this one.
+    // Any host that can open it could make another body under the same secret, so each host's slot
+    // authenticates this body.
     let vouched = [&aad[..], digest::digest(&digest::SHA256, &out[at..]).as_ref()].concat();
     for (i, key) in keys.iter().enumerate() {
         let slot = head + i * (2 + SLOT);
@@ -162,12 +166,13 @@ pub(super) fn seal(
     Some(out)
 }
 
-/// Whether these are the bytes of a sealed message.
+/// Returns whether these are the bytes of a sealed message.
 pub(crate) fn is_sealed(bytes: &[u8]) -> bool {
     bytes.first() == Some(&CODEC)
 }
 
-/// Opens an envelope where it lies, for the host that is the bit `own`. Gives what is in it, and where its content begins.
+/// Opens an envelope in place, for the host with the bit `own`. Returns its shape, and the start and end of
+/// its content.
 pub(super) fn open(
     label: &Label,
     own: u64,
@@ -218,7 +223,7 @@ pub(super) fn open(
     Ok((shape, body + from, to))
 }
 
-/// What comes over relays, under a key that is known: whatever it is, what opens is what is sealed alike.
+/// Fuzz target for bytes from relays, under a known key: an input that opens is identical to its sealed form.
 pub(crate) fn fuzz(data: &[u8]) {
     let (Some(key), label) = (DirectedKey::new(&[1; 32], 0x0201), GOLDEN) else {
         return;
@@ -247,7 +252,7 @@ const GOLDEN: Label = Label {
     origin: 9,
 };
 
-/// How many messages of a host were opened here, and whether it is to say the same.
+/// How many of a host's messages were opened here, and whether it should report the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) opened: u64,
@@ -269,12 +274,12 @@ impl Tally {
         Some(out)
     }
 
-    /// Whether these bytes are one, rather than a greeting.
+    /// Returns whether these bytes are a tally rather than a greeting.
     pub(super) fn is_one(bytes: &[u8]) -> bool {
         bytes.first() == Some(&TALLIES)
     }
 
-    /// Opens one; gives its serial too, which only grows.
+    /// Opens a tally. Also returns its serial, which only grows.
     pub(super) fn open(key: &DirectedKey, bytes: &[u8]) -> Result<(Tally, u64), SealError> {
         let Ok(mut bytes) = <[u8; TALLY_LEN]>::try_from(bytes) else {
             return Err(SealError::Malformed("tally"));
@@ -303,7 +308,7 @@ impl Tally {
     }
 }
 
-/// Reads what stands in front of the content, which has to have the length that this says.
+/// Reads the shape in front of the content, and checks the content's length against it.
 fn read_shape(plain: &[u8]) -> Result<(Shape, usize), SealError> {
     let malformed = SealError::Malformed;
     let (parts, mut at) = (*plain.first().ok_or(malformed("shape"))?, 1);
@@ -331,7 +336,7 @@ fn read_shape(plain: &[u8]) -> Result<(Shape, usize), SealError> {
     Ok((shape, at))
 }
 
-/// The key of a body whose secret several hosts have.
+/// The key of a body whose secret several hosts share.
 fn body_key(secret: &[u8; SECRET]) -> Option<LessSafeKey> {
     let key = hmac::sign(
         &hmac::Key::new(hmac::HMAC_SHA256, secret),
@@ -406,7 +411,7 @@ mod tests {
             }
             assert_eq!(opened(&label(), 0b1000, &a, &bytes), Err(SealError::Key));
         }
-        // What it costs: for one host, and for each of several.
+        // The overhead: for one host, and for each of several.
         assert_eq!(sealed(1, &[&a], b"12345").len() - 5, 1 + 1 + 4 + 2 + 2 + 16);
         assert_eq!(
             sealed(3, &[&a, &b], b"12345").len() - 5,
@@ -435,7 +440,7 @@ mod tests {
                 assert!(opened(&good, 1, &a, &bytes[..n]).is_err(), "cut at {n}");
                 let mut changed = bytes.clone();
                 changed[n] ^= 0x10;
-                // Another host's slot is that host's business.
+                // Another host's slot does not matter here.
                 let others = hosts == 0b11 && (6 + 34..6 + 68).contains(&n);
                 assert_eq!(opened(&good, 1, &a, &changed).is_err(), !others, "byte {n}");
             }
@@ -446,14 +451,14 @@ mod tests {
     fn who_can_open_a_message_cannot_make_another_of_it() {
         let (a, b) = (key(1), key(2));
         let genuine = sealed(0b11, &[&a, &b], b"stop!");
-        // `a` knows the secret of all, and puts its own body behind the slot of `b`.
+        // `a` knows the common secret, and puts its own body behind the slot of `b`.
         let mut forged = sealed(0b11, &[&a, &key(9)], b"go on");
         forged[6 + 34..6 + 68].copy_from_slice(&genuine[6 + 34..6 + 68]);
         assert_eq!(opened(&label(), 0b10, &b, &forged), Err(SealError::Forged));
         assert_eq!(opened(&label(), 0b10, &b, &genuine).expect("opens"), b"stop!");
     }
 
-    /// As other implementations must read it; the same are the seeds of the fuzz target.
+    /// Other implementations must read these, too. They are also the seeds of the fuzz target.
     #[test]
     fn golden_messages_are_read() {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");

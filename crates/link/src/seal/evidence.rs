@@ -1,46 +1,48 @@
-//! Whether what goes to a host over relays arrives there: by the host's own word, since a relay may promise and drop.
+//! Evidence of whether messages to a host arrive over relays. Only the host's own reports count, since a
+//! relay may promise and drop.
 
 use proto::FlowKey;
 use stats::Time;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How often a host is told how much of it was opened, while anything is.
+/// Interval at which a host receives the number of its opened messages, while there are any.
 pub(super) const EVERY: Duration = Duration::from_secs(1);
-/// This many without an answer for this long, and their way is doubted.
+/// After this many messages without an answer for this long, their way is doubted.
 const UNANSWERED: u32 = 3;
 const PATIENCE: Duration = Duration::from_secs(3);
-/// For how long.
+/// How long a way is doubted.
 pub(super) const DOUBTED: Duration = Duration::from_secs(30);
-/// A message of up to this many bytes arrives within [`PATIENCE`] if anything does; larger ones take the time that the air needs.
+/// A message of up to this many bytes arrives within [`PATIENCE`] if the way works at all; larger ones take
+/// the time that the air needs.
 const SMALL: u32 = 1024;
 
-/// What was sent since the last answer, and since when.
+/// Number of messages sent since the last answer, and since when.
 #[derive(Debug, Default)]
 struct Unanswered {
     count: u32,
     since: Time,
 }
 
-/// Of one host.
+/// The evidence for one host.
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
-    /// Small messages sealed for it since it last opened any. Only its own word that it opened more answers them: a relay may
-    /// let tallies pass and drop messages.
+    /// Small messages sealed for it since it last opened any. Only its own report of more opened messages
+    /// answers them: a relay may forward tallies and drop messages.
     messages: Unanswered,
-    /// Those of `messages` by flow, since it may have declined one.
+    /// The counts of `messages` by flow, since it may have declined a flow.
     by_flow: BTreeMap<FlowKey, u32>,
-    /// Tallies, greetings and large messages, which any word of it answers.
+    /// Tallies, greetings and large messages, which any report of it answers.
     asked_there: Unanswered,
-    /// Messages of it that were opened with the present keys, and of how many it was told.
+    /// Its messages opened with the present keys, and how many of them were reported to it.
     pub(super) opened: u64,
     told: u64,
     told_at: Time,
-    /// It wants to know.
+    /// Whether it requested a report.
     pub(super) asked: bool,
-    /// What it said last: how many were opened there.
+    /// The number of opened messages in its last report.
     heard: u64,
-    /// Its last word's serial.
+    /// The serial of its last report.
     serial: Option<u64>,
 }
 
@@ -58,7 +60,7 @@ impl Unanswered {
 }
 
 impl Evidence {
-    /// A message of this many bytes was sealed for it.
+    /// Records a message of this many bytes that was sealed for it.
     pub(super) fn sent(&mut self, now: Time, flow: &FlowKey, bytes: u32) {
         if bytes > SMALL {
             return self.asks(now);
@@ -70,23 +72,23 @@ impl Evidence {
         }
     }
 
-    /// A tally or a greeting went there that calls for an answer.
+    /// Records a tally or a greeting to it that requires an answer.
     pub(super) fn asks(&mut self, now: Time) {
         self.asked_there.add(now);
     }
 
-    /// It says that it does not take a flow.
+    /// It declined a flow.
     pub(super) fn declined(&mut self, flow: &FlowKey) {
         let of_it = self.by_flow.remove(flow).unwrap_or_default();
         self.messages.count = self.messages.count.saturating_sub(of_it);
     }
 
-    /// A greeting of it came that answers one of this host's.
+    /// A greeting of it arrived that answers one of this host's.
     pub(super) fn greeted(&mut self) {
         self.asked_there.count = 0;
     }
 
-    /// It says that it opened this many of this host's messages.
+    /// It reported that it opened this many of this host's messages.
     pub(super) fn heard(&mut self, serial: u64, opened: u64, asks: bool) {
         if self.serial.is_some_and(|s| serial <= s) {
             return;
@@ -106,7 +108,7 @@ impl Evidence {
         self.by_flow.clear();
     }
 
-    /// Whether it is to be told now, and whether it is to answer.
+    /// Returns whether a report to it is due, and whether the report requests an answer.
     pub(super) fn tells(&mut self, now: Time) -> Option<bool> {
         let news = self.opened > self.told;
         if !(news || self.asked) || now < self.told_at + EVERY {
@@ -116,7 +118,7 @@ impl Evidence {
         Some(news)
     }
 
-    /// Whether nothing arrives there, as it seems; asked once for what was sent so far.
+    /// Returns whether the way seems to lose everything. Starts counting again if so.
     pub(super) fn is_lost(&mut self, now: Time) -> bool {
         let lost = self.messages.is_lost(now) || self.asked_there.is_lost(now);
         if lost {
@@ -154,7 +156,7 @@ mod tests {
         assert!(!e.is_lost(at(9000)), "once");
         e.sent(at(9000), &scan, 100);
         e.sent(at(9100), &scan, 100);
-        assert!(!e.is_lost(at(13_000)), "too few to tell");
+        assert!(!e.is_lost(at(13_000)), "too few to be sure");
         e.sent(at(13_100), &scan, 100);
         e.heard(1, 1, true);
         assert!(!e.is_lost(at(14_000)), "something arrived");
@@ -163,7 +165,7 @@ mod tests {
         e.heard(1, 9, false);
         assert!(
             e.is_lost(at(17_000)),
-            "nothing more did, and an old word counts for nothing"
+            "nothing else arrived, and an old report does not count"
         );
     }
 
@@ -173,12 +175,12 @@ mod tests {
         (0..60).for_each(|i| e.sent(at(50 * i), &scan, 100));
         (1..4).for_each(|serial| e.heard(serial, 0, false));
         assert!(e.is_lost(at(3000)));
-        // A large message takes its time, and an answer says that the way is there.
+        // A large message takes its time, and an answer shows that the way works.
         (0..60).for_each(|i| e.sent(at(4000 + 50 * i), &image, 1_000_000));
         (4..7).for_each(|serial| e.heard(serial, 0, false));
         assert!(!e.is_lost(at(9000)));
         (0..3).for_each(|_| e.sent(at(9000), &image, 1_000_000));
-        assert!(e.is_lost(at(12_000)), "without one it is not");
+        assert!(e.is_lost(at(12_000)), "without an answer it is lost");
     }
 
     #[test]
@@ -190,7 +192,7 @@ mod tests {
         assert!(!e.is_lost(at(4000)));
         e.sent(at(4000), &scan, 100);
         e.declined(&map);
-        assert!(e.is_lost(at(4000)), "nor does it excuse another flow");
+        assert!(e.is_lost(at(4000)), "and it does not excuse another flow");
     }
 
     #[test]

@@ -1,32 +1,33 @@
-//! How a host shows another, over whatever relays, who it is and which key is its own (`docs/wire/link.md`).
+//! How a host proves its identity to another one, over any relays, and announces its key
+//! (`docs/wire/link.md`).
 
 use ring::signature::{ED25519, Ed25519KeyPair, UnparsedPublicKey};
 use rustls::pki_types::CertificateDer;
 
 const VERSION: u8 = 1;
-/// What is signed begins so, that no other signature of the key is one of a greeting.
+/// Prefix of the signed bytes, so that no other signature by the key can pass as one of a greeting.
 const PURPOSE: &[u8] = b"ropewalk greeting 1";
 const FIXED: usize = 1 + 1 + 32 + 16 + 16 + 8 + 2;
 const SIGNATURE: usize = 64;
-/// The longest certificate that is read.
+/// The longest certificate that is read, in bytes.
 const MAX_CERTIFICATE: usize = 2048;
-/// The longest greeting.
+/// The longest greeting, in bytes.
 pub(crate) const MAX_LEN: usize = FIXED + MAX_CERTIFICATE + SIGNATURE;
 /// OBJECT IDENTIFIER 1.3.101.112 (RFC 8410): the host's key is an Ed25519 key.
 const OID: &str = "1.3.101.112";
 
-/// What one host tells another.
+/// A greeting from one host to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Greeting<'a> {
-    /// An answer, please.
+    /// Whether it requests an answer.
     pub(super) asks: bool,
     /// Its X25519 key for the receiver.
     pub(super) public: [u8; 32],
-    /// A number that nobody could foresee, to be echoed.
+    /// An unpredictable number for the receiver to echo.
     pub(super) challenge: [u8; 16],
-    /// The receiver's newest one that it knows.
+    /// The latest challenge received from the other host.
     pub(super) echo: [u8; 16],
-    /// The keys that it shares with the receiver; 0 if it has none.
+    /// Id of the session with the receiver; 0 if there is none.
     pub(super) session: u64,
     pub(super) certificate: &'a [u8],
 }
@@ -34,17 +35,17 @@ pub(super) struct Greeting<'a> {
 /// Why a greeting is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum GreetingError {
-    #[error("it is no greeting: wrong in its {0}")]
+    #[error("malformed greeting: wrong {0}")]
     Malformed(&'static str),
     #[error("it is not signed with the key of its certificate")]
     Signature,
 }
 
-/// From whom and to whom, by host ids.
+/// Sender and receiver, by host ids.
 pub(super) type Between = (u64, u64);
 
 impl<'a> Greeting<'a> {
-    /// The bytes of a greeting that `key` signs.
+    /// The bytes of a greeting, signed by `key`.
     pub(super) fn sign(&self, between: Between, key: &Ed25519KeyPair) -> Vec<u8> {
         let mut out = Vec::with_capacity(FIXED + self.certificate.len() + SIGNATURE);
         out.push(VERSION);
@@ -60,8 +61,8 @@ impl<'a> Greeting<'a> {
         out
     }
 
-    /// Reads a greeting and checks that the key of its certificate signed it. Whose certificate it is, and whether it counts,
-    /// is another question.
+    /// Reads a greeting and checks that the key of its certificate signed it. Does not check the
+    /// certificate's owner and validity.
     pub(super) fn read(between: Between, bytes: &'a [u8]) -> Result<Self, GreetingError> {
         let malformed = GreetingError::Malformed;
         let Some((head, rest)) = bytes.split_first_chunk::<FIXED>() else {

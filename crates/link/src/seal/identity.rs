@@ -1,4 +1,4 @@
-//! This host's own key, and who counts as one of its team.
+//! This host's own key, and the check of other hosts' certificates.
 
 use crate::keys::{Bundle, HOST_KEY, KeysError, names};
 use ring::signature::Ed25519KeyPair;
@@ -6,7 +6,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::danger::ClientCertVerifier;
 use std::sync::Arc;
 
-/// What a host's bundle gives for greetings.
+/// The parts of a host's bundle that greetings need.
 pub(crate) struct Identity {
     pub(super) key: Ed25519KeyPair,
     pub(super) certificate: CertificateDer<'static>,
@@ -19,7 +19,7 @@ impl Identity {
     pub(crate) fn new(bundle: &Bundle) -> Result<Self, KeysError> {
         let other = || KeysError::Malformed {
             path: bundle.folder().join(HOST_KEY),
-            problem: "over relays hosts need Ed25519 keys: make one with `ropewalk keys host`".into(),
+            problem: "relays require Ed25519 keys: make one with `ropewalk keys host`".into(),
         };
         let PrivateKeyDer::Pkcs8(key) = bundle.key() else {
             return Err(other());
@@ -33,7 +33,7 @@ impl Identity {
         })
     }
 
-    /// Whether `certificate` is that of the team's host `name`, and counts now.
+    /// Returns whether `certificate` belongs to the team's host `name` and is valid now.
     pub(super) fn counts(&self, certificate: &CertificateDer<'_>, name: &str) -> bool {
         let counts = self
             .verifier

@@ -1,4 +1,5 @@
-//! What a topic of this host keeps for hosts that have no keys yet, or lost theirs by starting anew.
+//! Messages that a topic of this host keeps for hosts without keys: before the first agreement, or after a
+//! restart lost them.
 
 use crate::outgoing::Outgoing;
 use proto::{Body, Message, Reliability, Sealing};
@@ -6,8 +7,8 @@ use stats::Time;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Messages wait so long for a host's key, if nobody says how long somebody waits for them: once there is a way it takes
-/// a few round trips.
+/// How long messages wait for a host's key if they have no expiry of their own. Once there is a way, an
+/// agreement takes a few round trips.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Most bytes that a topic keeps.
 const MAX_BYTES: u64 = 16 << 20;
@@ -15,19 +16,19 @@ const MAX_BYTES: u64 = 16 << 20;
 struct Waiting {
     number: u64,
     message: Message<Outgoing>,
-    /// For whom it could not be sealed.
+    /// The hosts for which it could not be sealed.
     missing: u64,
     until: Time,
 }
 
-/// A topic of this host over relays.
+/// The messages of a topic of this host over relays.
 pub(super) struct Kept {
     pub(super) context: [u8; 32],
     pub(super) to: Vec<u64>,
     waiting: VecDeque<Waiting>,
-    /// Messages for which the patience ended.
+    /// Messages whose waiting time ended.
     pub(super) lost: u64,
-    /// Hosts that relays carried something to, or should have.
+    /// Hosts for which relays carried a message, or should have.
     far: u64,
     /// Hosts for which a message was sealed under their present keys.
     pub(super) sealed: u64,
@@ -47,8 +48,8 @@ impl Kept {
         }
     }
 
-    /// Takes note of a message that relays are to carry, and that cannot be sealed for `missing`. Gives whether it is
-    /// kept for these.
+    /// Records a message for relays that cannot be sealed for `missing`. Returns whether it is kept for
+    /// these.
     pub(super) fn offered(
         &mut self,
         now: Time,
@@ -87,7 +88,8 @@ impl Kept {
         self.waiting.iter().any(|w| w.number == of.number)
     }
 
-    /// What is to be offered again to the host `bit`, to which there is a way, and which has keys; `anew`: since now.
+    /// The messages to offer again to the host `bit`, to which there is a way, and which has keys; `anew` if
+    /// these are new.
     pub(super) fn again(&mut self, now: Time, bit: u64, anew: bool) -> Vec<Message<Outgoing>> {
         if anew {
             self.sealed &= !bit;
@@ -111,7 +113,7 @@ impl Kept {
         due
     }
 
-    /// Nobody needs the message of this stamp any more.
+    /// The message with this stamp is no longer needed.
     pub(super) fn end(&mut self, stamp: Time) {
         self.waiting.retain(|w| w.message.stamp != stamp);
     }

@@ -1,8 +1,8 @@
-//! What a host sends through relays is sealed for the hosts it is for, with keys that it agreed on with each of them.
+//! Seals messages through relays for their destination hosts, with keys agreed on with each of them.
 //!
-//! Hosts greet each other over whatever leads there ([`greeting`]): certificate, a key of this run, a challenge and the
-//! answer to the other's. Messages then cross as envelopes ([`envelope`]). Relays see whose a message is, for whom, and how
-//! long; what it says, and whether it is their own invention, they cannot know or change.
+//! Hosts exchange greetings over any way ([`greeting`]): certificate, a key of this run, a challenge, and the
+//! answer to the other's challenge. Messages then cross as envelopes ([`envelope`]). Relays see a message's
+//! source, its destinations and its length, but cannot read it, change it, or forge one (decision 289).
 
 pub(crate) mod envelope;
 mod evidence;
@@ -34,51 +34,51 @@ use stats::{DropReason, Time};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The topic on which hosts greet. No topic of a bus is called so.
+/// The topic of greetings. No bus topic can have this name.
 pub(crate) const GREETING: &str = "?greeting";
-/// Without an answer a host is greeted again after this, then after twice that, up to the longest.
+/// Interval before an unanswered greeting is repeated, which then doubles up to the maximum.
 const AGAIN: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(8));
-/// Answers to one host are no closer than this.
+/// Least interval between answers to one host.
 const APART: Duration = Duration::from_millis(100);
-/// Greetings that one neighbour may bring at once, and in a second: each costs two verifications of signatures.
+/// Most greetings from one neighbour at once, and per second: each costs two signature verifications.
 const GREETINGS: (f64, f64) = (64.0, 8.0);
-/// How often certificates are looked at again, for those that expired meanwhile.
+/// Interval at which to check certificates again, which may have expired.
 const RECHECK: Duration = Duration::from_secs(60);
-/// How often the log says of one source that something was refused.
+/// Least interval between log messages about refusals from one source.
 const SILENT: Duration = Duration::from_secs(30);
-/// When a host is told again that a topic is this host's, since a relay may have failed on the way.
+/// Delays of the notices that prove a topic to a host, repeated since a relay may have failed on the way.
 const NOTICES: [Duration; 3] = [Duration::ZERO, Duration::from_secs(2), Duration::from_secs(10)];
 
-/// Counts of what was sealed and opened.
+/// Counts of sealed and opened messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SealStats {
-    /// The hosts that share keys with this one.
+    /// The hosts with keys shared with this one.
     pub keys: Vec<String>,
-    /// Messages sealed, and their bytes, copied once for it.
+    /// Messages sealed, and their bytes, each copied once for it.
     pub sealed: u64,
     /// See `sealed`.
     pub sealed_bytes: u64,
-    /// Messages opened, and their bytes, copied once for it.
+    /// Messages opened, and their bytes, each copied once for it.
     pub opened: u64,
     /// See `opened`.
     pub opened_bytes: u64,
-    /// Messages refused: without a seal, or under a key that is not known (any more).
+    /// Messages refused: without a seal, or under a key that is unknown, or no longer known.
     pub unsealed: u64,
     /// Messages refused: their seal is not their source's.
     pub forged: u64,
-    /// Ways that were left since nothing that went there arrived, whatever the neighbour said.
+    /// Ways abandoned since nothing arrived over them, despite the neighbour's reports.
     pub doubted: u64,
     /// Messages that waited in vain for a host's keys.
     pub waited: u64,
-    /// Greetings refused: too many, malformed, or of a host whose certificate does not count.
+    /// Greetings refused: too many, malformed, or from a host whose certificate is not valid.
     pub greetings_refused: u64,
 }
 
-/// What was in a sealed message.
+/// The content of a sealed message.
 pub(crate) enum Opened {
-    /// A message of this shape, whose parts stand one after the other.
+    /// A message of this shape, with its parts in sequence.
     Message(Geometry, Vec<u8>),
-    /// Nothing but the proof that the topic is its source's.
+    /// Only the proof that the topic belongs to its source.
     Notice,
 }
 
@@ -87,9 +87,9 @@ struct Peer {
     host: u64,
     pending: Option<Pending>,
     session: Option<(Session, CertificateDer<'static>)>,
-    /// What it has to echo next.
+    /// The challenge for it to echo next.
     challenge: [u8; 16],
-    /// What it gave to be echoed.
+    /// Its challenge for this host to echo.
     echo: [u8; 16],
     /// It has another key than that of the session.
     is_new: bool,
@@ -102,32 +102,32 @@ struct Peer {
     evidence: Evidence,
 }
 
-/// The keys of this host towards the others, and what waits for them.
+/// The keys shared with other hosts, and the messages that wait for them.
 pub(crate) struct Seals {
     own: u64,
     identity: Identity,
     watch: Watch<Identity>,
     random: SystemRandom,
     peers: Vec<Peer>,
-    /// Of each neighbour: greetings that it may bring, as of when.
+    /// For each neighbour: the number of greetings that it may still bring, and as of when.
     brings: BTreeMap<PeerId, (f64, Time)>,
     kept: BTreeMap<FlowKey, Kept>,
-    /// What proves topics to hosts that have no message of them yet.
+    /// Notices, which prove topics to hosts that have no message of them yet.
     notices: Vec<(FlowKey, u64, Time, usize)>,
-    /// Hosts that may be sent what waited for them, and whether their keys are new.
+    /// Hosts that are ready for waiting messages, and whether their keys are new.
     ready: Vec<(u64, bool)>,
     next_look: Time,
-    /// What is offered is kept already.
+    /// Whether the messages being offered are kept already.
     again: bool,
     serial: u64,
     recheck: Time,
-    /// Where greetings go, once opened.
+    /// The flows of greetings, once opened.
     pub(crate) flows: Vec<FlowKey>,
     stats: SealStats,
     now: Time,
 }
 
-/// The digest of what a topic is announced as; its messages count for no other.
+/// The digest of a topic's announcement, to which its messages are bound.
 pub(crate) fn context(a: &Announcement, via: &Via) -> [u8; 32] {
     let mut all = b"ropewalk seal 2".to_vec();
     all.extend_from_slice(&via.source.to_le_bytes());
@@ -149,10 +149,10 @@ pub(crate) fn context(a: &Announcement, via: &Via) -> [u8; 32] {
 }
 
 impl Seals {
-    /// For a host that has keys and may be reached over relays; `None` for others.
+    /// Starts it for a host that has keys and uses relays; `None` for others.
     ///
     /// # Errors
-    /// [`LinkError`] if the keys cannot be read, or the system gives no thread.
+    /// [`LinkError`] if the keys cannot be read, or no thread can start.
     pub(crate) fn start(config: &Config) -> Result<Option<Box<Self>>, LinkError> {
         if !config.routes() || !matches!(config.carrier(), CarrierKind::Quic | CarrierKind::Tls) {
             return Ok(None);
@@ -202,7 +202,7 @@ impl Seals {
         })))
     }
 
-    /// Counts.
+    /// Counts so far.
     pub(crate) fn stats(&self) -> SealStats {
         let with = self.peers.iter().filter(|p| p.is_ready());
         SealStats {
@@ -212,7 +212,7 @@ impl Seals {
         }
     }
 
-    /// A topic of this host may go over relays from now on.
+    /// A topic of this host may use relays from now on.
     pub(crate) fn opened(&mut self, now: Time, key: &FlowKey, announcement: &Announcement, via: &Via) {
         let kept = Kept::new(context(announcement, via), &via.to, announcement.latched);
         self.kept.insert(key.clone(), kept);
@@ -225,21 +225,21 @@ impl Seals {
         hosts.iter().for_each(|host| self.notify(now, key, *host));
     }
 
-    /// And no more.
+    /// The topic no longer uses relays.
     pub(crate) fn closed(&mut self, key: &FlowKey) {
         self.stats.waited += self.kept.remove(key).map_or(0, |k| k.lost);
         self.notices.retain(|(k, ..)| k != key);
     }
 
-    /// Nobody needs the message of this stamp any more.
+    /// The message with this stamp is no longer needed.
     pub(crate) fn end(&mut self, key: &FlowKey, stamp: Time) {
         if let Some(kept) = self.kept.get_mut(key) {
             kept.end(stamp);
         }
     }
 
-    /// A publisher may wait for its subscribers, and a server replies to calls alone: the other host must know of either
-    /// before there is a message, so a notice proves the topic.
+    /// Schedules notices that prove a topic to a host before its first message: a publisher may wait for its
+    /// subscribers, and a server sends nothing but replies.
     fn notify(&mut self, now: Time, key: &FlowKey, host: u64) {
         if let Some(kept) = self.kept.get(key).filter(|_| key.topic != GREETING)
             && let Some(i) = kept.to.iter().position(|h| *h == host)
@@ -248,7 +248,7 @@ impl Seals {
         }
     }
 
-    /// Lets time pass. Gives the greetings that are due, to hosts to which there is a way.
+    /// Advances the time. Returns the greetings and tallies that are due, for hosts to which there is a way.
     pub(crate) fn tick(&mut self, now: Time, has_way: impl Fn(u64) -> bool) -> Vec<(u64, Vec<u8>)> {
         self.now = now;
         if let Some(identity) = self.watch.renewed() {
@@ -262,7 +262,7 @@ impl Seals {
                 if p.session.take_if(over).is_some() {
                     tracing::warn!(
                         host = p.name,
-                        "its certificate counts no more: nothing is sealed for it"
+                        "its certificate is no longer valid: nothing is sealed for it"
                     );
                 }
             }
@@ -316,7 +316,7 @@ impl Seals {
         let peers = self.peers.iter().filter(|p| p.host != self.own);
         let answers = peers.clone().filter(|p| p.due);
         let answers = answers.map(|p| p.greeted.map_or(self.now, |t| t + APART));
-        // Whoever has no way is looked at again soon.
+        // Hosts without a way are checked again soon.
         let waits = peers
             .filter(|p| !p.is_ready())
             .map(|p| p.next.max(self.now + APART));
@@ -336,7 +336,8 @@ impl Seals {
             .fold(self.recheck, Time::min)
     }
 
-    /// The hosts at which nothing arrives that goes there, whatever the neighbour on the way says; each once.
+    /// The hosts that messages do not reach, despite the reports of the neighbour on the way. Each is
+    /// returned once.
     pub(crate) fn lost(&mut self, now: Time) -> Vec<u64> {
         let peers = self.peers.iter_mut();
         peers
@@ -344,14 +345,14 @@ impl Seals {
             .collect()
     }
 
-    /// A host does not take a flow of this one, as a neighbour says.
+    /// A neighbour reports that a host declined a flow of this one.
     pub(crate) fn declined(&mut self, key: &FlowKey, host: u64) {
         if let Some(p) = self.peers.iter_mut().find(|p| p.host == host) {
             p.evidence.declined(key);
         }
     }
 
-    /// A greeting or a tally that the neighbour `by` brought as that of the host `source`.
+    /// Handles a greeting or a tally of the host `source`, brought by the neighbour `by`.
     pub(crate) fn hear(&mut self, now: Time, by: PeerId, source: u64, bytes: &[u8]) {
         if Tally::is_one(bytes) {
             let p = self.peers.iter_mut().find(|p| p.host == source);
@@ -376,8 +377,8 @@ impl Seals {
                 if p.may_tell(now) {
                     let why = other
                         .err()
-                        .map_or("its certificate does not count".into(), |e| e.to_string());
-                    tracing::warn!(host = p.name, why, "a greeting over a relay was refused");
+                        .map_or("its certificate is not valid".into(), |e| e.to_string());
+                    tracing::warn!(host = p.name, why, "refused a greeting over a relay");
                 }
                 return;
             }
@@ -386,7 +387,7 @@ impl Seals {
         (p.next, p.pause) = (now + AGAIN.0, AGAIN.0);
         let answers = g.echo == p.challenge;
         if answers {
-            // Others may be old ones that a relay kept.
+            // A greeting without the echo may be an old one that a relay kept.
             p.evidence.greeted();
         }
         let session = p.session.as_mut().map(|(s, _)| s);
@@ -400,7 +401,7 @@ impl Seals {
             // It has not agreed yet.
             (p.due, p.is_new) = (true, false);
         } else if answers && let Some(pending) = p.pending.take() {
-            // A new key of a host that is there now: it answered what was never asked before.
+            // A new key of a host that is alive: it answered a fresh challenge.
             p.challenge = fresh(&self.random);
             let agreed = pending.agree(self.own, source, &g.public);
             (p.due, p.is_new) = (true, false);
@@ -409,7 +410,7 @@ impl Seals {
                 if session.confirmed {
                     self.ready.push((source, true));
                 }
-                tracing::info!(host = p.name, "keys for what goes over relays are agreed on");
+                tracing::info!(host = p.name, "agreed on keys for messages over relays");
                 p.session = Some((session, g.certificate()));
                 p.evidence = Evidence::default();
             }
@@ -418,8 +419,8 @@ impl Seals {
         }
     }
 
-    /// What is to be offered now: to hosts that have new keys what waited for them or is latched, and notices (without a
-    /// message).
+    /// The messages to offer now: to hosts with new keys, those that waited for them or are latched, and
+    /// notices (without a message).
     pub(crate) fn due(&mut self, now: Time) -> Vec<(FlowKey, u64, Option<Message<Outgoing>>)> {
         let mut out = Vec::new();
         for (host, anew) in std::mem::take(&mut self.ready) {
@@ -446,39 +447,39 @@ impl Seals {
         out
     }
 
-    /// Whether a message of a flow was sealed for the host `bit` since it has its keys, which proves the topic as well as
-    /// a notice.
+    /// Returns whether a message of a flow was sealed for the host `bit` since it has its present keys, which
+    /// proves the topic as well as a notice does.
     pub(crate) fn has_sealed(&self, key: &FlowKey, bit: u64) -> bool {
         self.kept.get(key).is_some_and(|k| k.sealed & bit != 0)
     }
 
-    /// A way was left on which nothing arrived. Gives until when.
+    /// Records that a way was abandoned since nothing arrived over it. Returns until when it is doubted.
     pub(crate) fn doubts(&mut self, now: Time, host: &str, over: &str) -> Time {
         self.stats.doubted += 1;
         tracing::warn!(
             host,
             over,
-            "nothing arrives that goes this way: another is taken if there is one"
+            "nothing arrives over this way: using another one if possible"
         );
         now + evidence::DOUBTED
     }
 
-    /// What is offered until the next call with false was kept before.
+    /// Sets whether the messages offered next were kept before.
     pub(crate) fn offers_again(&mut self, again: bool) {
         self.again = again;
     }
 
-    /// Whether a host has shown that a topic announced so is its own.
+    /// Returns whether a host has proved that a topic with this announcement is its own.
     pub(crate) fn knows(&self, source: u64, context: &[u8; 32]) -> bool {
         let session = self.peers.iter().find(|p| p.host == source);
         let session = session.and_then(|p| p.session.as_ref());
         session.is_some_and(|(s, _)| s.knows(context))
     }
 
-    /// Opens a message of the host `source`, of which this host is the bit `own`.
+    /// Opens a message of the host `source`, for this host with the bit `own`.
     ///
     /// # Errors
-    /// The reason under which it is counted as lost.
+    /// The reason under which its loss is counted.
     pub(crate) fn open(
         &mut self,
         source: u64,
@@ -499,7 +500,7 @@ impl Seals {
                 if let Some(p) = p.filter(|_| error != SealError::Key)
                     && p.may_tell(clock::monotonic())
                 {
-                    tracing::warn!(host = p.name, %error, "a message over a relay was refused");
+                    tracing::warn!(host = p.name, %error, "refused a message over a relay");
                 }
                 return Err(self.refuse(error != SealError::Key));
             }
@@ -524,7 +525,7 @@ impl Seals {
         })
     }
 
-    /// Counts a message that came over a relay and is not taken.
+    /// Counts a refused message that arrived over a relay.
     pub(crate) fn refuse(&mut self, forged: bool) -> DropReason {
         if forged {
             self.stats.forged += 1;
@@ -607,7 +608,7 @@ impl Sealer<Outgoing> for Seals {
 }
 
 impl Peer {
-    /// Whether both hosts know that they share keys.
+    /// Returns whether both hosts know that they share keys.
     fn is_ready(&self) -> bool {
         self.session.as_ref().is_some_and(|(s, _)| s.confirmed)
     }
@@ -650,7 +651,7 @@ fn fresh(random: &SystemRandom) -> [u8; 16] {
     bytes
 }
 
-/// Whether a neighbour may bring one more greeting now ([`GREETINGS`]).
+/// Returns whether a neighbour may bring another greeting at `now` ([`GREETINGS`]).
 fn may_bring(brings: &mut BTreeMap<PeerId, (f64, Time)>, by: PeerId, now: Time) -> bool {
     let (left, at) = brings.entry(by).or_insert((GREETINGS.0, now));
     *left = (*left + now.since(*at).as_secs_f64() * GREETINGS.1).min(GREETINGS.0);

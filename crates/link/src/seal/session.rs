@@ -6,20 +6,20 @@ use ring::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
 use ring::rand::SystemRandom;
 use std::collections::BTreeMap;
 
-/// Numbers of a topic that are remembered below the newest.
+/// How far below the newest a topic's message numbers are remembered.
 const SPAN: u64 = 1024;
 const WORDS: usize = SPAN as usize / 64;
-/// Topics of one host of which that is remembered.
+/// Most topics of one host for which numbers are remembered.
 const MAX_WINDOWS: usize = 1024;
 
-/// A key pair that agrees once.
+/// A key pair for one agreement.
 pub(super) struct Pending {
     private: EphemeralPrivateKey,
     pub(super) public: [u8; 32],
 }
 
 impl Pending {
-    /// `None` if the system gives no random numbers.
+    /// `None` if the system provides no random numbers.
     pub(super) fn new(random: &SystemRandom) -> Option<Self> {
         let private = EphemeralPrivateKey::generate(&X25519, random).ok()?;
         let public = private.compute_public_key().ok()?;
@@ -27,14 +27,15 @@ impl Pending {
         Some(Pending { private, public })
     }
 
-    /// Agrees with the key that the host `theirs` showed to this host, `own`. `None` for a key that is none.
+    /// Agrees with the key that the host `theirs` presented to this host, `own`. Returns `None` for an
+    /// invalid key.
     pub(super) fn agree(self, own: u64, theirs: u64, key: &[u8; 32]) -> Option<Session> {
         let public = self.public;
         let other = UnparsedPublicKey::new(&X25519, key);
         let salt = Salt::new(HKDF_SHA256, b"ropewalk seal 1");
         let secret = agree_ephemeral(self.private, &other, |secret| salt.extract(secret)).ok()?;
         let (out, back) = ((own, &public), (theirs, key));
-        // The same at both ends.
+        // The same order at both ends.
         let (low, high) = if own < theirs { (out, back) } else { (back, out) };
         let id = expand::<8>(&secret, b"session", low, high)?;
         Some(Session {
@@ -50,31 +51,31 @@ impl Pending {
     }
 }
 
-/// The keys that two hosts agreed on.
+/// The keys of two hosts after an agreement.
 pub(super) struct Session {
     pub(super) own: [u8; 32],
     pub(super) theirs: [u8; 32],
     pub(super) id: u64,
     pub(super) seals: DirectedKey,
     pub(super) opens: DirectedKey,
-    /// The other host has shown that it has them too.
+    /// Whether the other host has proved that it has them too.
     pub(super) confirmed: bool,
-    /// What came of each topic, by the digest of its announcement.
+    /// Received numbers of each topic, by the digest of its announcement.
     windows: BTreeMap<[u8; 32], Window>,
 }
 
 impl Session {
-    /// Whether a message of this number came of the topic.
+    /// Returns whether a message of the topic with this number was received.
     pub(super) fn has(&self, context: &[u8; 32], number: u64) -> bool {
         self.windows.get(context).is_some_and(|w| w.has(number))
     }
 
-    /// Whether anything of the topic was proven to be the host's.
+    /// Returns whether the topic was proved to be the host's.
     pub(super) fn knows(&self, context: &[u8; 32]) -> bool {
         self.windows.contains_key(context)
     }
 
-    /// Remembers it. False if it cannot be.
+    /// Records a number. Returns false if that is impossible.
     pub(super) fn note(&mut self, context: &[u8; 32], number: u64) -> bool {
         if self.windows.len() >= MAX_WINDOWS && !self.windows.contains_key(context) {
             return false;
@@ -84,11 +85,11 @@ impl Session {
     }
 }
 
-/// Which numbers came; those below the span count as come.
+/// The received numbers. Those below the span count as received.
 #[derive(Default)]
 struct Window {
     bits: [u64; WORDS],
-    /// One more than the newest.
+    /// One more than the newest number.
     top: u64,
 }
 
@@ -117,7 +118,7 @@ impl Window {
 
 type End<'a> = (u64, &'a [u8; 32]);
 
-/// The key for what goes `from` one end `to` the other.
+/// The key for messages from the end `from` to the end `to`.
 fn directed(secret: &Prk, from: End<'_>, to: End<'_>) -> Option<DirectedKey> {
     let key = expand::<32>(secret, b"key", from, to)?;
     let id = expand::<2>(secret, b"id", from, to)?;
@@ -163,7 +164,7 @@ mod tests {
         let mut sealed =
             seal(&label, (1, &[&a.seals]), 1, &[0; SECRET], Shape::Notice, |_| {}).expect("seals");
         let reflected = open(&label, 1, &a.opens, &mut sealed.clone());
-        assert!(reflected.is_err(), "what one end sealed is not the other's word");
+        assert!(reflected.is_err(), "one end's seal is not the other's");
         open(&label, 1, &b.opens, &mut sealed).expect("opens");
         assert!(pending().agree(5, 9, &[0; 32]).is_none(), "a key of small order");
     }
@@ -179,7 +180,7 @@ mod tests {
         }
         assert!(!w.has(6) && !w.has(999) && !w.has(1_001));
         w.note(5_000);
-        assert!(w.has(1_000) && w.has(3), "too old to tell");
+        assert!(w.has(1_000) && w.has(3), "too old to know");
         assert!(!w.has(4_999) && !w.has(4_000), "never came");
         w.note(5_000 + SPAN / 2);
         assert!(w.has(5_000) && !w.has(5_001));

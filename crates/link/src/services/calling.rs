@@ -1,4 +1,4 @@
-//! Services of peers, for callers of this host.
+//! Services of peers, for callers on this host.
 
 use super::desk::{Job, Place};
 use super::header::{CallId, Header, Kind, MAX_LEFT, Outcome};
@@ -13,17 +13,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Requests that each caller may queue, and may have unanswered; a service's `depth` is a closer bound.
+/// Limits of a caller's queued requests and of its unanswered requests. A service's `depth` is a tighter
+/// limit.
 const QUEUE: u32 = 64;
 const HELD: u32 = 256;
-/// So long a service is kept that no relay announces any more.
+/// How long a service stays after the last relay stopped announcing it.
 const ORPHANED_FOR: Duration = Duration::from_secs(10);
 
-/// What peers offer, and the calls of this host that are open.
+/// The peers' services, and the open calls of this host.
 #[derive(Default)]
 pub(super) struct Calling {
     uses: BTreeMap<Of, Use>,
-    /// Withdrawn, or of another type than now; they end in [`Calling::retire`].
+    /// Withdrawn services, or earlier ones of another type; [`Calling::retire`] ends them.
     over: Vec<(Of, Use)>,
     /// By number.
     calls: BTreeMap<u64, Call>,
@@ -34,14 +35,14 @@ pub(super) struct Calling {
 struct Use {
     place: Place,
     kind: ServiceType,
-    /// While the peer is heard.
+    /// Present while the peer is up.
     server: Option<Arc<Server>>,
     line: Option<Line>,
-    /// Who announces it.
+    /// The announcements of it.
     from: BTreeSet<(PeerId, RemoteTopic)>,
-    /// Nobody does since then.
+    /// When the last announcement ended.
     orphan: Option<Time>,
-    /// When something last came of its peer, a reply or what is none.
+    /// When the last message for it arrived, a reply or otherwise.
     came: Time,
 }
 
@@ -56,10 +57,10 @@ struct Call {
 }
 
 impl Calling {
-    /// A peer offers a service: it is served here from now on. Gives its place, and whether it is a new one.
+    /// Serves a service that a peer offers on this host's bus. Returns its place, and whether it is new.
     ///
     /// # Errors
-    /// If the bus refuses it.
+    /// If the bus rejects it.
     pub(super) fn offered(
         &mut self,
         office: &mut Office,
@@ -87,7 +88,7 @@ impl Calling {
         Ok((place, true))
     }
 
-    /// A service is not offered any more by this way; without another its peer offers it no more.
+    /// Removes one announcement of a service. Without any left, the peer no longer offers it.
     pub(super) fn withdrawn(&mut self, of: Of, from: (PeerId, RemoteTopic)) {
         if let Some(used) = self.uses.get_mut(&of)
             && used.from.remove(&from)
@@ -97,18 +98,18 @@ impl Calling {
         }
     }
 
-    /// Its peer offers a service no more.
+    /// A peer no longer offers a service.
     fn end(&mut self, of: Of) {
         self.over.extend(self.uses.remove(&of).map(|used| (of, used)));
     }
 
-    /// The server of a service that a peer offers, while the peer is heard.
+    /// The server for a peer's service, while the peer is up.
     pub(super) fn server(&self, of: Of, place: Place) -> Option<&Arc<Server>> {
         let used = self.uses.get(&of).filter(|u| u.place == place)?;
         used.server.as_ref()
     }
 
-    /// Opens the line for requests.
+    /// Opens the radio topic for requests.
     pub(super) fn open(&mut self, office: &mut Office, air: &mut Air<'_>, of: Of) {
         let Some(used) = self.uses.get_mut(&of).filter(|u| u.line.is_none()) else {
             return;
@@ -117,12 +118,12 @@ impl Calling {
         match office.open_line(air, of, REQUEST, &used.kind, depth) {
             Ok(line) => used.line = Some(line),
             Err(error) => {
-                tracing::error!(%error, service = used.kind.service, "a service of a peer is not served here");
+                tracing::error!(%error, service = used.kind.service, "cannot offer a peer's service here");
             }
         }
     }
 
-    /// This peer announces nothing any more.
+    /// All announcements by this peer are void.
     pub(super) fn peer_renewed(&mut self, now: Time, peer: PeerId) {
         let mut ended = Vec::new();
         for (of, used) in &mut self.uses {
@@ -136,7 +137,8 @@ impl Calling {
         ended.into_iter().for_each(|of| self.end(of));
     }
 
-    /// Ends what no relay has announced for long, and gives back the memory of replies that were taken, where none has come for a while.
+    /// Ends services that no relay has announced for long. Frees the memory of received replies after a while
+    /// without any.
     pub(super) fn sweep(&mut self, now: Time) {
         let idle = self.uses.values().filter(|u| u.came + IDLE <= now);
         for server in idle.filter_map(|u| u.server.as_ref()) {
@@ -154,7 +156,7 @@ impl Calling {
         orphans.into_iter().for_each(|of| self.end(of));
     }
 
-    /// Lets go of services that ended: their servers are gone, as callers are told.
+    /// Closes ended services. Their servers disappear, which also notifies callers.
     pub(super) fn retire(&mut self, office: &mut Office, air: &mut Air<'_>) {
         for (of, used) in std::mem::take(&mut self.over) {
             let open = self.calls.iter().filter(|(_, c)| c.place == used.place);
@@ -175,19 +177,19 @@ impl Calling {
         }
     }
 
-    /// What peers offer.
+    /// The services that peers offer.
     pub(super) fn services(&self) -> impl Iterator<Item = (Of, &ServiceType)> {
         self.uses.iter().map(|(of, used)| (*of, &used.kind))
     }
 
-    /// Of what anything is left.
+    /// The services with any state left.
     pub(super) fn all(&self) -> impl Iterator<Item = Of> {
         let over = self.over.iter().map(|(of, _)| *of);
         let calls = self.calls.values().map(|c| c.of);
         self.uses.keys().copied().chain(over).chain(calls)
     }
 
-    /// The peers of which anything is known, and whether it is served here.
+    /// The peers with any state, and whether their services are available here.
     pub(super) fn peers(&self) -> BTreeMap<PeerId, bool> {
         self.uses
             .iter()
@@ -195,7 +197,7 @@ impl Calling {
             .collect()
     }
 
-    /// A peer is not heard any more: nothing of it is served here until it is.
+    /// The connection to a peer is lost: its services are unavailable here until it returns.
     pub(super) fn lost(&mut self, office: &mut Office, air: &mut Air<'_>, peer: PeerId) {
         let open = self.calls.iter().filter(|(_, c)| c.of.peer == peer);
         for number in open.map(|(n, _)| *n).collect::<Vec<_>>() {
@@ -209,24 +211,24 @@ impl Calling {
         }
     }
 
-    /// A peer is heard again.
+    /// A peer is up again.
     pub(super) fn found(&mut self, office: &mut Office, peer: PeerId) {
         let away = |(of, u): &(&Of, &mut Use)| of.peer == peer && u.server.is_none();
         for (_, used) in self.uses.iter_mut().filter(away) {
             match serve(office, &used.kind, used.place) {
                 Ok(server) => used.server = Some(server),
-                Err(error) => tracing::error!(%error, service = used.kind.service, "not served again"),
+                Err(error) => tracing::error!(%error, service = used.kind.service, "not offered again"),
             }
         }
     }
 
-    /// A caller of this host asks.
+    /// A caller on this host sends a request.
     pub(super) fn asked(&mut self, office: &mut Office, air: &mut Air<'_>, place: Place, request: Request) {
         let used = self.uses.iter().find(|(_, u)| u.place == place);
         let Some((of, server, line)) =
             used.and_then(|(of, u)| Some((*of, u.server.clone()?, u.line.clone())))
         else {
-            // Its server is gone, which its caller is told by that.
+            // Its server is gone, which already notified its caller.
             return;
         };
         let setting = office.setting(of);
@@ -297,7 +299,7 @@ impl Calling {
         }
     }
 
-    /// The radio gave a request up, or its peer refused it.
+    /// The radio gave up a request, or the peer refused it.
     fn dropped(&mut self, office: &mut Office, air: &mut Air<'_>, number: u64, reason: DropReason) {
         let Some(call) = self.calls.get(&number) else {
             return;
@@ -309,7 +311,8 @@ impl Calling {
         self.fail(office, air, number, failure, text);
     }
 
-    /// The radio tells that it gave up the message with this stamp. False if it is none of these.
+    /// The radio reports that it gave up the message with this stamp. Returns false if it is not a request of
+    /// these calls.
     pub(super) fn lost_message(
         &mut self,
         office: &mut Office,
@@ -324,7 +327,7 @@ impl Calling {
         of_it.is_some()
     }
 
-    /// A reply came.
+    /// A reply arrived.
     pub(super) fn replied(
         &mut self,
         office: &mut Office,
@@ -336,7 +339,7 @@ impl Calling {
         if let Some(used) = self.uses.get_mut(&of) {
             used.came = air.now;
         }
-        // Only the host that was asked may answer.
+        // Only the host that received the request may answer.
         let ours = |c: &Call| c.place == place && call.run == office.run;
         if !self.calls.get(&call.number).is_some_and(ours) {
             office.tally(of).late += 1;
@@ -351,7 +354,7 @@ impl Calling {
             return self.close(office, air, call.number, Ok(()), Ok(loan));
         }
         let (failure, text) = outcome_text(outcome, text, &peer, &name);
-        // The loan is of the same server, and goes back to it.
+        // The loan belongs to the same server and returns to it.
         drop(loan);
         self.close(office, air, call.number, Ok(()), Err((failure, text)));
     }
@@ -364,7 +367,7 @@ impl Calling {
         self.close(office, air, number, Err(why), Err((failure, text)));
     }
 
-    /// Ends a call: at the radio, which lets its request go, and for its caller.
+    /// Ends a call: at the radio, which releases its request, and for its caller.
     fn close(
         &mut self,
         office: &mut Office,
@@ -401,8 +404,8 @@ impl Calling {
         self.calls.values().map(|c| c.deadline).min()
     }
 
-    /// Of which type a peer's service is, whether it is served here, whether the peer refuses its requests, and how
-    /// many are open.
+    /// The type of a peer's service, whether it is available here, whether the peer refuses its requests, and
+    /// the number of open calls.
     pub(super) fn state(&self, radio: &Radio<Outgoing>, of: Of) -> Option<(&ServiceType, bool, bool, u64)> {
         let used = self.uses.get(&of)?;
         let refused = used.line.as_ref().is_some_and(|l| l.is_refused(radio));
@@ -422,12 +425,12 @@ fn serve(office: &mut Office, kind: &ServiceType, place: Place) -> Result<Arc<Se
     Ok(server)
 }
 
-/// What the caller is told whose peer is lost.
+/// Error text for a caller whose peer is lost.
 pub(crate) fn lost_link(peer: &str) -> String {
-    format!("unreachable: the link to {peer} is lost; whether it has carried the request out is not known")
+    format!("unreachable: the link to {peer} is lost; it may have executed the request")
 }
 
-/// What the caller is told whose request to `peer` the radio gave up, or the peer refused.
+/// Failure and error text for a request to `peer` that the radio gave up or the peer refused.
 pub(crate) fn lost_request(
     reason: DropReason,
     is_refused: bool,
@@ -438,17 +441,17 @@ pub(crate) fn lost_request(
         DropReason::Unannounced if is_refused => (
             Failure::Refused,
             format!(
-                "refused: {peer} does not let this host call {name}: see `allow: call` in its configuration"
+                "refused: {peer} does not permit this host to call {name}: see `allow: call` in its configuration"
             ),
         ),
         DropReason::Expired => (
             Failure::TimedOut,
-            format!("timed out: {peer} has not answered; it may still carry the request out"),
+            format!("timed out: {peer} has not answered; it may still execute the request"),
         ),
         DropReason::Unannounced => (Failure::ServerDied, format!("nobody serves {name} on {peer} now")),
         DropReason::NoPeer | DropReason::PeerLost => (
             Failure::Unreachable,
-            format!("unreachable: {peer} cannot be heard over the link, or has been started anew"),
+            format!("unreachable: {peer} does not answer over the link, or has restarted"),
         ),
         DropReason::TooLarge => (
             Failure::Dropped,
@@ -465,7 +468,7 @@ pub(crate) fn lost_request(
     }
 }
 
-/// What the caller is told of an end that is no answer, of which the server's host says `text`.
+/// Failure and error text for an end without an answer, with `text` from the server's host.
 pub(crate) fn outcome_text(outcome: Outcome, text: String, peer: &str, name: &str) -> (Failure, String) {
     match outcome {
         Outcome::Rejected => (Failure::Rejected, text),

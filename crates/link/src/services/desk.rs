@@ -1,5 +1,5 @@
-//! Callers and servers of this host's bus, for the radio's thread: nothing here waits for them. What would, since a
-//! bus waits for a handshake that is not over, goes to a thread of its own.
+//! The callers and servers of this host's bus, for the radio thread, which must not wait for them. Operations
+//! that may wait, since a bus waits for a handshake in progress, run on a thread of their own.
 
 use crate::daemon::LinkError;
 use crate::inbound::Ids;
@@ -12,25 +12,26 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// How often it is looked whether servers are there, if nothing tells of it.
+/// Interval at which to check for servers if no notification arrives.
 const ROUND: Duration = Duration::from_millis(200);
-/// How long servers that hold all they may are left alone.
+/// How long a server that holds as many requests as it may is left alone.
 const HOLD_OFF: Duration = Duration::from_millis(2);
-/// So many requests are taken at a time; those beyond stay in their queues, whose bound the bus tells callers of.
+/// Most requests taken at a time. Others stay in their queues, whose limit the bus reports to callers.
 const MOST_TAKEN: usize = 512;
 
-/// A service of a peer that is served here: its number, never used again.
+/// A peer's service that is served here: its number, which is never reused.
 pub(crate) type Place = u64;
 
-/// What the tables' owner asks for.
+/// A task for the `Desk`.
 pub(crate) enum Job {
-    /// Requests to this server are to be told.
+    /// Report requests to this server.
     Serve(Place, Arc<Server>),
-    /// They are not any more: the server ends, and then these requests with it, so that callers are told that it did.
+    /// Stop reporting them: the server ends, and then these requests with it, so that callers learn of its
+    /// death.
     Unserve(Place, Arc<Server>, Vec<Arc<Request>>),
-    /// Whether this client has a server is to be told.
+    /// Report whether this client has a server.
     Use(Place, Arc<Client>),
-    /// It is not any more; its requests are cancelled.
+    /// Stop reporting it, and cancel its requests.
     Unuse(Place),
     /// A request of a peer to a server of this host.
     Call {
@@ -38,36 +39,36 @@ pub(crate) enum Job {
         ticket: u64,
         loan: Loan,
         timeout: Duration,
-        /// The host that asks.
+        /// The calling host.
         origin: u64,
     },
     /// The end of a request of this host.
     Respond {
         server: Arc<Server>,
         request: Arc<Request>,
-        /// The answer, or what is wrong.
+        /// The reply, or an error text.
         with: Result<Loan, String>,
     },
 }
 
-/// What its owner is told.
+/// A report to the owner of the `Desk`.
 pub(crate) enum Event {
-    /// A caller of this host asks.
+    /// A caller on this host sent a request.
     Asked(Place, Request),
-    /// What became of a [`Job::Call`].
+    /// The outcome of a [`Job::Call`].
     Answered(u64, Result<Reply, CallError>),
-    /// Whether a client has a server now.
+    /// Whether a client has a server.
     Serving(Place, bool),
 }
 
-/// Talks to callers and servers.
+/// Communicates with callers and servers.
 pub(crate) struct Desk {
-    /// For servers whose requests it is to tell.
+    /// Wakes the owner for servers whose requests it reports.
     wait_set: WaitSet,
     served: BTreeMap<Place, Arc<Server>>,
     used: BTreeMap<Place, Used>,
     events: VecDeque<Event>,
-    /// Servers hold all they may until then.
+    /// Until when to leave servers alone that hold as many requests as they may.
     held_until: Option<Time>,
     next_round: Time,
     late: Sender<Late>,
@@ -79,22 +80,22 @@ struct Used {
     pending: Vec<(u64, Time, Pending)>,
 }
 
-/// What may wait.
+/// A task that may wait.
 enum Late {
-    /// Its server ended.
+    /// A server has ended.
     Ended(Arc<Server>, Vec<Arc<Request>>),
     Answer(Arc<Server>, Request, Result<Loan, String>),
 }
 
 impl Desk {
-    /// Starts it. Servers that have ended are removed from `ids`.
+    /// Starts it. It removes ended servers from `ids`.
     ///
     /// # Errors
-    /// If the system gives no descriptor or no thread.
+    /// If the system provides no descriptor or no thread.
     pub(crate) fn start(bus: &Bus, ids: Ids) -> Result<Self, LinkError> {
         let (late, rest) = channel();
         let thread = std::thread::Builder::new().name("link-calls".into());
-        // It ends with the sender.
+        // The thread ends with the sender.
         let started = thread.spawn(move || finish(&rest, &ids));
         started.map_err(|source| LinkError::System {
             doing: "start a thread",
@@ -111,12 +112,12 @@ impl Desk {
         })
     }
 
-    /// Through which servers are to wake its owner.
+    /// The wait set by which servers wake the owner.
     pub(crate) fn wait_set(&self) -> &WaitSet {
         &self.wait_set
     }
 
-    /// Does something; never blocks.
+    /// Executes a job. Never blocks.
     pub(crate) fn ask(&mut self, job: Job) {
         match job {
             Job::Serve(place, server) => drop(self.served.insert(place, server)),
@@ -154,9 +155,9 @@ impl Desk {
                 request,
                 with,
             } => {
-                // The radio lets a request go before its end is told.
+                // The radio releases a request before it reports its end.
                 let Ok(request) = Arc::try_unwrap(request) else {
-                    tracing::error!("a request is over, and the radio still has it");
+                    tracing::error!("a request has ended, but the radio still holds it");
                     return;
                 };
                 match server.can_answer(&request) {
@@ -168,11 +169,11 @@ impl Desk {
     }
 
     fn later(&self, late: Late) {
-        // The thread ends with the desk only.
+        // The thread ends only with the `Desk`.
         let _ = self.late.send(late);
     }
 
-    /// Looks what happened. `rang` says whether a descriptor of [`Desk::watch`] did since the last time.
+    /// Checks for events. `rang` says whether a descriptor of [`Desk::watch`] was ready since the last check.
     pub(crate) fn look(&mut self, now: Time, rang: bool) {
         let is_round = now >= self.next_round;
         if is_round {
@@ -190,7 +191,7 @@ impl Desk {
         }
     }
 
-    /// Takes requests; true if a server could not be emptied.
+    /// Takes requests. Returns true if a server could not be emptied.
     fn take(&mut self) -> bool {
         loop {
             let (mut held, before) = (false, self.events.len());
@@ -211,18 +212,18 @@ impl Desk {
                 return held || full;
             }
             if self.events.len() == before {
-                // It is a request to a server that is to be told no more, or not yet.
+                // The wake-up is for a server that is not reported any longer, or not yet.
                 return true;
             }
         }
     }
 
-    /// The next thing that happened.
+    /// The next event.
     pub(crate) fn next(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// What its owner is to wait for.
+    /// Adds the descriptors that the owner waits for.
     pub(crate) fn watch<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
         let mut watch = |fd: BorrowedFd<'a>| fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN));
         if self.held_until.is_none() {
@@ -231,7 +232,7 @@ impl Desk {
         self.used.values().for_each(|used| watch(used.client.as_fd()));
     }
 
-    /// When [`Desk::look`] is due, if nothing rings before.
+    /// When [`Desk::look`] is due, if no descriptor is ready before.
     pub(crate) fn next_look(&self) -> Time {
         let pending = self.used.values().flat_map(|u| &u.pending);
         let deadlines = pending.map(|(_, deadline, _)| *deadline);
@@ -243,7 +244,7 @@ impl Desk {
 }
 
 impl Used {
-    /// Whether there is a server, and what became of requests; the descriptor then waits for more.
+    /// Checks for a server and for the outcomes of requests. The descriptor then waits for more.
     fn look(&mut self, place: Place, events: &mut VecDeque<Event>) {
         loop {
             let mut over = Vec::new();
@@ -257,7 +258,7 @@ impl Used {
             let serving = self.client.has_server();
             if serving != self.serving {
                 self.serving = serving;
-                // Before the ends of requests: those of a server that is gone are told at once, by its end.
+                // Before the ends of requests: the end of a server notifies its callers at once.
                 events.push_back(Event::Serving(place, serving));
             }
             events.extend(over);
@@ -268,7 +269,7 @@ impl Used {
     }
 }
 
-/// Does what may wait, until the desk is gone.
+/// Executes tasks that may wait, until the `Desk` is gone.
 fn finish(rest: &Receiver<Late>, ids: &Ids) {
     for late in rest {
         match late {
@@ -289,7 +290,7 @@ fn answer(server: &Server, request: Request, with: Result<Loan, String>) {
         Err(text) => server.reject(request, &text),
     };
     if let Err(error) = told {
-        tracing::debug!(%error, service = server.service().service, "a caller was not told");
+        tracing::debug!(%error, service = server.service().service, "cannot answer a caller");
     }
 }
 
@@ -310,14 +311,14 @@ mod tests {
         }
     }
 
-    /// The next event, waited for as the radio's thread does.
+    /// The next event, awaited as by the radio thread.
     fn event(desk: &mut Desk) -> Event {
         let until = clock::monotonic() + LONG;
         loop {
             if let Some(event) = desk.next() {
                 return event;
             }
-            assert!(clock::monotonic() < until, "it was never told");
+            assert!(clock::monotonic() < until, "no event arrived");
             let due = desk.next_look();
             let mut fds = Vec::new();
             desk.watch(&mut fds);
@@ -337,7 +338,7 @@ mod tests {
         let bus = || Bus::open(BusConfig::new(folder.path())).expect("opens");
         let (own, other) = (bus(), bus());
         let mut desk = Desk::start(&own, Ids::default()).expect("starts");
-        // For a caller of this host, which may be quicker than the word of its server.
+        // For a caller on this host, which may be faster than the report of its server.
         let options = ServerOptions::default().with_wait_set(desk.wait_set());
         let server = Arc::new(own.server(kind("/served"), options).expect("serves"));
         let client = other.client(kind("/served"), ClientOptions::default());
@@ -371,7 +372,7 @@ mod tests {
         let request = asked(&mut desk);
         desk.ask(Job::Unserve(1, server, vec![request]));
         assert!(matches!(died.wait(), Err(CallError::ServerDied { .. })));
-        // And for a server of this host.
+        // And for a server on this host.
         let client = own.client(kind("/used"), ClientOptions::default());
         let client = Arc::new(client.expect("a client"));
         desk.ask(Job::Use(2, client.clone()));
@@ -387,7 +388,7 @@ mod tests {
         };
         desk.ask(call(7, LONG));
         let request = served.take_timeout(LONG).expect("takes").expect("a request");
-        assert_eq!(request.on_behalf_of(), Some(77), "the host that asks");
+        assert_eq!(request.on_behalf_of(), Some(77), "the calling host");
         assert_eq!(request.message().sender().1, std::process::id());
         let loan = served.loan(4, &[]).expect("a loan");
         served.respond(request, loan).expect("is sent");

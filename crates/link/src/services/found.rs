@@ -1,4 +1,5 @@
-//! Services by their names on the air, and by patterns, whose services have places of their own once they are found.
+//! Finds services by their names on the air, and by patterns. A service that matches a pattern gets an entry
+//! of its own once it is found.
 
 use super::{Of, REPLY, REQUEST};
 use crate::config::{Config, PeerConfig, ServiceConfig};
@@ -8,8 +9,8 @@ use crate::rules::{Right, may};
 use crate::status::ServiceRole;
 use proto::PeerId;
 
-/// The place of a service of this name among the services, of which the first `listed` are the configuration's: its own, or that
-/// of the longest pattern.
+/// The index of the entry for a service of this name: its own, or that of the longest pattern. The first
+/// `listed` entries are the configuration's.
 fn matching(services: &[ServiceConfig], listed: usize, name: &str, role: ServiceRole) -> Option<usize> {
     let own = services.iter().position(|s| s.name == name && !s.is_pattern());
     own.or_else(|| {
@@ -19,7 +20,8 @@ fn matching(services: &[ServiceConfig], listed: usize, name: &str, role: Service
     })
 }
 
-/// The place of a service, and whether it was another's before; behind the `listed` ones a pattern finds a new one.
+/// The index of a service's entry, and whether it was another service's before. A new match of a pattern gets
+/// an entry after the `listed` ones.
 pub(super) fn found_place(
     services: &mut Vec<ServiceConfig>,
     listed: usize,
@@ -41,12 +43,12 @@ pub(super) fn found_place(
         return Ok(Some((services.len() - 1, false)));
     }
     let free = (listed..services.len()).find(|i| !in_use(*i));
-    let place = free.ok_or("more services than a link carries by patterns: list some by their names")?;
+    let place = free.ok_or("too many services match patterns: list some by name")?;
     services[place] = found;
     Ok(Some((place, true)))
 }
 
-/// The service that a topic is of, and what this host does for it.
+/// The service that a topic belongs to, and this host's role for it.
 pub(super) fn named(topic: &str) -> Option<(&str, ServiceRole)> {
     match (topic.strip_suffix(REQUEST), topic.strip_suffix(REPLY)) {
         (Some(name), _) => Some((name, ServiceRole::Serve)),
@@ -55,7 +57,7 @@ pub(super) fn named(topic: &str) -> Option<(&str, ServiceRole)> {
     }
 }
 
-/// Whether the configuration lists the service that a topic which `peer` announces belongs to, by its name or by a pattern.
+/// Returns whether the configuration lists, by name or pattern, the service of a topic that `peer` announces.
 pub(crate) fn is_configured(config: &Config, peer: PeerId, topic: &str) -> bool {
     is_for(
         &config.services,
@@ -65,13 +67,13 @@ pub(crate) fn is_configured(config: &Config, peer: PeerId, topic: &str) -> bool 
     )
 }
 
-/// Whether `peer` may take part in the service that a topic is of, sending on that topic.
+/// Returns whether `peer` may take part in the service of a topic, by sending on that topic.
 pub(crate) fn is_told(config: &Config, peer: &PeerConfig, topic: &str) -> bool {
     is_for(&config.services, config.services.len(), Some(peer), topic)
         && may(peer.allow.as_ref(), Right::Publish, topic)
 }
 
-/// Whether a service that a topic is of, listed or found, is for `peer`.
+/// Returns whether the service of a topic, listed or found, is for `peer`.
 pub(super) fn is_for(
     services: &[ServiceConfig],
     listed: usize,
@@ -84,7 +86,7 @@ pub(super) fn is_for(
     matching(services, listed, name, role).is_some_and(|i| services[i].is_for(role, peer))
 }
 
-/// The service that a topic which `peer` announces belongs to, if the configuration lists it by its name.
+/// The service of a topic that `peer` announces, if the configuration lists it by name.
 pub(crate) fn configured(config: &Config, peer: PeerId, topic: &str) -> Option<Of> {
     let (name, role) = named(topic)?;
     let service = config.services.iter().position(|s| s.name == name)?;
@@ -131,7 +133,7 @@ mod tests {
             left,
             "the longest pattern counts"
         );
-        assert_eq!(place("/arm/left/x", serve, &all), left, "it has a place now");
+        assert_eq!(place("/arm/left/x", serve, &all), left, "it has an entry");
         for i in 1..MOST_BY_PATTERN {
             assert!(matches!(
                 place(&format!("/arm/{i}"), serve, &all),

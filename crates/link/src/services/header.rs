@@ -1,40 +1,40 @@
-//! What stands in front of the control part of a request or a reply that crosses the air (`docs/wire/link.md`).
+//! The header in front of the control part of a request or a reply on the air (`docs/wire/link.md`).
 
 use std::time::Duration;
 
 /// Length of a header.
 pub(crate) const LEN: usize = 20;
-/// Longer no call may take.
+/// Longest duration of a call.
 pub(crate) const MAX_LEFT: Duration = Duration::from_secs(3600);
 
 const REQUEST: u8 = 1;
 const REPLY: u8 = 2;
 
-/// A call, unique among those of one host.
+/// The identity of a call, unique among the calls of one host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CallId {
-    /// Which run of the calling host's link it is of; not 0.
+    /// The run of the calling host's link; not 0.
     pub(crate) run: u32,
-    /// Which call of that run, from 1 up.
+    /// The number of the call in that run, from 1.
     pub(crate) number: u64,
 }
 
-/// What became of a call at the server's host.
+/// The outcome of a call at the server's host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// The control part and the data parts are the server's answer.
+    /// The control part and the data parts are the server's reply.
     Answered,
-    /// The server's own error; the control part is its text. So it is in all that follows.
+    /// The server's own error. The control part is its text, as in all outcomes below.
     Rejected,
     /// The server died before it answered.
     Died,
-    /// Nobody serves it there any more.
+    /// The service has no server there any more.
     Unserved,
     /// Too many calls are open.
     Busy,
-    /// The server has not answered in time.
+    /// The server did not answer in time.
     TimedOut,
-    /// There is an answer, but it cannot be sent; or the request could not be handed on.
+    /// The reply cannot be sent, or the request could not be passed to the server.
     Failed,
 }
 
@@ -48,33 +48,33 @@ const OUTCOMES: [Outcome; 7] = [
     Outcome::Failed,
 ];
 
-/// What a message of a service is.
+/// The kind of a service's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A request, whose caller waits so much longer; more than 0, at most [`MAX_LEFT`].
+    /// A request, whose caller waits this much longer; more than 0, at most [`MAX_LEFT`].
     Request(Duration),
     Reply(Outcome),
 }
 
-/// A header.
+/// The header of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) call: CallId,
     pub(crate) kind: Kind,
 }
 
-/// Why bytes are no header.
+/// Why bytes are not a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum HeaderError {
     #[error("kind {0} is neither a request nor a reply")]
     Kind(u8),
-    #[error("outcome {0} is unknown, or none of its kind")]
+    #[error("outcome {0} is unknown, or not possible for this kind")]
     Outcome(u8),
     #[error("the reserved bytes are {0}, not 0")]
     Reserved(u16),
-    #[error("a call has a run and a number above 0, not {0} and {1}")]
+    #[error("run and number of a call must be above 0, not {0} and {1}")]
     Call(u32, u64),
-    #[error("{0} ms is no time that a caller waits")]
+    #[error("{0} ms is not a valid waiting time")]
     Left(u32),
 }
 
@@ -82,7 +82,7 @@ impl Header {
     pub(crate) fn encode(&self) -> [u8; LEN] {
         let (kind, outcome, left) = match self.kind {
             Kind::Request(left) => {
-                // Rounded up: a caller that waits at all waits for more than nothing.
+                // Rounded up, since a caller waits for more than 0.
                 let ms = left.min(MAX_LEFT).as_nanos().div_ceil(1_000_000).max(1);
                 (REQUEST, 0, u32::try_from(ms).unwrap_or(u32::MAX))
             }
@@ -100,7 +100,7 @@ impl Header {
         out
     }
 
-    /// Reads what [`Header::encode`] writes, and nothing else.
+    /// Reads the output of [`Header::encode`], and nothing else.
     pub(crate) fn parse(bytes: &[u8; LEN]) -> Result<Header, HeaderError> {
         let [kind, outcome, a, b, r0, r1, r2, r3, number @ .., l0, l1, l2, l3] = *bytes;
         let reserved = u16::from_le_bytes([a, b]);
@@ -210,7 +210,7 @@ mod tests {
         }
     }
 
-    /// As other implementations must read them.
+    /// Other implementations must read these, too.
     #[test]
     fn golden_headers_are_read() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vectors/link/calls.txt");

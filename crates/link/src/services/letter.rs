@@ -1,4 +1,4 @@
-//! A request or a reply that comes from the radio, straight into a block of this host's server or client.
+//! A request or a reply from the radio, written directly into a block of this host's server or client.
 
 use super::header::{Header, LEN};
 use crate::inbound::{fill, no_memory};
@@ -7,16 +7,16 @@ use proto::Geometry;
 use stats::DropReason;
 use std::sync::Arc;
 
-/// Who gives the block.
+/// The client or server that provides the block.
 #[derive(Clone, Debug)]
 pub(crate) enum Taker {
-    /// Requests, for a server of this host.
+    /// For requests to a server of this host.
     Client(Arc<Client>),
-    /// Replies, for callers of this host.
+    /// For replies to callers of this host.
     Server(Arc<Server>),
 }
 
-/// A message that is being filled: its header apart, since the block is the next one's.
+/// A message in reassembly. The header is stored separately, since the block belongs to the next recipient.
 #[derive(Debug)]
 pub(crate) struct Letter {
     head: [u8; LEN],
@@ -25,7 +25,7 @@ pub(crate) struct Letter {
 }
 
 impl Letter {
-    /// Memory for a message of this shape.
+    /// Allocates memory for a message of this shape.
     pub(crate) fn new(taker: &Taker, geometry: &Geometry) -> Result<Letter, DropReason> {
         let inner = inner(geometry).ok_or(DropReason::Malformed)?;
         let parts: Vec<usize> = inner.part_lens().iter().map(|n| *n as usize).collect();
@@ -41,7 +41,7 @@ impl Letter {
         })
     }
 
-    /// Writes bytes at a flat offset of the whole message.
+    /// Writes bytes at a flat offset of the complete message.
     pub(crate) fn write(&mut self, offset: u32, bytes: &[u8]) {
         let at = offset as usize;
         let n = LEN.saturating_sub(at).min(bytes.len());
@@ -54,23 +54,23 @@ impl Letter {
         }
     }
 
-    /// The whole message.
+    /// Returns the header and the content of the complete message.
     pub(crate) fn open(self) -> Result<(Header, Loan), DropReason> {
         let header = Header::parse(&self.head).map_err(|error| {
-            tracing::debug!(%error, "a message of a service is none");
+            tracing::debug!(%error, "a service's message is malformed");
             DropReason::Malformed
         })?;
         Ok((header, self.loan))
     }
 }
 
-/// The shape without the header; `None` if there is no room for one.
+/// The shape without the header; `None` if the shape is too small for one.
 pub(crate) fn inner(geometry: &Geometry) -> Option<Geometry> {
     let control = geometry.control_len().checked_sub(LEN as u32)?;
     (!geometry.is_packed()).then(|| Geometry::new(control, geometry.part_lens()).ok())?
 }
 
-/// Copies from a control part that has a header in front.
+/// Copies from a control part with a header in front.
 pub(crate) fn copy_control(head: &[u8; LEN], control: &[u8], at: usize, to: &mut [u8]) {
     let n = LEN.saturating_sub(at).min(to.len());
     let (front, back) = to.split_at_mut(n);
@@ -129,7 +129,7 @@ mod tests {
         for size in [1, 3, 7, 19, 20, 21, 64, 500] {
             let mut letter = Letter::new(&taker, &geometry).expect("a loan");
             let mut pieces: Vec<_> = whole.chunks(size).enumerate().collect();
-            // Backwards, but every third first.
+            // Backwards, but every third one first.
             pieces.sort_by_key(|(i, _)| (i % 3 != 0, usize::MAX - i));
             for (i, piece) in pieces {
                 letter.write((i * size) as u32, piece);
@@ -143,7 +143,7 @@ mod tests {
         }
         let letter = Letter::new(&taker, &geometry).expect("a loan");
         assert_eq!(
-            letter.open().expect_err("nothing was written"),
+            letter.open().expect_err("no byte is written"),
             DropReason::Malformed
         );
         let short = Geometry::new(LEN as u32 - 1, &[8]).expect("a geometry");

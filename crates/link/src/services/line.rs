@@ -1,34 +1,34 @@
-//! How messages of a service go to one host: over a topic of that peer, or over relays.
+//! The path of a service's messages to one host: a topic of that peer, or a flow over relays.
 
 use crate::inbound::Inbound;
 use crate::outgoing::Outgoing;
 use proto::{FlowKey, Message, PeerId, Radio, TopicConfig, TopicError, TopicId};
 use stats::{DropReason, Time};
 
-/// What a service's two topics add to its name.
+/// Suffixes of the names of a service's two topics.
 pub(crate) const REQUEST: &str = "?request";
 pub(crate) const REPLY: &str = "?reply";
 
-/// The radio's thread's hold of the radio, for one round.
+/// The radio thread's access to the radio, for one round.
 pub(crate) struct Air<'a> {
     pub(crate) now: Time,
     pub(crate) radio: &'a mut Radio<Outgoing>,
     pub(crate) inbound: &'a mut Inbound,
 }
 
-/// Towards one host.
+/// The path of a service's requests or replies to one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Line {
     Topic(TopicId),
-    /// Over relays, to one host.
+    /// Over relays.
     Flow(FlowKey),
 }
 
 impl Line {
-    /// Opens a line to `peer`.
+    /// Opens the path to `peer`.
     ///
     /// # Errors
-    /// [`TopicError`] if the radio takes no further topic.
+    /// [`TopicError`] if the radio accepts no further topic.
     pub(crate) fn open(air: &mut Air<'_>, peer: PeerId, topic: TopicConfig) -> Result<Line, TopicError> {
         if !air.inbound.routes() {
             return Ok(Line::Topic(air.radio.add_topic(air.now, peer, topic)?));
@@ -37,18 +37,18 @@ impl Line {
         Ok(Line::Flow(flow))
     }
 
-    /// Closes it; what waits on it is dropped.
+    /// Closes the path and drops the waiting messages.
     pub(crate) fn close(&self, air: &mut Air<'_>) {
         let closed = match self {
             Line::Topic(topic) => air.radio.withdraw_topic(air.now, *topic),
             Line::Flow(key) => air.inbound.close_flow(air.now, air.radio, key),
         };
         if let Err(error) = closed {
-            tracing::warn!(%error, "a service is not withdrawn");
+            tracing::warn!(%error, "cannot withdraw a service");
         }
     }
 
-    /// Offers a message, for which somebody waits until `expires`.
+    /// Offers a message, for which its receiver waits until `expires`.
     ///
     /// # Errors
     /// Why it was dropped at once.
@@ -69,7 +69,7 @@ impl Line {
         }
     }
 
-    /// Ends a message, which nobody needs any more; its body is let go.
+    /// Ends a message that is no longer needed, and releases its body.
     pub(crate) fn end(&self, air: &mut Air<'_>, stamp: Time, end: Result<(), DropReason>) {
         match self {
             Line::Topic(topic) => drop(air.radio.end_message(air.now, *topic, stamp, end)),
@@ -77,11 +77,11 @@ impl Line {
         }
     }
 
-    /// Whether the host refuses what comes on it, as far as is known.
+    /// Returns whether the host is known to refuse the messages.
     pub(crate) fn is_refused(&self, radio: &Radio<Outgoing>) -> bool {
         match self {
             Line::Topic(topic) => radio.is_refused(*topic),
-            // Unless a relay says so of each message.
+            // A relay may still report a refusal of each message.
             Line::Flow(..) => false,
         }
     }

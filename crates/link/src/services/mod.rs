@@ -1,8 +1,10 @@
-//! Services over the link: a call crosses the air as a message of one topic, and its reply as one of another.
+//! Services over the link: a call crosses the air as a message of one topic, and its reply as a message of
+//! another.
 //!
-//! The link of the calling host serves on its bus what a peer offers, and hands requests to the radio as they stand
-//! in their callers' blocks. The link of the serving host is a client there. What callers, servers and this module
-//! tell each other goes over [`desk`], which waits for neither; all of it is the radio's thread's.
+//! The link of the calling host serves a peer's services on its bus, and passes requests to the radio
+//! directly from their callers' blocks. The link of the serving host is a client on its bus. This module
+//! communicates with callers and servers through [`desk`], which never blocks. Everything here runs on the
+//! radio thread (decision 120).
 
 mod calling;
 mod desk;
@@ -40,12 +42,12 @@ use stats::{DropReason, Time};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Calls that may be open over a link in each direction, whatever the services' own bounds.
+/// Most open calls over a link in each direction, regardless of the services' own limits.
 pub(crate) const MAX_OPEN: usize = 256;
-/// How often it is looked which peers relays still reach.
+/// Interval at which to check which peers relays still reach.
 const SWEEP: Duration = Duration::from_millis(500);
 
-/// Why a call had no answer.
+/// Why a call has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -54,24 +56,24 @@ pub enum Failure {
     Rejected,
     /// There was no answer in time.
     TimedOut,
-    /// The peer was lost, or there is no way to it.
+    /// The peer was lost, or no way leads to it.
     Unreachable,
-    /// The peer does not let this host call.
+    /// The peer does not permit this host to call.
     Refused,
     /// Too many calls were open.
     Busy,
-    /// The server died, or was gone when the request came.
+    /// The server died, or was gone when the request arrived.
     ServerDied,
-    /// The request or the reply could not be sent or taken; the caller's error says why.
+    /// The request or the reply could not be sent or received; the caller's error says why.
     Dropped,
 }
 
 /// A service of the configuration, towards one peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Of {
-    /// Who serves it, or who calls it.
+    /// The serving or the calling peer.
     pub(crate) peer: PeerId,
-    /// Its place in the configuration.
+    /// Its index in the configuration.
     pub(crate) service: usize,
     pub(crate) role: ServiceRole,
 }
@@ -94,14 +96,14 @@ impl Tally {
     }
 }
 
-/// What both sides share.
+/// State that callers' and servers' sides share.
 struct Office {
     bus: Bus,
-    /// Those of the configuration, and behind them those that its patterns found.
+    /// Those of the configuration, followed by those that its patterns found.
     services: Vec<ServiceConfig>,
-    /// How many the configuration has.
+    /// Number of services in the configuration.
     listed: usize,
-    /// The servers of peers' services on this bus, which are no services of this host.
+    /// The servers for peers' services on this bus, which are not services of this host.
     ids: Ids,
     peers: Vec<PeerConfig>,
     desk: Desk,
@@ -113,7 +115,7 @@ struct Office {
 
 impl Office {
     fn setting(&self, of: Of) -> &ServiceConfig {
-        // `Of` is made from this very list.
+        // `Of` values come from this list.
         &self.services[of.service]
     }
 
@@ -121,8 +123,8 @@ impl Office {
         self.peers.get(peer.0 as usize).map_or("unknown", |p| &p.name)
     }
 
-    /// The place of a service, which a pattern may find just now; then it has one from now on. `in_use` says of which found ones
-    /// something is left; the places of others are given away where there are too many.
+    /// The index of a service's entry, creating it if a pattern matches. `in_use` says which found entries
+    /// have state left; at the limit, the others are reused.
     fn place_of(
         &mut self,
         name: &str,
@@ -136,7 +138,7 @@ impl Office {
         Ok(place.map(|(place, _)| place))
     }
 
-    /// What a service is called on this bus.
+    /// A service's name on this bus.
     fn here(&self, of: Of) -> String {
         let name = &self.setting(of).name;
         let peer = self.peers.get(of.peer.0 as usize);
@@ -152,20 +154,20 @@ impl Office {
         self.last_place
     }
 
-    /// A stamp that no other message of a service has: it tells the peer how old the message is, and the radio which
-    /// one is meant.
+    /// A stamp that no other message of a service has. It tells the peer how old the message is, and
+    /// identifies the message at the radio.
     fn stamp(&mut self, now: Time) -> Time {
         self.last_stamp = now.max(Time(self.last_stamp.0 + 1));
         self.last_stamp
     }
 
-    /// The peers that requests to this bus's service `here` come from.
+    /// The peers that may call this bus's service `here`.
     fn callers_of(&self, here: &str) -> Vec<Of> {
         let all = all_of(&self.services, &self.peers, ServiceRole::Serve);
         all.filter(|of| self.setting(*of).name == here).collect()
     }
 
-    /// Opens a line for requests or replies.
+    /// Opens the path for requests or replies.
     fn open_line(
         &self,
         air: &mut Air<'_>,
@@ -190,12 +192,13 @@ pub(crate) fn line_config(
         priority: setting.priority,
         depth,
         expiry: Some(setting.timeout()),
-        // Only replies: a request has to be let go as soon as its call is over, and a computation may still read it.
+        // Only for replies: a request must be released as soon as its call ends, and a coding job might still
+        // read it.
         reliability: match setting.reliability {
             Reliability::Bulk if part == REPLY => proto::Reliability::Bulk,
             _ => proto::Reliability::Reliable,
         },
-        // No call waits for another.
+        // No call waits for another one.
         ordering: proto::Ordering::Any,
         type_hash: kind.type_hash,
         flavour: names::announced(kind.flavour),
@@ -204,7 +207,7 @@ pub(crate) fn line_config(
     }
 }
 
-/// Each service of a role, towards each peer that it is for.
+/// Each service of a role, for each peer that it is for.
 fn all_of<'a>(
     services: &'a [ServiceConfig],
     peers: &'a [PeerConfig],
@@ -221,7 +224,7 @@ fn all_of<'a>(
     services.iter().enumerate().flat_map(with)
 }
 
-/// The topics on which requests come to servers of this bus, so that servers are noticed by them.
+/// The topics of requests to servers of this bus, by which the servers are discovered.
 pub(crate) fn watched(config: &Config) -> impl Iterator<Item = String> + '_ {
     let served = config.services.iter().filter(|s| s.is_for_serving());
     served
@@ -235,27 +238,27 @@ pub(crate) fn watched_patterns(config: &Config) -> impl Iterator<Item = String> 
     served.filter(|s| s.is_pattern()).map(|s| s.name.clone())
 }
 
-/// The service that a topic of requests is of.
+/// The service of a topic of requests.
 fn service_of(topic: &str) -> &str {
     topic.strip_suffix(REQUEST).unwrap_or(topic)
 }
 
-/// A service topic of a peer that was accepted.
+/// An accepted service topic of a peer.
 struct Route {
     of: Of,
     type_hash: [u8; 16],
-    /// Of replies: whose.
+    /// For replies: the service's place.
     place: Place,
 }
 
-/// What happened in the sink, where the radio is busy.
+/// An event in the sink, where the radio is busy.
 enum News {
     Offered(Of),
     Lost(PeerId),
     Found(PeerId),
 }
 
-/// A message that came.
+/// A received message.
 struct Arrived {
     of: Of,
     place: Place,
@@ -264,7 +267,7 @@ struct Arrived {
     bytes: u64,
     at: Time,
     stamp: Time,
-    /// When its caller waits no more, as relays say.
+    /// When its caller stops waiting, as reported by relays.
     expires: Option<Time>,
 }
 
@@ -277,13 +280,13 @@ pub(crate) struct Services {
     news: Vec<News>,
     arrived: Vec<Arrived>,
     next_sweep: Time,
-    /// A caller or a server has since the last round.
+    /// A descriptor of a caller or server was ready since the last round.
     rang: bool,
 }
 
 impl Services {
-    /// Serves and calls as `config` says, if it names any service. `run` tells this run of the host from others; the servers that are
-    /// made for peers' services are entered in `ids`.
+    /// Starts the services of `config`, if it names any. `run` distinguishes this run of the host from
+    /// others. The servers for peers' services are added to `ids`.
     pub(crate) fn start(
         config: &Config,
         bus: &Bus,
@@ -316,7 +319,7 @@ impl Services {
         })))
     }
 
-    /// Changes the priority with which lines are opened from now on, also of what a pattern has found.
+    /// Changes the priority for topics opened from now on, also for services that a pattern found.
     pub(crate) fn set_priority(&mut self, name: &str, priority: u8) {
         let of_it = self
             .office
@@ -326,20 +329,21 @@ impl Services {
         of_it.for_each(|s| s.priority = priority);
     }
 
-    /// Why a service's topic may not come from `source`, if so; the announcement's own host, not the relay's.
+    /// Why a service's topic is refused from `source`, if it is. `source` is the announcement's own host, not
+    /// the relay.
     pub(crate) fn objection(&self, source: PeerId, topic: &str) -> Option<&'static str> {
         let peer = self.office.peers.get(source.0 as usize);
         let rules = peer.and_then(|p| p.allow.as_ref());
         if !is_for(&self.office.services, self.office.listed, peer, topic) {
-            Some("which is of no service that is configured for it")
+            Some("whose service is not configured for it")
         } else if !may(rules, Right::Publish, topic) {
-            Some("which `allow` does not let it call, or serve")
+            Some("which `allow` does not permit it to call, or serve")
         } else {
             None
         }
     }
 
-    /// What a topic that `source` announces is of.
+    /// The service of a topic that `source` announces.
     fn of(&mut self, source: PeerId, topic: &str) -> Option<Of> {
         let (name, role) = named(topic)?;
         let service = self.place_of(name, role)?;
@@ -352,7 +356,8 @@ impl Services {
         if !self.office.setting(of).is_for(role, peer) {
             return None;
         }
-        // A pattern finds what the configuration cannot compare: names that would be two services of this bus.
+        // A pattern can match names that the configuration could not compare, and that would be two services
+        // of this bus.
         let here = self.office.here(of);
         if role == ServiceRole::Call
             && let Some(other) = self.has(&here, of)
@@ -367,7 +372,7 @@ impl Services {
         Some(of)
     }
 
-    /// Who serves a service on this bus, other than the peer of `of`.
+    /// The server of a service on this bus, other than the peer of `of`.
     fn has(&self, here: &str, of: Of) -> Option<String> {
         if self.serving.serves(here) {
             return Some("this host".to_owned());
@@ -387,12 +392,12 @@ impl Services {
         self.office
             .place_of(name, role, in_use)
             .unwrap_or_else(|problem| {
-                tracing::warn!(service = name, "does not cross: {problem}");
+                tracing::warn!(service = name, "not carried: {problem}");
                 None
             })
     }
 
-    /// A peer announced a topic of a service of `source`, to which there is no objection.
+    /// A peer announced a topic of a service of `source`, without an objection.
     pub(crate) fn announced(
         &mut self,
         from: (PeerId, RemoteTopic),
@@ -423,7 +428,7 @@ impl Services {
                     }
                 }
                 Err(error) => {
-                    tracing::error!(%error, service = a.name, "a service of a peer is not served here");
+                    tracing::error!(%error, service = a.name, "cannot offer a peer's service here");
                     return Verdict::Refuse;
                 }
             }
@@ -432,7 +437,7 @@ impl Services {
         Verdict::Accept
     }
 
-    /// A peer withdrew a topic. Whether it was of a service.
+    /// A peer withdrew a topic. Returns whether it belonged to a service.
     pub(crate) fn withdrawn(&mut self, from: (PeerId, RemoteTopic)) -> bool {
         let Some(route) = self.routes.remove(&from) else {
             return false;
@@ -456,12 +461,12 @@ impl Services {
         }
     }
 
-    /// Whether a peer's topic is of a service.
+    /// Returns whether a peer's topic belongs to a service.
     pub(crate) fn is_route(&self, from: (PeerId, RemoteTopic)) -> bool {
         self.routes.contains_key(&from)
     }
 
-    /// Who takes messages of a peer's topic now.
+    /// The recipient of a peer's topic at present.
     pub(crate) fn taker(&self, from: (PeerId, RemoteTopic)) -> Option<Taker> {
         let Route { of, type_hash, place } = *self.routes.get(&from)?;
         match of.role {
@@ -473,10 +478,10 @@ impl Services {
         }
     }
 
-    /// A message is whole.
+    /// A message is complete.
     ///
     /// # Errors
-    /// The reason under which it is counted as lost.
+    /// The reason under which its loss is counted.
     pub(crate) fn came(
         &mut self,
         from: (PeerId, RemoteTopic),
@@ -506,7 +511,7 @@ impl Services {
         Ok(())
     }
 
-    /// Somebody serves this topic of requests on the bus, or nobody any more.
+    /// This topic of requests has a server on the bus, or none any more.
     pub(crate) fn found(
         &mut self,
         now: Time,
@@ -515,7 +520,7 @@ impl Services {
         kind: Result<TopicType, &str>,
     ) {
         if let Ok(kind) = &kind {
-            // A pattern may find it.
+            // A pattern may match it.
             let _ = self.place_of(service_of(&kind.topic), ServiceRole::Serve);
         }
         let mut air = Air { now, radio, inbound };
@@ -536,7 +541,7 @@ impl Services {
         }
     }
 
-    /// Does what the last datagrams, this host's callers and servers, and the time call for.
+    /// Handles the latest datagrams, this host's callers and servers, and due timers.
     pub(crate) fn run(&mut self, now: Time, radio: &mut Radio<Outgoing>, inbound: &mut Inbound) {
         let (office, calling, serving) = (&mut self.office, &mut self.calling, &mut self.serving);
         let mut air = Air { now, radio, inbound };
@@ -545,7 +550,7 @@ impl Services {
         for news in std::mem::take(&mut self.news) {
             match news {
                 News::Offered(of) => calling.open(office, &mut air, of),
-                // With relays the ways count, below.
+                // With relays the ways matter instead, see below.
                 News::Lost(_) | News::Found(_) if routes => {}
                 News::Lost(peer) => calling.lost(office, &mut air, peer),
                 News::Found(peer) => calling.found(office, peer),
@@ -612,17 +617,17 @@ impl Services {
         deadlines.into_iter().flatten().min()
     }
 
-    /// What the radio's thread is to wait for.
+    /// Adds the descriptors that the radio thread waits for.
     pub(crate) fn watch<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
         self.office.desk.watch(fds);
     }
 
-    /// One of these is ready.
+    /// One of these descriptors is ready.
     pub(crate) fn rang(&mut self) {
         self.rang = true;
     }
 
-    /// All of them, in the configuration's order.
+    /// The status of all services, in the configuration's order.
     pub(crate) fn status(&self, radio: &Radio<Outgoing>) -> Vec<ServiceStatus> {
         let (services, peers) = (&self.office.services, &self.office.peers);
         let roles = [ServiceRole::Serve, ServiceRole::Call];

@@ -1,12 +1,12 @@
-//! Which calls of a host came already: none is carried out twice.
+//! Tracks the calls already received from a host, so that none is executed twice.
 
 use super::header::CallId;
 use std::collections::VecDeque;
 
-/// Calls below the newest by more than this count as seen: they would be very late.
+/// Calls that are this much older than the newest count as seen, since they would be very late.
 const SPAN: u64 = 4096;
 const WORDS: usize = (SPAN / 64) as usize;
-/// Runs of a host that are over and remembered, so that a late request of one is not taken for new.
+/// Past runs of a host that are remembered, so that a late request of one does not count as new.
 const RUNS: usize = 8;
 
 /// The calls of one host.
@@ -14,7 +14,7 @@ const RUNS: usize = 8;
 pub(crate) struct Seen {
     run: u32,
     newest: u64,
-    /// One bit a call, for the last [`SPAN`].
+    /// One bit per call, for the last [`SPAN`].
     bits: [u64; WORDS],
     over: VecDeque<u32>,
 }
@@ -31,7 +31,7 @@ impl Default for Seen {
 }
 
 impl Seen {
-    /// Whether a call comes for the first time; it is remembered.
+    /// Returns whether a call is new, and records it.
     pub(crate) fn is_new(&mut self, call: CallId) -> bool {
         if call.run != self.run {
             if self.over.contains(&call.run) {
@@ -48,7 +48,7 @@ impl Seen {
             if ahead >= SPAN {
                 self.bits = [0; WORDS];
             } else {
-                // Each place is used again, by a number that is higher by the span.
+                // Each bit is reused for a number that is `SPAN` higher.
                 for n in self.newest + 1..call.number {
                     self.clear(n);
                 }
@@ -102,7 +102,7 @@ mod tests {
             x = x
                 .wrapping_mul(6364136223846793005)
                 .wrapping_add(1442695040888963407);
-            // Within the span of the newest, now and then far ahead.
+            // Within the span of the newest, and occasionally far ahead.
             let ahead = if x >> 52 == 0 { SPAN + 10 } else { (x >> 33) % 1000 };
             let number = 1 + base + ahead;
             let newest = known.last().copied().unwrap_or(0u64);
@@ -128,7 +128,7 @@ mod tests {
     fn a_run_that_is_over_calls_no_more() {
         let mut seen = Seen::default();
         assert!(seen.is_new(call(7, 1)));
-        assert!(seen.is_new(call(8, 1)), "another run counts anew");
+        assert!(seen.is_new(call(8, 1)), "another run starts from 1 again");
         assert!(!seen.is_new(call(7, 2)), "late, of the run before");
         assert!(seen.is_new(call(8, 2)));
     }

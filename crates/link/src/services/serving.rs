@@ -1,4 +1,4 @@
-//! Services of this host, for callers of peers.
+//! Services of this host, for callers on peers.
 
 use super::desk::{Job, Place};
 use super::header::{CallId, Header, Kind, MAX_LEFT, Outcome};
@@ -16,29 +16,29 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Answers to one service's calls that may be under way, for each call that may be open.
+/// Most replies in progress to one service's calls, per call that may be open.
 const UNDER_WAY: usize = 4;
-/// Messages to one service's callers on one peer that may be under way; a peer that asks for more is not answered.
+/// Most messages in progress to one service's callers on one peer. A peer that requests more gets no reply.
 pub(crate) const MOST_UNDER_WAY: usize = 1000;
 
-/// So long answers of a server that is gone may take before its service is withdrawn all the same.
+/// Longest time that the service of a dead server stays announced, while its last replies are in progress.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// Services that are found on this host's bus, and the calls of peers that are open.
+/// Services found on this host's bus, and open calls of peers.
 #[derive(Default)]
 pub(super) struct Serving {
-    /// By caller: what one asks for takes no memory from the others.
+    /// One for each caller, so that a caller's requests take no memory from the others.
     outlets: BTreeMap<Of, Outlet>,
     tickets: BTreeMap<u64, Ticket>,
     last: u64,
     seen: BTreeMap<PeerId, Seen>,
     sent: VecDeque<Sent>,
-    /// What callers are to be told as soon as a server is there again: before that the withdrawal tells them, unless
-    /// it is over before they hear of it.
+    /// Outcomes to report to callers as soon as the service has a server again. Before that the withdrawal
+    /// notifies the callers, unless it ends before they learn of it.
     owed: VecDeque<(AnswerTo, Outcome, String)>,
 }
 
-/// Whose call is answered, and until when somebody waits for it.
+/// The call to answer, and until when its caller waits.
 type AnswerTo = (Of, CallId, Time);
 
 struct Outlet {
@@ -46,14 +46,14 @@ struct Outlet {
     kind: ServiceType,
     client: Arc<Client>,
     serving: bool,
-    /// If it is not served, until when answers of the last server may still be under way.
+    /// Without a server, until when replies of the last server may still be in progress.
     until: Time,
     line: Option<Line>,
-    /// When the last request came.
+    /// When the last request arrived.
     asked: Time,
 }
 
-/// A call that a server of this host has.
+/// A call that a server of this host is processing.
 struct Ticket {
     of: Of,
     place: Place,
@@ -61,25 +61,25 @@ struct Ticket {
     deadline: Time,
 }
 
-/// A reply under way.
+/// A reply in progress.
 struct Sent {
     of: Of,
     line: Line,
     call: CallId,
     stamp: Time,
     deadline: Time,
-    /// If it is lost its caller is told that, once.
+    /// If the reply is lost, its caller is notified, once.
     is_answer: bool,
 }
 
 impl Serving {
-    /// The client through which a caller's requests go to the servers of a service, if there are any, of this type.
+    /// The client that passes a caller's requests to the service's servers, if there are any of this type.
     pub(super) fn client(&self, of: Of, type_hash: [u8; 16]) -> Option<&Arc<Client>> {
         let outlet = self.outlets.get(&of).filter(|o| o.serving)?;
         (outlet.kind.type_hash == type_hash).then_some(&outlet.client)
     }
 
-    /// Somebody serves a service on this bus, maybe of another type than before.
+    /// A service has a server on this bus, possibly of another type than before.
     pub(super) fn found(&mut self, office: &mut Office, air: &mut Air<'_>, kind: ServiceType) {
         self.gone(office, air, &kind.service);
         for of in office.callers_of(&kind.service) {
@@ -90,7 +90,7 @@ impl Serving {
             let client = match office.bus.client(kind.clone(), options) {
                 Ok(client) => Arc::new(client),
                 Err(error) => {
-                    tracing::error!(%error, service = kind.service, "not offered to a peer");
+                    tracing::error!(%error, service = kind.service, "cannot offer it to a peer");
                     continue;
                 }
             };
@@ -109,7 +109,7 @@ impl Serving {
         }
     }
 
-    /// Nobody has served it for a while.
+    /// The service has had no server for a while.
     pub(super) fn gone(&mut self, office: &mut Office, air: &mut Air<'_>, here: &str) {
         let of_it = self.outlets.iter().filter(|(_, o)| o.kind.service == here);
         for of in of_it.map(|(of, _)| *of).collect::<Vec<_>>() {
@@ -128,7 +128,7 @@ impl Serving {
         }
     }
 
-    /// A server is there, or none is any more: peers are told.
+    /// A server appeared, or the last one disappeared: informs the peers.
     pub(super) fn serving(&mut self, office: &mut Office, air: &mut Air<'_>, place: Place, serving: bool) {
         let Some((of, outlet)) = self.outlets.iter_mut().find(|(_, o)| o.place == place) else {
             return;
@@ -136,7 +136,7 @@ impl Serving {
         let (of, peer) = (*of, office.peer(of.peer).to_owned());
         outlet.serving = serving;
         if !serving {
-            tracing::info!(service = outlet.kind.service, peer, "nobody serves it: withdrawn");
+            tracing::info!(service = outlet.kind.service, peer, "no server left: withdrawn");
             outlet.until = air.now + LAST_WORDS;
             return;
         }
@@ -146,7 +146,7 @@ impl Serving {
                     tracing::info!(service = outlet.kind.service, peer, "offered");
                     outlet.line = Some(line);
                 }
-                Err(error) => tracing::error!(%error, service = outlet.kind.service, "not offered to a peer"),
+                Err(error) => tracing::error!(%error, service = outlet.kind.service, "cannot offer to peer"),
             }
         }
         for (answer_to, outcome, text) in std::mem::take(&mut self.owed) {
@@ -156,7 +156,7 @@ impl Serving {
         }
     }
 
-    /// Withdraws what is not served any more, when its last answers have arrived.
+    /// Withdraws services without a server, after their last replies have arrived.
     pub(super) fn withdraw(&mut self, air: &mut Air<'_>) {
         let sent = &self.sent;
         let speaks = |of: &Of| sent.iter().any(|s| s.is_answer && s.of == *of);
@@ -170,18 +170,18 @@ impl Serving {
         }
     }
 
-    /// Gives back the memory of requests that were answered, where none has come for a while.
+    /// Frees the memory of answered requests after a while without any request.
     pub(super) fn sweep(&self, now: Time) {
         let idle = |o: &&Outlet| o.asked + IDLE <= now && o.client.reserved() > KEPT;
         self.outlets.values().filter(idle).for_each(|o| o.client.trim());
     }
 
-    /// Whether a node of this host serves it.
+    /// Returns whether a node of this host serves it.
     pub(super) fn serves(&self, here: &str) -> bool {
         self.outlets.values().any(|o| o.kind.service == here && o.serving)
     }
 
-    /// Of what anything is left.
+    /// The services with any state left.
     pub(super) fn all(&self) -> impl Iterator<Item = Of> {
         let tickets = self.tickets.values().map(|t| t.of);
         let sent = self.sent.iter().map(|s| s.of);
@@ -203,8 +203,8 @@ impl Serving {
         self.sent.retain(|s| s.of != of);
     }
 
-    /// A request of a peer came, at `at`, with the stamp of the peer's clock, and of a relay with the time until which
-    /// its caller waits.
+    /// A peer's request arrived at `at`. `stamp` is by the peer's clock; `expires`, from a relay, is the time
+    /// until which its caller waits.
     pub(super) fn requested(
         &mut self,
         office: &mut Office,
@@ -228,7 +228,8 @@ impl Serving {
             .min(limit)
             .min(MAX_LEFT)
             .saturating_sub(age(air.radio, of.peer, at, stamp));
-        // Over relays the peer's clock may not be known, but how long each has had it is.
+        // Over relays the peer's clock may be unknown, but the time that each relay held the request is
+        // known.
         let deadline = (at + left).min(expires.unwrap_or(Time::MAX));
         let open = self.tickets.values().filter(|t| t.of == of).count();
         let under_way = self.sent.iter().filter(|s| s.of == of).count();
@@ -242,12 +243,12 @@ impl Serving {
             return self.tell(office, air, answer_to, Outcome::Unserved, "");
         };
         if deadline <= air.now {
-            // Its caller has given it up.
+            // Its caller has given up.
             return tally.failed(Failure::TimedOut);
         }
         if open >= depth || open + under_way >= UNDER_WAY * depth || self.tickets.len() >= MAX_OPEN {
             tally.failed(Failure::Busy);
-            let text = format!("{open} calls are open there, as many as may be; call again later");
+            let text = format!("{open} calls are open there, the limit; call again later");
             return self.tell(office, air, answer_to, Outcome::Busy, &text);
         }
         self.last += 1;
@@ -267,7 +268,7 @@ impl Serving {
         });
     }
 
-    /// What became of a call.
+    /// The outcome of a call.
     pub(super) fn answered(
         &mut self,
         office: &mut Office,
@@ -314,7 +315,7 @@ impl Serving {
             Err(error) => {
                 static LOST: Quiet = Quiet::new();
                 if let Some(more) = LOST.lets() {
-                    tracing::warn!(%error, more, "a reply cannot cross the link");
+                    tracing::warn!(%error, more, "cannot send a reply over the link");
                 }
                 Err(DropReason::TooLarge)
             }
@@ -332,7 +333,7 @@ impl Serving {
         }
     }
 
-    /// Tells a caller why there is no answer.
+    /// Reports to a caller why there is no answer.
     fn tell(
         &mut self,
         office: &mut Office,
@@ -356,7 +357,7 @@ impl Serving {
         let mut bytes = header.encode().to_vec();
         bytes.extend_from_slice(text.as_bytes());
         if let Ok(body) = Outgoing::made(bytes, &[]) {
-            // A caller that cannot be told waits until its time is over.
+            // If this fails, the caller waits for its timeout.
             let _ = self.send(office, air, answer_to, body, false);
         }
     }
@@ -387,7 +388,7 @@ impl Serving {
         Ok(())
     }
 
-    /// The radio tells what became of the message with this stamp.
+    /// The radio reports the outcome of the message with this stamp.
     pub(super) fn settled(
         &mut self,
         office: &mut Office,
@@ -411,7 +412,7 @@ impl Serving {
         }
     }
 
-    /// Gives up replies whose callers wait no more.
+    /// Gives up replies whose callers no longer wait.
     pub(super) fn expire(&mut self, office: &mut Office, air: &mut Air<'_>) {
         let (late, rest) = std::mem::take(&mut self.sent)
             .into_iter()
@@ -434,7 +435,7 @@ impl Serving {
         sent.chain(closing.map(|o| o.until)).min()
     }
 
-    /// The type of a service and whether it is served, and how many calls of a peer are open.
+    /// The type of a service, whether it has a server, and how many calls of a peer are open.
     pub(super) fn state(&self, of: Of) -> (Option<(&ServiceType, bool)>, u64) {
         let outlet = self.outlets.get(&of);
         let open = self.tickets.values().filter(|t| t.of == of).count() as u64;
@@ -442,7 +443,7 @@ impl Serving {
     }
 }
 
-/// For how long a message has been under way, at most, as far as the peer's clock is known.
+/// Upper bound on the age of a message, or zero if the peer's clock is unknown.
 pub(crate) fn age(radio: &Radio<Outgoing>, peer: PeerId, at: Time, stamp: Time) -> Duration {
     let clock = radio.peer_stats(peer).and_then(|p| p.clock);
     clock.map_or(Duration::ZERO, |c| {
@@ -452,15 +453,15 @@ pub(crate) fn age(radio: &Radio<Outgoing>, peer: PeerId, at: Time, stamp: Time) 
     })
 }
 
-/// What a caller is told whose answer is lost.
+/// Error text for a caller whose reply is lost.
 pub(crate) fn lost_response(reason: DropReason) -> &'static str {
     match reason {
         DropReason::TooLarge => {
-            "the server has answered, but the reply is too large for the link: raise `radio.queue_bytes` of both ends"
+            "the server answered, but the reply is too large for the link: raise `radio.queue_bytes` of both ends"
         }
-        DropReason::ReceiverMemory => "the server has answered, but this host has no memory for the reply",
+        DropReason::ReceiverMemory => "the server answered, but this host has no memory for the reply",
         _ => {
-            "the server has answered, but the link has dropped the reply: raise the service's priority or call later"
+            "the server answered, but the link dropped the reply: raise the service's priority or call again later"
         }
     }
 }

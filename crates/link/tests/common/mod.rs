@@ -12,7 +12,7 @@ use std::net::UdpSocket;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Long enough for any machine; a test that waits this long has failed.
+/// Long enough for any machine. A test that waits this long has failed.
 pub const LONG: Duration = Duration::from_secs(30);
 
 pub fn kind(topic: &str, type_name: &str) -> TopicType {
@@ -123,7 +123,7 @@ pub fn publish(p: &Publisher, text: &str) {
     p.publish(loan, Stamp::default()).expect("publishes");
 }
 
-/// The texts that have come.
+/// The texts that have arrived.
 pub fn texts(s: &Subscriber) -> Vec<String> {
     let mut all = Vec::new();
     while let Ok(Some(m)) = s.take() {
@@ -132,7 +132,7 @@ pub fn texts(s: &Subscriber) -> Vec<String> {
     all
 }
 
-/// Publishes `text` now and then until `done`.
+/// Publishes `text` from time to time until `done`.
 pub fn publish_until(p: &Publisher, text: &str, mut done: impl FnMut() -> bool) {
     until(text, || {
         publish(p, text);

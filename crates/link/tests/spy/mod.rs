@@ -1,4 +1,4 @@
-//! A host of the team that others let relay, and that does what it likes with what they give it to carry.
+//! A host of the team with permission to relay, which handles the messages as it likes.
 #![allow(
     dead_code,
     missing_docs,
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A message that passes, and what the spy makes of it.
+/// A passing message, and what the spy makes of it.
 #[derive(Clone, Debug)]
 pub struct Passing {
     pub announcement: Announcement,
@@ -33,7 +33,7 @@ pub struct Passing {
     pub parts: Vec<u32>,
 }
 
-/// What is to be sent on in place of a message.
+/// The bytes to forward in place of a message.
 pub type Deed = Box<dyn FnMut(&Passing) -> Vec<Passing> + Send>;
 
 #[derive(Clone)]
@@ -49,7 +49,7 @@ impl proto::Body for Carried {
     }
 }
 
-/// What it saw.
+/// The observed messages.
 #[derive(Default)]
 pub struct Saw {
     pub passed: Vec<Passing>,
@@ -121,14 +121,14 @@ pub struct Spy {
     thread: Option<JoinHandle<()>>,
 }
 
-/// A host's id, as the wire's description says: FNV-1a of its name.
+/// A host's id, as in the wire format: FNV-1a of its name.
 pub fn id(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| {
         (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
     })
 }
 
-/// A topic of `source` for `to`.
+/// Announces a topic of `source` for `to`.
 pub fn said(source: &str, run: u32, to: &[&str], topic: &str) -> Announcement {
     Announcement {
         name: topic.into(),
@@ -184,12 +184,12 @@ impl Spy {
         *self.deed.lock().expect("no panic") = deed;
     }
 
-    /// Sends a message of its own making to its peer of this place.
+    /// Sends a message of its own making to its peer with this index.
     pub fn send(&self, peer: usize, passing: Passing) {
         self.extra.lock().expect("no panic").push((peer, passing));
     }
 
-    /// What passed of a topic.
+    /// The messages of a topic that passed.
     pub fn passed(&self, topic: &str) -> Vec<Passing> {
         let saw = self.saw.lock().expect("no panic");
         let of_it = saw.passed.iter().filter(|p| p.announcement.name == topic);
@@ -213,7 +213,7 @@ type Shared = (
     Arc<Mutex<Vec<(usize, Passing)>>>,
 );
 
-/// Of each announcement to each peer: the topic there.
+/// For each announcement to each peer: the topic there.
 type Topics = BTreeMap<(PeerId, u64, u32, String, u64), TopicId>;
 
 fn run(mut carrier: QuicCarrier, (name, session): &(String, u32), names: &[u64], shared: &Shared) {
@@ -228,7 +228,7 @@ fn run(mut carrier: QuicCarrier, (name, session): &(String, u32), names: &[u64],
         }),
         ..RadioConfig::new(*session, AirtimeModel::wifi(1_000_000_000))
     })
-    // It says that all it leads to is near.
+    // It claims to be near every host that it leads to.
     .expect("a radio");
     let peers: Vec<PeerId> = (names.iter())
         .map(|host| {

@@ -1,4 +1,4 @@
-//! Two QUIC carriers, and what lies between them.
+//! Two QUIC carriers, and the path between them.
 #![allow(unreachable_pub, reason = "a module of tests")]
 
 use link::keys::Bundle;
@@ -23,7 +23,7 @@ pub fn open(folder: &Path, name: &str, own: SocketAddr, peer: (&str, SocketAddr)
     QuicCarrier::bind(QuicConfig::new(own, vec![peer]), bundle).expect("binds")
 }
 
-/// Reads all that came.
+/// Receives all waiting datagrams.
 pub fn drain(c: &mut QuicCarrier) -> Vec<Vec<u8>> {
     let mut buffer = [0; 1500];
     let mut all = Vec::new();
@@ -34,7 +34,7 @@ pub fn drain(c: &mut QuicCarrier) -> Vec<Vec<u8>> {
     all
 }
 
-/// Relays between two carriers, and keeps what it saw.
+/// Relays between two carriers, and keeps the observed packets.
 pub struct Tap {
     pub sockets: [UdpSocket; 2],
     pub carriers: [SocketAddr; 2],

@@ -1,4 +1,4 @@
-//! What the tests share: saturated senders in virtual time.
+//! Shared by the tests: saturated senders in virtual time.
 #![allow(dead_code)] // Each test uses a part.
 
 use medium::{Event, Medium, MediumConfig};
@@ -8,7 +8,7 @@ use stats::Time;
 pub(crate) const PAYLOAD: usize = 1472;
 pub(crate) const IP: usize = PAYLOAD + 28;
 
-/// Keeps these flows (sender, final host) saturated for `secs`; gives what each got through in bit/s.
+/// Keeps these flows (sender, final host) saturated for `secs`; returns the throughput of each in bit/s.
 pub(crate) fn saturate(
     config: MediumConfig,
     flows: &[(usize, usize)],
@@ -34,7 +34,7 @@ pub(crate) fn saturate(
     (got.into_iter().map(rate).collect(), air)
 }
 
-/// Holds a rate against what it should be.
+/// Compares a rate with its expected value.
 pub(crate) fn within(what: &str, got: f64, want: f64, share: f64) {
     let off = 100.0 * (got / want - 1.0);
     println!(

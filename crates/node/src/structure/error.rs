@@ -1,16 +1,16 @@
-//! Why structures and messages do not fit each other.
+//! Why structures and messages do not match.
 
 use schema::CodecError;
 
-/// Why a structure is no message of a type, or a message does not become a structure. `field` is a path such as
-/// `transforms[3].header.frame_id`.
+/// Why a structure is not a message of a type, or a message cannot become a structure. `field` is a path such
+/// as `transforms[3].header.frame_id`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StructureError {
-    /// The bytes are no message of the type: its publisher wrote something else.
+    /// The bytes are not a message of the type: its publisher wrote something else.
     #[error(transparent)]
     Codec(#[from] CodecError),
-    /// The structure has other fields than the message, or in another order.
+    /// The structure has different fields than the message, or a different order.
     #[error("{field}: {ty} has {expected} where the structure has {found}")]
     Fields {
         /// Path of the message.
@@ -19,10 +19,10 @@ pub enum StructureError {
         ty: String,
         /// The type's field, or `no further field`.
         expected: String,
-        /// The structure's.
+        /// The structure's field.
         found: String,
     },
-    /// The structure has another kind of value.
+    /// The structure has a different kind of value.
     #[error("{field}: the type says {expected}, the structure has {found}")]
     Kind {
         /// Path of the field.
@@ -44,7 +44,7 @@ pub enum StructureError {
         /// Elements allowed.
         allowed: String,
     },
-    /// The structure has a `String` for a text that is none.
+    /// The structure has a `String` for text that is not well-formed.
     #[error("{field}: the text is not well-formed {encoding}")]
     Text {
         /// Path of the field.
@@ -52,12 +52,12 @@ pub enum StructureError {
         /// `UTF-8` or `UTF-16`.
         encoding: &'static str,
     },
-    /// The structure's own code, or serde's, refuses.
+    /// The structure's own code, or serde's, refuses the value.
     #[error("{field}: {reason}")]
     Refused {
         /// Path of the field.
         field: String,
-        /// Its words.
+        /// Its error text.
         reason: String,
     },
 }

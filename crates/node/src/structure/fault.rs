@@ -1,11 +1,11 @@
-//! An error while it travels out of a structure and gathers the way to it.
+//! An error on its way out of a structure, which collects the path to its place.
 
 use super::StructureError;
 use super::place::Place;
 use schema::MessageType;
 use std::fmt::Display;
 
-/// As small as can be: the result of every number is one, or is none.
+/// Boxed to stay small: it is the error type of every value that is read or written.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub(super) struct Fault(Box<StructureError>);
@@ -20,7 +20,7 @@ impl Fault {
         })
     }
 
-    /// `None` stands for a field that is not there.
+    /// `None` stands for a missing field.
     #[cold]
     pub(super) fn fields(ty: &MessageType, expected: Option<&str>, found: Option<&str>) -> Self {
         let named = |name: Option<&str>| name.map_or("no further field".into(), |name| format!("`{name}`"));
@@ -62,13 +62,13 @@ impl Fault {
         Fault(Box::new(error))
     }
 
-    /// Notes that it happened in the field `name` of a message.
+    /// Adds the message's field `name` to the path.
     #[cold]
     pub(super) fn inside(self, name: &str) -> Self {
         self.within(name.to_owned())
     }
 
-    /// Notes that it happened in element `i` of an array.
+    /// Adds element `i` of an array to the path.
     #[cold]
     pub(super) fn at(self, i: usize) -> Self {
         self.within(format!("[{i}]"))
@@ -84,7 +84,7 @@ impl Fault {
         self
     }
 
-    /// The error, out of the whole structure.
+    /// Converts to the final error, outside the whole structure.
     pub(super) fn into_error(mut self) -> StructureError {
         if let Some(path) = self.path()
             && path.is_empty()
@@ -96,7 +96,7 @@ impl Fault {
 
     fn path(&mut self) -> Option<&mut String> {
         match self.0.as_mut() {
-            // Has the whole path already.
+            // It already has the whole path.
             StructureError::Codec(_) => None,
             StructureError::Fields { field, .. }
             | StructureError::Kind { field, .. }

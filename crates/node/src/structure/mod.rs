@@ -1,8 +1,10 @@
-//! Messages as structures that derive serde's `Serialize` and `Deserialize` (feature `serde`): those that the Rust generators of ROS 2
-//! make, of ros2_rust (its feature `serde`) and of r2r, and your own. Nothing of ROS is linked.
+//! Messages as structures that derive serde's `Serialize` and `Deserialize` (feature `serde`): structures
+//! that the Rust generators of ROS 2 generate, ros2_rust (its feature `serde`) and r2r, or your own. Nothing
+//! of ROS is linked.
 //!
-//! The topic's or service's [`Schema`] says what a message is, the structure must be the same: the fields of the definition in their
-//! order, each of the Rust type that belongs to it. What differs is an error that names the field.
+//! The [`Schema`] of the topic or service defines the message, and the structure must match it: the
+//! definition's fields in their order, each with the corresponding Rust type. A mismatch is an error that
+//! names the field.
 //!
 //! | field | in Rust |
 //! |---|---|
@@ -12,9 +14,10 @@
 //! | `T[n]`, `T[]`, `T[<=n]` | any sequence or tuple: `Vec<T>`, `[T; n]`; of bytes also what serde takes as bytes |
 //! | message | a structure |
 //!
-//! A field called like a keyword of Rust may have an underscore after its name (`type_`), and a message without fields the member
-//! `structure_needs_at_least_one_member`, as in ros2_rust. ROS 1's `time` and `duration` have no structure here: take the type of ROS 2,
-//! to which a subscriber converts messages of ROS 1.
+//! A field with the name of a Rust keyword may have an underscore appended (`type_`), and a message without
+//! fields may have the member `structure_needs_at_least_one_member`, as in ros2_rust. ROS 1's `time` and
+//! `duration` have no structure here: use the type of ROS 2, to which a subscriber converts messages of ROS
+//! 1.
 //!
 //! ```
 //! use ropewalk::{Flavour, Node, Registry};
@@ -55,8 +58,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Arrays go through serde element by element: that costs nanoseconds for each, and tens of them in a program that is not optimized.
-//! Structures of `ropewalk gen rust` ([`typed`](crate::typed)) have large arrays in shared memory.
+//! Arrays pass through serde element by element, which costs nanoseconds for each, and tens of nanoseconds in
+//! a debug build. Structures of `ropewalk gen rust` ([`typed`](crate::typed)) keep large arrays in shared
+//! memory.
 //!
 //! [`Schema`]: crate::Schema
 
@@ -76,7 +80,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use write::Writer;
 
-/// The structure as ROS 1 bytes of the type.
+/// Serializes the structure as ROS 1 bytes of the type.
 pub(crate) fn to_ros1(
     schema: &Schema,
     structure: &(impl Serialize + ?Sized),
@@ -91,13 +95,14 @@ pub(crate) fn to_ros1(
     Ok(out)
 }
 
-/// The structure that a control part and data parts of the type are.
+/// Deserializes a control part and data parts of the type into a structure.
 pub(crate) fn from_parts<T: DeserializeOwned>(
     schema: &Schema,
     control: &[u8],
     parts: &[&[u8]],
 ) -> Result<T, StructureError> {
-    // Everything is checked here, with the names of the fields: what follows meets no wrong count or length.
+    // Everything is checked here, with the names of the fields, so the code below meets no wrong count or
+    // length.
     let join = schema.join(control, parts)?;
     let pieces = join.ros1_pieces();
     let root = FieldType::Message(schema.message_type().clone());

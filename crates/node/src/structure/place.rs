@@ -1,4 +1,4 @@
-//! What a type says of one place in a message.
+//! What a type says about one place in a message.
 
 use super::fault::Fault;
 use schema::{Arity, Field, FieldType, Flavour, MAX_COUNT, MessageType, Primitive};
@@ -9,11 +9,11 @@ pub(super) struct Place<'s> {
     ty: &'s FieldType,
     arity: Arity,
     flavour: Flavour,
-    /// What it is in Rust, if it is one number.
+    /// The Rust type, if it is a single number.
     pub(super) number: Option<Number>,
 }
 
-/// A built-in type of Rust.
+/// A built-in Rust type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Number {
     Bool,
@@ -52,7 +52,7 @@ impl<'s> Place<'s> {
         }
     }
 
-    /// The message, if it is one.
+    /// Returns the message type, if it is a message.
     pub(super) fn message(&self) -> Option<&'s MessageType> {
         match (self.arity, self.ty) {
             (Arity::One, FieldType::Message(ty)) => Some(ty),
@@ -60,13 +60,14 @@ impl<'s> Place<'s> {
         }
     }
 
-    /// The type of a text, if it is one.
+    /// Returns the type of the text, if it is one.
     pub(super) fn text(&self) -> Option<&'s FieldType> {
         let text = matches!(self.ty, FieldType::String { .. } | FieldType::WString { .. });
         (self.arity == Arity::One && text).then_some(self.ty)
     }
 
-    /// How many elements of what, if it is an array. A text is one of its units, in a message as well.
+    /// Returns the number and type of elements, if it is an array. A text is an array of its units, also in
+    /// messages.
     pub(super) fn elements(&self) -> Option<(Arity, Place<'s>)> {
         let units = |bound: &Option<u32>, unit| {
             let arity = bound.map_or(Arity::Unbounded, Arity::Bounded);
@@ -84,7 +85,7 @@ impl<'s> Place<'s> {
         }
     }
 
-    /// That an array of `arity` here may have so many elements.
+    /// Checks that an array of `arity` may have `given` elements here.
     pub(super) fn check_count(&self, arity: Arity, given: usize) -> Result<u32, Fault> {
         let (least, most) = match arity {
             Arity::Fixed(n) => (n, n),
@@ -103,7 +104,7 @@ impl<'s> Place<'s> {
     }
 }
 
-/// `None` for ROS 1's `time` and `duration`, which are two numbers.
+/// Returns `None` for ROS 1's `time` and `duration`, which are two numbers.
 fn number(primitive: Primitive, flavour: Flavour) -> Option<Number> {
     Some(match primitive {
         Primitive::Bool => Number::Bool,
@@ -122,11 +123,11 @@ fn number(primitive: Primitive, flavour: Flavour) -> Option<Number> {
     })
 }
 
-/// Whether a structure's field is the type's. ros2_rust puts an underscore behind names that are keywords of Rust; no name of ROS 2
-/// ends with one.
+/// Whether a structure's field corresponds to the type's. ros2_rust appends an underscore to names that are
+/// Rust keywords; no ROS 2 name ends with one.
 pub(super) fn is_called(structure: &str, field: &str) -> bool {
     structure == field || structure.strip_suffix('_') == Some(field)
 }
 
-/// The member that ros2_rust, as IDL, gives a message without fields: a `u8` that no message carries.
+/// The member that ros2_rust, like IDL, gives a message without fields: a `u8` that no message carries.
 pub(super) const FILLER: &str = "structure_needs_at_least_one_member";

@@ -3,14 +3,14 @@
 use super::element::{Element, Word};
 use std::ops::Deref;
 
-/// A variable array of elements of fixed size. Of numbers it is a slice.
+/// A variable-length array of elements of fixed size. An array of numbers dereferences to a slice.
 #[derive(Clone, Debug)]
 pub enum Bulk<'a, T> {
-    /// The bytes of a data part, where the publisher wrote them, of a message that was taken.
+    /// The bytes of a data part of a taken message, where the publisher wrote them.
     Part(&'a [u8]),
-    /// Elements that are copied when they are published; or those of a small array that was taken.
+    /// Elements that are copied when publishing, or those of a small array in a taken message.
     Owned(Vec<T>),
-    /// So many elements, which are written in place before they are published
+    /// This many elements, which are written in place before publishing
     /// ([`Loan::slice_mut`](super::Loan::slice_mut)).
     Sized(usize),
 }
@@ -22,7 +22,7 @@ impl<T> Default for Bulk<'_, T> {
 }
 
 impl<T: Element> Bulk<'_, T> {
-    /// How many elements it has.
+    /// Number of elements.
     pub fn count(&self) -> usize {
         match self {
             Bulk::Part(bytes) => bytes.len() / T::SIZE,
@@ -31,7 +31,7 @@ impl<T: Element> Bulk<'_, T> {
         }
     }
 
-    /// Element `i`; none where there is none, or it was not written yet.
+    /// Element `i`; `None` if there is no such element, or it has not been written yet.
     pub fn element(&self, i: usize) -> Option<T> {
         match self {
             Bulk::Part(bytes) => bytes.chunks_exact(T::SIZE).nth(i).map(T::load),
@@ -40,7 +40,7 @@ impl<T: Element> Bulk<'_, T> {
         }
     }
 
-    /// The elements, one after the other; none that were not written yet.
+    /// The elements, one after the other; none if they have not been written yet.
     pub fn elements(&self) -> impl Iterator<Item = T> {
         let (bytes, owned): (&[u8], &[T]) = match self {
             Bulk::Part(bytes) => (*bytes, &[][..]),
@@ -57,11 +57,11 @@ impl<T: Element> Bulk<'_, T> {
 impl<T: Word> Deref for Bulk<'_, T> {
     type Target = [T];
 
-    /// The elements in place; empty where they were not written yet. Trusts that the publisher does not write what it has
-    /// published.
+    /// The elements in place; empty if they have not been written yet. Relies on the publisher not to write
+    /// to a published block.
     fn deref(&self) -> &[T] {
         match self {
-            // Data parts are aligned to 64 bytes, and their length was compared.
+            // Data parts are aligned to 64 bytes, and the length was checked.
             Bulk::Part(bytes) => bytemuck::try_cast_slice(bytes).unwrap_or_default(),
             Bulk::Owned(elements) => elements,
             Bulk::Sized(_) => &[],

@@ -1,4 +1,4 @@
-//! What arrays in shared memory have as elements.
+//! Element types of arrays in shared memory.
 
 use super::{FieldError, Fields, Get, Put};
 
@@ -7,24 +7,24 @@ const _: () = assert!(
     "slices are what lies in blocks, which are little-endian"
 );
 
-/// An element of fixed size, as it lies in a data part: in natural C layout, little-endian.
+/// An element of fixed size, as stored in a data part: natural C layout, little-endian.
 pub trait Element: Copy + Default {
-    /// Its bytes, a multiple of its alignment.
+    /// Its size in bytes, a multiple of its alignment.
     const SIZE: usize;
-    /// What its place is a multiple of.
+    /// Its alignment in bytes.
     const ALIGN: usize;
 
-    /// Reads it from the first `SIZE` bytes; of fewer it is the default.
+    /// Reads it from the first `SIZE` bytes; returns the default if there are fewer.
     fn load(bytes: &[u8]) -> Self;
 
-    /// Writes it into the first `SIZE` bytes, with padding of zero; into fewer nothing.
+    /// Writes it into the first `SIZE` bytes, with zero padding; writes nothing if there are fewer.
     fn store(&self, bytes: &mut [u8]);
 }
 
-/// A number: arrays of them are slices.
+/// A number. Arrays of numbers are slices.
 pub trait Word: Element + bytemuck::Pod {}
 
-/// What is the same in a control part.
+/// Types whose encoding in a control part is the same.
 macro_rules! fields {
     ($element:ty) => {
         impl<'a> Fields<'a> for $element {
@@ -64,7 +64,7 @@ macro_rules! words {
 
 words! { u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 }
 
-/// ROS 1's `time`: since 1970.
+/// ROS 1's `time`, since 1970.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RosTime {
     /// Seconds.
@@ -107,13 +107,13 @@ macro_rules! pairs {
 
 pairs! { RosTime: u32 RosDuration: i32 }
 
-/// Reads the field of an element at its place.
+/// Reads a field of an element at its offset.
 #[doc(hidden)]
 pub fn load_at<T: Element>(bytes: &[u8], offset: usize) -> T {
     bytes.get(offset..).map_or_else(T::default, T::load)
 }
 
-/// Writes the field of an element at its place.
+/// Writes a field of an element at its offset.
 #[doc(hidden)]
 pub fn store_at<T: Element>(value: &T, bytes: &mut [u8], offset: usize) {
     if let Some(to) = bytes.get_mut(offset..) {

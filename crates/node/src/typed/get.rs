@@ -33,7 +33,7 @@ impl<'a> Get<'a> {
         Ok(())
     }
 
-    /// As [`Put::word`](super::Put::word).
+    /// Reads what [`Put::word`](super::Put::word) writes.
     ///
     /// # Errors
     /// [`FieldError::Truncated`]
@@ -41,7 +41,7 @@ impl<'a> Get<'a> {
         Ok(T::load(self.take(field, T::SIZE)?))
     }
 
-    /// A text.
+    /// Reads a text.
     ///
     /// # Errors
     /// [`FieldError`]
@@ -51,7 +51,7 @@ impl<'a> Get<'a> {
         Ok(text.map_err(|_| FieldError::Text { field })?.to_owned())
     }
 
-    /// A text of UTF-16 code units.
+    /// Reads a text of UTF-16 code units.
     ///
     /// # Errors
     /// [`FieldError`]
@@ -61,15 +61,15 @@ impl<'a> Get<'a> {
         Ok(bytes.chunks_exact(2).map(u16::load).collect())
     }
 
-    /// A message within.
+    /// Reads a nested message.
     ///
     /// # Errors
-    /// Of its fields.
+    /// Those of its fields.
     pub fn message<T: Fields<'a>>(&mut self) -> Result<T, FieldError> {
         T::get(self)
     }
 
-    /// How many elements follow, which the caller reads.
+    /// Reads the number of elements that follow; the caller reads the elements.
     ///
     /// # Errors
     /// [`FieldError`]
@@ -78,7 +78,7 @@ impl<'a> Get<'a> {
         Ok(bounded(field, count, most)? as usize)
     }
 
-    /// Elements that vary in size.
+    /// Reads elements of varying size.
     ///
     /// # Errors
     /// [`FieldError`]
@@ -89,7 +89,7 @@ impl<'a> Get<'a> {
         mut element: impl FnMut(&mut Self) -> Result<T, FieldError>,
     ) -> Result<Vec<T>, FieldError> {
         let count = self.list(field, most)?;
-        // Grows with what is there, not with what is said.
+        // Grows with the elements that are present, not with the stated count.
         let mut elements = Vec::new();
         for _ in 0..count {
             let before = self.at;
@@ -102,7 +102,7 @@ impl<'a> Get<'a> {
         Ok(elements)
     }
 
-    /// As many elements as the definition says.
+    /// Reads as many elements as the definition says.
     ///
     /// # Errors
     /// [`FieldError`]
@@ -117,7 +117,7 @@ impl<'a> Get<'a> {
         Ok(array)
     }
 
-    /// A bulk field: a view if it is a data part.
+    /// Reads a bulk field: a view if it is a data part.
     ///
     /// # Errors
     /// [`FieldError`]

@@ -1,4 +1,4 @@
-//! Blocks that structures were written into.
+//! Blocks filled from structures.
 
 use super::element::{Element, Word};
 
@@ -6,19 +6,19 @@ use super::element::{Element, Word};
 #[derive(Debug)]
 pub struct Loan {
     loan: bus::Loan,
-    /// By data part: the field's name, with those of the messages that it is in.
+    /// For each data part, the field's name, prefixed with those of the enclosing messages.
     fields: Vec<String>,
 }
 
 /// There is no such bulk field in the block.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{field} is no bulk field of this block, or not of such elements: it has {fields:?}; shorter arrays than 256 bytes are given with their elements"
+    "{field} is not a bulk field of this block with such elements: it has {fields:?}; give arrays shorter than 256 bytes with their elements"
 )]
 pub struct NoBulk {
-    /// What was asked for.
+    /// The requested field.
     pub field: String,
-    /// Those that it has.
+    /// The fields that the block has.
     pub fields: Vec<String>,
 }
 
@@ -27,8 +27,9 @@ impl Loan {
         Loan { loan, fields }
     }
 
-    /// The elements of a bulk field of numbers, to be written: `"data"`, or `"layout.data"` in a message within. What they are
-    /// at first is undefined. Of several fields of that name (in an array of messages) the first.
+    /// The elements of a bulk field of numbers, for writing: `"data"`, or `"layout.data"` in a nested
+    /// message. Their initial values are undefined. If several fields have that name (in an array of
+    /// messages), returns the first.
     ///
     /// # Errors
     /// [`NoBulk`]
@@ -38,7 +39,7 @@ impl Loan {
         bytemuck::try_cast_slice_mut(bytes).map_err(|_| none)
     }
 
-    /// Writes an element of a bulk field; false where there is none.
+    /// Writes an element of a bulk field. Returns false if there is no such element.
     ///
     /// # Errors
     /// [`NoBulk`]
@@ -53,7 +54,7 @@ impl Loan {
         Ok(there)
     }
 
-    /// The bus's loan, to be published or sent.
+    /// Returns the bus's loan, for publishing or sending.
     pub fn into_inner(self) -> bus::Loan {
         self.loan
     }

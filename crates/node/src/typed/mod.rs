@@ -1,5 +1,5 @@
-//! Messages as structures, which `ropewalk gen rust` makes: their large arrays lie in shared memory, written once by the
-//! publisher and read there.
+//! Messages as structures that `ropewalk gen rust` generates. Their large arrays are in shared memory,
+//! written once by the publisher and read in place.
 //!
 //! ```ignore
 //! let image_type = typed::schema::<Image>()?;
@@ -31,81 +31,81 @@ pub use put::Put;
 use bus::LoanError;
 use schema::{DefinitionError, Flavour, Registry, Schema, Service};
 
-/// What generated code says of a type of messages or services.
+/// What generated code provides for a message or service type.
 pub trait Typed {
     /// `package/Type`.
     const NAME: &'static str;
-    /// The sum of its definition, as 32 hexadecimal digits.
+    /// The MD5 sum of its definition, as 32 hexadecimal digits.
     const MD5: &'static str;
-    /// The generation of ROS that the definition is of.
+    /// The ROS version of the definition.
     const FLAVOUR: Flavour;
-    /// The definition with those of all types in it.
+    /// The definition, with those of all types that it uses.
     const DEFINITION: &'static str;
 }
 
-/// The fields of a message, in order. Implemented by generated code.
+/// The fields of a message, in order. Generated code implements it.
 pub trait Fields<'a>: Sized {
-    /// Writes them.
+    /// Writes the fields.
     ///
     /// # Errors
     /// [`FieldError`]: a count is out of bounds.
     fn put(&self, to: &mut Put) -> Result<(), FieldError>;
 
-    /// Reads them; bulk fields become views.
+    /// Reads the fields; bulk fields become views.
     ///
     /// # Errors
-    /// [`FieldError`]: the bytes are no such message.
+    /// [`FieldError`]: the bytes are not such a message.
     fn get(from: &mut Get<'a>) -> Result<Self, FieldError>;
 }
 
-/// Why bytes are no message, or a structure cannot be written.
+/// Why bytes are not a message, or a structure cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FieldError {
     /// The control part ends too soon.
     #[error("{field}: the control part ends at byte {len}")]
     Truncated {
-        /// Where.
+        /// The field.
         field: &'static str,
-        /// Its length.
+        /// The control part's length.
         len: usize,
     },
-    /// More elements than there may be.
+    /// There are more elements than allowed.
     #[error("{field}: {count} elements, at most {most} are allowed")]
     Count {
-        /// Where.
+        /// The field.
         field: &'static str,
-        /// How many.
+        /// The number of elements.
         count: usize,
-        /// How many may be.
+        /// The maximum.
         most: usize,
     },
-    /// A text is no UTF-8.
-    #[error("{field}: the text is no UTF-8")]
+    /// A text is not valid UTF-8.
+    #[error("{field}: the text is not UTF-8")]
     Text {
-        /// Where.
+        /// The field.
         field: &'static str,
     },
-    /// A data part is missing, or of another length than its count says.
-    #[error("{field}: its data part is missing or of another length than its {count} elements")]
+    /// A data part is missing, or its length does not match its count.
+    #[error("{field}: its data part is missing or its length does not match its {count} elements")]
     Part {
-        /// Where.
+        /// The field.
         field: &'static str,
         /// How many elements it should have.
         count: usize,
     },
-    /// Something follows the last field.
+    /// There is data after the last field.
     #[error("{bytes} bytes and {parts} data parts follow the last field")]
     Rest {
-        /// Of the control part.
+        /// Bytes of the control part.
         bytes: usize,
         /// Data parts.
         parts: usize,
     },
-    /// The bulk field was sized, and as many as may be lie in data parts already.
-    #[error("{field}: it was only sized, but 32 arrays lie in data parts already: give its elements")]
+    /// The bulk field only states its size, and the maximum number of arrays is already in data parts.
+    #[error("{field}: only its size is given, but 32 arrays are already in data parts: give its elements")]
     Unwritten {
-        /// Where.
+        /// The field.
         field: &'static str,
     },
 }
@@ -122,38 +122,39 @@ pub enum TypedError {
     Loan(#[from] LoanError),
 }
 
-/// The type of a generated structure.
+/// Returns the type of a generated structure.
 ///
 /// # Errors
-/// [`DefinitionError`], which generated code does not have.
+/// [`DefinitionError`], which does not occur with generated code.
 pub fn schema<T: Typed>() -> Result<Schema, DefinitionError> {
     let mut registry = Registry::new(T::FLAVOUR);
     registry.add_embedded(T::NAME, T::DEFINITION)?;
     registry.schema(T::NAME)
 }
 
-/// The type of a generated service.
+/// Returns the type of a generated service.
 ///
 /// # Errors
-/// As [`schema()`].
+/// As for [`schema()`].
 pub fn service<T: Typed>() -> Result<Service, DefinitionError> {
     let mut registry = Registry::new(T::FLAVOUR);
     registry.add_embedded_service(T::NAME, T::DEFINITION)?;
     registry.service(T::NAME)
 }
 
-/// What was taken: of a topic ([`Message`](crate::Message)), or of a service ([`Request`](crate::Request), [`Reply`](crate::Reply)).
+/// Something that was taken: from a topic ([`Message`](crate::Message)), or from a service
+/// ([`Request`](crate::Request), [`Reply`](crate::Reply)).
 pub trait Contents {
-    /// The control part, of the type of who took it.
+    /// The control part, in the taker's type.
     fn control(&self) -> &[u8];
     /// The data parts, in place.
     fn parts(&self) -> Vec<&[u8]>;
 }
 
-/// Reads what was taken, of a topic or a service.
+/// Reads a taken message, request or reply.
 ///
 /// # Errors
-/// [`FieldError`]: its publisher wrote something that is no such message.
+/// [`FieldError`]: its publisher wrote something that is not such a message.
 pub fn read<'a, T: Fields<'a>>(taken: &'a impl Contents) -> Result<T, FieldError> {
     from_parts(taken.control(), taken.parts())
 }
@@ -161,7 +162,7 @@ pub fn read<'a, T: Fields<'a>>(taken: &'a impl Contents) -> Result<T, FieldError
 /// Reads a control part and data parts.
 ///
 /// # Errors
-/// As [`read`].
+/// As for [`read`].
 pub fn from_parts<'a, T: Fields<'a>>(control: &'a [u8], parts: Vec<&'a [u8]>) -> Result<T, FieldError> {
     let mut from = Get::new(control, parts);
     let message = T::get(&mut from)?;
@@ -169,8 +170,8 @@ pub fn from_parts<'a, T: Fields<'a>>(control: &'a [u8], parts: Vec<&'a [u8]>) ->
     Ok(message)
 }
 
-/// Reserves a block for a message by `reserve` (a publisher's, client's or server's `loan`), writes all of it but what is
-/// [`Bulk::Sized`], and copies bulk fields that have elements.
+/// Reserves a block for a message with `reserve` (the `loan` of a publisher, client or server), writes
+/// everything except [`Bulk::Sized`] fields, and copies bulk fields that have elements.
 ///
 /// # Errors
 /// [`TypedError`]

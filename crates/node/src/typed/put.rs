@@ -5,21 +5,21 @@ use super::element::Element;
 use super::{FieldError, Fields};
 use schema::{DEFAULT_THRESHOLD, LIFTED, MAX_COUNT, MAX_PARTS};
 
-/// A control part that is being written, with what becomes data parts.
+/// A control part that is being written, with the fields that become data parts.
 #[derive(Debug, Default)]
 pub struct Put {
     control: Vec<u8>,
     lifts: Vec<Lift>,
-    /// Names of the fields that are being written, from the outermost.
+    /// Names of the fields that are being written, outermost first.
     path: Vec<&'static str>,
 }
 
-/// What becomes a data part.
+/// A field that becomes a data part.
 #[derive(Debug)]
 pub(super) struct Lift {
     pub(super) field: String,
     pub(super) len: usize,
-    /// `None`: it is written in place.
+    /// `None` if it is written in place.
     pub(super) bytes: Option<Vec<u8>>,
 }
 
@@ -28,14 +28,14 @@ impl Put {
         (self.control, self.lifts)
     }
 
-    /// A number, a time, or another element of which packed and natural layout are the same.
+    /// Writes a number, a time, or another element whose packed and natural layouts are the same.
     pub fn word<T: Element>(&mut self, value: &T) {
         let at = self.control.len();
         self.control.resize(at + T::SIZE, 0);
         value.store(&mut self.control[at..]);
     }
 
-    /// A text.
+    /// Writes a text.
     ///
     /// # Errors
     /// [`FieldError::Count`]
@@ -45,7 +45,7 @@ impl Put {
         Ok(())
     }
 
-    /// A text of UTF-16 code units.
+    /// Writes a text of UTF-16 code units.
     ///
     /// # Errors
     /// [`FieldError::Count`]
@@ -55,10 +55,10 @@ impl Put {
         Ok(())
     }
 
-    /// A message within.
+    /// Writes a nested message.
     ///
     /// # Errors
-    /// Of its fields.
+    /// Those of its fields.
     pub fn message<'a, T: Fields<'a>>(&mut self, field: &'static str, message: &T) -> Result<(), FieldError> {
         self.path.push(field);
         message.put(self)?;
@@ -66,7 +66,7 @@ impl Put {
         Ok(())
     }
 
-    /// How many elements follow, which the caller writes.
+    /// Writes the number of elements that follow; the caller writes the elements.
     ///
     /// # Errors
     /// [`FieldError::Count`]
@@ -74,7 +74,7 @@ impl Put {
         self.count(field, len, most, 0)
     }
 
-    /// A bulk field.
+    /// Writes a bulk field.
     ///
     /// # Errors
     /// [`FieldError`]
@@ -127,7 +127,7 @@ impl Put {
     }
 }
 
-/// A count that the definition and the format allow.
+/// Returns a count that the definition and the format allow.
 pub(super) fn bounded(field: &'static str, count: usize, most: Option<usize>) -> Result<u32, FieldError> {
     let most = most.unwrap_or(usize::MAX).min(MAX_COUNT as usize);
     match u32::try_from(count) {

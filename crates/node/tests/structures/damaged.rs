@@ -1,4 +1,5 @@
-//! Control parts and data parts that are none: an error as for values, never a panic, and what is read is what a value says.
+//! Damaged control parts and data parts: an error as for values, never a panic, and a structure that can be
+//! read equals the value.
 
 use crate::everything::{everything_of_r2r, everything_of_ros2_rust};
 use crate::{Ends, bytes, r2r, ros2_rust, schema};
@@ -57,7 +58,7 @@ fn publish(publisher: &Publisher, (control, parts): &Parts) {
     publisher.publish(loan).expect("published");
 }
 
-/// Reads it as a structure; whether it is one.
+/// Reads the message as a structure, and returns whether that works.
 fn look<T: DeserializeOwned + Serialize>(message: &Message, again: &Ends) -> bool {
     let _ = message.structure::<serde::de::IgnoredAny>();
     match (message.value(), message.structure::<T>()) {
@@ -67,7 +68,7 @@ fn look<T: DeserializeOwned + Serialize>(message: &Message, again: &Ends) -> boo
         }
         (Err(error), _) => panic!("a structure is no value: {error}"),
         (Ok(_), Err(error)) => {
-            // Of texts alone.
+            // Only for texts.
             assert!(
                 matches!(
                     error,
@@ -77,7 +78,7 @@ fn look<T: DeserializeOwned + Serialize>(message: &Message, again: &Ends) -> boo
             );
             false
         }
-        // What is no text ros2_rust writes as another.
+        // ros2_rust writes malformed text differently.
         (Ok(value), Ok(_)) if format!("{value:?}").contains("Bytes(") => true,
         (Ok(value), Ok(structure)) => {
             again.publisher.publish_structure(&structure).expect("published");
@@ -143,7 +144,7 @@ fn clouds() {
     damaged("sensor_msgs/Image", &image);
 }
 
-/// A count that is said but not there costs no memory.
+/// A count without its elements costs no memory.
 #[test]
 fn counts_without_bytes() {
     let ends = Ends::new(&schema("sensor_msgs/Image"));

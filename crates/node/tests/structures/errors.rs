@@ -1,4 +1,4 @@
-//! What does not fit is an error that names the field and what the type says.
+//! A mismatch is an error that names the field and the type's expectation.
 
 use crate::everything::everything_of_r2r;
 use crate::{Ends, r2r, runtime, schema};
@@ -6,7 +6,7 @@ use ropewalk::{PublishError, Schema};
 use serde::de::{DeserializeOwned, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-/// What publishing says.
+/// The error of publishing.
 fn written(schema: &Schema, structure: &impl Serialize) -> String {
     match Ends::new(schema).publisher.publish_structure(structure) {
         Err(PublishError::Structure { type_name, source }) => {
@@ -17,7 +17,7 @@ fn written(schema: &Schema, structure: &impl Serialize) -> String {
     }
 }
 
-/// What reading the message says that `yaml` describes.
+/// The error of reading the message that `yaml` describes.
 fn read<T: DeserializeOwned>(schema: &Schema, yaml: &str) -> String {
     let ends = Ends::new(schema);
     let value = schema.value_from_yaml(yaml).expect("a value");
@@ -28,7 +28,7 @@ fn read<T: DeserializeOwned>(schema: &Schema, yaml: &str) -> String {
     }
 }
 
-/// What both say of a structure of another shape than a header, whose `yaml` has a frame.
+/// Both errors for a structure of a different shape than a header, whose `yaml` has a frame.
 fn both<T: Serialize + DeserializeOwned + Default>(expected: &str) {
     let header = schema("std_msgs/Header");
     assert_eq!(written(&header, &T::default()), expected);
@@ -99,7 +99,7 @@ fn other_kinds() {
         read::<String>(&schema("std_msgs/String"), "{}"),
         "message: the type says std_msgs/String, the structure has a text"
     );
-    // ROS 1's time is none of ROS 2's structures.
+    // ROS 1's time matches none of ROS 2's structures.
     let one = ropewalk::Registry::new(ropewalk::Flavour::Ros1);
     let header = one.schema("std_msgs/Header").expect("known");
     structures! { One { seq: u32, stamp: Time, frame_id: String, } }
@@ -175,7 +175,7 @@ fn counts_out_of_bounds() {
     );
 }
 
-/// Publishes a message of one field by its ROS 1 bytes.
+/// Publishes a message with one field as ROS 1 bytes.
 fn one(ty: &str, units: &[u8], count: u32) -> ropewalk::Message {
     let mut registry = crate::registry();
     registry.add_message("t/One", ty).expect("parses");
@@ -207,7 +207,7 @@ fn texts_that_are_none() {
     let units = half.structure::<One<runtime::WString>>();
     assert_eq!(units.expect("whatever units").data.0, [0xD800, 0x61]);
 
-    // A structure may have a bound of its own.
+    // A structure may have its own bound.
     let error = one("string data", b"abcdef", 6).structure::<One<runtime::BoundedString<5>>>();
     assert_eq!(
         error.map_err(|e| e.to_string()),
@@ -215,7 +215,7 @@ fn texts_that_are_none() {
     );
 }
 
-/// Takes as many elements of an array, or fields of a message, as it says, and leaves the others.
+/// Takes as many elements of an array, or fields of a message, as it states, and leaves the others.
 #[derive(Debug)]
 struct Takes<const N: usize>;
 
@@ -240,7 +240,7 @@ impl<'de, const N: usize> Visitor<'de> for Takes<N> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self, A::Error> {
-        // More than there are, and without asking for their names.
+        // More than there are, and without reading their names.
         for _ in 0..N {
             fields.next_value::<IgnoredAny>()?;
         }

@@ -29,7 +29,7 @@ std_msgs/Empty[] nothings
 int32 type
 ";
 
-/// One of them, as text.
+/// One such message, as text.
 const YAML: &str = "{bools: [true, false, true], flags: [false, true], a_byte: 200, a_char: 65, small: -1, large: -9000000000,
 larger: [18446744073709551615, 1], words: [1, 2, 3, 65535], bounded: [0.5, -2], name: abcde, names: [x, ''], tags: [t],
 wide: 'ü𝄞', short: abcd, wides: ['', w], stamp: {sec: 1, nanosec: 2}, durations: [{sec: -3, nanosec: 4}],

@@ -1,4 +1,5 @@
-//! Structures as the Rust generators of ROS 2 make them, over a bus: there and back, as errors, and out of damaged messages.
+//! Structures as the Rust generators of ROS 2 generate them, over a bus: round trips, errors, and damaged
+//! messages.
 #![allow(missing_docs)]
 
 mod damaged;

@@ -1,4 +1,4 @@
-//! What a large array costs: `cargo test -p ropewalk --test structures -- --ignored --nocapture measure`.
+//! Cost of a large array: `cargo test -p ropewalk --test structures -- --ignored --nocapture measure`.
 
 use crate::{Ends, r2r, schema};
 use std::time::Instant;

@@ -1,4 +1,5 @@
-//! Structures as r2r makes them: every array is a `Vec`, every text a `String`, and a keyword is renamed for serde.
+//! Structures as r2r generates them: every array is a `Vec`, every text a `String`, and a keyword is renamed
+//! for serde.
 
 pub mod builtin_interfaces {
     use super::*;
@@ -116,7 +117,7 @@ pub mod diagnostic_msgs {
     }
 }
 
-#[expect(non_snake_case, reason = "as r2r calls it")]
+#[expect(non_snake_case, reason = "as r2r names it")]
 pub mod SetBool {
     use super::*;
 

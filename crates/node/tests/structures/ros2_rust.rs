@@ -1,5 +1,5 @@
-//! Structures as ros2_rust makes them with its feature `serde`: arrays of fixed size are Rust's, what is bounded is of its runtime
-//! library, and a keyword has an underscore.
+//! Structures as ros2_rust generates them with its feature `serde`: arrays of fixed size are Rust arrays,
+//! bounded ones are types of its runtime library, and a keyword has an underscore.
 
 use crate::runtime::{self, BoundedSequence, BoundedString, BoundedWString, big_array};
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ pub mod std_msgs {
         pub data: std::string::String,
     }
 
-    /// As the ROS middleware's C has it.
+    /// As in the C code of the ROS middleware.
     pub mod rmw {
         use super::*;
 
@@ -103,7 +103,7 @@ pub mod test_msgs {
         pub flags: Vec<bool>,
     }
 
-    /// What bounded sequences have as elements.
+    /// Element types of bounded sequences.
     pub mod rmw {
         use super::*;
 

@@ -1,4 +1,4 @@
-//! What is to serde as the types of ros2_rust's runtime library, without their memory of C.
+//! Types that look to serde like those of ros2_rust's runtime library, without their C memory.
 
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::ser::SerializeSeq;
@@ -6,11 +6,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::string::String as Text;
 
-/// Bytes: written as a text, what is no UTF-8 replaced.
+/// Bytes, written as a text; bytes that are not UTF-8 are replaced.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct String(pub Vec<u8>);
 
-/// UTF-16 code units: written as a text, what is not well-formed replaced.
+/// UTF-16 code units, written as a text; malformed units are replaced.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WString(pub Vec<u16>);
 
@@ -157,7 +157,7 @@ macro_rules! bounded {
 bounded!(BoundedString, String);
 bounded!(BoundedWString, WString);
 
-/// As `serde_big_array::BigArray`: tuples, also of more than 32 elements.
+/// Like `serde_big_array::BigArray`: tuples, also of more than 32 elements.
 pub mod big_array {
     use super::*;
     use serde::ser::SerializeTuple;

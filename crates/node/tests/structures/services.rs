@@ -1,4 +1,4 @@
-//! Requests and answers as structures.
+//! Requests and replies as structures.
 
 use crate::LONG;
 use crate::r2r::SetBool::{Request, Response};
@@ -31,7 +31,7 @@ fn a_service_is_called_and_answered_with_structures() {
     assert_eq!(reply.structure::<Response>(), Ok(answer));
     assert!(reply.structure::<Request>().is_err());
 
-    // Who answers with another structure hears of it, and so does the client.
+    // Answering with a different structure is an error for the server, and also for the client.
     let asking = std::thread::scope(|scope| {
         let asking = scope.spawn(|| client.call_structure(&Request { data: false }, LONG));
         let request = server.take_timeout(LONG).expect("takes").expect("a request");

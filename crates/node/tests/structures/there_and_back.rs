@@ -1,4 +1,4 @@
-//! A structure becomes the same bytes as its value, and comes back.
+//! A structure becomes the same bytes as its value, and is read back.
 
 use crate::everything::{everything_of_r2r, everything_of_ros2_rust, yaml};
 use crate::r2r::diagnostic_msgs::{DiagnosticArray, DiagnosticStatus, KeyValue};
@@ -8,7 +8,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 
-/// Publishes a structure, the value that `yaml` says, and that value's CDR: three times the same message, which is the structure.
+/// Publishes a structure, the value that `yaml` describes, and that value's CDR: the same message three
+/// times, equal to the structure.
 fn there_and_back<T>(schema: &Schema, structure: &T, yaml: &str)
 where
     T: Serialize + DeserializeOwned + PartialEq + Debug,
@@ -193,7 +194,7 @@ fn whatever_describes_itself_takes_any_message() {
 
 #[test]
 fn bytes_and_units_are_texts_and_arrays_too() {
-    /// To serde it is bytes.
+    /// serde sees it as bytes.
     #[derive(Debug, PartialEq)]
     struct Bytes(Vec<u8>);
 

@@ -1,4 +1,4 @@
-//! What takes too long for the thread that drives the radio.
+//! Work that takes too long for the thread that drives the radio.
 
 use super::Radio;
 use crate::body::{Body, Sink};
@@ -7,7 +7,8 @@ use crate::receive::Receiver;
 use stats::Time;
 
 impl<B: Body> Radio<B> {
-    /// A computation that a message of a bulk topic waits for; ask after each call until there is none. See [`Job`].
+    /// Returns a computation that a message of a bulk topic waits for; call after each other call until it returns
+    /// `None`. See [`Job`].
     pub fn next_job(&mut self) -> Option<Job<B>> {
         let id = self.jobs;
         let encode = self.topics.iter_mut().find_map(|t| {
@@ -22,8 +23,8 @@ impl<B: Body> Radio<B> {
         Some(job)
     }
 
-    /// Takes what came of a job; one whose message is gone meanwhile changes nothing. A message that is whole by it goes to
-    /// `sink`: what was lost of it is copied there, no more.
+    /// Takes the result of a job; the result has no effect if its message is gone by then. A message that it completes
+    /// goes to `sink`: only the bytes that were lost are copied there.
     pub fn job_done(&mut self, now: Time, done: JobDone, sink: &mut impl Sink) {
         let now = self.tick(now);
         let JobDone(id, computed) = done;

@@ -20,47 +20,47 @@ use crate::wire::ReportEntry;
 use stats::Time;
 use std::collections::BTreeMap;
 
-/// What [`Radio::poll_transmit`] has to say.
+/// Result of [`Radio::poll_transmit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transmit {
     /// The buffer holds a datagram: hand it to `peer`'s carrier now. It is already counted as sent.
     Datagram {
-        /// Where it goes.
+        /// Destination.
         peer: PeerId,
-        /// Of what importance it is, for DSCP: the topic's priority, or 127 for the protocol's own frames.
+        /// Its importance, for DSCP: the topic's priority, or 127 for control frames.
         priority: u8,
     },
-    /// Something waits for the pacer: ask again at this time, or earlier if something was offered or came.
+    /// Something waits for the pacer: ask again at this time, or earlier if a message is offered or a datagram arrives.
     Wait(Time),
     /// Nothing to send.
     Idle,
 }
 
-/// One host's side of one radio, with all its peers and topics; see the crate's page.
+/// One host's side of one radio, with all its peers and topics; see the crate's documentation.
 ///
-/// Drive it like this: after any call, and whenever a time that it gave has come, call
-/// [`Radio::handle_timeout`] if [`Radio::next_timeout`] has passed, then [`Radio::poll_transmit`] until it
-/// gives no datagram, then sleep until the earlier of both times. Nothing blocks. Times must not run
-/// backwards; an earlier one counts as the latest seen.
+/// Drive it like this: after any call, and whenever a time that it returned has come, call [`Radio::handle_timeout`] if
+/// [`Radio::next_timeout`] has passed, then call [`Radio::poll_transmit`] until it returns no datagram, then sleep
+/// until the earlier of both times. Nothing blocks. Time must not run backwards; an earlier time counts as the latest
+/// seen.
 pub struct Radio<B> {
     config: RadioConfig,
     clock: Time,
     pacer: Pacer,
     scheduler: Scheduler,
-    /// What other hosts want of the air.
+    /// What other hosts need of the air.
     share: Share,
-    /// What messages were of.
+    /// Importance of recent messages.
     lately: Lately,
     peers: BTreeMap<PeerId, Peer>,
     next_peer: u32,
-    /// By [`TopicId`]; numbers are never used again.
+    /// By [`TopicId`]; numbers are never reused.
     topics: Vec<OutTopic<B>>,
     arrivals: u64,
     /// Jobs handed out so far.
     jobs: u64,
     stats: RadioStats,
     router: Option<Router>,
-    /// What peers are to be told that need not come: topic, hosts.
+    /// Notices to peers of messages that are not needed: topic, hosts.
     unwanted: Vec<(PeerId, u32, u64)>,
 }
 
@@ -102,14 +102,14 @@ impl<B: Body> Radio<B> {
             ];
             times.into_iter().flatten()
         });
-        // What is reliable outlasts the absence of its peer, but not its expiry.
+        // Reliable messages outlast the absence of their peer, but not their expiry.
         let kept = self.topics.iter().filter(|t| t.keeper.is_some());
         let kept = kept.filter_map(|t| t.next_deadline());
         peers.chain(topics).chain(kept).chain(self.route_timeout()).min()
     }
 
-    /// Lets time pass: expires messages, gives up partial ones, notices lost peers, prepares signs of life
-    /// and reports. Early calls do no harm.
+    /// Advances time: expires messages, gives up partial ones, detects lost peers, and makes keep-alives and reports
+    /// due. Early calls do no harm.
     pub fn handle_timeout(&mut self, now: Time, sink: &mut impl Sink) {
         let now = self.tick(now);
         self.follow_arrivals(now);
@@ -173,7 +173,7 @@ impl<B: Body> Radio<B> {
         self.released(bytes);
     }
 
-    /// Lets what was not acknowledged in time be sent again, and parity that has waited long enough.
+    /// Marks messages for retransmission that were not acknowledged in time, and parity that has waited long enough.
     fn send_again(&mut self, now: Time) {
         for t in &mut self.topics {
             let Some(peer) = self.peers.get(&t.peer).filter(|p| p.session.is_up()) else {
@@ -192,8 +192,8 @@ impl<B: Body> Radio<B> {
         }
     }
 
-    /// What became of a message of a reliable topic; ask until there is none. No more than 1024 of each topic
-    /// wait to be asked for, then the oldest are forgotten; the counts are complete in any case.
+    /// Returns the outcome of a message of a reliable topic; call until it returns `None`. At most 1024 outcomes of
+    /// each topic are kept, then the oldest are dropped; the counters are complete in any case.
     pub fn next_outcome(&mut self) -> Option<Outcome> {
         let topics = self.topics.iter_mut().enumerate();
         topics.into_iter().find_map(|(i, t)| {
@@ -207,9 +207,10 @@ impl<B: Body> Radio<B> {
         })
     }
 
-    /// Ends the message of a reliable topic that was offered with this stamp, before the radio knows what becomes of
-    /// it: nothing more of it is sent, and its body is let go. `Ok` if its source knows from elsewhere that it was
-    /// delivered, else why it is given up. It is counted so, and has no [`Outcome`]. False if it is not here (any more).
+    /// Ends the message of a reliable topic that was offered with this stamp, before the radio knows its outcome:
+    /// nothing more of it is sent, and its body is released. Pass `Ok` if its source has learned elsewhere that it was
+    /// delivered, otherwise the reason for giving it up. It is counted under that, and has no [`Outcome`]. Returns
+    /// false if the radio does not hold it (any more).
     pub fn end_message(
         &mut self,
         now: Time,
@@ -226,7 +227,7 @@ impl<B: Body> Radio<B> {
         true
     }
 
-    /// Counts of an outgoing topic.
+    /// Counters of an outgoing topic.
     pub fn topic_stats(&self, topic: TopicId) -> Option<TopicStats> {
         let t = self.topics.get(topic.0 as usize)?;
         let c = &t.counts;
@@ -266,14 +267,14 @@ impl<B: Body> Radio<B> {
         })
     }
 
-    /// Counts of all outgoing topics, in the order in which they were added.
+    /// Counters of all outgoing topics, in the order in which they were added.
     pub fn topics(&self) -> impl Iterator<Item = (TopicId, TopicStats)> + '_ {
         (0..self.topics.len() as u32)
             .map(TopicId)
             .filter_map(|id| Some((id, self.topic_stats(id)?)))
     }
 
-    /// Counts of the topics that `peer` announced in its present session.
+    /// Counters of the topics that `peer` announced in its present session.
     pub fn remote_topics(&self, peer: PeerId) -> impl Iterator<Item = (RemoteTopic, RemoteTopicStats)> + '_ {
         self.peers.get(&peer).into_iter().flat_map(|p| {
             p.receiver.topics().map(|(id, t)| {
@@ -283,22 +284,22 @@ impl<B: Body> Radio<B> {
         })
     }
 
-    /// Of the messages of a peer's topic that were delivered here, subscribers lost so many more. They are counted as
-    /// [`stats::DropReason::NotTaken`], which the peer is told.
+    /// Records that subscribers lost `lost` more of the messages of a peer's topic that were delivered here. They are
+    /// counted as [`stats::DropReason::NotTaken`], which is reported to the peer.
     pub fn not_taken(&mut self, peer: PeerId, topic: RemoteTopic, lost: u64) {
         if let Some(p) = self.peers.get_mut(&peer) {
             p.receiver.not_taken(topic.0, lost);
         }
     }
 
-    /// Counts of a peer.
+    /// Counters of a peer.
     pub fn peer_stats(&self, peer: PeerId) -> Option<PeerStats> {
         self.peers
             .get(&peer)
             .map(|p| p.statistics(self.clock, &self.config))
     }
 
-    /// Counts of the radio.
+    /// Counters of the radio.
     pub fn stats(&self) -> RadioStats {
         RadioStats {
             claimants: self.share.table.claimants(self.clock) as u64,

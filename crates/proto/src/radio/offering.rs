@@ -1,4 +1,4 @@
-//! Messages are offered, and wait.
+//! Offering messages, and queueing them.
 
 use super::Radio;
 use super::sending::HEAD;
@@ -12,9 +12,9 @@ impl<B: Body> Radio<B> {
     /// Offers a message of `topic`. It waits for the radio, as one of the newest `depth` of its topic.
     ///
     /// # Errors
-    /// The reason if this very message was dropped at once: no peer, a topic that the peer does not want,
-    /// the rate limit, its size, or more important ones that fill the radio's bound. It is counted. Older
-    /// messages that it displaced are seen in the counts only.
+    /// The reason if this very message was dropped at once: no peer, a topic that the peer refused, the rate limit, its
+    /// size, or more important messages that fill the radio's limit. It is counted. Older messages that it displaced
+    /// appear only in the counters.
     pub fn offer(&mut self, now: Time, topic: TopicId, message: Message<B>) -> Result<(), DropReason> {
         let now = self.tick(now);
         let Some(t) = self.topics.get_mut(topic.0 as usize) else {
@@ -24,7 +24,7 @@ impl<B: Body> Radio<B> {
         let bytes = u64::from(geometry.total_len());
         t.counts.offered += 1;
         t.counts.offered_bytes += bytes;
-        // What is reliable waits for a peer that was lost, and may come back as the same session.
+        // A reliable message waits for a lost peer, which may come back with the same session.
         let waits = t.keeper.is_some() && t.announcer.accepted() == Some(true);
         let peer = self.peers.get(&t.peer);
         let max_datagram = peer.map_or(0, |p| p.config.max_datagram);
@@ -85,7 +85,8 @@ impl<B: Body> Radio<B> {
         }
     }
 
-    /// Messages of `topic` were lost before they could be offered: they count as offered, and as lost for these reasons.
+    /// Records messages of `topic` that were lost before they could be offered: they count as offered, and as lost for
+    /// these reasons.
     pub fn lost_before(&mut self, topic: TopicId, drops: &Drops) {
         if let Some(t) = self.topics.get_mut(topic.0 as usize) {
             t.counts.offered += drops.total();
@@ -93,7 +94,8 @@ impl<B: Body> Radio<B> {
         }
     }
 
-    /// Gives a peer the messages of a latched topic, all if the topic is `new` to it, else those that it missed.
+    /// Queues the messages of a latched topic for a peer: all if the topic is `new` to it, otherwise those that it
+    /// missed.
     pub(super) fn offer_latched(&mut self, now: Time, topic: usize, new: bool) {
         let Some(t) = self.topics.get_mut(topic).filter(|t| t.config.latched) else {
             return;
@@ -105,7 +107,7 @@ impl<B: Body> Radio<B> {
         let due = t.latch.due(new, t.waiting.iter());
         let max_datagram = self.peers.get(&t.peer).map_or(0, |p| p.config.max_datagram);
         let mut added = 0;
-        // Before what came since.
+        // Ahead of the messages that arrived since.
         for (message, arrival) in due.into_iter().rev() {
             let geometry = message.body.geometry();
             let bytes = u64::from(geometry.total_len());
@@ -132,8 +134,8 @@ impl<B: Body> Radio<B> {
         self.stats.queued_bytes_max = self.stats.queued_bytes_max.max(self.stats.queued_bytes);
     }
 
-    /// Whether a message of `topic` that is offered now would not be dropped at once for want of a peer, by the
-    /// peer's refusal, by decimation or by the rate limit: whether it is worth preparing one.
+    /// Whether a message is worth preparing: one of `topic` that is offered now would not be dropped at once for lack
+    /// of a peer, by the peer's refusal, by decimation or by the rate limit.
     pub fn would_take(&self, now: Time, topic: TopicId) -> bool {
         let now = self.clock.max(now);
         self.topics.get(topic.0 as usize).is_some_and(|t| {
@@ -143,8 +145,8 @@ impl<B: Body> Radio<B> {
         })
     }
 
-    /// Past the total bound the lowest priority goes first, and of it the oldest. What is partly sent stays, of a reliable topic if it is
-    /// long and others wait behind it.
+    /// Above the total limit the lowest priority is dropped first, and within it the oldest message. Partly sent
+    /// messages stay; on a reliable topic this holds only for a long one with others waiting behind it.
     fn drop_overflow(&mut self) {
         while self.stats.queued_bytes > self.config.max_queued_bytes {
             let waiting = self

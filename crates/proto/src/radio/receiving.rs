@@ -1,4 +1,4 @@
-//! Datagrams come in.
+//! Receiving datagrams.
 
 use super::Radio;
 use crate::body::{Body, Down, PeerInfo, Sink};
@@ -12,11 +12,11 @@ use core::time::Duration;
 use stats::{DropReason, Time};
 
 impl<B: Body> Radio<B> {
-    /// Takes a datagram that `peer`'s carrier received. Whatever comes of it goes to `sink`.
+    /// Processes a datagram that `peer`'s carrier received. Its results go to `sink`.
     ///
     /// # Errors
-    /// [`PacketError`] if it is not understood; it is counted (as [`DropReason::Malformed`]) and had no
-    /// effect. [`PacketError::AnotherHost`] is counted as [`DropReason::PeerLost`]. Foreign bytes are no reason to stop.
+    /// [`PacketError`] if it is malformed; it is counted (as [`DropReason::Malformed`]) and has no effect.
+    /// [`PacketError::AnotherHost`] is counted as [`DropReason::PeerLost`]. Foreign bytes are no reason to stop.
     pub fn handle(
         &mut self,
         now: Time,
@@ -65,8 +65,8 @@ impl<B: Body> Radio<B> {
             }
             self.route_turned(now, peer);
         }
-        // The peer may know us while its word for that is lost or late: what it tells meanwhile would come before it
-        // itself does. It repeats what has to come.
+        // The peer may know this host while its confirmation is lost or late: until that arrives, its frames are
+        // ignored. It repeats those that matter.
         if !up {
             return Ok(());
         }
@@ -75,7 +75,7 @@ impl<B: Body> Radio<B> {
         for frame in frames {
             self.frame(now, peer, frame, datagram.len(), sink);
         }
-        // After what it claims, which it is a part of.
+        // After its claims, which include this use.
         self.hear_use(now, peer, datagram.len(), frames);
         Ok(())
     }
@@ -102,7 +102,7 @@ impl<B: Body> Radio<B> {
             p.receiver.reset(sink);
             p.renew();
             self.route_renewed(peer);
-            // Also of one that was lost before: what it announced is void only now.
+            // Also for a peer that was lost before: its announcements become void only here.
             if was_up || restarted {
                 sink.peer_down(peer, Down::Restarted);
             }
@@ -113,7 +113,7 @@ impl<B: Body> Radio<B> {
         }
     }
 
-    /// The peer is gone for now; it may come back as the same session and then knows its topics still.
+    /// The peer is gone for the time being; if it comes back with the same session, it still knows its topics.
     pub(super) fn lose(&mut self, peer: PeerId, sink: &mut impl Sink) {
         if let Some(p) = self.peers.get_mut(&peer) {
             p.receiver.pause(sink);
@@ -150,9 +150,9 @@ impl<B: Body> Radio<B> {
                     p.share.probe = None;
                     self.share.probed(now, met);
                 }
-                // What stood in the device queue for a peer that fails says nothing of what goes to others.
+                // A queue for a peer that fails says nothing about the datagrams to others.
                 let left = self.router.as_ref().is_some_and(|r| r.is_left(peer));
-                // Once nothing is in flight nothing stands there, however long it did.
+                // Once nothing is in flight the device queue is empty, however long it was.
                 if !left && self.peers.values().any(|p| p.flight.len() > 0) {
                     self.pacer.delay(ahead);
                 }
@@ -216,7 +216,7 @@ impl<B: Body> Radio<B> {
             }
             Frame::Symbol(head, bytes) => p.receiver.symbol(now, &head, bytes, sink),
             Frame::Route(route, left) => {
-                // It may have been on the way for all of a round trip.
+                // It may have been on the way for a whole round trip.
                 let left = left.map(|ms| Duration::from_millis(ms.into()));
                 let left = left.map(|d| d.saturating_sub(p.flight.round_trip_time()));
                 p.receiver.route = Some((route, left.map(|d| now + d)));
@@ -256,7 +256,7 @@ impl<B: Body> Radio<B> {
             } => {
                 if let Some(t) = self.topics.get_mut(topic as usize).filter(|t| t.peer == peer) {
                     if state == AckState::Unknown && t.announcer.is_understood() {
-                        // It lost what it knew without our session's ending: it took another for ours.
+                        // The peer lost its state although our session did not end: it took another session for ours.
                         t.announce_anew();
                     }
                     let known = t.announcer.accepted() == Some(true);
@@ -279,7 +279,7 @@ impl<B: Body> Radio<B> {
     }
 }
 
-/// The table of the air's users hears that a peer sends a part of its `topic`.
+/// Records in the table of the air's users that a peer sends a part of its `topic`.
 fn hear_part(share: &mut Share, now: Time, p: &Peer, topic: u32) {
     if let (true, Some(priority), Some(info)) = (p.config.air, p.receiver.priority(topic), &p.info) {
         share.heard(now, info.host, priority);

@@ -1,4 +1,4 @@
-//! Ways to hosts beyond the peers.
+//! Routes to hosts beyond the peers.
 
 use super::Radio;
 use crate::body::{Body, Message};
@@ -9,22 +9,22 @@ use crate::wire::{Frame, Ways};
 use stats::Time;
 use std::collections::BTreeMap;
 
-/// Most notices that wait; further ones are sent when the next message comes.
+/// Most notices that wait; further ones are sent when the next message arrives.
 const MAX_UNWANTED: usize = 256;
 
 impl<B: Body> Radio<B> {
-    /// The ways that are used now, by host.
+    /// The routes in use, by host.
     pub fn ways(&self) -> impl Iterator<Item = Way> + '_ {
         self.router.iter().flat_map(Router::ways)
     }
 
-    /// How often a way began to lead over another neighbour, or at all.
+    /// Number of times a route appeared or switched to another neighbour.
     pub fn way_changes(&self) -> u64 {
         self.router.as_ref().map_or(0, Router::changes)
     }
 
-    /// The way to `host` over one of the peers that `usable` holds for; without [`crate::RadioConfig::route`] only
-    /// peers themselves are reached.
+    /// The route to `host` over one of the peers for which `usable` returns true; without [`crate::RadioConfig::route`]
+    /// it reaches only peers themselves.
     pub fn way(&self, host: u64, usable: impl Fn(PeerId) -> bool) -> Option<Way> {
         match &self.router {
             Some(router) => router.way(host, usable, |id| link(&self.peers, id)),
@@ -42,13 +42,13 @@ impl<B: Body> Radio<B> {
         }
     }
 
-    /// Whether another peer leads to this one's host.
+    /// Whether another peer leads to this peer's host.
     pub fn leads_elsewhere(&self, peer: PeerId) -> bool {
         let router = self.router.as_ref();
         router.is_some_and(|r| r.leads_elsewhere(self.host_of(peer), peer))
     }
 
-    /// Silent peers that another way leads to are greeted less often.
+    /// Greets silent peers less often if another route leads to them.
     pub(super) fn greet_by_ways(&mut self, now: Time) {
         let Some(router) = &self.router else { return };
         for (id, p) in self.peers.iter_mut().filter(|(_, p)| !p.session.is_up()) {
@@ -57,12 +57,12 @@ impl<B: Body> Radio<B> {
         }
     }
 
-    /// The host id of a peer, as [`crate::PeerConfig::host`] says; 0 if it is unknown.
+    /// The host id of a peer, as set in [`crate::PeerConfig::host`]; 0 if it is unknown.
     pub(crate) fn host_of(&self, peer: PeerId) -> u64 {
         self.peers.get(&peer).map_or(0, |p| p.config.host)
     }
 
-    /// How many bytes may still wait.
+    /// Number of further bytes that may wait.
     pub(crate) fn room(&self) -> u64 {
         self.config
             .max_queued_bytes
@@ -75,8 +75,8 @@ impl<B: Body> Radio<B> {
         t.is_some_and(|t| t.announcer.accepted() == Some(false))
     }
 
-    /// Takes the neighbour `peer` for no way to `host` until then, as long as another leads there: what goes over it is known
-    /// not to arrive, whatever the neighbour says.
+    /// Avoids the neighbour `peer` as a route to `host` until `until`, as long as another leads there: its messages are
+    /// known not to arrive, whatever the neighbour advertises.
     pub fn doubt_way(&mut self, now: Time, host: u64, peer: PeerId, until: Time) {
         let peers = &self.peers;
         if let Some(router) = &mut self.router {
@@ -84,7 +84,7 @@ impl<B: Body> Radio<B> {
         }
     }
 
-    /// Tells `peer` that messages of its topic need not come here for the hosts of `to`.
+    /// Notifies `peer` that this host does not need messages of its topic for the hosts in `to`.
     pub fn decline(&mut self, peer: PeerId, topic: RemoteTopic, to: u64) {
         let mut waiting = self.unwanted.iter_mut();
         if let Some((.., mask)) = waiting.find(|(p, t, _)| (*p, *t) == (peer, topic.0)) {
@@ -94,7 +94,7 @@ impl<B: Body> Radio<B> {
         }
     }
 
-    /// How many hops of the radio a message has still to go, over the farthest of its ways: they share the air.
+    /// Number of radio hops that a message still has to go, over the longest of its routes: they share the air.
     pub(super) fn route_hops(&self, topic: TopicId, message: &Message<B>) -> u32 {
         let Some((t, route)) = self.topics.get(topic.0 as usize).zip(message.route) else {
             return 0;
@@ -106,8 +106,8 @@ impl<B: Body> Radio<B> {
         ways.map(|w| u32::from(w.hops)).max().unwrap_or(1)
     }
 
-    /// Takes back this host's messages that wait for a peer which fails, for hosts to which another way leads now. What was
-    /// begun is given up: its other half would be refused by whoever has the first.
+    /// Takes back this host's messages that wait for a failing peer, for hosts to which another route leads. Messages
+    /// already begun are given up: the host that has the first half would refuse the other half.
     pub(crate) fn take_back(&mut self) -> Vec<(TopicId, Message<B>)> {
         let Some(router) = &self.router else {
             return Vec::new();
@@ -131,7 +131,7 @@ impl<B: Body> Radio<B> {
         taken
     }
 
-    /// Follows messages that are sent while they still come.
+    /// Follows messages that are sent while they are still arriving.
     pub(super) fn follow_arrivals(&mut self, now: Time) {
         let mut freed = 0;
         for t in &mut self.topics {
@@ -144,12 +144,12 @@ impl<B: Body> Radio<B> {
         self.released(freed);
     }
 
-    /// Whether messages to this peer have a chance now.
+    /// Whether messages to this peer have a chance to arrive.
     pub(super) fn is_way(&self, peer: PeerId) -> bool {
         self.router.as_ref().is_none_or(|r| r.is_alive(peer))
     }
 
-    /// How bad the air to a peer is; all are equal where ways are not sought.
+    /// How bad the link to a peer is; all are equal where routes are not sought.
     pub(super) fn badness(&self, peer: PeerId) -> u64 {
         self.router.as_ref().map_or(0, |r| r.badness(peer))
     }
@@ -161,7 +161,7 @@ impl<B: Body> Radio<B> {
     /// When [`Radio::route_tick`] is due.
     pub(super) fn route_timeout(&self) -> Option<Time> {
         let router = self.router.as_ref()?;
-        // A peer may have become silent meanwhile, so that this is over.
+        // A peer may have become silent meanwhile, so that this time has passed.
         Some(router.next_timeout(|id| link(&self.peers, id)).max(self.clock))
     }
 
@@ -191,7 +191,7 @@ impl<B: Body> Radio<B> {
         }
     }
 
-    /// A datagram of the peer came.
+    /// A datagram of the peer arrived.
     pub(super) fn route_heard(&mut self, now: Time, peer: PeerId, arrival: Arrival) {
         match arrival {
             Arrival::Newest { missing } => self.route_traffic(now, peer, 1, missing),
@@ -204,7 +204,7 @@ impl<B: Body> Radio<B> {
         }
     }
 
-    /// So many more datagrams to or from the peer came, and so many did not.
+    /// Records that `came` more datagrams to or from the peer arrived and `lost` did not.
     pub(super) fn route_traffic(&mut self, now: Time, peer: PeerId, came: u64, lost: u64) {
         if let Some(router) = &mut self.router {
             router.traffic(now, peer, (came, lost), |id| link(&self.peers, id));
@@ -217,7 +217,7 @@ impl<B: Body> Radio<B> {
         }
     }
 
-    /// Appends the frames about ways that are due to a peer.
+    /// Appends the frames about routes that are due to a peer.
     pub(super) fn put_ways(&mut self, now: Time, peer: PeerId, out: &mut Vec<u8>) {
         let Some(p) = self.peers.get(&peer).filter(|p| p.session.is_up()) else {
             return;

@@ -1,4 +1,4 @@
-//! Messages leave in pieces.
+//! Sending messages in fragments.
 
 use super::{Radio, Transmit};
 use crate::body::Body;
@@ -9,55 +9,53 @@ use crate::wire::{AnnouncePiece, Frame};
 use core::time::Duration;
 use stats::{DropReason, Time};
 
-/// Most that the head of a datagram and of a piece of an announcement take together.
+/// Most that the header of a datagram and of a piece of an announcement take together.
 pub(super) const ANNOUNCE_HEAD: usize = 64;
-/// Most that the head of a datagram takes.
+/// Most that the header of a datagram takes.
 pub(super) const HEAD: usize = 16;
-/// So long before a foreseen message the air is to be free: the back-off of the frame before it varies by
-/// that much.
+/// How long before a foreseen message the air has to be free: the back-off of the frame before it varies by this much.
 const EARLY: Duration = Duration::from_micros(100);
-/// If less air than this is left before it, over each hop, nothing is sent: a frame costs half of it empty.
+/// If less air than this is left before it, per hop, nothing is sent: a frame costs half of this when empty.
 const WORTH_CUTTING: Duration = Duration::from_micros(600);
-/// Frames that may go between a receipt and a foreseen message of another host: what the receipt met on the air is noticed
-/// by it, and is made up for until then.
+/// Frames that may go between a receipt and a foreseen message of another host: within this many, the receipt shows
+/// what it met on the air, and the pacer makes up for it.
 const SETTLING: u32 = 3;
-/// For a receipt the next fragment waits beyond its slot for one part in so many of a full frame's air, should its peer have
-/// been late to read what asked for it: the two would else meet.
+/// After asking for a receipt, the next fragment waits beyond its slot for a full frame's airtime divided by this, in
+/// case the peer was late to read the request: otherwise the two collide.
 const LISTENING: u32 = 4;
 /// Fewer bytes of a message are not worth a frame.
 const LEAST_CUT: usize = 32;
-/// With fewer bytes no message begins behind another: its head is sent again with the rest.
+/// With fewer bytes left, no message begins behind another: its header is sent again with the rest.
 const LEAST_BEGUN: usize = 128;
 
-/// What the air has to do with a datagram.
+/// How a datagram uses the air.
 #[derive(Clone, Copy)]
 struct Over {
     hops: u32,
-    /// Whether it shares the air with its equals.
+    /// Whether it shares the air with equals.
     equals: bool,
-    /// Whether it was made shorter for others.
+    /// Whether it was shortened for others.
     cut: bool,
 }
 
-/// What would be sent next.
+/// What to send next.
 enum Plan {
     Announce(usize),
-    /// A fragment of this topic, in a datagram of at most so many bytes.
+    /// A fragment of this topic, in a datagram of at most this many bytes.
     Fragment(usize, usize),
-    /// A fragment of this topic, when the pacer's slot has come, and not before this time.
+    /// A fragment of this topic, in the pacer's next slot and not before this time.
     Slot(usize, Option<Time>),
-    /// Nothing before this time, unless something is offered or comes.
+    /// Nothing before this time, unless a message is offered or a datagram arrives.
     Hold(Time),
     Nothing,
 }
 
 impl<B: Body> Radio<B> {
-    /// Writes the next datagram into `datagram` (cleared first), if one may go now.
+    /// Writes the next datagram into `datagram` (cleared first), if one may be sent.
     ///
-    /// At most one goes per slot of airtime, except that something more important than what was handed
-    /// over last goes at once and is charged afterwards. Nothing goes to a peer towards which as much is in
-    /// flight as may be, and nothing that would still be in the air when a more important message is
-    /// foreseen to come.
+    /// At most one datagram is sent per slot of airtime, except that a datagram more important than the one handed over
+    /// last is sent at once and charged afterwards. Nothing is sent to a peer whose in-flight limit is reached, and
+    /// nothing that would still be in the air when a more important message is foreseen.
     pub fn poll_transmit(&mut self, now: Time, datagram: &mut Vec<u8>) -> Transmit {
         let now = self.tick(now);
         for p in self.peers.values_mut() {
@@ -97,7 +95,7 @@ impl<B: Body> Radio<B> {
         }
     }
 
-    /// Sends what is planned, or what the protocol has to say to the peer `control`.
+    /// Sends what is planned, or control frames to the peer `control`.
     fn carry_out(
         &mut self,
         now: Time,
@@ -127,10 +125,10 @@ impl<B: Body> Radio<B> {
         }
     }
 
-    /// What would go next if the protocol has no frames of its own to send.
+    /// What to send next if no control frames are due.
     fn plan(&self, now: Time, free: bool) -> Plan {
         let Some((i, work)) = self.scheduler.pick(&self.topics, |t| self.may_send(now, t)) else {
-            // What is backlogged all the same waits for receipts, or for patience with them to end.
+            // Topics that are still backlogged wait for receipts, or for the timeout of receipts.
             let backlogged = |t: &&OutTopic<B>| t.is_backlogged() || t.announcer.is_due();
             let blocked = self
                 .topics
@@ -171,15 +169,15 @@ impl<B: Body> Radio<B> {
         };
         let max = match t.is_best_effort() {
             true => p.config.max_joined(),
-            // What was cut when datagrams might be longer needs its room.
+            // Fragments cut when datagrams could be longer need that room.
             false => p.config.max_datagram.max((HEAD + t.head_room()).min(p.takes)),
         };
         if !free || !by_priority || !self.config.predict || p.is_clocked(&self.config) {
             return Plan::Fragment(i, max);
         }
         let max = self.considerate(now, t, max);
-        // A belief that is in doubt is no ground to cut for what is our own, which waits for one frame at the most. Others'
-        // messages wait for all that stands in our device queue.
+        // An estimate in doubt does not justify cutting for this host's own messages, which wait for one frame at most.
+        // Other hosts' messages wait for everything in this host's device queue.
         let here = self
             .foreseen(now, t.config.priority)
             .filter(|_| !p.flight.doubts());
@@ -192,23 +190,23 @@ impl<B: Body> Radio<B> {
 
     /// Until when a fragment of this topic waits beyond the pacer's slot, for a receipt that is late.
     fn listens_until(&self, t: &OutTopic<B>) -> Option<Time> {
-        // Beside relays the air is not this host's and its peer's alone.
+        // Where there are relays, this host and its peer are not alone on the air.
         let plain = |p: &&Peer| p.config.hops == 1 && self.router.is_none() && !p.is_clocked(&self.config);
-        // What comes with its data takes no turn of its own.
+        // A receipt that comes with the peer's data takes no turn of its own.
         let listens = |p: &&Peer| p.airtime.contends() && p.flight.receipt_comes() && !p.receipts_ride;
         let peer = self.peers.get(&t.peer).filter(plain).filter(listens);
         peer.map(|p| self.pacer.next() + p.airtime.airtime(p.config.max_datagram, 1) / LISTENING)
     }
 
-    /// Makes room for a message that is foreseen: a fragment that would still be in the air ends before,
-    /// or waits until it has come if little would go. It has at most `max` bytes in any case.
+    /// Makes room for a foreseen message: a fragment that would still be in the air is cut to end before, or waits
+    /// until the message has come if little would fit. It has at most `max` bytes in any case.
     fn cut(&self, now: Time, i: usize, p: &Peer, max: usize, foreseen: Foreseen) -> Plan {
-        // Relays of ours make room themselves.
+        // Ropewalk relays make room themselves.
         let hops = p.config.hops;
         let budget = (foreseen.from - EARLY).since(now);
         let whole = max.min(HEAD + self.topics[i].rest_with_head());
         let full = p.airtime.airtime(p.config.max_datagram, hops);
-        // A source so quick would leave hardly any air between its messages.
+        // A source this fast would leave hardly any air between its messages.
         let quick = match hops {
             1 => full.max(WORTH_CUTTING * 4),
             _ => full * 4,
@@ -223,7 +221,7 @@ impl<B: Body> Radio<B> {
         }
     }
 
-    /// The next message that is more important than `priority` and about to come.
+    /// The next foreseen message that is more important than `priority`.
     fn foreseen(&self, now: Time, priority: u8) -> Option<Foreseen> {
         let more = self.topics.iter().filter(|t| t.config.priority > priority);
         let quiet = more.filter(|t| !t.is_backlogged() && t.announcer.accepted() == Some(true));
@@ -231,17 +229,17 @@ impl<B: Body> Radio<B> {
         up.filter_map(|t| t.rhythm.next(now)).min_by_key(|f| f.from)
     }
 
-    /// When the claims of other hosts let this topic go on, if not now. What is forwarded has had its share at its
-    /// source, and would be in the air now if it went by one hop: it yields to what is more important alone.
+    /// When the claims of other hosts let this topic continue, if they hold it back. Forwarded messages had their share
+    /// at the source, and would be in the air already if they went by one hop: they yield only to more important ones.
     fn gate(&self, now: Time, t: &OutTopic<B>, importance: u8) -> Option<Time> {
         let at = self.share.gate(now, importance)?;
-        // A receipt would go now in any case, and alone cost as much as it is spared.
+        // A receipt would have to be sent in any case, and alone costs as much as is saved.
         let takes = || self.peers.get(&t.peer).is_some_and(Peer::owes_only);
         let shares = self.share.is_outranked(now, importance) || !self.is_forwarded(t) && !takes();
         shares.then_some(at)
     }
 
-    /// Whether the topic's messages are another host's.
+    /// Whether the topic's messages come from another host.
     pub(super) fn is_forwarded(&self, t: &OutTopic<B>) -> bool {
         t.config
             .via
@@ -261,7 +259,7 @@ impl<B: Body> Radio<B> {
             Order::Priority => t.config.priority,
             Order::Fifo => 0,
         };
-        // Where there may be another way, nothing is put into the device queue behind what nobody answers.
+        // Where there may be another route, nothing is queued in the device behind unanswered datagrams.
         if self.router.is_some() && p.flight.is_silent() && p.flight.holds(importance) {
             return false;
         }
@@ -269,8 +267,8 @@ impl<B: Body> Radio<B> {
         if !p.flight.admits(now, importance, window) || self.gate(now, t, importance).is_some() {
             return false;
         }
-        // Where receipts alone clock, peers share one device queue. One that is silent, or that no receipt is awaited
-        // of, does not hold up others, nor itself: else nobody would ever ask again.
+        // Where receipts alone clock the sending, peers share one device queue. A peer that is silent, or from which no
+        // receipt is expected, holds up neither others nor itself: otherwise no datagram would ever ask again.
         let waits = |p: &Peer| p.flight.awaits_receipt() && !p.flight.is_silent();
         let clocked = |p: &&Peer| p.is_clocked(&self.config) && waits(p);
         if !clocked(&p) {
@@ -282,8 +280,8 @@ impl<B: Body> Radio<B> {
         total < window || total < window + URGENT && peers() < window
     }
 
-    /// Whether the receipt that is all that `peer` is owed goes along with the fragment that is planned, now or within the time of
-    /// a frame.
+    /// Whether `peer` is owed nothing but a receipt, and the receipt can ride with the planned fragment, at once or
+    /// within the time of a frame.
     fn receipt_rides(&self, now: Time, peer: PeerId, plan: &Plan) -> bool {
         let Some(p) = self.peers.get(&peer).filter(|p| p.owes_only()) else {
             return false;
@@ -294,13 +292,13 @@ impl<B: Body> Radio<B> {
             Plan::Slot(i, listens) if listens.unwrap_or(self.pacer.next()) <= now + full() => *i,
             _ => return false,
         };
-        // Behind a symbol there is little room.
+        // A symbol leaves little room behind it.
         let t = &self.topics[i];
         t.peer == peer && t.symbol_room().is_none()
     }
 
-    /// The carrier did not take the datagram that [`Radio::poll_transmit`] gave last. It is counted as
-    /// [`DropReason::Carrier`] of the peer, and what was in it is lost.
+    /// Records that the carrier refused the datagram that [`Radio::poll_transmit`] returned last. It is counted as
+    /// [`DropReason::Carrier`] of the peer, and its contents are lost.
     pub fn carrier_refused(&mut self, peer: PeerId) {
         if let Some(p) = self.peers.get_mut(&peer) {
             p.stats.drops.add(DropReason::Carrier, 1);
@@ -315,8 +313,8 @@ impl<B: Body> Radio<B> {
             .peers
             .iter()
             .filter(|(id, p)| p.has_control() || p.session.is_up() && (cancels(**id) || ways(**id)));
-        // A bad way's frame is tried again and again while all others wait behind it: it goes last, else what is probed
-        // with it looks as bad.
+        // The frame on a bad link is retried again and again while all others wait behind it: it goes last, otherwise
+        // the links probed after it look as bad.
         due.map(|(id, _)| *id).min_by_key(|id| self.badness(*id))
     }
 
@@ -346,7 +344,7 @@ impl<B: Body> Radio<B> {
         }
         let receipt = p.session.is_up() && p.owes();
         p.put_control(now, &self.config, out);
-        // Where receipts got lost, any that comes ends the silence.
+        // Where receipts were lost, any receipt ends the silence.
         if p.session.is_up() && p.flight.is_silent() {
             put(out, p.config.max_datagram, &Frame::Ask);
         }
@@ -397,8 +395,8 @@ impl<B: Body> Radio<B> {
         Transmit::Datagram { peer, priority }
     }
 
-    /// Sends the next fragment of topic `i`. If that ends a message, small ones that fit behind it whole go
-    /// along, since a frame of their own would cost more than their bytes.
+    /// Sends the next fragment of topic `i`. If that ends a message, small ones that fit behind it whole go along,
+    /// since a frame of their own would cost more than their bytes.
     fn send_fragment(&mut self, now: Time, i: usize, max: usize, out: &mut Vec<u8>) -> Transmit {
         let (peer, priority) = (self.topics[i].peer, self.topics[i].config.priority);
         let Some(p) = self.peers.get_mut(&peer) else {
@@ -408,7 +406,7 @@ impl<B: Body> Radio<B> {
         let (p_max, airtime) = (p.config.max_datagram, p.airtime);
         p.header(self.config.session, out);
         let receipt = p.put_receipt(now, out);
-        // Beyond it the fragment would be one of nothing, which its receiver refuses with all that goes along.
+        // Beyond it the fragment would be empty, and its receiver would refuse the whole datagram.
         let room = max.saturating_sub(self.topics[i].head_room() + LEAST_CUT);
         p.put_acknowledgements(now, room, out, true);
         let mut when = When {
@@ -417,14 +415,14 @@ impl<B: Body> Radio<B> {
             timing: p.way.timing(),
             origin: None,
         };
-        // What is cut short has no room for more.
+        // A shortened datagram has no room for more.
         let uncut = max >= self.considerate(now, &self.topics[i], p_max);
         if receipt || uncut {
             self.put_sharing(now, peer, receipt, room, out);
         }
         let air = |bytes: usize| airtime.airtime(bytes, hops);
-        // A receipt would meet the message for which this fragment is cut, or one that comes soon after it; or what it met
-        // would not be made up for by then.
+        // A receipt would collide with the message for which this fragment is cut, or with one that comes soon after;
+        // or there would be no time to make up for what it met.
         let meets = self.peers.get(&peer).is_some_and(|p| {
             let settling = match p.flight.is_overdue() {
                 true => Duration::ZERO,
@@ -456,7 +454,7 @@ impl<B: Body> Radio<B> {
             account(&mut self.scheduler.below, &mut self.topics, i, airtime);
             let Some(ended) = ended else { break };
             self.stats.queued_bytes = self.stats.queued_bytes.saturating_sub(ended);
-            // What is less important may lengthen the datagram by no more air than a frame costs empty.
+            // A less important message may lengthen the datagram by at most the airtime of an empty frame.
             let first = *bytes_first.get_or_insert(out.len());
             let short = |len: usize| air(len).saturating_sub(air(first)) <= air(0);
             next = self.scheduler.pick_along(&self.topics, |t| {
@@ -482,10 +480,10 @@ impl<B: Body> Radio<B> {
         Transmit::Datagram { peer, priority }
     }
 
-    /// Whether a topic's next message begins in the `room` behind the one that ended, where nothing more important waits: a frame
-    /// costs the air of many bytes before its first. Topics of other peers whose turn it is cannot go along; what goes
-    /// before them is charged. Of long messages few frames are not full. On a wire all are to be, since a batch ends with one
-    /// that is not.
+    /// Whether a topic's next message begins in the `room` behind the one that ended, where nothing more important
+    /// waits: a frame costs the air of many bytes before its first. Topics of other peers whose turn it is cannot ride
+    /// along; the message that goes before them is charged. Few frames of long messages are not full. On a wire all
+    /// frames have to be full, since a short one ends a batch.
     fn fills(&self, i: usize, room: usize) -> bool {
         let t = &self.topics[i];
         let equal = |(j, work): (usize, Work)| {
@@ -499,8 +497,8 @@ impl<B: Body> Radio<B> {
             && self.scheduler.pick(&self.topics, |_| true).is_some_and(equal)
     }
 
-    /// Whether the next datagram to `peer`, with something of this priority, should ask for a receipt. `calm`: there is time
-    /// for one.
+    /// Whether the next datagram to `peer`, carrying something of this priority, should ask for a receipt. `calm`:
+    /// there is time for one.
     fn should_ask(&self, now: Time, peer: PeerId, priority: u8, calm: bool) -> bool {
         let Some(p) = self.peers.get(&peer) else {
             return false;
@@ -514,13 +512,13 @@ impl<B: Body> Radio<B> {
             .should_ask(now, clocked, defers, self.window(now, p, priority))
     }
 
-    /// How many datagrams may be in flight to a peer if one more of this importance is.
+    /// How many datagrams may be in flight to a peer, including the next one of this importance.
     fn window(&self, now: Time, p: &Peer, importance: u8) -> usize {
         p.window(&self.config, !self.lately.outranks(now, importance))
     }
 
-    /// Charges a datagram and counts it. `in_flight`: it counts against the bound, and whether it asks for a
-    /// receipt, whose air is charged too.
+    /// Charges a datagram and counts it. `in_flight`: set if it counts against the limit; the value says whether it
+    /// asks for a receipt, whose air is charged too.
     fn sent(&mut self, now: Time, peer: PeerId, importance: u8, bytes: usize, in_flight: Option<bool>) {
         let hops = self.peers.get(&peer).map_or(1, |p| p.config.hops);
         let over = Over {
@@ -531,7 +529,7 @@ impl<B: Body> Radio<B> {
         self.sent_over(now, peer, importance, bytes, in_flight, over);
     }
 
-    /// The same of what goes over `hops` of the radio; but its receipt comes from the peer.
+    /// The same for a datagram that is sent over `hops` of the radio; its receipt still comes from the peer.
     fn sent_over(
         &mut self,
         now: Time,
@@ -554,13 +552,14 @@ impl<B: Body> Radio<B> {
         let receipt = model.airtime(RECEIPT, p.config.hops);
         p.way.sent(now, p.last_number());
         let airtime = match in_flight {
-            // On a wire it comes in the other direction, and with what the peer has to send it costs nothing.
+            // On a wire the receipt comes in the other direction, and along with the peer's data it costs nothing.
             Some(true) if !model.is_wire() && !p.receipts_ride => model.airtime(bytes, hops) + receipt,
             _ => model.airtime(bytes, hops),
         };
         if let Some(asks) = in_flight {
             let number = p.last_number();
-            // So many frames may be ahead of it or of its receipt by contention; one that goes with data waits for its turn, too.
+            // Contention may put this many frames ahead of it or of its receipt; a receipt that rides with data also
+            // waits for its turn.
             let ahead = if p.receipts_wait(now) { 8 } else { 3 };
             let full = model.airtime(p.config.max_datagram, hops);
             let late_at = if clocked || model.rate_bits == 0 {
@@ -583,7 +582,7 @@ impl<B: Body> Radio<B> {
             if self.config.yields {
                 self.share.takes(now, model.airtime(bytes, hops));
             }
-            // What is cut short for others carries less for its air than what they leave us would.
+            // A datagram that was cut for others carries less for its airtime than what they leave to this host would.
             let full = model.airtime(p.config.max_datagram, hops);
             let whole = full.mul_f64(bytes as f64 / p.config.max_datagram as f64);
             let worth = if over.cut { airtime.min(whole) } else { airtime };
@@ -596,7 +595,7 @@ impl<B: Body> Radio<B> {
         if !pause.is_zero() {
             self.pacer.forfeit();
         }
-        // Relays of ours let what is important pass, so only the medium's own forwarding makes it wait.
+        // Ropewalk relays let important messages pass, so only the medium's own forwarding makes them wait.
         self.pacer.charge(now, importance, p.config.hops, slot);
         p.session.sent(now);
         p.stats.datagrams_sent += 1;

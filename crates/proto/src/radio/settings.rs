@@ -1,4 +1,4 @@
-//! Peers and topics come, change and go.
+//! Adding, changing and removing peers and topics.
 
 use super::Radio;
 use crate::airtime::AirtimeModel;
@@ -21,7 +21,7 @@ impl<B: Body> Radio<B> {
     /// A radio without peers.
     ///
     /// # Errors
-    /// [`ConfigError`] names the setting that has no meaning.
+    /// [`ConfigError`] names the invalid setting.
     pub fn new(mut config: RadioConfig) -> Result<Self, ConfigError> {
         if config.session == 0 {
             return Err(ConfigError::Session);
@@ -81,7 +81,7 @@ impl<B: Body> Radio<B> {
     /// Adds a peer and begins to greet it.
     ///
     /// # Errors
-    /// [`PeerError`] if its settings have no meaning.
+    /// [`PeerError`] if its settings are invalid.
     pub fn add_peer(&mut self, now: Time, config: PeerConfig) -> Result<PeerId, PeerError> {
         let now = self.tick(now);
         if !DATAGRAM.contains(&config.max_datagram) {
@@ -110,17 +110,17 @@ impl<B: Body> Radio<B> {
         Ok(id)
     }
 
-    /// From now on datagrams to `peer` have up to so many bytes, 256 or more, but no more than those of its settings when it
-    /// was added. Messages of which something went go on in shorter fragments. What was cut once for all goes as it
-    /// is: symbols of bulk messages that were offered before, and parity over longer fragments.
+    /// Limits datagrams to `peer` to `bytes` from here on: 256 or more, but at most the size in its settings when it
+    /// was added. Messages already begun continue in shorter fragments. Data that is cut only once keeps its size:
+    /// symbols of bulk messages that were offered before, and parity over longer fragments.
     pub fn set_max_datagram(&mut self, peer: PeerId, bytes: usize) {
         if let Some(p) = self.peers.get_mut(&peer) {
             p.config.max_datagram = bytes.max(*DATAGRAM.start()).min(p.takes);
         }
     }
 
-    /// Forgets a peer. Its partial messages are aborted, what waited for it is dropped as
-    /// [`DropReason::PeerLost`]; its topics stay in the statistics and take nothing more.
+    /// Removes a peer. Its partial messages are aborted, and messages that wait for it are dropped as
+    /// [`DropReason::PeerLost`]; its topics stay in the statistics and accept nothing more.
     pub fn remove_peer(&mut self, now: Time, peer: PeerId, sink: &mut impl Sink) {
         let now = self.tick(now);
         let Some(mut p) = self.peers.remove(&peer) else {
@@ -134,9 +134,9 @@ impl<B: Body> Radio<B> {
         self.route_removed(now, peer);
     }
 
-    /// Adds a topic that this host sends to `peer`. It is announced as soon as the peer is up, and its
-    /// messages follow once the peer has accepted it. One of the same name that was withdrawn comes back, with these
-    /// settings and type, under its number and with its counts.
+    /// Adds a topic that this host sends to `peer`. It is announced as soon as the peer is up, and its messages follow
+    /// once the peer has accepted it. A withdrawn topic of the same name comes back with these settings and type, under
+    /// its number and with its counters.
     ///
     /// # Errors
     /// [`TopicError`] if the peer is unknown or a setting is out of bounds.
@@ -199,8 +199,8 @@ impl<B: Body> Radio<B> {
         Ok(id)
     }
 
-    /// Withdraws a topic: what waits of it is dropped as [`DropReason::Unannounced`], as is what is offered from now
-    /// on, and the peer is told, so that it can end what it has made for it.
+    /// Withdraws a topic: its waiting messages are dropped as [`DropReason::Unannounced`], as are messages offered from
+    /// here on. The peer is notified, so that it can release what it made for the topic.
     ///
     /// # Errors
     /// [`TopicError`] if there is no such topic.
@@ -226,10 +226,10 @@ impl<B: Body> Radio<B> {
         Ok(())
     }
 
-    /// Changes several settings of a topic at once, or none if one of them is out of bounds.
+    /// Changes several settings of a topic at once, or none if one of them is out of range.
     ///
     /// # Errors
-    /// [`TopicError`] names the first that is.
+    /// [`TopicError`] names the first such setting.
     pub fn set_topic(&mut self, now: Time, topic: TopicId, change: TopicChange) -> Result<(), TopicError> {
         let t = self
             .topics
@@ -262,7 +262,7 @@ impl<B: Body> Radio<B> {
         }
     }
 
-    /// Changes a topic's priority, 0 (lowest) to 127; what waits already goes by the new one.
+    /// Changes a topic's priority, 0 (lowest) to 127; it also applies to messages already waiting.
     ///
     /// # Errors
     /// [`TopicError`] if there is no such topic or priority.
@@ -281,7 +281,7 @@ impl<B: Body> Radio<B> {
         Ok(())
     }
 
-    /// Changes how many of a topic's messages may wait; the oldest beyond it are dropped at once.
+    /// Changes how many of a topic's messages may wait; the oldest above the limit are dropped at once.
     ///
     /// # Errors
     /// [`TopicError`] if there is no such topic or the depth is 0.
@@ -302,7 +302,7 @@ impl<B: Body> Radio<B> {
         Ok(())
     }
 
-    /// Changes how long after it was offered a message is worth sending; also for what waits already.
+    /// Changes how long after it was offered a message is worth sending; it also applies to messages already waiting.
     ///
     /// # Errors
     /// [`TopicError`] if there is no such topic.
@@ -315,7 +315,7 @@ impl<B: Body> Radio<B> {
         Ok(())
     }
 
-    /// Changes a topic's rate limit, in messages a second.
+    /// Changes a topic's rate limit, in messages per second.
     ///
     /// # Errors
     /// [`TopicError`] if there is no such topic or the limit is not a positive number.
@@ -330,7 +330,7 @@ impl<B: Body> Radio<B> {
         Ok(())
     }
 
-    /// Changes which share of a topic's messages is let pass: every `every`th, beginning with the next.
+    /// Changes the decimation of a topic: keeps one message in `every`, beginning with the next.
     ///
     /// # Errors
     /// [`TopicError`] if there is no such topic or `every` is 0.
@@ -345,10 +345,10 @@ impl<B: Body> Radio<B> {
         Ok(())
     }
 
-    /// Changes what the pacer believes a datagram costs, from the next one on.
+    /// Changes the pacer's estimate of what a datagram costs, from the next one on.
     ///
     /// # Errors
-    /// [`ConfigError`] if the gain has no meaning.
+    /// [`ConfigError`] if the gain is invalid.
     pub fn set_airtime(&mut self, airtime: AirtimeModel) -> Result<(), ConfigError> {
         valid_gain(&airtime)?;
         self.config.airtime = airtime;

@@ -1,4 +1,4 @@
-//! What hosts tell each other so as to share a radio, and what they do about it.
+//! Sharing a radio: what hosts announce to each other, and how they act on it.
 
 use super::Radio;
 use crate::body::{Body, Sink};
@@ -10,28 +10,28 @@ use crate::wire::{Beat, Claim, DataHead, Frame, Frames, MOST_ENTRIES, Sharing};
 use core::time::Duration;
 use stats::{DropReason, Time};
 
-/// Claims are told a peer this often while there are any, and rhythms.
+/// Interval at which claims are sent to a peer while there are any, and that of rhythms.
 const CLAIMS_EVERY: Duration = Duration::from_millis(20);
 const RHYTHMS_EVERY: Duration = Duration::from_millis(100);
-/// A host claims nothing if what waits goes with so many datagrams.
+/// A host claims nothing if this many datagrams can hold what waits.
 const SOON: u32 = 2;
-/// Topics without a deadline tell the receiver this often how old a message is.
+/// Interval at which topics without a deadline send the receiver the age of a message.
 const TIMING_EVERY: Duration = Duration::from_millis(100);
-/// Before what another host is to send the air is free earlier by this much than before what we are: its
-/// sender knows nothing of what collided here and still waits in our device queue.
+/// The air is freed earlier by this much for another host's message than for our own: the sender cannot know what
+/// collided here and still waits in this host's device queue.
 const EARLIER: Duration = Duration::from_micros(300);
-/// A host that defers to others leaves one part in so many of a full frame's air free after each of its frames. With
-/// the mean back-off before the next one that is the longest that another's first back-off takes at 6 Mbit/s; so
-/// whoever waits goes first, and the device queue empties.
+/// A host that defers to others leaves a full frame's airtime divided by this free after each of its frames. With the
+/// mean back-off before the next frame, that is the longest that another host's first back-off takes at 6 Mbit/s; so
+/// the waiting host goes first, and the device queue drains.
 const COURTESY: u32 = 22;
-/// The same where nobody knows when: no fragment is cut for it, and what is handed over while it is in the air waits behind
-/// it in the device queue, in the way of what answers it.
+/// The same where the time is not foreseen: no fragment is cut for that message, and datagrams handed over while it is
+/// in the air wait behind it in the device queue, in the way of its answer.
 const COURTESY_UNFORESEEN: u32 = 10;
-/// Most that a frame of a message's age takes.
+/// Most bytes that a frame with a message's age takes.
 pub(super) const TIMING: usize = 1 + 4 + 8 + 8 + 8;
 
 impl<B: Body> Radio<B> {
-    /// What this host waits for: the highest priority of which more waits than goes soon.
+    /// What this host waits for: the highest priority with more waiting than can be sent soon.
     fn own_claim(&self) -> Option<Claim> {
         let waits = |t: &&OutTopic<B>| t.is_backlogged() && t.announcer.accepted() == Some(true);
         let mut waiting: Vec<_> = self.topics.iter().filter(waits).collect();
@@ -58,11 +58,11 @@ impl<B: Body> Radio<B> {
         })
     }
 
-    /// When our own most important periodic messages come, by our clock.
+    /// When this host's most important periodic messages are due, by its clock.
     fn own_rhythms(&self, now: Time) -> Vec<Beat> {
         let us = |d: Duration| u32::try_from(d.as_micros()).unwrap_or(u32::MAX);
         let beat = |t: &OutTopic<B>| {
-            // What is forwarded its source told of, with all its hops.
+            // The source of a forwarded message announced it, with all its hops.
             let p = self
                 .peers
                 .get(&t.peer)
@@ -77,23 +77,22 @@ impl<B: Body> Radio<B> {
                 priority: t.config.priority,
                 at: (f.from + spread).as_nanos() / 1000,
                 period: us(f.period),
-                // Where it goes on, others would meet it at each hop.
+                // Where it is forwarded, others would meet it at each hop.
                 air: us((air(max).saturating_mul(full) + air(bytes % max)) * t.last_hops.max(1)),
                 spread: us(spread),
                 age_ms: 0,
             })
         };
         let mut all: Vec<Beat> = self.topics.iter().filter_map(beat).collect();
-        // One topic that goes to several peers has as many of a kind.
+        // A topic to several peers yields one beat per peer.
         all.sort_by_key(|b| (core::cmp::Reverse(b.priority), b.at));
         all.dedup_by_key(|b| b.priority);
         all.truncate(OWN_RHYTHMS);
         all
     }
 
-    /// Appends what `peer` is to know to a datagram that goes there anyway. `receipt`: it has a receipt, of which
-    /// the peer learns what our clock says.
-    /// The datagram may grow to `most` bytes by it.
+    /// Appends what `peer` needs to know to a datagram that is sent there anyway. `receipt`: the datagram has a
+    /// receipt, which needs our clock reading. The datagram may grow to `most` bytes.
     pub(super) fn put_sharing(
         &mut self,
         now: Time,
@@ -136,11 +135,11 @@ impl<B: Body> Radio<B> {
         }
     }
 
-    /// If the message of topic `i` that goes next ends with a datagram of at most `max` bytes, and its receiver is
-    /// to know how old it is, appends that.
+    /// Appends the age of topic `i`'s next message if that message ends with a datagram of at most `max` bytes and its
+    /// receiver needs to know.
     pub(super) fn put_timing(&mut self, now: Time, i: usize, max: usize, out: &mut Vec<u8>) {
         let Some(t) = self.topics.get_mut(i) else { return };
-        // What is reliable is never dropped for being late: its sender is told.
+        // A reliable message is never dropped for being late: its sender is notified.
         if t.keeper.is_some() {
             return;
         }
@@ -163,7 +162,7 @@ impl<B: Body> Radio<B> {
         t.timing_at = now + TIMING_EVERY;
     }
 
-    /// A frame of this family came from `peer`, in a datagram of so many bytes.
+    /// Handles a frame of this family from `peer`, in a datagram of `bytes` bytes.
     pub(super) fn shared(&mut self, now: Time, peer: PeerId, frame: Sharing, bytes: usize) {
         let Some(p) = self.peers.get_mut(&peer) else {
             return;
@@ -220,15 +219,15 @@ impl<B: Body> Radio<B> {
         })
     }
 
-    /// Whether a receipt for a datagram of this priority that goes now, and takes `air` with it, would meet a more
-    /// important message of another host.
+    /// Whether a receipt for a datagram of this priority that is sent now, and takes `air` including it, would collide
+    /// with a more important message of another host.
     pub(super) fn receipt_meets(&self, now: Time, priority: u8, air: Duration) -> bool {
         let next = self.foreseen_elsewhere(now, priority);
         next.is_some_and(|f| f.from < now + air)
     }
 
-    /// Until when what the protocol itself has to say to `peer` waits for a message of a third host: what passes between
-    /// two that are not important would else meet it. For long messages, and ever again, it does not wait.
+    /// Until when control frames to `peer` wait for a message of a third host: otherwise an exchange between two hosts
+    /// that is unimportant would collide with it. They do not wait for long messages, nor again and again.
     pub(super) fn control_waits(&self, now: Time, peer: PeerId) -> Option<Time> {
         let p = self.peers.get(&peer).filter(|p| p.session.is_up())?;
         let air = |bytes| p.airtime.airtime(bytes, p.config.hops);
@@ -238,9 +237,10 @@ impl<B: Body> Radio<B> {
         (meets && f.until.since(f.from) < full * 2).then_some(f.until)
     }
 
-    /// Something waits until then, perhaps for others: gives until when it does, as they have no more than their share.
+    /// Something waits until `until`, perhaps for others: returns how long it has to wait, given that they get
+    /// at most their share.
     pub(super) fn holds(&mut self, now: Time, until: Time) -> Time {
-        // What is least important heeds all that anything here does.
+        // The least important topic defers to everything that anything here defers to.
         let waiting = self
             .topics
             .iter()
@@ -255,8 +255,8 @@ impl<B: Body> Radio<B> {
         due.map_or(until, |t| t.min(until))
     }
 
-    /// The air that is left free after a datagram of this priority, for others who have something more important. `own`: what
-    /// is in it is this host's, not forwarded.
+    /// Air left free after a datagram of this priority, for others with something more important. `own`: the datagram's
+    /// contents are this host's, not forwarded.
     pub(super) fn courtesy(&self, now: Time, p: &Peer, priority: u8, own: bool) -> Duration {
         let part = match self.share.defers(now, priority) {
             true => COURTESY,
@@ -266,8 +266,8 @@ impl<B: Body> Radio<B> {
         p.airtime.airtime(p.config.max_datagram, p.config.hops) / part
     }
 
-    /// A datagram came from `peer`. If it is of messages, its host took so much of the air for them. Receipts do not count:
-    /// where the air is full they go along.
+    /// Records the air that `peer`'s host took for messages, if the datagram carries any. Receipts do not count: where
+    /// the air is full, they ride along.
     pub(super) fn hear_use(&mut self, now: Time, peer: PeerId, bytes: usize, mut frames: Frames<'_>) {
         let of_message = |f| {
             matches!(
@@ -289,8 +289,9 @@ impl<B: Body> Radio<B> {
         }
     }
 
-    /// A datagram came: it took the air that this host reckoned with for itself, but for a receipt that it asked for. Where others
-    /// may say something important at any time, no receipt shows in time what that made wait in the device queue.
+    /// Records that a received datagram took air that this host had counted on for itself, except for a receipt that it
+    /// asked for. Where others may send something important at any time, no receipt shows in time what that made wait
+    /// in the device queue.
     pub(super) fn air_taken(&mut self, now: Time, peer: PeerId, bytes: usize, mut frames: Frames<'_>) {
         let Some(p) = self.peers.get(&peer).filter(|_| self.expects(now)) else {
             return;
@@ -303,19 +304,19 @@ impl<B: Body> Radio<B> {
         self.pacer.taken(now, air(bytes).saturating_sub(reckoned));
     }
 
-    /// Whether anything that waits here is less important than what others may say at any time.
+    /// Whether anything that waits here is less important than what others may send at any time.
     fn expects(&self, now: Time) -> bool {
         let expects = |t: &OutTopic<B>| t.is_backlogged() && self.expects_beside(now, t);
         self.topics.iter().any(expects)
     }
 
-    /// Whether others may say something more important than this topic's messages at any time. What is forwarded
-    /// was left air for at its source.
+    /// Whether others may send something more important than this topic's messages at any time. For forwarded messages
+    /// the source has left that air.
     fn expects_beside(&self, now: Time, t: &OutTopic<B>) -> bool {
         !self.is_forwarded(t) && self.share.expects(now, t.config.priority)
     }
 
-    /// How long a fragment of this topic may be where one may be `max`. Symbols are all of one length.
+    /// Longest fragment of this topic where `max` is allowed. Symbols all have one length.
     pub(super) fn considerate(&self, now: Time, t: &OutTopic<B>, max: usize) -> usize {
         match t.symbol_room() {
             None if self.expects_beside(now, t) => max / 4 * 3,
@@ -323,7 +324,7 @@ impl<B: Body> Radio<B> {
         }
     }
 
-    /// Whether anything that waits here is less important than what others have to say.
+    /// Whether anything that waits here is less important than what others have announced.
     pub(super) fn defers(&self, now: Time) -> bool {
         let defers = |t: &OutTopic<B>| t.is_backlogged() && self.share.defers(now, t.config.priority);
         self.topics.iter().any(defers)
@@ -331,7 +332,7 @@ impl<B: Body> Radio<B> {
 }
 
 impl Peer {
-    /// Who it is for tables: what the configuration says, which the carrier proves, counts before its own word.
+    /// Its identity for tables: the configured host id, which the carrier proves, takes precedence over its own claim.
     fn speaker(&self, peer: PeerId) -> Speaker {
         let told = self.info.as_ref().map_or(0, |i| i.host);
         let host = if self.config.host == 0 {
@@ -345,12 +346,12 @@ impl Peer {
         }
     }
 
-    /// What a full datagram to it takes of the air.
+    /// Airtime of a full datagram to it.
     pub(crate) fn full_air(&self) -> Duration {
         self.airtime.airtime(self.config.max_datagram, self.config.hops)
     }
 
-    /// Takes a fragment, unless its datagram says that its message is past its deadline for certain.
+    /// Takes a fragment, unless its datagram shows that its message is certainly past its deadline.
     pub(crate) fn timed_data(
         &mut self,
         now: Time,

@@ -1,4 +1,4 @@
-//! Announcements come in pieces too.
+//! Reassembly of announcements.
 
 use super::ranges::{Ranges, most_runs};
 use super::topic::InTopic;
@@ -55,7 +55,7 @@ impl Receiver {
             return Err(DropReason::Malformed);
         }
         if total > self.limits.max_announcing_bytes {
-            // It never fits, so the sender need not go on.
+            // It never fits, so the sender need not continue.
             self.answer(piece.topic, piece.edition, AckState::Refused);
             return Err(DropReason::TooLarge);
         }
@@ -72,7 +72,7 @@ impl Receiver {
             if held.saturating_add(total) > self.limits.max_announcing_bytes
                 || self.announcing.len() >= MAX_TOPICS
             {
-                // It will be sent again when others are complete.
+                // It will be sent again once others are complete.
                 return Err(DropReason::ReassemblyFull);
             }
         }
@@ -125,7 +125,7 @@ impl Receiver {
         topic.edition = piece.edition;
         topic.announced(announcement, next_seq);
         topic.accepted = verdict == Verdict::Accept;
-        // Whoever refuses it keeps nothing of it.
+        // Nothing is kept of a refused topic.
         topic.announced_bytes = if topic.accepted { total } else { 0 };
         let state = if topic.accepted {
             AckState::Accepted
@@ -136,7 +136,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// The peer sends nothing more of a topic. What was begun is given up, the counts stay.
+    /// The peer sends nothing more of a topic. Its partial messages are given up, the counters stay.
     fn withdrawn(&mut self, piece: &AnnouncePiece<'_>, sink: &mut impl Sink) {
         if let Some(t) = self.topics.get_mut(&piece.topic) {
             t.edition = piece.edition;
@@ -146,7 +146,7 @@ impl Receiver {
             let partials: Vec<u64> = t.partials.iter().map(|p| p.seq).collect();
             for seq in partials {
                 if reliable {
-                    // Its sender tells what it gave up.
+                    // Its sender reports what it gave up.
                     self.remove(piece.topic, seq, DropReason::PeerLost, sink);
                 } else {
                     self.cancel(piece.topic, seq, sink);
@@ -166,7 +166,7 @@ impl Receiver {
         !self.acks.is_empty()
     }
 
-    /// The next answer to send: topic, edition, state. It is taken once [`Receiver::answered`] is called.
+    /// The next answer to send: topic, edition, state. It stays due until [`Receiver::answered`] is called.
     pub(crate) fn next_answer(&self) -> Option<(u32, u32, AckState)> {
         self.acks.first_key_value().map(|(t, (e, s))| (*t, *e, *s))
     }
@@ -177,7 +177,7 @@ impl Receiver {
     }
 }
 
-/// Adds an answer to those that wait, which are bounded.
+/// Adds an answer to those that wait; their number is limited.
 pub(super) fn answer(acks: &mut Answers, topic: u32, edition: u32, state: AckState) {
     if acks.len() < MAX_TOPICS || acks.contains_key(&topic) {
         acks.insert(topic, (edition, state));

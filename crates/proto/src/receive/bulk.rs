@@ -1,7 +1,7 @@
-//! Large messages that come as symbols.
+//! Large messages that arrive as symbols.
 //!
-//! Symbols that are the message itself go straight to its block. All are kept as well, until there are enough of them for what
-//! was lost to be computed; that is done by a [`crate::Job`].
+//! Symbols that are part of the message itself are written straight to its block. All symbols are also kept until there
+//! are enough of them to compute what was lost; a [`crate::Job`] does that.
 
 use super::ranges::Ranges;
 use super::topic::Partial;
@@ -12,25 +12,25 @@ use crate::wire::{DataHead, SymbolHead};
 use stats::{DropReason, Time};
 use std::collections::BTreeSet;
 
-/// Symbols that are kept beside those that a job has, should it need more.
+/// Symbols that are kept in addition to those that a job has, in case it needs more.
 const LATE: usize = 64;
-/// After so many failed attempts each next one waits for as many symbols more.
+/// After this many failures, the number of further symbols to wait for before each attempt no longer doubles.
 const MOST_DOUBLINGS: u32 = 10;
 
 /// The symbols of one message.
 pub(super) struct Collector {
     shape: Shape,
-    /// Which pieces of the message itself are there, and how many.
+    /// Which pieces of the message itself have arrived, and how many.
     pieces: Vec<bool>,
     count: u32,
     /// The other symbols.
     made: BTreeSet<u32>,
-    /// All that no job had yet,
+    /// All that no job has had yet.
     fresh: Vec<(u32, Vec<u8>)>,
-    /// beside those of a failed one.
+    /// The symbols of a failed job.
     failed: Option<Failed>,
     failures: u32,
-    /// So many symbols are worth an attempt.
+    /// Number of symbols worth an attempt.
     enough: u32,
     job: Option<u64>,
 }
@@ -50,7 +50,7 @@ impl Collector {
         }
     }
 
-    /// Takes a symbol. `Some(false)`: it changes nothing. `None`: there is no such symbol.
+    /// Takes a symbol. Returns `Some(false)` if it changes nothing, `None` if there is no such symbol.
     fn add(&mut self, id: u32, bytes: &[u8]) -> Option<bool> {
         if id >= MAX_ID || bytes.len() != usize::from(self.shape.symbol()) {
             return None;
@@ -77,12 +77,12 @@ impl Collector {
         self.count + self.made.len() as u32
     }
 
-    /// Whether one part in `share` of what is needed is there, or all of the message.
+    /// Whether one part in `share` of what is needed has arrived, or the whole message.
     pub(super) fn is_worth(&self, share: u32) -> bool {
         self.is_whole() || self.have() >= self.enough / share
     }
 
-    /// The symbols that are kept and are the message itself, with their place in it.
+    /// The kept symbols that are part of the message itself, with their place in it.
     pub(super) fn pieces_kept(&self) -> impl Iterator<Item = (u32, &[u8])> {
         self.fresh.iter().filter_map(|(id, bytes)| {
             let (from, to) = self.shape.bytes(*id)?;
@@ -90,12 +90,12 @@ impl Collector {
         })
     }
 
-    /// Whether the message itself is there.
+    /// Whether the message itself is complete.
     fn is_whole(&self) -> bool {
         self.count == self.shape.source()
     }
 
-    /// How many symbols are still needed, as far as is known.
+    /// Number of symbols still needed, as far as is known.
     pub(super) fn needed(&self) -> u32 {
         match self.job {
             None if !self.is_whole() => self.enough.saturating_sub(self.have()),
@@ -103,12 +103,12 @@ impl Collector {
         }
     }
 
-    /// The share of the message that is here.
+    /// Share of the message that has arrived.
     pub(super) fn arrived(&self) -> f64 {
         1.0 - f64::from(self.needed()) / f64::from(self.enough)
     }
 
-    /// What is to be computed, if it is time.
+    /// The computation to run, if it is time.
     fn decoding(&mut self, id: u64) -> Option<Decoding> {
         if self.job.is_some() || self.is_whole() || self.have() < self.enough {
             return None;
@@ -118,7 +118,7 @@ impl Collector {
         Some(Decoding::new(self.shape, self.failed.take(), symbols))
     }
 
-    /// Gives the pieces that were missing, of what was computed, with their place.
+    /// Returns the pieces of the computed message that were missing, with their place.
     fn decoded<'a>(&mut self, bytes: &'a [u8]) -> Vec<(u32, &'a [u8])> {
         let (shape, mut missing) = (self.shape, Vec::new());
         for (id, piece) in self.pieces.iter_mut().enumerate().filter(|(_, p)| !**p) {
@@ -140,11 +140,12 @@ impl Collector {
     }
 }
 
-/// Stands for the bytes of a message of which only symbols come.
+/// Stands for the bytes of a message that is received only as symbols.
 static NO_BYTES: Ranges = Ranges::NONE;
 
 impl Partial {
-    /// What an acknowledgement tells of it: so many bytes, or symbols, of which these have come.
+    /// What an acknowledgement says about it: its number of bytes, or of symbols needed, and the bytes that have
+    /// arrived.
     pub(super) fn described(&self) -> (u64, u32, &Ranges) {
         match &self.collector {
             Some(c) => (self.seq, c.needed(), &NO_BYTES),
@@ -154,7 +155,7 @@ impl Partial {
 }
 
 impl Receiver {
-    /// Takes the description of a message that comes as symbols of so many bytes.
+    /// Takes the description of a message that arrives as symbols of `symbol` bytes.
     ///
     /// An error is a loss that belongs to no topic.
     pub(crate) fn object(
@@ -170,7 +171,7 @@ impl Receiver {
         let fate = topic.fate(head.seq);
         let tracker = topic.tracker.as_mut().filter(|_| topic.bulk);
         let tracker = tracker.ok_or(DropReason::Malformed)?;
-        // So that its sender knows that it is known.
+        // Lets its sender know that the description arrived.
         tracker.owe(now, lossy);
         if let Some(p) = topic.partials.iter().find(|p| p.seq == head.seq) {
             let m = &p.message;
@@ -206,7 +207,7 @@ impl Receiver {
         }
         topic.counts.fragments += 1;
         let Some(at) = topic.partials.iter().position(|p| p.seq == head.seq) else {
-            // Of one that is not described yet, or of one that is done with.
+            // Its message is not described yet, or is done with.
             let done = topic.fate(head.seq) != Fate::Open;
             topic.counts.duplicate_fragments += u64::from(done);
             return Ok(());
@@ -222,7 +223,7 @@ impl Receiver {
         if whole {
             tracker.owe(now, lossy);
         }
-        // Without memory it is among those that are kept.
+        // Without memory the symbol is among those that are kept.
         if let (Some(slot), Some((from, to))) = (p.slot, place) {
             sink.write(slot, from, &bytes[..(to - from) as usize]);
         }
@@ -232,14 +233,14 @@ impl Receiver {
         Ok(())
     }
 
-    /// What is to be computed next, under this name.
+    /// The next computation to run, under this id.
     pub(crate) fn decoding(&mut self, job: u64) -> Option<Decoding> {
         let partials = self.topics.values_mut().flat_map(|t| &mut t.partials);
         let mut collectors = partials.filter_map(|p| p.collector.as_mut());
         collectors.find_map(|c| c.decoding(job))
     }
 
-    /// Which message this job is of.
+    /// The message that this job belongs to.
     fn of_job(&self, job: u64) -> Option<(u32, usize)> {
         self.topics.iter().find_map(|(id, t)| {
             let of_it = |p: &Partial| p.collector.as_ref().is_some_and(|c| c.job == Some(job));
@@ -259,7 +260,7 @@ impl Receiver {
             return;
         };
         let p = &mut topic.partials[at];
-        // Whatever has enough symbols for a job has its memory.
+        // A message with enough symbols for a job has its memory.
         let Some(slot) = p.slot else { return };
         let missing = p.collector.iter_mut().flat_map(|c| c.decoded(bytes));
         for (from, bytes) in missing {
@@ -273,7 +274,7 @@ impl Receiver {
         self.complete(id, at, sink);
     }
 
-    /// It was not: more symbols are needed.
+    /// The computation failed: more symbols are needed.
     pub(crate) fn decode_failed(&mut self, now: Time, job: u64, failed: Failed) {
         let (lossy, of_job) = (self.lossy, self.of_job(job));
         let Some((id, at)) = of_job else { return };
@@ -307,7 +308,7 @@ mod tests {
         for id in 100..1_000 {
             c.add(id, &bytes);
         }
-        assert_eq!((c.needed(), c.fresh.len()), (0, 12), "no more than is needed");
+        assert_eq!((c.needed(), c.fresh.len()), (0, 12), "only what is needed");
         assert!(c.decoding(1).is_some() && c.decoding(2).is_none());
         for id in 1_000..2_000 {
             c.add(id, &bytes);

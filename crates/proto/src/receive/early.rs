@@ -1,4 +1,4 @@
-//! Fragments that come before the one that says what their message is.
+//! Fragments that arrive before the one that describes their message.
 
 use super::{Fate, MAX_JUMP, Partial, Receiver};
 use crate::body::Sink;
@@ -6,12 +6,12 @@ use crate::wire::{DataHead, MoreHead};
 use stats::{DropReason, Time};
 use std::collections::VecDeque;
 
-/// So many bytes of them are kept for each peer: what goes in 60 ms at 16 Mbit/s, or half of the fragments of a camera's image.
+/// Bytes of them that are kept for each peer: 60 ms at 16 Mbit/s, or half of the fragments of a camera's image.
 const KEPT: usize = 128 << 10;
-/// Each counts as so many more.
+/// Bytes that each counts in addition to its own.
 const EACH: usize = 256;
 
-/// The last such fragments, oldest first.
+/// The latest such fragments, oldest first.
 #[derive(Default)]
 pub(super) struct Early {
     all: VecDeque<(MoreHead, Vec<u8>)>,
@@ -48,7 +48,7 @@ impl Early {
 }
 
 impl Partial {
-    /// What a fragment says that leaves the rest to the first one.
+    /// The full header of a fragment that relies on the first one for the rest.
     fn more(&self, head: &MoreHead, bytes: &[u8]) -> Result<DataHead, DropReason> {
         let m = &self.message;
         if u64::from(head.offset) + bytes.len() as u64 > m.geometry.total_len().into() {
@@ -67,8 +67,8 @@ impl Partial {
 }
 
 impl Receiver {
-    /// What a fragment is of, as its message's first one said. `None`: that has not come, and this one is kept for it, or it is of
-    /// a message that is done with.
+    /// The full header of a fragment, as described by its message's first one. `None`: the first one has not arrived
+    /// and this one is kept for it, or the message is done with.
     ///
     /// An error is a loss that belongs to no topic.
     pub(crate) fn described(
@@ -80,7 +80,7 @@ impl Receiver {
         if let Some(p) = topic.partials.iter().find(|p| p.seq == head.seq) {
             return p.more(head, bytes).map(Some);
         }
-        // What is repaired or sent again says in each fragment what it is.
+        // On a redundant or reliable topic, each fragment describes its message itself.
         let plain = topic.tracker.is_none() && topic.decoder.is_none();
         if !plain || head.seq > topic.window.top().saturating_add(MAX_JUMP) {
             return Err(DropReason::Malformed);
@@ -97,7 +97,7 @@ impl Receiver {
         Ok(None)
     }
 
-    /// A message was begun: adds what came of it before.
+    /// A message was begun: adds its fragments that arrived earlier.
     pub(super) fn add_early(
         &mut self,
         now: Time,

@@ -1,4 +1,4 @@
-//! Messages that come past their deadline.
+//! Messages that arrive past their deadline.
 
 use super::{Fate, Receiver, WINDOW};
 use crate::body::Sink;
@@ -6,7 +6,7 @@ use crate::wire::DataHead;
 use stats::DropReason;
 
 impl Receiver {
-    /// The rest of a message came past its deadline: it is given up, and counted.
+    /// The rest of a message arrived past its deadline: gives it up and counts it.
     pub(crate) fn late(&mut self, head: &DataHead, sink: &mut impl Sink) {
         let Some(t) = self.topics.get_mut(&head.topic).filter(|t| t.accepted) else {
             return;

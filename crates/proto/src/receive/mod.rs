@@ -1,4 +1,4 @@
-//! What one peer sends us: its announcements and its messages in pieces, all within bounds.
+//! What one peer sends us: its announcements and its messages in fragments, all within limits.
 
 mod announcing;
 mod bulk;
@@ -36,10 +36,10 @@ use topic::{Counts, InTopic, Partial, cost};
 use waiting::HeldUp;
 use window::{Fate, WINDOW};
 
-/// Numbers are given to messages as they are sent, so no honest gap is as wide as this. Without the bound
-/// one wrong number would make all later messages look old.
+/// Messages are numbered as they are sent, so no honest gap is as wide as this. Without this limit one wrong number
+/// would make all later messages look old.
 const MAX_JUMP: u64 = 1 << 20;
-/// Partial messages of reliable topics live so many times longer: their sender says when they end.
+/// Factor by which partial messages of reliable topics live longer: their sender says when they end.
 const PATIENCE: u32 = 30;
 
 /// The receiving half of a session.
@@ -48,9 +48,9 @@ pub(crate) struct Receiver {
     limits: ReceiveLimits,
     topics: BTreeMap<u32, InTopic>,
     announcing: BTreeMap<u32, Assembly>,
-    /// Answers to announcements that wait to be sent: edition and state by topic.
+    /// Answers to announcements that are due: edition and state by topic.
     acks: announcing::Answers,
-    /// Counts of topics of earlier sessions, by name, so that a restart of the peer loses none.
+    /// Counters of topics of earlier sessions, by name, so that a restart of the peer loses none.
     earlier: BTreeMap<String, Counts>,
     partials: usize,
     partial_bytes: u64,
@@ -58,9 +58,9 @@ pub(crate) struct Receiver {
     held_up: HeldUp,
     /// Bytes of fragments from which redundant topics compute lost ones.
     decoding_bytes: usize,
-    /// Whether datagrams of this peer get lost, as far as is known.
+    /// Whether datagrams from this peer are known to get lost.
     pub(crate) lossy: bool,
-    /// How the message of the next fragment goes on, and when nobody waits for it any more.
+    /// The route of the next fragment's message, and when the message stops being of use.
     pub(crate) route: Option<(Route, Option<Time>)>,
 }
 
@@ -86,7 +86,7 @@ impl Receiver {
         }
     }
 
-    /// The peer began a new session: nothing of the old one counts any more, except the counts.
+    /// The peer began a new session: all state of the old one is void, except the counters.
     pub(crate) fn reset(&mut self, sink: &mut impl Sink) {
         self.abort_all(sink, DropReason::PeerLost);
         for (_, topic) in std::mem::take(&mut self.topics) {
@@ -111,8 +111,8 @@ impl Receiver {
         (self.partials, self.partial_bytes) = (0, 0);
     }
 
-    /// The peer is lost, and may come back as the same session: what was begun is given up, but for what comes as symbols,
-    /// of which many may be here (age ends it), and for what only waits to be taken.
+    /// The peer is lost, and may come back with the same session: partial messages are given up, except those received
+    /// as symbols, of which many may be here (age ends them), and those that only wait to be taken.
     pub(crate) fn pause(&mut self, sink: &mut impl Sink) {
         self.announcing.clear();
         self.early = Early::default();
@@ -134,7 +134,7 @@ impl Receiver {
         self.partial_bytes = left.map(Partial::cost).sum();
     }
 
-    /// The topic that something came of, if it was announced and accepted. Its sender is told of one that is not known.
+    /// The topic of a received frame, if it was announced and accepted. Its sender is notified if it is unknown.
     fn accepted(&mut self, topic: u32) -> Result<&mut InTopic, DropReason> {
         match self.topics.get_mut(&topic) {
             Some(t) if t.accepted => Ok(t),
@@ -146,7 +146,7 @@ impl Receiver {
         }
     }
 
-    /// Takes one fragment.
+    /// Takes a fragment.
     ///
     /// An error is a loss that belongs to no topic.
     pub(crate) fn data(
@@ -194,8 +194,8 @@ impl Receiver {
         self.add(now, at, head, bytes, sink)
     }
 
-    /// Begins a partial message, or counts why not. Gives its place in the topic's list.
-    /// It comes as symbols if they have a shape.
+    /// Begins a partial message, or counts why not. Returns its place in the topic's list. The message arrives as
+    /// symbols if a shape is given.
     fn open(
         &mut self,
         now: Time,
@@ -209,7 +209,7 @@ impl Receiver {
         };
         let bytes = head.geometry.total_len();
         let cost = cost(bytes, shape.is_some());
-        // It would never have room.
+        // There would never be room for it.
         let too_large = shape.is_some() && cost > self.limits.max_partial_bytes;
         if too_large || bytes > self.limits.max_message {
             return refuse(self, DropReason::TooLarge);
@@ -221,7 +221,7 @@ impl Receiver {
         let priority = topic.priority;
         let seqs = topic.partials.iter().map(|p| p.seq);
         if topic.tracker.is_some() {
-            // An honest sender keeps no more than this; then the newest can best come again.
+            // An honest sender keeps at most this many. Above it, the newest is the best one to send again.
             let most = topic.depth.min(MAX_DEPTH) as usize + 1;
             if topic.partials.len() >= most.max(self.limits.max_partial_per_topic)
                 && let Some(newest) = seqs.max()
@@ -242,9 +242,10 @@ impl Receiver {
         while self.partials >= self.limits.max_partial.max(1)
             || self.partial_bytes.saturating_add(cost) > self.limits.max_partial_bytes
         {
-            // The least important goes, among equals the one that waited longest for a fragment.
+            // The least important goes, and among equals the one that has waited longest for a fragment.
             let victim = self.topics.iter().flat_map(|(id, t)| {
-                // Two that come as symbols would only take turns; but a later one may wait for this one.
+                // Two messages of symbols would only displace each other in turn; but a later one may wait for this
+                // one.
                 let later = move |p: &Partial| *id == head.topic && p.seq > head.seq;
                 let stays = move |p: &&Partial| {
                     shape.is_some() && p.collector.is_some() && t.priority == priority && !later(p)
@@ -289,7 +290,7 @@ impl Receiver {
         self.settle_in(head.topic, at, sink).then_some(at)
     }
 
-    /// Adds a fragment to the partial message at `at`, and delivers it if that was the last.
+    /// Adds a fragment to the partial message at `at`, and delivers the message if it is complete.
     fn add(
         &mut self,
         now: Time,
@@ -341,8 +342,8 @@ impl Receiver {
         Ok(())
     }
 
-    /// The sender of a reliable topic will send nothing below `floor` any more: it knows of all that, or has
-    /// given it up, and counted it.
+    /// The sender of a reliable topic will send nothing below `floor` any more: it knows the outcome of all those
+    /// messages, or has given them up and counted them.
     pub(crate) fn settled(
         &mut self,
         now: Time,
@@ -362,7 +363,7 @@ impl Receiver {
         }
         tracker.owe(now, lossy);
         tracker.forget(floor);
-        // No more than the span.
+        // At most the span.
         for seq in tracker.base()..floor {
             self.give_up_for_good(topic, seq, sink);
         }
@@ -370,7 +371,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Takes a fragment of a redundant topic, `bytes` its frame, and what can be computed with it.
+    /// Takes a fragment of a redundant topic, with `bytes` as its frame, and everything that can be computed with it.
     ///
     /// An error is a loss that belongs to no topic.
     pub(crate) fn source(
@@ -385,7 +386,7 @@ impl Receiver {
         self.computed(now, topic, &found, sink)
     }
 
-    /// Takes a parity of a redundant topic, and what can be computed with it.
+    /// Takes a parity of a redundant topic, and everything that can be computed with it.
     ///
     /// An error is a loss that belongs to no topic.
     pub(crate) fn parity(
@@ -403,7 +404,8 @@ impl Receiver {
         self.computed(now, topic, &found, sink)
     }
 
-    /// Lets a redundant topic's decoder learn. If all of the peer's together keep too much then, those that keep the most forget.
+    /// Passes a fragment or parity to a redundant topic's decoder. If the peer's decoders together then hold too much,
+    /// those that hold the most are cleared.
     fn decode(
         &mut self,
         topic: u32,
@@ -452,13 +454,13 @@ impl Receiver {
         }
     }
 
-    /// Whether an acknowledgement is to be sent now.
+    /// Whether an acknowledgement is due.
     pub(crate) fn owes(&self) -> bool {
         self.trackers().any(|t| t.owed == Owed::Now)
     }
 
-    /// The next acknowledgement, of at most `room` bytes; `soon`: also one that could still wait.
-    /// It is taken once [`Receiver::acknowledged`] is called.
+    /// The next acknowledgement, of at most `room` bytes; with `soon`, also one that could still wait. It stays owed
+    /// until [`Receiver::acknowledged`] is called.
     pub(crate) fn next_acknowledgement(&self, room: usize, soon: bool) -> Option<Acknowledgement> {
         self.topics.iter().find_map(|(id, t)| {
             let tracker = t.tracker.as_ref()?;
@@ -491,7 +493,7 @@ impl Receiver {
         trackers.for_each(|t| t.tick(now));
     }
 
-    /// The sender gave up a message of which it had sent a part. It counted it, so it is not counted here.
+    /// The sender gave up a message that it had sent in part. The sender counted it, so it is not counted here.
     pub(crate) fn cancel(&mut self, topic: u32, seq: u64, sink: &mut impl Sink) {
         let Some(t) = self.topics.get_mut(&topic).filter(|t| t.tracker.is_none()) else {
             return;
@@ -538,7 +540,7 @@ impl Receiver {
         self.limits.partial_age.saturating_mul(patience)
     }
 
-    /// Gives up the partial messages to which nothing was added for too long.
+    /// Gives up partial messages that have received nothing for too long.
     pub(crate) fn expire(&mut self, now: Time, sink: &mut impl Sink) {
         self.tick(now);
         self.retry(now, sink);
@@ -554,31 +556,31 @@ impl Receiver {
         }
     }
 
-    /// What the sender tells of both ends.
+    /// Takes the sender's account of both ends.
     pub(crate) fn sender_report(&mut self, topic: u32, account: Account) {
         if let Some(t) = self.topics.get_mut(&topic) {
             t.account = Some(account);
         }
     }
 
-    /// What the sender is told of its topics.
+    /// The reports to the sender about its topics.
     pub(crate) fn reports(&self) -> impl Iterator<Item = (u32, ReceiverReport)> + '_ {
         self.topics.iter().map(|(id, t)| (*id, t.report()))
     }
 
-    /// Of what was delivered subscribers lost so many more.
+    /// Subscribers lost `lost` more of the delivered messages.
     pub(crate) fn not_taken(&mut self, topic: u32, lost: u64) {
         if let Some(t) = self.topics.get_mut(&topic) {
             t.counts.drops.add(DropReason::NotTaken, lost);
         }
     }
 
-    /// How important the messages of a topic are, if they are wanted.
+    /// The priority of a topic's messages, if the topic is accepted.
     pub(crate) fn priority(&self, topic: u32) -> Option<u8> {
         self.topics.get(&topic).filter(|t| t.accepted).map(|t| t.priority)
     }
 
-    /// The topics with their counts.
+    /// The topics with their counters.
     pub(crate) fn topics(&self) -> impl Iterator<Item = (RemoteTopic, RemoteTopicStats)> + '_ {
         self.topics
             .iter()

@@ -1,38 +1,38 @@
-//! Lost fragments of a redundant topic, computed from parity.
+//! Computes lost fragments of a redundant topic from parity.
 
 use crate::coding::{WINDOW, add, coefficient, inverse, product};
 use std::collections::BTreeMap;
 
-/// Fragments that are remembered: a parity may be of [`WINDOW`], and be late by as many.
+/// Fragments that are remembered: a parity covers up to [`WINDOW`], and may be late by as many.
 const REMEMBERED: u64 = 2 * WINDOW;
-/// Parities of which something is unknown.
+/// Most parities with unknown fragments.
 const MOST_EQUATIONS: usize = WINDOW as usize;
-/// What a fragment or an unknown costs beside its bytes, about.
+/// Approximate cost of a fragment or an unknown in addition to its bytes.
 const EACH: usize = 32;
-/// No honest sender skips so many.
+/// An honest sender skips fewer numbers than this.
 const MAX_JUMP: u64 = 1 << 20;
 
-/// A sum of unknown fragments, each times its coefficient.
+/// A sum of unknown fragments, each multiplied by its coefficient.
 struct Equation {
     unknown: BTreeMap<u64, u8>,
     sum: Vec<u8>,
 }
 
-/// The last fragments, each as its length and its frame, and what is known of those that are missing.
+/// The last fragments, each as its length and its frame, and what is known about the missing ones.
 #[derive(Default)]
 pub(crate) struct Decoder {
     known: BTreeMap<u64, Vec<u8>>,
-    /// No two share their first unknown, and that is in no other.
+    /// No two share their first unknown, and no other equation contains it.
     equations: Vec<Equation>,
     /// One more than the newest number.
     top: u64,
 }
 
 impl Decoder {
-    /// Takes the fragment `id`. Gives those that can be computed with it.
+    /// Takes the fragment `id`. Returns those that can be computed with it.
     ///
     /// # Errors
-    /// If no honest sender would give this number.
+    /// If no honest sender would use this number.
     pub(crate) fn source(&mut self, id: u64, frame: &[u8]) -> Result<Vec<Vec<u8>>, ()> {
         self.see(id)?;
         if id + REMEMBERED < self.top || self.known.contains_key(&id) {
@@ -45,10 +45,10 @@ impl Decoder {
         Ok(self.solve())
     }
 
-    /// Takes a parity of the `count` fragments from `first` on. Gives the fragments that can be computed with it.
+    /// Takes a parity of the `count` fragments from `first` on. Returns the fragments that can be computed with it.
     ///
     /// # Errors
-    /// If no honest sender would give these numbers.
+    /// If no honest sender would use these numbers.
     pub(crate) fn parity(&mut self, first: u64, count: u8, key: u8, sum: &[u8]) -> Result<Vec<Vec<u8>>, ()> {
         let count = u64::from(count);
         let last = first
@@ -95,7 +95,7 @@ impl Decoder {
         known.chain(equations).sum()
     }
 
-    /// Keeps nothing: what was lost before now stays lost.
+    /// Drops everything: fragments lost so far stay lost.
     pub(crate) fn forget(&mut self) {
         self.known.clear();
         self.equations.clear();
@@ -108,7 +108,7 @@ impl Decoder {
         self.top = self.top.max(id + 1);
         let oldest = self.top.saturating_sub(REMEMBERED);
         self.known = self.known.split_off(&oldest);
-        // What is of forgotten fragments can never be solved.
+        // Equations with forgotten fragments can never be solved.
         self.equations
             .retain(|e| e.unknown.first_key_value().is_some_and(|(id, _)| *id >= oldest));
         Ok(())
@@ -131,7 +131,7 @@ impl Decoder {
         self.equations.push(equation);
     }
 
-    /// The fragment `id` is known: takes it out of all equations.
+    /// The fragment `id` is known: removes it from all equations.
     fn learn(&mut self, id: u64, shard: Vec<u8>) {
         let mut changed = Vec::new();
         for (i, e) in self.equations.iter_mut().enumerate() {
@@ -144,7 +144,7 @@ impl Decoder {
             }
         }
         self.known.insert(id, shard);
-        // It has another first unknown now, which others may have too.
+        // Its first unknown has changed, and others may have it too.
         for i in changed.into_iter().rev() {
             let mut equation = self.equations.swap_remove(i);
             for other in &self.equations {
@@ -158,7 +158,7 @@ impl Decoder {
         }
     }
 
-    /// Learns what equations of one unknown say, until there are none.
+    /// Solves equations of one unknown, until there are none.
     fn solve(&mut self) -> Vec<Vec<u8>> {
         let mut frames = Vec::new();
         while let Some(i) = self.equations.iter().position(|e| e.unknown.len() == 1) {
@@ -177,7 +177,7 @@ impl Decoder {
     }
 }
 
-/// The frame in a shard, if its length makes sense.
+/// The frame in a shard, if its length is valid.
 fn framed(shard: &[u8]) -> Option<&[u8]> {
     let (length, rest) = shard.split_first_chunk::<2>()?;
     rest.get(..usize::from(u16::from_le_bytes(*length)))
@@ -191,7 +191,7 @@ impl Equation {
         self.sum = sum;
     }
 
-    /// Takes `factor` times another from this one.
+    /// Subtracts `factor` times another from this one.
     fn subtract(&mut self, other: &Equation, factor: u8) {
         for (id, f) in &other.unknown {
             let mine = self.unknown.entry(*id).or_default();
@@ -211,8 +211,8 @@ mod tests {
     use crate::wire::{Frame, Reader};
     use stats::Time;
 
-    /// Sends 2000 fragments with so much parity through a line that loses by `lost`, and gives how many of
-    /// the lost ones came back.
+    /// Sends 2000 fragments with this share of parity over a path that loses datagrams by `lost`, and returns how many
+    /// of the lost ones were repaired, and how many were not.
     fn carry(share: f64, mut lost: impl FnMut() -> bool) -> (usize, usize) {
         let (mut coder, mut decoder) = (Coder::default(), Decoder::default());
         let (mut missing, mut repaired) = (std::collections::BTreeSet::new(), 0);

@@ -1,12 +1,13 @@
-//! Which bytes of a message have come.
+//! The bytes of a message that have arrived.
 
-/// More separate runs than this are refused: an honest sender leaves one gap per lost datagram.
+/// Most separate runs; more are refused: an honest sender leaves one gap per lost datagram.
 const MAX_RUNS: usize = 4096;
-/// And of short messages fewer: one for so many bytes, beside the few that any may have. So runs cost less than the bytes.
+/// Short messages may have fewer: one per this many bytes, in addition to the few that any may have. So runs cost less
+/// than the bytes.
 const BYTES_A_RUN: u32 = 64;
 const FEW_RUNS: usize = 16;
 
-/// How many separate runs a message of so many bytes may have.
+/// How many separate runs a message of `total` bytes may have.
 pub(crate) fn most_runs(total: u32) -> usize {
     ((total / BYTES_A_RUN) as usize + FEW_RUNS).min(MAX_RUNS)
 }
@@ -18,8 +19,8 @@ pub(crate) struct Ranges(Vec<(u32, u32)>);
 impl Ranges {
     pub(crate) const NONE: Ranges = Ranges(Vec::new());
 
-    /// Adds `from..to` and calls `new` for each part of it that was missing. False, and nothing is changed,
-    /// if the runs would become more than `most`.
+    /// Adds `from..to` and calls `new` for each part of it that was missing. Returns false, and changes nothing, if
+    /// there would be more than `most` runs.
     pub(crate) fn insert(&mut self, from: u32, to: u32, most: usize, mut new: impl FnMut(u32, u32)) -> bool {
         if from >= to {
             return true;
@@ -50,7 +51,7 @@ impl Ranges {
         len == 0 || self.0.first() == Some(&(0, len))
     }
 
-    /// Which of the bytes `0..len` have not come.
+    /// The bytes of `0..len` that have not arrived.
     pub(crate) fn missing(&self, len: u32) -> impl Iterator<Item = (u32, u32)> + '_ {
         let ends = self.0.iter().copied().chain([(len, len)]);
         let mut at = 0;
@@ -61,7 +62,7 @@ impl Ranges {
         })
     }
 
-    /// The first byte that has not come.
+    /// The first byte that has not arrived.
     pub(crate) fn first_missing(&self) -> u32 {
         self.0.first().filter(|r| r.0 == 0).map_or(0, |r| r.1)
     }

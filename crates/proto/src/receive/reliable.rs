@@ -1,4 +1,4 @@
-//! What became of the messages of a reliable topic, and when its sender is told.
+//! Outcomes of the messages of a reliable topic, and when its sender is notified.
 
 use super::ranges::Ranges;
 use super::window::Fate;
@@ -7,13 +7,12 @@ use core::time::Duration;
 use stats::{DropReason, Time};
 use std::collections::VecDeque;
 
-/// Messages that may be sent and not settled: an honest sender gives no number further beyond the first
-/// that is not settled.
+/// Messages that may be sent and not settled: an honest sender uses no number further beyond the first unsettled one.
 pub(crate) const SPAN: u64 = 4096;
-/// Refusals that are remembered until the sender shows that it knows of them.
+/// Refusals that are remembered until the sender shows that it knows them.
 const MOST_REFUSED: usize = 16;
-/// An acknowledgement waits so long for others and for a datagram that it can go along in; less where
-/// datagrams are lost, since there its sender repeats until it comes.
+/// How long an acknowledgement waits for others and for a datagram to ride in. It waits for less where datagrams are
+/// lost, since the sender there repeats until it arrives.
 const DELAY: Duration = Duration::from_millis(25);
 const SHORT_DELAY: Duration = Duration::from_millis(5);
 /// Most that the fixed part of an acknowledgement takes.
@@ -24,7 +23,7 @@ const HEAD: usize = 1 + 4 + 3 * 8 + 8 + 3 * 4;
 pub(super) enum Owed {
     #[default]
     Nothing,
-    /// At the latest then.
+    /// At this time at the latest.
     At(Time),
     Now,
 }
@@ -33,7 +32,7 @@ pub(super) enum Owed {
 pub(crate) struct Tracker {
     /// All messages below are settled.
     base: u64,
-    /// Settled ones from there on.
+    /// Settled messages from there on.
     settled: Numbers,
     refused: VecDeque<(u64, DropReason)>,
     pub(super) owed: Owed,
@@ -64,7 +63,7 @@ impl Tracker {
         }
     }
 
-    /// Whether an honest sender may give this number.
+    /// Whether an honest sender may use this number.
     pub(super) fn admits(&self, seq: u64) -> bool {
         seq - self.base.min(seq) < SPAN
     }
@@ -79,7 +78,8 @@ impl Tracker {
         }
     }
 
-    /// The message is refused for good. False if too many refusals are untold: then it may come again.
+    /// The message is refused for good. Returns false if too many refusals are still unreported: then it may come
+    /// again.
     pub(super) fn refuse(&mut self, seq: u64, reason: DropReason) -> bool {
         if self.fate(seq) != Fate::Open || self.refused.len() >= MOST_REFUSED {
             return false;
@@ -89,12 +89,12 @@ impl Tracker {
         true
     }
 
-    /// The sender will send nothing below `floor`, and knows what became of all that.
+    /// The sender will send nothing below `floor`, and knows the outcome of all those messages.
     pub(super) fn forget(&mut self, floor: u64) {
         self.refused.retain(|(seq, _)| *seq >= floor);
     }
 
-    /// An acknowledgement is wanted.
+    /// Records that an acknowledgement is owed.
     pub(super) fn owe(&mut self, now: Time, lossy: bool) {
         let at = now + if lossy { SHORT_DELAY } else { DELAY };
         self.owed = match self.owed {
@@ -110,8 +110,8 @@ impl Tracker {
         }
     }
 
-    /// Describes everything, as far as `room` bytes allow. `partial` are the messages of which bytes have
-    /// come, with their length, in order.
+    /// Describes everything, as far as `room` bytes allow. `partial` are the messages of which bytes have arrived, with
+    /// their length, in order.
     pub(super) fn describe<'a>(
         &self,
         room: usize,
@@ -163,7 +163,7 @@ impl Tracker {
     }
 }
 
-/// Numbers within one span: a bit for each, so that a peer that leaves gaps takes no more memory than one that leaves none.
+/// Numbers within one span, with a bit for each, so that gaps in a peer's numbering cost no extra memory.
 #[derive(Debug)]
 struct Numbers(Box<[u64; WORDS]>);
 
@@ -180,13 +180,13 @@ impl Numbers {
         ((number / 64) as usize % WORDS, 1 << (number % 64))
     }
 
-    /// `number` must be within the span from the lowest that is not settled.
+    /// `number` must be within the span from the lowest unsettled one.
     fn insert(&mut self, number: u64) {
         let (word, bit) = Self::place(number);
         self.0[word] |= bit;
     }
 
-    /// Whether it was there.
+    /// Returns whether it was there.
     fn remove(&mut self, number: u64) -> bool {
         let (word, bit) = Self::place(number);
         let had = self.0[word] & bit != 0;
@@ -199,7 +199,7 @@ impl Numbers {
         self.0[word] & bit != 0
     }
 
-    /// The runs of consecutive numbers, of those from `base` on.
+    /// The runs of consecutive numbers from `base` on.
     fn runs(&self, base: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let mut at = base;
         core::iter::from_fn(move || {
@@ -243,7 +243,7 @@ mod tests {
         );
         assert_eq!(a.runs, [(12, 14), (15, 16), (17, 18)]);
         assert_eq!(a.partial, [(14, vec![(0, 100), (200, 300)])]);
-        // Room for one run, and not for all that is missing.
+        // Room for one run, but not for all that is missing.
         let a = t
             .describe(HEAD + 2 + 2 + 3 + 2, partial())
             .expect("room for a little");

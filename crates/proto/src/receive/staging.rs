@@ -1,17 +1,19 @@
 //! The beginnings of large messages, before their memory is loaned.
 //!
-//! One fragment names the length of the whole message. If that alone took memory, a hundred bytes would reserve as much as the
-//! largest message has. So a message that is longer than any that its topic has delivered waits here until a share of it has
-//! arrived; only then is its block loaned, and what waited is copied into it, once.
+//! One fragment states the length of the whole message. If that alone took memory, a hundred bytes would reserve as
+//! much as the largest message takes. So a message that is longer than any that its topic has delivered waits here
+//! until a share of it has arrived; only then is its block loaned, and the waiting bytes are copied into it,
+//! once (decision 285).
 
 use super::Receiver;
 use super::topic::Partial;
 use crate::body::Sink;
 use stats::DropReason;
 
-/// One part in so many has to be there first: a peer makes this host reserve no more than so many times what it sends.
+/// The part of a message that has to arrive first: a peer makes this host reserve at most this many times what it
+/// sends.
 const SHARE: u32 = 16;
-/// What a fragment costs beside its bytes.
+/// Cost of a fragment in addition to its bytes.
 const EACH: usize = 64;
 
 /// Fragments that wait for the memory of their message.
@@ -29,7 +31,7 @@ impl Staging {
 }
 
 impl Partial {
-    /// Whether enough of it is there for its memory to be loaned.
+    /// Whether enough of it has arrived for its memory to be loaned.
     fn deserves_memory(&self) -> bool {
         let total = self.message.geometry.total_len();
         match &self.collector {
@@ -40,8 +42,8 @@ impl Partial {
 }
 
 impl Receiver {
-    /// Loans memory for the message at `at` if enough of it is there, and writes into it what waited. False if the message is
-    /// given up instead, for want of memory.
+    /// Loans memory for the message at `at` if enough of it has arrived, and writes the waiting bytes into it. Returns
+    /// false if the message is given up instead, for lack of memory.
     pub(super) fn settle_in(&mut self, topic: u32, at: usize, sink: &mut impl Sink) -> bool {
         let Some(t) = self.topics.get_mut(&topic) else {
             return false;
@@ -76,7 +78,7 @@ impl Receiver {
         }
     }
 
-    /// Counts a message that has no place here. For want of room that is for now only, and what is reliable comes again.
+    /// Counts a message that has no place here. Lack of room is temporary, and a reliable message is sent again.
     pub(super) fn refuse(&mut self, topic: u32, seq: u64, reason: DropReason) {
         let Some(t) = self.topics.get_mut(&topic) else {
             return;

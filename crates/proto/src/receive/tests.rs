@@ -1,4 +1,4 @@
-//! What a peer can make the receiving half hold, and when it gives it back.
+//! What a peer can make the receiving half hold, and when it is released.
 
 use super::*;
 use crate::announcement::{Announcement, Ordering, Reliability, WITHDRAWN};
@@ -7,7 +7,7 @@ use crate::geometry::Geometry;
 use crate::wire::{AnnouncePiece, MoreHead};
 use std::collections::BTreeSet;
 
-/// Counts what was loaned. While it is `full` it takes nothing.
+/// Counts what was loaned. While it is `full`, it takes nothing.
 #[derive(Default)]
 struct Counter {
     next: u64,
@@ -124,7 +124,7 @@ fn a_beginning_of_a_long_message_takes_no_more_than_it_brings() {
     }
     assert_eq!(sink.loaned(), 0);
     assert!(r.partial_bytes <= r.limits.max_partial_bytes);
-    // The memory of those that the bound on bytes leaves is loaned when a share of each is there.
+    // For those within the limit on bytes, memory is loaned once a share of each has arrived.
     let (total, piece) = (MB, [2; 1_024]);
     for at in 0..64 {
         assert_eq!(sink.loaned(), 0, "after {at} KiB");
@@ -146,7 +146,7 @@ fn a_beginning_of_a_long_message_takes_no_more_than_it_brings() {
         (50 << 10..=64 << 10).contains(&staged),
         "{staged} bytes were copied"
     );
-    // From now on messages of its length are expected, and copied once.
+    // From here on messages of its length are expected, and copied once.
     r.data(NOW, &head(3, 2, 0, total), &piece, &mut sink)
         .expect("taken");
     assert_eq!(
@@ -217,7 +217,7 @@ fn the_announcements_of_all_topics_have_one_budget() {
         held <= r.limits.max_announced_bytes && (30..=33).contains(&accepted),
         "{accepted}"
     );
-    // What was withdrawn makes room.
+    // A withdrawn topic makes room.
     let withdrawal = AnnouncePiece {
         topic: 0,
         edition: 2,
@@ -290,7 +290,7 @@ fn what_the_sink_does_not_take_waits_and_is_not_settled() {
         }
         let tracker = |r: &Receiver| r.topics[&0].tracker.as_ref().map(reliable::Tracker::base);
         assert_eq!((sink.done.len(), tracker(&r)), (0, Some(0)));
-        // Each is told to be whole, so that nothing of it is sent again.
+        // Each is reported as whole, so that nothing of it is retransmitted.
         r.topics
             .get_mut(&0)
             .and_then(|t| t.tracker.as_mut())
@@ -300,17 +300,17 @@ fn what_the_sink_does_not_take_waits_and_is_not_settled() {
         assert_eq!((a.base, a.partial.len(), a.runs.len()), (0, 40, 0));
         assert!(a.partial.iter().all(|(_, missing)| missing.is_empty()));
         r.acknowledged(0);
-        // It is asked again and again, and nothing ages meanwhile.
+        // The sink is asked again and again, and nothing ages meanwhile.
         let mut now = NOW;
         for _ in 0..100_000 {
             now = r.next_timeout().expect("it waits").max(now);
             r.expire(now, &mut sink);
         }
         assert!(now > Time::from_millis(100_000) && sink.open.len() == 40);
-        // What its sender gives up is not pressed upon it.
+        // What its sender gives up is not forced on the sink.
         r.settled(now, 0, 10, &mut sink).expect("is known");
         assert_eq!((sink.done.len(), sink.open.len(), tracker(&r)), (0, 30, Some(10)));
-        // Its peer is lost: what only waits here stays.
+        // Its peer is lost: messages that only wait here stay.
         r.pause(&mut sink);
         assert_eq!((sink.open.len(), r.partials), (30, 30));
         sink.full = false;
@@ -331,7 +331,7 @@ fn topics_of_a_peer_are_bounded() {
     let late = announcement(9_999, Reliability::BestEffort, Ordering::Any);
     let refused = announce(&mut r, &mut sink, 9_999, &late);
     assert_eq!((refused, r.topics.len()), (Err(DropReason::TooLarge), MAX_TOPICS));
-    // What is known may change.
+    // A known topic may change.
     let again = announcement(0, Reliability::Reliable, Ordering::Any);
     announce(&mut r, &mut sink, 0, &again).expect("is known");
 }

@@ -1,4 +1,4 @@
-//! One incoming topic: its partial messages, its counts, and which of its messages had what fate.
+//! One incoming topic: its partial messages, its counters, and the fates of its messages.
 
 use super::bulk::Collector;
 use super::parity::Decoder;
@@ -17,26 +17,26 @@ use stats::{DropReason, Drops, Time};
 pub(crate) struct Partial {
     pub(crate) seq: u64,
     pub(crate) message: Incoming,
-    /// Its memory, once enough of it is there.
+    /// Its memory, once enough of it has arrived.
     pub(crate) slot: Option<Slot>,
-    /// What waits for that.
+    /// The bytes that wait for that.
     pub(crate) staging: Staging,
     pub(crate) ranges: Ranges,
     /// When a fragment last added something.
     pub(crate) touched: Time,
-    /// It is complete, and waits for those before it.
+    /// Whether it is complete, and waits for those before it.
     pub(crate) whole: bool,
-    /// Its symbols, if it comes as such.
+    /// Its symbols, if it is received as symbols.
     pub(super) collector: Option<Collector>,
 }
 
 impl Partial {
-    /// What it takes of the bound on bytes.
+    /// What it takes of the limit on bytes.
     pub(crate) fn cost(&self) -> u64 {
         cost(self.message.geometry.total_len(), self.collector.is_some())
     }
 
-    /// Lets go of its memory.
+    /// Releases its memory.
     pub(crate) fn release(self, reason: DropReason, sink: &mut impl Sink) {
         if let Some(slot) = self.slot {
             sink.abort(slot, reason);
@@ -44,7 +44,7 @@ impl Partial {
     }
 }
 
-/// What a message of so many bytes takes of the bound on bytes.
+/// What a message of `bytes` bytes takes of the limit on bytes.
 pub(super) fn cost(bytes: u32, as_symbols: bool) -> u64 {
     u64::from(bytes) * if as_symbols { fountain::MEMORY } else { 1 }
 }
@@ -56,7 +56,7 @@ pub(crate) struct Counts {
     pub(crate) fragments: u64,
     pub(crate) duplicate_fragments: u64,
     pub(crate) repaired: u64,
-    /// Bytes that waited for their message's memory, and were copied into it.
+    /// Bytes that waited for their message's memory and were copied into it.
     pub(crate) staged_bytes: u64,
     pub(crate) drops: Drops,
     pub(crate) seen: u64,
@@ -84,25 +84,25 @@ pub(crate) struct InTopic {
     pub(crate) priority: u8,
     pub(crate) depth: u32,
     pub(crate) ordering: Ordering,
-    /// What became of its messages, where it is reliable.
+    /// Outcomes of its messages, on a reliable topic.
     pub(crate) tracker: Option<Tracker>,
-    /// Large messages may come as symbols.
+    /// Whether large messages may arrive as symbols.
     pub(crate) bulk: bool,
-    /// Computes what was lost, where it is redundant.
+    /// Computes lost fragments, on a redundant topic.
     pub(crate) decoder: Option<Decoder>,
     pub(crate) accepted: bool,
     pub(crate) window: Window,
     pub(crate) partials: Vec<Partial>,
-    /// Of this session of the sender, without what its numbering shows.
+    /// Counters of this session of the sender, without what its numbering shows.
     pub(crate) counts: Counts,
-    /// Of earlier ones.
+    /// Counters of earlier sessions.
     earlier: Counts,
-    /// As the sender told.
+    /// The account that the sender last reported.
     pub(crate) account: Option<Account>,
     newest_delivered: Option<u64>,
-    /// The longest message that it delivered in this session: one of up to that many bytes gets its memory at once.
+    /// The longest message delivered in this session: one of up to that many bytes gets its memory at once.
     pub(crate) proven: u32,
-    /// What its announcement takes.
+    /// Bytes that its announcement takes.
     pub(crate) announced_bytes: usize,
 }
 
@@ -129,7 +129,7 @@ impl InTopic {
         }
     }
 
-    /// Takes the settings that its sender announced, `next_seq` the number of its next message.
+    /// Takes the settings that its sender announced; `next_seq` is the number of its next message.
     pub(crate) fn announced(&mut self, a: Announcement, next_seq: u64) {
         (self.name, self.priority, self.depth) = (a.name, a.priority, a.depth);
         self.ordering = a.ordering;
@@ -146,7 +146,7 @@ impl InTopic {
         }
     }
 
-    /// What is known of a message.
+    /// The known fate of a message.
     pub(crate) fn fate(&self, seq: u64) -> Fate {
         match &self.tracker {
             Some(tracker) => tracker.fate(seq),
@@ -154,26 +154,26 @@ impl InTopic {
         }
     }
 
-    /// Whether a newer message was delivered, which matters to this topic.
+    /// Whether a newer message was delivered, and the topic's ordering forbids older ones.
     pub(crate) fn is_outdated(&self, seq: u64) -> bool {
         let any =
             self.ordering == Ordering::Any || self.ordering == Ordering::InOrder && self.tracker.is_some();
         !any && self.newest_delivered.is_some_and(|n| seq < n)
     }
 
-    /// Whether a complete message waits for those before it.
+    /// Whether a complete message has to wait for those before it.
     pub(crate) fn must_wait(&self, seq: u64) -> bool {
         let waits = |t: &Tracker| self.ordering == Ordering::InOrder && seq != t.base();
         self.tracker.as_ref().is_some_and(waits)
     }
 
-    /// The first complete message that waits, and not for those before it.
+    /// The first complete message that waits, but not for those before it.
     pub(crate) fn awaited(&self) -> Option<u64> {
         let whole = self.partials.iter().filter(|p| p.whole).map(|p| p.seq);
         whole.min().filter(|seq| !self.must_wait(*seq))
     }
 
-    /// The complete messages that wait for the sink, and for no other message that has to come.
+    /// The complete messages that wait for the sink, and for no other message.
     pub(crate) fn waiting_for_sink(&self) -> Vec<u64> {
         let mut whole: Vec<u64> = self.partials.iter().filter(|p| p.whole).map(|p| p.seq).collect();
         if self.ordering == Ordering::InOrder {
@@ -185,7 +185,7 @@ impl InTopic {
         whole
     }
 
-    /// Counts a message as lost. One that is reliable may come again, unless this tells its sender.
+    /// Counts a message as lost. A reliable message may come again, unless the sender is notified of the loss.
     pub(crate) fn lost(&mut self, seq: u64, reason: DropReason) {
         if self.tracker.as_mut().is_none_or(|t| t.refuse(seq, reason)) {
             self.window.decide(seq, false);
@@ -193,7 +193,7 @@ impl InTopic {
         }
     }
 
-    /// Counts a partial message as lost and lets go of its memory. One that is reliable is sent again.
+    /// Counts a partial message as lost and releases its memory. A reliable message is sent again.
     pub(crate) fn give_up(&mut self, p: Partial, reason: DropReason, sink: &mut impl Sink) {
         if self.tracker.is_none() || reason == DropReason::OutOfOrder {
             self.lost(p.seq, reason);
@@ -201,7 +201,7 @@ impl InTopic {
         p.release(reason, sink);
     }
 
-    /// Counts a complete message, and gives the partial ones that are outrun by it.
+    /// Counts a complete message, and returns the partial ones that it outruns.
     pub(crate) fn deliver(&mut self, seq: u64, bytes: u32, outcome: Result<(), DropReason>) -> Vec<u64> {
         if let Err(reason) = outcome {
             self.lost(seq, reason);
@@ -231,13 +231,14 @@ impl InTopic {
         self.counts.abandoned += 1;
     }
 
-    /// How many messages of this session nothing came of, by the gaps in the numbering: they are lost on the air.
+    /// Number of messages of this session of which nothing arrived, by the gaps in the numbering: they are lost on the
+    /// air.
     fn gaps(&self) -> u64 {
         let known = self.window.decided() + self.partials.len() as u64;
         self.window.span().saturating_sub(known)
     }
 
-    /// The counts of all sessions.
+    /// The counters of all sessions.
     pub(crate) fn counts_now(&self) -> Counts {
         let mut counts = self.earlier.clone();
         counts.add(&self.counts);
@@ -246,7 +247,7 @@ impl InTopic {
         counts
     }
 
-    /// What the sender is told: of its own session alone, as it knows no other.
+    /// The report to the sender: only about its own session, since it knows no other.
     pub(crate) fn report(&self) -> ReceiverReport {
         let mut drops = self.counts.drops.clone();
         drops.add(DropReason::Air, self.gaps());
@@ -257,7 +258,7 @@ impl InTopic {
         }
     }
 
-    /// The share that is here of the oldest message that comes as symbols.
+    /// The share that has arrived of the oldest message received as symbols.
     fn arrived(&self) -> Option<f64> {
         let bulks = self
             .partials

@@ -1,8 +1,8 @@
-//! Complete messages: they are delivered, or wait for those before them, or for whoever takes them.
+//! Complete messages: they are delivered, or wait for those before them or for the sink.
 //!
-//! A message of a reliable topic counts as delivered once the sink has handed it on without a loss. While the sink could not
-//! ([`Sink::takes`]), it waits here, whole: it is acknowledged as complete but not as settled, so that its sender keeps it in its
-//! window and sends nothing of it again.
+//! A message of a reliable topic counts as delivered once the sink has handed it on without a loss. While the sink
+//! cannot ([`Sink::takes`]), the message waits here, whole: it is acknowledged as complete but not as settled, so its
+//! sender keeps it in its window and retransmits nothing of it.
 
 use super::window::Fate;
 use super::{Receiver, Slot};
@@ -10,14 +10,14 @@ use crate::body::Sink;
 use core::time::Duration;
 use stats::{DropReason, Time};
 
-/// How often a sink that does not take is asked again.
+/// Interval at which a sink that does not take is asked again.
 const RETRY: Duration = Duration::from_millis(2);
 
 /// Whether messages wait for the sink.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HeldUp {
     any: bool,
-    /// When it was asked last.
+    /// When the sink was last asked.
     asked: Time,
 }
 
@@ -28,12 +28,12 @@ impl HeldUp {
 }
 
 impl Receiver {
-    /// Where the message at `at` stands, if its memory was loaned.
+    /// Memory of the message at `at`, if it was loaned.
     pub(super) fn slot(&self, topic: u32, at: usize) -> Option<Slot> {
         self.topics.get(&topic)?.partials.get(at)?.slot
     }
 
-    /// The message at `at` is complete: delivers it, and those that waited for it, unless it has to wait itself.
+    /// The message at `at` is complete: delivers it and those that waited for it, unless it has to wait itself.
     pub(super) fn complete(&mut self, topic: u32, at: usize, sink: &mut impl Sink) {
         let Some(t) = self.topics.get_mut(&topic) else {
             return;
@@ -67,7 +67,7 @@ impl Receiver {
         }
     }
 
-    /// Delivers the messages that waited, as long as it is their turn and the sink takes them.
+    /// Delivers waiting messages, as long as it is their turn and the sink takes them.
     pub(super) fn finish_awaited(&mut self, topic: u32, sink: &mut impl Sink) {
         while let Some(t) = self.topics.get(&topic)
             && let Some(seq) = t.awaited()
@@ -81,7 +81,7 @@ impl Receiver {
         }
     }
 
-    /// Asks the sink again, if it is time.
+    /// Asks the sink again, if it is due.
     pub(super) fn retry(&mut self, now: Time, sink: &mut impl Sink) {
         if self.held_up.next_timeout().is_none_or(|t| t > now) {
             return;
@@ -98,7 +98,7 @@ impl Receiver {
             let Some(t) = self.topics.get_mut(&id) else {
                 continue;
             };
-            // They wait for somebody here, and no longer for their peer.
+            // They wait for a subscriber here, and no longer for their peer.
             t.partials
                 .iter_mut()
                 .filter(|p| p.whole)

@@ -1,25 +1,25 @@
-//! What became of the last messages of a topic.
+//! Fates of the last messages of a topic.
 
-/// How far back single messages are remembered.
+/// Number of messages whose individual fates are remembered.
 pub(crate) const WINDOW: u64 = 128;
 
 /// What is known of one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// Nothing was decided yet.
+    /// Undecided so far.
     Open,
     /// It was delivered.
     Delivered,
     /// It was lost and counted under its reason.
     Dropped,
-    /// Too old to know; if it was never decided it stays counted as lost on the air.
+    /// Too old to know; if it was never decided, it stays counted as lost on the air.
     Ancient,
 }
 
-/// Fates of the numbers below `top`, the newest [`WINDOW`] of them one by one.
+/// Fates of the numbers below `top`; the newest [`WINDOW`] of them are kept individually.
 ///
-/// Numbers that nobody decided are derived, not counted: see [`Window::decided`]. So one that comes after
-/// all is counted once, under what really became of it.
+/// Undecided numbers are derived, not counted: see [`Window::decided`]. So a message that arrives after all is counted
+/// once, under its real outcome.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
     first: u64,
@@ -31,7 +31,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// A window in which the first message will be number `first`.
+    /// A window in which the first message is number `first`.
     pub(crate) fn new(first: u64) -> Self {
         Window {
             first,
@@ -47,7 +47,7 @@ impl Window {
         self.top
     }
 
-    /// How many numbers there were up to the newest.
+    /// How many numbers there are up to the newest.
     pub(crate) fn span(&self) -> u64 {
         self.top - self.first
     }
@@ -72,7 +72,7 @@ impl Window {
         }
     }
 
-    /// Takes note that a message of this number exists.
+    /// Records that a message of this number exists.
     pub(crate) fn see(&mut self, seq: u64) {
         if seq >= self.top {
             let by = seq + 1 - self.top;
@@ -95,7 +95,7 @@ impl Window {
                 self.dropped |= bit;
             }
         } else if seq < self.top.saturating_sub(WINDOW) && seq >= self.first {
-            // A partial message that was outrun by the window: it leaves no bit, but its count.
+            // A partial message that the window has outrun: it leaves no bit, but is counted.
             self.decided += 1;
         }
     }

@@ -8,38 +8,39 @@ use crate::route::Seen;
 use stats::Time;
 use std::collections::BTreeMap;
 
-/// What is known of it, who brings it, and where it goes.
+/// What is known of it, which neighbours bring it, and where it goes.
 pub(super) struct Flow {
     pub(super) announcement: Announcement,
     pub(super) via: Via,
-    /// What the source itself brought, or was proven to be its own.
+    /// Messages that the source itself brought, or that were proven to be its own.
     pub(super) seen: Seen,
-    /// What each other neighbour brought: it stands in nobody else's way.
+    /// Messages that each other neighbour brought: these do not interfere with anyone else's.
     pub(super) brought: BTreeMap<PeerId, Seen>,
     /// Number of the next message, where this host is the source.
     pub(super) next: u64,
     /// Newest number that was handed to this host.
     pub(super) newest: Option<u64>,
-    /// Towards each peer: the topic there, and the hosts that it may carry messages for.
+    /// For each peer: the topic there, and the hosts that it may carry messages for.
     pub(super) topics: BTreeMap<PeerId, (TopicId, u64)>,
-    /// Which neighbour brought it first, if another host is its source: it counts as that one's as long as it is kept.
+    /// The neighbour that brought it first, if another host is its source: it counts towards that neighbour's limit as
+    /// long as it is kept.
     pub(super) first: Option<PeerId>,
-    /// From whom it came, and whether that is the source itself.
+    /// The neighbours that it came from, and whether each is the source itself.
     pub(super) upstream: BTreeMap<(PeerId, RemoteTopic), bool>,
-    /// Hosts that a peer needs nothing for, until when.
+    /// Hosts that a peer needs no messages for, and until when.
     pub(super) declined: BTreeMap<PeerId, (u64, Time)>,
     /// Whether this host itself takes it.
     pub(super) local: bool,
-    /// With which settings its topics are opened.
+    /// Settings with which its topics are opened.
     pub(super) settings: TopicConfig,
-    /// Since when nobody brings it.
+    /// Since when no neighbour brings it.
     pub(super) orphan: Option<Time>,
-    /// It is to be closed: another announcement opens it anew.
+    /// Whether it is about to be closed: another announcement opens it again.
     pub(super) ends: bool,
 }
 
 impl Flow {
-    /// One that nobody brought and nothing went to yet.
+    /// A flow that no neighbour has brought and that has gone nowhere yet.
     pub(super) fn new(announcement: Announcement, via: Via, settings: TopicConfig) -> Self {
         Flow {
             announcement,
@@ -59,13 +60,13 @@ impl Flow {
         }
     }
 
-    /// Whether its messages go on while they still come. What is reliable is kept until it is acknowledged, and what is
-    /// latched for who comes later: neither may turn out never to be complete.
+    /// Whether its messages are forwarded while they are still arriving. Reliable messages are kept until they are
+    /// acknowledged, and latched ones for late joiners: neither may turn out never to be complete.
     pub(super) fn cuts_through(&self) -> bool {
         !self.settings.reliability.keeps() && !self.settings.latched
     }
 
-    /// The hosts for which some peer but `from` takes messages.
+    /// The hosts for which some peer other than `from` takes messages.
     pub(super) fn serves<B: Body>(&self, now: Time, radio: &Radio<B>, from: PeerId) -> u64 {
         let others = self.topics.iter().filter(|(p, _)| **p != from);
         let takes = others.filter(|(_, (t, _))| !radio.is_refused(*t));

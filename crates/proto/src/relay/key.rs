@@ -1,25 +1,25 @@
-//! What tells flows apart.
+//! Identification of flows.
 
 use crate::announcement::{Announcement, Via};
 
-/// A topic of a source; relays and receivers tell equal names of several hosts apart by it, and those that one host has
-/// for several others.
+/// Identifies a topic of a source. Relays and receivers use it to distinguish equal names of several hosts, and topics
+/// that one host has for several others.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FlowKey {
     /// Host id of the source.
     pub source: u64,
-    /// Topic name, as it crosses the air.
+    /// Topic name, as it is sent over the air.
     pub topic: String,
-    /// The lowest id of the hosts that it is for: what a host sends to one under a name is one topic, so two of that
-    /// name have no host in common.
+    /// The lowest id of its destinations: everything that a host sends to one destination under a name is one topic, so
+    /// two topics of that name have no destination in common.
     pub first: u64,
-    /// Tells announcements apart that differ in the source's run, the hosts, or the type: what one neighbour says of a
-    /// source's topic does not change what another has said.
+    /// Distinguishes announcements that differ in the source's run, the hosts or the type: what one neighbour announces
+    /// about a source's topic does not change what another has announced.
     pub variant: u64,
 }
 
 impl FlowKey {
-    /// The flow of a topic that is announced so.
+    /// The flow of a topic with this announcement.
     pub fn new(announcement: &Announcement, via: &Via) -> Self {
         FlowKey {
             source: via.source,
@@ -30,7 +30,7 @@ impl FlowKey {
     }
 }
 
-/// FNV-1a of what makes an announcement another one.
+/// FNV-1a of the parts that make an announcement a different one.
 fn variant(a: &Announcement, via: &Via) -> u64 {
     let hosts = via.to.iter().flat_map(|h| h.to_le_bytes());
     let offered = a.offers_reliable.map_or(0, |r| 1 + u8::from(r));

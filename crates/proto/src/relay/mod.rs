@@ -1,9 +1,9 @@
 //! Messages that go over several hosts: topics by source, each message taken once, forwarded by priority.
 //!
-//! A [`Relay`] stands between a [`Radio`] and the host's sink. What a peer announces for others it announces to
-//! the peers that may carry it; what comes for others it offers to the radio like any message of this host, so
-//! that the same scheduler, pacer and bounds hold (no queue of its own). Messages of this host that may go over
-//! relays start here too.
+//! A [`Relay`] stands between a [`Radio`] and the host's sink. It announces each topic that a peer announces for others
+//! to the peers that may carry it, and offers messages for others to the radio like any message of this host, so the
+//! same scheduler, pacer and limits apply (it has no queue of its own). Messages of this host that may go over relays
+//! start here too (decision 111).
 
 mod flow;
 mod key;
@@ -26,48 +26,50 @@ use serde::Serialize;
 use stats::{DropReason, Drops, Time};
 use std::collections::BTreeMap;
 
-/// How long messages are not sent where they were declined.
+/// How long no messages are sent where they were declined.
 const DECLINED_FOR: Duration = Duration::from_secs(10);
-/// How long a relay tries to pass on a message of a bulk topic, if nothing is said of how long somebody waits for it.
+/// How long a relay tries to forward a message of a bulk topic whose expiry is not stated.
 const BULK_EXPIRY: Duration = Duration::from_secs(600);
-/// The same of a reliable topic.
+/// The same for a reliable topic.
 const EXPIRY: Duration = Duration::from_secs(10);
-/// How long a flow is kept that nobody brings.
+/// How long a flow is kept that no neighbour brings.
 const ORPHANED_FOR: Duration = Duration::from_secs(10);
-/// Flows that one neighbour may bring; and of those that it brought first, so many are kept. Each neighbour has its own.
+/// Number of flows that one neighbour may bring, and number kept of those that it brought first. Each neighbour has its
+/// own limit.
 const MAX_FLOWS: usize = 512;
 
-/// What this host does with a message that comes; keep it until [`Relay::finish`] or [`Relay::abort`].
+/// What this host does with an arriving message; keep it until [`Relay::finish`] or [`Relay::abort`].
 #[derive(Clone, Debug)]
 pub struct Taken {
     key: FlowKey,
     from: (PeerId, RemoteTopic),
     /// Whether this host itself takes it.
     pub local: bool,
-    /// Whether others do, so that its bytes must stay readable.
+    /// Whether others take it, so that its bytes must stay readable.
     pub forward: bool,
-    /// Set if it goes on while it still comes: its body gives this as [`Body::arriving`], and reads what was written
-    /// so far.
+    /// Set if it is forwarded while it is still arriving: its body returns this from [`Body::arriving`], and reads the
+    /// bytes written so far.
     pub arriving: Option<Arriving>,
-    /// The source itself brought it.
+    /// Whether the source itself brought it.
     proven: bool,
-    /// It goes on already.
+    /// Whether it is already being forwarded.
     offered: bool,
     claimed: u64,
     route: Route,
     stamp: Time,
     origin: u64,
-    /// When nobody waits for it any more.
+    /// When it stops being of use.
     expires: Option<Time>,
 }
 
-/// Counts of a relay.
+/// Counters of a relay.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RelayStats {
-    /// Messages of this host and of others offered to the radio, once for each peer that they went to.
+    /// Messages of this host and of others offered to the radio, counted once for each peer that they went to.
     pub forwarded: u64,
-    /// Messages that went no further, by reason: [`DropReason::NoPeer`] no way to a host that they were for,
-    /// [`DropReason::Expired`] their hops were used up, or nobody waits for them any more, [`DropReason::Unannounced`] nobody there takes them.
+    /// Messages that were not forwarded, by reason: [`DropReason::NoPeer`] there is no route to a destination,
+    /// [`DropReason::Expired`] the hop limit is used up or the message has expired, [`DropReason::Unannounced`] no one
+    /// there takes them.
     pub drops: Drops,
 }
 
@@ -78,23 +80,24 @@ enum Action<B> {
     Decline { from: (PeerId, RemoteTopic), to: u64 },
 }
 
-/// See the module's page.
+/// See the module documentation.
 pub struct Relay<B> {
     own: u64,
     flows: BTreeMap<FlowKey, Flow>,
     routes: BTreeMap<(PeerId, RemoteTopic), FlowKey>,
-    /// Topics of neighbours whose flow ended: they do not announce them again if it begins again.
+    /// Topics of neighbours whose flow ended: they do not announce them again if it resumes.
     dormant: BTreeMap<(PeerId, RemoteTopic), FlowKey>,
     actions: Vec<Action<B>>,
-    /// So many bytes may go on while they still come: a peer that begins much and ends nothing displaces nobody's.
+    /// Bytes that may be forwarded while still arriving: a peer that begins much and ends nothing does not displace
+    /// others' messages.
     room: u64,
-    /// How often ways had changed when messages were taken back last.
+    /// Number of route changes when messages were last taken back.
     changes: u64,
     stats: RelayStats,
 }
 
 impl Taken {
-    /// When nobody waits for it any more, by this host's clock; a round trip early.
+    /// When it stops being of use, by this host's clock; a round trip early.
     pub fn expires(&self) -> Option<Time> {
         self.expires
     }
@@ -106,7 +109,7 @@ impl Taken {
 }
 
 impl<B: Body + Clone> Relay<B> {
-    /// A relay of the host with this id.
+    /// Creates the relay of the host with this id.
     pub fn new(own: u64) -> Self {
         Relay {
             own,
@@ -130,7 +133,7 @@ impl<B: Body + Clone> Relay<B> {
         !self.actions.is_empty() || self.changes != radio.way_changes()
     }
 
-    /// Ends flows that nobody has brought for long: their sources were started anew without them.
+    /// Ends flows that no neighbour has brought for long: their sources have restarted without them.
     pub fn sweep(&mut self, now: Time) {
         let own = self.own;
         for (key, flow) in self.flows.iter_mut().filter(|(k, _)| k.source != own) {
@@ -146,13 +149,14 @@ impl<B: Body + Clone> Relay<B> {
         }
     }
 
-    /// Counts.
+    /// Its counters.
     pub fn stats(&self) -> &RelayStats {
         &self.stats
     }
 
-    /// A peer announced a topic with [`Announcement::via`], which it may. `proven`: the peer is the source itself, or nobody
-    /// can prove anything; `local`: this host takes its messages; `forward`: it forwards them. False if it cannot be kept.
+    /// Records that a peer announced a topic with [`Announcement::via`], and may do so. `proven`: the peer is the
+    /// source itself, or proof is impossible; `local`: this host takes its messages; `forward`: it forwards them.
+    /// Returns false if the topic cannot be kept.
     pub fn announced(
         &mut self,
         (peer, topic): (PeerId, RemoteTopic),
@@ -172,7 +176,7 @@ impl<B: Body + Clone> Relay<B> {
         if !self.flows.contains_key(&key) && (brings >= MAX_FLOWS || first.count() >= MAX_FLOWS) {
             return false;
         }
-        // Depth and the like may differ; who knows the flow by another priority begins anew.
+        // Depth and the like may differ; a flow known by another priority is opened again.
         let known = self.flows.get(&key).is_some_and(|f| {
             let (a, b) = (&f.announcement, announcement);
             a.priority == b.priority && f.local == local && !f.ends
@@ -200,13 +204,14 @@ impl<B: Body + Clone> Relay<B> {
         }
         let before = self.routes.insert((peer, topic), key.clone());
         if let Some(other) = before.filter(|k| *k != key) {
-            // Its number has become another's.
+            // Its number now belongs to another flow.
             self.bring_no_more(&other, (peer, topic));
         }
         true
     }
 
-    /// What neighbours had announced of the flow of this announcement before it ended: they bring it again, without another word.
+    /// The announcements that neighbours had made for this flow before it ended: they bring it again without another
+    /// announcement.
     pub fn dormant(&self, announcement: &Announcement) -> Vec<(PeerId, RemoteTopic)> {
         let key = announcement
             .via
@@ -216,7 +221,7 @@ impl<B: Body + Clone> Relay<B> {
         of_it.map(|(from, _)| *from).collect()
     }
 
-    /// A neighbour brings a flow no more. It ends if no other does.
+    /// A neighbour no longer brings a flow. The flow ends if no other does.
     fn bring_no_more(&mut self, key: &FlowKey, from: (PeerId, RemoteTopic)) {
         let Some(flow) = self.flows.get_mut(key) else {
             return;
@@ -229,8 +234,8 @@ impl<B: Body + Clone> Relay<B> {
         }
     }
 
-    /// A peer withdrew a topic. Gives the topics of all peers that end by it: all of its flow if the peer is its source, else
-    /// the peer's own.
+    /// Handles the withdrawal of a topic by a peer. Returns the topics of all peers that end with it: all of its flow
+    /// if the peer is the source, otherwise only the peer's own.
     pub fn withdrawn(&mut self, peer: PeerId, topic: RemoteTopic) -> Vec<(PeerId, RemoteTopic)> {
         self.dormant.remove(&(peer, topic));
         let Some(key) = self.routes.get(&(peer, topic)).cloned() else {
@@ -249,7 +254,7 @@ impl<B: Body + Clone> Relay<B> {
         ended
     }
 
-    /// Ends a flow, here and beyond.
+    /// Ends a flow, here and downstream.
     fn end(&mut self, key: &FlowKey) {
         let dormant = &mut self.dormant;
         self.routes.retain(|from, k| {
@@ -265,24 +270,24 @@ impl<B: Body + Clone> Relay<B> {
         }
     }
 
-    /// Ends what this host takes of a source's topic, here and beyond.
+    /// Ends what this host takes of a source's topic, here and downstream.
     pub fn end_local(&mut self, source: u64, topic: &str) {
         let of_it = |(k, f): &(&FlowKey, &Flow)| k.source == source && k.topic == topic && f.local;
         let ended: Vec<FlowKey> = self.flows.iter().filter(of_it).map(|(k, _)| k.clone()).collect();
         ended.iter().for_each(|key| self.end(key));
     }
 
-    /// What a flow is announced as, and for whom.
+    /// The announcement of a flow, and its destinations.
     pub fn announcement(&self, key: &FlowKey) -> Option<(&Announcement, &Via)> {
         self.flows.get(key).map(|f| (&f.announcement, &f.via))
     }
 
-    /// The flow that a peer's topic is of, if it is of one.
+    /// The flow that a peer's topic belongs to, if any.
     pub fn flow_of(&self, peer: PeerId, topic: RemoteTopic) -> Option<&FlowKey> {
         self.routes.get(&(peer, topic))
     }
 
-    /// A peer was started anew or removed: its announcements are void.
+    /// A peer has restarted or was removed: its announcements are void.
     pub fn peer_renewed(&mut self, peer: PeerId) {
         self.routes.retain(|(p, _), _| *p != peer);
         self.dormant.retain(|(p, _), _| *p != peer);
@@ -293,7 +298,7 @@ impl<B: Body + Clone> Relay<B> {
         }
     }
 
-    /// A peer needs no messages of a topic for the hosts of `to`. Gives the flow, and those hosts.
+    /// A peer needs no messages of a topic for the hosts in `to`. Returns the flow and those hosts.
     pub fn declined(
         &mut self,
         now: Time,
@@ -318,10 +323,10 @@ impl<B: Body + Clone> Relay<B> {
         self.routes.contains_key(&(peer, topic))
     }
 
-    /// A message begins to come: whether it is taken, and for whom.
+    /// A message begins to arrive: decides whether it is taken, and for whom.
     ///
     /// # Errors
-    /// The reason under which it is counted as lost: another way brought it, or it is no message of a flow.
+    /// The reason under which it is counted as lost: it arrived over another route, or it does not belong to a flow.
     pub fn begin(&mut self, m: &Incoming) -> Result<Taken, DropReason> {
         let (key, route) = self
             .routes
@@ -378,7 +383,7 @@ impl<B: Body + Clone> Relay<B> {
         })
     }
 
-    /// A message that was taken will not be complete: another way may bring it.
+    /// A message that was taken will not be complete: another route may bring it.
     pub fn abort(&mut self, taken: &Taken) {
         if let Some(arriving) = &taken.arriving {
             arriving.fail();
@@ -394,8 +399,8 @@ impl<B: Body + Clone> Relay<B> {
         }
     }
 
-    /// The first `ready` bytes of a message are there ([`Sink::grown`]). If it goes on while it comes, it does from the
-    /// first of them on, as `body`.
+    /// The first `ready` bytes of a message have arrived ([`Sink::grown`]). If it is forwarded while it is still
+    /// arriving, forwarding starts with the first of them, from `body`.
     ///
     /// [`Sink::grown`]: crate::Sink::grown
     pub fn grown(&mut self, taken: &mut Taken, ready: u32, body: impl FnOnce() -> B) {
@@ -412,8 +417,8 @@ impl<B: Body + Clone> Relay<B> {
         }
     }
 
-    /// A message is complete. `body`: its bytes, if it goes on and does not yet. If it was for this host, it is proven to be
-    /// its source's: whoever refuses it sets [`Taken::local`] back.
+    /// A message is complete. `body`: its bytes, if it is to be forwarded and is not yet. If it was for this host, it
+    /// is proven to be its source's: a caller that refuses it clears [`Taken::local`].
     pub fn finish(&mut self, taken: Taken, body: Option<B>) {
         if let Some(arriving) = &taken.arriving {
             arriving.complete();
@@ -423,7 +428,7 @@ impl<B: Body + Clone> Relay<B> {
         {
             flow.newest = flow.newest.max(Some(taken.route.number));
             if !taken.proven {
-                // No other neighbour brings it again.
+                // Later copies from other neighbours are ignored.
                 let own = bits_of(&flow.via.to, self.own);
                 flow.seen.claim(taken.route.number, own);
             }
@@ -433,11 +438,11 @@ impl<B: Body + Clone> Relay<B> {
         }
     }
 
-    /// Opens a flow of this host, for the hosts of its `via`. Its topics are announced to the peers for which
-    /// `may` gives hosts that they may carry messages for.
+    /// Opens a flow of this host, for the hosts in its `via`. Its topics are announced to the peers for which `may`
+    /// returns hosts that they may carry messages for.
     ///
     /// # Errors
-    /// [`TopicError`] if a setting is out of bounds.
+    /// [`TopicError`] if a setting is out of range.
     pub fn open(
         &mut self,
         now: Time,
@@ -462,7 +467,7 @@ impl<B: Body + Clone> Relay<B> {
             via: None,
         };
         let key = FlowKey::new(&announcement, &via);
-        // Numbers go on, since those who know the run remember them.
+        // Numbering continues, since hosts that know the run remember the numbers.
         let next = self.flows.get(&key).map_or(0, |f| f.next);
         let flow = Flow {
             next,
@@ -485,12 +490,13 @@ impl<B: Body + Clone> Relay<B> {
         Ok(())
     }
 
-    /// Offers a message of this host, for those of the flow's hosts that are bits of `to`. What others are to carry is sealed
-    /// by `sealer`.
+    /// Offers a message of this host, for those of the flow's hosts that are bits of `to`. `sealer` seals what others
+    /// carry.
     ///
     /// # Errors
-    /// Why it goes nowhere: [`DropReason::NoPeer`] there is no way to any of the hosts now, [`DropReason::Unannounced`]
-    /// nobody on the way takes it, [`DropReason::Unsealed`] it cannot be sealed for any. It is counted.
+    /// Why it goes nowhere: [`DropReason::NoPeer`] there is currently no route to any of the hosts,
+    /// [`DropReason::Unannounced`] no one on the route takes it, [`DropReason::Unsealed`] it cannot be sealed for any
+    /// of them. It is counted.
     pub fn offer(
         &mut self,
         now: Time,
@@ -511,7 +517,7 @@ impl<B: Body + Clone> Relay<B> {
         lost.map_or(Ok(()), Err)
     }
 
-    /// Ends a message of this host wherever it waits: as [`Radio::end_message`].
+    /// Ends a message of this host wherever it waits, as [`Radio::end_message`] does.
     pub fn end_message(
         &self,
         now: Time,
@@ -525,8 +531,7 @@ impl<B: Body + Clone> Relay<B> {
         }
     }
 
-    /// Does what the last datagrams called for. To be called after [`Radio::handle`] and
-    /// [`Radio::handle_timeout`].
+    /// Carries out what the last datagrams require. Call it after [`Radio::handle`] and [`Radio::handle_timeout`].
     ///
     /// # Errors
     /// [`TopicError`] if the radio takes no further topic.
@@ -560,7 +565,7 @@ impl<B: Body + Clone> Relay<B> {
         Ok(())
     }
 
-    /// Offers what waits for a neighbour that fails to the one that leads on now.
+    /// Offers messages that wait for a failing neighbour to the one that leads on instead.
     fn go_on(&mut self, now: Time, radio: &mut Radio<B>, sealer: &mut dyn Sealer<B>) {
         for (topic, message) in radio.take_back() {
             let of_it = |(_, f): &(&FlowKey, &Flow)| f.topics.values().any(|(t, _)| *t == topic);
@@ -590,7 +595,7 @@ impl<B: Body + Clone> Relay<B> {
             }
             let config = TopicConfig {
                 via: Some(flow.via.clone()),
-                // A fragment that is made up from others would not know its way.
+                // A fragment computed from others would not know its route.
                 reliability: match flow.settings.reliability {
                     Reliability::Redundant => Reliability::BestEffort,
                     other => other,
@@ -626,7 +631,7 @@ impl<B: Body + Clone> Relay<B> {
         let wanted = route.to;
         let (sent, lost) = send(now, radio, (&taken.key, flow), message, route, Ok(taken.from.0));
         self.stats.count(sent, lost);
-        // Upstream need not send what nobody takes.
+        // Upstream need not send messages that no one takes.
         let served: u64 = flow.serves(now, radio, taken.from.0);
         if wanted & !served != 0 {
             radio.decline(taken.from.0, taken.from.1, wanted & !served);
@@ -643,7 +648,7 @@ impl RelayStats {
     }
 }
 
-/// The settings of a topic that is passed on.
+/// The settings of a forwarded topic.
 fn settings(a: &Announcement) -> TopicConfig {
     TopicConfig {
         type_hash: a.type_hash,

@@ -1,4 +1,4 @@
-//! Divides a message among the neighbours that lead to the hosts it is for.
+//! Divides a message among the neighbours that lead to its destinations.
 
 use super::{Flow, FlowKey, Sealed, Sealer, Sealing};
 use crate::body::{Body, Message};
@@ -8,8 +8,8 @@ use crate::route::Route;
 use stats::{DropReason, Time};
 use std::collections::BTreeMap;
 
-/// Offers a message to the peers that lead to the hosts that it is for. Gives to how many, and why it went to none.
-/// `origin`: the peer that brought it, or what seals this host's own.
+/// Offers a message to the peers that lead to its destinations. Returns the number of these peers, and why there is
+/// none. `origin`: the peer that brought the message, or the sealer of this host's own messages.
 pub(super) fn send<B: Body + Clone>(
     now: Time,
     radio: &mut Radio<B>,
@@ -61,7 +61,7 @@ pub(super) fn send<B: Body + Clone>(
             continue;
         };
         let own = bits_of(&flow.via.to, radio.host_of(*peer));
-        // What nobody else carries needs no seal.
+        // A message that no other host carries needs no seal.
         let sealed = match &mut sealer {
             Some(sealer) if to & !own != 0 => sealer.seal(&sealing(*to, own), &message),
             _ => Sealed::Clear,
@@ -88,7 +88,7 @@ pub(super) fn send<B: Body + Clone>(
         for (body, to) in bodies.into_iter().flatten() {
             sent += 1;
             let route = Some(Route { to, ..route });
-            // What the radio refuses it counts.
+            // The radio counts what it refuses.
             let _ = radio.offer(
                 now,
                 *topic,

@@ -24,14 +24,14 @@ fn flows_are_bounded_by_the_neighbour_that_brings_them_and_cost_no_other_its_own
     };
     assert!((0..MAX_FLOWS).all(|n| brings(greedy, n, 100)));
     assert!(!brings(greedy, MAX_FLOWS, 100));
-    // What it has brought it may bring again, and others theirs.
+    // It may bring what it has brought before, and others theirs.
     assert!(brings(greedy, 0, 100));
     assert!(others.iter().all(|peer| {
         let source = 101 + u64::from(peer.0);
         (0..MAX_FLOWS).all(|n| brings(*peer, n, source))
     }));
     assert_eq!(relay.flows.len(), 3 * MAX_FLOWS);
-    // What it withdraws counts until it is forgotten, so it cannot bring ever new ones.
+    // A withdrawn flow counts until it is dropped, so it cannot keep bringing new ones.
     relay.peer_renewed(greedy);
     let topic = (greedy, RemoteTopic(0));
     assert!(!relay.announced(topic, &announcement(100, MAX_FLOWS), true, true, false));

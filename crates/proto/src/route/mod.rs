@@ -1,9 +1,9 @@
-//! Which neighbour leads to which host.
+//! Routing: which neighbour leads to which host.
 //!
-//! A distance vector in the manner of Babel (RFC 8966): every host counts what it tells of itself, a way is taken
-//! only if it is newer or nearer than what this host has told itself ([`Router::is_feasible`]), so no loop forms,
-//! and the airtime that a full datagram takes, measured by probes, is the distance. Nothing is known for longer than
-//! it is repeated, and tables are bounded.
+//! A distance vector in the manner of Babel (RFC 8966). Every host numbers its own advertisements. This host takes a
+//! route only if it is newer or nearer than what it has advertised itself ([`Router::is_feasible`]), so no loop forms.
+//! The distance is the airtime that a full datagram takes, measured by probes. An entry lives only as long as it is
+//! repeated, and tables are bounded (decision 112).
 
 mod neighbour;
 mod seen;
@@ -19,46 +19,46 @@ use neighbour::{MAX_HOSTS, Neighbour};
 use stats::Time;
 use std::collections::BTreeMap;
 
-/// Most hops that a message may be given to go.
+/// Largest hop limit of a message.
 pub const MAX_HOPS: u8 = 16;
-/// Hops that a message is given at its source.
+/// Hop limit that the source gives a message.
 pub(crate) const START_HOPS: u8 = 8;
-/// Most hosts that a message may be for.
+/// Most hosts that a message may be addressed to.
 pub const MAX_DESTINATIONS: usize = 62;
 
-/// What nobody repeated for so long is forgotten.
+/// An entry that nobody has repeated for this long is dropped.
 const EXPIRY: Duration = Duration::from_secs(1);
-/// How long this host stands by what it has told of another host's distance.
+/// How long this host stands by the distance that it has advertised for another host.
 const FEASIBLE_FOR: Duration = Duration::from_secs(3);
-/// Counts that differ by more than this are of different runs of a host.
+/// Sequence numbers that differ by more than this belong to different runs of a host.
 const SAME_RUN: u64 = 64;
-/// A way is left for a better one no sooner than this after the last change, unless it ends.
+/// A route is left for a better one no sooner than this after the last change, unless it ends.
 const DWELL: Duration = Duration::from_secs(1);
-/// What a way costs that was found to lose all that goes there, as a part of what it says it costs: it is taken only
-/// where no other leads.
+/// Factor on the cost of a route that proved to lose everything sent over it: it is taken only where no other route
+/// leads.
 const DOUBTED: u64 = 1 << 20;
-/// Changes are told after this, so that several go together.
+/// Changes are advertised after this delay, so that several go together.
 const SOON: Duration = Duration::from_millis(2);
 
-/// How a message goes on beyond the next host.
+/// How a message continues beyond the next host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Its number among its source's messages of the topic; with source and topic it is the message's name.
+    /// Its number among its source's messages of the topic; source, topic and number identify the message.
     pub number: u64,
     /// How many more hops it may go.
     pub hops: u8,
-    /// For whom it is: bit `i` is the host `i` of the topic's [`crate::Via::to`].
+    /// Its destinations: bit `i` is the host `i` in the topic's [`crate::Via::to`].
     pub to: u64,
 }
 
-/// Settings of finding ways.
+/// Settings of route discovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouteConfig {
-    /// How often neighbours are probed and told. Default 100 ms.
+    /// Interval at which neighbours receive probes and advertisements. Default 100 ms.
     pub interval: Duration,
-    /// A neighbour that answers nothing for so long is no way any more. Default 300 ms.
+    /// A neighbour that answers nothing for this long is no longer a route. Default 300 ms.
     pub silence: Duration,
-    /// Whether this host forwards, and so tells its neighbours of others.
+    /// Whether this host forwards, and so advertises other hosts to its neighbours.
     pub relay: bool,
 }
 
@@ -72,20 +72,20 @@ impl Default for RouteConfig {
     }
 }
 
-/// A way to a host.
+/// A route to a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
     /// The host.
     pub host: u64,
     /// The neighbour that leads there.
     pub next: PeerId,
-    /// Measured airtime of a full datagram all the way, in microseconds.
+    /// Measured airtime of a full datagram over the whole route, in microseconds.
     pub cost_us: u64,
-    /// Hops of the way.
+    /// Hops of the route.
     pub hops: u8,
 }
 
-/// A way that is used, and since when.
+/// A route in use, and since when.
 #[derive(Clone, Copy, Debug)]
 struct Chosen {
     way: Way,
@@ -93,7 +93,7 @@ struct Chosen {
     since: Time,
 }
 
-/// What this host has told of another one's distance at best.
+/// The best distance to another host that this host has advertised.
 #[derive(Clone, Copy, Debug)]
 struct Told {
     seq: u64,
@@ -111,16 +111,16 @@ pub(crate) struct Router {
     neighbours: BTreeMap<PeerId, Neighbour>,
     chosen: BTreeMap<u64, Chosen>,
     told: BTreeMap<u64, Told>,
-    /// Ways to hosts, by the neighbour, on which everything was lost, until when.
+    /// Routes to hosts, by the neighbour, that lost everything, and until when they are avoided.
     doubted: BTreeMap<(u64, PeerId), Time>,
     changes: u64,
 }
 
-/// What a peer's link is like, as far as its session and its airtimes tell.
+/// State of a peer's link, as far as its session and its airtimes show.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LinkState {
     pub(crate) up: bool,
-    /// Whether datagrams that asked for a receipt went without.
+    /// Whether datagrams that asked for a receipt got none.
     pub(crate) silent: bool,
     /// Airtime of a full datagram.
     pub(crate) full: Duration,
@@ -154,14 +154,14 @@ impl Router {
         self.choose(now, links);
     }
 
-    /// The peer has a new session: its counts begin again.
+    /// The peer has a new session: its counts start from zero.
     pub(crate) fn renew(&mut self, peer: PeerId) {
         if let Some(n) = self.neighbours.get_mut(&peer) {
             *n = Neighbour::new(n.host);
         }
     }
 
-    /// The peer was not heard for long, or is heard again: what was measured says nothing any more.
+    /// The peer was silent for long, or is heard again: its measurements are void.
     pub(crate) fn turned(&mut self, now: Time, peer: PeerId, links: impl Fn(PeerId) -> LinkState) {
         if let Some(n) = self.neighbours.get_mut(&peer) {
             n.turn();
@@ -176,7 +176,7 @@ impl Router {
         silent.fold(turn, Time::min)
     }
 
-    /// Lets time pass: makes probes due, notices neighbours that fell silent, forgets what is old.
+    /// Advances time: makes probes due, detects neighbours that fell silent, drops old entries.
     pub(crate) fn tick(&mut self, now: Time, links: impl Fn(PeerId) -> LinkState) {
         let asked = self.next_timeout(&links);
         if now < asked {
@@ -190,7 +190,7 @@ impl Router {
             return self.choose(now, links);
         }
         if now >= self.next {
-            // Hosts that were started together shall not probe together for ever.
+            // Hosts that were started together must not keep probing together.
             let share = self.config.interval / 64;
             self.next = now + self.config.interval - share * (self.own % 8) as u32;
             self.seq += 1;
@@ -209,7 +209,7 @@ impl Router {
         self.neighbours.get(&peer).is_some_and(|n| n.due)
     }
 
-    /// How bad the air to a peer is, for comparing.
+    /// How bad the link to a peer is, for comparison.
     pub(crate) fn badness(&self, peer: PeerId) -> u64 {
         let bad = |n: &Neighbour| if n.alive { n.ratio() } else { u64::MAX };
         self.neighbours.get(&peer).map_or(0, bad)
@@ -266,7 +266,7 @@ impl Router {
         Some(ways)
     }
 
-    /// Takes what `peer` tells.
+    /// Takes the probe that `peer` sent.
     pub(crate) fn take(&mut self, now: Time, peer: PeerId, ways: &Ways, links: impl Fn(PeerId) -> LinkState) {
         let own = self.own;
         let Some(n) = self.neighbours.get_mut(&peer) else {
@@ -291,14 +291,14 @@ impl Router {
             } else if self.told.get(&e.host).is_none_or(|t| is_feasible(t, e)) {
                 n.tell(now, *e);
             } else {
-                // Neither newer nor nearer than what came from here: it may lead back.
+                // Neither newer nor nearer than what this host advertised: it may lead back.
                 n.adverts.remove(&e.host);
             }
         }
         self.choose(now, links);
     }
 
-    /// What goes to `host` over the neighbour `peer` does not arrive, whatever the neighbour says.
+    /// Messages to `host` over the neighbour `peer` do not arrive, whatever the neighbour advertises.
     pub(crate) fn doubt(
         &mut self,
         now: Time,
@@ -312,7 +312,7 @@ impl Router {
         }
     }
 
-    /// So many more datagrams to or from `peer` came, and so many did not.
+    /// Records that `came` more datagrams to or from `peer` arrived and `lost` did not.
     pub(crate) fn traffic(
         &mut self,
         now: Time,
@@ -328,18 +328,18 @@ impl Router {
         }
     }
 
-    /// A datagram of `peer` that counted as lost came.
+    /// A datagram of `peer` that counted as lost arrived.
     pub(crate) fn came_late(&mut self, peer: PeerId) {
         if let Some(n) = self.neighbours.get_mut(&peer) {
             n.came_late();
         }
     }
 
-    /// Chooses the way to each host anew.
+    /// Chooses the route to each host again.
     fn choose(&mut self, now: Time, links: impl Fn(PeerId) -> LinkState) {
         for (id, n) in &mut self.neighbours {
             let link = links(*id);
-            // One that does not find ways itself answers no probes.
+            // A neighbour that does not seek routes itself answers no probes.
             let alive = link.up && n.silent_at(self.config.silence, link).is_none_or(|t| now < t);
             match (n.alive, alive) {
                 (true, false) => n.distrust(),
@@ -393,7 +393,7 @@ impl Router {
         }
     }
 
-    /// The ways to `host`, each with the count that it was told with.
+    /// The routes to `host`, each with the sequence number that it was advertised with.
     fn candidates(
         &self,
         host: u64,
@@ -422,7 +422,8 @@ impl Router {
         })
     }
 
-    /// The way to `host` over one of the neighbours that `usable` holds for: the chosen one, else the best.
+    /// The route to `host` over one of the neighbours for which `usable` returns true: the chosen one, otherwise the
+    /// best.
     pub(crate) fn way(
         &self,
         host: u64,
@@ -438,24 +439,24 @@ impl Router {
         })
     }
 
-    /// Whether messages to this peer have a chance now.
+    /// Whether messages to this peer have a chance to arrive.
     pub(crate) fn is_alive(&self, peer: PeerId) -> bool {
         self.neighbours.get(&peer).is_none_or(|n| n.alive)
     }
 
-    /// Whether messages go to this peer only where nobody else leads.
+    /// Whether messages go to this peer only where no other leads.
     pub(crate) fn is_left(&self, peer: PeerId) -> bool {
         self.neighbours
             .get(&peer)
             .is_some_and(|n| !n.alive || n.is_failing())
     }
 
-    /// The neighbour that was chosen for `host`.
+    /// The neighbour chosen for `host`.
     pub(crate) fn chosen(&self, host: u64) -> Option<PeerId> {
         self.chosen.get(&host).map(|c| c.way.next)
     }
 
-    /// Whether a neighbour other than `peer` was chosen for `host`.
+    /// Whether a neighbour other than `peer` is chosen for `host`.
     pub(crate) fn leads_elsewhere(&self, host: u64, peer: PeerId) -> bool {
         self.chosen(host).is_some_and(|next| next != peer)
     }
@@ -464,13 +465,13 @@ impl Router {
         self.chosen.values().map(|c| c.way)
     }
 
-    /// How often a way began to lead over another neighbour, or at all.
+    /// Number of times a route appeared or switched to another neighbour.
     pub(crate) fn changes(&self) -> u64 {
         self.changes
     }
 }
 
-/// Whether what a neighbour tells cannot lead back here: it is newer than what was told from here, or nearer.
+/// Whether a neighbour's entry cannot lead back here: it is newer or nearer than what this host advertised.
 fn is_feasible(told: &Told, e: &Entry) -> bool {
     let ahead = e.seq.wrapping_sub(told.seq) as i64;
     ahead.unsigned_abs() > SAME_RUN || ahead > 0 || ahead == 0 && e.cost < told.cost

@@ -1,4 +1,4 @@
-//! What the air to a neighbour costs, measured by probes and their answers.
+//! Cost of the link to a neighbour, measured by probes and their answers.
 
 use super::LinkState;
 use crate::wire::{Entry, Ways};
@@ -6,30 +6,31 @@ use core::time::Duration;
 use stats::Time;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Probes whose answers are awaited.
+/// Probes whose answers are expected.
 const AWAITED: usize = 16;
-/// Samples of which the middle one counts.
+/// Number of samples, of which the median counts.
 const SAMPLES: usize = 5;
-/// The most that a probe counts that was answered: it waited behind what else stood in the device queue.
+/// Largest value of a probe that was answered: it waited behind other frames in the device queue.
 const SLOW: u64 = 8_000;
-/// Stands for one that was lost.
+/// Stands for a lost probe.
 const LOST: u64 = u64::MAX;
-/// Below this nothing explains a round trip: the hosts' own delay.
+/// Least expected round trip: the hosts' own delay.
 const LEAST_EXPECTED: Duration = Duration::from_micros(300);
-/// Of the last so many datagrams so many lost are a link that fails: a radio tries each frame again and again before it
+/// A link that lost `FAILS` of the last `OUTCOMES` datagrams fails: a radio retries each frame several times before it
 /// gives one up, however many others send.
 const OUTCOMES: usize = 8;
 const FAILS: usize = 3;
-/// For so long an outcome says something of now.
+/// How long an outcome is valid.
 const RECENT: Duration = Duration::from_millis(500);
-/// So many probes in a row must be answered until a link that failed counts as any other.
+/// Probes in a row that have to be answered before a link that failed counts as any other.
 const TRUST: u8 = 20;
-/// Until then, while several are unanswered, it is probed once in so many turns: each takes the air of many frames.
+/// Until then, while several are unanswered, it is probed in one turn of this many: each probe takes the air of many
+/// frames.
 const SELDOM: u64 = 3;
-/// Hosts that a neighbour may tell of.
+/// Hosts that a neighbour may advertise.
 pub(super) const MAX_HOSTS: usize = 64;
 
-/// What a neighbour last told of a host.
+/// What a neighbour last advertised about a host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Advert {
     pub(super) entry: Entry,
@@ -42,25 +43,25 @@ pub(super) struct Neighbour {
     /// Probes sent: serial, time, expected airtime.
     sent: VecDeque<(u64, Time, Duration)>,
     pub(super) serial: u64,
-    /// The newest probe that came, when, and how many came.
+    /// The newest probe received, when, and how many were received.
     newest: (u64, Time),
     heard: u64,
-    /// What it last answered: serial and count.
+    /// Its last answer: serial and count.
     echoed: (u64, u64),
-    /// When an answer last told of a newer probe.
+    /// When an answer last covered a newer probe.
     pub(super) answered_at: Option<Time>,
     /// Round trips as multiples of what airtimes explain, in thousandths.
     samples: VecDeque<u64>,
-    /// Whether the last datagrams were lost, each way, and when that was known.
+    /// Whether the last datagrams were lost, in both directions, and when that was known.
     outcomes: VecDeque<(Time, bool)>,
-    /// How many probes must still be answered until it is trusted.
+    /// Number of probes that must still be answered before it is trusted.
     failing: u8,
     pub(super) adverts: BTreeMap<u64, Advert>,
-    /// A probe is to be sent.
+    /// A probe is due.
     pub(super) due: bool,
-    /// Whether it counts as a way now.
+    /// Whether it currently counts as a route.
     pub(super) alive: bool,
-    /// What it was told can be reached by us.
+    /// Hosts that were advertised to it as reachable over this host.
     pub(super) told: BTreeSet<u64>,
 }
 
@@ -84,7 +85,7 @@ impl Neighbour {
         }
     }
 
-    /// The frame's head for a probe that goes now, whose airtime and that of its answer is `expected`.
+    /// The frame's header for a probe that is sent now; `expected` is the airtime of the probe and its answer.
     pub(super) fn probe(&mut self, now: Time, seq: u64, expected: Duration) -> Ways {
         self.serial += 1;
         self.due = false;
@@ -103,19 +104,19 @@ impl Neighbour {
         }
     }
 
-    /// Takes the head of a probe that came.
+    /// Takes the header of a received probe.
     pub(super) fn take(&mut self, now: Time, ways: &Ways) {
         self.heard += 1;
         if ways.serial > self.newest.0 {
             self.newest = (ways.serial, now);
         }
-        // A wrong answer hurts the one who gives it: its link looks bad, or good until messages are lost.
+        // A wrong answer hurts only its sender: its link looks bad, or good until messages are lost.
         if ways.echo > self.serial || ways.heard > self.serial {
             return;
         }
         let (echo, heard) = self.echoed;
         if ways.echo <= echo {
-            // Our last probes have not come.
+            // Our last probes have not arrived.
             let overdue = self
                 .sent
                 .iter()
@@ -152,14 +153,14 @@ impl Neighbour {
         }
     }
 
-    /// What a full datagram costs, that costs `full` where nothing is lost and nobody else sends.
+    /// Cost of a full datagram whose airtime is `full` where nothing is lost and nobody else sends.
     pub(super) fn cost(&self, full: Duration) -> u64 {
         let micros = u64::try_from(full.as_micros()).unwrap_or(u64::MAX);
         (micros.max(1).saturating_mul(self.ratio()) / 1_000).max(1)
     }
 
-    /// How much more it costs than that, in thousandths. What is slow by what else stands in the device queue is so to all
-    /// neighbours, and counts up to a bound; so each loss but one, which a collision may have been, counts besides.
+    /// Its cost relative to that, in thousandths. Other frames in the device queue slow down all neighbours alike, and
+    /// count up to a bound; so each loss but one, which may have been a collision, counts in addition.
     pub(super) fn ratio(&self) -> u64 {
         let mut sorted: Vec<u64> = self.samples.iter().map(|s| (*s).min(SLOW)).collect();
         sorted.sort_unstable();
@@ -169,10 +170,10 @@ impl Neighbour {
         middle + SLOW * lost.saturating_sub(1).max(failing)
     }
 
-    /// When it is no way any more if it answers nothing until then.
+    /// When it stops being a route unless it answers before.
     pub(super) fn silent_at(&self, silence: Duration, link: LinkState) -> Option<Time> {
         let patient = self.answered_at? + silence;
-        // What else was asked of it went unanswered, too, and nothing came: not its answers wait, but it is gone.
+        // Other requests to it went unanswered, too, and nothing arrived: its answers are not waiting, it is gone.
         let soon = self.answered_at.max(Some(self.newest.1))? + silence * 2 / 3;
         Some(if link.silent { patient.min(soon) } else { patient })
     }
@@ -182,12 +183,12 @@ impl Neighbour {
         self.failing > 0
     }
 
-    /// Whether it is probed at this turn.
+    /// Whether it is probed in this turn.
     pub(super) fn wants_probe(&self, turn: u64) -> bool {
         !self.is_failing() || self.sent.len() < 2 || turn.is_multiple_of(SELDOM)
     }
 
-    /// So many more datagrams came, and then so many did not. True if it fails by that.
+    /// Records that `came` more datagrams arrived, and then `lost` did not. Returns true if that makes it fail.
     pub(super) fn traffic(&mut self, now: Time, came: u64, lost: u64) -> bool {
         for (n, is_lost) in [(came, false), (lost, true)] {
             for _ in 0..n.min(OUTCOMES as u64) {
@@ -199,7 +200,7 @@ impl Neighbour {
             self.outcomes.pop_front();
         }
         let fails = self.outcomes.iter().filter(|(_, lost)| *lost).count() >= FAILS;
-        // Who does not find ways himself answers no probes, by which he could be trusted again.
+        // A neighbour that does not seek routes itself answers no probes that could restore trust in it.
         let fails = fails && self.answered_at.is_some();
         let new = fails && !self.is_failing();
         if fails {
@@ -208,14 +209,14 @@ impl Neighbour {
         new
     }
 
-    /// One that counted as lost came.
+    /// A datagram that counted as lost arrived.
     pub(super) fn came_late(&mut self) {
         if let Some((_, lost)) = self.outcomes.iter_mut().rev().find(|(_, lost)| *lost) {
             *lost = false;
         }
     }
 
-    /// It is no way any more; when it is one again, it has to show that it is a good one.
+    /// It is no longer a route; when it becomes one again, it has to prove that it is a good one.
     pub(super) fn distrust(&mut self) {
         self.alive = false;
         self.failing = TRUST;
@@ -228,7 +229,7 @@ impl Neighbour {
         self.adverts.clear();
     }
 
-    /// This host slept for so long, which is nobody's silence.
+    /// This host slept for `slept`, which does not count as silence of the neighbour.
     pub(super) fn slept(&mut self, now: Time, slept: Duration) {
         let heard = self.adverts.values_mut().map(|a| &mut a.at);
         for at in heard.chain(&mut self.answered_at).chain([&mut self.newest.1]) {

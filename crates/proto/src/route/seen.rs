@@ -1,11 +1,11 @@
-//! Which messages of a source have come, so that each is delivered and forwarded once however many ways it takes.
+//! Which messages of a source have arrived, so that each is delivered and forwarded once however many routes it takes.
 
-/// How many numbers are remembered.
+/// Number of remembered messages.
 const SPAN: usize = 256;
-/// A number so far beyond the newest is of another run of the source, or wrong.
+/// A number this far beyond the newest is of another run of the source, or wrong.
 const MAX_JUMP: u64 = 1 << 20;
 
-/// For whom the last messages of one topic of one source have been taken. 2 KiB, whatever comes.
+/// Destinations for which the last messages of one topic of one source have been taken. 2 KiB in any case.
 #[derive(Clone, Debug)]
 pub struct Seen {
     /// By number modulo the span: the hosts that it was taken for.
@@ -24,10 +24,10 @@ impl Default for Seen {
 }
 
 impl Seen {
-    /// Takes message `number` for the hosts of `mask`, and gives those of them that it was not taken for before. None
-    /// if it is too old to know.
+    /// Takes message `number` for the hosts in `mask`, and returns those of them that it was not taken for before.
+    /// Returns none if the message is too old to know.
     pub fn claim(&mut self, number: u64, mask: u64) -> u64 {
-        // Beyond what the wire carries.
+        // Larger than what the wire carries.
         if number > u64::MAX >> 1 {
             return 0;
         }
@@ -38,7 +38,7 @@ impl Seen {
             } else {
                 (self.top..number).for_each(|n| self.masks[n as usize % SPAN] = 0);
             }
-            // A source that counts anew is announced anew; one that jumps loses what it jumped over.
+            // A source that restarts its numbering is announced again; one that jumps loses what it jumped over.
             self.masks[number as usize % SPAN] = 0;
             self.top = number + 1;
         } else if self.top - number > SPAN as u64 {
@@ -64,7 +64,7 @@ impl Seen {
         self.top > 0 && number > self.top.saturating_add(MAX_JUMP)
     }
 
-    /// The copy that was taken for the hosts of `mask` was lost: another may be taken.
+    /// The copy that was taken for the hosts in `mask` was lost: another may be taken.
     pub fn release(&mut self, number: u64, mask: u64) {
         if number < self.top && self.top - number <= SPAN as u64 {
             self.masks[number as usize % SPAN] &= !mask;

@@ -67,17 +67,17 @@ fn the_cheaper_way_is_taken_and_left_when_it_ends() {
         r.way(9, |_| true, up).map(|w| (w.hops, w.cost_us)),
         Some((2, 3_000))
     );
-    // It says that it cannot reach the host any more.
+    // It advertises that it cannot reach the host any more.
     r.take(Time(2), A, &ways(2, &[(9, 0, 0)]), up);
     assert_eq!(next(&r, 9), Some(B));
-    // A little better is not enough to change again, and much better is not soon after a change.
+    // A little better is not enough to change again, and much better is not enough soon after a change.
     r.take(Time(3), A, &ways(3, &[(9, 6, 1_000)]), up);
     assert_eq!(next(&r, 9), Some(B));
     let later = Time::ZERO + DWELL + Duration::from_millis(1);
     r.take(later, B, &ways(4, &[(9, 6, 8_000)]), up);
     r.take(later, A, &ways(4, &[(9, 6, 1_000)]), up);
     assert_eq!(next(&r, 9), Some(A));
-    // Nobody repeats it: forgotten.
+    // Not repeated by anyone: dropped.
     let mut r = router();
     r.take(Time(1), A, &ways(1, &[(9, 5, 1_000)]), up);
     for ms in (100..=2_000).step_by(100) {
@@ -94,17 +94,17 @@ fn what_came_from_here_does_not_lead_back() {
     assert_eq!(told.entries.len(), 2, "{told:?}");
     let own = told.entries.iter().find(|e| e.host == 9).expect("is told");
     assert_eq!((own.seq, own.cost), (5, 3_000));
-    // B tells of it with what it heard from here; A is lost.
+    // B advertises what it received from here; A is lost.
     r.take(Time(3), B, &ways(1, &[(9, 5, 5_000)]), up);
     r.take(Time(4), A, &ways(2, &[(9, 0, 0)]), up);
     assert_eq!(next(&r, 9), None, "no loop by way of B");
-    // What is newer comes from the host itself.
+    // A newer number comes from the host itself.
     r.take(Time(5), B, &ways(2, &[(9, 6, 9_000)]), up);
     assert_eq!(next(&r, 9), Some(B));
-    // And a host that was started anew counts anew.
+    // And a host that has restarted counts from scratch.
     r.take(Time(6), B, &ways(3, &[(9, 1 << 40, 9_000)]), up);
     assert_eq!(next(&r, 9), Some(B));
-    // What ended is told, once.
+    // The end of a route is advertised once.
     let told = probe(&mut r, Time(7), A);
     assert!(told.entries.iter().any(|e| e.host == 9), "now it leads over B");
     r.take(Time(8), B, &ways(4, &[(9, 0, 0)]), up);
@@ -117,7 +117,7 @@ fn what_came_from_here_does_not_lead_back() {
     assert!(told.entries.iter().all(|e| e.host != 9), "{told:?}");
 }
 
-/// A probes at `ms` milliseconds and is answered 2 ms later.
+/// A probe is sent at `ms` milliseconds and answered 2 ms later.
 fn answered(r: &mut Router, ms: u64) {
     let p = probe(r, Time::from_millis(ms), A);
     let answer = Ways {
@@ -168,7 +168,7 @@ fn a_silent_neighbour_is_no_way_and_tables_are_bounded() {
     assert!(r.ways().count() <= 2 * MAX_HOSTS);
     let told = probe(&mut r, ms(340), A);
     assert!(told.entries.len() <= (1_000 - Ways::ROOM) / ENTRY_ROOM);
-    // Nonsense does no harm: answers to what was never sent, its own host, endless hops.
+    // Nonsense does no harm: answers to probes never sent, its own host, endless hops.
     let wrong = Ways {
         echo: u64::MAX,
         heard: u64::MAX,
@@ -198,7 +198,7 @@ fn lost_probes_and_slow_answers_make_a_link_dear() {
     for i in 0..12u64 {
         r.tick(ms(100 * i + 100), up);
         let p = r.probe(ms(100 * i + 100), A, 1_000, &model, 1).expect("is due");
-        // From the sixth on, every answer takes 6 ms; in the end half the probes are lost.
+        // From the sixth on, every answer takes 6 ms; in the end half of the probes are lost.
         if i >= 9 && i % 2 == 1 {
             continue;
         }
@@ -225,7 +225,7 @@ fn a_link_that_loses_datagrams_is_left_at_once_and_trusted_late() {
     let ms = Time::from_millis;
     let model = AirtimeModel::wifi(6_000_000);
     let (mut round, mut heard) = (0u64, 0u64);
-    // Both lead to 9, A at less cost, B with newer counts; a probe of A is answered or lost.
+    // Both lead to 9, A at lower cost, B with newer numbers; a probe to A is answered or lost.
     let mut turn = |r: &mut Router, answers: bool| {
         round += 1;
         let now = ms(100 * round);
@@ -250,7 +250,7 @@ fn a_link_that_loses_datagrams_is_left_at_once_and_trusted_late() {
         now = turn(&mut r, true);
     }
     assert_eq!(next(&r, 9), Some(A));
-    // One of eight may be chance, and what comes late is not lost.
+    // One loss in eight may be chance, and a late datagram is not lost.
     r.traffic(now, A, (7, 1), up);
     r.traffic(now, A, (2, 1), up);
     r.came_late(A);
@@ -260,7 +260,7 @@ fn a_link_that_loses_datagrams_is_left_at_once_and_trusted_late() {
     r.traffic(now, A, (0, 1), up);
     assert_eq!((next(&r, 9), r.chosen(9), r.is_left(A)), (Some(B), Some(B), true));
     assert_eq!(next(&r, 100), Some(A), "there is no other way to it");
-    // That most of its probes are answered is not enough to return.
+    // Answers to most of its probes are not enough to return.
     for i in 0..60 {
         turn(&mut r, i % 10 != 5);
         assert_eq!(next(&r, 9), Some(B), "{i}");
@@ -314,7 +314,7 @@ fn a_way_that_is_doubted_is_left_at_once_and_taken_where_no_other_leads() {
     );
     r.take(Time(4), B, &ways(2, &[(9, 0, 0)]), up);
     assert_eq!(next(&r, 9), Some(A), "better than none");
-    // A neighbour's own word for itself is its carrier's.
+    // The route to the neighbour itself cannot be doubted: the carrier vouches for it.
     r.doubt(Time(5), (100, A), until, up);
     assert_eq!(r.way(100, |_| true, up).map(|w| w.cost_us), Some(2_000));
     r.tick(until + Duration::from_millis(1), up);

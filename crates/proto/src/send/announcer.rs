@@ -1,12 +1,12 @@
-//! Telling the peer of a topic until it has understood.
+//! Announces a topic to the peer until the peer has understood it.
 
 use crate::wire::AckState;
 use core::time::Duration;
 use stats::Time;
 
-/// What is announced waits for the answer, which may get lost as well as the announcement.
+/// First wait for an answer; the answer may be lost as well as the announcement.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
-/// Each of the next waits so many times longer.
+/// Factor by which each further wait is longer.
 const WIDENING: f64 = 1.5;
 const LAST_RETRY: Duration = Duration::from_secs(2);
 
@@ -17,7 +17,7 @@ pub(crate) struct Announcer {
     bytes: Vec<u8>,
     /// Bytes from here on are still to be sent.
     at: usize,
-    /// Sending stops here: at the end, or after one piece when only an answer is wanted.
+    /// Sending stops here: at the end, or after one piece if only an answer is needed.
     until: usize,
     retry: Duration,
     retry_at: Time,
@@ -49,7 +49,7 @@ impl Announcer {
         self.understood = false;
     }
 
-    /// Something changed: announce it anew. Messages go on flowing meanwhile.
+    /// Announces a change. Messages keep flowing meanwhile.
     pub(crate) fn change(&mut self, bytes: Vec<u8>) {
         self.bytes = bytes;
         self.begin();
@@ -61,7 +61,7 @@ impl Announcer {
         self.change(bytes);
     }
 
-    /// There is nothing to tell in this session.
+    /// There is nothing to announce in this session.
     pub(crate) fn keep_silent(&mut self) {
         self.accepted = None;
         (self.understood, self.retry_at) = (true, Time::MAX);
@@ -79,13 +79,13 @@ impl Announcer {
         self.bytes.len() as u32
     }
 
-    /// Whether a piece is to be sent.
+    /// Whether a piece is due.
     pub(crate) fn is_due(&self) -> bool {
         !self.understood && self.at < self.until
     }
 
-    /// The next piece of at most `room` bytes: offset, whether an answer is wanted, bytes. `air`: what such a piece takes
-    /// of the air.
+    /// The next piece of at most `room` bytes: offset, whether an answer is needed, bytes. `air`: airtime of such a
+    /// piece.
     pub(crate) fn piece(&mut self, now: Time, room: usize, air: Duration) -> (u32, bool, &[u8]) {
         let at = self.at;
         self.at = at.saturating_add(room).min(self.until);
@@ -97,7 +97,7 @@ impl Announcer {
         (at as u32, poll, &self.bytes[at..self.at])
     }
 
-    /// Whether the peer is believed to know the topic.
+    /// Whether the peer is assumed to know the topic.
     pub(crate) fn is_understood(&self) -> bool {
         self.understood
     }
@@ -113,7 +113,7 @@ impl Announcer {
                 self.retry_at = Time::MAX;
                 self.accepted = Some(state == AckState::Accepted);
             }
-            // While pieces still go out, what the peer misses is on its way.
+            // While pieces are still being sent, the missing ones are on their way.
             AckState::Missing(at) if !self.is_due() && (at as usize) < self.bytes.len() => {
                 (self.at, self.until) = (at as usize, self.bytes.len());
                 (self.retry, self.retry_at) = (FIRST_RETRY, Time::MAX);
@@ -122,12 +122,12 @@ impl Announcer {
         }
     }
 
-    /// When silence will have lasted too long.
+    /// When the wait for an answer ends.
     pub(crate) fn next_timeout(&self) -> Option<Time> {
         (!self.understood && self.at >= self.until).then_some(self.retry_at)
     }
 
-    /// No answer came: sends one piece again, to learn what is missing.
+    /// No answer arrived: sends one piece again, to learn what is missing.
     pub(crate) fn expire(&mut self, now: Time, room: usize) {
         if self.next_timeout().is_some_and(|t| t <= now) {
             let n = self.bytes.len();

@@ -1,32 +1,32 @@
-//! How far the bound of a wire is opened while nothing urgent goes.
+//! How far the in-flight limit of a wire opens while nothing urgent is sent.
 
 use core::time::Duration;
 use stats::Time;
 
-/// As long as some receipt of late came within this, what is on the way delays little: a receipt that took longer waited for a busy
-/// host, not behind a queue that stands. It is what an urgent message waits for that comes where none came lately.
+/// As long as a recent receipt came within this, the data on its way delays little: a slower receipt waited for a busy
+/// host, not behind a standing queue. It is also how long an urgent message waits when there was none lately.
 const SHORT: Duration = Duration::from_millis(3);
-/// Of late: in this long, or in as long before.
+/// Recent means: in this interval, or in the one before.
 const LATE: Duration = Duration::from_millis(25);
-/// Datagrams by which a receipt moves the bound.
+/// Datagrams by which a receipt moves the limit.
 const STEP: usize = 8;
-/// Datagrams beyond which a wire gains nothing.
+/// Datagrams above which a wire gains nothing.
 const MOST: usize = 1024;
-/// What went in this span or the one before went lately.
+/// Messages sent in this span or the one before count as recent.
 const SPAN: Duration = Duration::from_secs(1);
 
-/// Datagrams that may be on the way to a peer beyond the bound, if it holds them.
+/// Datagrams that may be on the way to a peer beyond the limit, if the peer holds them.
 #[derive(Debug, Default)]
 pub(crate) struct Breadth {
     now: usize,
     most: usize,
-    /// The quickest receipt of this while and of the one before.
+    /// The fastest receipt of this interval and of the one before.
     quickest: [Duration; 2],
     since: Time,
 }
 
 impl Breadth {
-    /// The peer holds so many datagrams until it reads them, of which the bound is `least`.
+    /// The peer holds `datagrams` until it reads them, of which the limit takes `least`.
     pub(crate) fn holds(&mut self, datagrams: usize, least: usize) {
         self.most = datagrams.min(MOST).saturating_sub(least);
         self.now = self.now.min(self.most);
@@ -36,7 +36,7 @@ impl Breadth {
         self.now
     }
 
-    /// A receipt came after so long; `filled`: the bound was about used up.
+    /// A receipt came after `round_trip`; `filled`: the limit was about used up.
     pub(crate) fn receipt(&mut self, now: Time, round_trip: Duration, filled: bool) {
         if now >= self.since + LATE {
             (self.quickest, self.since) = ([round_trip, self.quickest[0]], now);
@@ -50,7 +50,7 @@ impl Breadth {
     }
 }
 
-/// How important what went lately was.
+/// Importance of recent messages.
 #[derive(Debug, Default)]
 pub(crate) struct Lately {
     /// The most important of this span and of the one before.
@@ -67,7 +67,7 @@ impl Lately {
         self.most[0] = self.most[0].max(Some(importance));
     }
 
-    /// Whether anything more important went.
+    /// Whether anything more important was sent recently.
     pub(crate) fn outranks(&self, now: Time, importance: u8) -> bool {
         let spans = self.most.iter().flatten();
         now < self.span + 2 * SPAN && spans.max().is_some_and(|m| *m > importance)

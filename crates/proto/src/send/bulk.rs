@@ -1,8 +1,8 @@
-//! One large message that goes as a fountain: which symbol goes next, and when enough are on their way.
+//! One large message that is sent as a fountain: which symbol is sent next, and when enough are on their way.
 //!
-//! Symbols never stop to wait for a round trip. They end when those that the receiver has told of, and those in flight as far
-//! as loss lets them arrive, are enough but for bad luck; then single ones follow in widening steps until it says that it has
-//! the message, or how many are missing still.
+//! Symbols never wait for a round trip. They stop when those that the receiver has reported, plus those in flight as
+//! far as loss lets them arrive, are enough barring bad luck. Then single symbols follow at widening intervals until
+//! the receiver reports that it has the message, or how many are still missing.
 
 use super::timing::Timing;
 use super::topic::{Pending, When};
@@ -13,26 +13,27 @@ use core::time::Duration;
 use stats::Time;
 use std::collections::VecDeque;
 
-/// Messages of up to so many symbols go as those of any reliable topic.
+/// Messages of up to this many symbols are sent like those of any reliable topic.
 const FEW: u64 = 8;
-/// Most that the head of a datagram and its wish for a receipt take.
+/// Most that the header of a datagram and its request for a receipt take.
 const HEAD: usize = 16 + 1;
-/// The receiver is asked this often how much it has.
+/// Interval at which the receiver is asked how much it has.
 const ASK_EVERY: Duration = Duration::from_millis(100);
-/// Until the receiver shows that it knows how the message is cut it is told again, at the latest after so many symbols.
+/// Until the receiver shows that it knows how the message is cut, the description is repeated after at most this many
+/// symbols.
 const TELL_EVERY: u32 = 64;
-/// So many standard deviations fewer than expected may arrive.
+/// Number of standard deviations by which arrivals may fall short of the expectation.
 const LUCK: f64 = 3.0;
-/// A loss that was told before counts like so many symbols at most, beside those whose fate is known.
+/// Weight of a loss reported earlier, in symbols at most, next to those whose fate is known.
 const MEMORY: f64 = 200.0;
-/// Datagrams in flight that are remembered.
+/// Most datagrams in flight that are remembered.
 const MOST: usize = 1 << 16;
 
-/// How a message of `bytes` goes to a peer that takes datagrams of `max_datagram` bytes.
+/// How a message of `bytes` is sent to a peer that takes datagrams of `max_datagram` bytes.
 pub(crate) enum Cut {
     /// In symbols.
     Symbols(Shape),
-    /// As any other.
+    /// Like any other message.
     Fragments,
     /// It has too many symbols.
     TooLarge,
@@ -49,43 +50,44 @@ impl Cut {
     }
 }
 
-/// Length of a datagram with a symbol and without what rides in it, at most.
+/// Largest length of a datagram with a symbol, without what rides in it.
 pub(crate) fn room(shape: &Shape) -> usize {
     HEAD + SymbolHead::ROOM + usize::from(shape.symbol())
 }
 
 /// Whether symbols beyond the message itself can be made.
 enum Encoding {
-    /// Nobody computes what they are made from yet,
+    /// Nothing computes what they are made from yet.
     Wanted,
-    /// or this job does.
+    /// This job computes it.
     Job(u64),
     Ready(Encoder),
 }
 
-/// What of a message is to be sent, and what its receiver has.
+/// What is still to be sent of a message, and what its receiver has.
 pub(crate) struct Bulk {
     shape: Shape,
     /// Number of the next symbol.
     next: u32,
     encoding: Encoding,
-    /// The receiver knows how it is cut; else it is told when `next` has come so far,
+    /// Whether the receiver knows how the message is cut; if not, the description is sent when `next` reaches
+    /// `describe_at`.
     described: bool,
     describe_at: u32,
-    /// and was told last in this datagram.
+    /// The datagram that last carried the description.
     described_in: Option<u64>,
-    /// Datagrams with a symbol, beyond the newest that the receiver has told of.
+    /// Datagrams with a symbol, after the newest that the receiver has reported.
     in_flight: VecDeque<u64>,
-    /// That newest.
+    /// The newest datagram that the receiver has reported.
     newest: Option<u64>,
-    /// How many symbols it needs, as of then.
+    /// Number of symbols that it needs, as of then.
     needed: u32,
-    /// Symbols of which it has told, and how many of them came.
+    /// Symbols covered by its reports, and how many of them arrived.
     known: (u32, u32),
-    /// Symbols that go though enough are on their way.
+    /// Symbols to send although enough are on their way.
     extra: u32,
     asked_at: Option<Time>,
-    /// Whether something is to be sent now.
+    /// Whether something is due.
     due: bool,
 }
 
@@ -112,7 +114,7 @@ impl Bulk {
         self.due
     }
 
-    /// Whether what goes next tells how the message is cut.
+    /// Whether the next frame describes how the message is cut.
     pub(crate) fn describes(&self) -> bool {
         !self.described && self.next >= self.describe_at
     }
@@ -127,14 +129,14 @@ impl Bulk {
         u64::from(self.needed.saturating_sub(arriving)) * u64::from(self.shape.symbol())
     }
 
-    /// Symbols sent, and the share of the message that its receiver has told of.
+    /// Symbols sent, and the share of the message that its receiver has reported.
     pub(crate) fn progress(&self) -> (u64, f64) {
         let all = f64::from(self.shape.source() + SPARE);
         (self.next.into(), 1.0 - f64::from(self.needed) / all)
     }
 
-    /// Appends how the message is cut, or its next symbol, to a datagram that may grow to `max` bytes; nothing if there is
-    /// no room, as what rides along took it. Gives the bytes of a symbol that is none of the message itself.
+    /// Appends the description of the message, or its next symbol, to a datagram that may grow to `max` bytes; appends
+    /// nothing if other frames took the room. Returns the bytes of a symbol that is not part of the message itself.
     pub(crate) fn put<B: Body>(
         &mut self,
         pending: &Pending<B>,
@@ -206,14 +208,14 @@ impl Bulk {
         Frame::Object(head, self.shape.symbol())
     }
 
-    /// Decides whether more is to be sent.
+    /// Decides whether more has to be sent.
     pub(crate) fn decide(&mut self, timing: Timing) {
         let there_is = self.next < self.shape.source() || matches!(self.encoding, Encoding::Ready(_));
         let can = there_is && self.next < MAX_ID || self.describes();
         self.due = can && (self.extra > 0 || !self.suffices(timing));
     }
 
-    /// Whether what is in flight is all that the receiver needs, but for bad luck.
+    /// Whether the symbols in flight are all that the receiver needs, barring bad luck.
     fn suffices(&self, timing: Timing) -> bool {
         let n = self.in_flight.len() as f64;
         let (known, came) = (f64::from(self.known.0), f64::from(self.known.1));
@@ -221,18 +223,19 @@ impl Bulk {
         let loss = (timing.loss * weight + known - came) / (weight + known);
         let loss = loss.clamp(0.0, 0.95);
         let spread = loss * (1.0 - loss);
-        // Losses come in bursts, and their share itself is uncertain.
+        // Losses come in bursts, and the share itself is uncertain.
         let variance = n * spread * (2.0 * timing.burst - 1.0) + n * n * spread / (weight + known);
         self.needed == 0 || n * (1.0 - loss) - LUCK * variance.sqrt() >= f64::from(self.needed)
     }
 
-    /// Nothing was heard for long: a symbol goes, and asks.
+    /// After a long silence: sends one symbol that asks.
     pub(crate) fn trickle(&mut self, timing: Timing) {
         self.extra = 1;
         self.decide(timing);
     }
 
-    /// The receiver tells, as of datagram `newest`, how many symbols it needs; none if it knows nothing of the message.
+    /// The receiver reports, as of datagram `newest`, how many symbols it needs; `None` if it does not know the
+    /// message.
     pub(crate) fn told(&mut self, newest: u64, needed: Option<u32>, timing: Timing) {
         if self.newest.is_some_and(|n| n > newest) {
             return;
@@ -252,7 +255,7 @@ impl Bulk {
             }
             None => {
                 self.needed = all;
-                // It came not, or the receiver gave the message up for want of room.
+                // The description did not arrive, or the receiver gave the message up for lack of room.
                 if self.described || self.described_in.is_some_and(|n| n <= newest) {
                     (self.described, self.describe_at, self.described_in) = (false, self.next, None);
                 }
@@ -261,13 +264,13 @@ impl Bulk {
         self.decide(timing);
     }
 
-    /// The peer was lost, and may be back: what was in flight is gone.
+    /// The peer was lost, and may be back: the datagrams in flight are gone.
     pub(crate) fn start_over(&mut self) {
         self.in_flight.clear();
         (self.newest, self.asked_at, self.due) = (None, None, true);
     }
 
-    /// The job that is to be done, under this name.
+    /// The job to run, under this id.
     pub(crate) fn job(&mut self, id: u64) -> Option<Shape> {
         let wanted = matches!(self.encoding, Encoding::Wanted);
         wanted.then(|| {
@@ -280,7 +283,7 @@ impl Bulk {
         matches!(self.encoding, Encoding::Job(id) if id == job)
     }
 
-    /// The job was done.
+    /// The job is done.
     pub(crate) fn ready(&mut self, encoder: Encoder, timing: Timing) {
         self.encoding = Encoding::Ready(encoder);
         self.decide(timing);

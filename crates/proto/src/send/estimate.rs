@@ -1,43 +1,43 @@
-//! How fast the medium is, when nobody has said.
+//! Estimate of the medium's rate where none is configured.
 
 use super::flight::Lesson;
 use crate::airtime::AirtimeModel;
 use core::time::Duration;
 use std::collections::VecDeque;
 
-/// Samples that are remembered, and that make an estimate.
+/// Number of samples that are remembered, and that make an estimate.
 const MEMORY: usize = 16;
 const ENOUGH: usize = 8;
 /// The middle half of the samples must lie within this share of the service time.
 const SPREAD: f64 = 0.25;
-/// A round trip below this share of what is believed contradicts it; so many in a row end an estimate, and what is believed
-/// then is the least rate that all of them allow.
+/// A round trip below this share of the estimate contradicts it. `CONTRADICTIONS` in a row end the estimate; the new
+/// guess is the least rate that all of them allow.
 const FASTER: f64 = 0.7;
 const CONTRADICTIONS: u32 = 3;
-/// The rate that is believed grows by no more than one over this at once.
+/// The estimated rate grows at most by the inverse of this at once.
 const LEAST: f64 = 0.1;
-/// The gain over an estimate, which is wrong by a percent or so, where none is set.
+/// Gain over an estimate, which is off by a percent or so, where no gain is set.
 const GAIN: f64 = 1.03;
 
 /// Learns the rate towards one peer.
 ///
-/// A sample is the spacing at which two datagrams arrive that were handed over together: the second waited
-/// in the device queue while the first was served, so the spacing is its service time, whatever receipts,
-/// clocks and the sender's own pace do. The estimate is the median. Once the sender paces by it there are no
-/// such pairs; then round trips are held against it, which nothing but the radio shortens.
+/// A sample is the spacing at which two datagrams arrive that were handed over together: the second waited in the
+/// device queue while the first was served, so the spacing is its service time, whatever receipts, clocks and the
+/// sender's own pace do. The estimate is the median. Once the sender paces by it there are no such pairs; then round
+/// trips are compared with it, which only a faster radio shortens.
 #[derive(Debug)]
 pub(crate) struct Estimate {
     guess: AirtimeModel,
     samples: VecDeque<u64>,
     current: Option<AirtimeModel>,
     contradictions: u32,
-    /// The longest of the round trips that contradict, over what is believed.
+    /// The longest contradicting round trip, relative to the estimate.
     longest: f64,
     lost: u64,
 }
 
 impl Estimate {
-    /// `guess` serves until there is an estimate.
+    /// `guess` is used until there is an estimate.
     pub(crate) fn new(guess: AirtimeModel) -> Self {
         Estimate {
             guess,
@@ -49,18 +49,18 @@ impl Estimate {
         }
     }
 
-    /// How often it did not hold any more.
+    /// Number of times it ceased to hold.
     pub(crate) fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// What datagrams cost, and whether that is more than a guess.
+    /// Cost of datagrams, and whether that is more than a guess.
     pub(crate) fn airtime(&self) -> (AirtimeModel, bool) {
         (self.current.unwrap_or(self.guess), self.current.is_some())
     }
 
-    /// Takes what a receipt taught. `path` is the delay of the path itself, `receipt` the length of the
-    /// datagram that carried it. True if that makes an estimate.
+    /// Takes the measurements from a receipt. `path` is the delay of the path itself, `receipt` the length of the
+    /// datagram that carried it. Returns true if that makes an estimate.
     pub(crate) fn learn(&mut self, lesson: Lesson, path: Duration, receipt: usize) -> bool {
         if let Some(rtt) = lesson.round_trip {
             self.hold_against(rtt.saturating_sub(path), lesson.bytes, receipt);
@@ -76,8 +76,8 @@ impl Estimate {
         self.current.is_some()
     }
 
-    /// A datagram and its receipt took no longer than this together. Who sends little may have no pairs for long, and would else
-    /// believe in a rate that was: its claims of the air would last as long as on that.
+    /// A datagram and its receipt took at most `rtt` together. A peer that sends little may have no pairs for long, and
+    /// would otherwise trust an outdated rate: its claims of the air would last as long as at that rate.
     fn hold_against(&mut self, rtt: Duration, bytes: usize, receipt: usize) {
         let model = self.airtime().0;
         let believed = model.airtime(bytes, 1) + model.airtime(receipt, 1);
@@ -94,14 +94,14 @@ impl Estimate {
         if self.current.is_some() {
             self.forget();
         }
-        // What a frame costs besides its bits was in the round trips too, so it is no less.
+        // The round trips include the cost of a frame besides its bits, so the rate is at least this.
         self.guess = self
             .guess
             .at_rate((model.rate_bits as f64 / longest.max(LEAST)) as u64);
         (self.contradictions, self.longest) = (0, 0.0);
     }
 
-    /// It does not hold any more.
+    /// It no longer holds.
     pub(crate) fn forget(&mut self) {
         if let Some(model) = self.current.take() {
             self.lost += 1;
@@ -197,7 +197,7 @@ mod tests {
         let (model, estimated) = e.airtime();
         let rate = model.rate_bits as f64 / 6e6;
         assert!((0.6..1.0).contains(&rate) && !estimated, "{rate} of it");
-        // What is slower says nothing: it may have waited.
+        // A slower round trip says nothing: it may have waited.
         let slow = Lesson {
             round_trip: Some(Duration::from_millis(90)),
             ..lesson(Duration::ZERO)

@@ -1,47 +1,47 @@
-//! What was handed over and is not known to have left the air.
+//! Datagrams handed over that are not known to have left the air (decision 065).
 
 use crate::wire::Receipt;
 use core::time::Duration;
 use stats::Time;
 use std::collections::VecDeque;
 
-/// Datagrams that are remembered at most, however long the path.
+/// Most datagrams that are remembered, however long the path.
 const MOST: usize = 4096;
-/// While the pacer's belief holds, one in so many datagrams asks for a receipt,
+/// While the pacer's estimate holds, one datagram in this many asks for a receipt.
 const SPARSE: usize = 10;
-/// or, where this host defers to others, for whom its device queue must be empty in time, one in so many;
+/// The same where this host defers to others, whose messages need its device queue empty in time.
 const DEFERRING: usize = 7;
-/// one at least this often while more wait,
+/// Longest interval between asks while more datagrams wait.
 const SPARSE_INTERVAL: Duration = Duration::from_millis(50);
-/// or, where the path loses datagrams, one in so many;
+/// The same where the path loses datagrams.
 const LOSSY: usize = 4;
-/// from this share on it does, and so unlikely must it be that the path lost all of a row of receipts before
-/// silence means anything.
+/// Share of lost datagrams from which on the path counts as lossy, and how unlikely it must be that the path lost a
+/// whole row of receipts before silence means anything.
 const LOSS: f64 = 0.03;
 const BY_CHANCE: f64 = 0.01;
-/// In no case do more than so many ask of those that a long path holds.
+/// On a long path, at most this many of the datagrams in flight ask.
 const PER_WINDOW: usize = 32;
-/// So many receipts in a row must come in time before the pacer is believed again.
+/// Receipts in a row that have to arrive in time before the pacer's estimate is trusted again.
 const PENALTY: u32 = 12;
-/// Where what is less important fills the bound, it may be exceeded by this many datagrams.
+/// Where less important datagrams fill the limit, it may be exceeded by this many.
 pub(crate) const URGENT: usize = 3;
-/// Of datagrams of at most so many bytes so many take the air of a full one, at 6 Mbit/s.
+/// At 6 Mbit/s, `SMALL_PER_FULL` datagrams of at most `SMALL` bytes take the air of a full one.
 const SMALL: usize = 200;
 const SMALL_PER_FULL: usize = 4;
-/// Patience with a receipt beyond what its round trip varies by, and patience with the first.
+/// Wait for a receipt beyond the variation of its round trip, wait for the first receipt, and the longest wait.
 const PATIENCE: Duration = Duration::from_millis(5);
 const FIRST_PATIENCE: Duration = Duration::from_millis(100);
 const LONGEST_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Asks that are remembered.
+/// Most asks that are remembered.
 const MOST_ASKS: usize = 64;
-/// From so many service times on a path of a radio is long.
+/// A radio path is long from this many service times on.
 const LONG: u32 = 10;
-/// By so many mean deviations the round trips of a wire vary without anything waiting (RFC 6298).
+/// Mean deviations by which the round trips of a wire vary without anything waiting (RFC 6298).
 const VARIES: u32 = 4;
-/// Datagrams handed over within so long of each other are in the device queue together.
+/// Datagrams handed over within this time of each other are in the device queue together.
 const TOGETHER: Duration = Duration::from_micros(100);
-/// The path's own delay is the least seen in this span or the one before.
+/// The path's own delay is the least value seen in this span or the one before.
 const SPAN: Duration = Duration::from_secs(10);
 
 /// A datagram in flight.
@@ -50,14 +50,14 @@ pub(crate) struct Entry {
     pub(crate) number: u64,
     pub(crate) at: Time,
     pub(crate) bytes: usize,
-    /// Datagrams that the carrier makes of it.
+    /// Number of datagrams that the carrier makes of it.
     pub(crate) pieces: usize,
     pub(crate) importance: u8,
     pub(crate) asks: bool,
 }
 
 impl Entry {
-    /// By its air, of which a full one has [`SMALL_PER_FULL`] parts.
+    /// Weight by airtime; a full datagram counts [`SMALL_PER_FULL`].
     fn weight(&self) -> usize {
         if self.bytes <= SMALL {
             1
@@ -73,68 +73,68 @@ struct Ask {
     number: u64,
     at: Time,
     bytes: usize,
-    /// By the airtimes its receipt should have come.
+    /// When its receipt is due at the latest, by the airtimes.
     late_at: Time,
 }
 
-/// What a receipt taught.
+/// Measurements from a receipt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lesson {
-    /// The bytes of the datagram that both are of.
+    /// Bytes of the datagram that `round_trip` and `service` refer to.
     pub(crate) bytes: usize,
-    /// From its handing over to its receipt, without what the receiver held it.
+    /// From handing over to the receipt, without the time the receiver held it.
     pub(crate) round_trip: Option<Duration>,
     /// Bytes of the datagram that asked.
     pub(crate) asked: usize,
-    /// What of that neither airtimes nor the path explain: it waited in the device queue.
+    /// The part that neither airtimes nor the path explain: it waited in the device queue.
     pub(crate) queued: Duration,
-    /// The same, also if a correction was made for it already.
+    /// The same, even if a correction was already made for it.
     pub(crate) waited: Duration,
-    /// How long after the one before it came, where both were handed over at once: its service time.
+    /// How long after the datagram before it it arrived, where both were handed over at once: its service time.
     pub(crate) service: Option<Duration>,
 }
 
-/// Bounds the datagrams on the way to one peer.
+/// Limits the datagrams on the way to one peer.
 ///
-/// While receipts come when the pacer's belief says, they are asked for seldom, and the bound is wide. As
-/// soon as one is late, the bound is `least` datagrams and what the path itself holds, and receipts clock
-/// the sending. A datagram leaves when a receipt tells of it or of a later one, or when
-/// patience ends: what is lost blocks nothing for ever.
+/// While receipts arrive when the pacer's estimate predicts, they are asked for seldom, and the limit is wide. As soon
+/// as one is late, the limit is `least` datagrams plus what the path itself holds, and receipts clock the sending. A
+/// datagram leaves when a receipt covers it or a later one, or when its timeout ends: a lost datagram never blocks
+/// anything forever.
 #[derive(Debug)]
 pub(crate) struct Flight {
     least: usize,
-    /// While receipts clock the sending, one in so many datagrams asks for one.
+    /// While receipts clock the sending, one datagram in this many asks for one.
     asks_every: usize,
-    /// The medium is a wire of a known rate, where nobody contends: what its bytes do not explain is its delay.
+    /// The medium is a wire of a known rate, where nobody contends: delay that its bytes do not explain is its own.
     wired: bool,
     entries: VecDeque<Entry>,
-    /// Of all entries.
+    /// Pieces of all entries.
     pieces: usize,
-    /// What they weigh, in parts of a full datagram.
+    /// Their weight, in parts of a full datagram.
     weight: usize,
     since_ask: usize,
     asked_at: Time,
-    /// Asks without an answer, with those that patience gave up,
+    /// Unanswered asks, including those that have timed out.
     asked: VecDeque<Ask>,
-    /// and the oldest that it has not given up.
+    /// The oldest ask that has not timed out.
     unanswered: Option<Ask>,
     doubts: u32,
-    /// Round trip and its mean deviation, as RFC 6298 smooths them.
+    /// Round trip and its mean deviation, smoothed as in RFC 6298.
     smoothed: Option<(Duration, Duration)>,
-    /// Least delay beyond what the airtimes explain, of this span and the one before.
+    /// Least delay beyond what the airtimes explain, in this span and the one before.
     path: [Option<Duration>; 2],
     span: Time,
     timeouts: u32,
-    /// The peer told by something else than receipts that datagrams below this number came.
+    /// The peer reported by other means than receipts that datagrams below this number arrived.
     known: u64,
     corrected: Time,
-    /// So many receipts in a row may be missing by chance, and are.
+    /// How many receipts in a row may be missing by chance, and how many are.
     tolerated: u32,
     missing: u32,
 }
 
 impl Flight {
-    /// A bound of `least` datagrams on a short path.
+    /// Creates a limit of `least` datagrams on a short path.
     pub(crate) fn new(least: u32) -> Self {
         Flight {
             least: least.max(1) as usize,
@@ -159,8 +159,8 @@ impl Flight {
         }
     }
 
-    /// The same, but one in so many datagrams asks while receipts clock the sending: the sender need not stop
-    /// until the receipt of the last of the bound has come.
+    /// The same, but one datagram in `asks_every` asks while receipts clock the sending: the sender need not stop until
+    /// the receipt of the last datagram within the limit has arrived.
     pub(crate) fn asking_every(self, asks_every: usize) -> Self {
         Flight { asks_every, ..self }
     }
@@ -170,7 +170,7 @@ impl Flight {
         Flight { wired, ..self }
     }
 
-    /// The path loses this share of the datagrams, each way, in bursts of so many.
+    /// The path loses this share of the datagrams, in each direction, in bursts of `burst`.
     pub(crate) fn loses(&mut self, loss: f64, burst: f64) {
         let missing = 1.0 - (1.0 - loss) * (1.0 - loss);
         self.tolerated = match loss {
@@ -179,38 +179,38 @@ impl Flight {
         };
     }
 
-    /// How many datagrams are in flight, as the carrier sends them.
+    /// Number of datagrams in flight, as the carrier sends them.
     pub(crate) fn len(&self) -> usize {
         self.pieces
     }
 
-    /// The smoothed round trip of receipts; zero while there is none.
+    /// The smoothed round trip of receipts; zero before the first.
     pub(crate) fn round_trip_time(&self) -> Duration {
         self.smoothed.map_or(Duration::ZERO, |(s, _)| s)
     }
 
-    /// Whether receipts were late lately, so that they clock the sending.
+    /// Whether receipts were late recently, so that they clock the sending.
     pub(crate) fn doubts(&self) -> bool {
         self.doubts > 0
     }
 
-    /// Whether the last receipts never came.
+    /// Whether the last receipts never arrived.
     pub(crate) fn is_silent(&self) -> bool {
         self.timeouts > 0
     }
 
-    /// Whether the datagram that went last asks for a receipt, which has not come yet and is hardly lost.
+    /// Whether the datagram sent last asked for a receipt that is still due and hardly lost.
     pub(crate) fn receipt_comes(&self) -> bool {
         self.since_ask == 0 && self.awaits_receipt() && self.tolerated == 0
     }
 
-    /// Whether a receipt is on its way. If none is, nothing will tell when what is in flight has left.
+    /// Whether a receipt is due. If none is, nothing will show when the datagrams in flight have left.
     pub(crate) fn awaits_receipt(&self) -> bool {
         self.unanswered.is_some()
     }
 
-    /// How many datagrams of this importance or more may still be in the device queue, small ones counted as in
-    /// [`Flight::admits`].
+    /// Number of datagrams of this importance or more that may still be in the device queue, with small ones counted as
+    /// in [`Flight::admits`].
     pub(crate) fn peers_of(&self, now: Time, importance: u8) -> usize {
         let once = self.patience_once();
         let recent = self.entries.iter().rev().take_while(|e| e.at + once > now);
@@ -223,8 +223,8 @@ impl Flight {
         self.entries.iter().any(|e| e.importance >= importance)
     }
 
-    /// The delay of the path itself, where a full datagram takes `service`. Of a radio what is short may as well be
-    /// contention, or that it is slower than its belief; of a wire it is the delay, and what that varies by.
+    /// The delay of the path itself, where a full datagram takes `service`. On a radio a short delay may as well be
+    /// contention, or a medium slower than estimated; on a wire it is the delay plus its variation.
     pub(crate) fn path_delay(&self, service: Duration) -> Duration {
         let least = self.path.iter().flatten().min().copied().unwrap_or_default();
         match (least < service * LONG, self.smoothed) {
@@ -234,8 +234,8 @@ impl Flight {
         }
     }
 
-    /// How many datagrams may be in flight; `service` is the airtime of a full one, `clocked` that receipts
-    /// clock the sending in any case.
+    /// How many datagrams may be in flight. `service` is the airtime of a full one; with `clocked`, receipts clock the
+    /// sending in any case.
     pub(crate) fn window(&self, clocked: bool, service: Duration) -> usize {
         if self.is_silent() {
             return 1;
@@ -244,17 +244,17 @@ impl Flight {
             0 => 0,
             n => usize::try_from(self.path_delay(service).as_nanos() / n).unwrap_or(MOST),
         };
-        // What leaves until the next receipt comes, where so many in a row may get lost.
+        // Datagrams that leave until the next receipt arrives, given how many in a row may be lost.
         let untold = held / PER_WINDOW * (2 + self.tolerated as usize);
         let held = held.saturating_add(untold);
         let sparse = if clocked || self.doubts() { 0 } else { 2 * SPARSE };
         self.least.saturating_add(held).saturating_add(sparse).min(MOST)
     }
 
-    /// Whether a datagram of this importance may follow. Small ones take a part of a full one's air, and count as that: a
-    /// command's copies would else use up the bound before the first can be acknowledged.
+    /// Whether a datagram of this importance may follow. A small one counts by its part of a full one's air: otherwise
+    /// the copies of a command would use up the limit before the first can be acknowledged.
     pub(crate) fn admits(&self, now: Time, importance: u8, window: usize) -> bool {
-        // The bound may have become narrower than what is in flight; then something has to ask.
+        // The limit may have become narrower than what is in flight; then something has to ask.
         if !self.awaits_receipt() {
             return true;
         }
@@ -262,8 +262,8 @@ impl Flight {
         all < window || all < window + URGENT && self.peers_of(now, importance) < window
     }
 
-    /// Whether the next datagram should ask for a receipt, since more waits behind it or the bound is near.
-    /// `defers`: to others that are more important.
+    /// Whether the next datagram should ask for a receipt, because more waits behind it or the limit is near. `defers`:
+    /// this host defers to more important hosts.
     pub(crate) fn should_ask(&self, now: Time, clocked: bool, defers: bool, window: usize) -> bool {
         if clocked || self.doubts() {
             let every = self.asks_every.max(window / PER_WINDOW);
@@ -274,7 +274,7 @@ impl Flight {
             (false, true) => DEFERRING,
             (false, false) => SPARSE,
         };
-        // Where many are in flight anyway, each receipt need not tell of so few.
+        // Where many are in flight anyway, each receipt may cover more of them.
         let sparse = sparse.max(window / PER_WINDOW);
         self.since_ask + 1 >= sparse || self.len() >= self.least && now >= self.asked_at + SPARSE_INTERVAL
     }
@@ -284,8 +284,8 @@ impl Flight {
         self.since_ask + 1 >= 2 * SPARSE
     }
 
-    /// A datagram was handed over. Should it ask, its receipt is late after `late_at`.
-    /// `service`: the airtime of a full one.
+    /// A datagram was handed over. If it asks, its receipt is late after `late_at`. `service`: the airtime of a full
+    /// one.
     pub(crate) fn sent(&mut self, entry: Entry, late_at: Time, service: Duration) {
         if entry.asks {
             (self.since_ask, self.asked_at) = (0, entry.at);
@@ -311,7 +311,7 @@ impl Flight {
         }
     }
 
-    /// A receipt came; `expected` is the round trip that airtimes explain, by the bytes of the datagram.
+    /// A receipt arrived; `expected` returns the round trip that airtimes explain, by the bytes of the datagram.
     pub(crate) fn receipt(
         &mut self,
         now: Time,
@@ -319,17 +319,17 @@ impl Flight {
         expected: impl Fn(usize) -> Duration,
         service: Duration,
     ) -> Lesson {
-        // Also of one that patience gave up: else a slower radio would never be learned of.
+        // Also for a timed-out ask: otherwise a slower radio would never be detected.
         let ask = self.asked.iter().find(|a| a.number == receipt.newest).copied();
         let round_trip = ask.map(|ask| {
             let held = Duration::from_micros(receipt.held);
             now.since(ask.at).saturating_sub(held)
         });
-        // Nobody noticed while it was missing, where that may be chance.
+        // It went unnoticed while it was missing, where that may be chance.
         let late = self.tolerated > 0 && ask.is_some_and(|a| self.is_late(now, a));
         let explained = ask.map_or(Duration::ZERO, |a| expected(a.bytes));
         self.round_trip(now, round_trip, explained);
-        // One correction at a time: what was sent before the last one waited for the same.
+        // One correction at a time: datagrams sent before the last correction waited for the same reason.
         let known = explained + self.path_delay(service);
         let waited = round_trip.unwrap_or_default().saturating_sub(known);
         let queued = match ask {
@@ -352,7 +352,7 @@ impl Flight {
         }
     }
 
-    /// Bytes and service time of the newest datagram, where the one before it was handed over with it.
+    /// Bytes and service time of the newest datagram, if the one before it was handed over together with it.
     fn spacing(&self, receipt: &Receipt) -> Option<(usize, Duration)> {
         let at = self.entries.iter().position(|e| e.number == receipt.newest)?;
         let (newest, before) = (self.entries[at], self.entries.get(at.checked_sub(1)?)?);
@@ -381,7 +381,7 @@ impl Flight {
         let Some(ask) = self.unanswered.filter(|a| a.number <= newest) else {
             return;
         };
-        // Of one that was lost nobody knows whether it would have been late.
+        // For a lost receipt it is unknown whether it would have been late.
         if self.tolerated > 0 && ask.number != newest {
         } else if self.is_late(now, ask) {
             self.doubts = PENALTY;
@@ -391,7 +391,7 @@ impl Flight {
         self.unanswered = self.asked.front().copied();
     }
 
-    /// The peer tells by something else than a receipt that datagrams up to this number came.
+    /// The peer reports by other means than a receipt that datagrams up to this number arrived.
     pub(crate) fn came(&mut self, newest: u64) {
         if newest < self.known {
             return;
@@ -400,7 +400,7 @@ impl Flight {
         (self.timeouts, self.missing) = (0, 0);
         self.release(|e| e.number <= newest);
         if self.unanswered.is_some_and(|a| a.number <= newest) {
-            // Its receipt may come yet, and teaches what receipts do.
+            // Its receipt may still arrive, and is measured as any other.
             self.unanswered = self.asked.iter().find(|a| a.number > newest).copied();
         }
     }
@@ -411,7 +411,7 @@ impl Flight {
         }
     }
 
-    /// The oldest is in flight no more.
+    /// The oldest is no longer in flight.
     fn let_go(&mut self) {
         if let Some(gone) = self.entries.pop_front() {
             self.pieces -= gone.pieces;
@@ -428,12 +428,12 @@ impl Flight {
         (self.patience_once() * (1 << self.timeouts.min(5))).min(LONGEST_PATIENCE)
     }
 
-    /// When patience with the oldest ask ends.
+    /// When the wait for the oldest ask ends.
     pub(crate) fn next_timeout(&self) -> Option<Time> {
         Some(self.unanswered?.at + self.patience())
     }
 
-    /// Notices late receipts, and lets go of what patience ended for.
+    /// Detects late receipts, and removes timed-out datagrams.
     pub(crate) fn expire(&mut self, now: Time) {
         let chance = self.missing < self.tolerated;
         if !chance && self.unanswered.is_some_and(|ask| self.is_late(now, ask)) {
@@ -442,7 +442,7 @@ impl Flight {
         while self.next_timeout().is_some_and(|t| t <= now) {
             self.give_up(now);
         }
-        // What was silent when it was asked last says nothing of now.
+        // Silence at the last ask does not say anything about the present.
         let rested = self.unanswered.is_none() && self.entries.is_empty();
         if rested && now >= self.asked_at + LONGEST_PATIENCE {
             (self.timeouts, self.missing) = (0, 0);
@@ -450,7 +450,7 @@ impl Flight {
     }
 
     fn give_up(&mut self, now: Time) {
-        // With several on the way, the last of those for which it ends now stands for all: they were silent together.
+        // With several on the way, the last of those that time out now stands for all: they were silent together.
         let over = now - self.patience();
         let together = self.asks_every < self.least;
         let last = self
@@ -473,24 +473,24 @@ impl Flight {
         }
     }
 
-    /// Whether a receipt is later than both the airtimes and the experience say.
+    /// Whether a receipt is later than both the airtimes and experience predict.
     fn is_late(&self, now: Time, ask: Ask) -> bool {
         self.smoothed.is_some() && now > ask.late_at.max(ask.at + self.patience())
             || self.smoothed.is_none() && now > ask.late_at
     }
 
-    /// The pacer made up for what was queued.
+    /// The pacer has made up for the queue.
     pub(crate) fn corrected(&mut self, now: Time) {
         self.corrected = now;
     }
 
-    /// What was late counts no more: there is a new belief.
+    /// Late receipts no longer count: there is a new estimate.
     pub(crate) fn trust(&mut self) {
         self.doubts = 0;
         self.unanswered = None;
     }
 
-    /// The peer is gone, or is another run.
+    /// The peer is gone, or has a new session.
     pub(crate) fn clear(&mut self) {
         *self = Flight {
             tolerated: self.tolerated,
@@ -630,7 +630,7 @@ mod tests {
             assert!(!f.doubts() && !f.is_silent(), "{round}: {f:?}");
             t += AIR * 100;
         }
-        // One that comes late does, and silence does.
+        // A late one does, and silence does.
         let number = ask(&mut f, t);
         f.receipt(t + AIR * 50, &receipt(number, 0), |_| AIR, AIR);
         assert!(f.doubts());

@@ -1,4 +1,4 @@
-//! The newest messages of a latched topic, for a peer that comes later.
+//! The newest messages of a latched topic, for late joiners.
 
 use super::topic::Pending;
 use crate::body::{Body, Message};
@@ -11,7 +11,7 @@ struct Latched<B> {
     message: Message<B>,
     /// Order of arrival over all topics.
     arrival: u64,
-    /// The peer has not been there since.
+    /// Whether the peer has been away since.
     missed: bool,
 }
 
@@ -22,7 +22,7 @@ impl<B> Default for Latch<B> {
 }
 
 impl<B: Body> Latch<B> {
-    /// Keeps a message as one of the newest `depth`. `missed`: the peer is not there.
+    /// Keeps a message as one of the newest `depth`. `missed`: the peer is away.
     pub(crate) fn keep(&mut self, message: &Message<B>, arrival: u64, missed: bool, depth: u32) {
         self.0.push_back(Latched {
             message: message.clone(),
@@ -32,19 +32,19 @@ impl<B: Body> Latch<B> {
         self.keep_last(depth);
     }
 
-    /// Keeps no more than the newest `depth`.
+    /// Keeps at most the newest `depth`.
     pub(crate) fn keep_last(&mut self, depth: u32) {
         let over = self.0.len().saturating_sub(depth as usize);
         self.0.drain(..over);
     }
 
-    /// Nothing is kept any more.
+    /// Drops everything.
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 
-    /// The messages that the peer is to get now, except those that `waiting` has: all of them if it is `new`,
-    /// else those that it missed.
+    /// The messages due to the peer, except those in `waiting`: all of them if it is `new`, otherwise those that it
+    /// missed.
     pub(crate) fn due<'a>(
         &mut self,
         new: bool,
@@ -57,7 +57,7 @@ impl<B: Body> Latch<B> {
         let mut due = Vec::new();
         for l in &mut self.0 {
             if (new || l.missed) && !waiting.contains(&l.arrival) {
-                // Whoever comes later waits from then on.
+                // For a late joiner the wait starts when it joins.
                 let message = Message {
                     expires: None,
                     ..l.message.clone()

@@ -1,19 +1,20 @@
-//! What became of the messages of a topic, as far as both ends know.
+//! Outcomes of the messages of a topic, as far as both ends know (decision 140).
 
 use crate::statistics::{Account, ReceiverReport};
 use stats::{DropReason, Drops};
 
-/// The sender's book of what it began to send: each message of which anything was sent has a number.
+/// The sender's record of what it began to send: each message of which anything was sent has a number.
 ///
-/// What was not begun, the sender alone knows. Of what was begun, the receiver's word is final, as it has one fate for each
-/// number: what was given up here is lost where the receiver says so, since it may have been delivered all the same.
+/// Only the sender knows about messages that it did not begin. For the others the receiver's report is final, since it
+/// has one fate for each number: a message that was given up here is lost only if the receiver says so, because it may
+/// have been delivered all the same.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    /// What was begun and given up, since the topic began.
+    /// Messages begun and given up, since the topic began.
     given_up: Drops,
-    /// The same in the peer's present session, with what came by another way.
+    /// The same in the peer's present session, plus messages that arrived over another route.
     given_up_now: Drops,
-    /// Of sessions of the peer that are over.
+    /// Totals of past sessions of the peer.
     delivered: u64,
     lost: Drops,
     /// Number of the first message of the peer's present session.
@@ -22,28 +23,29 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// A message that was begun is given up, and is counted among the topic's drops.
+    /// A message that was begun is given up, and counts among the topic's drops.
     pub(crate) fn gives_up(&mut self, reason: DropReason) {
         self.given_up.add(reason, 1);
         self.given_up_now.add(reason, 1);
     }
 
-    /// A message that was begun has arrived by another way.
+    /// A message that was begun has arrived over another route.
     pub(crate) fn came_elsewhere(&mut self) {
         self.given_up_now.add(DropReason::OtherWay, 1);
     }
 
-    /// How many were begun and given up.
+    /// Number of messages begun and given up.
     pub(crate) fn given_up(&self) -> u64 {
         self.given_up.total()
     }
 
-    /// What the receiver told last, in its present session.
+    /// The receiver's latest report in its present session.
     pub(crate) fn told(&self) -> Option<&ReceiverReport> {
         self.told.as_ref()
     }
 
-    /// Takes what the receiver tells, `next` the number of the next message. False if it tells of more than was begun.
+    /// Takes a report of the receiver; `next` is the number of the next message. Returns false if it reports more than
+    /// was begun.
     pub(crate) fn tells(&mut self, report: ReceiverReport, next: u64) -> bool {
         let begun = next - self.first.min(next);
         let known = [report.delivered, report.abandoned, lost(&report).total()];
@@ -55,7 +57,7 @@ impl Ledger {
         true
     }
 
-    /// The receiver knows nothing any more of what has a number below `next`: what it has not told is lost.
+    /// The receiver no longer knows messages numbered below `next`: those that it has not reported are lost.
     pub(crate) fn ends_session(&mut self, next: u64) {
         let begun = next - self.first.min(next);
         let told = self.told.take().unwrap_or_default();
@@ -69,7 +71,7 @@ impl Ledger {
         (self.first, self.given_up_now) = (next, Drops::default());
     }
 
-    /// The account of `offered` messages of which `drops` were lost here.
+    /// The account of `offered` messages, `drops` of which were lost here.
     pub(crate) fn account(&self, offered: u64, drops: &Drops) -> Account {
         let mut dropped = drops.minus(&self.given_up);
         dropped.merge(&self.lost);
@@ -89,7 +91,7 @@ impl Ledger {
     }
 }
 
-/// What of a receiver's counts are messages that did not arrive: copies of others and losses of subscribers are not.
+/// The receiver's counts of messages that did not arrive: without copies of others and losses of subscribers.
 fn lost(told: &ReceiverReport) -> Drops {
     let mut beside = Drops::default();
     for reason in [DropReason::Duplicate, DropReason::NotTaken] {
@@ -151,7 +153,7 @@ mod tests {
     #[test]
     fn the_receivers_word_is_final_for_what_was_begun() {
         let mut ledger = Ledger::default();
-        // Of ten that were begun two expired. One of them was delivered all the same, of the other the word was lost.
+        // Ten were begun, two expired. One of them was delivered all the same; the notice of the other was lost.
         ledger.gives_up(DropReason::Expired);
         ledger.gives_up(DropReason::Expired);
         let here = drops(&[(DropReason::Expired, 2)]);
@@ -159,7 +161,7 @@ mod tests {
         let a = ledger.account(10, &here);
         balanced(&a);
         assert_eq!((a.delivered, a.in_flight, a.dropped.total()), (9, 0, 1));
-        // Or it heard of both.
+        // Or it received both notices.
         assert!(ledger.tells(report(8, 2, &[]), 10));
         let a = ledger.account(10, &here);
         balanced(&a);
@@ -183,7 +185,7 @@ mod tests {
         ledger.ends_session(10);
         let a = ledger.account(12, &here);
         balanced(&a);
-        // What it had not told of is lost; two more wait.
+        // What it had not reported is lost; two more wait.
         assert_eq!(
             (a.delivered, a.dropped.count(DropReason::PeerLost), a.in_flight),
             (5, 4, 2)

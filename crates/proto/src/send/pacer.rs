@@ -1,41 +1,41 @@
-//! When the next datagram may go.
+//! When the next datagram may be sent.
 
 use core::time::Duration;
 use stats::Time;
 
 /// Spaces datagrams by their airtime, so that the device queue stays about empty.
 ///
-/// There is no credit for time that was not used: after a pause one datagram goes at once, and the next one
-/// an airtime later. But where something waited for its slot and the caller came a little late, as any
-/// thread does, the slots after it stay where they were: else every late wake-up would be air lost. A bound on
-/// what is in flight stands beside this, and its receipts correct it.
+/// Unused time earns no credit: after a pause one datagram goes at once, and the next one an airtime later. But where
+/// something waited for its slot and the caller came a little late, as any thread does, the slots after it stay where
+/// they were: otherwise every late wake-up would waste air. Alongside it, the in-flight limit bounds the data on its
+/// way, and its receipts correct the pacer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pacer {
     next: Time,
     /// Whether something waited for `next`.
     awaited: bool,
-    /// Importance of what was handed over last.
+    /// Importance of the datagram handed over last.
     in_air: u8,
     /// Whether a relay forwards it.
     forwarded: bool,
     lateness: Duration,
-    /// So long before its slot a datagram may go.
+    /// How long before its slot a datagram may be sent.
     early: Duration,
 }
 
-/// So late a caller may be without losing air. As much of the air's next frame may then be early and stand
-/// in the device queue: a tenth of a full frame at 6 Mbit/s.
+/// How late a caller may be without losing air. The next frame may then be early by as much and stand in the device
+/// queue: a tenth of a full frame at 6 Mbit/s.
 const LATENESS: Duration = Duration::from_micros(200);
-/// What may stand in the device queue of a wire with a rate. Of a fast one, slots are shorter than threads are punctual: several
-/// datagrams leave at one wake-up, and the wire is busy until the next. Where a datagram takes as long, or its time is not known,
-/// only what is late leaves at once.
+/// What may stand in the device queue of a wire with a rate. On a fast wire, slots are shorter than threads are
+/// punctual: several datagrams leave at one wake-up, and the wire is busy until the next. Where one datagram takes this
+/// long, or its time is unknown, only late datagrams leave at once.
 const WIRE_QUEUE: Duration = Duration::from_millis(1);
 
-/// Importance of the protocol's own frames: above every topic.
+/// Importance of control frames: above every topic.
 pub(crate) const CONTROL: u8 = 128;
 
 impl Pacer {
-    /// Of a radio.
+    /// Creates a pacer for a radio.
     pub(crate) fn new() -> Self {
         Pacer {
             lateness: LATENESS,
@@ -47,7 +47,7 @@ impl Pacer {
         }
     }
 
-    /// Of a wire with a rate; `full` is how long its longest datagram takes, if that is known.
+    /// Creates a pacer for a wire with a rate; `full` is how long its longest datagram takes, if known.
     pub(crate) fn of_wire(full: Option<Duration>) -> Self {
         let early = full.map_or(Duration::ZERO, |f| WIRE_QUEUE.saturating_sub(f));
         Pacer {
@@ -57,26 +57,26 @@ impl Pacer {
         }
     }
 
-    /// When the air is free by reckoning.
+    /// When the air becomes free, by the pacer's accounting.
     pub(crate) fn next(&self) -> Time {
         self.next
     }
 
-    /// Whether something may be handed over: the air is free, or will be soon enough.
+    /// Whether a datagram may be handed over: the air is free, or will be soon enough.
     pub(crate) fn is_free(&self, now: Time) -> bool {
         now + self.early >= self.next
     }
 
-    /// Whether something of this importance may skip the pacer. It is charged afterwards, so of each
-    /// importance at most one datagram stands in the device queue behind the one in the air.
+    /// Whether a datagram of this importance may skip the pacer. It is charged afterwards, so at most one datagram of
+    /// each importance stands in the device queue behind the one in the air.
     ///
-    /// Not while a relay still forwards what was sent: the two would contend, and their collisions cost more
-    /// than waiting (at two hops a fifth of them remain, `docs/decisions/020-pacing-gain.md`).
+    /// Not while a relay still forwards the last datagram: the two would contend, and their collisions cost more than
+    /// waiting (at two hops a fifth of them remain, `docs/decisions/020-pacing-gain.md`).
     pub(crate) fn is_urgent(&self, importance: u8) -> bool {
         importance > self.in_air && !self.forwarded
     }
 
-    /// When the medium begins with what is handed over now.
+    /// When the medium starts on a datagram that is handed over now.
     pub(crate) fn starts(&self, now: Time) -> Time {
         match self.early.is_zero() {
             true => now,
@@ -84,23 +84,23 @@ impl Pacer {
         }
     }
 
-    /// Something waits for the air: gives when it is its turn, or that of several on a wire.
+    /// Something waits for the air: returns when its turn comes, or the turn of several on a wire.
     pub(crate) fn await_turn(&mut self) -> Time {
         self.awaited = true;
         self.next - self.early / 2
     }
 
-    /// What is handed over late leaves the next its pause all the same.
+    /// A datagram handed over late still leaves the next one its pause.
     pub(crate) fn forfeit(&mut self) {
         self.awaited = false;
     }
 
-    /// What was handed over leaves so much later than reckoned.
+    /// The datagrams handed over leave this much later than computed.
     pub(crate) fn delay(&mut self, by: Duration) {
         self.next += by;
     }
 
-    /// Another host had the air for so long, until now.
+    /// Another host had the air for `air`, until now.
     pub(crate) fn taken(&mut self, now: Time, air: Duration) {
         if !self.is_free(now) {
             self.next += air;
@@ -171,7 +171,7 @@ mod tests {
             }
             sent
         };
-        // A millisecond of the wire, and one datagram more than its beginning.
+        // A millisecond of the wire, plus the one datagram that starts it.
         assert_eq!(burst(&mut wire, start), 8);
         assert_eq!(wire.next(), start + us(960));
         let wake = wire.await_turn();

@@ -1,4 +1,4 @@
-//! What a redundant topic sends beside its fragments, from which lost ones can be computed.
+//! What a redundant topic sends in addition to its fragments, to compute lost ones from.
 
 use crate::coding::{WINDOW, add, coefficient};
 use crate::wire::Frame;
@@ -6,27 +6,27 @@ use core::time::Duration;
 use stats::Time;
 use std::collections::VecDeque;
 
-/// Fragments that are older are of no use any more, whatever was lost.
+/// Older fragments are of no use any more, whatever was lost.
 const LIFETIME: Duration = Duration::from_secs(3);
-/// Parity waits so long after a fragment: one burst should not take both.
+/// How long parity waits after a fragment, so that one burst does not take both.
 const SPACING: Duration = Duration::from_millis(5);
-/// After such a pause parity goes for what has had less than its share.
+/// After such a pause parity is sent for fragments that have had less than their share.
 const PAUSE: Duration = Duration::from_millis(30);
-/// So many parities at most wait behind fresh fragments; each is of the last [`WINDOW`] of them.
+/// Most parities that wait behind fresh fragments; each covers the last [`WINDOW`] of them.
 const BACKLOG: usize = 8;
-/// Room beside a fragment in a datagram: what surrounds it, or its parity.
+/// Room that a fragment needs around it in a datagram, or its parity.
 pub(crate) const AROUND: usize = 48;
 
-/// The fragments that were sent last, and how much parity is owed for them.
+/// The fragments sent last, and how much parity is owed for them.
 #[derive(Default)]
 pub(crate) struct Coder {
     window: VecDeque<(Time, Vec<u8>)>,
     next_id: u64,
     key: u8,
-    /// Bytes of parity that may be sent, and what of that is for fragments of which no parity was sent yet.
+    /// Bytes of parity that may be sent, and the number of fragments that no parity covers yet.
     credit: f64,
     uncovered: u32,
-    /// Parities to be sent now.
+    /// Parities that are due.
     due: u32,
     at: Option<Time>,
 }
@@ -37,12 +37,12 @@ impl Coder {
         self.next_id
     }
 
-    /// A fragment was sent, as this frame; `share` bytes of parity are to go for each of its own.
+    /// A fragment was sent as this frame; `share` bytes of parity are due for each of its bytes.
     pub(crate) fn sent(&mut self, now: Time, frame: &[u8], share: f64) {
         let mut shard = Vec::with_capacity(frame.len() + 2);
         shard.extend_from_slice(&(frame.len() as u16).to_le_bytes());
         shard.extend_from_slice(frame);
-        // What was saved while little was lost does not make a burst of parity later.
+        // Credit saved while little was lost does not make a burst of parity later.
         self.credit = (self.credit + frame.len() as f64 * share).min(self.longest() as f64 * WINDOW as f64);
         self.window.push_back((now, shard));
         self.next_id += 1;
@@ -65,7 +65,7 @@ impl Coder {
         self.at.filter(|_| self.due == 0)
     }
 
-    /// Makes due what has waited long enough.
+    /// Makes due everything that has waited long enough.
     pub(crate) fn tick(&mut self, now: Time) {
         while self.window.front().is_some_and(|(at, _)| *at + LIFETIME < now) {
             self.window.pop_front();
@@ -79,29 +79,29 @@ impl Coder {
             return;
         }
         self.due = (self.credit / longest as f64) as u32;
-        // The last before a pause: rather too early than never. The credit pays for it later.
+        // The last before a pause: better too early than never. The credit pays for it later.
         if self.due == 0 && self.uncovered > 0 && self.credit > 0.0 {
             self.due = 1;
         }
     }
 
-    /// Whether parity is to be sent when there are no fresh fragments.
+    /// Whether parity is due when there are no fresh fragments.
     pub(crate) fn is_due(&self) -> bool {
         self.due > 0
     }
 
-    /// Whether parity is to be sent before fresh fragments: so much is owed that later it would be of no use.
+    /// Whether parity is sent before fresh fragments: later, this much parity would be of no use.
     pub(crate) fn presses(&self) -> bool {
         let longest = self.longest();
         longest > 0 && self.credit >= (longest * BACKLOG) as f64
     }
 
-    /// Length of the next parity's frame, about.
+    /// Approximate length of the next parity's frame.
     pub(crate) fn frame_length(&self) -> usize {
         self.longest() + AROUND / 2
     }
 
-    /// Appends a parity to a datagram that may grow to `max` bytes, and gives its bytes.
+    /// Appends a parity to a datagram that may grow to `max` bytes, and returns its bytes.
     pub(crate) fn put(&mut self, now: Time, topic: u32, max: usize, out: &mut Vec<u8>) -> usize {
         let mut sum = Vec::new();
         let first = self.next_id - self.window.len() as u64;
@@ -129,7 +129,7 @@ impl Coder {
         out.len() - mark
     }
 
-    /// There is a new session, whose receiver has none of this.
+    /// A new session began, whose receiver has none of this.
     pub(crate) fn clear(&mut self) {
         *self = Coder {
             next_id: self.next_id,

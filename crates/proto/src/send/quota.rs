@@ -1,4 +1,4 @@
-//! What is owed to the less important under a minimum share.
+//! What is owed to less important topics under a minimum share.
 
 use super::topic::OutTopic;
 use crate::body::Body;
@@ -6,13 +6,13 @@ use core::time::Duration;
 
 /// One minimum share of the air that this host sends on.
 ///
-/// While something waits that the share is for, others' airtime adds its part to what is owed, and its own is
-/// taken off; when more is owed than nothing, it goes first. So in the long run it has just its share, and
-/// time in which nothing waited earns nothing.
+/// While something waits that the share is for, the airtime of others adds its part to the debt, and its own airtime is
+/// subtracted; while the debt is positive, it goes first. In the long run it gets exactly its share, and idle time
+/// earns nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Quota {
     share: f64,
-    /// In nanoseconds; none while nothing waits.
+    /// In nanoseconds; `None` while nothing waits.
     owed: Option<f64>,
 }
 
@@ -29,7 +29,7 @@ impl Quota {
         self.owed.is_some_and(|n| n > 0.0)
     }
 
-    /// Airtime was spent; `waits`: something waits that the share is for, `own`: the airtime was its own.
+    /// Records spent airtime. `waits`: something waits that the share is for; `own`: the airtime was its own.
     fn spent(&mut self, airtime: Duration, waits: bool, own: bool) {
         if self.share <= 0.0 || !(waits || own) {
             self.owed = None;
@@ -39,13 +39,13 @@ impl Quota {
         let rest = (1.0 - self.share) * ns;
         let owed = self.owed.get_or_insert(-rest);
         *owed += if own { -rest } else { self.share * ns };
-        // A large fragment of others' is no reason for more than one of one's own.
+        // A large fragment of others does not justify more than one of its own.
         *owed = owed.clamp(-2.0 * ns / self.share.max(0.01), ns);
     }
 }
 
-/// Accounts for airtime that topic `served` took: for its own share and the others', and for that of what is
-/// less important than the most important that waits.
+/// Accounts for the airtime that topic `served` took: in its own share and the others', and in that of everything less
+/// important than the most important topic waiting.
 pub(crate) fn account<B: Body>(
     below: &mut Quota,
     topics: &mut [OutTopic<B>],

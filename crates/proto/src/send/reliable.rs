@@ -1,4 +1,4 @@
-//! What was sent of a reliable topic and is not settled yet: kept, sent again, given up.
+//! Messages of a reliable topic that were sent and are not settled yet: kept, retransmitted, given up (decision 090).
 
 use super::bulk::Bulk;
 use super::timing::Timing;
@@ -9,52 +9,52 @@ use crate::wire::Acknowledgement;
 use stats::{DropReason, Time};
 use std::collections::VecDeque;
 
-/// A message that is repeated is repeated whole up to so many bytes; of longer ones the last so many bytes of
-/// what was sent are, which lets the receiver tell what is missing.
+/// A message is repeated whole up to `WHOLE` bytes; of a longer one the last `PROBE` bytes of what was sent are
+/// repeated, so that the receiver can report what is missing.
 const WHOLE: u32 = 1_100;
 const PROBE: u32 = 64;
-/// Patience doubles with each copy that nobody answers, so many times.
+/// Patience doubles with each unanswered copy, up to this many times.
 const MOST_DOUBLINGS: u32 = 4;
-/// Until an acknowledgement can have been missed, each copy follows after so many times the wait before it.
+/// Until an acknowledgement can have been missed, each copy follows after this multiple of the wait before it.
 const WIDENING: f64 = 1.5;
-/// A message that waits at its receiver for others is asked after so many times less often.
+/// The sender asks this many times less often about a message that waits at its receiver for others.
 const HELD: u32 = 4;
 
-/// A message of which every byte was sent at least once, or one that goes as symbols.
+/// A message of which every byte was sent at least once, or one that is sent as symbols.
 pub(crate) struct Kept<B> {
     pub(crate) pending: Pending<B>,
     pub(crate) seq: u64,
-    /// What of it is to be sent now.
+    /// Ranges of it that are due.
     pub(crate) due: VecDeque<(u32, u32)>,
-    /// If it goes as symbols, which and when; nothing of it is ever in `due` then.
+    /// For a message that is sent as symbols: which and when; `due` stays empty then.
     pub(crate) bulk: Option<Bulk>,
-    /// The last bytes of the round that was sent last.
+    /// The last bytes of the latest round.
     tail: (u32, u32),
     /// The newest datagram with bytes of it.
     number: u64,
-    /// Copies sent since the receiver last told anything of it.
+    /// Copies sent since the receiver last reported on it.
     copies: u32,
-    /// When it is sent again if nothing is heard.
+    /// When it is retransmitted if nothing is heard.
     at: Time,
 }
 
-/// What became of a message.
+/// A message with a known outcome.
 pub(crate) struct Settled<B> {
     pub(crate) pending: Pending<B>,
-    /// Why it was not delivered, if so.
+    /// Why it was not delivered, if it was not.
     pub(crate) refused: Option<DropReason>,
 }
 
 /// The messages of one topic that wait for their acknowledgement, oldest first.
 pub(crate) struct Keeper<B> {
     kept: VecDeque<Kept<B>>,
-    /// All messages below are settled, as the receiver last said.
+    /// All messages below are settled, as the receiver last reported.
     base: u64,
     /// Messages below were given up.
     given_up: u64,
-    /// The receiver remembers refusals that we know of.
+    /// The receiver remembers refusals that this host knows of.
     known_refusals: bool,
-    /// Whether the receiver is to be told from which number on messages still come.
+    /// Whether the receiver has to learn from which number on messages are still sent.
     tell: Tell,
 }
 
@@ -63,7 +63,7 @@ enum Tell {
     /// It knows.
     Known,
     Now,
-    /// It was told, and is told again if nothing is heard.
+    /// It was notified, and is notified again if nothing is heard.
     At(Time),
 }
 
@@ -86,12 +86,12 @@ impl<B: Body> Keeper<B> {
         self.kept.front()
     }
 
-    /// Whether a message of this number may begin: the receiver remembers no more than so many.
+    /// Whether a message of this number may begin: the receiver's memory is limited to [`SPAN`] messages.
     pub(crate) fn admits(&self, seq: u64) -> bool {
         seq < self.base.saturating_add(SPAN)
     }
 
-    /// The message of which something is to be sent again, the oldest first.
+    /// The oldest message with something to retransmit.
     pub(crate) fn due(&self) -> Option<&Kept<B>> {
         self.kept.iter().find(|k| k.is_due())
     }
@@ -100,14 +100,14 @@ impl<B: Body> Keeper<B> {
         self.kept.iter_mut().find(|k| k.is_due())
     }
 
-    /// A message was sent for the first time, `tail` the last of it in datagram `number`.
+    /// A message was sent for the first time; `sent` is its last part.
     pub(crate) fn keep(&mut self, now: Time, timing: Timing, pending: Pending<B>, seq: u64, sent: Sent) {
         let mut kept = Kept::new(pending, seq);
         kept.sent(now, timing, sent);
         self.kept.push_back(kept);
     }
 
-    /// A message begins that goes as symbols.
+    /// Begins a message that is sent as symbols.
     pub(crate) fn begin_bulk(&mut self, pending: Pending<B>, seq: u64, bulk: Bulk) {
         let kept = Kept::new(pending, seq);
         self.kept.push_back(Kept {
@@ -121,7 +121,7 @@ impl<B: Body> Keeper<B> {
         self.kept.iter().map(|k| &k.pending)
     }
 
-    /// The messages that go as symbols.
+    /// The messages that are sent as symbols.
     pub(crate) fn bulks(&self) -> impl Iterator<Item = (&Pending<B>, &Bulk)> {
         self.kept
             .iter()
@@ -141,26 +141,26 @@ impl<B: Body> Keeper<B> {
         Some(k.pending)
     }
 
-    /// Lets go of the message that has this stamp.
+    /// Removes the message that has this stamp.
     pub(crate) fn remove(&mut self, stamp: Time) -> Option<Kept<B>> {
         let at = self.kept.iter().position(|k| k.pending.message.stamp == stamp)?;
         self.kept.remove(at)
     }
 
-    /// A message of which something was sent is not sent any more.
+    /// A message that was partly sent is no longer sent.
     pub(crate) fn gave_up(&mut self, seq: u64) {
         self.given_up = self.given_up.max(seq + 1);
         self.tell = Tell::Now;
     }
 
-    /// There is a new session, whose first message has this number.
+    /// A new session begins; its first message has this number.
     pub(crate) fn begin(&mut self, next_seq: u64) {
         (self.base, self.given_up) = (next_seq, next_seq);
         (self.known_refusals, self.tell) = (false, Tell::Known);
     }
 
-    /// The peer was lost: it forgot what it had of messages that were not whole, `begun` the last of them.
-    /// Once it is back, all are sent again.
+    /// The peer was lost: it dropped its incomplete messages, of which `begun` is the last. Once it is back, all are
+    /// sent again.
     pub(crate) fn start_over(&mut self, begun: Option<(Pending<B>, u64)>) {
         self.kept
             .extend(begun.map(|(pending, seq)| Kept::new(pending, seq)));
@@ -173,7 +173,7 @@ impl<B: Body> Keeper<B> {
         }
     }
 
-    /// The next time at which something is to be sent again.
+    /// The next time at which something becomes due again.
     pub(crate) fn next_timeout(&self) -> Option<Time> {
         let waiting = self.kept.iter().filter(|k| !k.is_due()).map(|k| k.at);
         let tell = match self.tell {
@@ -183,7 +183,7 @@ impl<B: Body> Keeper<B> {
         waiting.chain(tell).min()
     }
 
-    /// Makes due what has waited long enough.
+    /// Makes due everything that has waited long enough.
     pub(crate) fn tick(&mut self, now: Time, timing: Timing) {
         for k in &mut self.kept {
             if !k.is_due() && k.at <= now {
@@ -204,18 +204,18 @@ impl<B: Body> Keeper<B> {
         }
     }
 
-    /// Whether the receiver is to be told from which number on messages still come.
+    /// Whether the receiver has to learn from which number on messages are still sent.
     pub(crate) fn tells(&self) -> bool {
         self.tell == Tell::Now
     }
 
-    /// It was told.
+    /// It was notified.
     pub(crate) fn told(&mut self, now: Time, timing: Timing) {
         self.tell = Tell::At(now + timing.patience);
     }
 
-    /// Takes what the receiver says, where messages below `floor` are not sent any more. Gives what is
-    /// settled by it, in order.
+    /// Takes an acknowledgement, given that messages below `floor` are no longer sent. Returns the messages that it
+    /// settles, in order.
     pub(crate) fn acknowledged(
         &mut self,
         now: Time,
@@ -234,7 +234,7 @@ impl<B: Body> Keeper<B> {
                 });
                 continue;
             }
-            // What was sent later than all that the receiver tells of is still on its way.
+            // Messages sent later than everything that the receiver reports on are still on their way.
             let described = a.top == 0 || k.seq < a.top;
             if let Some(bulk) = k.bulk.as_mut().filter(|_| described) {
                 let missing = a.partial.iter().find(|(seq, _)| *seq == k.seq).map(|(_, m)| m);
@@ -243,7 +243,7 @@ impl<B: Body> Keeper<B> {
                 if bulk.is_due() {
                     (k.copies, k.at) = (0, Time::MAX);
                 } else if missing.is_some_and(Vec::is_empty) {
-                    // It is there, and is being computed or waits for those before it.
+                    // It has arrived, and is being computed or waits for those before it.
                     k.at = now + timing.patience * HELD;
                 } else {
                     k.at = k.at.min(now + timing.patience);
@@ -265,7 +265,7 @@ impl<B: Body> Keeper<B> {
     }
 }
 
-/// What was sent last of a message.
+/// The last part of a message that was sent.
 #[derive(Clone, Copy)]
 pub(crate) struct Sent {
     /// The datagram's number.
@@ -289,7 +289,7 @@ impl<B> Kept<B> {
         }
     }
 
-    /// Whether something of it is to be sent now.
+    /// Whether something of it is due.
     fn is_due(&self) -> bool {
         self.bulk.as_ref().map_or(!self.due.is_empty(), Bulk::is_due)
     }
@@ -313,17 +313,17 @@ impl<B> Kept<B> {
         self.at = now + wait;
     }
 
-    /// Some bytes of a round that goes on were sent.
+    /// Some bytes of an unfinished round were sent.
     pub(crate) fn sent_some(&mut self, number: u64) {
         self.number = number;
     }
 
-    /// The receiver tells of it, and it is not settled: what is missing is lost.
+    /// The receiver reports on it, and it is not settled: what is missing is lost.
     fn told(&mut self, now: Time, a: &Acknowledgement, timing: Timing) {
         let total = self.pending.geometry.total_len();
         let missing = a.partial.iter().find(|(seq, _)| *seq == self.seq).map(|(_, m)| m);
         match missing {
-            // It is there, and waits for those before it.
+            // It has arrived, and waits for those before it.
             Some(m) if m.is_empty() => self.at = now + timing.patience * HELD,
             Some(m) => {
                 let within = m.iter().map(|(from, to)| (*from, (*to).min(total)));

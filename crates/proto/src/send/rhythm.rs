@@ -1,27 +1,26 @@
-//! When the next message of a topic will come, learned from those before.
+//! Prediction of a topic's next message from earlier ones (decision 066).
 
 use core::time::Duration;
 use stats::Time;
 use std::collections::VecDeque;
 
-/// Arrivals that are remembered.
+/// Number of arrivals that are remembered.
 const MEMORY: usize = 12;
-/// Fewer than this are no rhythm.
+/// Fewer arrivals do not make a rhythm.
 const ENOUGH: usize = 6;
-/// A source that strays further from its rhythm than this, or than an eighth of its period, has none that
-/// is worth waiting for.
+/// A source that strays further from its rhythm than this, or than an eighth of its period, has none worth waiting for.
 const MOST_SPREAD: Duration = Duration::from_millis(1);
-/// So much later than its spread says a message is still waited for.
+/// How much later than its spread a message is still waited for.
 const GRACE: Duration = Duration::from_micros(100);
-/// After so many messages that did not come the source has stopped.
+/// After this many missing messages the source has stopped.
 const MISSES: u32 = 2;
 
-/// A message that is about to come.
+/// A message that is about to arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Foreseen {
-    /// The earliest that it should come.
+    /// The earliest expected arrival.
     pub(crate) from: Time,
-    /// If it has not come then, it is not waited for.
+    /// The end of the wait for it.
     pub(crate) until: Time,
     /// The period of its source.
     pub(crate) period: Duration,
@@ -29,8 +28,8 @@ pub(crate) struct Foreseen {
 
 /// The rhythm of a topic's arrivals.
 ///
-/// Medians throughout, so a late message or a missing one does not shift it: the period is the median
-/// slope of all pairs of arrivals (Theil and Sen), the phase the median of what that leaves.
+/// It uses medians throughout, so a late or missing message does not shift it: the period is the median slope of all
+/// pairs of arrivals (Theil and Sen), the phase the median of the remainders.
 #[derive(Debug, Default)]
 pub(crate) struct Rhythm {
     arrivals: VecDeque<Time>,
@@ -40,14 +39,14 @@ pub(crate) struct Rhythm {
 #[derive(Clone, Copy, Debug)]
 struct Beat {
     period: Duration,
-    /// When the last arrival should have been.
+    /// When the last arrival was expected.
     last: Time,
-    /// How far arrivals stray, the worst one left out.
+    /// How far arrivals stray, without the worst one.
     spread: Duration,
 }
 
 impl Rhythm {
-    /// A message came.
+    /// A message arrived.
     pub(crate) fn arrived(&mut self, now: Time) {
         self.arrivals.push_back(now);
         if self.arrivals.len() > MEMORY {
@@ -56,7 +55,7 @@ impl Rhythm {
         self.beat = self.fit();
     }
 
-    /// The next message, if there is a rhythm and it has not stopped.
+    /// The next message, if there is a rhythm that has not stopped.
     pub(crate) fn next(&self, now: Time) -> Option<Foreseen> {
         let Beat { period, last, spread } = self.beat?;
         (1..=MISSES)
@@ -85,7 +84,7 @@ impl Rhythm {
         if about <= 0.0 {
             return None;
         }
-        // Which beat each arrival belongs to; some may have been left out.
+        // The beat that each arrival belongs to; some beats may be missing.
         let beats = times.windows(2).scan(0.0, |beat, w| {
             *beat += ((w[1] - w[0]) / about).round();
             Some(*beat)
@@ -122,7 +121,7 @@ fn seconds(s: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(s).ok()
 }
 
-/// Not of nothing: callers have some.
+/// The values must not be empty: all callers have some.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)

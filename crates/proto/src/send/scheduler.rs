@@ -1,11 +1,10 @@
-//! Which topic's fragment goes next.
+//! Selects the topic whose fragment is sent next.
 //!
-//! By priority, then earliest deadline, then short messages (a begun one first, then the one with the
-//! fewest bytes left: the order of least mean delay), then the topic that had the least service, by
-//! start-time fair queueing: a small flow among equals does not wait behind a large one, a flow that paused
-//! earns no credit, and one that runs ahead of the others in service loses the advantage of being short.
-//! The choice is made anew for every fragment, which is the pre-emption. Before all of this goes what is owed
-//! its minimum share.
+//! The order is: by priority, then earliest deadline, then short messages (a begun one first, then the one with the
+//! fewest bytes left, which gives the least mean delay), then the topic that had the least service, by start-time fair
+//! queueing. A small flow among equals does not wait behind a large one, a flow that paused earns no credit, and one
+//! that runs ahead of the others in service loses the advantage of being short. The choice is made again for every
+//! fragment; that is the pre-emption. Ahead of all this go topics that are owed their minimum share (decision 022).
 
 use super::quota::Quota;
 use super::topic::{OutTopic, Pending};
@@ -14,22 +13,22 @@ use crate::config::{MAX_PRIORITY, Order};
 use core::time::Duration;
 use stats::Time;
 
-/// So much more service (airtime in ns) than the least served of its equals may a topic of short messages
-/// have had, and still go first.
+/// Service (airtime in ns) that a topic of short messages may have had more than the least served of its equals and
+/// still go first.
 const HEAD_START: u64 = 50_000_000;
 
-/// What a topic would send next.
+/// What a topic sends next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
     Announce,
     Data,
 }
 
-/// The service that each priority's most recent fragment began at.
+/// The service at which each priority's most recent fragment began.
 #[derive(Debug)]
 pub(crate) struct Scheduler {
     order: Order,
-    /// The minimum share of what is less important than the most important that waits.
+    /// The minimum share of everything less important than the most important topic waiting.
     pub(crate) below: Quota,
     virtual_time: [u64; MAX_PRIORITY as usize + 1],
 }
@@ -58,7 +57,7 @@ impl Scheduler {
         }
     }
 
-    /// The index of the topic to serve, among those of peers for which `up` holds, and what it sends.
+    /// The index of the topic to serve, among those for which `up` returns true, and what it sends.
     pub(crate) fn pick<B: Body>(
         &self,
         topics: &[OutTopic<B>],
@@ -107,7 +106,7 @@ impl Scheduler {
             .map(|(i, _, w)| (i, w))
     }
 
-    /// What ranks short messages among equals (interleaved they would all be late), where the least served of them had `least`.
+    /// Rank of short messages among equals, the least served of which had `least` (interleaved they would all be late).
     fn length<B: Body>(t: &OutTopic<B>, least: u64) -> u64 {
         let bytes = t.head().map_or(u64::MAX, Pending::bytes);
         let short = t.head().is_some_and(Pending::is_short);
@@ -118,8 +117,8 @@ impl Scheduler {
         }
     }
 
-    /// The index of the topic of which a message goes along in a datagram that has room, among those that
-    /// `fits` holds for. First in, first out nothing overtakes, so there the very next message must fit.
+    /// The index of the topic with a message that rides along in a datagram with room, among those for which `fits`
+    /// returns true. Under first in, first out nothing overtakes, so there the very next message has to fit.
     pub(crate) fn pick_along<B: Body>(
         &self,
         topics: &[OutTopic<B>],
@@ -135,7 +134,7 @@ impl Scheduler {
         }
     }
 
-    /// A topic that had nothing to send has again, or changed its priority: it starts where the others are.
+    /// A topic that had nothing to send has something again, or changed its priority: it starts level with the others.
     pub(crate) fn wake<B: Body>(&self, t: &mut OutTopic<B>) {
         t.served = t.served.max(self.virtual_time[usize::from(t.config.priority)]);
     }
@@ -150,7 +149,7 @@ impl Scheduler {
         let v = &mut self.virtual_time[usize::from(t.config.priority)];
         *v = (*v).max(t.served);
         let ns = u64::try_from(airtime.as_nanos()).unwrap_or(u64::MAX);
-        // Where nothing is paced, fragments count alike.
+        // Where nothing is paced, all fragments count the same.
         t.served = t.served.saturating_add(ns.max(1));
     }
 }

@@ -1,31 +1,31 @@
-//! When to send again: round trips to one peer, and what the way there loses.
+//! When to retransmit: round trips to one peer, and losses on the path to it.
 
 use core::time::Duration;
 use stats::Time;
 use std::collections::VecDeque;
 
-/// Datagrams whose sending is remembered.
+/// Datagrams whose sending time is remembered.
 const MOST: usize = 4096;
-/// Round trip before one was measured.
+/// Round trip before the first measurement.
 const FIRST: Duration = Duration::from_millis(200);
-/// An acknowledgement may wait so long for company ([`crate::receive`]), and be as late by chance.
+/// How long an acknowledgement may wait to ride along ([`crate::receive`]), and be late by chance.
 const MARGIN: Duration = Duration::from_millis(35);
-/// A report of fewer datagrams waits for the next.
+/// A report on fewer datagrams waits for the next.
 const ENOUGH: u64 = 16;
-/// What a new report leaves of the earlier ones.
+/// Weight of earlier reports after a new one.
 const MEMORY: f64 = 0.7;
-/// Loss that is assumed at first: as if so many datagrams of so many had been lost.
+/// Loss that is assumed at first: datagrams lost, and datagrams sent.
 const PRIOR: (f64, f64) = (1.0, 15.0);
-/// Copies are as many as leave so much chance that all are lost: what is in order waits for the one, and at a long round
-/// trip that is dozens of messages;
+/// Chance that all copies are lost, which sets their number: an ordered topic waits for the lost message, and at a long
+/// round trip that is dozens of messages.
 const REMAINING: f64 = 0.00005;
-/// but no more than this, and one alone where less than this share is lost.
+/// At most this many copies; and a single one below this share of loss.
 const MOST_COPIES: u32 = 7;
 const CLEAN: f64 = 0.01;
-/// Until the peer has told of losses so much is feared for copies: at a long round trip that takes seconds, and what is lost
-/// in all its copies meanwhile holds up dozens of messages.
+/// Loss assumed for copies until the peer has reported any: at a long round trip that takes seconds, and a message that
+/// loses all its copies meanwhile holds up dozens.
 const FEARED: f64 = 0.2;
-/// So much more parity goes than is lost, and so much more of that for each datagram in a burst. Found in `medium`:
+/// Parity per lost byte, and the relative addition for each datagram in a burst. Determined in `medium`:
 /// `docs/decisions/092-parity-over-a-window.md`.
 const PARITY: f64 = 3.0;
 const PER_BURST: f64 = 0.5;
@@ -33,36 +33,36 @@ const PER_BURST: f64 = 0.5;
 const NEAREST: Duration = Duration::from_millis(10);
 const WIDEST: Duration = Duration::from_millis(100);
 
-/// When what is not acknowledged is sent again.
+/// When unacknowledged data is retransmitted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Timing {
-    /// How long an acknowledgement takes at most, by experience.
+    /// Longest time that an acknowledgement takes, by experience.
     pub(crate) patience: Duration,
-    /// After how long the second copy follows; each of the others waits longer than the one before.
+    /// Wait before the second copy; each further copy waits longer than the one before.
     pub(crate) spacing: Duration,
-    /// How many copies go before one can have been missed.
+    /// Number of copies sent before an acknowledgement can have been missed.
     pub(crate) copies: u32,
     /// Bytes of parity for each byte.
     pub(crate) redundancy: f64,
-    /// The share of datagrams that is lost, by how many that is known, and how many are lost in a row.
+    /// Share of datagrams that are lost, the number of samples behind it, and how many are lost in a row.
     pub(crate) loss: f64,
     pub(crate) samples: f64,
     pub(crate) burst: f64,
 }
 
-/// What acknowledgements and reports teach of the way to one peer.
+/// What acknowledgements and reports show about the path to one peer.
 #[derive(Debug)]
 pub(crate) struct Way {
     /// When the datagrams from number `first` on were sent.
     sent: VecDeque<Time>,
     first: u64,
-    /// Round trip and its mean deviation, as RFC 6298 smooths them.
+    /// Round trip and its mean deviation, smoothed as in RFC 6298.
     smoothed: Option<(Duration, Duration)>,
-    /// The last report: newest, came, gaps.
+    /// The last report: newest, arrived, gaps.
     reported: (u64, u64, u64),
-    /// Datagrams sent and lost, and runs of lost ones, older ones counting less.
+    /// Datagrams sent and lost, and runs of lost ones, with older ones weighing less.
     weight: (f64, f64, f64),
-    /// Whether the peer has told of that.
+    /// Whether the peer has reported on that.
     told: bool,
 }
 
@@ -107,8 +107,8 @@ impl Way {
         }));
     }
 
-    /// The peer tells that of the datagrams up to number `newest` so many came, with so many gaps. True if
-    /// that teaches anything.
+    /// The peer reports that `came` datagrams up to number `newest` arrived, with `gaps` gaps. Returns true if the
+    /// report is of use.
     pub(crate) fn arrivals(&mut self, newest: u64, came: u64, gaps: u64) -> bool {
         let next = newest.saturating_add(1);
         let (sent, here, torn) = (
@@ -116,14 +116,14 @@ impl Way {
             came.checked_sub(self.reported.1),
             gaps.checked_sub(self.reported.2),
         );
-        // A late or false report teaches nothing.
+        // A late or false report is of no use.
         let (Some(sent), Some(here), Some(torn)) = (sent, here, torn) else {
             return false;
         };
         if here > sent || torn > sent || sent < ENOUGH {
             return false;
         }
-        // Before the first report the peer may not have been there.
+        // Before the first report the peer may have been down.
         if self.reported == (0, 0, 0) {
             self.reported = (next, came, gaps);
             return false;
@@ -138,18 +138,18 @@ impl Way {
         true
     }
 
-    /// The peer has a new session, which counts anew.
+    /// The peer has a new session, which counts from zero.
     pub(crate) fn renew(&mut self) {
         self.reported = (0, 0, 0);
     }
 
-    /// The share of datagrams that is lost.
+    /// Share of datagrams that are lost.
     pub(crate) fn loss(&self) -> f64 {
         let (sent, lost, _) = self.weight;
         (lost / sent.max(1.0)).clamp(0.0, 1.0)
     }
 
-    /// How many datagrams are lost in a row, on the average; 1 if none was.
+    /// Average number of datagrams lost in a row; 1 if none was lost.
     pub(crate) fn burst(&self) -> f64 {
         let (_, lost, runs) = self.weight;
         (lost / runs.max(1.0)).max(1.0)

@@ -1,4 +1,4 @@
-//! One outgoing topic: what waits, what is partly sent, what was counted.
+//! One outgoing topic: messages that wait or are partly sent, and the counters.
 
 mod dropping;
 mod fragments;
@@ -28,10 +28,10 @@ use core::time::Duration;
 use stats::{DropReason, Drops, Time};
 use std::collections::VecDeque;
 
-/// A message of which nothing more comes for so long makes way for those that came since.
+/// A message that receives nothing more for this long makes way for newer ones.
 const STALL: Duration = Duration::from_millis(100);
-/// While messages that go as symbols wait for the last word of their receiver the next may begin, if all together have no more
-/// bytes: a receiver may have no room for two large ones.
+/// While messages sent as symbols wait for their receiver's final report, the next may begin if all together are no
+/// larger than this: a receiver may have no room for two large ones.
 const OVERLAP: u64 = 16 << 20;
 
 #[derive(Debug, Default)]
@@ -47,15 +47,15 @@ pub(crate) struct OutCounts {
     pub(crate) drops: Drops,
 }
 
-/// The datagram that a fragment goes into.
+/// The datagram that a fragment is put into.
 #[derive(Clone, Copy)]
 pub(crate) struct When {
     pub(crate) now: Time,
     /// Its number.
     pub(crate) number: u64,
-    /// When to send again to its peer.
+    /// When to retransmit to its peer.
     pub(crate) timing: Timing,
-    /// The origin of the fragment that it has last, if it has one.
+    /// The origin of the last fragment in it, if any.
     pub(crate) origin: Option<u64>,
 }
 
@@ -65,43 +65,43 @@ pub(crate) struct OutTopic<B> {
     pub(crate) announcer: Announcer,
     /// Order of arrival of the announcement, as if it were a message.
     pub(crate) announced_order: u64,
-    /// It was withdrawn; it may come back under its name.
+    /// Whether it was withdrawn; it may come back under its name.
     pub(crate) withdrawn: bool,
     pub(crate) waiting: VecDeque<Pending<B>>,
     pub(crate) sending: Option<Sending<B>>,
-    /// Whether any message may still be coming, while it goes on.
+    /// Whether any message may still be arriving while it is forwarded.
     arriving: bool,
-    /// Whether any message ever had its own time to end.
+    /// Whether any message ever had an expiry of its own.
     has_timed: bool,
-    /// Since when too little of the message that goes next is there.
+    /// Since when too little of the next message has arrived.
     starved: Option<Time>,
-    /// What was sent and waits for its acknowledgement, where the topic is reliable.
+    /// Messages sent that wait for their acknowledgement, on a reliable topic.
     pub(crate) keeper: Option<Keeper<B>>,
-    /// Makes parity, where the topic is redundant.
+    /// Makes parity, on a redundant topic.
     pub(crate) coder: Option<Coder>,
     pub(crate) outcomes: Outcomes,
     pub(crate) latch: Latch<B>,
-    /// A message that was begun and given up, of which the receiver is to be told.
+    /// A message that was begun and given up, of which the receiver has to be notified.
     pub(crate) cancelled: Option<u64>,
     pub(crate) next_seq: u64,
     /// Number of the first message in the peer's present session.
     pub(crate) first_seq: u64,
-    /// What became of messages that got a number.
+    /// Outcomes of numbered messages.
     pub(crate) ledger: Ledger,
-    /// Service that it has had, as start-time fair queueing counts it.
+    /// Service that it has received, as start-time fair queueing counts it.
     pub(crate) served: u64,
     /// When the rate limit lets the next message pass.
     pub(crate) rate_next: Time,
-    /// How many more messages decimation drops.
+    /// Number of further messages that decimation drops.
     pub(crate) skip: u32,
     pub(crate) rhythm: Rhythm,
     /// Its minimum share.
     pub(crate) quota: Quota,
-    /// When the receiver is told next how old a message is.
+    /// When the receiver next receives the age of a message.
     pub(crate) timing_at: Time,
-    /// Length of the message that was offered last.
+    /// Length of the message offered last.
     pub(crate) last_bytes: usize,
-    /// Hops of the radio that it had to go.
+    /// Radio hops that it had to go.
     pub(crate) last_hops: u32,
     pub(crate) counts: OutCounts,
 }
@@ -139,19 +139,19 @@ impl<B: Body> OutTopic<B> {
         }
     }
 
-    /// What became of its messages, at both ends.
+    /// Outcomes of its messages, at both ends.
     pub(crate) fn account(&self) -> Account {
         self.ledger.account(self.counts.offered, &self.counts.drops)
     }
 
-    /// The receiver has no record of the topic any more, though our session goes on.
+    /// The receiver lost its record of the topic although our session continues.
     pub(crate) fn announce_anew(&mut self) {
         self.ledger.ends_session(self.floor());
         let bytes = self.encoded();
         self.announcer.restart(bytes);
     }
 
-    /// Its reliability may have changed, while nothing waited.
+    /// Updates the state for a changed reliability, while nothing waits.
     pub(crate) fn keep_or_not(&mut self) {
         self.coder = (self.config.reliability == Reliability::Redundant)
             .then(|| self.coder.take().unwrap_or_default());
@@ -164,8 +164,7 @@ impl<B: Body> OutTopic<B> {
         }
     }
 
-    /// Whether another configuration is of the same topic: the same name of the same source, for the same
-    /// hosts.
+    /// Whether another configuration describes the same topic: the same name of the same source, for the same hosts.
     pub(crate) fn is_same_topic(&self, other: &TopicConfig) -> bool {
         let flow = |c: &TopicConfig| c.via.as_ref().map(|v| (v.source, v.first()));
         self.config.name == other.name && flow(&self.config) == flow(other)
@@ -179,14 +178,14 @@ impl<B: Body> OutTopic<B> {
         announcement(&self.config).encode(self.floor())
     }
 
-    /// Messages below this number are not sent any more.
+    /// Messages below this number are no longer sent.
     pub(crate) fn floor(&self) -> u64 {
         let kept = self.keeper.as_ref().and_then(|k| Some(k.oldest()?.seq));
         let sending = self.sending.as_ref().map(|s| s.seq);
         kept.or(sending).unwrap_or(self.next_seq)
     }
 
-    /// The peer has a new session, and knows nothing of the topic.
+    /// The peer has a new session and knows nothing about the topic.
     pub(crate) fn announce_to_new_session(&mut self) {
         self.cancelled = None;
         self.first_seq = self.next_seq;
@@ -210,20 +209,20 @@ impl<B: Body> OutTopic<B> {
         self.has_piece() || self.coder.as_ref().is_some_and(Coder::is_due)
     }
 
-    /// Whether enough of the message that goes next is there.
+    /// Whether enough of the next message has arrived.
     fn has_piece(&self) -> bool {
         let at = self.sending.as_ref().map_or(0, |s| s.at);
         self.head().is_some_and(|p| p.is_ready(at))
     }
 
-    /// A message was offered last.
+    /// Notes properties of the message offered last.
     pub(crate) fn took(&mut self) {
         self.arriving |= self.waiting.back().is_some_and(Pending::still_comes);
         self.has_timed |= self.waiting.back().is_some_and(|p| p.message.expires.is_some());
     }
 
-    /// Follows messages that still come: gives up those that will never be complete, and one of which nothing comes while
-    /// later ones are there. Gives their bytes, and whether the topic has something to send again.
+    /// Follows messages that are still arriving: gives up those that will never be complete, and one that stalls while
+    /// later ones are there. Returns their bytes, and whether the topic has something to send again.
     pub(crate) fn follow_arrivals(&mut self, now: Time) -> (u64, bool) {
         if !self.arriving {
             return (0, false);
@@ -252,14 +251,14 @@ impl<B: Body> OutTopic<B> {
         (bytes, wakes)
     }
 
-    /// When the message that goes next makes way for later ones, if it has too little and they do not.
+    /// When the next message makes way for later ones, if too little of it has arrived but enough of them has.
     pub(crate) fn next_stall(&self) -> Option<Time> {
         let since = self.starved.filter(|_| !self.has_piece())?;
         let later = self.waiting.iter().skip(usize::from(self.sending.is_none()));
         later.into_iter().any(|p| p.is_ready(0)).then(|| since + STALL)
     }
 
-    /// The message that goes next, or of which something goes again.
+    /// The next message, or one that is being retransmitted.
     pub(crate) fn head(&self) -> Option<&Pending<B>> {
         let again = self.keeper.as_ref().and_then(|k| Some(&k.due()?.pending));
         let next = || {
@@ -274,7 +273,8 @@ impl<B: Body> OutTopic<B> {
             .or_else(next)
     }
 
-    /// How a message goes to a peer that takes datagrams of `max_datagram` bytes, if it goes as symbols.
+    /// How a message is cut into symbols for a peer that takes datagrams of `max_datagram` bytes, if it is sent as
+    /// symbols.
     pub(crate) fn cut(&self, geometry: &Geometry, max_datagram: usize) -> Result<Option<Shape>, DropReason> {
         if self.config.reliability != Reliability::Bulk {
             return Ok(None);
@@ -286,25 +286,25 @@ impl<B: Body> OutTopic<B> {
         }
     }
 
-    /// What goes next, if that is a symbol of a message that was begun.
+    /// The symbols to send next, if the next datagram is a symbol of a message already begun.
     fn bulk(&self) -> Option<&Bulk> {
         self.keeper.as_ref()?.due()?.bulk.as_ref()
     }
 
-    /// Most that the datagram of the next symbol takes, if that is what goes next.
+    /// Most that the datagram of the next symbol takes, if the next datagram is a symbol.
     pub(crate) fn symbol_room(&self) -> Option<usize> {
         let begun = self.bulk().map(Bulk::shape);
         begun.or_else(|| self.head()?.shape.as_ref()).map(bulk::room)
     }
 
-    /// Takes what a job computed; false if it was not for a message of this topic.
+    /// Takes the result of a job; returns false if it was not for a message of this topic.
     pub(crate) fn encoded_by(&mut self, job: u64, encoder: &Encoder, timing: Timing) -> bool {
         let mut bulks = self.keeper.iter_mut().flat_map(Keeper::bulks_mut);
         let found = bulks.find(|(_, b)| b.awaits(job));
         found.map(|(_, b)| b.ready(encoder.clone(), timing)).is_some()
     }
 
-    /// How far the oldest message is that goes as symbols.
+    /// Progress of the oldest message that is sent as symbols.
     pub(crate) fn bulk_stats(&self) -> Option<BulkStats> {
         let (pending, bulk) = self.keeper.as_ref()?.bulks().next()?;
         let (symbols_sent, arrived) = bulk.progress();
@@ -315,13 +315,13 @@ impl<B: Body> OutTopic<B> {
         })
     }
 
-    /// How many messages are here.
+    /// Number of messages held.
     pub(crate) fn held(&self) -> usize {
         let kept = self.keeper.as_ref().map_or(0, Keeper::len);
         self.waiting.len() + usize::from(self.sending.is_some()) + kept
     }
 
-    /// Whether decimation and the rate limit let a message pass at `now`, which is counted.
+    /// Whether decimation and the rate limit let a message pass at `now`; counts the message.
     pub(crate) fn passes_rate(&mut self, now: Time) -> bool {
         if let Some(rest) = self.skip.checked_sub(1) {
             self.skip = rest;
@@ -335,8 +335,7 @@ impl<B: Body> OutTopic<B> {
         passes
     }
 
-    /// Whether a message that comes at `now` would pass. A source that jitters by up to half a period keeps
-    /// its rate.
+    /// Whether a message that arrives at `now` would pass. A source that jitters by up to half a period keeps its rate.
     pub(crate) fn would_pass(&self, now: Time) -> bool {
         self.skip == 0 && self.period().is_none_or(|p| now + p / 2 >= self.rate_next)
     }
@@ -346,7 +345,7 @@ impl<B: Body> OutTopic<B> {
         Some(Duration::from_secs_f64((1.0 / hz).min(1e6)))
     }
 
-    /// Takes an acknowledgement. Gives the bytes that need not be kept any more.
+    /// Takes an acknowledgement. Returns the bytes that need not be kept any longer.
     pub(crate) fn acknowledged(&mut self, now: Time, a: &Acknowledgement, timing: Timing) -> u64 {
         let floor = self.sending.as_ref().map_or(self.next_seq, |s| s.seq);
         let Some(keeper) = &mut self.keeper else { return 0 };
@@ -365,7 +364,7 @@ impl<B: Body> OutTopic<B> {
         bytes
     }
 
-    /// The peer was lost, and may come back as the same session. Gives the bytes that are not kept for it.
+    /// The peer was lost, and may come back with the same session. Returns the bytes that are not kept for it.
     pub(crate) fn pause(&mut self) -> u64 {
         let Some(keeper) = &mut self.keeper else {
             return self.clear(DropReason::PeerLost);
@@ -374,7 +373,7 @@ impl<B: Body> OutTopic<B> {
         0
     }
 
-    /// Bytes that wait or are partly sent, without what was sent of them, or has not come.
+    /// Bytes that wait or are partly sent, without those already sent or still to arrive.
     pub(crate) fn bytes_left(&self) -> u64 {
         let there = |p: &Pending<B>, at: u32| u64::from(p.ready().unwrap_or(0).saturating_sub(at));
         let sending = self.sending.as_ref().map_or(0, |s| there(&s.pending, s.at));
@@ -383,13 +382,13 @@ impl<B: Body> OutTopic<B> {
         sending + self.waiting.iter().map(|p| there(p, 0)).sum::<u64>() + due.sum::<u64>()
     }
 
-    /// Number of the message that goes next, and when it was offered.
+    /// Number of the next message, and when it was offered.
     pub(crate) fn next_message(&self) -> Option<(u64, Time)> {
         let seq = self.sending.as_ref().map_or(self.next_seq, |s| s.seq);
         Some((seq, self.head()?.offered_at))
     }
 
-    /// How the message that goes next goes on.
+    /// Route of the next message.
     pub(crate) fn route(&self) -> Option<Route> {
         if self.bulk().is_some_and(|b| !b.describes()) {
             return None;
@@ -397,13 +396,13 @@ impl<B: Body> OutTopic<B> {
         self.head()?.message.route
     }
 
-    /// Over how many hops of the radio it goes, where its peer is `hops` away.
+    /// Number of radio hops that it goes, where its peer is `hops` away.
     pub(crate) fn hops(&self, hops: u32) -> u32 {
         self.head().map_or(hops, |p| p.hops.max(hops))
     }
 }
 
-/// Whether a message may begin beside those that are kept.
+/// Whether a message may begin in addition to those that are kept.
 fn may_begin<B: Body>(keeper: &Keeper<B>, next: &Pending<B>) -> bool {
     let begun: u64 = keeper.bulks().map(|(p, _)| p.bytes()).sum();
     next.shape.is_none() || begun == 0 || begun + next.bytes() <= OVERLAP

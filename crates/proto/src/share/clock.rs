@@ -1,23 +1,23 @@
-//! What a peer's clock says when ours says something.
+//! Relation of a peer's clock to ours (decision 097).
 
 use core::time::Duration;
 use stats::Time;
 use std::collections::VecDeque;
 
-/// Two clocks drift apart by at most so much of the time that passes: 50 parts per million each.
+/// Largest drift between two clocks, as a part of the time that passes: 50 parts per million each.
 const DRIFT: f64 = 100e-6;
-/// The best sample of each span is kept, for so many spans.
+/// The best sample of each span is kept, for this many spans.
 const SPAN: Duration = Duration::from_secs(1);
 const SPANS: usize = 16;
 
-/// By how much a peer's clock is ahead of ours, and how far that may be wrong.
+/// How far a peer's clock is ahead of this host's, and how far that may be off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockOffset {
     /// Nanoseconds; negative where it is behind.
     pub ahead_ns: i64,
-    /// Half the round trip of the sample, and what the clocks may have drifted apart since.
+    /// Half the round trip of the sample, plus what the clocks may have drifted apart since.
     pub uncertainty: Duration,
-    /// How far it is likely to be wrong: half of what neither the airtimes nor the drift explain.
+    /// Likely error: half of what neither the airtimes nor the drift explain.
     pub likely: Duration,
 }
 
@@ -25,7 +25,7 @@ pub struct ClockOffset {
 struct Sample {
     at: Time,
     ahead_ns: i64,
-    /// Half the round trip, and half of what airtimes do not explain of it.
+    /// Half the round trip, and half of the part that airtimes do not explain.
     half: Duration,
     unexplained: Duration,
 }
@@ -44,26 +44,26 @@ impl Sample {
 /// One exchange: a datagram that asked, and its receipt.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exchange {
-    /// When it was sent and its receipt came, by our clock.
+    /// When it was sent and when its receipt arrived, by our clock.
     pub(crate) sent: Time,
     pub(crate) back: Time,
-    /// When the receipt was sent, by the peer's clock, and for how long the peer had had the datagram.
+    /// When the receipt was sent, by the peer's clock, and how long the peer had held the datagram.
     pub(crate) theirs: Time,
     pub(crate) held: Duration,
-    /// What airtimes explain of the ways there and back.
+    /// What airtimes explain of the paths there and back.
     pub(crate) there: Duration,
     pub(crate) here: Duration,
 }
 
-/// The offset of one peer's clock (the principle of RFC 5905, section 8): of all exchanges the one that was
-/// delayed least is the nearest to the truth, until drift has outrun it.
+/// The offset of one peer's clock (the principle of RFC 5905, section 8): of all exchanges, the one with the least
+/// delay is nearest to the truth, until drift has outrun it.
 ///
-/// The estimate corrects for the ways' different airtimes; the uncertainty that is stated is half the
-/// round trip all the same, which holds as long as neither way was quicker than its airtime.
+/// The estimate corrects for the different airtimes of the two paths. The stated uncertainty is half the round trip all
+/// the same; it holds as long as neither path was faster than its airtime.
 #[derive(Debug, Default)]
 pub(crate) struct PeerClock {
     samples: VecDeque<Sample>,
-    /// What the peer found out.
+    /// The peer's own measurement.
     told: Option<Sample>,
 }
 
@@ -72,7 +72,7 @@ impl PeerClock {
     pub(crate) fn learn(&mut self, e: Exchange) {
         let trip = e.back.since(e.sent).saturating_sub(e.held);
         let ns = |d: Duration| i64::try_from(d.as_nanos()).unwrap_or(i64::MAX);
-        // Where the middle of each way lies, by each clock.
+        // The middle of each path, by each clock.
         let there = e.theirs.signed_since(e.sent).saturating_sub(ns(e.held));
         let here = e.theirs.signed_since(e.back);
         let ahead = there
@@ -84,7 +84,7 @@ impl PeerClock {
             half: trip / 2,
             unexplained: trip.saturating_sub(e.there + e.here) / 2,
         };
-        // Both cannot be true: its clock was set, or it lied. What came last counts.
+        // Both cannot be true: the peer's clock was set, or it lied. The latest one counts.
         if let Some(o) = self.offset(e.back)
             && Duration::from_nanos(o.ahead_ns.abs_diff(sample.ahead_ns)) > o.uncertainty + sample.half
         {
@@ -104,7 +104,7 @@ impl PeerClock {
         }
     }
 
-    /// The peer says that our clock is `ahead` of its own.
+    /// The peer reports that our clock is `ahead` of its own.
     pub(crate) fn told(&mut self, now: Time, ahead_us: i64, uncertainty_us: u64, likely_us: u64) {
         let us = |n: u64| Duration::from_micros(n.min(1 << 40));
         self.told = Some(Sample {
@@ -115,13 +115,13 @@ impl PeerClock {
         });
     }
 
-    /// The peer's clock beside ours, as well as we know it by now.
+    /// The peer's clock relative to ours, as well as it is known.
     pub(crate) fn offset(&self, now: Time) -> Option<ClockOffset> {
         let own = self.samples.iter().map(|s| s.at(now)).min_by_key(|o| o.likely);
         own.or_else(|| self.told.map(|s| s.at(now)))
     }
 
-    /// The peer is another run, whose clock may be another.
+    /// The peer has a new session, whose clock may be different.
     pub(crate) fn clear(&mut self) {
         *self = PeerClock::default();
     }
@@ -134,12 +134,12 @@ fn span(t: Time) -> Time {
 }
 
 impl ClockOffset {
-    /// What the peer's clock says when ours says `ours`.
+    /// What the peer's clock shows when ours shows `ours`.
     pub fn theirs(&self, ours: Time) -> Time {
         Time(ours.0.saturating_add_signed(self.ahead_ns))
     }
 
-    /// What our clock says when the peer's says `theirs`.
+    /// What our clock shows when the peer's shows `theirs`.
     pub fn ours(&self, theirs: Time) -> Time {
         Time(theirs.0.saturating_add_signed(self.ahead_ns.saturating_neg()))
     }
@@ -151,7 +151,7 @@ mod tests {
 
     const AHEAD: u64 = 7_000_000_000;
 
-    /// A peer whose clock is 7 s ahead and runs 40 ppm fast; waits of up to `jitter` µs on each way.
+    /// A peer whose clock is 7 s ahead and runs 40 ppm fast; with waits of up to `jitter` µs on each path.
     fn exchange(rng: &mut medium::Rng, sent: Time, jitter: u64) -> (Exchange, i64) {
         let us = Duration::from_micros;
         let (there, here, held) = (us(2_200), us(400), us(rng.below(500)));

@@ -1,29 +1,32 @@
-//! When claims are no longer believed: the air that is claimed is free.
+//! Disbelieving claims: when the claimed air turns out to be free.
 
 use core::time::Duration;
 use stats::Time;
 
-/// So many datagrams in a row that did not have to wait show that the air is free. Beside one host that fills it, three of four
-/// and more have to.
+/// Number of datagrams in a row without a wait that show that the air is free. Next to one host that fills it, three in
+/// four datagrams and more have to wait.
 const ENOUGH: u32 = 16;
-/// For so long claims of hosts that are not heard are not believed then; twice as long each time that this is found again.
+/// How long the claims of hosts that are not heard are then disbelieved; the time doubles each time this is found
+/// again.
 const REST: Duration = Duration::from_secs(5);
 const LONGEST_REST: Duration = Duration::from_secs(20);
 
-/// Most hosts do not hear each other's messages, which are for a third and encrypted. But a claim that is true shows: what is
-/// sent meanwhile meets what is claimed, and its receipt comes later. Where that never happens nothing is gained by yielding.
+/// Most hosts do not hear each other's messages, which are encrypted and addressed to a third host. But a true claim
+/// shows: datagrams sent meanwhile collide with what is claimed, and their receipts arrive later. Where that never
+/// happens, yielding gains nothing.
 #[derive(Debug, Default)]
 pub(super) struct Doubt {
     /// Datagrams in a row that met nothing.
     free: u32,
-    /// For how long nothing was believed last.
+    /// How long claims were disbelieved last time.
     rest: Option<Duration>,
-    /// How often.
+    /// Number of times.
     pub(super) found_free: u64,
 }
 
 impl Doubt {
-    /// A datagram that claims should have made wait had to, or did not. Gives until when they are not believed.
+    /// Records whether a datagram that claims should have delayed had to wait. Returns until when claims are
+    /// disbelieved.
     pub(super) fn probed(&mut self, now: Time, met: bool) -> Option<Time> {
         if met {
             (self.free, self.rest) = (0, None);

@@ -1,4 +1,4 @@
-//! The air that a host keeps, whatever others say.
+//! The air that a host keeps, whatever others claim.
 
 use core::time::Duration;
 use stats::Time;
@@ -6,24 +6,24 @@ use stats::Time;
 /// How late a caller may be without losing air.
 const LATENESS: Duration = Duration::from_millis(1);
 
-/// One account of the time that something waited for others against the air that it then took.
+/// Balance of the time that something waited for others and the air that it then took.
 ///
-/// For all that others say there is this one bound: who waits earns air, in such a proportion that over any time in
-/// which something waits the least share of it is taken or due. What is due goes, and heeds nobody. No more than one full
-/// frame can have been taken ahead, so a host that had the air until now waits for `full / least` at most; and time that
-/// nobody used earns no burst.
+/// This one bound covers everything that others claim. A waiting host earns air at such a rate that, over any time in
+/// which something waits, it takes its least share or has it due. What is due is sent without regard to others. At most
+/// one full frame can have been taken ahead, so a host that had the air until now waits for at most `full / least`; and
+/// unused time earns no burst.
 #[derive(Debug)]
 pub(super) struct Floor {
     /// Air that a unit of waiting earns.
     earns: f64,
-    /// Nanoseconds of air that are due; negative while so much was taken ahead.
+    /// Nanoseconds of air that are due; negative while that much was taken ahead.
     due: f64,
-    /// Until when the account is made up, while something waits.
+    /// Until when the balance is computed, while something waits.
     since: Option<Time>,
 }
 
 impl Floor {
-    /// Of a least share of the air.
+    /// Creates the balance for a least share of the air.
     pub(super) fn new(least: f64) -> Self {
         let least = least.clamp(0.001, 0.999);
         Floor {
@@ -38,13 +38,13 @@ impl Floor {
         (self.due + waited * self.earns).min(nanos(LATENESS) * self.earns)
     }
 
-    /// Whether what waits has waited enough.
+    /// Whether the waiting datagram has waited long enough.
     pub(super) fn is_due(&self, now: Time) -> bool {
         self.due(now) >= 0.0
     }
 
-    /// Something waits for others; a datagram of its peer takes `full` at most. Gives when it need not wait any longer, unless
-    /// that is now.
+    /// Something waits for others; a datagram of its peer takes at most `full`. Returns when it need not wait any
+    /// longer, unless that is now.
     pub(super) fn waits(&mut self, now: Time, full: Duration) -> Option<Time> {
         self.due = self.due(now).max(-nanos(full));
         self.since = Some(now);
@@ -58,7 +58,7 @@ impl Floor {
         self.since = None;
     }
 
-    /// A datagram went that had to heed others, and is worth so much air.
+    /// A datagram that had to wait for others was sent, and is worth this much air.
     pub(super) fn takes(&mut self, now: Time, air: Duration, full: Duration) {
         self.rests(now);
         self.due = (self.due - nanos(air)).max(-nanos(full));

@@ -1,7 +1,7 @@
-//! Sharing a radio with other hosts: who yields to whom, and whose clock says what.
+//! Sharing a radio with other hosts: who yields to whom, and how clocks compare.
 //!
-//! Encrypted unicast cannot be overheard, so hosts tell their peers what they wait for and when their
-//! periodic messages come, and common peers repeat it. What is less important than that yields.
+//! Encrypted unicast cannot be overheard, so hosts announce to their peers what they wait for and when their periodic
+//! messages are due, and common peers repeat it. Less important messages yield (decision 096).
 
 mod clock;
 mod doubt;
@@ -24,43 +24,43 @@ use used::Used;
 
 /// How late a caller may be without losing its share, as with the pacer's slots.
 const LATENESS: Duration = Duration::from_millis(1);
-/// So long after a message of others more like it may come.
+/// How long after a message of others more like it may follow.
 const MORE_COMES: Duration = Duration::from_millis(200);
-/// Over this time is told how much of the air is yielded to whom; less than this share is not.
+/// Time over which the share of air yielded to each host is measured; a share below `LEAST_TOLD` is not reported.
 const YIELDED_SPAN: Duration = Duration::from_secs(2);
 const LEAST_TOLD: f64 = 0.001;
-/// Hosts that are told apart in it.
+/// Most hosts that it distinguishes.
 const MOST_YIELDED: usize = 64;
 /// Topics whose delays are counted, for each peer.
 const MOST_TOPICS: usize = crate::config::MAX_TOPICS;
 
-/// What this host does about what others claim.
+/// How this host responds to the claims of others.
 #[derive(Debug)]
 pub(crate) struct Share {
-    /// Short form of our own id.
+    /// Short form of this host's id.
     pub(crate) own: u32,
     yields: bool,
-    /// The least share of the air that others leave us.
+    /// Least share of the air that others leave to this host.
     least: f64,
     pub(crate) table: Table,
     used: Used,
-    /// When our share lets the next less important datagram go.
+    /// When this host's share allows the next less important datagram.
     gate: Time,
-    /// What waits for others, against what went.
+    /// Balance of what waits for others and what was sent.
     floor: Floor,
-    /// The same of what the protocol itself has to say.
+    /// The same for control frames.
     control: Floor,
     doubt: Doubt,
-    /// For whom something waits, and since when.
+    /// The host that something waits for, and since when.
     waits_for: Option<(u32, Time)>,
-    /// The time that something waited for each host.
+    /// How long something waited for each host.
     yielded: BTreeMap<u32, Used>,
-    /// The priority of the most important message that came lately and was not foreseen, and when.
+    /// The priority of the most important recent message that was not foreseen, and when it arrived.
     heard: Option<(u8, Time)>,
 }
 
 impl Share {
-    /// `denied`: host ids of which nothing is believed, through whomever it comes.
+    /// `denied`: ids of hosts whose claims are ignored, through whichever peer they arrive.
     pub(crate) fn new(host: u64, session: u32, yields: bool, least: f64, denied: &[u64]) -> Self {
         let own = id(host, session);
         let mut table = Table::new(own);
@@ -81,7 +81,7 @@ impl Share {
         }
     }
 
-    /// The share of the air that something of this priority may take.
+    /// The share of the air that a datagram of this priority may take.
     fn share(&self, now: Time, priority: u8) -> f64 {
         if !self.yields {
             return 1.0;
@@ -92,23 +92,23 @@ impl Share {
         }
     }
 
-    /// How many others claim the air at more than `priority`, and at just that.
+    /// Number of other hosts that claim the air at more than `priority`, and at exactly that.
     fn rivals(&self, now: Time, priority: u8) -> (usize, usize) {
         self.table.rivals(now, priority, self.used.is_full(now))
     }
 
-    /// Whether others claim the air for what is more important.
+    /// Whether others claim the air for something more important.
     pub(crate) fn is_outranked(&self, now: Time, priority: u8) -> bool {
         self.yields && self.rivals(now, priority).0 > 0
     }
 
-    /// When something of this priority may go, if not now.
+    /// When a datagram of this priority may be sent, if it has to wait.
     pub(crate) fn gate(&self, now: Time, priority: u8) -> Option<Time> {
         let shut = now < self.gate && !self.floor.is_due(now) && self.share(now, priority) < 1.0;
         shut.then_some(self.gate)
     }
 
-    /// A datagram of this priority was sent. True if the next of its kind has to wait for others.
+    /// A datagram of this priority was sent. Returns true if the next of its kind has to wait for others.
     pub(crate) fn charge(&mut self, now: Time, priority: u8, airtime: Duration) -> bool {
         let share = self.share(now, priority);
         if share < 1.0 {
@@ -117,19 +117,19 @@ impl Share {
         share < 1.0
     }
 
-    /// A datagram of messages was sent, which takes so much air.
+    /// This host sent a datagram of messages that takes `air`.
     pub(crate) fn takes(&mut self, now: Time, air: Duration) {
         self.used.add(now, air);
     }
 
-    /// A datagram of messages came from a host, which takes so much air.
+    /// A host sent a datagram of messages that takes `air`.
     pub(crate) fn took(&mut self, now: Time, host: u64, air: Duration) {
         self.used.add(now, air);
         self.table.took(now, short(host), air);
     }
 
-    /// A datagram of this priority was sent, and is worth so much air; a full one takes `full`. What others have no say in
-    /// is not counted: it is not what they leave us.
+    /// A datagram of this priority was sent and is worth this much air; a full one takes `full`. It is not counted if
+    /// others have no say in it: then it is not air that they leave to this host.
     pub(crate) fn goes(&mut self, now: Time, priority: u8, worth: Duration, full: Duration) {
         self.waits_no_more(now);
         if self.heeds(now, priority).is_some() {
@@ -137,15 +137,15 @@ impl Share {
         }
     }
 
-    /// The host for which something of this priority would have to wait.
+    /// The host that a datagram of this priority would have to wait for.
     fn heeds(&self, now: Time, priority: u8) -> Option<u32> {
         let claimant = || self.table.claimant(now, priority, self.used.is_full(now));
         let foreseen = || self.table.foreseen(now, priority).map(|(host, _)| host);
         self.yields.then(|| claimant().or_else(foreseen))?
     }
 
-    /// Whether a datagram of this priority that goes now would meet what is claimed, were it true, by a host that this one
-    /// does not hear. For what is foreseen room is made, but not by what is due.
+    /// Whether a datagram of this priority, sent now, would collide with what a host claims that this one cannot hear,
+    /// if the claim is true. Room is made for foreseen messages, except by datagrams that are due.
     pub(crate) fn is_probe(&self, now: Time, priority: u8) -> bool {
         let foreseen = || {
             let due = self.floor.is_due(now);
@@ -157,20 +157,20 @@ impl Share {
             .is_some_and(|host| !self.table.keeps_word(now, host))
     }
 
-    /// What became of such a datagram: whether it had to wait for the air.
+    /// Result of such a datagram: whether it had to wait for the air.
     pub(crate) fn probed(&mut self, now: Time, met: bool) {
         if let Some(until) = self.doubt.probed(now, met) {
             self.table.doubt(until);
         }
     }
 
-    /// How often claims were no longer believed, since the air was free.
+    /// Number of times claims were disbelieved because the air was free.
     pub(crate) fn found_free(&self) -> u64 {
         self.doubt.found_free
     }
 
-    /// The next message of another host for which something of `priority` makes room; nothing if it has waited
-    /// for its least share already.
+    /// The next message of another host for which a datagram of `priority` makes room; `None` if it has already waited
+    /// for its least share.
     pub(crate) fn foreseen(&self, now: Time, priority: u8) -> Option<Foreseen> {
         if !self.yields || self.floor.is_due(now) {
             return None;
@@ -178,8 +178,8 @@ impl Share {
         self.table.foreseen(now, priority).map(|(_, f)| f)
     }
 
-    /// The next message of a host other than `peer`, for which a receipt to `peer` makes room; nothing if receipts
-    /// have waited enough.
+    /// The next message of a host other than `peer` for which a receipt to `peer` makes room; `None` if receipts have
+    /// waited enough.
     pub(crate) fn foreseen_of_others(&self, now: Time, peer: u32) -> Option<Foreseen> {
         if !self.yields || self.control.is_due(now) {
             return None;
@@ -187,7 +187,7 @@ impl Share {
         self.table.foreseen_of_others(now, peer)
     }
 
-    /// A receipt waits for another host; a full datagram takes `full`. Gives when it need not any longer.
+    /// A receipt waits for another host; a full datagram takes `full`. Returns when it need not wait any longer.
     pub(crate) fn control_waits(&mut self, now: Time, full: Duration) -> Option<Time> {
         self.control.waits(now, full)
     }
@@ -197,12 +197,12 @@ impl Share {
         self.control.rests(now);
     }
 
-    /// What the protocol has to say was sent.
+    /// A control frame was sent.
     pub(crate) fn control_goes(&mut self, now: Time, air: Duration, full: Duration) {
         self.control.takes(now, air, full);
     }
 
-    /// A part of a message of this priority came from a host.
+    /// A part of a message of this priority arrived from a host.
     pub(crate) fn heard(&mut self, now: Time, host: u64, priority: u8) {
         let more = self.heard_lately(now).is_none_or(|most| priority >= most);
         if more && !self.table.foresees(now, short(host), priority) {
@@ -215,18 +215,18 @@ impl Share {
         (now < at + MORE_COMES).then_some(priority)
     }
 
-    /// Whether another host may say something more important than this at any time.
+    /// Whether another host may send something more important than this at any time.
     pub(crate) fn expects(&self, now: Time, priority: u8) -> bool {
         self.yields && self.heard_lately(now).is_some_and(|most| most > priority)
     }
 
-    /// Whether another host has something more important than this to say, now or when that is foreseen.
+    /// Whether another host has something more important than this to send, now or at a foreseen time.
     pub(crate) fn defers(&self, now: Time, priority: u8) -> bool {
         self.is_outranked(now, priority) || self.yields && self.table.foreseen(now, priority).is_some()
     }
 
-    /// Something of this priority waits, perhaps for another host; a datagram of its peer takes `full` at most. Gives when
-    /// it need not wait for others any longer, if it does.
+    /// Something of this priority waits, perhaps for another host; a datagram of its peer takes at most `full`. Returns
+    /// when it need not wait for others any longer, if it does.
     pub(crate) fn holds(&mut self, now: Time, priority: u8, full: Duration) -> Option<Time> {
         self.count_waiting(now);
         let Some(host) = self.heeds(now, priority) else {
@@ -255,20 +255,20 @@ impl Share {
         }
     }
 
-    /// To whom this host yields the air, or did lately, by the short forms of their ids.
+    /// The hosts that this host yields the air to, or did recently, by the short forms of their ids.
     pub(crate) fn yielded(&self, now: Time) -> Vec<(u32, f64)> {
         let shares = self.yielded.iter().map(|(host, used)| (*host, used.share(now)));
         shares.filter(|(_, share)| *share >= LEAST_TOLD).collect()
     }
 
-    /// Lets go of what is out of date.
+    /// Drops what is out of date.
     pub(crate) fn expire(&mut self, now: Time) {
         self.table.expire(now);
         self.yielded.retain(|_, used| used.share(now) >= LEAST_TOLD);
     }
 }
 
-/// The short form of a host's id as others know it: of its session where it has none.
+/// The short form of a host's id as others know it: derived from its session if it has no id.
 pub(crate) fn id(host: u64, session: u32) -> u32 {
     match host {
         0 => session,
@@ -276,21 +276,21 @@ pub(crate) fn id(host: u64, session: u32) -> u32 {
     }
 }
 
-/// The short form of a host's id that tables use. Two hosts of one short form yield to each other as one.
+/// The short form of a host's id that tables use. Two hosts with the same short form yield to each other as one.
 fn short(host: u64) -> u32 {
     (host ^ (host >> 32)) as u32
 }
 
-/// What is kept of one peer for sharing.
+/// State of one peer for sharing.
 #[derive(Debug, Default)]
 pub(crate) struct PeerShare {
     pub(crate) clock: PeerClock,
-    /// The number of a datagram to the peer that shows whether the air is taken as others claim, and whether it was.
+    /// The number of a datagram to the peer that probes whether the air is taken as others claim, and the result.
     pub(crate) probe: Option<u64>,
     pub(crate) met: Option<bool>,
-    /// The exchange that the receipt in this datagram completed, but for the peer's clock.
+    /// The exchange that the receipt in this datagram completed, except for the peer's clock.
     pub(crate) exchange: Option<Exchange>,
-    /// What the datagram at hand says of a message: topic, number, when it was offered, and its deadline, in
+    /// What the datagram at hand says about a message: topic, number, when it was offered and its deadline, in
     /// microseconds.
     pub(crate) timing: Option<(u32, u64, u64, u64)>,
     pub(crate) claims_at: Time,
@@ -315,7 +315,7 @@ impl PeerShare {
         self.delays.clear();
     }
 
-    /// How old the message is of which the datagram at hand tells, if it does.
+    /// Age of the message, if the datagram at hand states it.
     pub(crate) fn age(&self, now: Time, topic: u32, seq: u64) -> Option<Age> {
         let (t, s, offered, deadline) = self.timing?;
         let clock = self.clock.offset(now)?;
@@ -327,7 +327,7 @@ impl PeerShare {
         })
     }
 
-    /// A message was delivered that is so old.
+    /// A message of this age was delivered.
     pub(crate) fn delivered(&mut self, topic: u32, age: Age) {
         if self.delays.len() < MOST_TOPICS || self.delays.contains_key(&topic) {
             let d = self.delays.entry(topic).or_default();
@@ -350,7 +350,7 @@ impl PeerShare {
     }
 }
 
-/// How old a message is.
+/// Age of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Age {
     delay: Duration,
@@ -359,7 +359,7 @@ pub(crate) struct Age {
 }
 
 impl Age {
-    /// Whether it is past its deadline for certain.
+    /// Whether it is certainly past its deadline.
     pub(crate) fn is_late(&self) -> bool {
         let least = self.delay.saturating_sub(self.uncertainty);
         self.deadline.is_some_and(|d| least > d)
@@ -369,7 +369,7 @@ impl Age {
 /// How long messages took from the sending link to this one, by aligned clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LinkDelay {
-    /// Messages that were measured; most topics tell of ten a second.
+    /// Messages that were measured; most topics send ten measurements per second.
     pub messages: u64,
     /// Mean.
     pub mean_us: f64,
@@ -377,7 +377,7 @@ pub struct LinkDelay {
     pub p99_us: f64,
     /// Largest.
     pub max_us: f64,
-    /// By how much each may be wrong, since clocks differ.
+    /// How far each value may be off, since clocks differ.
     pub uncertainty_us: f64,
 }
 
@@ -431,11 +431,11 @@ mod tests {
         let mut s = Share::new(1, 1, false, 0.1, &[]);
         s.table.claim(t, NINE, &claim(9, 50));
         s.charge(t, 10, AIR);
-        assert_eq!(s.gate(t, 10), None, "it is told not to yield");
+        assert_eq!(s.gate(t, 10), None, "it is configured not to yield");
     }
 
-    /// Sends datagrams of this priority whenever that may be, for two seconds beside three peers that say all they can every
-    /// 20 ms; the share of the air that it took.
+    /// Sends datagrams of this priority whenever possible, for two seconds, alongside three peers that claim all they
+    /// can every 20 ms; returns the share of the air that it took.
     fn beside_liars(priority: u8, lies: impl Fn(&mut Table, Speaker, Time)) -> f64 {
         let mut s = share();
         let start = Time::from_millis(1_000);
@@ -517,7 +517,7 @@ mod tests {
         assert_eq!(table.rivals(t + ms(1), 30, false).0, 1, "its own word holds");
         assert!(table.claimants(t + ms(1)) <= 10);
         table.claim(t + ms(1), liar, &claim(9, 127));
-        assert_eq!(table.rivals(t + ms(1), 60, false), (0, 0), "and is no more");
+        assert_eq!(table.rivals(t + ms(1), 60, false), (0, 0), "another's does not");
         let told = table.claims_for(t + ms(1), PeerId(2));
         let hosts: Vec<u32> = told.iter().map(|c| c.host).collect();
         assert_eq!(hosts, [9], "only what a host says of itself is repeated");
@@ -544,7 +544,7 @@ mod tests {
         let of = |told: &[bool]| told.iter().filter(|b| **b).count();
         assert!(of(&believed[..10]) == 10 && of(&believed) < 70, "{believed:?}");
         assert!(s.found_free() >= 2);
-        // Who takes what it claims is believed at once, heard or met.
+        // A host that takes what it claims is believed at once, heard or met.
         s.took(now, 9, ms(100));
         assert!(s.is_outranked(now, 10) && !s.is_probe(now, 10));
         let mut s = share();
@@ -649,7 +649,7 @@ mod tests {
             "what is less important need not wait"
         );
         assert_eq!(full.rivals(end + ms(60), 50), (0, 0));
-        // A quick radio's claim of less than a millisecond is not over with the datagram that says it.
+        // A fast radio's claim of less than a millisecond does not end with the datagram that carries it.
         let mut quick = share();
         let least = Claim {
             demand_ms: 0,
@@ -658,7 +658,7 @@ mod tests {
         quick.table.claim(t, NINE, &least);
         quick.took(t, 9, AIR / 8);
         assert_eq!(quick.rivals(t, 50), (0, 1));
-        // Whom it does not hear it waits for as long as what it claims should take.
+        // For a host that it does not hear, it waits as long as what is claimed should take.
         let mut unheard = share();
         unheard.table.claim(t, NINE, &message);
         assert_eq!(unheard.rivals(end, 50), (0, 1));
@@ -686,7 +686,7 @@ mod tests {
             let f = s.foreseen(now, 99).expect("foreseen");
             assert_eq!(f.from, now + ms(7) - Duration::from_micros(100));
             assert!(f.until > now + ms(7));
-            // While its frames are in the air ours wait by themselves.
+            // While its frames are in the air, ours wait by themselves.
             let f = s.foreseen(now + ms(10), 99).expect("the next");
             assert_eq!(f.from, now + ms(27) - Duration::from_micros(100));
         }

@@ -1,4 +1,4 @@
-//! Who else wants the air, by what they say of themselves and common peers repeat.
+//! Other hosts' need of the air, as they claim it themselves and common peers repeat it.
 
 use super::used::Used;
 use crate::config::PeerId;
@@ -8,37 +8,38 @@ use core::time::Duration;
 use stats::Time;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A claim that was not renewed for so long counts no more.
+/// A claim that was not renewed for this long no longer counts.
 const EXPIRY: Duration = Duration::from_millis(200);
-/// After what it claims the air for a host is expected to have gone on for so long; and where the air is full, its equals
-/// expect that it soon has more.
+/// How much longer than its claimed air a host is expected to take; and where the air is full, how long its equals
+/// expect it to soon have more.
 const SLACK: Duration = Duration::from_millis(5);
 const SLACK_WHERE_FULL: Duration = Duration::from_millis(40);
-/// A rhythm foretells longer than a claim.
+/// A rhythm stays valid for longer than a claim.
 const RHYTHM_EXPIRY: Duration = Duration::from_millis(600);
-/// Claims and rhythms of other hosts that are kept of one peer, and rhythms of its own.
+/// Claims and rhythms of other hosts that are kept for one peer, and rhythms of its own.
 const MOST_REPEATED: usize = MOST_ENTRIES;
 pub(crate) const OWN_RHYTHMS: usize = 4;
-/// A source quicker than this is not waited for, and none that takes more of the air than a half.
+/// A source faster than this is not waited for, nor one that takes more than half of the air.
 const LEAST_PERIOD: Duration = Duration::from_millis(5);
 const MOST_SPREAD: Duration = Duration::from_millis(2);
-/// A message takes the air for this long at least, back-off included.
+/// Least time that a message takes the air, back-off included.
 const BEGUN: Duration = Duration::from_micros(250);
-/// Of what clocks are uncertain by, so much is allowed for beside the spread.
+/// Most clock uncertainty that is allowed for in addition to the spread.
 const MOST_DOUBT: Duration = Duration::from_millis(1);
 
-/// Over this time what a host claims is held against what is heard of it.
+/// Time over which a host's claims are compared with what is heard from it.
 const KEPT_SPAN: Duration = Duration::from_secs(2);
-/// While a host claims the air it gets so much of it at least: half of the least share that all leave it by default.
+/// Least share of the air that a host gets while it claims it: half of the least share that all leave it by default.
 const LEAST_OF_CLAIMED: f64 = 0.05;
-/// A host that sends less of what it says than this part does not do what it says; some is lost, or for others on the way.
+/// A host that sends less than this part of what it claims does not keep its word; some of it is lost, or addressed to
+/// others.
 const KEPT: f64 = 0.125;
-/// And less of the air than this is nothing.
+/// Less of the air than this counts as nothing.
 const LEAST_HEARD: f64 = 0.0005;
-/// Hosts whose word is held against what they do.
+/// Most hosts whose claims are compared with what they send.
 const MOST_KEPT: usize = 64;
 
-/// The peer that says something, and the host that it is.
+/// The peer that makes a claim, and the host that it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Speaker {
     pub(crate) peer: PeerId,
@@ -53,7 +54,7 @@ struct Claimed {
     /// What its host has sent since, as far as this host heard it.
     heard: Duration,
     at: Time,
-    /// Its host said so itself.
+    /// Whether its host itself made the claim.
     direct: bool,
 }
 
@@ -67,7 +68,7 @@ struct Rhythmic {
     direct: bool,
 }
 
-/// The time for which a host claimed the air lately, and the air that it took, as far as this host heard it.
+/// How long a host recently claimed the air, and the air that it took, as far as this host heard it.
 #[derive(Debug)]
 struct Kept {
     claimed: Used,
@@ -83,12 +84,12 @@ impl Kept {
     }
 }
 
-/// What other hosts claim of the air, by who they are and through which peer it came: none can speak for another, nor use up
-/// the room of another's words. What is claimed decides over no more of the air than [`super::Share`] lets it.
+/// Claims of other hosts, by their identity and the peer they came through: none can claim for another, nor use up the
+/// room of another's claims. Claims decide over at most as much of the air as [`super::Share`] allows.
 #[derive(Debug)]
 pub(crate) struct Table {
     own: u32,
-    /// Hosts of which nothing is believed.
+    /// Hosts whose claims are ignored.
     denied: BTreeSet<u32>,
     claims: BTreeMap<(u32, PeerId), Claimed>,
     rhythms: BTreeMap<(u32, PeerId, u8), Rhythmic>,
@@ -98,7 +99,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// The table of the host whose id is `own` in its short form.
+    /// The table of the host whose short id is `own`.
     pub(crate) fn new(own: u32) -> Self {
         Table {
             own,
@@ -110,14 +111,14 @@ impl Table {
         }
     }
 
-    /// Nothing is believed of this host, through whomever it comes.
+    /// Ignores the claims of this host, through whichever peer they arrive.
     pub(crate) fn deny(&mut self, host: u32) {
         self.denied.insert(host);
         self.claims.retain(|(h, _), _| *h != host);
         self.rhythms.retain(|(h, ..), _| *h != host);
     }
 
-    /// Until then nothing is believed of hosts that are not heard to take what they claim.
+    /// Until `until`, disbelieves hosts that are not heard to take what they claim.
     pub(crate) fn doubt(&mut self, until: Time) {
         self.doubts_until = until;
     }
@@ -143,7 +144,7 @@ impl Table {
         has_room.then(|| self.kept.entry(host).or_insert_with(Kept::new))
     }
 
-    /// Whether nothing is believed of this host.
+    /// Whether the claims of this host are ignored.
     pub(crate) fn is_denied(&self, host: u32) -> bool {
         self.denied.contains(&host)
     }
@@ -152,7 +153,7 @@ impl Table {
         host != self.own && !self.denied.contains(&host)
     }
 
-    /// Takes what a peer says of itself or repeats of others.
+    /// Takes a claim that a peer makes for itself or repeats for others.
     pub(crate) fn claim(&mut self, now: Time, by: Speaker, c: &Claim) {
         let at = now - Duration::from_millis(c.age_ms.into());
         let key = (c.host, by.peer);
@@ -187,7 +188,7 @@ impl Table {
         }
     }
 
-    /// A host sent something that takes so much air.
+    /// A host sent something that takes this much air.
     pub(crate) fn took(&mut self, now: Time, host: u32, air: Duration) {
         if let Some(kept) = self.kept(host) {
             kept.heard.add(now, air);
@@ -197,7 +198,7 @@ impl Table {
         }
     }
 
-    /// Takes a rhythm; `next` is when its next message comes by our clock, `doubt` how far that may be wrong.
+    /// Takes a rhythm; `next` is when its next message is due by our clock, `doubt` how far that may be off.
     pub(crate) fn rhythm(&mut self, now: Time, by: Speaker, b: &Beat, next: Time, doubt: Duration) {
         let us = |n: u32| Duration::from_micros(n.into());
         let at = now - Duration::from_millis(b.age_ms.into());
@@ -236,7 +237,7 @@ impl Table {
         }
     }
 
-    /// Lets go of what is out of date.
+    /// Drops what is out of date.
     pub(crate) fn expire(&mut self, now: Time) {
         self.claims.retain(|_, c| now < c.until_full());
         self.rhythms.retain(|_, r| now < r.until());
@@ -244,7 +245,7 @@ impl Table {
         self.kept.retain(|_, k| counts(&k.claimed) || counts(&k.heard));
     }
 
-    /// The claims that hold now, one of each host: what it says itself, else the most that is repeated of it.
+    /// The claims that currently hold, one per host: its own claim, otherwise the highest one repeated for it.
     fn claimed(
         &self,
         now: Time,
@@ -259,7 +260,7 @@ impl Table {
         })
     }
 
-    /// How many hosts claim the air at more than `priority`, and at just that. `full`: hardly any is left.
+    /// Number of hosts that claim the air at more than `priority`, and at exactly that. `full`: hardly any air is left.
     pub(crate) fn rivals(&self, now: Time, priority: u8, full: bool) -> (usize, usize) {
         let claims = self.claimed(now, until_at(priority, full));
         claims.fold((0, 0), |(more, same), (_, c)| {
@@ -270,7 +271,7 @@ impl Table {
         })
     }
 
-    /// Who claims the air for the most important that something of `priority` yields to.
+    /// The host with the most important claim that a datagram of `priority` yields to.
     pub(crate) fn claimant(&self, now: Time, priority: u8, full: bool) -> Option<u32> {
         let claims = self.claimed(now, until_at(priority, full));
         let most = claims.filter(|(_, c)| c.priority >= priority);
@@ -278,17 +279,17 @@ impl Table {
             .map(|(host, _)| host)
     }
 
-    /// The hosts that claim the air now.
+    /// Number of hosts that currently claim the air.
     pub(crate) fn claimants(&self, now: Time) -> usize {
         self.claimed(now, Claimed::until).count()
     }
 
-    /// The rhythms that are known.
+    /// Number of known rhythms.
     pub(crate) fn rhythms(&self) -> usize {
         self.rhythms.len()
     }
 
-    /// The rhythms that count now: what is repeated of a host does not while it tells its own.
+    /// The rhythms that currently count: repeated rhythms of a host do not while it announces its own.
     fn told(&self, now: Time) -> impl Iterator<Item = ((u32, u8), &Rhythmic)> {
         self.rhythms.iter().filter_map(move |((host, _, priority), r)| {
             let mut own = self.rhythms.range(rhythms_of(*host));
@@ -297,19 +298,19 @@ impl Table {
         })
     }
 
-    /// The next message of another host that is more important than `priority`, and whose it is.
+    /// The next message of another host that is more important than `priority`, and that host.
     pub(crate) fn foreseen(&self, now: Time, priority: u8) -> Option<(u32, Foreseen)> {
         let more = self.told(now).filter(|((_, p), _)| *p > priority);
         let next = more.filter_map(|((host, _), r)| Some((host, r.next(now)?)));
         next.min_by_key(|(_, f)| f.from)
     }
 
-    /// Whether it is known when the messages of this priority come from a host.
+    /// Whether it is known when a host's messages of this priority are due.
     pub(crate) fn foresees(&self, now: Time, host: u32, priority: u8) -> bool {
         self.told(now).any(|(of, _)| of == (host, priority))
     }
 
-    /// The next message of a host that is neither we nor `peer`, if it does as it says: what the protocol has to say waits for
+    /// The next message of a host other than this one and `peer`, if that host keeps its word: control frames wait for
     /// no other.
     pub(crate) fn foreseen_of_others(&self, now: Time, peer: u32) -> Option<Foreseen> {
         let others = self.told(now).filter(|((host, _), _)| *host != peer);
@@ -317,8 +318,8 @@ impl Table {
         others.filter_map(|(_, r)| r.next(now)).min_by_key(|f| f.from)
     }
 
-    /// What is repeated to a peer: what others said of themselves and are heard to do. Who is farther away does not share the
-    /// air.
+    /// Claims to repeat to a peer: those that other hosts made themselves and are heard to keep. A host farther away
+    /// does not share the air.
     pub(crate) fn claims_for(&self, now: Time, peer: PeerId) -> Vec<Claim> {
         let others = self
             .claims
@@ -337,7 +338,7 @@ impl Table {
         all
     }
 
-    /// The rhythms that are repeated to a peer, by our clock.
+    /// The rhythms to repeat to a peer, by our clock.
     pub(crate) fn rhythms_for(&self, now: Time, peer: PeerId) -> Vec<Beat> {
         let others = self
             .rhythms
@@ -358,7 +359,7 @@ impl Table {
         all
     }
 
-    /// What came by way of a peer is of no use when it is gone.
+    /// Drops what arrived through a peer that is gone.
     pub(crate) fn forget(&mut self, peer: PeerId) {
         self.claims.retain(|(_, via), _| *via != peer);
         self.rhythms.retain(|(_, via, _), _| *via != peer);
@@ -375,7 +376,7 @@ fn rhythms_of(host: u32) -> core::ops::RangeInclusive<(u32, PeerId, u8)> {
     (host, PeerId(0), 0)..=(host, PeerId(u32::MAX), u8::MAX)
 }
 
-/// Until when a claim counts for something of `priority`. `full`: hardly any air is left.
+/// Until when a claim counts for a datagram of `priority`. `full`: hardly any air is left.
 fn until_at(priority: u8, full: bool) -> impl Fn(&Claimed) -> Time + Copy {
     move |c| match full && c.priority == priority {
         true => c.until_full(),
@@ -384,23 +385,23 @@ fn until_at(priority: u8, full: bool) -> impl Fn(&Claimed) -> Time + Copy {
 }
 
 impl Claimed {
-    /// When its host has what it waits for, or does not claim it any more.
+    /// When its host has what it waits for, or no longer claims it.
     fn until(&self) -> Time {
-        // What is claimed is in whole milliseconds: less than one is not known.
+        // Claims are in whole milliseconds: an amount below one is unknown.
         match !self.demand.is_zero() && self.heard >= self.demand {
             true => self.at,
             false => self.expected(SLACK),
         }
     }
 
-    /// When its equals do not take turns with its host any more, where the air is full: without turns they collide, and the
-    /// little that is left of the air is gone.
+    /// When its equals stop taking turns with its host, where the air is full: without turns they collide, and the
+    /// little air that is left is lost.
     fn until_full(&self) -> Time {
         self.expected(SLACK_WHERE_FULL)
     }
 
     fn expected(&self, slack: Duration) -> Time {
-        // The others' least share and contention are in its way.
+        // The least share of the others, and contention, delay it.
         self.at + EXPIRY.min(self.demand * 3 / 2 + slack)
     }
 }
@@ -415,7 +416,8 @@ impl Rhythmic {
         let past = (now - busy - self.spread).since(self.next);
         let n = past.as_nanos().div_ceil(self.period.as_nanos().max(1));
         let at = self.next + self.period.saturating_mul(u32::try_from(n).ok()?);
-        // What is handed over while its frames are in the air waits in the device queue, where no cut reaches it.
+        // Datagrams handed over while its frames are in the air wait in the device queue, where they can no longer be
+        // cut.
         let f = Foreseen {
             from: at - self.spread,
             until: at + self.spread + busy,
@@ -429,7 +431,7 @@ impl Rhythmic {
     }
 }
 
-/// Rounded up, and never 0: what goes round in a circle ends.
+/// Rounded up, and never 0: so a claim that circulates ends.
 fn age(now: Time, at: Time) -> u8 {
     u8::try_from(now.since(at).as_millis() + 1).unwrap_or(u8::MAX)
 }

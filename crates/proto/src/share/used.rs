@@ -1,14 +1,14 @@
-//! How much of the air messages take: those that this host sends, and those that it hears.
+//! How much of the air messages take, both those that this host sends and those that it hears.
 
 use core::time::Duration;
 use stats::Time;
 
-/// Older use counts e times less.
+/// Older use counts less by a factor of e.
 const SPAN: Duration = Duration::from_millis(200);
-/// What is left then are receipts, collisions, and turns that nobody takes.
+/// The rest above this is receipts, collisions, and unused turns.
 const FULL: f64 = 0.92;
 
-/// A share of the last time that was used: of the air by messages, without those of hosts that this one does not hear.
+/// The share of recent time that was used: of the air by messages, without those of hosts that this one does not hear.
 #[derive(Debug)]
 pub(super) struct Used {
     span: Duration,
@@ -21,7 +21,7 @@ impl Used {
         Self::over(SPAN)
     }
 
-    /// Use that counts e times less after `span`.
+    /// Use that counts less by a factor of e after `span`.
     pub(super) fn over(span: Duration) -> Self {
         Used {
             span,
@@ -30,7 +30,7 @@ impl Used {
         }
     }
 
-    /// A datagram that takes so much air was sent, or came.
+    /// A datagram that takes this much air was sent or received.
     pub(super) fn add(&mut self, now: Time, air: Duration) {
         self.share = self.share(now) + air.div_duration_f64(self.span);
         self.at = now;

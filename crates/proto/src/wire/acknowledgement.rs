@@ -5,27 +5,27 @@ use super::error::PacketError;
 use super::reasons;
 use stats::DropReason;
 
-/// The state of one reliable topic at its receiver, whole, so that a later one makes up for a lost one.
+/// The complete state of one reliable topic at its receiver, so that a later one makes up for a lost one.
 ///
-/// A message is settled when it was delivered, refused for good, or given up by its sender. What is listed
-/// nowhere has not come at all, up to `top`.
+/// A message is settled once it was delivered, refused for good, or given up by its sender. Of messages that are listed
+/// nowhere, up to `top`, nothing has arrived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Acknowledgement {
     pub(crate) topic: u32,
-    /// Highest number of a datagram that came: all before it has left the air.
+    /// Highest number of a datagram received: all before it have left the air.
     pub(crate) newest: u64,
-    /// Microseconds for which the receiver has had it.
+    /// Microseconds for which the receiver has held it.
     pub(crate) held: u64,
     /// All messages below this number are settled.
     pub(crate) base: u64,
-    /// Nothing is said of messages from this number on, for want of room; 0: of all something is said.
+    /// Messages from this number on are not covered, for lack of room; 0: all are covered.
     pub(crate) top: u64,
-    /// Settled, but not delivered: all that the sender has not yet shown to know of.
+    /// Settled but not delivered: all that the sender has not yet shown to know.
     pub(crate) refused: Vec<(u64, DropReason)>,
-    /// Settled messages above `base`: first and one behind the last.
+    /// Settled messages above `base`: the first, and one past the last.
     pub(crate) runs: Vec<(u64, u64)>,
-    /// Messages of which something came, with the bytes that are missing. One that misses nothing waits for
-    /// those before it.
+    /// Messages that have arrived in part, with their missing bytes. A message that misses nothing waits for those
+    /// before it.
     pub(crate) partial: Vec<(u64, Vec<(u32, u32)>)>,
 }
 
@@ -68,7 +68,7 @@ impl Acknowledgement {
             top: r.varint()?,
             ..Acknowledgement::default()
         };
-        // Each turn of each loop reads two bytes at least, so all lists are bounded by the datagram.
+        // Each turn of each loop reads at least two bytes, so all lists are bounded by the datagram.
         for _ in 0..r.varint()? {
             a.refused.push((r.varint()?, reasons::reason(r.u8()?)));
         }

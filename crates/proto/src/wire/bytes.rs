@@ -1,12 +1,12 @@
-//! Reading and writing the scalars of the wire: little-endian integers, and variable-length integers as
-//! in RFC 9000 section 16 (two bits of length, then 6, 14, 30 or 62 bits, big-endian).
+//! Reads and writes the scalars of the wire: little-endian integers, and variable-length integers as in RFC 9000
+//! section 16 (two bits of length, then 6, 14, 30 or 62 bits, big-endian).
 
 use super::PacketError;
 
 /// Largest value that a variable-length integer carries.
 pub(crate) const VARINT_MAX: u64 = (1 << 62) - 1;
 
-/// Appends `v` in its shortest form; larger values than [`VARINT_MAX`] are written as that.
+/// Appends `v` in its shortest form; values larger than [`VARINT_MAX`] are written as that.
 pub(crate) fn put_varint(out: &mut Vec<u8>, v: u64) {
     match v {
         0..=0x3F => out.push(v as u8),
@@ -16,7 +16,7 @@ pub(crate) fn put_varint(out: &mut Vec<u8>, v: u64) {
     }
 }
 
-/// How many bytes [`put_varint`] appends.
+/// Number of bytes that [`put_varint`] appends.
 pub(crate) fn varint_len(v: u64) -> usize {
     match v {
         0..=0x3F => 1,
@@ -32,7 +32,7 @@ pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// A cursor over foreign bytes. Every method fails rather than read beyond the end.
+/// A cursor over foreign bytes. Every method fails rather than read past the end.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a> {
     all: &'a [u8],
@@ -96,19 +96,19 @@ impl<'a> Reader<'a> {
         Ok(v)
     }
 
-    /// A variable-length integer that must fit 32 bits.
+    /// A variable-length integer that must fit in 32 bits.
     pub(crate) fn varint32(&mut self, what: &'static str) -> Result<u32, PacketError> {
         let at = self.at;
         u32::try_from(self.varint()?).map_err(|_| PacketError::Invalid { what, at })
     }
 
-    /// A length and as many bytes.
+    /// A length and that many bytes.
     pub(crate) fn bytes(&mut self, what: &'static str) -> Result<&'a [u8], PacketError> {
         let n = self.varint32(what)?;
         self.take(n as usize)
     }
 
-    /// A length, no more than `max`, and as many bytes of UTF-8.
+    /// A length of at most `max`, and that many bytes of UTF-8.
     pub(crate) fn text(&mut self, max: usize, what: &'static str) -> Result<&'a str, PacketError> {
         let at = self.at;
         let n = usize::try_from(self.varint()?).unwrap_or(usize::MAX);
@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
         core::str::from_utf8(self.take(n)?).map_err(|_| PacketError::Invalid { what, at })
     }
 
-    /// The same of a name, which may be printed as it is.
+    /// The same for a name that can be printed as it is.
     pub(crate) fn name(&mut self, max: usize, what: &'static str) -> Result<&'a str, PacketError> {
         let at = self.at;
         let name = self.text(max, what)?;

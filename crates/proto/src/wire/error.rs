@@ -1,6 +1,6 @@
-//! Why bytes were not understood.
+//! Why bytes could not be decoded.
 
-/// Why a datagram was not understood. It was counted, and had no effect.
+/// Why a datagram could not be decoded. It was counted, and had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PacketError {
@@ -10,19 +10,20 @@ pub enum PacketError {
         /// The peer's number.
         peer: u32,
     },
-    /// Two hosts call themselves as this peer does, and are heard at the same time. It came from the one that came later.
-    #[error("another host calls itself as peer {peer} does")]
+    /// Two hosts have the name of this peer, and are heard at the same time. The datagram is from the one that came
+    /// later.
+    #[error("another host has the same name as peer {peer}")]
     AnotherHost {
         /// The peer's number.
         peer: u32,
     },
-    /// It is none of this protocol.
+    /// It does not belong to this protocol.
     #[error("first byte {first:#04x}: not a datagram of this protocol")]
     Foreign {
         /// Its first byte.
         first: u8,
     },
-    /// The other end speaks another version.
+    /// The other end uses another version.
     #[error(
         "the peer speaks version {theirs} of the link protocol, this end version {ours}: update the older one"
     )]
@@ -33,9 +34,9 @@ pub enum PacketError {
         ours: u8,
     },
     /// It ends in the middle of something.
-    #[error("cut off: more bytes expected at {at}, it has {len}")]
+    #[error("truncated: more bytes expected at {at}, but there are {len}")]
     Truncated {
-        /// Where the missing bytes should begin.
+        /// Where the missing bytes should start.
         at: usize,
         /// Length of what was read.
         len: usize,
@@ -45,15 +46,15 @@ pub enum PacketError {
     UnknownFrame {
         /// The frame's first byte.
         kind: u8,
-        /// Where it stands.
+        /// Its position.
         at: usize,
     },
-    /// A value makes no sense.
-    #[error("{what} makes no sense at byte {at}")]
+    /// A value is invalid.
+    #[error("invalid {what} at byte {at}")]
     Invalid {
         /// Which value.
         what: &'static str,
-        /// Where it stands.
+        /// Its position.
         at: usize,
     },
 }

@@ -37,21 +37,21 @@ const DATA: u8 = 0x40;
 const DATA_ORIGIN: u8 = 0x01;
 const DATA_LENGTH: u8 = 0x02;
 const DATA_POLL: u8 = 0x04;
-/// How a message that goes as symbols is cut; bit 0 as in data.
+/// How a message that is sent as symbols is cut; bit 0 as in data.
 const OBJECT: u8 = 0x48;
 const SYMBOL: u8 = 0x4A;
 const SYMBOL_POLL: u8 = 0x4B;
-/// Data with the origin of the data before it in the same datagram; bits 0 and 1 are those of length and poll.
+/// Data with the origin of the data before it in the same datagram; bits 0 and 1 mean length and poll.
 const DATA_ALIKE: u8 = 0x4C;
 const ALIKE_LENGTH: u8 = 0x01;
 const ALIKE_POLL: u8 = 0x02;
 /// More of a message that a data frame described; bit 0: length.
 const MORE: u8 = 0x50;
 const MORE_LENGTH: u8 = 0x01;
-/// In place of the number of data parts: the message is an envelope, and has none.
+/// In place of the number of data parts: the message is an envelope and has none.
 const PACKED: u8 = 0x80;
 
-/// What every datagram begins with.
+/// Start of every datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     /// The sender's session.
@@ -72,12 +72,12 @@ impl Header {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hello<'a> {
     pub(crate) host: u64,
-    /// The receiver's session as the sender knows it; 0 if it knows none.
+    /// The receiver's session as the sender knows it; 0 if unknown.
     pub(crate) seen: u32,
-    /// The sender does not know yet that it is heard: answer.
+    /// The sender does not know yet whether it is heard: answer.
     pub(crate) asks: bool,
     pub(crate) max_message: u32,
-    /// Datagrams that the sender holds until it reads them; 0 if it does not say.
+    /// Datagrams that the sender holds until it reads them; 0 if unstated.
     pub(crate) holds: u32,
     pub(crate) name: &'a str,
 }
@@ -86,27 +86,27 @@ pub(crate) struct Hello<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AnnouncePiece<'a> {
     pub(crate) topic: u32,
-    /// Which edition of the announcement; a change makes a new one.
+    /// The edition of the announcement; a change makes a new one.
     pub(crate) edition: u32,
     pub(crate) total: u32,
     pub(crate) offset: u32,
-    /// The sender wants an answer.
+    /// Whether the sender needs an answer.
     pub(crate) poll: bool,
     pub(crate) bytes: &'a [u8],
 }
 
-/// What became of an announcement.
+/// Result of an announcement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AckState {
     /// Bytes from here on are missing.
     Missing(u32),
     Accepted,
     Refused,
-    /// Data came of a topic that is not known here: announce it anew.
+    /// Data arrived of a topic that is unknown here: announce it again.
     Unknown,
 }
 
-/// The head of a fragment; the bytes follow.
+/// The header of a fragment; the bytes follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DataHead {
     pub(crate) topic: u32,
@@ -115,12 +115,12 @@ pub(crate) struct DataHead {
     pub(crate) origin: u64,
     pub(crate) offset: u32,
     pub(crate) geometry: Geometry,
-    /// The sender of a reliable topic wants an acknowledgement.
+    /// Whether the sender of a reliable topic needs an acknowledgement.
     pub(crate) poll: bool,
 }
 
 impl DataHead {
-    /// Most that the head of a fragment of such a message takes.
+    /// Most that the header of a fragment of such a message takes.
     pub(crate) fn room(geometry: &Geometry) -> usize {
         let varint = |v: u32| {
             if v < 1 << 14 {
@@ -137,15 +137,15 @@ impl DataHead {
         1 + 4 + 8 + 8 + 8 + 2 * total + varint(geometry.control_len()) + 1 + lens
     }
 
-    /// Makes a fragment, of which `out` is the encoding, ask for an acknowledgement.
+    /// Makes the fragment encoded in `out` ask for an acknowledgement.
     pub(crate) fn ask(out: &mut [u8]) {
         if let Some(kind) = out.first_mut() {
             *kind |= if *kind < DATA_ALIKE { DATA_POLL } else { ALIKE_POLL };
         }
     }
 
-    /// Appends the head of a fragment. Without a length the fragment is the last frame of its datagram. `before` is the origin of the
-    /// data before it in the datagram, if there is some.
+    /// Appends the header of a fragment. Without a length the fragment is the last frame of its datagram. `before` is
+    /// the origin of the data before it in the datagram, if any.
     pub(crate) fn encode(&self, out: &mut Vec<u8>, length: Option<u32>, before: Option<u64>) {
         let flag = |on: bool, bit: u8| if on { bit } else { 0 };
         let alike = self.origin != 0 && before == Some(self.origin);
@@ -164,7 +164,8 @@ impl DataHead {
         }
     }
 
-    /// Appends all but the kind and the length; `origin` only if it is not 0; `at` is the offset, or what stands in its place.
+    /// Appends all but the kind and the length. `origin` is written only if it is not 0; `at` is the offset, or what
+    /// takes its place.
     fn encode_fields(&self, out: &mut Vec<u8>, origin: u64, at: u32) {
         put_varint(out, self.topic.into());
         put_varint(out, self.seq);
@@ -184,7 +185,7 @@ impl DataHead {
     }
 }
 
-/// The head of a fragment of a message that its first fragment describes; the bytes follow.
+/// The header of a fragment of a message that its first fragment describes; the bytes follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MoreHead {
     pub(crate) topic: u32,
@@ -194,7 +195,7 @@ pub(crate) struct MoreHead {
 }
 
 impl MoreHead {
-    /// Most that it takes, with the length of the bytes.
+    /// Most that it takes, including the length of the bytes.
     pub(crate) const ROOM: usize = 1 + 4 + 8 + 4 + 4;
 
     /// Appends it. Without a length the fragment is the last frame of its datagram.
@@ -209,27 +210,27 @@ impl MoreHead {
     }
 }
 
-/// The head of a symbol; the bytes follow.
+/// The header of a symbol; the bytes follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SymbolHead {
     pub(crate) topic: u32,
     pub(crate) seq: u64,
     pub(crate) id: u32,
-    /// The sender wants an acknowledgement.
+    /// Whether the sender needs an acknowledgement.
     pub(crate) poll: bool,
 }
 
 impl SymbolHead {
-    /// Most that it takes, with the length of the bytes.
+    /// Most that it takes, including the length of the bytes.
     pub(crate) const ROOM: usize = 1 + 4 + 8 + 4 + 4;
 }
 
-/// Counts of one topic.
+/// Counters of one topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ReportEntry {
-    /// By the topic's sender: what became of all that was offered, at both ends.
+    /// From the topic's sender: outcomes of all offered messages, at both ends.
     Sender { topic: u32, account: Account },
-    /// By the topic's receiver: what became of what was sent.
+    /// From the topic's receiver: outcomes of the messages sent.
     Receiver { topic: u32, report: ReceiverReport },
 }
 
@@ -257,7 +258,7 @@ impl ReportEntry {
         })?;
         let (first, second) = (r.varint()?, r.varint()?);
         let mut drops = Drops::default();
-        // Each turn reads two bytes at least, and reasons merge: bounded by the datagram.
+        // Each turn reads at least two bytes, and reasons merge: bounded by the datagram.
         for _ in 0..r.varint()? {
             let reason = reasons::reason(r.u8()?);
             drops.add(reason, r.varint()?);
@@ -298,16 +299,16 @@ pub(crate) enum Frame<'a> {
         seq: u64,
     },
     Report(ReportEntry),
-    /// A receipt is wanted.
+    /// Requests a receipt.
     Ask,
     Receipt(Receipt),
     Acknowledgement(Acknowledgement),
-    /// Messages below this number are not sent any more.
+    /// Messages below this number are no longer sent.
     Settled {
         topic: u32,
         floor: u64,
     },
-    /// How many datagrams came up to number `newest`, and in how many places some were missing.
+    /// Number of datagrams that arrived up to number `newest`, and number of places where some were missing.
     Arrivals {
         newest: u64,
         came: u64,
@@ -329,19 +330,19 @@ pub(crate) enum Frame<'a> {
         bytes: &'a [u8],
     },
     Ways(Ways),
-    /// Messages of the receiver's topic need not come here for the hosts of this mask.
+    /// The receiver need not send messages of its topic here for the hosts in this mask.
     Unwanted {
         topic: u32,
         to: u64,
     },
-    /// How the message of the data frame behind it goes on.
+    /// The route of the message in the data frame that follows, and the time left.
     Route(Route, Option<u32>),
     Data(DataHead, &'a [u8]),
-    /// A fragment of a message of which another one, at 0, says the rest.
+    /// A fragment of a message that another fragment, at 0, describes.
     More(MoreHead, &'a [u8]),
-    /// A message of which only symbols come, of so many bytes each.
+    /// A message that is sent only as symbols, of this many bytes each.
     Object(DataHead, u16),
-    /// One of them.
+    /// One of its symbols.
     Symbol(SymbolHead, &'a [u8]),
 }
 
@@ -469,7 +470,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Reads a frame that depends on none before it.
+    /// Reads a frame that does not depend on any before it.
     pub(crate) fn decode(r: &mut Reader<'a>) -> Result<Self, PacketError> {
         Self::decode_after(r, &mut None)
     }

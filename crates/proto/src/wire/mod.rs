@@ -1,4 +1,4 @@
-//! The bytes of a datagram: one header, then frames. Described with diagrams in `docs/wire/link.md`.
+//! The bytes of a datagram: one header, then frames. `docs/wire/link.md` describes them with diagrams.
 
 mod acknowledgement;
 mod bytes;
@@ -23,7 +23,7 @@ pub(crate) use ways::{ENTRY_ROOM, Entry, MAX_ENTRIES, ROUTE_ROOM, Ways};
 pub const VERSION: u8 = 7;
 const MAGIC: u8 = 0xB0;
 
-/// The frames of a datagram that was checked to parse to its end, and the origin of the data read last.
+/// The frames of a datagram that was checked to parse completely, and the origin of the data read last.
 #[derive(Clone, Copy)]
 pub(crate) struct Frames<'a>(Reader<'a>, Option<u64>);
 
@@ -39,7 +39,7 @@ impl<'a> Iterator for Frames<'a> {
     }
 }
 
-/// Parses a whole datagram, so that one that is wrong anywhere has no effect at all.
+/// Parses a whole datagram, so that an error anywhere leaves it without any effect.
 pub(crate) fn decode(datagram: &[u8]) -> Result<(Header, Frames<'_>), PacketError> {
     let mut r = Reader::new(datagram);
     let first = r.u8()?;
@@ -351,7 +351,7 @@ mod tests {
             geometry: Geometry::new(4, &[]).expect("a geometry"),
             poll,
         };
-        // By another origin, by none, and by the same again, which are said; those between are not.
+        // Another origin, none, and the same again are stated; those in between are not.
         let heads = [
             (head(1, 9, false), 8),
             (head(2, 9, true), 0),
@@ -382,7 +382,7 @@ mod tests {
         let read: Vec<_> = frames.collect();
         let sent: Vec<_> = heads.iter().map(|(h, _)| Frame::Data(*h, b"abcd")).collect();
         assert_eq!(read, sent);
-        // Nothing before it has an origin.
+        // No data before it has an origin.
         let mut alone = Vec::new();
         Header {
             session: 7,
@@ -444,7 +444,7 @@ mod tests {
             PacketError::UnknownFrame { kind: 0x7F, at: 6 }
         );
         assert_eq!(err(&[]), PacketError::Truncated { at: 0, len: 0 });
-        // More of a message: at 0 it would be its first fragment, and none is empty or goes beyond 4 GiB.
+        // More of a message: at 0 it would be the first fragment; none is empty or goes beyond 4 GiB.
         for tail in [
             &[0x50, 3, 9, 0, 1][..],
             &[0x50, 3, 9, 5],
@@ -457,7 +457,7 @@ mod tests {
         }
     }
 
-    /// Each frame in a datagram of its own, as other implementations must write and read it.
+    /// Each frame in a datagram of its own, as other implementations have to write and read it.
     #[test]
     fn golden_datagrams_stay_as_they_are() {
         let mut lines = String::new();

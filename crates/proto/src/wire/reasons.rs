@@ -1,4 +1,4 @@
-//! Drop reasons as numbers on the wire. The numbers never change; a new reason gets a new one.
+//! Drop reasons as numbers on the wire. The numbers never change; a new reason gets a new number.
 
 use stats::DropReason;
 
@@ -33,12 +33,12 @@ const CODES: &[(u8, DropReason)] = &[
     (28, DropReason::Unwritten),
 ];
 
-/// The number of `reason`; 0 for one that this version cannot name.
+/// The number of `reason`; 0 for one that has none in this version.
 pub(crate) fn code(reason: DropReason) -> u8 {
     CODES.iter().find(|(_, r)| *r == reason).map_or(0, |(c, _)| *c)
 }
 
-/// The reason of `code`. An unknown number, of a later version, counts as the vaguest reason there is.
+/// The reason of `code`. An unknown number, from a later version, counts as the least specific reason.
 pub(crate) fn reason(code: u8) -> DropReason {
     CODES
         .iter()

@@ -1,17 +1,16 @@
-//! The receipt: how far the sender's datagrams have come.
+//! The receipt: how far the sender's datagrams have got.
 
 use super::bytes::{Reader, put_varint};
 use super::error::PacketError;
 
-/// How far a receiver has come. Everything up to `newest` has left the air, arrived or lost.
+/// How far a receiver has got. Everything up to `newest` has left the air, arrived or lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Receipt {
-    /// Highest number of a datagram that came.
+    /// Highest number of a datagram received.
     pub(crate) newest: u64,
-    /// Microseconds between that datagram and the one numbered just before it; 0 if they did not come in
-    /// that order.
+    /// Microseconds between that datagram and the one numbered just before it; 0 if they did not arrive in that order.
     pub(crate) gap: u64,
-    /// Microseconds for which the receiver has had it.
+    /// Microseconds for which the receiver has held it.
     pub(crate) held: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Frames by which hosts share a radio: who waits, when periodic messages come, and whose clock says what.
+//! Frames for sharing a radio: which hosts wait, when periodic messages are due, and clock readings.
 
 use super::bytes::{Reader, put_varint};
 use super::error::PacketError;
@@ -9,28 +9,28 @@ const CLOCK: u8 = 0x21;
 const RHYTHMS: u8 = 0x22;
 const TIMING: u8 = 0x23;
 
-/// Entries of one frame of claims or rhythms.
+/// Most entries in one frame of claims or rhythms.
 pub(crate) const MOST_ENTRIES: usize = 8;
 
-/// Who waits, and for what.
+/// A host that waits for the air, and what it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Claim {
     /// Short form of the host's id.
     pub(crate) host: u32,
-    /// Highest priority of which more waits than the next datagram takes.
+    /// Highest priority with more waiting than the next datagram takes.
     pub(crate) priority: u8,
-    /// Air that this takes, in milliseconds; 255 is that and more.
+    /// Air that this takes, in milliseconds; 255 means that or more.
     pub(crate) demand_ms: u8,
-    /// Since the host itself said so, in milliseconds; 255 is that and more.
+    /// Time since the host itself claimed this, in milliseconds; 255 means that or more.
     pub(crate) age_ms: u8,
 }
 
-/// When the next message of a periodic flow comes.
+/// When the next message of a periodic flow is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Beat {
     pub(crate) host: u32,
     pub(crate) priority: u8,
-    /// By the clock of who sends this, in microseconds.
+    /// By the clock of this frame's sender, in microseconds.
     pub(crate) at: u64,
     /// In microseconds, as the two after it.
     pub(crate) period: u32,
@@ -38,7 +38,7 @@ pub(crate) struct Beat {
     pub(crate) air: u32,
     /// How far messages stray.
     pub(crate) spread: u32,
-    /// Since the host itself said so, in milliseconds.
+    /// Time since the host itself announced this, in milliseconds.
     pub(crate) age_ms: u8,
 }
 
@@ -46,15 +46,15 @@ pub(crate) struct Beat {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Sharing {
     Claims(Vec<Claim>),
-    /// The sender's clock in microseconds as this left; and if it knows, what the receiver's is ahead of it, in
-    /// microseconds, how far that may be wrong, and how far it is likely to be.
+    /// The sender's clock in microseconds when this was sent and, if known, how far the receiver's is ahead of it, in
+    /// microseconds, with the bound on the error and the likely error.
     Clock {
         time: u64,
         ahead: Option<(i64, u64, u64)>,
     },
     Rhythms(Vec<Beat>),
-    /// When a message was offered, by the sender's clock in microseconds, and how many after that it is late;
-    /// 0 for never.
+    /// When a message was offered, by the sender's clock in microseconds, and how many microseconds after that it is
+    /// late; 0 for never.
     Timing {
         topic: u32,
         seq: u64,
@@ -64,7 +64,7 @@ pub(crate) enum Sharing {
 }
 
 impl Sharing {
-    /// Whether frames of this kind are of this family.
+    /// Whether frames of this kind belong to this family.
     pub(super) fn has(kind: u8) -> bool {
         (CLAIMS..=TIMING).contains(&kind)
     }
@@ -84,7 +84,7 @@ impl Sharing {
                 put_varint(out, *time);
                 out.push(u8::from(ahead.is_some()));
                 if let Some((ahead, uncertainty, likely)) = ahead {
-                    // Zigzag, so that small ones of either sign are short.
+                    // Zigzag, so that small values of either sign are short.
                     put_varint(out, ((ahead << 1) ^ (ahead >> 63)) as u64);
                     put_varint(out, *uncertainty);
                     put_varint(out, *likely);

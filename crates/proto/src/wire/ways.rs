@@ -1,4 +1,4 @@
-//! The frames with which hosts find ways to each other, and messages go along them.
+//! Frames for route discovery, and for messages that follow a route.
 
 use super::bytes::{Reader, put_varint};
 use super::error::PacketError;
@@ -7,14 +7,14 @@ use crate::route::{MAX_HOPS, Route};
 /// Most entries in one frame.
 pub(crate) const MAX_ENTRIES: usize = 64;
 
-/// What one host knows of the way to another.
+/// What one host knows about the route to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// The host that can be reached.
+    /// The reachable host.
     pub(crate) host: u64,
-    /// Its own count of what it has told of itself, as it was when this began to travel.
+    /// Its own sequence number of its advertisement, as it was when this entry left it.
     pub(crate) seq: u64,
-    /// Airtime of a full datagram from the sender to it, in µs; 0: it cannot be reached any more.
+    /// Airtime of a full datagram from the sender to it, in µs; 0: it is no longer reachable.
     pub(crate) cost: u64,
     /// Hops from the sender to it.
     pub(crate) hops: u8,
@@ -26,21 +26,21 @@ pub(crate) const ENTRY_ROOM: usize = 8 + 8 + 8 + 1;
 /// A probe of a neighbour, the answer to its last probe, and a part of the sender's table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ways {
-    /// Counts these frames to the receiver, from 1.
+    /// Numbers these frames to the receiver, from 1.
     pub(crate) serial: u64,
-    /// The highest serial that came from the receiver; 0 if none did.
+    /// The highest serial received from the receiver; 0 if none.
     pub(crate) echo: u64,
-    /// How many such frames came from the receiver in its session.
+    /// Number of such frames received from the receiver in its session.
     pub(crate) heard: u64,
-    /// How long ago the one of `echo` came, in µs.
+    /// How long ago the frame of `echo` arrived, in µs.
     pub(crate) held: u64,
-    /// The sender's count of what it has told of itself.
+    /// The sequence number of the sender's advertisement.
     pub(crate) seq: u64,
     pub(crate) entries: Vec<Entry>,
 }
 
 impl Ways {
-    /// Most bytes without entries, with the kind.
+    /// Most bytes without entries, including the kind.
     pub(crate) const ROOM: usize = 1 + 5 * 8 + 1;
 
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
@@ -87,10 +87,10 @@ impl Ways {
     }
 }
 
-/// Most bytes of a [`Route`] in front of a fragment, with the kind.
+/// Most bytes of a [`Route`] in front of a fragment, including the kind.
 pub(crate) const ROUTE_ROOM: usize = 1 + 8 + 1 + 8 + 5;
 
-/// `left`: for how many ms more somebody waits for the message; more than 0.
+/// `left`: milliseconds for which the message is still of use; more than 0.
 pub(super) fn put_route(route: &Route, left: Option<u32>, out: &mut Vec<u8>) {
     put_varint(out, route.number);
     out.push(route.hops);

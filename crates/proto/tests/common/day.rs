@@ -1,4 +1,4 @@
-//! Two hosts whose sources never end, and who keep no history: for runs of a day.
+//! Two hosts whose sources never end, and that keep no history: for runs of a day.
 
 use super::{IP, ms};
 use medium::{Event, Medium, MediumConfig, Rng};
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// So many of the newest stamps are remembered, to notice what comes twice.
+/// Number of newest stamps that are remembered, to detect duplicates.
 const REMEMBERED: usize = 4_096;
 
 /// A message that is counted while it lives. Its bytes follow from its stamp.
@@ -35,7 +35,7 @@ impl Body for Parcel {
     }
 }
 
-/// What came of a topic in this life of the host, and when last.
+/// What arrived of a topic in this life of the host, and when last.
 #[derive(Default)]
 pub struct Got {
     pub count: u64,
@@ -52,7 +52,7 @@ pub struct Ears {
     open: BTreeMap<Slot, (Incoming, Vec<u8>, usize)>,
     names: BTreeMap<RemoteTopic, Announcement>,
     pub got: BTreeMap<String, Got>,
-    /// Whether there is no memory at present.
+    /// Whether memory is short at present.
     pub short: bool,
     pub ups: u64,
     pub downs: u64,
@@ -85,7 +85,7 @@ impl Sink for Ears {
         let got = self.got.entry(a.name.clone()).or_default();
         got.count += 1;
         got.last = self.now;
-        // What is latched comes again to a peer that is new.
+        // A latched message is delivered again to a new peer.
         if !a.latched {
             assert!(got.stamps.insert(m.stamp.0), "{} {m:?} came twice", a.name);
             assert!(
@@ -119,7 +119,7 @@ impl Sink for Ears {
     }
 }
 
-/// A topic and what publishes it.
+/// A topic and its source.
 #[derive(Clone)]
 pub struct Flow {
     pub config: TopicConfig,
@@ -127,12 +127,12 @@ pub struct Flow {
     pub geometry: Geometry,
 }
 
-/// What one topic of a host has come to, over all its lives.
+/// Totals of one topic of a host, over all its lives.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     pub offered: u64,
     pub sent: u64,
-    /// Of messages that were in hand when their host died.
+    /// Messages that were in hand when their host died.
     pub died_with_host: u64,
     pub begun: u64,
     pub abandoned: u64,
@@ -143,7 +143,7 @@ pub struct Ledger {
     pub abandoned_there: u64,
     /// Messages that were partial when their receiver died.
     pub died_with_receiver: u64,
-    /// Begun, and not seen by the receiver when a life of either end was over.
+    /// Begun, but not seen by the receiver when a life of either end was over.
     pub unseen: u64,
 }
 
@@ -153,17 +153,17 @@ pub struct Live {
     pub id: TopicId,
     pub next: Time,
     pub withdrawn: bool,
-    /// Messages that the source offered,
+    /// Messages that the source offered.
     pub calls: u64,
-    /// that were refused at once, without an outcome,
+    /// Messages refused at once, without an outcome.
     refused: u64,
-    /// and outcomes told.
+    /// Outcomes reported.
     outcomes: u64,
-    /// What the receiver, in its present life, had seen of earlier lives of this host.
+    /// Messages of earlier lives of this host that the receiver has seen in its present life.
     pub seen_before: u64,
-    /// What receivers that are dead, or that stood when this life ended, saw of this life.
+    /// Messages of this life seen by receivers that have died, or that were alive when this life ended.
     seen: u64,
-    /// What had been begun when this life ended.
+    /// Messages begun when this life ended.
     begun: u64,
 }
 
@@ -177,13 +177,13 @@ pub struct Host {
     pub since: Time,
     wait: Option<Time>,
     session: u32,
-    /// What it had heard of a peer that was started anew, until that announces its topics.
+    /// What it had received from a peer that restarted, until that peer announces its topics.
     silent: BTreeMap<String, RemoteTopicStats>,
     /// Bodies of messages that this host holds.
     alive: Arc<()>,
 }
 
-/// What the air does beside the medium's own doing.
+/// Faults of the air in addition to the medium's own.
 #[derive(Clone, Copy, Default)]
 pub struct Disorder {
     pub duplicate: f64,
@@ -354,7 +354,7 @@ impl Day {
         assert!(!h.on, "it sends without end");
     }
 
-    /// The rate changes; unless hosts find that out themselves, they are told.
+    /// Changes the rate; hosts that do not detect it themselves are configured with it.
     pub fn set_rate(&mut self, bits: u64) {
         self.medium.set_rate(self.now, bits).expect("a rate of 802.11");
         if !self.auto {
@@ -367,7 +367,7 @@ impl Day {
         }
     }
 
-    /// A host dies: all that it held is gone, but for its device's queue.
+    /// A host dies: all that it held is gone, except its device's queue.
     pub fn kill(&mut self, host: usize) {
         self.check();
         self.restarts += 1;
@@ -390,13 +390,13 @@ impl Day {
         assert_eq!(Arc::strong_count(&dead.alive), 1, "a dead radio held messages");
     }
 
-    /// Whether a host is dead and nothing of it is on the way any more.
+    /// Whether a host is dead and nothing from it is on the way any more.
     pub fn is_cold(&self, host: usize) -> bool {
         let on_way = self.held.values().any(|(to, _)| *to != host);
         !self.hosts[host].on && self.medium.queue_len(host) == 0 && !on_way
     }
 
-    /// Starts a host anew, as another session.
+    /// Restarts a host with a new session.
     pub fn start(&mut self, host: usize) {
         let (radio, peer) = self.radio(self.hosts[host].session + 2);
         let heard = self.hosts[1 - host].heard();
@@ -411,7 +411,7 @@ impl Day {
         self.hosts[1 - host].silent = heard;
     }
 
-    /// The books of all lives, the present ones included. It ends the day.
+    /// Totals of all lives, including the present ones. Ends the day.
     pub fn close(&mut self) {
         for host in [0, 1] {
             let heard = self.hosts[1 - host].heard();
@@ -425,7 +425,7 @@ impl Day {
         }
     }
 
-    /// What must hold at any time.
+    /// Checks the invariants that hold at any time.
     pub fn check(&self) {
         for h in self.hosts.iter().filter(|h| h.on) {
             let (mut queued, mut latched) = (0, 0);
@@ -466,7 +466,7 @@ impl Day {
         }
     }
 
-    /// Topics of which the other end has not seen all that was begun in its session, or of which something is left.
+    /// Topics of which the other end has not seen everything begun in its session, or of which something is left.
     pub fn unsettled(&self) -> Vec<String> {
         let mut left = Vec::new();
         for (h, other) in [(0, 1), (1, 0)].map(|(a, b)| (&self.hosts[a], &self.hosts[b])) {
@@ -475,7 +475,7 @@ impl Day {
                 let seen = there.get(&t.name).map_or(0, |r| r.seen - live.seen_before);
                 let partial = there.get(&t.name).map_or(0, |r| r.partial);
                 let r = there.get(&t.name);
-                // Where neither end was started anew the account says exactly what came.
+                // Where neither end has restarted, the account states exactly what arrived.
                 let whole = t.begun_before == 0 && live.seen_before == 0;
                 let told = !whole || r.is_some_and(|r| r.delivered == t.account.delivered);
                 if t.begun - t.begun_before != seen || t.queued + partial + t.account.in_flight > 0 || !told {
@@ -493,7 +493,7 @@ impl Day {
         left
     }
 
-    /// What a host and its radio are at, for people.
+    /// State of a host and its radio, for people to read.
     pub fn shown(&self, host: usize) -> String {
         let h = &self.hosts[host];
         let (peer, radio) = (h.radio.peer_stats(h.peer), h.radio.stats());
@@ -510,7 +510,7 @@ impl Day {
         )
     }
 
-    /// One more message of each topic.
+    /// Sends one more message of each topic.
     pub fn nudge(&mut self) {
         for h in &mut self.hosts {
             for t in &mut h.topics {
@@ -535,11 +535,11 @@ impl Host {
     fn hear_outcomes(&mut self) {
         while let Some(o) = self.radio.next_outcome() {
             let topic = self.topics.iter_mut().find(|t| t.id == o.topic);
-            topic.expect("a topic of ours").outcomes += 1;
+            topic.expect("an own topic").outcomes += 1;
         }
     }
 
-    /// What it has counted of the other's topics, by name.
+    /// Its counters of the other's topics, by name.
     fn heard(&self) -> BTreeMap<String, RemoteTopicStats> {
         let mut all = self.silent.clone();
         all.extend(
@@ -559,7 +559,7 @@ impl Host {
         }
     }
 
-    /// Books what this life has come to.
+    /// Adds up this life.
     fn book(&mut self) {
         for ((_, t), live) in self.radio.topics().zip(&mut self.topics) {
             live.begun = t.begun;
@@ -573,7 +573,7 @@ impl Host {
         }
     }
 
-    /// Books what nobody has seen of the life that was booked last.
+    /// Adds up what nobody has seen of the life that was added last.
     fn settle_lives(&mut self) {
         for t in &self.topics {
             let l = self.ledgers.entry(t.flow.config.name.clone()).or_default();
@@ -613,7 +613,7 @@ impl Host {
             };
             t.calls += 1;
             let offered = self.radio.offer(now, t.id, Message::new(body, Time(*stamp)));
-            // What the bound displaced had waited, if only for a moment, so it has an outcome.
+            // A message displaced by the limit had waited, if only for a moment, so it has an outcome.
             let refused = offered.is_err_and(|reason| reason != DropReason::Overflow);
             t.refused += u64::from(refused);
         }

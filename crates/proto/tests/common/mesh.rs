@@ -11,7 +11,7 @@ pub fn host_id(i: usize) -> u64 {
     1000 + i as u64
 }
 
-/// A message of which maybe not all has come.
+/// A message that may still be arriving.
 #[derive(Clone)]
 pub struct Carried {
     blob: Blob,
@@ -36,7 +36,7 @@ impl Body for Carried {
     }
 }
 
-/// A sink that hands on what is for others.
+/// A sink that forwards messages for others.
 pub struct Member {
     pub relay: Relay<Carried>,
     forwards: bool,
@@ -147,21 +147,21 @@ pub struct Mesh {
     pub nodes: Vec<Node>,
     pub sources: Vec<Source>,
     pub rng: Rng,
-    /// What has come takes up to so long until its host looks at it.
+    /// Longest time until a host reads an arrived datagram.
     pub late: Duration,
     held: BTreeMap<(Time, u64), (usize, usize, Vec<u8>)>,
     order: u64,
     stamp: u64,
     sessions: u32,
     pairs: Vec<(usize, usize)>,
-    /// Which hosts forward, and which want topics for themselves.
+    /// Hosts that forward, and hosts that take topics for themselves.
     forwards: Vec<bool>,
     wants: Vec<bool>,
 }
 
 impl Mesh {
     /// Hosts that know each other by `pairs`; all decode each other. Those in `relays` forward, those in `wants` take
-    /// what is for them.
+    /// messages addressed to them.
     pub fn new(hosts: usize, pairs: &[(usize, usize)], relays: &[usize], wants: &[usize], seed: u64) -> Mesh {
         let config = MediumConfig {
             hosts,
@@ -200,7 +200,7 @@ impl Mesh {
                 relay: self.forwards[i],
                 ..RouteConfig::default()
             }),
-            // Hosts do not start at one instant.
+            // Hosts do not start at the same instant.
             ..RadioConfig::new(self.sessions, AirtimeModel::wifi(6_000_000))
         };
         let mut radio = Radio::new(config).expect("a valid radio");
@@ -237,7 +237,7 @@ impl Mesh {
         }
     }
 
-    /// A periodic source at `node` for the hosts `to`, from half a second on.
+    /// Adds a periodic source at `node` for the hosts `to`, from half a second on.
     pub fn source(
         &mut self,
         node: usize,
@@ -275,7 +275,7 @@ impl Mesh {
         });
     }
 
-    /// Whether two hosts can decode each other, and how many frames between them are lost.
+    /// Sets whether two hosts can decode each other, and the share of frames between them that are lost.
     pub fn link(&mut self, a: usize, b: usize, loss: f64) {
         let link = Link {
             down: loss >= 1.0,
@@ -289,13 +289,13 @@ impl Mesh {
         }
     }
 
-    /// A host vanishes: it hears and says nothing, and forgets everything.
+    /// A host vanishes: it receives and sends nothing, and loses its state.
     pub fn kill(&mut self, node: usize) {
         self.nodes[node].on = false;
         self.medium.set_host_down(self.now, node, true).expect("a host");
     }
 
-    /// A host sleeps: it does nothing and what comes is lost, but it forgets nothing.
+    /// A host sleeps: it does nothing and arriving datagrams are lost, but it keeps its state.
     pub fn sleep(&mut self, node: usize, span: Duration) {
         self.nodes[node].on = false;
         self.run(span);
@@ -372,7 +372,7 @@ impl Mesh {
                     },
                     arriving: None,
                 };
-                // What goes nowhere is counted.
+                // A message without a route is counted.
                 let (all, message) = ((&s.key, u64::MAX), Message::new(body, Time(self.stamp)));
                 let _ = (n.sink.relay).offer(now, &mut n.radio, all, message, &mut ());
             }
@@ -440,7 +440,7 @@ impl Mesh {
             .map_or(&[], Vec::as_slice)
     }
 
-    /// Share of a source's messages that a host has, each once.
+    /// Share of a source's messages that a host has, each counted once.
     pub fn delivery(&self, source: usize, host: usize) -> f64 {
         let all = self.arrivals(source, host);
         let mut stamps: Vec<u64> = all.iter().map(|(_, s)| *s).collect();
@@ -477,19 +477,19 @@ impl Mesh {
         Some(n.peers[&n.radio.way(host_id(to), |_| true)?.next])
     }
 
-    /// Datagrams that a host has sent to another.
+    /// Number of datagrams that a host has sent to another.
     pub fn datagrams(&self, from: usize, to: usize) -> u64 {
         let n = &self.nodes[from];
         let peer = n.peers.iter().find(|(_, h)| **h == to).expect("a peer");
         n.radio.peer_stats(*peer.0).expect("a peer").datagrams_sent
     }
 
-    /// Messages that a host has in part.
+    /// Number of messages that a host has in part.
     pub fn partial(&self, host: usize) -> usize {
         self.nodes[host].sink.open.len()
     }
 
-    /// Of the topic that a host sends to another: offered, sent, and what it lost by reason.
+    /// Counters of the topic that a host sends to another.
     pub fn sent(&self, from: usize, to: usize, name: &str) -> TopicStats {
         let n = &self.nodes[from];
         let of_it = |t: &TopicStats| n.peers[&t.peer] == to && t.name == name;
@@ -497,7 +497,7 @@ impl Mesh {
         topics.next().expect("a topic")
     }
 
-    /// Of the same, what the receiver has.
+    /// Counters of the same topic at the receiver.
     pub fn received(&self, from: usize, to: usize, name: &str) -> RemoteTopicStats {
         let n = &self.nodes[to];
         let (peer, _) = n.peers.iter().find(|(_, h)| **h == from).expect("a peer");

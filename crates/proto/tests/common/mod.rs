@@ -57,13 +57,13 @@ pub struct Recorder {
     pub names: BTreeMap<RemoteTopic, Announcement>,
     /// Stamps delivered, in order, by topic name.
     pub delivered: BTreeMap<String, Vec<u64>>,
-    /// When each came, by topic name and stamp.
+    /// When each arrived, by topic name and stamp.
     pub arrived: BTreeMap<String, BTreeMap<u64, Time>>,
     pub aborted: Drops,
     pub ups: Vec<Time>,
     pub downs: Vec<(Time, Down)>,
     pub withdrawn: Vec<RemoteTopic>,
-    /// Answer to `begin`: memory for so many bytes in all, and names that are refused.
+    /// Answer to `begin`: memory for this many bytes in all, and names that are refused.
     pub memory: Option<u64>,
     pub unwanted: BTreeSet<String>,
     pub open_bytes_max: u64,
@@ -158,7 +158,7 @@ pub struct Node {
     /// Its place in the medium's chain.
     pub host: usize,
     wait: Option<Time>,
-    /// Powered: a node that is off hears and says nothing.
+    /// Whether it is powered: a node that is off receives and sends nothing.
     pub on: bool,
     processor: Processor,
 }
@@ -171,11 +171,11 @@ pub struct Source {
     events: VecDeque<(Time, Geometry)>,
     last: Option<Geometry>,
     pub offered: u64,
-    /// Messages of this name that came to its node are answered at once.
+    /// Messages of this name that arrive at its node are answered at once.
     answers: Option<String>,
 }
 
-/// What happens to datagrams beside the medium's own doing.
+/// Faults of datagrams in addition to the medium's own.
 #[derive(Clone, Copy, Default)]
 pub struct Faults {
     pub loss: f64,
@@ -210,17 +210,17 @@ pub struct Setup {
     pub paced: bool,
     pub auto: bool,
     pub predict: bool,
-    /// Bytes that the carrier puts around each datagram, beside UDP and IP.
+    /// Bytes that the carrier puts around each datagram, in addition to UDP and IP.
     pub around: usize,
-    /// The ends take the path for a wire of so many bit/s; zero: for the radio that it is.
+    /// The ends treat the path as a wire of this many bit/s; zero: as the radio that it is.
     pub wire_bits: u64,
-    /// Processors are taken from both ends now and then,
+    /// Processors that are taken from both ends now and then.
     pub stalls: Option<Stalls>,
-    /// and what has come is read up to so much later.
+    /// How late arrived datagrams may be read.
     pub reads_late: Duration,
 }
 
-/// What QUIC puts around, and how long a datagram may be then (`link`'s carrier).
+/// Bytes that QUIC puts around each datagram, and the longest datagram then (`link`'s carrier).
 pub const QUIC: usize = 24;
 const LONGEST_IN_QUIC: usize = 1438;
 
@@ -241,7 +241,7 @@ impl Setup {
             reads_late: Duration::ZERO,
         }
     }
-    /// A wire of so many bit/s, which the ends know: the medium beneath is quicker.
+    /// A wire of `rate_bits`, known to the ends: the medium below it is faster.
     pub fn wire(rate_bits: u64, delay: impl Into<medium::Delay>) -> Self {
         let mut setup = Setup::path(Duration::ZERO, Loss::NONE);
         setup.medium.path = medium::Path::delay(delay);
@@ -250,7 +250,7 @@ impl Setup {
             ..setup
         }
     }
-    /// One hop at 54 Mbit/s, whose path beyond the air takes so long each way and loses packets.
+    /// One hop at 54 Mbit/s, whose path beyond the air takes `delay` in each direction and loses packets.
     pub fn path(delay: Duration, loss: Loss) -> Self {
         let mut setup = Setup::hops(1);
         setup.medium.rate_bits = 54_000_000;
@@ -387,7 +387,7 @@ impl World {
         self.source_of(node, config, events)
     }
 
-    /// Lets a source go on with `count` messages as its last one.
+    /// Continues a source with `count` messages like its last one.
     pub fn again(&mut self, source: usize, count: u32, period: Duration) {
         let s = &mut self.sources[source];
         let geometry = s.last.expect("it has sent");
@@ -419,7 +419,7 @@ impl World {
         topic
     }
 
-    /// Adds a source that answers each message of the topic `to`, in order, as soon as it came.
+    /// Adds a source that answers each message of the topic `to`, in order, as soon as it arrives.
     pub fn answer(&mut self, node: usize, config: TopicConfig, to: &str, geometry: Geometry) -> TopicId {
         let topic = self.source_of(node, config, VecDeque::new());
         if let Some(s) = self.sources.last_mut() {
@@ -495,7 +495,7 @@ impl World {
             while s.events.front().is_some_and(|(t, _)| *t <= now)
                 && let Some((at, geometry)) = s.events.pop_front()
             {
-                // Two messages of a topic at one instant must differ in what they carry.
+                // Two messages of a topic at one instant must have different content.
                 self.stamp = at.0.max(self.stamp + 1);
                 let (stamp, n) = (Time(self.stamp), &mut self.nodes[s.node]);
                 s.offered += 1;
@@ -621,7 +621,7 @@ impl World {
         self.sources.retain(|s| s.node != node);
     }
 
-    /// Starts a node anew as another session; its sink's records stay.
+    /// Restarts a node with a new session; its sink's records stay.
     pub fn start(&mut self, node: usize, setup: &Setup, session: u32) {
         let (mut radio, peer) = setup.radio(session);
         let n = &mut self.nodes[node];
@@ -680,8 +680,8 @@ impl World {
         );
     }
 
-    /// Every message that was offered is sent, dropped or queued; every one that was sent is delivered,
-    /// dropped or partial.
+    /// Checks that every offered message is sent, dropped or queued, and that every sent one is delivered, dropped or
+    /// partial.
     pub fn check_books(&self) {
         for n in &self.nodes {
             for (_, t) in n.radio.topics() {
@@ -697,7 +697,7 @@ impl World {
     }
 }
 
-/// Pound's laser and image for so many seconds.
+/// Pound's laser and image for `seconds`.
 pub fn pound(setup: Setup, image_period: u64, seconds: u64) -> World {
     let mut w = setup.build();
     let run = Duration::from_secs(seconds);
@@ -714,7 +714,7 @@ pub fn pound(setup: Setup, image_period: u64, seconds: u64) -> World {
     w
 }
 
-/// A topic of that priority.
+/// A topic of this priority.
 pub fn topic(name: &str, priority: u8, depth: u32) -> TopicConfig {
     TopicConfig {
         priority,
@@ -724,7 +724,7 @@ pub fn topic(name: &str, priority: u8, depth: u32) -> TopicConfig {
     }
 }
 
-/// `hz` messages a second for `run` from 500 ms on, each up to `jitter` late.
+/// `hz` messages per second for `run` from 500 ms on, each up to `jitter` late.
 pub fn times(rng: &mut Rng, hz: f64, run: Duration, jitter: Duration) -> Vec<Time> {
     let start = Time::from_millis(500 + rng.below(200));
     let count = (run.as_secs_f64() * hz) as u64;

@@ -1,10 +1,10 @@
-//! Processors that a host is now and then without.
+//! Processors that are taken from a host now and then.
 
 use medium::Rng;
 use stats::Time;
 use std::time::Duration;
 
-/// How often on the average, and for how long, a processor is taken from its host.
+/// Average interval at which a processor is taken from its host, and for how long.
 #[derive(Clone, Copy, Debug)]
 pub struct Stalls {
     pub every: Duration,
@@ -14,7 +14,7 @@ pub struct Stalls {
 pub struct Processor {
     stalls: Option<Stalls>,
     rng: Rng,
-    /// The stall that is, or comes next.
+    /// The present or next stall.
     from: Time,
     until: Time,
 }

@@ -1,4 +1,4 @@
-//! Any number of hosts on one channel, each with a clock of its own, in virtual time.
+//! Any number of hosts on one channel, each with its own clock, in virtual time.
 
 use super::{Blob, IP};
 use medium::{Event, Medium, MediumConfig, Rng, Topology};
@@ -7,7 +7,7 @@ use stats::{Drops, FlowMetrics, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// A clock that is so far ahead of the true time, and fast by so many parts per million.
+/// A clock that is ahead of the true time by an offset, and fast by a number of parts per million.
 #[derive(Clone, Copy, Default)]
 pub struct Clock {
     pub ahead: Duration,
@@ -18,7 +18,7 @@ impl Clock {
     pub fn local(&self, t: Time) -> Time {
         Time(t.0 + self.ahead.as_nanos() as u64 + t.0 / 1_000_000 * self.ppm)
     }
-    /// The first true time at which it says `local`.
+    /// The first true time at which it shows `local`.
     fn real(&self, local: Time) -> Time {
         let mut t = local.0.saturating_sub(self.ahead.as_nanos() as u64);
         t -= t / (1_000_000 + self.ppm) * self.ppm;
@@ -29,7 +29,7 @@ impl Clock {
     }
 }
 
-/// What arrives, by peer and topic. A message's stamp is its seed.
+/// Received messages, by peer and topic. A message's stamp is its seed.
 #[derive(Default)]
 pub struct Inbox {
     now: Time,
@@ -82,7 +82,7 @@ pub struct Host {
     pub radio: Radio<Blob>,
     pub sink: Inbox,
     pub clock: Clock,
-    /// Its peers, and which host each is.
+    /// Its peers, and the host that each of them is.
     pub peers: Vec<(PeerId, usize)>,
     wait: Option<Time>,
 }
@@ -102,20 +102,20 @@ pub struct Team {
     pub hosts: Vec<Host>,
     pub streams: Vec<Stream>,
     pub rng: Rng,
-    /// When streams that are added begin, less a random part of their period.
+    /// When added streams begin, less a random part of their period.
     pub start: Duration,
     stamp: u64,
     pub air_drops: Drops,
-    /// Hosts that put frames of their own in front of those of each small datagram, by their clocks.
+    /// Hosts that insert frames of their own before those of each small datagram, by their clocks.
     pub liars: BTreeMap<usize, fn(Time) -> Vec<u8>>,
 }
 
-/// Where the frames of a datagram begin.
+/// Offset of the frames in a datagram.
 fn head(datagram: &[u8]) -> usize {
     5 + (1 << (datagram[5] >> 6))
 }
 
-/// Datagrams that liars have room in.
+/// Size of datagrams that leave room for liars.
 const SMALL: usize = 400;
 
 impl Team {
@@ -131,7 +131,7 @@ impl Team {
         Team::with_peers(n, medium, pairs, clocks, |_, config| change(config), all)
     }
 
-    /// The same, where each host has settings of its own, and for each of its peers.
+    /// The same, where each host has its own settings, also for each of its peers.
     pub fn with_peers(
         n: usize,
         medium: MediumConfig,
@@ -192,8 +192,8 @@ impl Team {
         }
     }
 
-    /// Adds a topic of `bytes` from one host to another, every `period` for `run`, from a random phase on, each
-    /// up to `jitter` late.
+    /// Adds a topic of `bytes` from one host to another, every `period` for `run`, from a random phase on, each up to
+    /// `jitter` late.
     pub fn stream(
         &mut self,
         (from, to): (usize, usize),

@@ -9,15 +9,15 @@ use super::source::Source;
 use crate::error::ReadError;
 use crate::model::ChannelId;
 
-/// Where a block lies and what time its messages span.
+/// Position of a block, and the time span of its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
     pub(crate) offset: u64,
-    /// Bytes of it in the file, its record's own head included.
+    /// Its length in the file, including its record's head.
     pub(crate) len: u64,
     pub(crate) first: Time,
     pub(crate) last: Time,
-    /// The recording as a whole already reports that this block is cut.
+    /// The recording as a whole already reports that this block is truncated.
     pub(crate) reported: bool,
 }
 
@@ -31,12 +31,12 @@ pub(crate) struct Entry {
     pub(crate) len: usize,
 }
 
-/// A block's messages in time order; those of the same time stay in file order.
+/// A block's messages in time order; messages of the same time stay in file order.
 #[derive(Debug, Default)]
 pub(crate) struct Decoded {
     pub(crate) data: Vec<u8>,
     pub(crate) entries: Vec<Entry>,
-    /// What is wrong with it, the first of each kind; the entries are what could be read all the same.
+    /// Errors in the block, the first of each kind; the entries are the readable messages.
     pub(crate) damage: Vec<ReadError>,
 }
 
@@ -48,8 +48,7 @@ impl Decoded {
         }
     }
 
-    /// Notes that something is wrong with it. Of each kind the first is kept, and of messages without a channel and of
-    /// rows how many they are.
+    /// Records an error in the block. Keeps the first of each kind, and counts messages without a channel and rows.
     pub(crate) fn note(&mut self, error: ReadError) {
         let kind = std::mem::discriminant(&error);
         let known = (self.damage.iter_mut()).find(|known| std::mem::discriminant(*known) == kind);

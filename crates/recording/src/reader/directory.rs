@@ -1,11 +1,11 @@
-//! What a file defines before its messages: channels and the schemas they refer to.
+//! Definitions of a file: channels and the schemas they refer to.
 
 use std::collections::BTreeMap;
 
 use crate::model::{Channel, ChannelId};
 use crate::qos::Qos;
 
-/// The channels of a file by the numbers that it gives them.
+/// The channels of a file by their numbers in the file.
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
     pub(crate) channels: Vec<Channel>,
@@ -22,7 +22,7 @@ pub(crate) struct Schema {
     pub(crate) definition: String,
 }
 
-/// A directory while it is being filled, or afterwards.
+/// A directory while it is filled, or afterwards.
 #[derive(Debug)]
 pub(crate) enum Access<'a> {
     Fill(&'a mut Directory),
@@ -37,7 +37,7 @@ impl Access<'_> {
         }
     }
 
-    /// The directory, if `number` is still to be defined. The first definition counts: files repeat them.
+    /// The directory, if `number` is not defined yet. The first definition counts: files repeat them.
     pub(crate) fn undefined(&mut self, number: u32) -> Option<&mut Directory> {
         match self {
             Access::Fill(directory) if !directory.by_number.contains_key(&number) => Some(directory),
@@ -108,5 +108,5 @@ impl Directory {
     }
 }
 
-/// What a channel takes beside its texts, roughly.
+/// Approximate size of a channel without its texts.
 const CHANNEL_OVERHEAD: usize = 256;

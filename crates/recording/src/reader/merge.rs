@@ -14,15 +14,15 @@ use crate::model::Message;
 
 /// The messages of a recording in time order; see [`Recording::messages`](crate::Recording::messages).
 ///
-/// It holds the recording open and may go to another thread.
+/// It keeps the recording open and can be moved to another thread.
 #[derive(Debug)]
 pub struct Messages<R> {
     recording: Arc<Inner<R>>,
     /// The next block to open, in order of the blocks' first times.
     next: usize,
-    /// The next message of every open block: time, the block's place in the file, block, message.
+    /// The next message of every open block: time, the block's position in the file, block, message.
     due: BinaryHeap<Reverse<(Time, u64, usize, usize)>>,
-    /// What is held of the open blocks.
+    /// Decoded blocks in memory.
     held: Vec<(usize, Decoded)>,
     /// Bytes in `held`.
     memory: u64,
@@ -43,7 +43,7 @@ impl<R: Read + Seek> Messages<R> {
         }
     }
 
-    /// Opens all blocks that may have a message before the earliest of the open ones.
+    /// Opens all blocks that may have a message before the earliest message of the open ones.
     fn open_due(&mut self) {
         while let Some(&block) = self.recording.contents.blocks.get(self.next) {
             let earliest = self.due.peek().map(|&Reverse((time, ..))| time);
@@ -66,7 +66,7 @@ impl<R: Read + Seek> Messages<R> {
     fn hold(&mut self, index: usize, decoded: Decoded) {
         self.memory += decoded.size();
         self.held.push((index, decoded));
-        // The oldest goes first, never the newest, which is about to be used.
+        // Drops the oldest block, never the newest, which is used next.
         while self.memory > self.recording.limits.memory && self.held.len() > 1 {
             let (_, gone) = self.held.remove(0);
             self.memory -= gone.size();
@@ -85,7 +85,7 @@ impl<R: Read + Seek> Messages<R> {
         }
     }
 
-    /// Message `entry` of block `index`, which is decoded again if it was let go.
+    /// Message `entry` of block `index`, which is decoded again if it was dropped.
     fn take(&mut self, index: usize, entry: usize) -> Option<Result<Message, ReadError>> {
         let block = *self.recording.contents.blocks.get(index)?;
         let position = match self.held.iter().position(|(held, _)| *held == index) {

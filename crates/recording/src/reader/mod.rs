@@ -26,16 +26,17 @@ use crate::error::{OpenError, ReadError};
 use crate::model::{Channel, ChannelId, Encoding, Summary};
 use crate::qos::Qos;
 
-/// How much memory a file may ask for.
+/// Memory limits for reading a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Longest record or uncompressed chunk, in bytes, and most that is noted of a chunk's messages. Default: 256 MiB.
+    /// Longest record or uncompressed chunk, and most memory for the entries of a chunk's messages, in bytes. Default:
+    /// 256 MiB.
     pub block: u64,
-    /// Uncompressed chunks held at a time while chunks that overlap in time are merged, in bytes; one
-    /// chunk is always held. Default: 256 MiB.
+    /// Memory for uncompressed chunks that overlap in time and are merged, in bytes; one chunk is always held. Default:
+    /// 256 MiB.
     pub memory: u64,
-    /// What a file says of itself beside its messages, in bytes: texts of channels, definitions, the list of its chunks.
-    /// Default: 128 MiB.
+    /// Memory for a file's metadata, in bytes: texts of channels, definitions, the list of its chunks. Default: 128
+    /// MiB.
     pub index: u64,
 }
 
@@ -49,14 +50,14 @@ impl Default for Limits {
     }
 }
 
-/// What [`Limits::index`] is of, in errors.
+/// Name of the data limited by [`Limits::index`], in errors.
 pub(crate) const TEXTS: &str = "all channels' texts";
 
-/// An open recording: a ROS 1 bag, an MCAP file or a database of rosbag2 (`.db3`). What rosbag2 compressed itself, as a whole or
-/// message by message, is unpacked.
+/// An open recording: a ROS 1 bag, an MCAP file or a database of rosbag2 (`.db3`). Unpacks what rosbag2 itself
+/// compressed, as a whole or message by message.
 ///
-/// A file whose recorder was killed has no index, and one may be cut or damaged. Such files open, and all
-/// that is whole in them is read; see [`Recording::is_indexed`] and [`Recording::damage`].
+/// A file whose recorder was killed has no index, and may be truncated or damaged. Such a file opens, and all its
+/// intact messages are read; see [`Recording::is_indexed`] and [`Recording::damage`].
 #[derive(Debug)]
 pub struct Recording<R = File>(Arc<Inner<R>>);
 
@@ -83,27 +84,27 @@ enum Format {
     Sqlite(Box<Database>),
 }
 
-/// What a file's first bytes say.
+/// File format according to its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Bag,
     Mcap,
     Sqlite,
-    /// Another file, packed.
+    /// A compressed file.
     Zstd,
 }
 
 impl Recording {
     /// Opens a file by its content, not its name.
     ///
-    /// Reads the index only; a file without index is read whole once, which may take long.
+    /// Reads only the index. A file without an index is read whole once, which may take long.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
         let path = path.as_ref();
         let failed = |source| OpenError::Io {
             path: path.to_owned(),
             source: Arc::new(source),
         };
-        // Looked at first: opening a pipe would wait for its writer.
+        // Checked first: opening a pipe would wait for its writer.
         let metadata = std::fs::metadata(path).map_err(failed)?;
         if metadata.is_dir() {
             return Err(OpenError::Directory {
@@ -131,7 +132,7 @@ impl Recording {
             Kind::Zstd => {
                 let (unpacked, damage) = unpack::file(&mut file, path)?;
                 let source = Source::new(unpacked.reopen().map_err(failed)?, path).map_err(failed)?;
-                // Its name goes when this ends, and the file itself when it is closed.
+                // The name is removed when this function returns, the file itself when it is closed.
                 let (format, mut contents) = match sniff(&source)? {
                     Kind::Sqlite => {
                         let (database, contents) = sqlite::open_file(unpacked.path(), &source, &limits)?;
@@ -151,7 +152,8 @@ impl Recording {
 }
 
 impl<R: Read + Seek> Recording<R> {
-    /// Reads from anything that seeks, such as bytes in memory; errors call it `name`. A database is read into memory.
+    /// Reads from anything that can seek, such as bytes in memory; errors call it `name`. A database is read into
+    /// memory.
     pub fn read(source: R, name: impl AsRef<Path>, limits: Limits) -> Result<Self, OpenError> {
         let path = name.as_ref();
         let source = Source::new(source, path).map_err(|source| OpenError::Io {
@@ -174,9 +176,9 @@ impl<R: Read + Seek> Recording<R> {
         }))
     }
 
-    /// States what the publishers of a topic offer, where the file does not say it.
+    /// Sets what the publishers of a topic offer, if the file does not state it.
     pub(crate) fn complete(&mut self, offered: &BTreeMap<String, Vec<Qos>>) {
-        // Nobody else has it yet.
+        // There is no other handle yet.
         let Some(inner) = Arc::get_mut(&mut self.0) else {
             return;
         };
@@ -187,7 +189,7 @@ impl<R: Read + Seek> Recording<R> {
         }
     }
 
-    /// Before this time there is nothing to read.
+    /// The recording has no message before this time.
     pub(crate) fn begin(&self) -> Time {
         (self.0.contents.blocks.first()).map_or(Time::ZERO, |block| block.first)
     }
@@ -200,21 +202,21 @@ impl<R: Read + Seek> Recording<R> {
     /// The channel of a message of this recording.
     ///
     /// # Panics
-    /// If `id` is of another recording and this one has fewer channels.
+    /// If `id` belongs to another recording and this one has fewer channels.
     pub fn channel(&self, id: ChannelId) -> &Channel {
         &self.channels()[id.0 as usize]
     }
 
-    /// Start, end and counts, as the index has them; nothing is read.
+    /// Start, end and counts from the index, without reading.
     pub fn summary(&self) -> &Summary {
         &self.0.summary
     }
 
-    /// The summary as counted, with each topic's bytes, of all messages that can be read. Reads the whole
-    /// file, unless that was done on opening; damage does not end it.
+    /// The summary of all readable messages, counted, with each topic's bytes. Reads the whole file, unless that was
+    /// done on opening; damage does not end it.
     ///
-    /// (A damaged file that defines a channel only behind its first messages yields those in
-    /// [`Self::messages`] but may not count them here.)
+    /// (A damaged file that defines a channel only after its first messages yields those in [`Self::messages`] but may
+    /// not count them here.)
     pub fn measure(&self) -> Summary {
         if !self.0.contents.indexed {
             return self.0.summary.clone();
@@ -227,27 +229,27 @@ impl<R: Read + Seek> Recording<R> {
         Summary::new(self.channels(), &counted.counts, counted.span, true)
     }
 
-    /// Whether the file has a sound index. One whose recorder was killed has none; its messages are read
-    /// all the same.
+    /// Whether the file has a valid index. The messages of a file without one, whose recorder was killed, are read all
+    /// the same.
     pub fn is_indexed(&self) -> bool {
         self.0.contents.indexed
     }
 
-    /// The damage found on opening, such as a file that was cut. [`Self::messages`] ends with the same.
+    /// The damage found on opening, such as truncation. [`Self::messages`] ends with the same error.
     pub fn damage(&self) -> Option<&ReadError> {
         self.0.contents.damage.as_ref()
     }
 
-    /// All messages in the order of their log times; those of the same time in the file's order. Each call
-    /// begins anew.
+    /// All messages in the order of their log times; messages of the same time in the file's order. Each call starts
+    /// from the beginning.
     ///
-    /// Chunks that overlap in time are merged: one is held from its first message's time on to its last's,
-    /// and within [`Limits::memory`], beyond which it is let go and decompressed again when its next
-    /// message is due. A chunk with messages older than the index says delivers them late, not never.
+    /// Chunks that overlap in time are merged: one is held from its first message's time to its last's, within
+    /// [`Limits::memory`]. Above this limit a chunk is dropped, and decompressed again when its next message is due.
+    /// Messages older than the index states are delivered late, but not lost.
     ///
-    /// Damage within a chunk comes as errors after the chunk's sound messages, and the other chunks
-    /// follow; what [`Self::damage`] says comes last of all. A record that is wrong in itself, or a message of an unknown
-    /// channel, costs itself alone.
+    /// Damage within a chunk is returned as errors after the chunk's intact messages, and the other chunks follow; the
+    /// error of [`Self::damage`] is last. A single invalid record, or a message of an unknown channel, does not affect
+    /// the others.
     pub fn messages(&self) -> Messages<R> {
         Messages::new(self.0.clone())
     }
@@ -263,7 +265,7 @@ impl<R: Read + Seek> Inner<R> {
         }
     }
 
-    /// The bytes of a message of a block; an error costs it alone.
+    /// The bytes of a message of a block; an error affects only this message.
     fn message(&self, block: &Block, channel: ChannelId, data: &[u8]) -> Result<Vec<u8>, ReadError> {
         let is_cdr = || {
             let channel = self.contents.directory.channels.get(channel.0 as usize);
@@ -302,7 +304,7 @@ fn open<R: Read + Seek>(
     })
 }
 
-/// What opening finds out.
+/// Result of opening.
 #[derive(Debug, Default)]
 struct Contents {
     directory: Directory,
@@ -331,12 +333,12 @@ impl Contents {
         });
     }
 
-    /// Adds a block that was decoded for its contents.
+    /// Adds a block that was decoded to collect its contents.
     fn add(&mut self, mut block: Block, decoded: &Decoded) {
         for entry in &decoded.entries {
             self.count(entry.channel, 1, entry.len as u64);
         }
-        // When it is read again it only lacks the channels.
+        // When it is read again, only these channels are missing.
         let of_texts = |error: &&ReadError| matches!(error, ReadError::TooLarge { what: TEXTS, .. });
         if let Some(error) = decoded.damage.iter().find(of_texts) {
             self.damage.get_or_insert_with(|| error.clone());

@@ -1,4 +1,4 @@
-//! A file, or anything like one, read by offset, with errors that say where.
+//! A file or any other seekable source, read by offset, with errors that contain the position.
 
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -32,13 +32,13 @@ impl<R: Read + Seek> Source<R> {
         &self.path
     }
 
-    /// How many bytes follow `offset`.
+    /// Number of bytes after `offset`.
     pub(crate) fn remaining(&self, offset: u64) -> u64 {
         self.len.saturating_sub(offset)
     }
 
-    /// `length` bytes of `what`, which the caller has checked against its limit; nothing is allocated
-    /// beyond the file's own length.
+    /// Reads `length` bytes of `what`. The caller has checked the length against its limit; the allocation never
+    /// exceeds the file's own length.
     pub(crate) fn bytes(&self, offset: u64, length: u64, what: &'static str) -> Result<Vec<u8>, ReadError> {
         let remaining = self.remaining(offset);
         if length > remaining {
@@ -58,7 +58,7 @@ impl<R: Read + Seek> Source<R> {
             .and_then(|_| reader.read_exact(&mut bytes));
         match read {
             Ok(()) => Ok(bytes),
-            // Someone shortened the file after it was opened.
+            // The file was truncated after it was opened.
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
                 Err(self.truncated(offset, what, length))
             }
@@ -114,7 +114,7 @@ impl<R: Read + Seek> Source<R> {
     }
 }
 
-/// A cursor over bytes in memory; `None` where they end too early.
+/// A cursor over bytes in memory; returns `None` if they end too early.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
 
@@ -147,19 +147,19 @@ impl<'a> Bytes<'a> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// Bytes behind a 32-bit length.
+    /// Bytes preceded by a 32-bit length.
     pub(crate) fn sized(&mut self) -> Option<&'a [u8]> {
         let length = usize::try_from(self.u32()?).ok()?;
         self.take(length)
     }
 }
 
-/// Foreign text: what is not UTF-8 is replaced.
+/// Untrusted text: invalid UTF-8 is replaced.
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Foreign bytes for an error message: short, printable.
+/// Untrusted bytes for an error message: short, printable.
 pub(crate) fn shown(bytes: &[u8]) -> String {
     const SHOWN: usize = 16;
     let head = &bytes[..bytes.len().min(SHOWN)];

@@ -1,4 +1,4 @@
-//! What rosbag2 compresses itself: whole files, and messages one by one. Both are known by zstd's magic number.
+//! Unpacks what rosbag2 itself compresses: whole files, and single messages. zstd's magic number identifies both.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom, Write};
@@ -9,16 +9,16 @@ use zstd::stream::read::Decoder;
 
 use crate::error::{OpenError, ReadError};
 
-/// The first four bytes of a frame. No message in CDR begins with them.
+/// The first four bytes of a frame. No message in CDR starts with them.
 pub(crate) const MAGIC: &[u8] = b"\x28\xb5\x2f\xfd";
 
-/// Most bytes of a file that is unpacked, and never more than half of what is free where it is unpacked to.
+/// Largest unpacked file, and never more than half of the free space of its file system.
 const MAX_UNPACKED: u64 = 64 << 30;
-/// Bytes that are unpacked at a time.
+/// Bytes unpacked at a time.
 const STEP: usize = 1 << 18;
 
-/// Unpacks a file into the folder for temporary files. Of one that is cut or damaged, what comes before that is unpacked; the
-/// damage comes with it.
+/// Unpacks a file into the temporary folder. Of a truncated or damaged file, the part before the damage is unpacked;
+/// the damage is returned with it.
 pub(super) fn file(packed: &mut File, path: &Path) -> Result<(NamedTempFile, Option<ReadError>), OpenError> {
     let failed = |detail: String| OpenError::Unpack {
         path: path.to_owned(),

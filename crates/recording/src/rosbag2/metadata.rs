@@ -1,4 +1,4 @@
-//! `metadata.yaml`, versions 1 to 9. Newer ones are read as far as they are alike.
+//! `metadata.yaml`, versions 1 to 9. Newer versions are read as far as they are compatible.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,19 +10,19 @@ use serde::Deserialize;
 use super::MAX_FILES;
 use crate::qos::{MAX_PROFILES, Qos};
 
-/// Longest file that is read, in bytes: thousands of topics and files.
+/// Longest file that is read, in bytes: enough for thousands of topics and files.
 const MAX_BYTES: u64 = 8 << 20;
-/// Most keys, values and lists in it.
+/// Most keys, values and lists in the file.
 const MAX_NODES: usize = 1 << 20;
 
-/// What a folder's metadata says that its files may not say.
+/// Information in a folder's metadata that its files may lack.
 #[derive(Debug, Default)]
 pub(crate) struct Metadata {
-    /// Files by their names in the folder, each with its number of messages, 0 if that is not said.
+    /// Files by their names in the folder, each with its number of messages, 0 if not stated.
     pub(crate) files: Vec<(String, u64)>,
-    /// All messages.
+    /// Number of all messages.
     pub(crate) messages: u64,
-    /// What the publishers of a topic offer.
+    /// Quality of service offered by the publishers of each topic.
     pub(crate) qos: BTreeMap<String, Vec<Qos>>,
 }
 
@@ -63,7 +63,7 @@ struct Part {
     message_count: u64,
 }
 
-/// Up to version 8 a text with YAML in it, since then a list.
+/// Up to version 8 a string that contains YAML, a list since then.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Profiles {
@@ -87,7 +87,7 @@ struct Profile {
     durability: Word,
 }
 
-/// A policy by its number or its name.
+/// A policy as its number or its name.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Word {
@@ -112,7 +112,7 @@ impl Word {
     }
 }
 
-/// Reads the file, or says why it cannot be used.
+/// Reads the file, or returns why it cannot be used.
 pub(super) fn read(path: &Path) -> Result<Metadata, String> {
     let is_file = std::fs::metadata(path)
         .map_err(|error| error.to_string())?
@@ -130,7 +130,7 @@ pub(super) fn read(path: &Path) -> Result<Metadata, String> {
     parse(&text)
 }
 
-/// The same of its text.
+/// The same for its text.
 pub(crate) fn parse(text: &str) -> Result<Metadata, String> {
     let options = serde_saphyr::options! {
         with_snippet: false,
@@ -161,7 +161,7 @@ pub(crate) fn parse(text: &str) -> Result<Metadata, String> {
             None if one_file => information.message_count,
             count => count.copied().unwrap_or(0),
         };
-        // Before version 4 paths began with the folder's own name.
+        // Before version 4, paths started with the folder's own name.
         let own = if information.version < 4 {
             name.rsplit('/').next().unwrap_or(name)
         } else {

@@ -1,4 +1,4 @@
-//! Folders of rosbag2: `metadata.yaml`, and the files that it names, MCAP or SQLite, as they are or compressed.
+//! Folders of rosbag2: `metadata.yaml`, and the files that it names, MCAP or SQLite, compressed or not.
 
 pub(crate) mod metadata;
 pub(crate) mod write;
@@ -10,26 +10,26 @@ use self::metadata::Metadata;
 use crate::error::{OpenError, ReadError};
 use crate::reader::Recording;
 
-/// The file that says what a folder consists of.
+/// The file that lists the contents of a folder.
 pub(crate) const METADATA: &str = "metadata.yaml";
-/// Most files that are read of a folder.
+/// Most files that are read from a folder.
 pub const MAX_FILES: usize = 4096;
 
-/// What a folder consists of.
+/// Contents of a folder.
 #[derive(Debug, Default)]
 pub(crate) struct Folder {
     pub(crate) recordings: Vec<Recording>,
-    /// What is wrong with the others.
+    /// Errors of the other files.
     pub(crate) damage: Vec<ReadError>,
-    /// How many messages there are by the folder's metadata.
+    /// Number of messages according to the folder's metadata.
     pub(crate) stated: u64,
 }
 
 impl Folder {
-    /// Opens its files. One that does not open costs itself alone.
+    /// Opens the folder's files. A file that cannot be opened does not affect the others.
     ///
     /// # Errors
-    /// If there is none that opens: why the first does not.
+    /// If no file can be opened: the error of the first.
     pub(crate) fn open(folder: &Path) -> Result<Self, OpenError> {
         let mut opened = Folder::default();
         let path = folder.join(METADATA);
@@ -71,7 +71,7 @@ impl Folder {
     }
 }
 
-/// The path of a file of a folder, unless it leads out of the folder, also by a link.
+/// The path of a file in a folder, unless it leads out of the folder, also through a link.
 fn inside(folder: &Path, name: &str) -> Result<PathBuf, OpenError> {
     let outside = || OpenError::Outside {
         folder: folder.to_owned(),
@@ -94,7 +94,7 @@ fn inside(folder: &Path, name: &str) -> Result<PathBuf, OpenError> {
     Ok(path)
 }
 
-/// The files of a folder that look like parts of a recording, in the order of their names, numbers by their size.
+/// The files of a folder that look like parts of a recording, sorted by name, with numbers in numeric order.
 fn list(folder: &Path) -> Result<Vec<(String, u64)>, OpenError> {
     let failed = |source| OpenError::Io {
         path: folder.to_owned(),

@@ -1,4 +1,4 @@
-//! Writing `metadata.yaml`, as rosbag2's version 9 does.
+//! Writes `metadata.yaml` as rosbag2's version 9 does.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -11,10 +11,10 @@ use super::METADATA;
 use crate::model::{Channel, Encoding};
 use crate::qos::{Qos, Words};
 
-/// The version that is written.
+/// The version written.
 const VERSION: u32 = 9;
 
-/// What a folder with one file holds.
+/// Contents of a folder with one file.
 #[derive(Debug)]
 pub(crate) struct Written<'a> {
     /// The file's name in the folder.
@@ -25,7 +25,7 @@ pub(crate) struct Written<'a> {
     pub(crate) span: Option<(Time, Time)>,
 }
 
-/// Writes the metadata of a folder: whole, or not at all.
+/// Writes the metadata of a folder, atomically.
 pub(crate) fn write(folder: &Path, written: &Written<'_>) -> io::Result<()> {
     let new = folder.join(format!("{METADATA}.new"));
     let mut file = File::create(&new)?;
@@ -35,7 +35,7 @@ pub(crate) fn write(folder: &Path, written: &Written<'_>) -> io::Result<()> {
 }
 
 fn text(written: &Written<'_>) -> String {
-    // rosbag2's numbers have a sign. Where there are no messages it writes the greatest time.
+    // rosbag2's numbers are signed. Without messages it writes the greatest time.
     let signed = |time: u64| time.min(i64::MAX as u64);
     let (first, last) = written
         .span
@@ -78,7 +78,7 @@ fn text(written: &Written<'_>) -> String {
     out
 }
 
-/// Topics with their counts. Channels that differ in nothing that rosbag2 knows are one.
+/// Topics with their counts. Channels that rosbag2 cannot distinguish are merged.
 fn topics<'a>(written: &Written<'a>) -> Vec<(&'a Channel, u64)> {
     let mut topics: Vec<(&Channel, u64)> = Vec::new();
     let key = |c: &'a Channel| (&c.topic, &c.type_name, &c.encoding, &c.qos);
@@ -91,7 +91,7 @@ fn topics<'a>(written: &Written<'a>) -> Vec<(&'a Channel, u64)> {
     topics
 }
 
-/// A text between double quotes.
+/// A string in double quotes.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {

@@ -1,6 +1,6 @@
-//! The camera: draws the room as the robot sees it and compresses the picture.
+//! The camera: draws the room as the robot sees it and compresses the image.
 //!
-//! A column of the picture is one ray in the plane: what it meets is drawn from far to near.
+//! Each image column is one ray in the plane; the objects that it hits are drawn from far to near.
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,16 +16,16 @@ pub(super) const HEIGHT: usize = 576;
 const QUALITY: u8 = 80;
 /// Focal length in pixels: 67 degrees across.
 const FOCAL: f32 = 580.0;
-/// The row at the camera's own height. Above the middle: the floor is of interest.
+/// The row at the camera's own height. Above the middle, since the floor matters more.
 const HORIZON: f32 = 236.0;
 /// The camera's height.
 const EYE: f32 = 1.0;
-/// What is nearer is not drawn.
+/// Nearer objects are not drawn.
 const NEAR: f32 = 0.12;
 
 pub(super) struct Camera {
     textures: Arc<Textures>,
-    /// 0x00rrggbb, column by column: most of the picture is drawn that way.
+    /// 0x00rrggbb, column by column: most of the image is drawn that way.
     columns: Vec<u32>,
     pixels: Vec<u8>,
     grain: Vec<i8>,
@@ -45,7 +45,7 @@ impl Camera {
         }
     }
 
-    /// The picture as JPEG.
+    /// The image as JPEG.
     pub(super) fn picture(
         &mut self,
         world: &World,
@@ -57,7 +57,7 @@ impl Camera {
         self.develop(random);
         let mut jpeg = Vec::with_capacity(100_000);
         let encoder = Encoder::new(&mut jpeg, QUALITY);
-        // Fails only for wrong dimensions or a writer that fails; these do not.
+        // Fails only for invalid dimensions or a failing writer, neither of which occurs.
         let encoded = encoder.encode(&self.pixels, WIDTH as u16, HEIGHT as u16, ColorType::Rgb);
         debug_assert!(encoded.is_ok());
         jpeg
@@ -85,8 +85,8 @@ impl Camera {
         }
     }
 
-    /// Turns columns into rows and adds the sensor's noise, without which the picture would compress better
-    /// than a real one.
+    /// Turns columns into rows and adds the sensor's noise, without which the image would compress better than a real
+    /// one.
     fn develop(&mut self, random: &mut Random) {
         // In small squares, so that both sides stay in the cache.
         const SQUARE: usize = 16;
@@ -114,7 +114,7 @@ impl Camera {
     }
 }
 
-/// One column of the picture.
+/// One column of the image.
 struct Strip<'a> {
     view: &'a View,
     ray: (f32, f32),
@@ -123,7 +123,7 @@ struct Strip<'a> {
 }
 
 impl Strip<'_> {
-    /// Floor and ceiling up to the wall.
+    /// Draws floor and ceiling up to the wall.
     fn draw_planes(&mut self, wall: f32) {
         let floor = HORIZON + EYE * FOCAL / wall;
         let ceiling = HORIZON - (CEILING as f32 - EYE) * FOCAL / wall;
@@ -132,7 +132,7 @@ impl Strip<'_> {
         self.draw_level(CEILING as f32, 0.0, ceiling + 1.0, &textures.ceiling, 256);
     }
 
-    /// A level surface at a height, from one row to another.
+    /// Draws a level surface at a height, from one row to another.
     fn draw_level(&mut self, height: f32, top: f32, bottom: f32, texture: &Texture, light: u32) {
         let (x, y) = (self.view.x * texture.scale.0, self.view.y * texture.scale.1);
         let (dx, dy) = (self.ray.0 * texture.scale.0, self.ray.1 * texture.scale.1);
@@ -176,7 +176,7 @@ impl Strip<'_> {
         }
     }
 
-    /// An upright surface from the floor up.
+    /// Draws an upright surface from the floor up.
     fn draw_upright(&mut self, depth: f32, height: f32, texture: &Texture, along: f32, light: u32) {
         let scale = FOCAL / depth;
         let (top, bottom) = (HORIZON - (height - EYE) * scale, HORIZON + EYE * scale);
@@ -184,14 +184,14 @@ impl Strip<'_> {
         let step = texture.scale.0 / scale;
         let rows = rows(self.pixels, top, bottom);
         if step > 1.0 {
-            // Made smaller: interpolation would not show.
+            // When scaled down, interpolation would not show.
             rows.for_each(|(row, pixel)| *pixel = lit(texture.nearest((row + 0.5 - top) * step, u), light));
         } else {
             rows.for_each(|(row, pixel)| *pixel = lit(texture.sample((row + 0.5 - top) * step, u), light));
         }
     }
 
-    /// An upright figure with holes: `colour` says what is at a height, if anything.
+    /// Draws an upright figure with holes: `colour` returns the colour at a height, if there is one.
     fn draw_figure(&mut self, depth: f32, height: f32, colour: impl Fn(f64) -> Option<u32>, light: f32) {
         let scale = FOCAL / depth;
         let light = (light * 256.0) as u32;
@@ -207,7 +207,7 @@ impl Strip<'_> {
     }
 }
 
-/// The pixels of a column from row `top` to row `bottom`, as far as they are in the picture.
+/// The pixels of a column from row `top` to row `bottom`, clipped to the image.
 fn rows(pixels: &mut [u32], top: f32, bottom: f32) -> impl Iterator<Item = (f32, &mut u32)> {
     let first = top.clamp(0.0, HEIGHT as f32) as usize;
     let end = (bottom.clamp(0.0, HEIGHT as f32) as usize).max(first);
@@ -220,7 +220,7 @@ fn rows(pixels: &mut [u32], top: f32, bottom: f32) -> impl Iterator<Item = (f32,
 /// Standard deviation of the grain, in steps of 255.
 const GRAIN: f64 = 4.9;
 
-/// Where the camera stands and looks.
+/// Position and direction of the camera.
 struct View {
     x: f32,
     y: f32,
@@ -228,7 +228,7 @@ struct View {
     right: (f32, f32),
 }
 
-/// Something a column's ray meets.
+/// An object that a column's ray hits.
 struct Hit {
     /// Distance along the viewing direction.
     depth: f32,
@@ -272,7 +272,7 @@ impl View {
         )
     }
 
-    /// All that the column's ray meets, the farthest first.
+    /// All objects that the column's ray hits, the farthest first.
     fn hits(&self, column: usize, person: &Pose, hits: &mut Vec<Hit>) {
         let (dx, dy) = self.ray(column as f32 + 0.5);
         let (x, y, dx, dy) = (f64::from(self.x), f64::from(self.y), f64::from(dx), f64::from(dy));
@@ -340,7 +340,7 @@ impl View {
         })
     }
 
-    /// Depth of an upright figure that faces the camera, and how far from its middle the column meets it.
+    /// Depth of an upright figure that faces the camera, and the distance from its middle at which the column hits it.
     fn sprite(&self, x: f64, y: f64, column: usize) -> (f32, f64) {
         let (ox, oy) = (x as f32 - self.x, y as f32 - self.y);
         let depth = ox * self.ahead.0 + oy * self.ahead.1;

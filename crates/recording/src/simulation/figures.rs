@@ -25,7 +25,7 @@ impl Plant {
         Plant((0..cells).map(|index| cell(index).map(Colour::packed)).collect())
     }
 
-    /// The colour at a distance from its middle and a height, if it is there.
+    /// The colour at a distance from the middle and a height, if the plant is there.
     pub(super) fn at(&self, across: f64, z: f64) -> Option<u32> {
         let column = (((across + PLANT_RADIUS) * PLANT_SCALE) as usize).min(PLANT_WIDTH - 1);
         let row = (z * PLANT_SCALE) as usize;
@@ -33,7 +33,7 @@ impl Plant {
     }
 }
 
-/// Leaves: a cloud of overlapping discs, each of its own green.
+/// Leaves: a cloud of overlapping discs, each with its own green.
 fn leaf(across: f64, z: f64) -> Option<Colour> {
     let mut found = None;
     for leaf in 0..40 {
@@ -66,7 +66,7 @@ pub(super) struct Person {
 }
 
 impl Person {
-    /// At a distance from the middle, forwards; `stride` is the phase of the step.
+    /// A person at a distance from the middle, forwards; `stride` is the phase of the step.
     pub(super) fn new(across: f64, stride: f64) -> Self {
         Person {
             across,

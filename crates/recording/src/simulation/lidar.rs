@@ -8,17 +8,17 @@ pub(super) const BEAMS: usize = 640;
 pub(super) const HALF_ANGLE: f64 = 2.094_395_102_393_195;
 pub(super) const RANGE_MIN: f64 = 0.06;
 pub(super) const RANGE_MAX: f64 = 7.5;
-/// The scanner sits this far before the robot's centre.
+/// Distance of the scanner in front of the robot's centre.
 pub(super) const MOUNT: f64 = 0.12;
 
-/// Ranges in metres; what is too far is infinite (REP 117).
+/// Ranges in metres; a range beyond the maximum is infinite (REP 117).
 pub(super) fn scan(world: &World, pose: Pose, seconds: f64, random: &mut Random) -> Vec<f32> {
     let (sin, cos) = pose.heading.sin_cos();
     let (x, y) = (pose.x + MOUNT * cos, pose.y + MOUNT * sin);
     let beam = |index: usize| {
         let angle = pose.heading - HALF_ANGLE + 2.0 * HALF_ANGLE * index as f64 / (BEAMS - 1) as f64;
         let range = world.range(x, y, angle, seconds);
-        // Noise grows with the distance; some rays come back to nobody.
+        // Noise grows with the distance; some rays do not return.
         let measured = range + random.normal() * (0.006 + 0.003 * range);
         let lost = random.bits() & 0x1ff == 0;
         if lost || measured > RANGE_MAX {

@@ -1,5 +1,4 @@
-//! The three messages in ROS 1 serialization: packed, little-endian, strings and arrays behind a 32-bit
-//! count.
+//! The three messages in ROS 1 serialization: packed, little-endian, strings and arrays after a 32-bit count.
 
 use stats::Time;
 
@@ -50,7 +49,7 @@ pub(super) fn compressed_image(sequence: u32, time: Time, jpeg: &[u8]) -> Vec<u8
     out.0
 }
 
-/// The odometry; in every eighth message also its correction and the robot's fixed frames.
+/// The odometry; every eighth message also contains its correction and the robot's fixed frames.
 pub(super) fn transforms(sequence: u64, time: Time, odometry: Pose, truth: Pose) -> Vec<u8> {
     let mut out = Out::default();
     let full = sequence % 8 == 4;

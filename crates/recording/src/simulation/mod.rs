@@ -1,5 +1,5 @@
-//! A simulated robot that drives a loop through a furnished room: the same stream as a recording, without
-//! a file, the same for the same seed.
+//! A simulated robot that drives a loop through a furnished room: the same stream as a recording without a file, and
+//! deterministic for a seed.
 //!
 //! | topic | type | rate | size |
 //! |---|---|---|---|
@@ -7,8 +7,8 @@
 //! | `/tf` | tf2_msgs/TFMessage | 80 Hz | 93 B, every eighth 1 kB |
 //! | `/camera/image/compressed` | sensor_msgs/CompressedImage | 6.67 Hz | about 77 kB |
 //!
-//! Together they are about 5 Mbit/s. The laser's ranges are cast rays with noise, the camera sees the same
-//! room, the transforms follow the same drive with an odometry that drifts.
+//! Together they are about 5 Mbit/s. The laser's ranges are ray-cast distances with noise, the camera sees the same
+//! room, and the transforms follow the same drive with an odometry that drifts.
 
 mod camera;
 mod definitions;
@@ -35,8 +35,8 @@ pub fn channels() -> Vec<Channel> {
     definitions::channels()
 }
 
-/// The messages of `seconds` of driving, in time order. Times count from zero; every message is made when
-/// it is asked for, a camera's image in some milliseconds.
+/// The messages of `seconds` of driving, in time order. Times count from zero. Each message is created when it is
+/// requested; a camera image takes some milliseconds.
 pub fn generate(seconds: f64, seed: u64) -> impl Iterator<Item = Message> + Send + 'static {
     Drive::new(seconds, seed)
 }
@@ -60,7 +60,7 @@ pub fn write(
     writer.finish()
 }
 
-/// One periodic sensor: its messages' instants are `phase + n * period`, computed without drift.
+/// A periodic sensor: its messages are at `phase + n * period`, computed without drift.
 #[derive(Clone, Copy, Debug)]
 struct Sensor {
     channel: ChannelId,
@@ -98,13 +98,13 @@ impl Drive {
         };
         let mut random = Random::new(seed);
         Drive {
-            // Saturates for durations that no one waits for.
+            // Saturates for unrealistic durations.
             end: (seconds.max(0.0) * 1e9) as u64,
             world: World::new(&mut random),
             odometry: Odometry::default(),
             camera: Camera::new(),
             random,
-            // Phases keep the sensors from speaking all at the same instant.
+            // Phases keep the sensors from sending at the same instant.
             sensors: [
                 sensor(definitions::SCAN, 4_000_000, 30, 1),
                 sensor(definitions::TF, 0, 80, 1),

@@ -1,4 +1,4 @@
-//! A small seeded source of randomness (SplitMix64): the same seed gives the same drive.
+//! A small seeded random number generator (SplitMix64): the same seed gives the same drive.
 
 #[derive(Clone, Debug)]
 pub(super) struct Random(u64);
@@ -13,12 +13,12 @@ impl Random {
         mix(self.0)
     }
 
-    /// Evenly in [0, 1).
+    /// Uniform in [0, 1).
     pub(super) fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Normally distributed, roughly: mean 0, standard deviation 1 (a sum of four, by the central limit).
+    /// Approximately normal with mean 0 and standard deviation 1 (a sum of four, by the central limit theorem).
     pub(super) fn normal(&mut self) -> f64 {
         let bits = self.bits();
         let sum: u64 = (0..4).map(|i| bits >> (16 * i) & 0xffff).sum();

@@ -1,10 +1,10 @@
-//! What the room's surfaces look like: small pictures, computed once.
+//! Textures of the room's surfaces: small images, computed once.
 
 use super::figures::Plant;
 use super::random::mix;
 use super::world::{CEILING, FURNITURE, Footprint, ROOM, Skin};
 
-/// A picture whose sides are powers of two, repeated in both directions.
+/// An image whose sides are powers of two, repeated in both directions.
 #[derive(Clone, Debug)]
 pub(super) struct Texture {
     texels: Vec<u32>,
@@ -35,8 +35,8 @@ impl Texture {
         }
     }
 
-    /// For upright surfaces, which are drawn from top to bottom: lies on its side, so that the texels of a
-    /// column are neighbours in memory. `bits` and `size` are across and down.
+    /// For upright surfaces, which are drawn from top to bottom: stored sideways, so that the texels of a column are
+    /// neighbours in memory. `bits` and `size` are across and down.
     fn upright(bits: (u32, u32), size: (f64, f64), colour: impl Fn(f64, f64) -> Colour) -> Self {
         Self::bake((bits.1, bits.0), (size.1, size.0), |v, u| colour(u, v))
     }
@@ -112,7 +112,7 @@ pub(super) struct Textures {
     light: Vec<f32>,
 }
 
-/// Light is kept at this many points a metre.
+/// Points a metre at which light is stored.
 const LIGHT_SCALE: f64 = 8.0;
 const LIGHT_WIDTH: usize = (ROOM.0 * LIGHT_SCALE) as usize + 1;
 const LIGHT_HEIGHT: usize = (ROOM.1 * LIGHT_SCALE) as usize + 1;
@@ -155,7 +155,7 @@ impl Textures {
         }
     }
 
-    /// How bright it is at a place, about 0.5 to 1.2.
+    /// Brightness at a place, about 0.5 to 1.2.
     pub(super) fn light(&self, x: f64, y: f64) -> f32 {
         let column = (x * LIGHT_SCALE).clamp(0.0, (LIGHT_WIDTH - 1) as f64) as usize;
         let row = (y * LIGHT_SCALE).clamp(0.0, (LIGHT_HEIGHT - 1) as f64) as usize;
@@ -176,7 +176,7 @@ fn light_at(x: f64, y: f64) -> f64 {
 }
 
 fn floor(x: f64, y: f64) -> Colour {
-    // Planks of 0.14 m, each of its own tone, shifted by a random length.
+    // Planks of 0.14 m, each with its own tone, shifted by a random length.
     let plank = (y / 0.14).floor();
     let shifted = x + 1.7 * hash(plank as i64, 3, 1);
     let board = (shifted / 1.6).floor();
@@ -377,7 +377,7 @@ fn metal(u: f64, v: f64) -> Colour {
     .times(brushed)
 }
 
-/// Evenly distributed in [0, 1) by position.
+/// Uniformly distributed in [0, 1) by position.
 pub(super) fn hash(x: i64, y: i64, seed: u64) -> f64 {
     let key = (x as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (y as u64).wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
     (mix(key.wrapping_add(seed.wrapping_mul(0x1656_67b1_9e37_79f9))) >> 40) as f64 / (1u64 << 24) as f64

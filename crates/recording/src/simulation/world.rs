@@ -1,4 +1,4 @@
-//! The room, what stands in it, and who moves through it. Metres, radians, seconds; z is up.
+//! The room, its furniture, and the objects that move through it. Metres, radians, seconds; z is up.
 
 use std::f64::consts::{FRAC_PI_2, TAU};
 
@@ -17,7 +17,7 @@ pub(super) struct Pose {
     pub(super) heading: f64,
 }
 
-/// What a surface looks like; the camera has a texture for each.
+/// Look of a surface; the camera has a texture for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Skin {
     Wall(usize),
@@ -51,7 +51,7 @@ pub(super) struct Crossing {
     /// In lengths of the ray's direction.
     pub(super) enter: f64,
     pub(super) leave: f64,
-    /// Way along the face that is entered, in metres.
+    /// Distance along the face that the ray enters, in metres.
     pub(super) along: f64,
     /// The outward normal of that face.
     pub(super) normal: (f64, f64),
@@ -114,8 +114,8 @@ fn slab(origin: f64, direction: f64, low: f64, high: f64) -> (f64, f64) {
     (a.min(b), a.max(b))
 }
 
-/// Where a ray from inside leaves the room: distance, wall (0: y = 0, 1: x = max, 2: y = max, 3: x = 0)
-/// and way along that wall.
+/// Where a ray from inside leaves the room: distance, wall (0: y = 0, 1: x = max, 2: y = max, 3: x = 0) and distance
+/// along that wall.
 pub(super) fn leave_room(x: f64, y: f64, dx: f64, dy: f64) -> (f64, usize, f64) {
     let time = |position: f64, direction: f64, end: f64| match direction {
         d if d > 0.0 => (end - position) / d,
@@ -130,7 +130,7 @@ pub(super) fn leave_room(x: f64, y: f64, dx: f64, dy: f64) -> (f64, usize, f64) 
     }
 }
 
-/// The furniture. The robot's loop runs between the island in the middle and what stands at the walls.
+/// The furniture. The robot's loop runs between the island in the middle and the furniture at the walls.
 pub(super) const FURNITURE: &[Solid] = &[
     // Kitchen island.
     Solid {
@@ -155,7 +155,7 @@ pub(super) const FURNITURE: &[Solid] = &[
         height: 1.3,
         skin: Skin::Books,
     },
-    // Sofa: seat, back and arms.
+    // Sofa: base, back and arms.
     Solid {
         footprint: Footprint::Rect(5.0, 0.25, 6.9, 0.85),
         height: 0.44,
@@ -210,13 +210,13 @@ pub(super) const FURNITURE: &[Solid] = &[
     },
 ];
 
-/// Where the plant stands: in the pot.
+/// Position of the plant: in the pot.
 pub(super) const PLANT: (f64, f64) = (0.55, 5.4);
 
 /// Everything that moves, by time.
 #[derive(Clone, Debug)]
 pub(super) struct World {
-    /// Where on its loop the robot starts, in metres, and the person in radians.
+    /// Start on the loop of the robot, in metres, and of the person, in radians.
     start: f64,
     phase: f64,
 }
@@ -242,12 +242,12 @@ impl World {
         along_loop(self.start + SPEED * seconds)
     }
 
-    /// Where the person is, walking to and fro along the window, and the phase of the stride.
+    /// Position of the person, who walks to and fro along the window, and the phase of the stride.
     pub(super) fn person(&self, seconds: f64) -> (Pose, f64) {
         let angle = self.phase + seconds * 0.42;
         let x = 3.9 + 2.3 * angle.sin();
         let heading = if angle.cos() >= 0.0 { 0.0 } else { FRAC_PI_2 * 2.0 };
-        // A stride for every 0.7 m of way.
+        // One stride per 0.7 m.
         (
             Pose {
                 x,
@@ -258,8 +258,8 @@ impl World {
         )
     }
 
-    /// What a laser at 0.25 m sees: furniture, walls and the person's two legs. The distance along a
-    /// direction of length 1.
+    /// Range of a laser at 0.25 m height along a direction of length 1: hits furniture, walls and the person's two
+    /// legs.
     pub(super) fn range(&self, x: f64, y: f64, angle: f64, seconds: f64) -> f64 {
         let (dy, dx) = angle.sin_cos();
         let mut nearest = leave_room(x, y, dx, dy).0;
@@ -311,7 +311,7 @@ fn along_loop(way: f64) -> Pose {
     pose
 }
 
-/// What the robot believes: the true motion with small errors that add up.
+/// The robot's pose estimate: the true motion with small errors that add up.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Odometry {
     last: Option<Pose>,

@@ -1,4 +1,4 @@
-//! Files that are cut, were never closed, or are damaged in the middle.
+//! Files that are truncated, were never closed, or are damaged in the middle.
 
 use recording::{OpenError, ReadError};
 
@@ -12,8 +12,7 @@ fn u64_at(bytes: &[u8], at: usize) -> usize {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("8 bytes")) as usize
 }
 
-/// Where each message of an uncompressed bag ends, and where its header record ends: an oracle that shares
-/// nothing with the reader.
+/// End of each message of an uncompressed bag, and of its header record: an oracle that shares no code with the reader.
 fn bag_ends(bytes: &[u8]) -> (Vec<usize>, usize) {
     let mut ends = Vec::new();
     let mut at = 13;
@@ -25,7 +24,7 @@ fn bag_ends(bytes: &[u8]) -> (Vec<usize>, usize) {
         if is(2) {
             ends.push(data + u32_at(bytes, data - 4));
         }
-        // Into chunks, over everything else.
+        // Descends into chunks, skips everything else.
         at = if is(5) {
             data
         } else {
@@ -38,7 +37,7 @@ fn bag_ends(bytes: &[u8]) -> (Vec<usize>, usize) {
     (ends, first)
 }
 
-/// The same for an MCAP file without compression, and where its data ends.
+/// The same for an MCAP file without compression, and the end of its data.
 fn mcap_ends(bytes: &[u8]) -> (Vec<usize>, usize, usize) {
     let mut ends = Vec::new();
     let (mut at, mut first, mut data_end) = (8, 0, 0);
@@ -57,7 +56,7 @@ fn mcap_ends(bytes: &[u8]) -> (Vec<usize>, usize, usize) {
     (ends, first, data_end)
 }
 
-/// Checks what a cut file says, and returns how many messages it gave.
+/// Checks the errors of a truncated file, and returns the number of its messages.
 fn check_cut(name: &str, bytes: &[u8], cut: usize, whole: &[String], head: usize) -> (usize, Vec<ReadError>) {
     let recording = match open(bytes[..cut].to_vec()) {
         Ok(recording) => recording,
@@ -135,7 +134,7 @@ fn an_mcap_file_cut_at_any_byte_gives_all_messages_before_the_cut_and_then_an_er
             assert_eq!(messages, whole, "{name} cut at {cut}");
             assert!(errors.len() <= 1, "{name} cut at {cut}: {errors:?}");
             if errors.is_empty() && cut >= head {
-                // Between records, a cut file is one whose recorder was killed.
+                // Truncated between records, a file looks like that of a killed recorder.
                 assert!(cut < data_end, "{name} cut at {cut}");
                 silent += 1;
             }
@@ -154,7 +153,7 @@ fn compressed_files_that_are_cut_give_no_less_than_the_whole_chunks() {
         } else {
             mcap_ends(&bytes).1
         };
-        // Unoptimized decompressors are slow: every cut of the uncompressed files must do.
+        // Unoptimized decompressors are slow; every truncation is tested only for uncompressed files.
         for cut in (0..bytes.len()).step_by(if name == "bz2.bag" { 97 } else { 13 }) {
             let (messages, errors) = check_cut(name, &bytes, cut, &lines(), head);
             assert!(messages >= most, "{name} cut at {cut}: {messages} after {most}");
@@ -190,7 +189,7 @@ fn a_bag_that_was_not_closed_is_read_and_said_to_have_no_index() {
     }
 }
 
-/// A killed recorder leaves its last chunk's header with length 0 and the records behind it.
+/// A killed recorder leaves the header of its last chunk with length 0, followed by the records.
 #[test]
 fn records_behind_an_unfinished_chunk_header_are_read() {
     let mut bytes = fixture("none.bag");
@@ -239,7 +238,7 @@ fn one_damaged_chunk_costs_its_own_messages_only() {
             .filter(|&at| bytes[at..].starts_with(magic))
             .collect();
         let hit = chunks[chunks.len() / 2];
-        // Past the frame's head and the chunk's first bytes.
+        // After the frame's head and the chunk's first bytes.
         for byte in &mut bytes[hit + 4..hit + 60] {
             *byte ^= 0x5a;
         }
@@ -442,7 +441,7 @@ fn an_index_of_a_bag_is_bounded() {
 #[test]
 fn what_is_noted_of_a_chunks_messages_is_bounded() {
     let mut data = connection(0, b"/n");
-    // Smaller records than what is noted of each do not exist; so the limit is of what is noted.
+    // No record is smaller than its entry in memory; so the limit applies to the entries.
     (0..19_000).for_each(|_| data.extend(message(0, 1)));
     data.truncate(1 << 20);
     let mut bytes = bag_header(0, 0, 0);

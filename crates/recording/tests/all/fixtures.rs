@@ -125,7 +125,7 @@ fn mcap_keeps_publish_times_and_bags_have_none_of_their_own() {
     );
 }
 
-/// Chunks that overlap in time are let go and decoded again when little memory is allowed.
+/// With little memory, chunks that overlap in time are dropped and decoded again.
 #[test]
 fn little_memory_gives_the_same_messages() {
     for name in BAGS.iter().chain(&MCAPS) {

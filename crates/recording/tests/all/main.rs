@@ -1,4 +1,4 @@
-//! Recordings made by other writers, cut ones, damaged ones, and our own.
+//! Recordings by other writers, truncated ones, damaged ones, and our own.
 
 mod damage;
 mod fixtures;

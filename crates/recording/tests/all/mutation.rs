@@ -1,11 +1,11 @@
-//! Thousands of damaged files: no panic, bounded memory. In a process of its own, whose address space is
-//! limited, so that an allocation of what a length field asks for would end it.
+//! Thousands of damaged files: no panic, bounded memory. Runs in a separate process with a limited address space, so
+//! that an allocation of what a length field asks for would end it.
 
 use recording::fuzzing;
 
 use crate::support::{BAGS, MCAPS, fixture, root};
 
-/// Beside the sound ones; see make_fixtures.py and make_rosbag2.py.
+/// In addition to the sound ones; see make_fixtures.py and make_rosbag2.py.
 const ODD: [&str; 7] = [
     "cdr.mcap",
     "odd/damaged_chunk.mcap",
@@ -93,7 +93,7 @@ impl Random {
     fn mutate(&mut self, original: &[u8]) -> Vec<u8> {
         let mut bytes = original.to_vec();
         for _ in 0..=self.below(4) {
-            // The bag header's padding is not worth a mutation.
+            // Mutations of the bag header's padding are pointless.
             let at = loop {
                 let at = 8 + self.below(bytes.len() - 9);
                 if bytes[at] != b' ' || self.below(50) == 0 {

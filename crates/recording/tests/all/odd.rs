@@ -1,11 +1,11 @@
-//! Files that are odd in one place: the place costs itself alone.
+//! Files that are odd in one place: the rest is read.
 
 use recording::{ReadError, Set};
 use stats::Time;
 
 use crate::support::{InMemory, fixture, open, read};
 
-/// MCAP by hand, so that it may say what no writer would.
+/// Hand-written MCAP, which can contain what no writer produces.
 #[derive(Default)]
 struct Mcap(Vec<u8>);
 
@@ -263,7 +263,7 @@ fn messages_of_unknown_channels_and_short_records_cost_themselves() {
     );
 }
 
-/// A chunk whose length is wrong hides where the next one begins.
+/// A chunk with a wrong length hides the start of the next one.
 #[test]
 fn behind_a_record_without_a_sound_length_reading_goes_on_with_the_next_chunk() {
     let one = |at| chunk((at, at), &[schema(1), channel(1, 1), message(1, at)]);
@@ -290,7 +290,7 @@ fn behind_a_record_without_a_sound_length_reading_goes_on_with_the_next_chunk() 
         );
     }
     let mut bytes = fixture("none.bag");
-    // As a recorder leaves it that was killed.
+    // The file of a killed recorder.
     let index = bytes
         .windows(10)
         .position(|w| w == b"index_pos=")

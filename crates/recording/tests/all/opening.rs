@@ -1,4 +1,4 @@
-//! What is not a recording, and what the message says.
+//! Files that are not recordings, and their error messages.
 
 use recording::{OpenError, ReadError, Recording};
 

@@ -1,4 +1,4 @@
-//! The real recording that the experiments use, if it is there.
+//! The real recording used by the experiments, if it is present.
 
 use recording::write::{Compression, Options};
 use recording::{Recording, Writer};

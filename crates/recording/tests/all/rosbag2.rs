@@ -1,4 +1,4 @@
-//! Folders and databases of rosbag2, made by `rosbags` (tests/recording/make_rosbag2.py), and what is wrong with them.
+//! Folders and databases of rosbag2, created by `rosbags` (tests/recording/make_rosbag2.py), and faults in them.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ fn folder(name: &str) -> PathBuf {
     vectors().join("rosbag2").join(name)
 }
 
-/// A copy that may be spoiled.
+/// A copy that a test may damage.
 fn copy(name: &str) -> tempfile::TempDir {
     let copy = tempfile::tempdir().expect("a folder");
     for file in std::fs::read_dir(folder(name)).expect("a vector").flatten() {
@@ -94,7 +94,7 @@ fn types_definitions_hashes_and_offered_qos_are_those_that_were_written() {
                 .map(|(_, c)| c)
                 .filter(|c| c.topic == topic)
                 .collect();
-            // Also of three files.
+            // Also with three files.
             assert_eq!(channels.len(), 1, "{name}");
             for channel in channels {
                 assert_eq!(channel.encoding, Encoding::Cdr, "{name}");
@@ -185,7 +185,7 @@ fn a_database_in_memory_is_read_like_a_file_and_within_the_limits() {
         matches!(error, OpenError::Damaged(ReadError::TooLarge { .. })),
         "{error}"
     );
-    // Little room for texts: channels are missing, and what is missing is counted.
+    // With little room for texts, channels are missing, and the missing ones are counted.
     let recording = small(limits(1 << 20, 500)).expect("opens");
     let (messages, errors) = read(&recording);
     assert!(
@@ -308,7 +308,7 @@ fn wrong_counts_and_times_of_the_metadata_change_nothing() {
     }
 }
 
-/// A database with what `sql` made of the vector.
+/// A copy of the vector's database, changed by `sql`.
 fn spoiled(sql: &str) -> Vec<u8> {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("a.db3");
@@ -475,7 +475,7 @@ fn damaged_compression_costs_a_message_or_what_is_behind_it() {
         matches!(&errors[..], [ReadError::Decompress { .. }]),
         "{errors:?}"
     );
-    // A file: what can be unpacked is read.
+    // A truncated file: the intact part is read.
     let sql = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
                INSERT INTO messages(topic_id, timestamp, data)
                SELECT 1, 1700000001000000000 + i, randomblob(300) FROM n;";
@@ -498,7 +498,7 @@ fn damaged_compression_costs_a_message_or_what_is_behind_it() {
     assert!(matches!(error, OpenError::Unpack { .. }), "{error}");
 }
 
-/// A message that would unpack to more than a block holds.
+/// A message that would unpack to more than a block may hold.
 #[test]
 fn a_message_that_unpacks_to_more_than_the_limit_costs_itself_alone() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -596,7 +596,7 @@ fn a_folder_that_exists_is_kept_and_what_rosbag2_cannot_hold_is_refused() {
     let mut writer = Writer::create_rosbag2(target.path(), &options).expect("an empty folder");
     let ros1 = recording::Channel::ros1("/t", "std_msgs/String", "", "string data\n");
     let error = writer.add_channel(&ros1).expect_err("is refused");
-    assert!(error.to_string().contains("rosbag2 reads CDR alone"), "{error}");
+    assert!(error.to_string().contains("rosbag2 reads only CDR"), "{error}");
     writer.finish().expect("finishes");
     let (set, messages, errors) = read_set(target.path());
     assert_eq!((set.summary().messages, messages.len(), errors.len()), (0, 0, 0));
@@ -606,7 +606,7 @@ fn a_folder_that_exists_is_kept_and_what_rosbag2_cannot_hold_is_refused() {
     drop(Writer::create_rosbag2(target.path(), &options).expect("is replaced"));
 }
 
-/// As Eloquent wrote them, whose metadata were brought up to date.
+/// A database of Eloquent, with updated metadata.
 #[test]
 fn what_a_database_does_not_say_of_its_publishers_its_folder_says() {
     let copy = copy("old");

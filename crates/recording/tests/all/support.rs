@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use recording::{Limits, Message, ReadError, Recording};
 
 pub(crate) const BAGS: [&str; 3] = ["none.bag", "bz2.bag", "lz4.bag"];
-/// With the same messages as the bags.
+/// These contain the same messages as the bags.
 pub(crate) const MCAPS: [&str; 5] = [
     "none.mcap",
     "lz4.mcap",
@@ -31,7 +31,7 @@ pub(crate) fn open(bytes: Vec<u8>) -> Result<InMemory, recording::OpenError> {
     Recording::read(Cursor::new(bytes), "memory", Limits::default())
 }
 
-/// What can be read, and what is wrong, each in order.
+/// Readable messages and errors, each in order.
 pub(crate) fn read(recording: &InMemory) -> (Vec<Message>, Vec<ReadError>) {
     let mut messages = Vec::new();
     let mut errors = Vec::new();
@@ -67,7 +67,7 @@ pub(crate) fn expected() -> String {
     String::from_utf8(fixture("expected.txt")).expect("text")
 }
 
-/// Replaces every `from` by `to`, which is as long; there must be one.
+/// Replaces the only `from` with `to`, which has the same length.
 pub(crate) fn replace(bytes: &mut [u8], from: &[u8], to: &[u8]) {
     assert_eq!(from.len(), to.len());
     let places: Vec<usize> = (0..bytes.len().saturating_sub(from.len() - 1))

@@ -1,4 +1,4 @@
-//! MCAP files of our own.
+//! MCAP files of our own writer.
 
 use std::time::Duration;
 
@@ -92,7 +92,7 @@ fn log_times_may_go_back_and_are_sorted() {
     assert_eq!(read, sorted);
 }
 
-/// What was flushed is in the file even if the writer never gets to say anything again.
+/// Flushed messages are in the file even if the writer is never used again.
 #[test]
 fn a_recorder_that_is_killed_loses_the_open_chunk_only() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -112,7 +112,7 @@ fn a_recorder_that_is_killed_loses_the_open_chunk_only() {
                 .write(id, time, time, &index.to_le_bytes())
                 .expect("written");
         }
-        // As it lies on the disk while the writer lives.
+        // Read from the disk while the writer lives.
         let recording = Recording::open(&path).expect("opens");
         let read = recording
             .messages()
@@ -140,7 +140,7 @@ fn a_recorder_that_is_killed_loses_the_open_chunk_only() {
     }
 }
 
-/// As a power failure or a killed process leaves it.
+/// The file after a power failure or a killed process.
 #[test]
 fn a_cut_at_any_byte_leaves_all_whole_chunks() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -154,7 +154,7 @@ fn a_cut_at_any_byte_leaves_all_whole_chunks() {
         let mut writer = Writer::create(&path, &options).expect("created");
         let file = writer.handle().expect("a handle");
         let id = writer.add_channel(&channel("/a")).expect("added");
-        // How many messages are whole in a file of so many bytes.
+        // Number of intact messages in a file of each length.
         let mut whole = vec![(0, 0)];
         for index in 0..80u64 {
             let time = Time::from_millis(index);
@@ -331,7 +331,7 @@ fn the_profile_is_that_of_the_first_channel() {
         let mut writer = Writer::create(&path, &options).expect("created");
         for channel in &channels {
             writer.add_channel(channel).expect("added");
-            // There is a recording from the first channel on.
+            // The recording exists from its first channel on.
             assert!(Recording::open(&path).is_ok());
         }
         writer.finish().expect("finished");

@@ -1,5 +1,5 @@
 //! Fetches a robot's files piece by piece. A download resumes after an interruption, is checked against the SHA-256,
-//! and stays below one folder.
+//! and stays below one folder (decision 174).
 
 use super::ahead::Ahead;
 use super::call::What;
@@ -168,7 +168,7 @@ pub enum FileError {
     #[error("{0:?} differs from the robot's file: it changed meanwhile, or was damaged; try again")]
     Checksum(String),
     /// The progress callback ended it.
-    #[error("the download was stopped; the next one resumes where it ended")]
+    #[error("the download was stopped; another one resumes it")]
     Stopped,
     /// An answer of version 6 that is malformed, too large, or has names that leave the folder.
     #[error(transparent)]

@@ -9,7 +9,7 @@ use stats::Time;
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
-/// Maximum number of heartbeats in flight: more give no more information.
+/// Maximum number of heartbeats in flight: further ones give no information.
 const BEATS: u32 = 8;
 
 impl Core {

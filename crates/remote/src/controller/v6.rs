@@ -21,8 +21,8 @@ const LONGEST: Duration = Duration::from_secs(3600);
 /// Maximum number of kinds with numbers of their own.
 const MOST_KINDS: usize = 256;
 /// Why the controller sends no requests to a robot.
-const VERSION_7: &str = "the robot speaks version 7 of Robot Remote Control, and this controller speaks version 6: start the robot \
-                         with version 6";
+const VERSION_7: &str = "the robot speaks version 7 of Robot Remote Control, and this controller speaks version 6: \
+                         start the robot with version 6";
 
 /// Kinds of telemetry by their numbers: the library's, and those that the user's program has named.
 #[derive(Default)]

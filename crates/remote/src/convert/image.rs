@@ -30,7 +30,10 @@ impl Ros for Image {
         to.text("encoding", &self.encoding);
         match u8::try_from(self.is_bigendian) {
             Ok(byte) => to.byte(byte),
-            Err(_) => to.fail(bad("is_bigendian", format!("{} is not a byte", self.is_bigendian))),
+            Err(_) => to.fail(bad(
+                "is_bigendian",
+                format!("{} is not a byte", self.is_bigendian),
+            )),
         }
         to.word(self.step);
         to.bytes("data", 1, Cow::Borrowed(&self.data));

@@ -1,10 +1,10 @@
-//! Commands. What each carries stands in [`types`](crate::types).
+//! The library's kinds of commands. Their bodies are in [`types`](crate::types).
 
 use super::{any, check_command, interned};
 use crate::kind::{ARM, BASE, CommandKind};
 use crate::types;
 
-/// What a table says of a kind.
+/// One kind, as an entry of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// [`CommandKind::NAME`].
@@ -13,12 +13,12 @@ pub struct Entry {
     pub v6: Option<u8>,
     /// [`CommandKind::MOVES`].
     pub moves: Option<&'static str>,
-    /// Whether bytes are a body of it.
+    /// Checks that the bytes are a body of this kind.
     pub check: fn(&[u8]) -> Result<(), prost::DecodeError>,
 }
 
 impl Entry {
-    /// Of any kind, also of a user's own.
+    /// Returns the entry of any kind, including a user's own.
     pub const fn of<K: CommandKind>() -> Self {
         Self {
             name: K::NAME,
@@ -28,8 +28,9 @@ impl Entry {
         }
     }
 
-    /// Of a kind of which this program has no type: one of the library's by its name, or a user's own, of any body; it moves `moves`, or
-    /// what the library's kind does. `None`: so many names were made up in this process that it seems to be a mistake.
+    /// Returns the entry of a kind for which this program has no type: one of the library's by its name, or a user's
+    /// own with any body. It moves `moves`, or what the library's kind moves. `None`: this process has made up too many
+    /// names, which is probably a mistake.
     pub fn named(name: &str, moves: Option<&str>) -> Option<Self> {
         let mut kind = match by_name(name) {
             Some(known) => *known,
@@ -62,10 +63,10 @@ macro_rules! commands {
             }
         )+
 
-        /// All of them, by number.
+        /// All kinds, by number.
         pub const ALL: &[Entry] = &[$(Entry::of::<$kind>()),+];
 
-        /// What each of them carries: the name of its message in [`DESCRIPTORS`](crate::DESCRIPTORS), in the same order.
+        /// The body of each kind: the name of its message in [`DESCRIPTORS`](crate::DESCRIPTORS), in the same order.
         pub const BODIES: &[&str] = &[$(<types::$body as prost::Name>::NAME),+];
     };
 }
@@ -73,13 +74,13 @@ macro_rules! commands {
 commands! {
     /// The answer to a [`PermissionRequest`](super::telemetry::PermissionRequest).
     Permission: Permission = 9, moves None;
-    /// The pose that the robot, or the frame named in the header, shall take.
+    /// The pose that the robot, or the frame named in the header, is to take.
     TargetPose: Pose = 10, moves Some(BASE);
-    /// The velocity at which the robot shall move until the next one.
+    /// The velocity at which the robot is to move until the next twist.
     Twist: Twist = 11, moves Some(BASE);
-    /// What joints shall do.
+    /// Targets of joints.
     Joints: JointCommand = 12, moves Some(ARM);
-    /// The state that one of the robot's simple actions shall take. A robot says itself which of them move it.
+    /// The state that one of the robot's simple actions is to take. The robot defines which of them move it.
     SimpleAction: SimpleAction = 13, moves None;
     /// One of the robot's complex actions, with its poses and twists.
     ComplexAction: ComplexAction = 14, moves Some(BASE);
@@ -89,12 +90,12 @@ commands! {
     RobotTrajectory: Poses = 16, moves Some(BASE);
 }
 
-/// The kind with this number on version 6's wire.
+/// Returns the kind with this number on version 6's wire.
 pub fn by_v6(number: u8) -> Option<&'static Entry> {
     ALL.iter().find(|k| k.v6 == Some(number))
 }
 
-/// The kind of this name.
+/// Returns the kind with this name.
 pub fn by_name(name: &str) -> Option<&'static Entry> {
     ALL.iter().find(|k| k.name == name)
 }

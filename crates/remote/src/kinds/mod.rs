@@ -1,4 +1,4 @@
-//! The kinds that Robot Remote Control's version 6 has: an empty type for each, and tables of all.
+//! The kinds of Robot Remote Control's version 6: an empty type for each, and tables of all (decision 220).
 
 pub mod command;
 pub mod telemetry;
@@ -9,25 +9,26 @@ use crate::sync::lock;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-/// Whether the bytes are a body of this kind.
+/// Checks that the bytes are a body of this kind.
 fn check_command<K: CommandKind>(body: &[u8]) -> Result<(), prost::DecodeError> {
     decode::body::<K::Body>(K::NAME, body).map(drop)
 }
 
-/// Whether the bytes are a body of this kind.
+/// Checks that the bytes are a body of this kind.
 fn check_telemetry<K: TelemetryKind>(body: &[u8]) -> Result<(), prost::DecodeError> {
     decode::body::<K::Body>(K::NAME, body).map(drop)
 }
 
-/// Whatever the bytes are.
+/// Accepts any bytes.
 fn any(_: &[u8]) -> Result<(), prost::DecodeError> {
     Ok(())
 }
 
-/// Names that a process may make up, which stay for ever: beyond what one robot and many controllers may register.
+/// Maximum number of names that a process may make up. Names are never freed; this is more than one robot and many
+/// controllers may register.
 const MOST_NAMES: usize = 8192;
 
-/// The name, for as long as the process lives: the same for the same text.
+/// Returns a copy of the name that lives as long as the process: the same copy for the same text.
 fn interned(name: &str) -> Option<&'static str> {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut names = lock(&NAMES);
@@ -60,7 +61,7 @@ mod tests {
         assert_eq!(numbers.len(), telemetry::ALL.len());
     }
 
-    /// The numbers stand twice: in the `.proto` file and at the kinds.
+    /// The numbers are in two places: the `.proto` file and the kinds.
     #[test]
     fn every_number_of_the_enumerations_has_its_kind() {
         use types::{ControlMessageType as Control, TelemetryMessageType as Telemetry};

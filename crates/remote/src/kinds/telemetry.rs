@@ -1,10 +1,10 @@
-//! Telemetry. What each kind carries stands in [`types`](crate::types).
+//! The library's kinds of telemetry. Their bodies are in [`types`](crate::types).
 
 use super::{any, check_telemetry, interned};
 use crate::kind::TelemetryKind;
 use crate::types;
 
-/// What a table says of a kind.
+/// One kind, as an entry of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// [`TelemetryKind::NAME`].
@@ -15,12 +15,12 @@ pub struct Entry {
     pub priority: u8,
     /// [`TelemetryKind::ON_REQUEST`].
     pub on_request: bool,
-    /// Whether bytes are a body of it.
+    /// Checks that the bytes are a body of this kind.
     pub check: fn(&[u8]) -> Result<(), prost::DecodeError>,
 }
 
 impl Entry {
-    /// Of any kind, also of a user's own.
+    /// Returns the entry of any kind, including a user's own.
     pub const fn of<K: TelemetryKind>() -> Self {
         Self {
             name: K::NAME,
@@ -31,8 +31,8 @@ impl Entry {
         }
     }
 
-    /// Of a kind of which this program has no type: one of the library's by its name, or a user's own, of any body. `None`: so many
-    /// names were made up in this process that it seems to be a mistake.
+    /// Returns the entry of a kind for which this program has no type: one of the library's by its name, or a user's
+    /// own with any body. `None`: this process has made up too many names, which is probably a mistake.
     pub fn named(name: &str) -> Option<Self> {
         if let Some(known) = by_name(name) {
             return Some(*known);
@@ -63,85 +63,85 @@ macro_rules! telemetry {
             }
         )+
 
-        /// All of them, by number.
+        /// All kinds, by number.
         pub const ALL: &[Entry] = &[$(Entry::of::<$kind>()),+];
 
-        /// What each of them carries: the name of its message in [`DESCRIPTORS`](crate::DESCRIPTORS), in the same order.
+        /// The body of each kind: the name of its message in [`DESCRIPTORS`](crate::DESCRIPTORS), in the same order.
         pub const BODIES: &[&str] = &[$(<types::$body as prost::Name>::NAME),+];
     };
     (@on_request) => { true };
 }
 
-// What people wait for comes first, then what says where the robot is and how it moves, then what it senses, by size.
+// Highest priority: data that people wait for; then the robot's position and motion; then sensor data, by size.
 telemetry! {
-    /// Where the robot is.
+    /// Pose of the robot.
     CurrentPose: Pose = 1, priority 80;
-    /// What the joints do.
+    /// State of the joints.
     JointState: JointState = 2, priority 80;
-    /// Which joints take commands.
+    /// Joints that take commands.
     ControllableJoints: JointState = 3, priority 60, on_request;
-    /// Which simple actions there are, and their states.
+    /// Simple actions that the robot has, and their states.
     SimpleActions: SimpleActions = 4, priority 60, on_request;
-    /// Which complex actions there are.
+    /// Complex actions that the robot has.
     ComplexActions: ComplexActions = 5, priority 60, on_request;
-    /// What the robot is called.
+    /// Name of the robot.
     RobotName: RobotName = 6, priority 60, on_request;
-    /// What state the robot is in, in its own words.
+    /// State of the robot, in its own words.
     RobotState: RobotState = 7, priority 90;
     /// A message for people.
     LogMessage: LogMessage = 8, priority 100;
-    /// Where video can be had.
+    /// Where to get video.
     VideoStreams: VideoStreams = 9, priority 60, on_request;
-    /// Values of a sensor that is no more than that.
+    /// Values of a simple sensor, without further structure.
     SimpleSensor: SimpleSensor = 10, priority 60;
     /// Forces and torques.
     WrenchState: WrenchState = 11, priority 70;
-    /// A map, of whatever form.
+    /// A map, in any form.
     Map: Map = 12, priority 10, on_request;
     /// A path, or a region.
     Poses: Poses = 13, priority 60;
-    /// Where frames are in others.
+    /// Poses of frames in other frames.
     Transforms: Transforms = 14, priority 75;
-    /// The robot asks whether it may. The controller answers with [`Permission`](super::command::Permission).
+    /// The robot's request for a permission. The controller answers with [`Permission`](super::command::Permission).
     PermissionRequest: PermissionRequest = 15, priority 110;
     /// Points.
     PointCloud: PointCloud = 16, priority 20;
     /// Acceleration, rotation, orientation, and the magnetic field.
     ImuValues: Imu = 17, priority 75;
-    /// What the robot touches.
+    /// Contacts of the robot with its environment.
     ContactPoints: ContactPoints = 18, priority 70;
-    /// How fast the robot moves.
+    /// Velocity of the robot.
     CurrentTwist: Twist = 19, priority 80;
-    /// How the robot accelerates.
+    /// Acceleration of the robot.
     CurrentAcceleration: Acceleration = 20, priority 75;
-    /// How cameras see.
+    /// Parameters of the cameras.
     CameraInformation: CameraInformation = 21, priority 60, on_request;
-    /// A picture.
+    /// An image.
     Image: Image = 22, priority 30;
-    /// Pictures of the same place: colour and depth, say.
+    /// Images of the same scene: colour and depth, for example.
     ImageLayers: ImageLayers = 23, priority 20;
-    /// Where the robot is and how fast it moves, and how sure that is.
+    /// Pose and velocity of the robot, and their uncertainty.
     Odometry: Odometry = 24, priority 80;
-    /// Which frames commands may name, and which commands.
+    /// Frames and commands that a controller may use.
     ControllableFrames: ControllableFrames = 25, priority 60, on_request;
-    /// Which files can be had.
+    /// Files that the robot offers.
     FileDefinition: FileDefinition = 26, priority 60, on_request;
-    /// Which files are the robot's model.
+    /// Files of the robot's model.
     RobotModelInformation: RobotModelInformation = 27, priority 60, on_request;
-    /// What the robot may change while it runs.
+    /// Options that can be changed while the robot runs.
     InterfaceOptions: InterfaceOptions = 28, priority 60, on_request;
-    /// Which channels there are besides those of number 0.
+    /// Channels other than number 0.
     ChannelsDefinition: ChannelsDefinition = 29, priority 60, on_request;
-    /// Ranges of a laser.
+    /// Ranges of a laser scanner.
     LaserScan: LaserScan = 30, priority 50;
 }
 
-/// The kind with this number on version 6's wire.
+/// Returns the kind with this number on version 6's wire.
 pub fn by_v6(number: u8) -> Option<&'static Entry> {
     ALL.iter().find(|k| k.v6 == Some(number))
 }
 
-/// The kind of this name.
+/// Returns the kind with this name.
 pub fn by_name(name: &str) -> Option<&'static Entry> {
     ALL.iter().find(|k| k.name == name)
 }

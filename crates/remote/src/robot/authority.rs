@@ -1,4 +1,4 @@
-//! Wishes for the right to move.
+//! Requests for the right to move.
 
 use super::core::{Core, State, Verdict};
 use super::events::TakeOver;
@@ -9,17 +9,14 @@ use crate::sync::lock;
 use std::sync::MutexGuard;
 
 impl Core {
-    /// Decides on a wish. Waits for what moves the subsystem: once it is answered, nothing of the old holder's is at work.
+    /// Decides on a request. Waits for commands that move the subsystem: once the request is answered, no command of
+    /// the old holder is still running.
     pub(super) fn decide(&self, who: Id, name: &str, wish: &AuthorityRequest) -> Verdict {
         let Some(which) = lock(&self.state).rights.which(&wish.subsystem) else {
             return Verdict::rejected(format!("this robot has no subsystem {:?}", wish.subsystem));
         };
         if wish.wish() == Wish::TakeOver && !self.permits(who, name, which, &wish.subsystem) {
-            return self.told(
-                which,
-                wish,
-                Err("the robot does not permit to take it over".into()),
-            );
+            return self.told(which, wish, Err("the robot does not permit the take-over".into()));
         }
         let lanes: Vec<_> = match which {
             Which::One(subsystem) => vec![self.lane(subsystem)],
@@ -46,7 +43,9 @@ impl Core {
                     state.rights.hand_over(who, wish.to, which)
                 }
                 Wish::HandOver => return Verdict::rejected("there is no such controller to hand it over to"),
-                Wish::Unspecified => return Verdict::rejected("malformed: no wish that is known here"),
+                Wish::Unspecified => {
+                    return Verdict::rejected("malformed: unknown request for the right to move");
+                }
             };
             result.map_err(|held| self.held(&state, &held))
         };
@@ -56,12 +55,12 @@ impl Core {
     fn held(&self, state: &State, held: &Held) -> String {
         let name = state.rights.name(held.subsystem);
         if held.by == NOBODY {
-            return format!("the right to move {name} is not this controller's");
+            return format!("this controller does not hold the right to move {name}");
         }
         self.says_no(held, name, &state.called(held.by))
     }
 
-    /// Whether `who` may have it whoever holds it: nobody is asked where nobody else does.
+    /// Returns whether `who` may have the right. The callback is asked only where another controller holds it.
     fn permits(&self, who: Id, name: &str, which: Which, subsystem: &str) -> bool {
         let from = {
             let state = lock(&self.state);
@@ -84,7 +83,7 @@ impl Core {
         };
         let permitted = callback.is_some_and(|callback| {
             let asked = || callback(wanted.clone());
-            self.counters.guarded("the callback of take-overs", asked) == Some(true)
+            self.counters.guarded("the callback for take-overs", asked) == Some(true)
         });
         tracing::info!(
             "{}: {} {} take the right to move {:?} from {}",

@@ -1,4 +1,4 @@
-//! How a robot is set up.
+//! Setup of a robot.
 
 use super::core::Core;
 use super::{Robot, sink::Sink};
@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// For how long a twist holds where nothing else is said, as in the controllers of ROS.
+/// Default time for which a twist holds, as in the controllers of ROS.
 const TWIST_HOLD: Duration = Duration::from_millis(500);
 
-/// What an end is used for.
+/// What an end carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Carries {
     /// Commands, requests and telemetry.
@@ -21,7 +21,7 @@ pub enum Carries {
     Both,
     /// Commands and requests.
     Commands,
-    /// Telemetry that is sent to everyone.
+    /// Telemetry that the robot sends to all controllers.
     Telemetry,
 }
 
@@ -32,7 +32,7 @@ impl Carries {
 }
 
 /// Sets up a [`Robot`].
-#[must_use = "nothing is there before `start` or `build`"]
+#[must_use = "a builder does nothing before `start` or `build`"]
 pub struct RobotBuilder {
     pub(super) name: String,
     pub(super) ends: Vec<(Arc<dyn RobotEnd>, Carries)>,
@@ -44,7 +44,7 @@ pub(crate) struct Options {
     pub(crate) lost_after: Duration,
     pub(crate) twist_hold: Option<Duration>,
     pub(crate) v6_motion: bool,
-    /// By the kind's name; `None`: it moves nothing.
+    /// By the kind's name; `None`: the kind moves nothing.
     pub(crate) moves: BTreeMap<&'static str, Option<String>>,
 }
 
@@ -64,59 +64,61 @@ impl RobotBuilder {
         }
     }
 
-    /// Takes commands and sends telemetry over `end`, besides all others.
+    /// Takes commands and sends telemetry over `end`, in addition to the other ends.
     pub fn end(self, end: Arc<dyn RobotEnd>) -> Self {
         self.end_for(end, Carries::Both)
     }
 
-    /// Uses `end`, besides all others, for a part.
+    /// Uses `end` for a part of the traffic, in addition to the other ends.
     pub fn end_for(mut self, end: Arc<dyn RobotEnd>, carries: Carries) -> Self {
         self.ends.push((end, carries));
         self
     }
 
-    /// Whether the right to move has to be asked for. By default a free right goes to whoever moves first.
+    /// Whether a controller has to request the right to move. By default, a free right goes to the first controller
+    /// that sends a moving command.
     pub fn require_request(mut self, require: bool) -> Self {
         self.options.implicit = !require;
         self
     }
 
-    /// A controller is taken for lost after so long without a word from it, plus twice its round trip; where the period of its
-    /// heartbeats is longer, that counts. Default 1 s.
+    /// A controller counts as lost after this long without a message from it, plus twice its round trip. If the period
+    /// of its heartbeats is longer, that period counts instead. Default 1 s.
     pub fn lost_after(mut self, silence: Duration) -> Self {
         self.options.lost_after = silence;
         self
     }
 
-    /// For how long a twist holds: unless something else is commanded meanwhile, the robot then stops, by a twist without velocity
-    /// of its own ([`Origin::Robot`](super::Origin::Robot)), as the controllers of ROS do. `None`: until something else is commanded,
-    /// or the controller is lost. Only of twists that move a subsystem. Default 0.5 s.
+    /// How long a twist holds. Unless another command arrives meanwhile, the robot then stops by a zero twist of its
+    /// own ([`Origin::Robot`](super::Origin::Robot)), as the controllers of ROS do. `None`: a twist holds until another
+    /// command arrives or the controller is lost. This applies only to twists that move a subsystem. Default 0.5 s.
     pub fn hold_twists(mut self, hold: Option<Duration>) -> Self {
         self.options.twist_hold = hold;
         self
     }
 
-    /// Whether controllers that speak version 6 may move it: nobody knows how old their commands are. Default: yes, on the ends
-    /// that it was given.
+    /// Whether controllers that speak version 6 may move the robot: the age of their commands is unknown. Default: yes,
+    /// on the ends that speak it.
     pub fn allow_v6_motion(mut self, allow: bool) -> Self {
         self.options.v6_motion = allow;
         self
     }
 
-    /// Commands of this kind move `subsystem`, instead of what the kind says itself.
+    /// Commands of this kind move `subsystem`, instead of the kind's own [`CommandKind::MOVES`].
     pub fn moves<K: CommandKind>(mut self, subsystem: &str) -> Self {
         self.options.moves.insert(K::NAME, Some(subsystem.to_owned()));
         self
     }
 
-    /// Commands of this kind move nothing here.
+    /// Commands of this kind move nothing on this robot.
     pub fn moves_nothing<K: CommandKind>(mut self) -> Self {
         self.options.moves.insert(K::NAME, None);
         self
     }
 
-    /// Begins: controllers are answered from now on. What they ask for before it is registered is refused; where that matters,
-    /// [build](Self::build) the robot, register, then [start](Robot::start).
+    /// Starts the robot: it answers controllers from here on. It refuses requests for commands, telemetry and files
+    /// that are not registered yet; to avoid that, [build](Self::build) the robot, register, then [start](Robot::start)
+    /// it.
     ///
     /// # Errors
     /// As [`RobotBuilder::build`] and [`Robot::start`].
@@ -126,14 +128,14 @@ impl RobotBuilder {
         Ok(robot)
     }
 
-    /// A robot that answers nobody yet: handlers, telemetry and files are registered in peace, then [`Robot::start`] serves
+    /// Builds a robot that does not answer yet: register handlers, telemetry and files, then let [`Robot::start`] serve
     /// controllers.
     ///
     /// # Errors
-    /// [`TransportError`] of an end whose names are none.
+    /// [`TransportError`] of an end with invalid names.
     pub fn build(self) -> Result<Robot, TransportError> {
         let core = Arc::new(Core::new(self.name, self.ends, self.options));
-        // From here on dropping it stops what was started.
+        // From here on, dropping `robot` stops the ends that were started.
         let robot = Robot::new(core.clone());
         core.take_permissions();
         let name = types::RobotName {
@@ -145,7 +147,7 @@ impl RobotBuilder {
 }
 
 impl Core {
-    /// Serves controllers; nothing is left of it where that fails, or where the robot is stopped meanwhile.
+    /// Serves controllers. If that fails, or if the robot is stopped meanwhile, all ends are stopped.
     pub(super) fn start(self: &Arc<Self>) -> Result<(), TransportError> {
         if self.has_ended() {
             return Err(TransportError::Ended);
@@ -160,7 +162,7 @@ impl Core {
         if started.is_err() {
             self.stop();
         } else if self.has_ended() {
-            // Whoever stopped it may have come before an end started.
+            // `stop` may have run before an end started.
             self.ends.iter().for_each(|end| end.end.stop());
             return Err(TransportError::Ended);
         }

@@ -1,4 +1,4 @@
-//! From a command that came to the handler that carries it out, or to the reason why not.
+//! Takes an incoming command to its handler, or finds the reason why not.
 
 use super::commands::Entry;
 use super::core::{Core, Verdict};
@@ -9,7 +9,7 @@ use crate::safety::{Held, Id, NOBODY};
 use crate::sync::lock;
 
 impl Core {
-    /// Carries a command out, or says why not. Waits for what moves the same subsystem.
+    /// Carries a command out, or gives the reason why not. Waits for commands that move the same subsystem.
     pub(crate) fn carry_out(&self, entry: &Entry, body: &[u8], from: Id, context: &Context) -> Verdict {
         self.counters.received(entry.name, body.len(), now());
         let verdict = match entry.subsystem {
@@ -28,10 +28,10 @@ impl Core {
         verdict
     }
 
-    /// The lane is held: nothing else moves the subsystem, and its right does not change.
+    /// The lane is held: nothing else moves the subsystem, and the right to move it does not change.
     fn move_it(&self, entry: &Entry, subsystem: usize, body: &[u8], from: Id, context: &Context) -> Verdict {
         if matches!(context.origin, Origin::V6 { .. }) && !self.options.v6_motion {
-            return Verdict::rejected("this robot is not moved by commands of unknown age");
+            return Verdict::rejected("this robot does not accept moving commands of unknown age");
         }
         if is_late(context) {
             return too_late();
@@ -47,7 +47,7 @@ impl Core {
                 .controllers
                 .get_mut(from)
                 .map(|k| k.is_newest(entry.number, subsystem, context.sequence));
-            // One that stops is never too old for its order: whatever was carried out since.
+            // A command that stops is never too old for its order, whatever was carried out since.
             if newest == Some(false) && !entry.is_stop(body) {
                 return Verdict::new(Outcome::Expired, "a newer one was carried out");
             }
@@ -72,21 +72,21 @@ impl Core {
         }
     }
 
-    /// Why somebody may not move a subsystem.
+    /// Returns why a controller may not move a subsystem.
     pub(crate) fn says_no(&self, held: &Held, subsystem: &str, holder: &str) -> String {
         if held.by == NOBODY {
             format!("the right to move {subsystem} is free, but has to be requested")
         } else {
-            format!("the right to move {subsystem} is {holder}'s")
+            format!("{holder} holds the right to move {subsystem}")
         }
     }
 
-    /// Whether what waited in a queue may still be carried out.
+    /// Returns whether a command that waited in a queue may still be carried out.
     pub(crate) fn still_good(&self, subsystem: Option<usize>, from: Option<Id>, context: &Context) -> bool {
         let holds = |s: usize| lock(&self.state).rights.holder(crate::safety::Which::One(s));
         let may = match (subsystem, from) {
             (Some(subsystem), Some(from)) => holds(subsystem) == from,
-            // Not of one whose key was revoked since.
+            // Not if the sender's key was revoked meanwhile.
             (None, Some(from)) => lock(&self.state).controllers.get(from).is_some(),
             _ => true,
         };
@@ -99,5 +99,5 @@ fn is_late(context: &Context) -> bool {
 }
 
 fn too_late() -> Verdict {
-    Verdict::new(Outcome::Expired, "it came too late")
+    Verdict::new(Outcome::Expired, "it arrived too late")
 }

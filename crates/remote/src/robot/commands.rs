@@ -1,4 +1,4 @@
-//! The kinds of commands that a robot handles, and by whom.
+//! The kinds of commands that a robot handles, and their handlers.
 
 use super::Context;
 use super::core::Core;
@@ -10,10 +10,10 @@ use crate::{command, decode, types};
 use prost::Message;
 use std::sync::{Arc, Mutex, RwLock};
 
-/// Kinds that one robot may register, so that its welcome fits everywhere.
+/// Maximum number of kinds that one robot may register, so that its welcome fits into every transport's frames.
 const MOST: usize = 512;
 
-/// Gets the body as it came, which it parses.
+/// Receives the body as it arrived, and parses it.
 pub(crate) type Handler = Box<dyn FnMut(&[u8], &Context) -> Result<(), Rejection> + Send>;
 
 /// By number, in the order of registration: the first has number 1.
@@ -24,22 +24,23 @@ pub(crate) struct Entry {
     pub(crate) name: &'static str,
     pub(crate) number: u32,
     v6: Option<u8>,
-    /// What it moves.
+    /// The subsystem that it moves.
     pub(crate) subsystem: Option<usize>,
-    /// Its kind's own body that stops.
+    /// The body of this kind that stops the subsystem.
     pub(crate) stop: Option<Vec<u8>>,
-    /// Exchanged without waiting for the one that is at work.
+    /// Can be replaced without waiting for a handler that is running.
     handler: RwLock<Option<Arc<Mutex<Handler>>>>,
 }
 
-/// Whether it has no velocity.
+/// Returns whether the twist has no velocity.
 pub(super) fn stands_still(twist: &types::Twist) -> bool {
     let mut axes = [twist.linear, twist.angular].into_iter().flatten();
     axes.all(|v| [v.x, v.y, v.z] == [0.0; 3])
 }
 
 impl Entry {
-    /// Whether a body is the one that stops what the kind moves: no velocity, or what a user's kind says ([`CommandKind::stop`]).
+    /// Returns whether a body stops what the kind moves: a twist without velocity, or the [`CommandKind::stop`] of a
+    /// user's kind.
     pub(crate) fn is_stop(&self, body: &[u8]) -> bool {
         if self.subsystem.is_none() {
             return false;
@@ -50,7 +51,7 @@ impl Entry {
         types::Twist::decode(body).is_ok_and(|twist| stands_still(&twist))
     }
 
-    /// Runs the handler. A panic in it is the command's rejection.
+    /// Runs the handler. If the handler panics, the command is rejected.
     pub(crate) fn handle(
         &self,
         counters: &Counters,
@@ -59,7 +60,7 @@ impl Entry {
     ) -> Result<(), Rejection> {
         let handler = read(&self.handler).clone();
         let Some(handler) = handler else {
-            return Err(format!("nobody handles {} any more", self.name).into());
+            return Err(format!("{} has no handler any more", self.name).into());
         };
         let mut handler = lock(&handler);
         let name = format!("the handler of {}", self.name);
@@ -91,7 +92,7 @@ impl Commands {
 }
 
 impl Core {
-    /// From now on `handle` carries out commands of kind `K`.
+    /// Registers `handle` for commands of kind `K`.
     pub(crate) fn handle<K: CommandKind>(
         &self,
         mut handle: impl FnMut(K::Body, &Context) -> Result<(), Rejection> + Send + 'static,

@@ -1,4 +1,4 @@
-//! What the parts of a robot share.
+//! State that the parts of a robot share.
 
 use super::builder::{Carries, Options};
 use super::commands::Commands;
@@ -18,12 +18,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, RwLock};
 use std::time::Duration;
 
-/// What was answered to a command: kept for its repetitions.
+/// The answer to a command, kept for repetitions of the command.
 #[derive(Clone, Debug)]
 pub(crate) struct Verdict {
     pub(crate) outcome: own::Outcome,
     pub(crate) reason: String,
-    /// Of a wish for the right to move.
+    /// The answer to a request for the right to move.
     pub(crate) right: Option<own::AuthorityState>,
 }
 
@@ -41,7 +41,8 @@ impl Verdict {
     }
 }
 
-/// Locks are taken in the order lane, state; neither is held while a transport is called, and the state not while a user's code is.
+/// Locks are taken in the order lane, state. Neither is held while a transport is called, and the state is not held
+/// while a user's code runs.
 pub(crate) struct Core {
     pub(crate) name: String,
     pub(crate) run: u64,
@@ -50,21 +51,21 @@ pub(crate) struct Core {
     pub(crate) commands: Commands,
     pub(crate) streams: Streams,
     pub(crate) state: Mutex<State>,
-    /// Rings when a controller came that may be lost, or at the end.
+    /// Notified when a controller is found that could be lost later, and at the end.
     pub(crate) changed: Condvar,
-    /// By subsystem: held while something moves it, and while the right to do so changes.
+    /// By subsystem: held while a command moves it, and while the right to move it changes.
     lanes: RwLock<Vec<Arc<Mutex<()>>>>,
     pub(crate) events: Events,
     pub(crate) counters: Counters,
     pub(crate) files: Files,
     pub(crate) permissions: Permissions,
-    /// The least urgent level of the log that is told.
+    /// The least urgent level of log messages that the robot sends.
     pub(crate) log_level: AtomicU32,
-    /// A controller of version 7 was named in the log.
+    /// Whether the log has already named a controller of version 7.
     pub(crate) heard_version_7: AtomicBool,
-    /// Orders commands that have no numbers.
+    /// Orders commands that have no sequence number.
     pub(crate) v6_sequence: AtomicU64,
-    /// Whether somebody has begun to serve controllers.
+    /// Whether the robot has started to serve controllers.
     pub(super) started: AtomicBool,
     ended: AtomicBool,
 }
@@ -74,16 +75,17 @@ pub(crate) struct End {
     pub(crate) carries: Carries,
 }
 
-/// Whom the robot knows, and what they may do.
+/// The controllers that the robot knows, and their rights.
 pub(crate) struct State {
     pub(crate) controllers: Controllers<Verdict, Reply>,
     pub(crate) rights: Rights,
-    /// By subsystem: until when the twist holds that moves it.
+    /// By subsystem: until when its twist holds.
     pub(crate) twists: BTreeMap<usize, Time>,
 }
 
 impl State {
-    /// Whoever has no identity and announced no heartbeats keeps no right by silence. It is not lost, either: nothing stops for it.
+    /// A silent controller that has no identity and announced no heartbeats loses its rights. It does not count as
+    /// lost: nothing stops for it.
     pub(crate) fn free_silent(&mut self, now: Time, lost_after: Duration) {
         let silent = self
             .controllers
@@ -94,14 +96,14 @@ impl State {
         }
     }
 
-    /// Who a controller is, as its transport proves.
+    /// Returns the identity of a controller, as its transport proves it.
     pub(crate) fn peer(&self, id: Id) -> Peer {
         self.controllers
             .get(id)
             .map_or(Peer::Unproven, |known| known.peer.clone())
     }
 
-    /// The name of a controller, for people.
+    /// Returns the name of a controller, for people.
     pub(crate) fn called(&self, id: Id) -> String {
         self.controllers
             .get(id)
@@ -140,7 +142,7 @@ impl Core {
         }
     }
 
-    /// The number of a subsystem, which begins to exist if it did not.
+    /// Returns the number of a subsystem, which is added if it is unknown.
     pub(crate) fn subsystem(&self, name: &str) -> usize {
         let number = lock(&self.state).rights.subsystem(name);
         let mut lanes = crate::sync::write(&self.lanes);
@@ -158,7 +160,7 @@ impl Core {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// An answer on the own wire.
+    /// Builds an answer on Ropewalk's own wire.
     pub(crate) fn response(
         &self,
         sequence: u64,
@@ -175,7 +177,7 @@ impl Core {
         }
     }
 
-    /// Ends all of it: no handler begins after this.
+    /// Ends the robot: no handler starts after this.
     pub(crate) fn stop(&self) {
         if self.ended.swap(true, Ordering::AcqRel) {
             return;

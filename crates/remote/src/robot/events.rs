@@ -1,49 +1,50 @@
-//! What a robot's user wants to be told.
+//! Events of a robot, for its user.
 
 use super::core::Core;
 use crate::callback::Slot;
 use crate::transport::Peer;
 use std::sync::Arc;
 
-/// A controller came or went.
+/// A controller was found or lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ControllerEvent {
-    /// It said hello, or was heard again after it was lost.
+    /// A controller said hello, or was heard again after it was lost.
     Found {
-        /// As the robot calls it: of its run, and known to all.
+        /// The number by which the robot knows it. Each run of the controller gets another; it is not a secret.
         id: u64,
-        /// As it calls itself, whoever it is.
+        /// The name that it gives itself, without proof.
         name: Arc<str>,
-        /// Who it is, as its transport proves.
+        /// Its identity, as its transport proves it.
         peer: Peer,
     },
-    /// Nothing was heard of it for too long, so many others came that it was forgotten, or it may not speak any more.
+    /// A controller was silent for too long, was forgotten because too many others arrived, or may not speak any more.
     Lost {
-        /// As the robot calls it.
+        /// The number by which the robot knows it.
         id: u64,
-        /// As it calls itself.
+        /// The name that it gives itself.
         name: Arc<str>,
-        /// Who it is, as its transport proves.
+        /// Its identity, as its transport proves it.
         peer: Peer,
     },
 }
 
-/// A controller wants the right to move, which another holds.
+/// A controller requests the right to move, which another one holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TakeOver {
-    /// What it wants to move; empty: the whole robot.
+    /// The subsystem that it wants to move; empty: the whole robot.
     pub subsystem: String,
-    /// Who wants it: as it calls itself, and as the robot calls it.
+    /// The requester: the name that it gives itself, and the number by which the robot knows it.
     pub by: (String, u64),
-    /// Who that is, as its transport proves: decide by this, since anyone may call itself anything.
+    /// The requester's identity, as its transport proves it. Decide by this: a controller can give itself any name.
     pub by_peer: Peer,
-    /// Who holds it, in the same way.
+    /// The holder, in the same form.
     pub from: (String, u64),
-    /// Who that is, as its transport proves; [`Peer::Unproven`] also where the robot does not know it any more.
+    /// The holder's identity, as its transport proves it; [`Peer::Unproven`] also if the robot no longer knows it.
     pub from_peer: Peer,
 }
 
-/// The holder of the right to move a subsystem was lost. Nothing else moves the subsystem until the callback returns.
+/// The controller that held the right to move a subsystem was lost. Nothing else moves the subsystem until the callback
+/// returns.
 pub struct LinkLost<'a> {
     pub(super) core: &'a Core,
     pub(super) subsystem: usize,
@@ -52,18 +53,20 @@ pub struct LinkLost<'a> {
 }
 
 impl LinkLost<'_> {
-    /// What has nobody to move it now.
+    /// Returns the subsystem that the lost controller held.
     pub fn subsystem(&self) -> &str {
         self.name
     }
 
-    /// Who was lost.
+    /// Returns the name of the lost controller.
     pub fn controller(&self) -> &str {
         self.controller
     }
 
-    /// What is done where no callback is set: the handler of twists gets a zero one, that of joints their latest
-    /// [`JointState`](crate::telemetry::JointState) to hold, that of a user's own kind its [`CommandKind::stop`](crate::CommandKind::stop). It comes from [`Origin::Robot`](super::Origin::Robot).
+    /// Stops the subsystem as the robot does if no callback is set: the handler of twists receives a zero twist, that
+    /// of joints their latest [`JointState`](crate::telemetry::JointState) to hold, and that of a user's own kind its
+    /// [`CommandKind::stop`](crate::CommandKind::stop). These commands come from
+    /// [`Origin::Robot`](super::Origin::Robot).
     pub fn stop(&self) {
         super::lost::stop(self.core, self.subsystem);
     }
@@ -107,7 +110,7 @@ impl Core {
         }
         if let Some(callback) = self.events.controller.get() {
             self.counters
-                .guarded("the callback of controllers", || callback(event));
+                .guarded("the callback for controllers", || callback(event));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Files that controllers may fetch. One thread reads them, piece by piece, so that nobody's command waits for a disk.
+//! Files that controllers may fetch. One thread reads them, piece by piece, so that no command waits for a disk.
 
 use super::core::{Core, Verdict};
 use super::pieces::{Checksums, piece, whole};
@@ -14,7 +14,8 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, RwLock};
 
-/// Requests that may wait for the thread: of four controllers that ask for as many pieces ahead as they may.
+/// Maximum number of requests that wait for the thread: those of four controllers with as many pieces in flight as
+/// allowed.
 const WAITING: usize = 256;
 
 #[derive(Default)]
@@ -44,7 +45,7 @@ impl Core {
     /// Shares a file, or all files below a folder, under an identifier.
     pub(super) fn share(self: &Arc<Self>, identifier: &str, path: &Path) -> io::Result<()> {
         let path = path.canonicalize()?;
-        // It can be opened, and is not something else.
+        // Checks that it can be opened and is a file or a folder.
         if path.is_dir() {
             beneath::open_folder(&path)?;
         } else {
@@ -115,7 +116,7 @@ impl Core {
         self.answer(sequence, verdict, Some(response::What::File(chunk)), reply);
     }
 
-    /// A piece of a file, or a page of a list, on the own wire.
+    /// Serves a piece of a file, or a page of a list, on Ropewalk's own wire.
     pub(super) fn file(&self, from: Id, sequence: u64, request: FileRequest, reply: Reply) {
         let shared = self.files.path(&request.identifier);
         let Some(shared) = shared else {
@@ -131,15 +132,11 @@ impl Core {
             },
             reply,
         }) {
-            self.refuse(
-                sequence,
-                "too many pieces of files are asked for at once",
-                job.reply,
-            );
+            self.refuse(sequence, "too many requests for files wait already", job.reply);
         }
     }
 
-    /// All of it, on the wire of version 6.
+    /// Serves everything at once, on the wire of version 6.
     pub(super) fn file_v6(&self, request: &types::FileRequest, reply: Reply) {
         let Some(shared) = self.files.path(&request.identifier) else {
             let reason = format!("this robot shares nothing called {:?}", request.identifier);
@@ -155,7 +152,10 @@ impl Core {
             reply,
         }) {
             self.counters.dropped("refused", 1);
-            self.send(job.reply, &v6::no_files("too many files are asked for at once"));
+            self.send(
+                job.reply,
+                &v6::no_files("too many requests for files wait already"),
+            );
         }
     }
 }
@@ -174,7 +174,7 @@ impl Files {
         }
     }
 
-    /// The thread ends after what it is at.
+    /// Ends the thread after its current request.
     pub(super) fn stop(&self) {
         lock(&self.jobs).take();
     }

@@ -1,4 +1,4 @@
-//! A robot without transports and threads, for frames that nobody would send.
+//! A robot without transports and threads, for frames that no controller would send.
 
 use super::builder::RobotBuilder;
 use super::core::Core;
@@ -9,12 +9,13 @@ use prost::Message;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-/// Serves each frame; each is answered once at most, with what is an answer.
+/// Serves each frame; each one receives at most one answer, which is a valid response.
 pub(crate) fn serve(frames: &[&[u8]], wire: Wire) {
     let RobotBuilder { name, options, .. } = RobotBuilder::new("robot");
     let core = Arc::new(Core::new(name, Vec::new(), options));
     core.take_permissions();
-    // At most once, and what does not stop in rising order, for as long as nobody was forgotten.
+    // Each command runs at most once, and commands that do not stop run in rising order, unless a controller was
+    // forgotten.
     let carried = Arc::new(Mutex::new(Vec::new()));
     let seen = carried.clone();
     core.handle::<command::Twist>(move |twist, context| {
@@ -52,7 +53,7 @@ pub(crate) fn serve(frames: &[&[u8]], wire: Wire) {
     let carried = carried.lock().expect("no panic");
     let rises = |(n, (id, sequence, stops)): (usize, &(u64, u64, bool))| {
         carried[..n].iter().all(|(other, before, stopped)| {
-            // What follows a stop that jumps is not measured by it.
+            // A sequence that jumps does not count for the order of the commands after it.
             let jumped = *stopped && *before > MOST_JUMP;
             other != id || before < sequence || (before != sequence && (*stops || jumped))
         })

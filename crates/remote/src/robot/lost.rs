@@ -1,4 +1,4 @@
-//! Watching who is still there, and stopping what has lost its controller.
+//! Detects lost controllers and stops what they were moving.
 
 use super::commands::Entry;
 use super::core::Core;
@@ -16,7 +16,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 impl Core {
-    /// Starts the thread that looks for lost controllers: it sleeps until one could be.
+    /// Starts the thread that looks for lost controllers. It sleeps until the next time at which one could be lost.
     pub(crate) fn begin_watching(self: &Arc<Self>) -> Result<(), TransportError> {
         let core = self.clone();
         let thread = std::thread::Builder::new().name("remote-watch".into());
@@ -43,7 +43,7 @@ impl Core {
             let next = loss.into_iter().chain(state.twists.values().copied()).min();
             let left = next.map_or(Duration::MAX, |at| at.since(now()));
             if left.is_zero() {
-                // The instant itself is still in time.
+                // A message at this very instant is still in time.
                 drop(state);
                 std::thread::sleep(Duration::from_millis(1));
                 return;
@@ -56,7 +56,7 @@ impl Core {
         }
     }
 
-    /// Something of a subsystem was carried out. The lane is held.
+    /// Notes that a command of a subsystem was carried out. The lane is held.
     pub(super) fn note_motion(&self, entry: &Entry, subsystem: usize, body: &[u8], origin: &Origin) {
         let is_twist = entry.name == command::Twist::NAME && !entry.is_stop(body);
         let hold = self
@@ -67,7 +67,8 @@ impl Core {
         match hold {
             Some(hold) => {
                 let earlier = state.twists.insert(subsystem, now() + hold);
-                // One that is prolonged wakes the thread at its old end, which costs less than a wake for each.
+                // A twist that is prolonged wakes the thread at its old end; that costs less than one wake-up per
+                // twist.
                 if earlier.is_none() {
                     self.changed.notify_all();
                 }
@@ -76,7 +77,7 @@ impl Core {
         }
     }
 
-    /// Stops what a twist moves that has held for its time.
+    /// Stops subsystems whose twist has expired.
     fn end_twists(&self) {
         let over = |at: &Time| *at <= now();
         let due: Vec<usize> = (lock(&self.state).twists.iter())
@@ -86,17 +87,17 @@ impl Core {
         for subsystem in due {
             let lane = self.lane(subsystem);
             let _lane = lock(&lane);
-            // Another may have come while the lane was its.
+            // Another twist may have arrived while this thread waited for the lane.
             let still = lock(&self.state).twists.get(&subsystem).is_some_and(over);
             if still && !self.has_ended() {
                 lock(&self.state).twists.remove(&subsystem);
-                tracing::debug!("{}: the twist has held for its time: it stops", self.name);
+                tracing::debug!("{}: the twist has expired: stopping", self.name);
                 stop_twists(self, subsystem);
             }
         }
     }
 
-    /// A controller is gone: what it was moving stops.
+    /// Stops what a lost controller was moving.
     pub(crate) fn lose(&self, gone: Gone) {
         let held: Vec<(usize, String)> = {
             let state = lock(&self.state);
@@ -114,7 +115,7 @@ impl Core {
             {
                 let mut state = lock(&self.state);
                 let which = Which::One(subsystem);
-                // It may have come back, or handed it over, while the lane was another's.
+                // The controller may have come back, or handed the right over, while another thread held the lane.
                 if state.controllers.is_alive(gone.id) || state.rights.holder(which) != gone.id {
                     continue;
                 }
@@ -133,8 +134,8 @@ impl Core {
             };
             let callback = self.events.link_lost.get();
             let done =
-                callback.and_then(|f| self.counters.guarded("the callback of lost links", || f(&lost)));
-            // Also where the callback did not get as far as stopping.
+                callback.and_then(|f| self.counters.guarded("the callback for lost links", || f(&lost)));
+            // Also if the callback panicked before it stopped the subsystem.
             if done.is_none() {
                 lost.stop();
             }
@@ -146,7 +147,7 @@ impl Core {
         });
     }
 
-    /// This peer may not speak any more: its controllers are lost at once.
+    /// A peer may not speak any more: all its controllers are lost at once.
     pub(super) fn revoke(&self, peer: &Peer) {
         let gone = lock(&self.state).controllers.revoke(peer);
         for gone in gone {
@@ -156,24 +157,21 @@ impl Core {
     }
 }
 
-/// Stops what moves a subsystem. Its lane is held.
+/// Stops everything that moves a subsystem. Its lane is held.
 pub(super) fn stop(core: &Core, subsystem: usize) {
     lock(&core.state).twists.remove(&subsystem);
     if !stop_those(core, subsystem, |_| true) {
         let name = lock(&core.state).rights.name(subsystem).to_owned();
-        tracing::error!(
-            "{}: nothing here stops {name}: set Robot::on_link_lost",
-            core.name
-        );
+        tracing::error!("{}: no handler stops {name}: set Robot::on_link_lost", core.name);
     }
 }
 
-/// Stops what twists move of a subsystem. Its lane is held.
+/// Stops what twists move in a subsystem. Its lane is held.
 fn stop_twists(core: &Core, subsystem: usize) {
     stop_those(core, subsystem, |entry| entry.name == command::Twist::NAME);
 }
 
-/// Gives each kind of command that moves a subsystem what stops it; whether any did.
+/// Sends each kind of command that moves a subsystem its stopping body. Returns whether any kind has one.
 fn stop_those(core: &Core, subsystem: usize, which: impl Fn(&Entry) -> bool) -> bool {
     let mut stopped = false;
     let all = core.commands.all();
@@ -195,7 +193,8 @@ fn stop_those(core: &Core, subsystem: usize, which: impl Fn(&Entry) -> bool) -> 
     stopped
 }
 
-/// What stops the library's kinds: no velocity; joints stay where they were last told to be.
+/// Returns the body that stops one of the library's kinds: a twist without velocity; joints that hold their latest
+/// reported positions.
 fn stopping(core: &Core, kind: &str) -> Option<Vec<u8>> {
     if kind == command::Twist::NAME {
         let zero = Some(types::Vector3::default());

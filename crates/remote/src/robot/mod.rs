@@ -1,4 +1,4 @@
-//! The robot's end: takes commands, tells its state.
+//! The robot's end: takes commands and sends telemetry.
 
 mod authority;
 mod builder;
@@ -40,11 +40,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A robot that controllers command over any number of transports. A cheap handle: clones are the same robot, which stops when the last one
-/// is dropped, or at [`Robot::stop`]. A handler that owns a clone keeps the robot until `stop`.
+/// A robot that controllers command over any number of transports. A cheap handle: clones refer to the same robot,
+/// which stops when the last one is dropped, or at [`Robot::stop`]. A handler that owns a clone keeps the robot alive
+/// until `stop`.
 ///
-/// Handlers and callbacks run on threads of the transports, as soon as something comes; they return soon, or the next command waits
-/// for them. Those of commands that move one subsystem run one at a time; others one at a time for each kind.
+/// Handlers and callbacks run on threads of the transports, as soon as a message arrives. They have to return soon: the
+/// next command waits for them. Handlers of commands that move the same subsystem run one at a time; other handlers run
+/// one at a time per kind.
 #[derive(Clone)]
 pub struct Robot {
     core: Arc<Core>,
@@ -60,61 +62,61 @@ impl Drop for Life {
     }
 }
 
-/// Where a command comes from and how old it is.
+/// The sender of a command and the command's age.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Context {
-    /// Who sent it.
+    /// The sender.
     pub origin: Origin,
-    /// Rises with each request of its controller; 0 where nobody numbers them.
+    /// Sequence number, which rises with each request of the controller; 0 where the wire has none.
     pub sequence: u64,
-    /// It was sent at most so long ago when it came; `None`: nobody can know, on version 6's wire.
+    /// Upper bound on the age of the command when it arrived; `None`: unknown, on version 6's wire.
     pub age: Option<Duration>,
     /// On the robot's clock.
     pub(crate) good_until: Option<Time>,
 }
 
-/// Who sends a command.
+/// The sender of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A controller.
     Controller {
-        /// As the robot calls it: of its run, and known to all.
+        /// The number by which the robot knows it. Each run of the controller gets another; it is not a secret.
         id: u64,
-        /// As it calls itself, whoever it is.
+        /// The name that it gives itself, without proof.
         name: Arc<str>,
-        /// Who it is, as its transport proves.
+        /// Its identity, as its transport proves it.
         peer: Peer,
     },
-    /// Whoever speaks version 6 over the end of this number: that wire has no identities.
+    /// Any controller that speaks version 6 over the end with this number: that wire has no identities.
     V6 {
-        /// In the order in which the builder was given them, from 0.
+        /// Index of the end in the order in which the builder received them, from 0.
         end: usize,
     },
-    /// The robot itself: what stops it when its controller is lost, or when a twist has held for its time.
+    /// The robot itself: it stops a subsystem when its controller is lost, or when a twist expires.
     Robot,
 }
 
-/// A controller as the robot knows it.
+/// A controller, as the robot sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControllerState {
-    /// As the robot calls it: of its run, and known to all.
+    /// The number by which the robot knows it. Each run of the controller gets another; it is not a secret.
     pub id: u64,
-    /// As it calls itself, whoever it is.
+    /// The name that it gives itself, without proof.
     pub name: Arc<str>,
-    /// Who it is, as its transport proves.
+    /// Its identity, as its transport proves it.
     pub peer: Peer,
     /// Whether it is not lost.
     pub alive: bool,
-    /// Since something came of it.
+    /// Time since its last message.
     pub silent_for: Duration,
-    /// Of its requests, as the bound on their age tells, smoothed.
+    /// Smoothed round trip of its requests, from the bound on their age.
     pub round_trip: Option<Duration>,
     /// The subsystems that it may move.
     pub holds: Vec<String>,
 }
 
 impl Robot {
-    /// A robot of this name, for people and logs.
+    /// Returns a builder for a robot with this name, which is for people and logs.
     pub fn builder(name: &str) -> RobotBuilder {
         RobotBuilder::new(name)
     }
@@ -126,16 +128,17 @@ impl Robot {
         }
     }
 
-    /// Serves controllers from now on, of a robot that was [built](RobotBuilder::build) only; otherwise it does nothing.
+    /// Serves controllers, if the robot was only [built](RobotBuilder::build); otherwise it does nothing.
     ///
     /// # Errors
-    /// [`TransportError`] of an end that cannot receive: then all of them are stopped, and the robot has ended.
+    /// [`TransportError`] of an end that cannot receive: then all ends are stopped, and the robot has ended.
     pub fn start(&self) -> Result<(), TransportError> {
         self.core.start()
     }
 
-    /// `handle` carries out commands of kind `K` from now on, instead of who did before. `Ok` is told to the controller as executed, `Err` as rejected. What
-    /// is expired, repeated, out of order or not allowed does not come here.
+    /// Registers `handle` for commands of kind `K`, in place of an earlier handler or queue. The controller receives
+    /// `Ok` as executed and `Err` as rejected. Commands that are expired, repeated, out of order or not allowed do not
+    /// reach the handler.
     pub fn on<K: CommandKind>(
         &self,
         handle: impl FnMut(K::Body, &Context) -> Result<(), Rejection> + Send + 'static,
@@ -143,22 +146,24 @@ impl Robot {
         self.core.handle::<K>(handle);
     }
 
-    /// Commands of kind `K` wait in a queue from now on; a controller is told that they were executed when they are in it. When the queue is
-    /// dropped they are rejected.
+    /// Puts commands of kind `K` into a queue, and answers that they are executed as soon as they are in it. When the
+    /// queue is dropped, later commands are rejected.
     pub fn queue<K: CommandKind>(&self, queue: Queue) -> CommandQueue<K> {
         CommandQueue::register(&self.core, queue)
     }
 
-    /// Sets the latest value of a telemetry kind and channel (0 where there is only one), and tells all who listen. Never blocks.
+    /// Sets the latest value of a telemetry kind and channel (0 where there is only one), and sends it to all
+    /// controllers that listen. Never blocks.
     ///
     /// # Errors
-    /// [`TransportError`] if an end could not send it: the frame is too long for it, or it has ended. The latest value is set all the same.
+    /// [`TransportError`] if an end could not send it: the frame is too long for that end, or the end has ended. The
+    /// latest value is set all the same.
     pub fn set<K: TelemetryKind>(&self, channel: u8, body: &K::Body) -> Result<(), TransportError> {
         self.core.set::<K>(channel, body)
     }
 
-    /// As [`Robot::on`], of a kind that is known by its name; `handle` gets the body's encoding, which is one where the kind is the
-    /// library's.
+    /// As [`Robot::on`], for a kind known by its name. `handle` receives the encoded body, which is valid if the kind
+    /// is one of the library's.
     pub fn on_kind(
         &self,
         kind: &CommandEntry,
@@ -172,10 +177,10 @@ impl Robot {
         self.core.handle_kind(kind, None, Box::new(checked));
     }
 
-    /// As [`Robot::set`], of a kind that is known by its name, with its body's encoding.
+    /// As [`Robot::set`], for a kind known by its name, with the encoded body.
     ///
     /// # Errors
-    /// As [`Robot::set`]; [`TransportError::Malformed`], and nothing is set, where the bytes are no body of the kind.
+    /// As [`Robot::set`]; [`TransportError::Malformed`] if the bytes are not a body of the kind. Then nothing is set.
     pub fn set_kind(&self, kind: &TelemetryEntry, channel: u8, body: Vec<u8>) -> Result<(), TransportError> {
         let malformed = |e: prost::DecodeError| TransportError::Malformed {
             kind: kind.name,
@@ -185,16 +190,17 @@ impl Robot {
         self.core.set_kind(kind, channel, body.into())
     }
 
-    /// Makes a telemetry kind known before its first value, on all transports: over a long path the first value then does not wait for
-    /// the word that it is wanted.
+    /// Announces a telemetry kind on all transports before its first value. Over a long path, the first value then does
+    /// not have to wait until a controller subscribes.
     ///
     /// # Errors
-    /// [`TransportError::Setup`]: there are too many kinds, for the robot or for a transport; it has ended.
+    /// [`TransportError::Setup`]: there are too many kinds, for the robot or for a transport.
+    /// [`TransportError::Ended`]: an end has ended.
     pub fn tells<K: TelemetryKind>(&self) -> Result<(), TransportError> {
         self.core.tells::<K>()
     }
 
-    /// The number of a named channel of a telemetry kind, from 1; the same name has the same number.
+    /// Returns the number of a named channel of a telemetry kind, from 1; the same name always has the same number.
     ///
     /// # Errors
     /// [`TransportError::Setup`]: all 255 are taken, or there are too many kinds.
@@ -203,23 +209,23 @@ impl Robot {
         self.core.channel::<K>(name)?.ok_or_else(full)
     }
 
-    /// Shares a file, or all files below a folder, with controllers, under an identifier of its own. Links are followed only where they stay
-    /// below the folder. A thread of the robot's own reads for all controllers.
+    /// Shares a file, or all files below a folder, with controllers, under an identifier of its own. Symbolic links are
+    /// followed only where they stay below the folder. One thread of the robot reads for all controllers.
     ///
     /// # Errors
-    /// It is not there or may not be read, or the thread cannot be started.
+    /// The path does not exist or may not be read, or the thread cannot be started.
     pub fn share(&self, identifier: &str, path: &Path) -> std::io::Result<()> {
         self.core.share(identifier, path)
     }
 
-    /// Asks whoever controls it for a permission. The answer can be waited for or awaited; when the robot stops, and when 64 newer
-    /// questions are open, it is no.
+    /// Asks the controllers for a permission. The answer can be waited for or awaited. The answer is no when the robot
+    /// stops, and when 64 newer questions are open.
     pub fn ask_permission(&self, description: &str) -> Pending<bool> {
         self.core.ask_permission(description)
     }
 
-    /// Tells a message for people, where its level (1 fatal, 2 error, 3 warn, 4 info, 5 debug) is wanted: at first up to 4. Level 20
-    /// ([`LogLevel::Custom`]) always is.
+    /// Sends a message for people, if controllers want its level (1 fatal, 2 error, 3 warn, 4 info, 5 debug): initially
+    /// up to 4. Level 20 ([`LogLevel::Custom`]) is always sent.
     ///
     /// # Errors
     /// As [`Robot::set`].
@@ -227,28 +233,29 @@ impl Robot {
         self.core.log(level as u32, message)
     }
 
-    /// Called when a controller says up to which level it wants to hear the robot's log.
+    /// Sets a callback for when a controller sets the level up to which it wants the robot's log.
     pub fn on_log_level(&self, callback: impl Fn(u32) + Send + Sync + 'static) {
         self.core.events.log_level.set(Some(Arc::new(callback)));
     }
 
-    /// Called when controllers come and go.
+    /// Sets a callback for when controllers are found and lost.
     pub fn on_controller(&self, callback: impl Fn(ControllerEvent) + Send + Sync + 'static) {
         self.core.events.controller.set(Some(Arc::new(callback)));
     }
 
-    /// Called, for each subsystem that a lost controller held, instead of [`LinkLost::stop`].
+    /// Sets a callback that runs instead of [`LinkLost::stop`], for each subsystem that a lost controller held.
     pub fn on_link_lost(&self, callback: impl Fn(&LinkLost<'_>) + Send + Sync + 'static) {
         self.core.events.link_lost.set(Some(Arc::new(callback)));
     }
 
-    /// Decides whether one controller may take the right to move from another. Without it: never.
+    /// Sets the callback that decides whether one controller may take the right to move from another. Without it:
+    /// never.
     pub fn on_take_over(&self, callback: impl Fn(TakeOver) -> bool + Send + Sync + 'static) {
         self.core.events.take_over.set(Some(Arc::new(callback)));
     }
 
-    /// The controllers that it knows: at most 64. Beyond that one goes that holds no right, of those who are lost or of the peer that has the
-    /// most.
+    /// Returns the controllers that the robot knows, at most 64. To make room, the robot forgets one that holds no
+    /// right: a lost one, or one of the peer that has the most controllers.
     pub fn controllers(&self) -> Vec<ControllerState> {
         let (now, state) = (now(), lock(&self.core.state));
         let holds = |id: Id| state.rights.all().filter(move |(_, holder)| *holder == id);
@@ -264,29 +271,30 @@ impl Robot {
         known.collect()
     }
 
-    /// Who holds the right to move a subsystem, as the robot calls it.
+    /// Returns the number of the controller that holds the right to move a subsystem.
     pub fn holder(&self, subsystem: &str) -> Option<u64> {
         let state = lock(&self.core.state);
         let holder = state.rights.holder(state.rights.which(subsystem)?);
         (holder != NOBODY).then_some(holder)
     }
 
-    /// What came, went and was dropped so far.
+    /// Returns the counts of received, sent and dropped messages.
     pub fn statistics(&self) -> Statistics {
         self.core.counters.statistics(now())
     }
 
-    /// The number of this run.
+    /// Returns the number of this run.
     pub fn run(&self) -> u64 {
         self.core.run
     }
 
-    /// As it was called when it was built.
+    /// Returns the name that the builder received.
     pub fn name(&self) -> &str {
         &self.core.name
     }
 
-    /// Ends it on all transports: no handler begins after this. Waits for what is under way, at most 100 ms for each transport.
+    /// Ends the robot on all transports: no handler starts after this. Waits for running work, at most 100 ms per
+    /// transport.
     pub fn stop(&self) {
         self.core.stop();
     }

@@ -1,4 +1,4 @@
-//! Requests on the own wire.
+//! Requests on Ropewalk's own wire.
 
 use super::core::{Core, Verdict};
 use super::events::ControllerEvent;
@@ -13,7 +13,7 @@ use stats::Time;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Of the own wire.
+/// Version of Ropewalk's own wire.
 pub(crate) const VERSION: u32 = 2;
 
 /// A request of a controller that the robot knows.
@@ -24,13 +24,13 @@ struct From {
     sequence: u64,
     age: Option<Duration>,
     good_until: Option<Time>,
-    /// It asks for what it moves to stop.
+    /// Whether it asks the subsystem to stop.
     stops: bool,
-    /// And does so by a sequence that jumps.
+    /// Whether it does so with a sequence that jumps.
     jumped: bool,
 }
 
-/// A request, before it is known whose it is.
+/// A request whose controller is not identified yet.
 struct Sent<'a> {
     peer: &'a Peer,
     number: u64,
@@ -40,7 +40,7 @@ struct Sent<'a> {
     stops: bool,
 }
 
-/// Why a request is not looked at further.
+/// Why a request is not processed further.
 enum Unheard {
     Stranger,
     Jump,
@@ -81,11 +81,7 @@ impl Core {
             }
             Some(what) => what,
             None => {
-                return self.refuse(
-                    sequence,
-                    "malformed: it asks for nothing that is known here",
-                    reply,
-                );
+                return self.refuse(sequence, "malformed: unknown request", reply);
             }
         };
         let expiry = Duration::from_millis(request.expiry_ms.into());
@@ -149,17 +145,18 @@ impl Core {
                 self.answer(from.sequence, executed, None, reply);
             }
             request::What::File(request) => self.file(from.id, from.sequence, request, reply),
-            // Answered before.
+            // Already answered above.
             request::What::Hello(_) => {}
         }
     }
 
-    /// Hears of a controller, unless it has to say hello (again) before anything else.
+    /// Finds the controller of a request. Returns `Unheard` if it has to say hello (again) first, or if its sequence
+    /// jumps.
     fn recognize(&self, sent: &Sent<'_>, now: Time) -> Result<From, Unheard> {
         let expiry = sent.expiry;
         let age = match sent.echo {
             Some(echo) => Some(bound(self.run, now, echo).ok_or(Unheard::Stranger)?),
-            // Nobody could tell whether it is expired.
+            // Without an echo, nobody can know whether it has expired.
             None if !expiry.is_zero() => return Err(Unheard::Stranger),
             None => None,
         };
@@ -201,8 +198,8 @@ impl Core {
         Ok(from)
     }
 
-    /// A controller is there: one that is new and called `id` then, was lost, or says hello again. As what it is known; `None`: its sequence
-    /// jumps.
+    /// Admits a controller that is new (then under `id`), was lost, or says hello again. Returns the number by which
+    /// the robot knows it; `None`: its sequence jumps.
     pub(super) fn admit(&self, guest: Guest<'_>, id: Id, now: Time) -> Option<Id> {
         let peer = guest.peer.clone();
         let (admitted, name) = {
@@ -225,7 +222,8 @@ impl Core {
         Some(id)
     }
 
-    /// What this robot can do, for the controller that it calls `controller`.
+    /// Describes this robot's commands and telemetry to a controller, and the number `controller` by which the robot
+    /// knows it.
     fn describe(&self, controller: Id) -> own::Welcome {
         let commands = self.commands.all();
         let streams = self.streams.all();
@@ -269,12 +267,12 @@ impl Core {
         }
     }
 
-    /// Does `work` unless it was done for the same request before, and answers.
+    /// Does `work` and answers, unless the same request was already done.
     fn once(&self, from: From, reply: Reply, work: impl FnOnce(&From) -> Verdict) {
         let begin = {
             let mut state = lock(&self.state);
             match state.controllers.get_mut(from.id) {
-                // What came before would be too old if it were remembered.
+                // Remembering this sequence would make all the controller's earlier ones too old.
                 _ if from.jumped => Begin::TooOld(reply),
                 Some(known) => known.window.begin(from.sequence, reply),
                 None => Begin::TooOld(reply),
@@ -287,7 +285,7 @@ impl Core {
                 self.counters.dropped("repeated", 1);
                 return self.answer(from.sequence, verdict, None, reply);
             }
-            // A stop is carried out, whatever else is under way and came before: twice, if it has to be.
+            // A stop is carried out regardless of other work in progress or earlier requests: twice, if need be.
             Begin::TooOld(reply) | Begin::Full(reply) if from.stops => {
                 let verdict = work(&from);
                 return self.answer(from.sequence, verdict, None, reply);
@@ -296,14 +294,14 @@ impl Core {
                 self.counters.dropped("expired", 1);
                 let verdict = Verdict::new(
                     Outcome::Expired,
-                    "nobody knows any more whether it was carried out",
+                    "it is too old to know whether it was carried out",
                 );
                 return self.answer(from.sequence, verdict, None, reply);
             }
             Begin::Full(reply) => {
                 return self.refuse(
                     from.sequence,
-                    "too many commands of this controller are under way",
+                    "too many commands of this controller are in progress",
                     reply,
                 );
             }
@@ -324,7 +322,7 @@ impl Core {
 
     fn command(&self, from: &From, command: &own::Command) -> Verdict {
         let Some(entry) = self.commands.get(command.number) else {
-            return Verdict::rejected(format!("there is no command number {} here", command.number));
+            return Verdict::rejected(format!("this robot has no command number {}", command.number));
         };
         let context = Context {
             origin: Origin::Controller {
@@ -340,7 +338,7 @@ impl Core {
     }
 
     fn fetch(&self, fetch: &own::Fetch) -> Result<own::Fetched, String> {
-        let no = || format!("there is no telemetry number {} here", fetch.number);
+        let no = || format!("this robot has no telemetry number {}", fetch.number);
         let told = self.streams.get(fetch.number).ok_or_else(no)?;
         let channel = u8::try_from(fetch.channel).map_err(|_| "channels are 0 to 255".to_owned())?;
         let body = told.latest(channel);
@@ -354,7 +352,7 @@ impl Core {
         self.log_level.store(level, std::sync::atomic::Ordering::Relaxed);
         if let Some(callback) = self.events.log_level.get() {
             self.counters
-                .guarded("the callback of log levels", || callback(level));
+                .guarded("the callback for log levels", || callback(level));
         }
     }
 
@@ -372,7 +370,7 @@ impl Core {
         let frame = self.response(sequence, verdict, what).encode_to_vec();
         if let Err(e) = reply.send(&frame) {
             self.counters.dropped("not_answered", 1);
-            tracing::debug!("{}: an answer was not sent: {e}", self.name);
+            tracing::debug!("{}: cannot send an answer: {e}", self.name);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a robot asks people.
+//! Questions of a robot to people.
 
 use super::core::Core;
 use crate::controller::{Pending, Promise};
@@ -8,7 +8,7 @@ use crate::{clock, command, telemetry, types};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-/// Questions that may be open; the oldest is taken for denied.
+/// Maximum number of open questions; beyond it, the oldest counts as denied.
 const OPEN: usize = 64;
 
 #[derive(Default)]
@@ -35,12 +35,10 @@ impl Core {
             };
             match promise {
                 Some((_, promise)) => promise.keep(answer.granted),
-                // Controllers of version 6 are told that it was heard, as they are by their own robots.
+                // Controllers of version 6 receive an acknowledgement, as from their own robots.
                 None if matches!(context.origin, super::Origin::V6 { .. }) => {}
                 None => {
-                    return Err(Rejection::from(
-                        "nothing of that number is asked, or it was answered",
-                    ));
+                    return Err(Rejection::from("there is no open question with that number"));
                 }
             }
             Ok(())
@@ -69,14 +67,15 @@ impl Core {
             requestuid: uid,
             granted: false,
         };
-        // Whoever does not hear it can fetch it.
+        // A controller that misses the question can fetch it.
         if let Err(e) = self.set::<telemetry::PermissionRequest>(0, &question) {
-            tracing::warn!("{}: a question was not sent: {e}", self.name);
+            tracing::warn!("{}: cannot send a question: {e}", self.name);
         }
         pending
     }
 
-    /// Tells a message of a level, unless nobody wants to hear of that level. Levels of users' own, from 20 up, always go out, as in upstream.
+    /// Sends a log message of a level, unless no controller wants that level. Users' own levels, from 20 up, are always
+    /// sent, as in upstream.
     pub(crate) fn log(&self, level: u32, message: &str) -> Result<(), crate::transport::TransportError> {
         let most = self.log_level.load(std::sync::atomic::Ordering::Relaxed);
         if level > most && level < types::LogLevel::Custom as u32 {

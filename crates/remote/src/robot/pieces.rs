@@ -1,4 +1,4 @@
-//! Reading files piece by piece, with their checksums.
+//! Reads files piece by piece, with their checksums.
 
 use crate::own::{FileChunk, FileEntry, FileRequest};
 use crate::safety::Id;
@@ -10,19 +10,19 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Bytes of one piece at most.
+/// Maximum bytes of one piece.
 const PIECE: usize = 1 << 20;
-/// Files of one folder that are listed, and how deep they may lie.
+/// Maximum files that are listed of one folder, and maximum depth of its folders.
 const MOST_FILES: usize = 100_000;
 const DEEPEST: usize = 32;
-/// Bytes of paths in one page of a list.
+/// Maximum bytes of paths in one page of a list.
 const PAGE: usize = 256 << 10;
-/// Checksums that are being made at the same time.
+/// Maximum number of checksums that are computed at the same time.
 const CHECKSUMS: usize = 16;
-/// Bytes that version 6's wire is given at once, as all is in one frame there.
+/// Maximum bytes of one reply on version 6's wire, where everything is in one frame.
 const WHOLE: u64 = 256 << 20;
 
-/// Checksums that grow with the pieces, so that a file is read once where it is fetched in order.
+/// Checksums that are updated with each piece, so that a file is read only once if it is fetched in order.
 #[derive(Default)]
 pub(super) struct Checksums(VecDeque<Checksum>);
 
@@ -32,7 +32,7 @@ struct Checksum {
     sha: Sha256,
 }
 
-/// Which content: a file that was changed is another.
+/// Identifies the content: a changed file is a different one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Of {
     by: Id,
@@ -43,7 +43,7 @@ struct Of {
 }
 
 impl Checksums {
-    /// The bytes of a file from `offset` on were read.
+    /// Adds bytes that were read from `offset` on.
     fn add(&mut self, of: Of, offset: u64, data: &[u8]) {
         let at = self.0.iter().position(|c| c.of == of);
         if offset == 0 && at.is_none() {
@@ -62,7 +62,7 @@ impl Checksums {
         }
     }
 
-    /// The checksum of the whole file: what was not read in order is read for it.
+    /// Returns the checksum of the whole file; reads the part that was not read in order.
     fn finish(&mut self, of: Of, file: &File) -> io::Result<Vec<u8>> {
         let known = self
             .0
@@ -80,7 +80,7 @@ impl Checksums {
         while hashed < of.size {
             let read = file.read_at(&mut buffer, hashed)?;
             if read == 0 {
-                return Err(io::Error::other("it became shorter while it was read"));
+                return Err(io::Error::other("it became shorter while it was being read"));
             }
             sha.update(&buffer[..read]);
             hashed += read as u64;
@@ -89,7 +89,7 @@ impl Checksums {
     }
 }
 
-/// What a controller asks for of what is shared: a piece, or a page of the list.
+/// Returns the part of a shared file or folder that a controller asks for: a piece, or a page of the list.
 pub(super) fn piece(
     shared: &Path,
     request: &FileRequest,
@@ -155,7 +155,7 @@ fn page(shared: &Path, skip: u64) -> io::Result<FileChunk> {
     })
 }
 
-/// Regular files, by path; links are not followed. Of a single file: itself, without a path.
+/// Lists regular files by path, without following symbolic links. A single file is listed alone, with an empty path.
 fn list(shared: &Path) -> io::Result<Vec<FileEntry>> {
     if !shared.is_dir() {
         return Ok(vec![FileEntry {
@@ -169,7 +169,7 @@ fn list(shared: &Path) -> io::Result<Vec<FileEntry>> {
         for entry in std::fs::read_dir(folder)? {
             let entry = entry?;
             let kind = entry.file_type()?;
-            // A name that is no text cannot be asked for.
+            // A file whose name is not valid UTF-8 cannot be requested.
             let Ok(name) = entry.file_name().into_string() else {
                 continue;
             };
@@ -193,14 +193,14 @@ fn list(shared: &Path) -> io::Result<Vec<FileEntry>> {
     Ok(files)
 }
 
-/// The reply of version 6's wire.
+/// Builds the reply of version 6's wire.
 pub(super) fn whole(shared: &Path, compressed: bool) -> Vec<u8> {
     let read = || -> Result<Vec<u8>, String> {
         let entries = list(shared).map_err(|e| e.to_string())?;
         let total: u64 = entries.iter().map(|entry| entry.size).sum();
         if total > WHOLE {
             return Err(format!(
-                "{total} B, but version 6 is given at most {WHOLE} B at once: fetch single files"
+                "{total} B, but a reply of version 6 has at most {WHOLE} B: fetch single files"
             ));
         }
         let name = shared
@@ -239,7 +239,7 @@ mod tests {
             std::fs::create_dir(&folder).expect("a folder");
             let first = folder.join("0");
             File::create(&first).expect("a file");
-            // Links are quicker to make than files.
+            // Links are quicker to create than files.
             (1..MOST_FILES / 10)
                 .try_for_each(|n| std::fs::hard_link(&first, folder.join(n.to_string())))
                 .expect("links");

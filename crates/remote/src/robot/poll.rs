@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// Commands of one kind that wait for the program to take them: see [`Robot::queue`](super::Robot::queue).
 ///
-/// What expires in the queue, or whose controller loses the right to move meanwhile, is not given out.
+/// A command that expires in the queue, or whose controller loses the right to move meanwhile, is not returned.
 pub struct CommandQueue<K: CommandKind> {
     inbox: Arc<Inbox<(K::Body, Context)>>,
     core: Weak<Core>,
@@ -26,7 +26,7 @@ impl<K: CommandKind> CommandQueue<K> {
         let queue = Arc::downgrade(&inbox);
         core.handle::<K>(move |body, context| {
             let Some(own) = queue.upgrade() else {
-                return Err(Rejection::from(format!("nobody takes {} any more", K::NAME)));
+                return Err(Rejection::from(format!("the queue of {} was dropped", K::NAME)));
             };
             let full = || Rejection::from(format!("{} commands wait already", K::NAME));
             own.offer((body, context.clone())).map_err(|_| full())
@@ -37,7 +37,7 @@ impl<K: CommandKind> CommandQueue<K> {
         }
     }
 
-    /// The oldest that waits and is still good, at once.
+    /// Returns the oldest command that is still good, without blocking.
     pub fn try_take(&self) -> Option<(K::Body, Context)> {
         loop {
             let item = self.inbox.try_take()?;
@@ -47,7 +47,7 @@ impl<K: CommandKind> CommandQueue<K> {
         }
     }
 
-    /// The oldest that waits and is still good; blocks until there is one, at most for `timeout`.
+    /// Returns the oldest command that is still good; blocks until there is one, at most for `timeout`.
     pub fn take(&self, timeout: Duration) -> Option<(K::Body, Context)> {
         let until = Instant::now().checked_add(timeout);
         loop {

@@ -1,4 +1,4 @@
-//! What a robot's transports call.
+//! The interface through which transports call a robot.
 
 use super::core::Core;
 use crate::transport::{Peer, Reply, RobotSink, Wire};

@@ -1,4 +1,4 @@
-//! The kinds of telemetry that a robot tells, and the latest of each.
+//! The kinds of telemetry that a robot sends, and the latest value of each.
 
 use super::core::Core;
 use crate::clock::now;
@@ -13,14 +13,14 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, RwLock};
 
-/// Kinds that one robot may register, so that its welcome fits everywhere.
+/// Maximum number of kinds that one robot may register, so that its welcome fits into every transport's frames.
 const MOST: usize = 512;
 
 /// By number, in the order of registration: the first has number 1.
 #[derive(Default)]
 pub(crate) struct Streams(RwLock<Vec<Arc<Told>>>);
 
-/// One kind.
+/// One kind of telemetry.
 pub(crate) struct Told {
     pub(crate) name: &'static str,
     pub(crate) number: u32,
@@ -32,7 +32,7 @@ pub(crate) struct Told {
 
 #[derive(Default)]
 struct Latest {
-    /// Empty where the user gave none.
+    /// Empty if the user gave none.
     name: String,
     sequence: u64,
     body: Option<Bytes>,
@@ -51,7 +51,7 @@ impl Told {
         lock(&self.channels).get(&channel)?.body.clone()
     }
 
-    /// Numbers and names of those that have a name.
+    /// Returns numbers and names of the channels that have a name.
     pub(crate) fn named_channels(&self) -> Vec<(u8, String)> {
         let channels = lock(&self.channels);
         channels
@@ -77,7 +77,7 @@ impl Streams {
         read(&self.0).iter().find(|t| t.v6 == Some(number)).cloned()
     }
 
-    /// Registers a kind, if it is not yet.
+    /// Registers a kind, unless it is registered already.
     pub(crate) fn told<K: TelemetryKind>(&self) -> Result<Arc<Told>, TransportError> {
         self.told_kind(&telemetry::Entry::of::<K>())
     }
@@ -109,7 +109,7 @@ impl Streams {
 }
 
 impl Core {
-    /// Makes a kind known, to controllers that ask and to transports.
+    /// Announces a kind, to controllers that ask and to transports.
     pub(crate) fn tells<K: TelemetryKind>(&self) -> Result<(), TransportError> {
         let told = self.streams.told::<K>()?;
         let ends = self.ends.iter().filter(|end| end.carries.telemetry());
@@ -142,7 +142,7 @@ impl Core {
         }
         let mut ends = self.ends.iter().filter(|end| end.carries.telemetry());
         if !self.started.load(Ordering::Acquire) {
-            // Nobody hears of the robot before it starts; then it is told to who asks.
+            // The robot is not visible before it starts; from then on, controllers can fetch the value.
             return ends.try_for_each(|end| end.end.announce(told.stream(channel)));
         }
         let now = now();
@@ -167,7 +167,8 @@ impl Core {
         result
     }
 
-    /// The number of a channel by its name, which begins to exist if it did not; `None`: 255 have names already.
+    /// Returns the number of a channel by its name, and adds it if it is unknown. `None`: 255 channels have names
+    /// already.
     pub(crate) fn channel<K: TelemetryKind>(&self, name: &str) -> Result<Option<u8>, TransportError> {
         let told = self.streams.told::<K>()?;
         let free = {
@@ -186,7 +187,7 @@ impl Core {
             channels.entry(free).or_default().name = name.to_owned();
             free
         };
-        // Peers of version 6 ask for them.
+        // Peers of version 6 request these definitions.
         let of = |told: &Told| -> Vec<types::ChannelDefinition> {
             let Some(number) = told.v6 else { return Vec::new() };
             let definition = |(channel, name)| types::ChannelDefinition {
@@ -202,7 +203,8 @@ impl Core {
     }
 }
 
-/// A telemetry frame of the own wire, with one copy of its body: as [`Telemetry`](crate::own::Telemetry) encodes.
+/// Builds a telemetry frame of Ropewalk's own wire with one copy of its body, as [`Telemetry`](crate::own::Telemetry)
+/// encodes it.
 fn own_frame(run: u64, stamp: u64, number: u32, channel: u8, sequence: u64, body: &Bytes) -> Vec<u8> {
     const BODY: u32 = 6;
     let head = crate::own::Telemetry {

@@ -12,13 +12,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// What is answered to those who ask for the version in a version control system.
+/// The answer to a request for the version in a version control system.
 const BUILD: &str = concat!("ropewalk ", env!("CARGO_PKG_VERSION"));
-/// The number of maps.
+/// The number of the kind of maps.
 const MAP: u8 = crate::types::TelemetryMessageType::Map as u8;
 
 impl Core {
-    /// Serves whoever speaks over the end of this number: all of them count as one controller.
+    /// Serves all controllers on the end with this number: together they count as one controller.
     pub(crate) fn serve_v6(self: &Arc<Self>, end: usize, frame: &[u8], reply: Reply) {
         let request = match Request::parse(frame) {
             Ok(request) => request,
@@ -26,9 +26,9 @@ impl Core {
                 let is_later = e == v6::Malformed::Version7;
                 self.counters
                     .dropped(if is_later { "version_7" } else { "malformed" }, 1);
-                // Once: such a controller beats all the time.
+                // Logged once: such a controller sends heartbeats all the time.
                 if is_later && !self.heard_version_7.swap(true, Ordering::Relaxed) {
-                    tracing::warn!("{}: a controller cannot be understood: {e}", self.name);
+                    tracing::warn!("{}: cannot serve a controller: {e}", self.name);
                 } else {
                     tracing::debug!("{}: {e}", self.name);
                 }
@@ -74,7 +74,7 @@ impl Core {
         self.admit(guest, id, now());
     }
 
-    /// Its heartbeats come so often.
+    /// Sets the period of a controller's heartbeats.
     pub(super) fn set_period(&self, id: crate::safety::Id, period: Duration) {
         let shorter = {
             let mut state = lock(&self.state);
@@ -93,7 +93,7 @@ impl Core {
         let told = self.streams.of_v6(number);
         match told.as_ref().map(|told| told.latest(channel)) {
             Some(Some(body)) => self.send(reply, &body),
-            // Unset is not unknown.
+            // A kind without a value is not an unknown kind.
             Some(None) => self.send(reply, &[]),
             None if crate::telemetry::by_v6(number).is_some() => self.send(reply, &[]),
             None => {
@@ -134,7 +134,7 @@ impl Core {
     pub(super) fn send(&self, reply: Reply, frame: &[u8]) {
         if let Err(e) = reply.send(frame) {
             self.counters.dropped("not_answered", 1);
-            tracing::debug!("{}: an answer was not sent: {e}", self.name);
+            tracing::debug!("{}: cannot send an answer: {e}", self.name);
         }
     }
 }

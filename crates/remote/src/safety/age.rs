@@ -3,7 +3,7 @@
 //! A request carries the robot's stamp that its controller last received, and for how long the controller has held it.
 //! The robot knows when it sent that stamp. The time since then, minus the time for which the stamp was held, is the
 //! travel time of the answer and of the request together: never less than the request's age. Another host's clock only
-//! ever measures a duration.
+//! ever measures a duration (decision 170).
 
 use crate::own::Echo;
 use stats::Time;

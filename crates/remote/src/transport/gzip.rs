@@ -1,5 +1,5 @@
-//! A wrapper around any transport that compresses each frame as upstream's does: how long it is when inflated, as a big-endian `u32`, then
-//! a zlib stream. Both ends have to be wrapped.
+//! A wrapper around any transport that compresses each frame as upstream does: the inflated length as a big-endian
+//! `u32`, then a zlib stream. Both ends have to be wrapped.
 //!
 //! ```
 //! use remote::transport::{Wire, gzip, local};
@@ -19,11 +19,11 @@ use crate::zlib::{self, ZlibError};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes of one inflated request that a robot takes: 64 MiB.
+/// Maximum bytes of one inflated request that a robot accepts: 64 MiB.
 pub const LONGEST_REQUEST: u64 = 64 << 20;
-/// Bytes of one inflated telemetry frame that a controller takes: 64 MiB.
+/// Maximum bytes of one inflated telemetry frame that a controller accepts: 64 MiB.
 pub const LONGEST_TELEMETRY: u64 = 64 << 20;
-/// Bytes of one inflated answer that a controller takes: 257 MiB, since version 6's files come whole.
+/// Maximum bytes of one inflated answer that a controller accepts: 257 MiB, because version 6's files come whole.
 pub const LONGEST_ANSWER: u64 = 257 << 20;
 
 /// Wraps a robot's end.
@@ -36,7 +36,7 @@ pub fn controller(end: Arc<dyn ControllerEnd>) -> Arc<dyn ControllerEnd> {
     Arc::new(Packed(end))
 }
 
-/// Packs what goes out, unpacks what comes in.
+/// Packs outgoing frames and unpacks incoming ones.
 struct Packed<T>(T);
 
 fn pack(frame: &[u8]) -> Result<Vec<u8>, TransportError> {
@@ -81,9 +81,9 @@ impl RobotSink for Packed<Arc<dyn RobotSink>> {
         let reply = Reply::new(move |frame| reply.send(&pack(frame)?));
         match zlib::unpack(frame, LONGEST_REQUEST) {
             Ok(frame) => self.0.request(&frame, from, reply),
-            // The robot refuses and counts what is empty.
+            // The robot refuses and counts the empty frame.
             Err(e) => {
-                tracing::debug!("a request that is not compressed: {e}");
+                tracing::debug!("a request is not compressed: {e}");
                 self.0.request(&[], from, reply);
             }
         }
@@ -146,7 +146,7 @@ impl ControllerSink for Packed<Arc<dyn ControllerSink>> {
         match zlib::unpack(frame, LONGEST_TELEMETRY) {
             Ok(frame) => self.0.telemetry(&frame),
             Err(e) => {
-                tracing::debug!("telemetry that is not compressed: {e}");
+                tracing::debug!("telemetry is not compressed: {e}");
                 self.0.lost(1);
             }
         }

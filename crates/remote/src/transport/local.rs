@@ -1,7 +1,8 @@
-//! Within one process: calls go straight through, in the caller's thread.
+//! A transport within one process: calls run directly, in the caller's thread.
 //!
-//! A request runs the robot's handler before it returns, and telemetry the controllers' callbacks. What either sends
-//! over the same transport meanwhile waits until they have returned, as it would on any other: so nothing waits for itself.
+//! A request runs the robot's handler before it returns, and telemetry runs the controllers' callbacks. Anything that
+//! either sends over the same transport meanwhile waits until they have returned, as on any other transport; so a call
+//! never waits for itself.
 //!
 //! ```
 //! use remote::transport::{ControllerEnd, Wire, local};
@@ -22,15 +23,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock, Weak};
 use std::time::Duration;
 
-/// Requests of one controller that may be under way: those whose answer comes later.
+/// Maximum requests of one controller in progress: those that the robot answers later.
 const UNDER_WAY: usize = 1024;
-/// Calls that may wait for the one that this thread is in.
+/// Maximum calls that wait for the one that this thread is in.
 const DEFERRED: usize = 1024;
 
 /// Numbers of controllers' ends in this process.
 static LINES: AtomicU64 = AtomicU64::new(1);
 
-/// A robot's end, and what connects controllers to it.
+/// Creates a robot's end, and a handle that connects controllers to it.
 pub fn end(name: &str, wire: Wire) -> (Arc<dyn RobotEnd>, Connect) {
     let hub = Arc::new(Hub {
         name: name.to_owned(),
@@ -41,17 +42,17 @@ pub fn end(name: &str, wire: Wire) -> (Arc<dyn RobotEnd>, Connect) {
     (Arc::new(Robot(hub.clone())), Connect(hub))
 }
 
-/// Where controllers connect to a robot of this process.
+/// Connects controllers to a robot of this process.
 #[derive(Clone)]
 pub struct Connect(Arc<Hub>);
 
 impl Connect {
-    /// Another end for the robot: for its next run, when the one before has stopped.
+    /// Returns another end for the robot: for its next run, after the previous one has stopped.
     pub fn robot_end(&self) -> Arc<dyn RobotEnd> {
         Arc::new(Robot(self.0.clone()))
     }
 
-    /// An end for one controller.
+    /// Returns an end for one controller.
     pub fn end(&self) -> Arc<dyn ControllerEnd> {
         Arc::new(Controller(Arc::new(Line {
             peer: Peer::Local(LINES.fetch_add(1, Ordering::Relaxed)),
@@ -145,9 +146,9 @@ impl RobotEnd for Robot {
 
 struct Controller(Arc<Line>);
 
-/// What one controller's end is connected by.
+/// The connection of one controller's end.
 struct Line {
-    /// Who it is to the robot.
+    /// The controller's identity to the robot.
     peer: Peer,
     hub: Arc<Hub>,
     sink: RwLock<Option<Arc<dyn ControllerSink>>>,
@@ -157,7 +158,7 @@ struct Line {
     ended: AtomicBool,
 }
 
-/// Called once, by whoever is first: the robot's answer, its giving up, or the end of the transport.
+/// Called once, by the first of: the robot's answer, the robot dropping the request, or the end of the transport.
 struct Answer(Mutex<Option<Done>>);
 
 impl Answer {
@@ -202,7 +203,7 @@ impl Line {
         let robot = read(&self.hub.robot).clone();
         let Some(robot) = robot else {
             return done(Err(TransportError::Unreachable(format!(
-                "robot {} is not there",
+                "robot {} is not running",
                 self.hub.name
             ))));
         };
@@ -242,15 +243,15 @@ impl ControllerEnd for Controller {
         Ok(())
     }
 
-    /// The robot answers within its own time: `timeout` ends nothing here, since what waits for an answer waits within this call.
-    /// An answer that the robot gives later, from another thread, is passed on whenever it comes.
+    /// The robot answers in its own time. `timeout` has no effect here, because a caller that waits for an answer waits
+    /// within this call. An answer that the robot gives later, from another thread, is passed on whenever it comes.
     fn request(&self, _class: Class, frame: &[u8], _timeout: Duration, done: Done) {
         let hub = Arc::as_ptr(&self.0.hub) as usize;
         if !is_inside(hub) {
             return enter(hub, || self.0.ask(frame, done));
         }
         let (line, frame) = (self.0.clone(), frame.to_vec());
-        // Where there is no room, `done` goes with the closure: it must be called all the same.
+        // If the table is full, `done` goes with the closure: it must be called all the same.
         let answer = Arc::new(Answer(Mutex::new(Some(done))));
         let later = answer.clone();
         let work = move || {
@@ -289,7 +290,7 @@ impl ControllerEnd for Controller {
 type Work = Box<dyn FnOnce()>;
 
 thread_local! {
-    /// The transports that this thread is in a call of, and what waits for each.
+    /// The transports that this thread is in a call of, and the deferred work of each.
     static INSIDE: RefCell<Vec<(usize, VecDeque<Work>)>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -307,9 +308,9 @@ fn defer(hub: usize, work: Work) -> Result<(), TransportError> {
     })
 }
 
-/// Runs `work`, then whatever was deferred meanwhile.
+/// Runs `work`, then all deferred work.
 fn enter(hub: usize, work: impl FnOnce()) {
-    /// Leaves also where a callback panics.
+    /// Also leaves if a callback panics.
     struct Leave(usize);
     impl Drop for Leave {
         fn drop(&mut self) {
@@ -340,7 +341,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::AtomicU32;
 
-    /// A robot that answers with what it was asked, and a controller that asks again for each answer's worth of telemetry.
+    /// A robot that echoes its requests, and a controller that sends a request for each telemetry frame.
     struct Echo(Arc<dyn RobotEnd>);
 
     impl RobotSink for Echo {

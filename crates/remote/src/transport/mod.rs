@@ -1,8 +1,8 @@
-//! What carries requests from controllers to robots, responses back, and telemetry to everyone who listens.
+//! Transports carry requests from controllers to robots, responses back, and telemetry to all controllers that listen.
 //!
-//! A transport moves frames and knows nothing of what they mean; which wire they are written in is its user's choice
-//! ([`Wire`]). It calls its user from threads of its own, as soon as something came: nothing is polled. The same suite
-//! of tests runs over all of them (`tests/conformance.rs`).
+//! A transport moves frames without knowing their meaning; the user chooses the wire format ([`Wire`]). The transport
+//! calls its user from its own threads, as soon as a frame arrives: nothing is polled. The same test suite runs over
+//! all transports (`tests/conformance.rs`, decision 173).
 
 pub mod gzip;
 pub mod link;
@@ -17,17 +17,17 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The language of the frames.
+/// The format of the frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wire {
-    /// Ropewalk's own (`proto/ropewalk_remote.proto`): identities, expiry, outcomes.
+    /// Ropewalk's own wire (`proto/ropewalk_remote.proto`): identities, expiry, outcomes.
     Own,
-    /// Robot Remote Control's, version 6, for peers of other makers. A request is answered in the order of asking by its sender; it
-    /// says neither who sent it nor when.
+    /// Robot Remote Control's wire, version 6, for peers of other makers. Requests of one sender are answered in their
+    /// order; a request carries neither its sender nor its time.
     V6,
 }
 
-/// How urgent a request is: each class has its own way where a transport has several.
+/// The priority class of a request. Transports with several channels use one for each class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
     /// Commands, heartbeats, and the right to move.
@@ -38,7 +38,7 @@ pub enum Class {
     File,
 }
 
-/// What a telemetry frame carries: transports with topics or priorities go by it.
+/// The content of a telemetry frame, for transports with topics or priorities.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream<'a> {
     /// [`TelemetryKind::NAME`](crate::TelemetryKind::NAME).
@@ -49,60 +49,63 @@ pub struct Stream<'a> {
     pub priority: u8,
 }
 
-/// The end of a transport that a robot has.
+/// The robot's end of a transport.
 pub trait RobotEnd: Send + Sync {
-    /// What the frames are written in.
+    /// Returns the format of the frames.
     fn wire(&self) -> Wire;
 
-    /// Begins to receive. Requests go to `sink` from the transport's own threads, at most until [`RobotEnd::stop`]. Called once.
+    /// Starts to receive. Calls `sink` with requests from the transport's own threads, until [`RobotEnd::stop`] at the
+    /// latest. Called once.
     ///
     /// # Errors
-    /// [`TransportError`] if nothing can be received: an address in use, no permission.
+    /// [`TransportError`] if it cannot receive: an address in use, no permission.
     fn start(&self, sink: Arc<dyn RobotSink>) -> Result<(), TransportError>;
 
-    /// Frames of this stream will come: transports that have to tell listeners so first do it now, so that the first frame
-    /// does not wait for that. By itself it does nothing. Never blocks.
+    /// Announces frames of this stream. A transport whose listeners must know of a stream beforehand announces it at
+    /// once, so that the first frame does not wait for that. Does nothing by default. Never blocks.
     ///
     /// # Errors
-    /// [`TransportError`]: there are too many streams, or it has ended.
+    /// [`TransportError`]: there are too many streams, or the transport has ended.
     fn announce(&self, stream: Stream<'_>) -> Result<(), TransportError> {
         let _ = stream;
         Ok(())
     }
 
-    /// Sends a frame to everyone who listens. Never blocks, whoever listens however slowly: what there is no room for is lost, and its
-    /// listener learns of it ([`ControllerSink::lost`], or by the sequence within the frame).
+    /// Sends a frame to all listeners. Never blocks, however slow a listener is: frames without room are lost, and
+    /// their listener learns of it ([`ControllerSink::lost`], or by the sequence within the frame).
     ///
     /// # Errors
-    /// [`TransportError`]: the frame is longer than the transport takes, or it has ended.
+    /// [`TransportError`]: the frame is longer than the transport takes, or the transport has ended.
     fn publish(&self, stream: Stream<'_>, frame: &[u8]) -> Result<(), TransportError>;
 
-    /// Ends: no call of the sink begins after it. What is under way is answered first, where that does not take longer than 100 ms. Idempotent.
+    /// Ends the transport: it does not call the sink after this. Answers in progress are sent first, if that takes no
+    /// longer than 100 ms. Idempotent.
     fn stop(&self);
 
-    /// What it is and where, for logs: `zmq tcp://127.0.0.1:7001`.
+    /// Returns the kind and place of the transport, for logs: `zmq tcp://127.0.0.1:7001`.
     fn describe(&self) -> String;
 }
 
-/// What a robot's end hands up, from threads of the transport. Implementations return soon: they call handlers, which decide whether they
-/// queue.
+/// Receives requests of a robot's end, on threads of the transport. Implementations have to return soon: they call
+/// handlers, which decide whether they queue.
 pub trait RobotSink: Send + Sync {
-    /// A request of `from` came. The answer may be given at once or later, from any thread; without one the controller's time ends.
+    /// Handles a request of `from`. The answer may be given at once or later, from any thread; without one, the
+    /// controller's request times out.
     fn request(&self, frame: &[u8], from: &Peer, reply: Reply);
 
-    /// From now on `peer` may not speak: its key was taken off the list. What it holds is to end.
+    /// `peer` may not speak any more: its key was removed from the list. The rights that it holds are to end.
     fn revoked(&self, peer: &Peer) {
         let _ = peer;
     }
 }
 
-/// The way back to whoever sent a request.
+/// Sends the answer to the sender of a request.
 pub struct Reply(Answer);
 
 type Answer = Box<dyn FnOnce(&[u8]) -> Result<(), TransportError> + Send>;
 
 impl Reply {
-    /// A way back that calls `send` with the answer's frame.
+    /// Creates a reply that calls `send` with the answer's frame.
     pub fn new(send: impl FnOnce(&[u8]) -> Result<(), TransportError> + Send + 'static) -> Self {
         Reply(Box::new(send))
     }
@@ -110,7 +113,7 @@ impl Reply {
     /// Sends the answer. Never blocks.
     ///
     /// # Errors
-    /// [`TransportError`]: whoever asked is gone, or the frame is too long.
+    /// [`TransportError`]: the requester is gone, or the frame is too long.
     pub fn send(self, frame: &[u8]) -> Result<(), TransportError> {
         (self.0)(frame)
     }
@@ -122,103 +125,110 @@ impl fmt::Debug for Reply {
     }
 }
 
-/// The end of a transport that a controller has.
+/// The controller's end of a transport.
 pub trait ControllerEnd: Send + Sync {
-    /// What the frames are written in.
+    /// Returns the format of the frames.
     fn wire(&self) -> Wire;
 
-    /// Begins: connects, or goes on trying in the background, and hands telemetry to `sink` from threads of its own, at most until [`ControllerEnd::stop`]. Called once.
+    /// Starts: connects, or keeps trying in the background, and calls `sink` with telemetry from its own threads, until
+    /// [`ControllerEnd::stop`] at the latest. Called once.
     ///
     /// # Errors
     /// [`TransportError`] if it can never succeed: a malformed address, no permission.
     fn start(&self, sink: Arc<dyn ControllerSink>) -> Result<(), TransportError>;
 
-    /// Sends a request; `done` is called exactly once, from any thread (maybe this one, before this returns), with the answer or why there is none. Never blocks. Many
-    /// may be under way. A transport sends a request at most once to its robot.
+    /// Sends a request. `done` is called exactly once, from any thread (possibly this one, before this returns), with
+    /// the answer or the reason why there is none. Never blocks. Many requests may be in progress. A transport sends a
+    /// request at most once to its robot.
     fn request(&self, class: Class, frame: &[u8], timeout: Duration, done: Done);
 
-    /// Receives in this thread, in place of the transport's own, what comes for requests of a class, so that who waits for an answer needs nobody to wake it:
-    /// until `over`, which is asked after each thing that came, at most for `timeout`. It may return sooner, as soon as it likes, and does where
-    /// the transport has nothing of the kind, another thread does it, or nothing is under way: who called waits on by other means.
+    /// Receives answers to requests of a class in this thread, in place of the transport's own thread, so that a caller
+    /// that waits for an answer needs no wake-up. Returns when `over` is true, which is checked after each received
+    /// item, and after `timeout` at the latest. It may return at any time before, and does so if the transport does not
+    /// support it, another thread already receives, or no request is in progress: the caller then waits in another way.
     fn receive(&self, class: Class, timeout: Duration, over: &dyn Fn() -> bool) {
         let _ = (class, timeout, over);
     }
 
-    /// Lets a [`ControllerEnd::receive`] for this class ask `over` at once.
+    /// Makes a [`ControllerEnd::receive`] for this class check `over` at once.
     fn wake(&self, class: Class) {
         let _ = class;
     }
 
-    /// Says which telemetry is wanted; before the first call all of it. A transport without topics may go on delivering all.
+    /// Sets which telemetry is wanted; before the first call, all of it. A transport without topics may continue to
+    /// deliver all.
     fn listen(&self, streams: Listen<'_>);
 
-    /// Ends: requests under way are answered with [`TransportError::Ended`], and no call of the sink begins after it. Idempotent.
+    /// Ends the transport: requests in progress end with [`TransportError::Ended`], and the sink is not called after
+    /// this. Idempotent.
     fn stop(&self);
 
     /// As [`RobotEnd::describe`].
     fn describe(&self) -> String;
 }
 
-/// Who is called with a request's answer.
+/// Callback for the answer to a request.
 pub type Done = Box<dyn FnOnce(Result<&[u8], TransportError>) + Send>;
 
-/// Which telemetry a controller listens to.
+/// Which telemetry a controller receives.
 #[derive(Clone, Copy, Debug)]
 pub enum Listen<'a> {
-    /// Whatever comes.
+    /// All telemetry.
     All,
     /// These kinds and channels.
     To(&'a [Stream<'a>]),
 }
 
-/// What a controller's end hands up, from threads of the transport.
+/// Receives telemetry of a controller's end, on threads of the transport.
 pub trait ControllerSink: Send + Sync {
-    /// A telemetry frame came.
+    /// Handles a telemetry frame.
     fn telemetry(&self, frame: &[u8]);
 
-    /// So many frames did not reach this end since the last call, as far as the transport knows.
+    /// Reports the number of frames that did not reach this end since the last call, as far as the transport knows.
     fn lost(&self, frames: u64);
 
-    /// Whether the robot's end is reachable, as far as the transport knows; heartbeats decide what users are told.
+    /// Reports whether the robot's end is reachable, as far as the transport knows; what users see depends on
+    /// heartbeats.
     fn connected(&self, connected: bool);
 }
 
-/// Why a frame was not carried.
+/// Why a frame was not delivered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransportError {
-    /// No answer came within the request's time. It may have been carried out.
+    /// No answer came within the request's time limit. The request may have been carried out.
     #[error("no answer within {0:?}")]
     TimedOut(Duration),
-    /// Nothing was sent, or whoever had the request died: with the transport's words. It may have been carried out.
+    /// Nothing was sent, or the peer that had the request died: with the transport's reason. The request may have been
+    /// carried out.
     #[error("unreachable: {0}")]
     Unreachable(String),
-    /// Nothing reached whoever could have carried it out: with the transport's words.
+    /// Nothing reached a peer that could have carried it out: with the transport's reason.
     #[error("unreachable, and not sent: {0}")]
     NotSent(String),
-    /// Longer than this transport takes.
+    /// Longer than this transport allows.
     #[error("a frame of {len} B, but {most} B is the most: send less at a time")]
     TooLong {
         /// Bytes of the frame.
         len: usize,
-        /// Bytes that fit.
+        /// Maximum length.
         most: usize,
     },
-    /// As many requests are under way as may be.
-    #[error("{0} requests are under way already: wait for one to end")]
+    /// The maximum number of requests is in progress.
+    #[error("{0} requests are already in progress: wait for one to end")]
     Busy(usize),
     /// The transport was stopped.
     #[error("the transport has ended")]
     Ended,
-    /// The bytes are no body of the kind: with what is wrong with them.
-    #[error("this is no body of {kind}: {error}")]
+    /// The bytes are not a body of the kind: with the reason.
+    #[error("not a body of {kind}: {error}")]
     Malformed {
         /// The kind's name.
         kind: &'static str,
-        /// What their parser says.
+        /// The parser's error.
         error: String,
     },
-    /// It cannot be set up: what, and the mend.
+    /// It cannot be set up: the reason, and how to fix it.
     #[error("{0}")]
     Setup(String),
 }

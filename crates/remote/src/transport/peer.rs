@@ -1,40 +1,42 @@
-//! Who sent a request.
+//! The sender of a request (decision 274).
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Who sent a request, as its transport proves it: nothing here is taken from the frame, nor from what the sender says of itself.
+/// The sender of a request, as its transport proves it: nothing here comes from the frame, or from what the sender
+/// claims.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Peer {
-    /// Nobody can tell: ZeroMQ without keys, and version 6. Controllers are told apart by the random number of their run alone, which
-    /// anyone who reads the wire can send, too.
+    /// No proof: ZeroMQ without keys, and version 6. Controllers are distinguished only by the random number of their
+    /// run, which anyone who reads the wire can send, too.
     Unproven,
     /// A controller's end within this process, by its number.
     Local(u64),
-    /// A process of this host, as the kernel says of its connection to the bus (`SO_PEERCRED`).
+    /// A process of this host, as the kernel reports for its connection to the bus (`SO_PEERCRED`).
     Process {
         /// Its user.
         uid: u32,
-        /// Its number; 0 where it is in a PID namespace that is not visible from here.
+        /// Its process id; 0 if it is in a PID namespace that is not visible from here.
         pid: u32,
-        /// The id of the host for which it says that it asks, as a link daemon does. It proves nothing beyond the process: another
-        /// process that names the same host is another peer.
+        /// The id of the host on whose behalf it claims to ask, as a link daemon does. It proves nothing beyond the
+        /// process: another process that names the same host is another peer.
         host: Option<u64>,
     },
-    /// A host, by its name, as the link of this program knows it: by its certificate, or on carriers without keys by its address.
+    /// A host, by the name that this program's link knows it by: from its certificate, or from its address on carriers
+    /// without keys.
     Host(Arc<str>),
-    /// Who has the secret key to this public one.
+    /// The owner of the secret key to this public key.
     Key {
         /// The public key (CURVE), as text.
         key: Arc<str>,
-        /// As the robot's own list of keys names it.
+        /// Its name in the robot's own list of keys.
         name: Arc<str>,
     },
 }
 
 impl Peer {
-    /// Whether the transport proves anything.
+    /// Returns whether the transport proves anything.
     pub fn is_proven(&self) -> bool {
         *self != Peer::Unproven
     }

@@ -8,8 +8,8 @@
 //! or the same as JSON. A robot of version 7 answers every frame that it does not understand, which includes all of
 //! version 6, with an empty frame.
 
-/// Returns whether a request is an envelope of version 7. One without a body cannot be told from version 6's selection
-/// of a log level.
+/// Returns whether a request is an envelope of version 7. One without a body looks like version 6's selection of a log
+/// level.
 pub fn is_version_7_frame(frame: &[u8]) -> bool {
     let is_json = frame.first() == Some(&b'{') && frame.last() == Some(&b'}') && contains(frame, b"\"type\"");
     is_json || is_envelope(frame).unwrap_or(false)

@@ -1,4 +1,4 @@
-//! Commands and what becomes of them; who is there.
+//! Commands and their outcomes; connections.
 
 use super::*;
 use remote::robot::ControllerEvent;
@@ -29,14 +29,14 @@ pub fn outcomes(place: &dyn Fn() -> Place) {
         controller.command::<Lamp>(&speed(-1.0)),
         Outcome::Rejected("no such lamp".into())
     );
-    // To tell of a panic takes a busy machine longer than a command's usual time.
+    // On a busy machine, reporting a panic takes longer than a command's usual time.
     let sent = controller.send_within::<Lamp>(&speed(101.0), Expiry::After(WATCHDOG));
     let Outcome::Rejected(reason) = sent.wait() else {
         panic!("rejected")
     };
     assert!(reason.contains("panicked"), "{reason}");
     assert_eq!(controller.command::<Lamp>(&speed(2.0)), Outcome::Executed);
-    // A kind that the robot does not have, and one that it got after they met.
+    // A kind that the robot does not have, and one that it registered after they met.
     let Outcome::Rejected(reason) = controller.command::<Drive>(&speed(1.0)) else {
         panic!("rejected")
     };
@@ -71,7 +71,7 @@ pub fn registered_first(place: &dyn Fn() -> Place) {
         .start()
         .expect("starts");
     let early = controller.clone();
-    // Never told that there is no such command, however early it asks.
+    // The controller never gets the answer that there is no such command, however early it asks.
     let early = std::thread::spawn(move || {
         loop {
             let sent = early.send_within::<Lamp>(&speed(1.0), Expiry::After(Duration::from_secs(1)));
@@ -109,7 +109,7 @@ pub fn fire_and_forget(place: &dyn Fn() -> Place) {
         drop(controller.send_within::<Lamp>(&speed(f64::from(i)), Expiry::After(WATCHDOG)));
     }
     eventually("all of them", || sum.load(Ordering::Relaxed) == 5050);
-    // Or awaited, many under way.
+    // Or awaited, with many in progress.
     let pending: Vec<_> = (0..50)
         .map(|_| controller.send_within::<Lamp>(&speed(0.0), Expiry::After(WATCHDOG)))
         .collect();
@@ -162,7 +162,7 @@ pub fn nobody_there(place: &dyn Fn() -> Place) {
     let Outcome::Unreachable { maybe_executed, .. } = sent.wait() else {
         panic!("unreachable")
     };
-    assert!(!maybe_executed, "nobody was there to execute it");
+    assert!(!maybe_executed, "no robot was there to execute it");
     let fetched = alone
         .fetch_within::<Odometer>(0, Duration::from_millis(100))
         .wait();
@@ -187,7 +187,7 @@ pub fn next_run(place: &dyn Fn() -> Place) {
     assert_eq!(controller.command::<Lamp>(&speed(1.0)), Outcome::Executed);
     first.stop();
     drop(first);
-    // The next one numbers its kinds otherwise: nothing may be mistaken.
+    // The next robot numbers its kinds differently: none may be confused.
     let second = robot(&place);
     let seen = Arc::new(Mutex::new(Vec::new()));
     let handler = seen.clone();
@@ -196,7 +196,8 @@ pub fn next_run(place: &dyn Fn() -> Place) {
         Ok(())
     });
     second.on::<Drive>(|_, _| Err("not this one".into()));
-    // What was on its way when the first ended may have been executed, for all that anybody knows; what comes after it is.
+    // A command in transit when the first robot ended may have been executed, as far as the controller knows; later
+    // ones are executed by the second.
     eventually("a command is executed by the second", || {
         let sent = controller.send_within::<Lamp>(&speed(2.0), Expiry::After(WATCHDOG / 2));
         let outcome = sent.wait();
@@ -235,7 +236,7 @@ pub fn polled(place: &dyn Fn() -> Place) {
     assert_eq!(lamps.try_take().map(|l| l.0.forward), Some(1.0));
     assert_eq!(lamps.take(WATCHDOG).map(|l| l.0.forward), Some(2.0));
     assert!(lamps.try_take().is_none());
-    // Of motion the newest counts, and what expired while it waited is not given out.
+    // For motion the newest command counts, and one that expired in the queue is not returned.
     for forward in [1.0, 2.0] {
         let sent = controller.send_within::<Drive>(&speed(forward), Expiry::After(WATCHDOG));
         assert_eq!(sent.wait(), Outcome::Executed);
@@ -295,7 +296,7 @@ pub fn found_and_lost(place: &dyn Fn() -> Place) {
     });
 }
 
-/// Sinks that hear nothing: for frames that no controller would send.
+/// Sinks that ignore everything: for frames that no controller would send.
 pub struct Deaf;
 impl ControllerSink for Deaf {
     fn telemetry(&self, _: &[u8]) {}
@@ -310,7 +311,7 @@ pub fn hostile(place: &dyn Fn() -> Place) {
     let good = controller("good", (place.connect)());
     let end = (place.connect)();
     end.start(Arc::new(Deaf)).expect("starts");
-    // Some transports need a moment until they reach anybody.
+    // Some transports need a moment until they reach their peer.
     eventually("the robot is reached", || {
         let (done, ended) = channel();
         let done = Box::new(move |answer: Result<&[u8], TransportError>| {
@@ -323,7 +324,8 @@ pub fn hostile(place: &dyn Fn() -> Place) {
         .iter()
         .map(|h| unhex(h))
         .collect();
-    // Whole requests of nobody, of nothing, of what is not there, and one that claims to be four gigabytes long.
+    // Complete requests of no controller, of nothing, of things that do not exist, and one that claims to be four
+    // gigabytes long.
     let mut request = remote::own::Request {
         controller: 1,
         sequence: 1,

@@ -104,13 +104,13 @@ pub fn refused(place: &dyn Fn() -> Place) {
         let result = controller.download(identifier, path, &into, |_| {});
         assert!(result.is_err(), "{identifier} {path}: {result:?}");
     }
-    // Nothing leads out, at either end: the controller refuses, and the robot would, too.
+    // No path leads outside, at either end: the controller refuses, and so would the robot.
     for path in ["../secret", "/etc/passwd", "a/../../secret", "..", "link/../../x"] {
         let result = controller.download("root", path, &into, |_| {});
         assert!(matches!(result, Err(FileError::Io { .. })), "{path}: {result:?}");
     }
     assert!(!disk.path().join("x").exists() && !into.join("link").exists());
-    // Nor by a link that somebody put where the file will stand.
+    // Nor does a link at the destination of the file.
     std::fs::create_dir_all(&into).expect("made");
     std::os::unix::fs::symlink("../victim", into.join(".a.part")).expect("linked");
     assert!(controller.download("root", "a", &into, |_| {}).is_err());
@@ -119,7 +119,7 @@ pub fn refused(place: &dyn Fn() -> Place) {
     assert!(controller.download("root", "a", &into, |_| {}).is_ok());
 }
 
-/// What a robot shares, and how it calls it, writes nothing that was not asked for.
+/// Nothing that a robot shares, or how it names it, writes a file that was not requested.
 pub fn only_new_files(place: &dyn Fn() -> Place) {
     let place = place();
     let robot = robot(&place);
@@ -141,7 +141,7 @@ pub fn only_new_files(place: &dyn Fn() -> Place) {
     assert!(error.contains("exists already"), "{error}");
     assert!(controller.download_all("root", &into, |_| {}).is_err());
     mine();
-    // One hidden file, and none is fetched.
+    // With one hidden file, none is fetched.
     std::fs::remove_file(into.join("root/a")).expect("there");
     write(&disk.path().join("root/sub/.bashrc"), b"theirs");
     let error = controller
@@ -160,7 +160,7 @@ pub fn only_new_files(place: &dyn Fn() -> Place) {
     );
     assert_eq!(std::fs::read(into.join("a")).expect("there"), b"theirs");
     assert!(into.join("root/sub/.bashrc").exists());
-    // What is there already as the robot has it needs no replacing.
+    // A file that is already the same as the robot's need not be replaced.
     let again = controller.saving(Saving::default().with_hidden(true));
     assert_eq!(
         again.download_all("root", &into, |_| {}).expect("is there").len(),
@@ -181,7 +181,7 @@ pub fn interrupted(place: &dyn Fn() -> Place) {
     let ended = controller.download("map", "", &into, |_| ControlFlow::Break(()));
     assert!(matches!(ended, Err(FileError::Stopped)), "{ended:?}");
     assert!(into.join(".map.part").exists() && !into.join("map").exists());
-    // As if somebody had ended in the middle.
+    // As if a download had been interrupted in the middle.
     write(&into.join(".map.part"), &first[..1_234_567]);
     let mut least = u64::MAX;
     let fetched = controller
@@ -190,18 +190,18 @@ pub fn interrupted(place: &dyn Fn() -> Place) {
     assert!(std::fs::read(&fetched).expect("there") == first);
     assert!(least > 1_234_567, "it went on where it was: {least}");
     let controller = controller.saving(Saving::default().with_replace(true));
-    // What came of another content is noticed, and fetched anew.
+    // A part of different content is detected, and the file is fetched again from the start.
     let second = content(3_000_000, 3);
     write(&disk.path().join("map"), &second);
     write(&into.join(".map.part"), &first[..2_000_000]);
     let fetched = controller.download("map", "", &into, |_| {}).expect("fetched");
     assert!(std::fs::read(&fetched).expect("there") == second);
-    // And one that is longer than what stands there now.
+    // So is a part that is longer than the file.
     write(&disk.path().join("map"), b"short");
     write(&into.join(".map.part"), &first[..2_000_000]);
     let fetched = controller.download("map", "", &into, |_| {}).expect("fetched");
     assert_eq!(std::fs::read(&fetched).expect("there"), b"short");
-    // Answers that are lost are asked for again.
+    // Lost answers are requested again.
     write(&disk.path().join("map"), &second);
     let rough = Rough::new((place.connect)());
     let other = conformance_controller(&rough);
@@ -224,7 +224,7 @@ fn conformance_controller(rough: &Arc<Rough>) -> Controller {
     controller("rough", rough.clone())
 }
 
-/// No command waits for the disk: nothing asserts times here, but both go on at once.
+/// No command waits for the disk: no times are asserted here, but both run at the same time.
 pub fn beside_commands(place: &dyn Fn() -> Place) {
     let place = place();
     let robot = robot(&place);

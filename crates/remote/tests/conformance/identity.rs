@@ -1,4 +1,4 @@
-//! Who a controller is: what its connection proves, never what a frame says.
+//! The identity of a controller: what its connection proves, never what a frame claims.
 
 use super::basics::Deaf;
 use super::*;
@@ -9,13 +9,13 @@ use remote::{command, types};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A controller's end that says what it is given, and checks nothing.
+/// A controller's end that sends what it is given, and checks nothing.
 struct Raw {
     end: Arc<dyn ControllerEnd>,
     number: u64,
     echo: Option<own::Echo>,
     twist: u32,
-    /// As the robot calls it.
+    /// The number by which the robot knows it.
     id: u64,
 }
 
@@ -43,7 +43,7 @@ impl Raw {
         raw
     }
 
-    /// Asks until the robot answers.
+    /// Repeats the request until the robot answers.
     fn ask(&mut self, what: request::What, sequence: u64) -> own::Response {
         let request = own::Request {
             controller: self.number,
@@ -121,7 +121,7 @@ fn go(controller: &Controller, speed: f32) -> remote::Outcome {
         .wait()
 }
 
-/// Each transport proves who sends, or says that it does not.
+/// Each transport proves the sender, or states that it does not.
 pub fn proven(place: &dyn Fn() -> Place) {
     let place = place();
     let (robot, _) = rover(&place);
@@ -130,7 +130,7 @@ pub fn proven(place: &dyn Fn() -> Place) {
     assert_eq!(peer.is_proven(), place.proves, "{peer}");
 }
 
-/// Of what the robot tells others of a controller nothing makes them that controller.
+/// Nothing that the robot sends to others about a controller allows them to act as that controller.
 pub fn what_others_learn(place: &dyn Fn() -> Place) {
     let place = place();
     let (robot, driven) = rover(&place);
@@ -153,7 +153,7 @@ pub fn what_others_learn(place: &dyn Fn() -> Place) {
     assert_eq!(*driven.lock().expect("no panic"), [0.5]);
 }
 
-/// The number of the holder itself, over the connection of another.
+/// The number of the holder itself, sent over another controller's connection.
 pub fn the_number_of_another(place: &dyn Fn() -> Place) {
     let place = place();
     let Some(other) = &place.other else { return };
@@ -179,7 +179,7 @@ pub fn the_number_of_another(place: &dyn Fn() -> Place) {
     }
     assert_eq!(robot.holder("base"), Some(ann.id()));
     assert!(driven.lock().expect("no panic").iter().all(|v| *v < 1.0));
-    // It dies, and the other goes on under its number.
+    // The holder ends, and the other continues under its number.
     ann.stop();
     let sequence = AtomicU64::new(5_000);
     let thief = Mutex::new(thief);
@@ -191,13 +191,13 @@ pub fn the_number_of_another(place: &dyn Fn() -> Place) {
     assert_eq!(robot.holder("base"), None);
 }
 
-/// A stop of the holder is carried out whatever came before it; nothing else is that jumps, or was overtaken.
+/// A stop of the holder is carried out whatever came before it; any other command that jumps or was overtaken is not.
 pub fn stops_pass(place: &dyn Fn() -> Place) {
     const JUMP: u64 = 1 << 40;
     let place = place();
     let (robot, driven) = rover(&place);
     let mut ann = Raw::new((place.connect)(), 4711);
-    // It has no heartbeats, and is not to be lost meanwhile.
+    // It sends no heartbeats, and must not be lost meanwhile.
     ann.beat(2);
     assert_eq!(ann.drive(0.5, 10), Outcome::Executed);
     assert_eq!(ann.drive(0.6, 10 + JUMP), Outcome::Rejected, "it jumps");
@@ -207,11 +207,7 @@ pub fn stops_pass(place: &dyn Fn() -> Place) {
     for sequence in 12..200 {
         assert_eq!(ann.drive(0.5, sequence), Outcome::Executed);
     }
-    assert_eq!(
-        ann.drive(0.0, 7),
-        Outcome::Executed,
-        "a stop that nobody remembers"
-    );
+    assert_eq!(ann.drive(0.0, 7), Outcome::Executed, "a stop that was forgotten");
     let driven = driven.lock().expect("no panic");
     assert_eq!(
         (driven[..3].to_vec(), driven.last()),

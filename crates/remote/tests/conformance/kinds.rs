@@ -1,4 +1,4 @@
-//! Kinds of commands and telemetry as a user's program would add them.
+//! Kinds of commands and telemetry as a user's program adds them.
 
 use remote::{BASE, CommandKind, TelemetryKind};
 

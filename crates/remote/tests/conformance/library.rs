@@ -1,10 +1,10 @@
-//! Every kind of the library goes through.
+//! Every kind of the library passes through.
 
 use super::*;
 use remote::types::*;
 use remote::{CommandKind, Expiry, Queue, TelemetryKind, command, telemetry};
 
-/// Something in each field that all bodies of a type share.
+/// A value in each field that all bodies of a type share.
 fn header() -> Option<Header> {
     Some(Header {
         timestamp: Some(TimeStamp { secs: 1, nsecs: 2 }),
@@ -91,7 +91,7 @@ pub fn every_kind(place: &dyn Fn() -> Place) {
         ..Default::default()
     };
     let robot_ = &place;
-    // Permission is the robot's own: see the case of people.
+    // `Permission` is handled by the robot itself: see the tests in `people`.
     let commands = [
         command::Permission::NAME,
         commanded::<command::TargetPose>(robot_, pose()),

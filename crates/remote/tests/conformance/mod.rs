@@ -1,6 +1,6 @@
-//! What holds over every transport, as functions over whatever makes pairs of its ends.
+//! Tests that hold for every transport, as functions of a factory for pairs of its ends.
 //!
-//! A test of a transport has `mod conformance;` (with `#[path]` where it stands elsewhere) and calls [`run`].
+//! A test of a transport has `mod conformance;` (with `#[path]` if it is elsewhere) and calls [`run`].
 
 #![allow(dead_code, unreachable_pub)] // Not every test uses all of it.
 
@@ -28,15 +28,15 @@ pub use rough::Rough;
 /// Longer than anything here takes on a busy machine.
 pub const WATCHDOG: Duration = Duration::from_secs(240);
 
-/// One robot's address on a transport of [`Wire::Own`](remote::transport::Wire::Own), which nobody else uses.
+/// One robot's address on a transport of [`Wire::Own`](remote::transport::Wire::Own), which no other test uses.
 pub struct Place {
-    /// The robot's end. Called again when the one before was stopped: the robot's next run.
+    /// The robot's end. Called again after the previous one was stopped: the robot's next run.
     pub robot: Box<dyn Fn() -> Arc<dyn RobotEnd>>,
     /// An end for one more controller.
     pub connect: Box<dyn Fn() -> Arc<dyn ControllerEnd>>,
-    /// An end that proves to be somebody else's than those, where a test of the transport can have one.
+    /// An end with the proven identity of another peer than those, if a test of the transport can have one.
     pub other: Option<Box<dyn Fn() -> Arc<dyn ControllerEnd>>>,
-    /// Whether the transport proves who sends.
+    /// Whether the transport proves the sender.
     pub proves: bool,
 }
 
@@ -58,17 +58,17 @@ const CASES: &[(&str, Case)] = &[
     ("the watch list", telemetry::watched),
     ("late kinds", telemetry::late_kinds),
     ("commands here, telemetry there", telemetry::apart),
-    ("a twist that nobody prolongs", safety::twist_holds),
+    ("a twist without a successor", safety::twist_holds),
     ("a late command", safety::late),
     ("a repeated command", safety::repeated),
     ("a lost answer", safety::lost_answer),
     ("overtaken motion", safety::overtaken),
-    ("a right for whoever moves first", rights::implicit),
+    ("a right for the first to move", rights::implicit),
     ("hand-over and take-over", rights::hand_over),
     ("a right that has to be requested", rights::requested),
     ("a lost holder", rights::lost_holder),
     ("a lost holder's robot stops", rights::stops),
-    ("who sends is proven, or said not to be", identity::proven),
+    ("the sender is proven, or stated to be unproven", identity::proven),
     ("what others learn of a holder", identity::what_others_learn),
     (
         "another that sends the holder's number",
@@ -78,26 +78,26 @@ const CASES: &[(&str, Case)] = &[
     ("permissions and the log", people::asked_and_told),
     ("every kind", library::every_kind),
     ("files", files::fetched),
-    ("files that are not to be had", files::refused),
-    ("files that are there", files::only_new_files),
+    ("files that are not available", files::refused),
+    ("files that are available", files::only_new_files),
     ("an interrupted file", files::interrupted),
     ("a large file beside a command", files::beside_commands),
 ];
 
-/// Runs all cases over the transport that `place` makes places on, each with a watchdog.
+/// Runs all cases over the transport whose places `place` creates, each with a watchdog.
 ///
 /// # Panics
-/// Where one does not hold.
+/// If a case fails.
 pub fn run(place: impl Fn() -> Place + Copy + Send + 'static) {
     for (name, case) in CASES {
         watched(name, move || case(&place));
     }
 }
 
-/// As [`run`], for what holds over a transport of [`Wire::V6`](remote::transport::Wire::V6).
+/// As [`run`], for the cases of a transport of [`Wire::V6`](remote::transport::Wire::V6).
 ///
 /// # Panics
-/// Where one does not hold.
+/// If a case fails.
 pub fn run_v6(place: impl Fn() -> Place + Copy + Send + 'static) {
     for (name, case) in v6::CASES {
         watched(name, move || case(&place));
@@ -114,7 +114,7 @@ pub fn watched(name: &str, work: impl FnOnce() + Send + 'static) {
     // A panic drops the sender.
     if ended.recv_timeout(WATCHDOG) != Err(RecvTimeoutError::Timeout) {
         if let Err(panic) = thread.join() {
-            eprintln!("case {name:?} does not hold");
+            eprintln!("case {name:?} failed");
             std::panic::resume_unwind(panic);
         }
         return;

@@ -1,4 +1,4 @@
-//! What robots ask and tell people.
+//! Questions and messages of robots to people.
 
 use super::*;
 use remote::types::LogLevel;
@@ -10,7 +10,7 @@ pub fn asked_and_told(place: &dyn Fn() -> Place) {
     robot.tells::<telemetry::LogMessage>().expect("room");
     robot.tells::<telemetry::PermissionRequest>().expect("room");
     let controller = controller("c", (place.connect)());
-    // One that listens from now on may have missed the question, and fetches it.
+    // A controller that listens from here on may have missed the question, and fetches it.
     let answer = robot.ask_permission("May I cross the road?");
     let question = controller
         .fetch::<telemetry::PermissionRequest>(0)

@@ -18,7 +18,7 @@ fn two(place: &Place) -> [Controller; 2] {
 }
 
 fn is_anns(outcome: &Outcome) -> bool {
-    matches!(outcome, Outcome::Rejected(reason) if reason.contains("ann's"))
+    matches!(outcome, Outcome::Rejected(reason) if reason.contains("ann holds"))
 }
 
 pub fn implicit(place: &dyn Fn() -> Place) {
@@ -32,7 +32,7 @@ pub fn implicit(place: &dyn Fn() -> Place) {
     assert_eq!(drive(&ann), Outcome::Executed);
     let refused = drive(&bob);
     assert!(is_anns(&refused), "{refused}");
-    // What moves nothing is anyone's.
+    // Any controller may send a command that moves nothing.
     assert_eq!(bob.command::<Lamp>(&speed(1.0)), Outcome::Executed);
     assert_eq!(
         bob.right("base").map(|r| r.holder),
@@ -55,11 +55,11 @@ pub fn hand_over(place: &dyn Fn() -> Place) {
     assert!(bob.request_right("base").is_err());
     assert!(
         bob.hand_right_over("base", bob.id()).is_err(),
-        "not bob's to give"
+        "bob cannot give it away"
     );
     assert!(
         ann.hand_right_over("base", 12345).is_err(),
-        "nobody of that number"
+        "no controller has that number"
     );
     assert!(
         bob.take_right_over("base").is_err(),
@@ -125,7 +125,7 @@ pub fn lost_holder(place: &dyn Fn() -> Place) {
     assert_eq!(drive(&bob), Outcome::Executed);
 }
 
-/// Where the robot's user said nothing: twists stop, joints hold, and so does what a program added.
+/// If the robot's user set no callback: twists stop, joints hold, and a program's own kinds stop, too.
 pub fn stops(place: &dyn Fn() -> Place) {
     use remote::robot::Origin;
     use remote::{command, telemetry, types};

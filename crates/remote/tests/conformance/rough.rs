@@ -1,19 +1,19 @@
-//! A controller's end that delays, repeats and loses what goes through it: over any other.
+//! A controller's end that delays, repeats and loses what passes through it, around any other end.
 
 use remote::transport::{Class, ControllerEnd, ControllerSink, Done, Listen, TransportError, Wire};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What happens to the requests to come.
+/// Treatment of the following requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Treatment {
     #[default]
     Pass,
     /// They wait for [`Rough::deliver`].
     Hold,
-    /// They go twice; the first answer counts.
+    /// They are sent twice; the first answer counts.
     Twice,
-    /// They go, but their answers are lost.
+    /// They are sent, but their answers are lost.
     LoseAnswers,
 }
 
@@ -40,7 +40,7 @@ impl Rough {
         *self.treatment.lock().expect("no panic") = treatment;
     }
 
-    /// Delivers what is held, oldest first.
+    /// Delivers the held requests, oldest first.
     pub fn deliver(&self) {
         let held = std::mem::take(&mut *self.held.lock().expect("no panic"));
         for (class, frame, timeout, done) in held {
@@ -48,7 +48,7 @@ impl Rough {
         }
     }
 
-    /// The newest request.
+    /// Returns the newest request.
     pub fn last(&self) -> Vec<u8> {
         self.last.lock().expect("no panic").clone()
     }

@@ -1,4 +1,4 @@
-//! What must never be carried out.
+//! Commands that must never be carried out.
 
 use super::rough::Treatment;
 use super::*;
@@ -18,7 +18,7 @@ fn setup(place: &Place) -> (Robot, Seen, Arc<Rough>, Controller) {
         Ok(())
     });
     let rough = Rough::new((place.connect)());
-    // Its heartbeats do not come between what is held here.
+    // Its heartbeats do not mix with the requests that are held here.
     let controller = Controller::builder("c")
         .end(rough.clone())
         .heartbeat(Duration::from_secs(600));
@@ -64,7 +64,7 @@ pub fn twist_holds(place: &dyn Fn() -> Place) {
             .last()
             .is_some_and(|(_, x, own)| *own && *x == 0.0)
     };
-    // One twist alone: the robot stops itself, no sooner than it is told to hold, though the controller is there.
+    // A single twist: the robot stops itself, no sooner than its hold time, though the controller is there.
     drive(0.5);
     eventually("the robot stops", stopped);
     {
@@ -73,7 +73,7 @@ pub fn twist_holds(place: &dyn Fn() -> Place) {
         assert!(driven[1].0 - driven[0].0 >= hold, "{driven:?}");
     }
     assert!(controller.is_found());
-    // Twists that follow each other prolong it: no stop in between. On a machine that stands still there may be one.
+    // Successive twists prolong it: no stop in between. On a machine that stands still there may be one.
     let begin = driven.lock().expect("no panic").len();
     for i in 1..=10 {
         drive(i as f32 / 10.0);
@@ -88,7 +88,7 @@ pub fn twist_holds(place: &dyn Fn() -> Place) {
             "a stop comes too early: {driven:?}"
         );
     }
-    // Who was told to stop is not stopped again.
+    // A robot that was commanded to stop is not stopped again.
     let count = driven.len();
     drop(driven);
     drive(0.0);
@@ -96,7 +96,7 @@ pub fn twist_holds(place: &dyn Fn() -> Place) {
     assert_eq!(heard.lock().expect("no panic").len(), count + 1);
 }
 
-/// As with a robot that was stopped while they were sent.
+/// As with a robot that was paused while they were sent.
 pub fn late(place: &dyn Fn() -> Place) {
     let place = place();
     let (robot, seen, rough, controller) = setup(&place);
@@ -118,14 +118,14 @@ pub fn late(place: &dyn Fn() -> Place) {
         "none was carried out"
     );
     assert_eq!(robot.statistics().dropped["expired"], 3);
-    // One that is in time is.
+    // A command in time is carried out.
     assert!(
         controller
             .send_within::<Drive>(&speed(9.0), Expiry::After(WATCHDOG))
             .wait()
             .is_executed()
     );
-    // And one that is good for ever, however long it took.
+    // And so is one without an expiry, however long it took.
     rough.treat(Treatment::Hold);
     let held = controller.send_within::<Drive>(&speed(10.0), Expiry::Never);
     std::thread::sleep(Duration::from_millis(250));
@@ -148,7 +148,7 @@ pub fn repeated(place: &dyn Fn() -> Place) {
     assert_eq!(seen.lock().expect("no panic").len(), 10);
 }
 
-/// The command is sent again, and the first one's answer comes.
+/// The command is sent again, and the first one's answer arrives.
 pub fn lost_answer(place: &dyn Fn() -> Place) {
     let place = place();
     let (robot, seen, rough, controller) = setup(&place);
@@ -160,7 +160,7 @@ pub fn lost_answer(place: &dyn Fn() -> Place) {
     rough.treat(Treatment::Pass);
     assert_eq!(sent.wait(), Outcome::Executed);
     assert_eq!(*seen.lock().expect("no panic"), [1.0]);
-    // Where no answer ever comes, it says that it may have been carried out.
+    // If no answer ever arrives, the outcome is that it may have been carried out.
     rough.treat(Treatment::LoseAnswers);
     let sent = controller.send_within::<Drive>(&speed(2.0), Expiry::After(Duration::from_millis(300)));
     let outcome = sent.wait();

@@ -1,4 +1,4 @@
-//! What robots tell.
+//! Telemetry of robots.
 
 use super::*;
 use remote::Queue;
@@ -20,7 +20,7 @@ pub fn told(place: &dyn Fn() -> Place) {
         controller.channels::<Odometer>(),
         [(1, "left".to_owned()), (2, "right".to_owned())]
     );
-    // Unset is not lost.
+    // An unset value is not a lost one.
     assert_eq!(controller.fetch::<Odometer>(left), Ok(None));
     assert_eq!(controller.latest::<Odometer>(left), None);
     assert!(controller.is_found());
@@ -33,7 +33,7 @@ pub fn told(place: &dyn Fn() -> Place) {
             .push((body.forward, info.sequence));
     });
     let queue = controller.queue::<Odometer>(right, Queue::Newest);
-    // A transport may need a moment before a new listener hears everything.
+    // A transport may need a moment before a new listener receives everything.
     eventually("telemetry is heard", || {
         robot.set::<Odometer>(left, &speed(0.0)).expect("sent");
         std::thread::sleep(Duration::from_millis(5));
@@ -60,7 +60,7 @@ pub fn told(place: &dyn Fn() -> Place) {
     });
     assert_eq!(controller.latest::<Odometer>(left), Some(speed(20.0)));
     assert_eq!(controller.fetch::<Odometer>(right), Ok(Some(speed(-20.0))));
-    // What is only asked for does not come by itself.
+    // Telemetry on request is not sent by itself.
     assert_eq!(controller.latest::<Serial>(0), None);
     assert_eq!(controller.fetch::<Serial>(0), Ok(Some(speed(42.0))));
     assert!(
@@ -82,14 +82,14 @@ pub fn panics(place: &dyn Fn() -> Place) {
     });
     let calls = second.clone();
     controller.on::<Odometer>(0, move |_, _| *calls.lock().expect("no panic") += 1);
-    eventually("what comes after a panic", || {
+    eventually("telemetry after a panic", || {
         robot.set::<Odometer>(0, &speed(1.0)).expect("sent");
         std::thread::sleep(Duration::from_millis(5));
         *second.lock().expect("no panic") >= 3
     });
     let count = || controller.statistics().dropped.get("callback_panicked").copied();
     eventually("each panic is counted", || count() >= Some(3));
-    // What asks goes on, too.
+    // Fetching continues, too.
     assert!(controller.fetch::<Odometer>(0).is_ok());
 }
 
@@ -103,7 +103,7 @@ pub fn large(place: &dyn Fn() -> Place) {
     let picture = Blob { data };
     eventually("10 MB are heard", || {
         robot.set::<Picture>(0, &picture).expect("sent");
-        // A newer one may end one that is under way.
+        // A newer frame may end one in transit.
         pictures
             .take(Duration::from_secs(15))
             .is_some_and(|(body, _)| body == picture)
@@ -129,7 +129,7 @@ pub fn watched(place: &dyn Fn() -> Place) {
         std::thread::sleep(Duration::from_millis(5));
         controller.latest::<Odometer>(0).is_some()
     });
-    // What was under way when the watch list began may still have come.
+    // Frames in transit when the watch list began may still have arrived.
     robot.set::<Picture>(0, &Blob { data: vec![1] }).expect("sent");
     robot.set::<Odometer>(0, &speed(2.0)).expect("sent");
     eventually("the second", || {
@@ -152,7 +152,7 @@ pub fn watched(place: &dyn Fn() -> Place) {
     });
 }
 
-/// A robot that tells something new after a controller met it.
+/// A robot that registers new telemetry after a controller met it.
 pub fn late_kinds(place: &dyn Fn() -> Place) {
     let place = place();
     let robot = robot(&place);

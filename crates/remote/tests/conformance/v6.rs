@@ -1,4 +1,4 @@
-//! What holds over every transport in the language of version 6.
+//! Tests for every transport with the wire of version 6.
 
 use super::basics::unhex;
 use super::*;
@@ -18,7 +18,7 @@ pub const CASES: &[(&str, Case)] = &[
     ("nobody there in version 6", nobody_there),
 ];
 
-/// Hears telemetry frames as they come.
+/// Records telemetry frames as they arrive.
 struct Ear(Mutex<std::sync::mpsc::Sender<Vec<u8>>>);
 
 impl ControllerSink for Ear {
@@ -29,7 +29,7 @@ impl ControllerSink for Ear {
     fn connected(&self, _: bool) {}
 }
 
-/// A peer that sends bytes: somebody else's controller.
+/// A peer that sends bytes: a controller of another maker.
 struct Raw(Arc<dyn ControllerEnd>, Receiver<Vec<u8>>);
 
 impl Raw {
@@ -63,7 +63,7 @@ impl Drop for Raw {
 
 const TWIST: &str = "0b 0a 06 12 04 62 61 73 65 12 05 0d 00 00 00 3f 1a 05 1d 00 00 80 be";
 
-/// The examples that were read off a live robot.
+/// The examples that were captured from a live robot.
 fn bytes(place: &dyn Fn() -> Place) {
     let place = place();
     let robot = Robot::builder("TestRobot")
@@ -183,7 +183,7 @@ fn told(place: &dyn Fn() -> Place) {
     assert_eq!(
         controller.fetch::<telemetry::CurrentPose>(0),
         Ok(None),
-        "unset is not lost"
+        "an unset value is not a lost connection"
     );
     assert_eq!(controller.fetch::<telemetry::CurrentPose>(9), Ok(None));
     let channels = controller
@@ -210,7 +210,7 @@ fn told(place: &dyn Fn() -> Place) {
     });
     assert_eq!(controller.latest::<telemetry::Image>(left), Some(image.clone()));
     assert_eq!(controller.fetch::<telemetry::Image>(left), Ok(Some(image)));
-    // What version 6 has no number for stays here.
+    // Kinds without a number in version 6 are not sent.
     robot.set::<Odometer>(0, &speed(1.0)).expect("nothing to send");
     assert!(controller.fetch::<Odometer>(0).is_err());
 }
@@ -229,9 +229,13 @@ fn rights(place: &dyn Fn() -> Place) {
     assert_eq!(
         raw.ask(TWIST),
         unhex("00"),
-        "it is not moved by commands of unknown age"
+        "it does not accept moving commands of unknown age"
     );
-    assert_eq!(raw.ask("0d"), unhex("0d"), "what moves nothing is taken");
+    assert_eq!(
+        raw.ask("0d"),
+        unhex("0d"),
+        "a command that moves nothing is accepted"
+    );
     refusing.stop();
     let robot = robot(&place);
     robot.on::<command::Twist>(|_, _| Ok(()));
@@ -254,7 +258,7 @@ fn heartbeats(place: &dyn Fn() -> Place) {
     let raw = Raw::new(&place);
     eventually("it answers", || raw.try_ask(&[1]).is_ok());
     assert_eq!(raw.ask(TWIST), unhex("0b"));
-    // Who announced no heartbeats is never lost; then 0.2 s, and silence.
+    // A controller that announced no heartbeats is never lost; then 0.2 s, and silence.
     assert_eq!(raw.ask("04 0d cd cc 4c 3e"), unhex("04"));
     eventually("it is lost", || *stopped.lock().expect("no panic") == 1);
     assert_eq!(robot.holder("base"), None);
@@ -277,14 +281,14 @@ fn files(place: &dyn Fn() -> Place) {
         std::fs::read(into.join("model/sub/a")).expect("there"),
         vec![7; 3_000_000]
     );
-    // One alone, under the name that was asked for.
+    // One file alone, under the requested name.
     let get = |path: &str| controller.download("model", path, &into, |_| {});
     assert_eq!(get("sub/a").expect("fetched"), into.join("sub/a"));
     assert!(get("a").is_err(), "not by its end");
     assert!(get("").is_err(), "two files came");
     assert!(get("sub/a").is_ok(), "it is there");
     std::fs::write(into.join("sub/a"), b"mine").expect("written");
-    assert!(get("sub/a").is_err(), "another is there");
+    assert!(get("sub/a").is_err(), "another file is there");
     std::fs::write(disk.path().join("model/.bashrc"), b"x").expect("written");
     let other = disk.path().join("other");
     assert!(

@@ -1,4 +1,4 @@
-//! Robots and controllers on one bus, or on two that links join, and what they are given.
+//! Robots and controllers on one bus, or on two that links join, and what they receive.
 #![allow(dead_code, missing_docs, unreachable_pub, reason = "a part of each test")]
 
 use bus::BusConfig;
@@ -20,7 +20,7 @@ pub const LONG: Duration = Duration::from_secs(30);
 
 type Running = (Handle, JoinHandle<Result<(), LinkError>>);
 
-/// Where robot and controllers are.
+/// The places of robot and controllers.
 pub struct Places {
     folder: tempfile::TempDir,
     links: Option<[String; 2]>,
@@ -127,7 +127,7 @@ topics:
         stop(&mut self.controllers);
     }
 
-    /// The links' configurations, the robot's first.
+    /// Returns the links' configurations, the robot's first.
     pub fn configs(&self) -> [Config; 2] {
         let texts = self.links.as_ref().expect("links");
         [&texts[0], &texts[1]].map(|text| Config::parse(text).unwrap_or_else(|e| panic!("{e}")))
@@ -161,7 +161,7 @@ fn stop(link: &mut Option<Running>) {
 
 type OnRequest = Box<dyn Fn(&[u8], Reply) + Send + Sync>;
 
-/// What a robot does with requests.
+/// How a robot handles requests.
 pub struct RobotSide(OnRequest);
 
 impl RobotSide {
@@ -186,20 +186,20 @@ pub fn robot(
     (robot, sink)
 }
 
-/// One that answers with what it is asked.
+/// A robot that echoes its requests.
 pub fn echo(places: &Places) -> (LinkRobot, Arc<RobotSide>) {
     robot(places, |frame, reply| {
-        // Whoever asked may be gone.
+        // The requester may be gone.
         let _ = reply.send(frame);
     })
 }
 
-/// What a controller was given.
+/// What a controller received.
 #[derive(Default)]
 pub struct Heard {
     state: Mutex<State>,
     changed: Condvar,
-    /// Held where the controller is to be slow.
+    /// Held if the controller is to be slow.
     gate: Mutex<()>,
 }
 
@@ -222,7 +222,7 @@ impl Heard {
         let got: Vec<usize> = state.frames.iter().map(Vec::len).collect();
         assert!(
             !waited.timed_out(),
-            "{what}: never; frames of {got:?} B came, {} lost",
+            "{what}: never; received frames of {got:?} B, {} lost",
             state.lost
         );
     }
@@ -250,7 +250,7 @@ impl Heard {
         self.state.lock().expect("no panic").lost
     }
 
-    /// Lets the next frame wait until it is dropped.
+    /// Makes the next frame wait until the guard is dropped.
     pub fn hold(&self) -> MutexGuard<'_, ()> {
         self.gate.lock().expect("no panic")
     }
@@ -302,7 +302,7 @@ pub fn ask(controller: &dyn ControllerEnd, class: Class, frame: &[u8], timeout: 
     answer.recv_timeout(2 * LONG).expect("done is called")
 }
 
-/// Waits until a class has a server: each is found for itself.
+/// Waits until a class has a server: each class is found separately.
 pub fn reached(controller: &dyn ControllerEnd, class: Class) {
     until("it is reached", || {
         !matches!(

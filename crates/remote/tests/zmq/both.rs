@@ -1,4 +1,4 @@
-//! Our two ends with each other, over TCP and within a host, in both wires.
+//! Both of Ropewalk's ends with each other, over TCP and within a host, in both wires.
 
 use crate::support::{
     Heard, LONG, Later, Robot, STREAM, address, ask, ask_class, echo, publish_until_heard, until,
@@ -110,7 +110,7 @@ fn many_requests_are_under_way_and_each_ends_once() {
                 until("requests come", || {
                     sink.0.lock().unwrap().len() >= most.min(200 - answered)
                 });
-                // The last first.
+                // The last one first.
                 while let Some((frame, reply)) = { sink.0.lock().unwrap().pop() } {
                     reply.send(&[frame[0], 1]).unwrap();
                     answered += 1;
@@ -226,7 +226,7 @@ fn a_slow_listener_is_told_what_it_lost_and_gets_the_newest() {
     until("the newest comes", || {
         pair.heard.frames.lock().unwrap().last().map(number) == Some(FRAMES)
     });
-    // The next frame tells of those before it.
+    // The next frame reports the loss of those before it.
     pair.robot.publish(STREAM, &frame).unwrap();
     until("the last comes", || {
         let frames = pair.heard.frames.lock().unwrap();
@@ -264,7 +264,7 @@ fn ends_end() {
 #[test]
 fn what_is_under_way_is_answered_before_the_end() {
     for over in ALL {
-        // The end waits a tenth of a second, in which a busy machine may not run this test at all.
+        // The end waits a tenth of a second, during which a busy machine may not run this test at all.
         until("an answer leaves in time", || {
             let sink = Arc::new(Later::default());
             let pair = pair(over, sink.clone());
@@ -293,7 +293,7 @@ fn a_sink_that_panics_costs_its_request_alone() {
     let pair = pair(
         Over::OwnTcp,
         Arc::new(Robot(|frame: &[u8]| {
-            assert!(frame != b"bad", "as the test wants it");
+            assert!(frame != b"bad", "panics on purpose");
             Some(frame.to_vec())
         })),
     );
@@ -350,7 +350,7 @@ fn what_is_unsafe_or_impossible_is_refused_with_the_mend() {
 fn answers_flow_as_long_as_they_are_read() {
     for over in [Over::OwnTcp, Over::OwnIpc] {
         let pair = pair(over, echo());
-        // Many times what may be on the way unread.
+        // Many times the limit of unread data in transit.
         for n in 0..80u8 {
             let frame = vec![n; 2 << 20];
             assert_eq!(ask(&pair.controller, &frame, LONG), Ok(frame), "{over:?}");

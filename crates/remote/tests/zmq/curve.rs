@@ -1,4 +1,4 @@
-//! Who gets in with CURVE, and who does not.
+//! Which peers get in with CURVE, and which do not.
 
 use crate::support::{Heard, LONG, ask, echo, publish_until_heard};
 use remote::transport::zmq::{AllowedKeys, KeyPair, ZmqController, ZmqRobot};
@@ -51,7 +51,7 @@ fn known_controllers_get_in_and_strangers_get_nothing() {
     );
     assert!(unknown.contains("allowed keys"), "{unknown}");
     assert!(robot.statistics().refused > 0);
-    // A robot that is another one's is not spoken to.
+    // A controller does not speak to a robot with another key.
     let pinned = error(
         ZmqController::own(address)
             .curve(base, stranger.public())
@@ -79,7 +79,7 @@ fn version_6_has_no_keys() {
     assert!(controller.curve(key.clone(), key.public()).open().is_err());
 }
 
-/// Answers nothing before it is asked to, and says whose key was revoked.
+/// Answers only when the test asks for it, and records the peers whose key was revoked.
 #[derive(Default)]
 struct Holding {
     held: Mutex<Vec<(Peer, Reply)>>,
@@ -137,7 +137,7 @@ fn a_key_that_is_taken_off_the_list_is_not_heard_over_a_connection_that_stands()
     let held = |n| move |sink: &Holding| sink.held.lock().unwrap().len() == n;
     let (base_end, base_answered) = ask(&base);
     wait_until("its request came", || held(1)(&sink));
-    // Off the list, while its request is under way.
+    // Its key is removed while its request is in progress.
     std::fs::write(&list, format!("{} other\n", other.public())).unwrap();
     wait_until("it is revoked", || sink.revoked.lock().unwrap().len() == 1);
     let (who, reply) = sink.held.lock().unwrap().pop().unwrap();
@@ -149,7 +149,7 @@ fn a_key_that_is_taken_off_the_list_is_not_heard_over_a_connection_that_stands()
     base_end.request(Class::Command, b"again", SHORT, Box::new(|_| {}));
     wait_until("neither counts", || robot.statistics().revoked >= 2);
     assert!(base_answered.try_recv().is_err() && sink.held.lock().unwrap().is_empty());
-    // The other is served as before; a list that cannot be read changes nothing.
+    // The other controller is served as before; a list that cannot be read changes nothing.
     std::fs::write(&list, "nonsense\n").unwrap();
     std::thread::sleep(Duration::from_millis(700));
     let (_other_end, answered) = ask(&other);

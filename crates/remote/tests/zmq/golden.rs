@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
-/// What was read off a live robot: request and answer.
+/// Captured from a live robot: request and answer.
 const LIVE: [(&str, &str); 9] = [
     ("040d0000803f", "04"),
     ("0b0a06120462617365", "0b"),
@@ -21,10 +21,10 @@ const LIVE: [(&str, &str); 9] = [
     ("02", "362e302e30"),
 ];
 
-/// What ends upstream's robot.
+/// Requests that crash upstream's robot.
 const HOSTILE: [&str; 6] = [".", "c8", "05", "050000", "05c800", "050109"];
 
-/// The vectors of one kind: hexadecimal as the peer takes it, and the meaning.
+/// The vectors of one kind: hexadecimal for the peer, and the meaning.
 fn vectors(kind: &str) -> Vec<(String, String)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/vectors/remote/v6.txt");
     let text = std::fs::read_to_string(path).unwrap();
@@ -104,7 +104,7 @@ fn a_raw_sub_socket_gets_a_robots_telemetry_byte_for_byte() {
     );
 }
 
-/// A robot of another maker: a REP socket that answers what upstream does, and tells what it was asked.
+/// A robot of another maker: a REP socket that answers as upstream does, and reports its requests.
 fn rep() -> Option<(String, Receiver<String>)> {
     let mut peer = Peer::start("rep", "tcp://127.0.0.1:*")?;
     let address = peer.hear();
@@ -118,7 +118,7 @@ fn rep() -> Option<(String, Receiver<String>)> {
                 "01" => hex(v6::PROTOCOL_VERSION.as_bytes()),
                 "050600" => "0a0954657374526f626f74".to_owned(),
                 "050c00" => ".".to_owned(),
-                // Goal beyond the map: upstream knows one refusal.
+                // Goal outside the map: upstream has only one kind of refusal.
                 refused if refused.starts_with("0f") => "00".to_owned(),
                 other => other[..2].to_owned(),
             };
@@ -171,7 +171,7 @@ fn a_controller_drives_raw_rep_and_pub_sockets_byte_for_byte() {
     assert_eq!(
         controller.fetch::<telemetry::Map>(0),
         Ok(None),
-        "unset is no disconnect"
+        "an unset value is not a disconnection"
     );
     assert!(controller.is_found());
     controller.set_log_level(5).unwrap();
@@ -187,7 +187,7 @@ fn a_controller_drives_raw_rep_and_pub_sockets_byte_for_byte() {
     let states = controller.queue::<telemetry::RobotState>(0, Queue::Newest);
     let sensors = controller.queue::<telemetry::SimpleSensor>(1, Queue::Newest);
     let (mut state, mut sensor) = (None, None);
-    // Every vector, and what ends upstream's controllers, again and again.
+    // Every vector, and the frames that crash upstream's controllers, again and again.
     let frames = vectors("telemetry");
     until("both kinds come", || {
         for frame in ["1f00", "c800", "01", "."]

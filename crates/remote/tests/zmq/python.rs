@@ -71,7 +71,7 @@ fn messages_that_no_req_sends_hurt_nobody() {
     }
     assert_eq!(robot.statistics().malformed, 6);
     assert_eq!(hostile.ask("aa,bb,.,07"), "aa,bb,.,07");
-    // Beyond the most bytes of a request, ZeroMQ closes the connection.
+    // ZeroMQ closes the connection on a request beyond the maximum.
     hostile.say(&format!("silent .,{}", "00".repeat(5 << 20)));
     assert_eq!(hostile.hear(), "timeout");
     let mut peer = Peer::start("req", at).unwrap();
@@ -109,11 +109,11 @@ fn a_slow_sub_socket_costs_a_bounded_amount_and_is_counted() {
     slow.hear();
     let frame = vec![7; 1 << 20];
     let mut shown = hex(&frame);
-    until("the quick one hears", || {
+    until("the quick one receives", || {
         robot.publish(STREAM, b"\x07").unwrap();
         quick.hear_within(Duration::from_millis(20)).is_some()
     });
-    // The quick one misses nothing.
+    // The quick subscriber misses nothing.
     for _ in 0..20 {
         robot.publish(STREAM, &frame).unwrap();
         while quick.hear() != shown {}
@@ -126,9 +126,9 @@ fn a_slow_sub_socket_costs_a_bounded_amount_and_is_counted() {
     let grown = resident().saturating_sub(before);
     let lost = robot.statistics().telemetry_lost;
     assert!(lost > 900, "{lost}");
-    // 4 MiB wait and a frame is on its way; the rest is what other tests of this process take meanwhile.
+    // 4 MiB wait and a frame is in transit; the rest is the memory of this process's other tests.
     assert!(grown < 500 << 20, "grew by {grown} B of 1000 MiB");
-    // When it reads again it gets the newest.
+    // When it reads again, it receives the newest.
     robot.publish(STREAM, b"\x08last").unwrap();
     slow.say("");
     shown = hex(b"\x08last");
@@ -186,7 +186,7 @@ fn a_lost_answer_blocks_nothing_and_a_late_one_is_nobodys() {
     let lost = ask_class(&controller, Class::Command, &[11], short);
     let first = router.hear();
     assert!(first.ends_with(",.,0b"), "{first}");
-    // Behind it, and given up before its turn: it is never sent.
+    // The request waits behind the first and is given up before its turn: it is never sent.
     let behind = ask(&controller, &[99], Duration::from_millis(100))
         .unwrap_err()
         .to_string();
@@ -202,7 +202,8 @@ fn a_lost_answer_blocks_nothing_and_a_late_one_is_nobodys() {
     let next = ask_class(&controller, Class::Command, &[12], LONG);
     let second = router.hear();
     assert!(second.ends_with(",.,0c"), "{second}");
-    // The answer to the first, too late, in place of the second's; then the second's by a further request's way.
+    // The late answer to the first arrives in place of the second's; then the second's arrives while a further request
+    // is in progress.
     router.say(&first);
     assert!(next.recv_timeout(Duration::from_millis(200)).is_err());
     let other = ask_class(&controller, Class::Request, &[13], LONG);

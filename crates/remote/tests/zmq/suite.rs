@@ -1,4 +1,4 @@
-//! The conformance suite over both wires, and over the own one with CURVE.
+//! The conformance suite over both wires, and over Ropewalk's own wire with CURVE.
 
 use crate::conformance::{self, Place};
 use crate::support::address;

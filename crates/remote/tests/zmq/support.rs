@@ -1,4 +1,4 @@
-//! Sinks that keep what they got, and a pyzmq process.
+//! Sinks that keep what they receive, and a pyzmq process.
 
 use remote::transport::{
     self, Class, ControllerEnd, ControllerSink, Reply, RobotEnd, RobotSink, Stream, TransportError,
@@ -19,7 +19,7 @@ pub(crate) const STREAM: Stream<'_> = Stream {
     priority: 50,
 };
 
-/// Answers each request by `answer`; `None` lets it fall.
+/// Answers each request by `answer`; `None` drops it.
 pub(crate) struct Robot<F>(pub(crate) F);
 
 impl<F: Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync> RobotSink for Robot<F> {
@@ -71,8 +71,8 @@ impl ControllerSink for Heard {
     }
 }
 
-/// An address that no other test has, now or later: a robot's next run is where the one before was. Each has a loopback address of
-/// its own, since a port that was free a moment ago may be another's.
+/// An address that no other test has, now or later: a robot's next run uses the address of the previous one. Each has
+/// its own loopback address, because a port that was free a moment ago may be in use by another test.
 pub(crate) fn address() -> String {
     static GIVEN: AtomicUsize = AtomicUsize::new(0);
     let (process, n) = (std::process::id(), GIVEN.fetch_add(1, Ordering::SeqCst));
@@ -99,7 +99,7 @@ pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 pub(crate) type Outcome = Result<Vec<u8>, TransportError>;
 
-/// Sends; the receiver gets the outcome.
+/// Sends a request; the receiver gets its outcome.
 pub(crate) fn ask_class(
     end: &dyn ControllerEnd,
     class: Class,
@@ -120,7 +120,7 @@ pub(crate) fn ask(end: &dyn ControllerEnd, frame: &[u8], timeout: Duration) -> O
         .expect("the request never ended")
 }
 
-/// Publishes until somebody has heard something, since listeners come at their time.
+/// Publishes until a listener has received a frame, because listeners connect in their own time.
 pub(crate) fn publish_until_heard(robot: &dyn RobotEnd, heard: &Heard) {
     until("telemetry is heard", || {
         robot.publish(STREAM, b"\x07\x00first").unwrap();
@@ -152,7 +152,7 @@ pub(crate) fn python() -> Option<PathBuf> {
     None
 }
 
-/// What a process prints, line by line.
+/// Lines that a process prints.
 pub(crate) fn lines(child: &mut Child) -> Receiver<String> {
     let output = BufReader::new(child.stdout.take().unwrap());
     let (sender, lines) = mpsc::channel();

@@ -1,4 +1,4 @@
-//! What upstream gets wrong on the own wire: a robot that stands still and comes back, in a process of its own.
+//! Faults of upstream, tested on Ropewalk's own wire: a robot that is paused and comes back, in a process of its own.
 
 use crate::support::{LONG, lines, until};
 use remote::transport::RobotEnd;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const ROBOT: &str = "ROPEWALK_TEST_ROBOT";
 
-/// Not a test of its own: the robot's process. It prints where it is, and each twist that it carries out.
+/// Not a test of its own: the robot's process. It prints its address, and each twist that it carries out.
 #[test]
 fn robot_process() {
     if std::env::var_os(ROBOT).is_none() {
@@ -48,7 +48,7 @@ impl Process {
         Process { child, lines }
     }
 
-    /// The next line that begins so, without its beginning.
+    /// Returns the next line with this beginning, without the beginning.
     fn line(&self, beginning: &str) -> String {
         loop {
             let line = self.lines.recv_timeout(LONG).expect("the robot says something");
@@ -62,7 +62,7 @@ impl Process {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// All its threads stand still when this returns.
+    /// All its threads are paused when this returns.
     fn pause(&self) {
         self.signal(Signal::STOP);
         let id = WaitId::Pid(Pid::from_child(&self.child));
@@ -120,11 +120,7 @@ fn a_stopped_robot_carries_out_none_of_the_twists_that_it_missed() {
     });
     // The robot may have stopped by itself, which is a twist of 0.
     let next = std::iter::repeat_with(|| process.line("twist ")).find(|twist| twist != "0");
-    assert_eq!(
-        next.as_deref(),
-        Some("5"),
-        "a twist was carried out that had expired"
-    );
+    assert_eq!(next.as_deref(), Some("5"), "an expired twist was carried out");
 }
 
 #[test]
@@ -137,7 +133,8 @@ fn telemetry_that_was_never_set_is_none_and_no_disconnect() {
     assert!(controller.is_found());
 }
 
-/// A robot of version 7 answers what it does not understand with an empty frame, which version 6 would take for a value that is not set.
+/// A robot of version 7 answers requests that it does not understand with an empty frame, which version 6 would read as
+/// a value that is not set.
 #[test]
 fn a_robot_of_version_7_is_named_and_nothing_of_it_is_taken_for_version_6() {
     let end = ZmqRobot::plain_v6()
@@ -145,7 +142,7 @@ fn a_robot_of_version_7_is_named_and_nothing_of_it_is_taken_for_version_6() {
         .open()
         .unwrap();
     let answers = crate::support::Robot(|frame: &[u8]| match frame {
-        // What a robot of version 7 takes for a request of its own it acknowledges.
+        // A robot of version 7 acknowledges what it reads as one of its own requests.
         [8, number] => Some(vec![8, *number]),
         _ => Some(Vec::new()),
     });

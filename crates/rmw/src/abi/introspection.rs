@@ -1,7 +1,7 @@
-//! rosidl's type support: handles (`rosidl_runtime_c`), what messages are made of (`rosidl_typesupport_introspection_c` and `_cpp`),
-//! and descriptions of types (`type_description`).
+//! rosidl's type support: handles (`rosidl_runtime_c`), the layout of messages (`rosidl_typesupport_introspection_c`
+//! and `_cpp`), and type descriptions (`type_description`).
 //!
-//! Checked against the headers of rosidl 4.9 (Kilted). `is_key` and `has_any_key` came with rosidl 4.6, which is Jazzy's.
+//! Checked against the headers of rosidl 4.9 (Kilted). `is_key` and `has_any_key` exist since rosidl 4.6 (Jazzy).
 
 use std::ffi::{c_char, c_void};
 
@@ -52,7 +52,7 @@ pub(crate) struct Sequence<T> {
     pub(crate) capacity: usize,
 }
 
-/// `rosidl_runtime_c__String`. Ends with a zero that `size` does not count.
+/// `rosidl_runtime_c__String`. Ends with a NUL byte that `size` does not count.
 pub(crate) type CString = Sequence<u8>;
 
 /// `rosidl_runtime_c__type_description__TypeSource`.
@@ -94,7 +94,7 @@ pub(crate) struct FieldType {
     pub(crate) nested_type_name: CString,
 }
 
-/// `rosidl_typesupport_introspection_c__MessageMembers`, and that of C++.
+/// `rosidl_typesupport_introspection_c__MessageMembers` and its C++ counterpart.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct MessageMembers {
@@ -108,7 +108,7 @@ pub(crate) struct MessageMembers {
     pub(crate) fini: Option<unsafe extern "C" fn(*mut c_void)>,
 }
 
-/// `rosidl_typesupport_introspection_c__MessageMember`, and that of C++, whose `resize` gives nothing back.
+/// `rosidl_typesupport_introspection_c__MessageMember` and its C++ counterpart, whose `resize` returns nothing.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct MessageMember {
@@ -130,7 +130,7 @@ pub(crate) struct MessageMember {
     pub(crate) resize: Option<unsafe extern "C" fn(*mut c_void, usize) -> bool>,
 }
 
-/// The numbers of `rosidl_typesupport_introspection_c/field_types.h`.
+/// The constants of `rosidl_typesupport_introspection_c/field_types.h`.
 pub(crate) mod type_id {
     pub(crate) const FLOAT: u8 = 1;
     pub(crate) const DOUBLE: u8 = 2;
@@ -150,7 +150,7 @@ pub(crate) mod type_id {
     pub(crate) const MESSAGE: u8 = 18;
 }
 
-/// Sizes and offsets as the C compiler has them for the headers of Kilted on 64-bit Linux.
+/// Sizes and offsets that the C compiler computes from the headers of Kilted on 64-bit Linux.
 #[cfg(all(test, target_pointer_width = "64"))]
 mod tests {
     use super::*;

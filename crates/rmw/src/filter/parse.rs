@@ -1,9 +1,9 @@
-//! Expressions into conditions, by recursive descent: OR binds least, then AND, then NOT.
+//! Parses expressions into conditions by recursive descent: OR binds least, then AND, then NOT.
 
 use super::tokens::{Token, tokens};
 use super::{Condition, FilterError, Operand, Plain, Relation};
 
-/// Most levels of parentheses and NOT: each takes a place on the stack.
+/// Maximum nesting of parentheses and NOT: each level uses stack.
 const MAX_DEPTH: usize = 64;
 
 pub(super) fn expression(text: &str, parameters: &[String]) -> Result<Condition, FilterError> {
@@ -23,7 +23,7 @@ pub(super) fn expression(text: &str, parameters: &[String]) -> Result<Condition,
 struct Parser<'a> {
     tokens: Vec<(usize, Token<'a>)>,
     next: usize,
-    /// One character after the last.
+    /// Position after the last character.
     end: usize,
     parameters: &'a [String],
 }
@@ -47,7 +47,7 @@ impl<'a> Parser<'a> {
 
     fn single(&mut self, depth: usize) -> Result<Condition, FilterError> {
         if depth > MAX_DEPTH {
-            let what = format!("too many parentheses or NOTs in each other: at most {MAX_DEPTH}");
+            let what = format!("too many nested parentheses or NOTs: at most {MAX_DEPTH}");
             return Err(self.syntax(what));
         }
         if self.word("NOT") {
@@ -125,7 +125,7 @@ impl<'a> Parser<'a> {
             let what = if is_whole {
                 "the number is too large"
             } else {
-                "this is no number"
+                "this is not a number"
             };
             self.syntax(format!("{what}: {text}"))
         })
@@ -135,7 +135,7 @@ impl<'a> Parser<'a> {
         self.tokens.get(self.next).map(|(_, token)| token)
     }
 
-    /// Whether a keyword follows, which is passed over then.
+    /// Consumes a keyword if it comes next; returns whether it did.
     fn word(&mut self, keyword: &str) -> bool {
         let is_it = matches!(self.peek(), Some(Token::Word(word)) if word.eq_ignore_ascii_case(keyword));
         self.next += usize::from(is_it);
@@ -185,7 +185,7 @@ fn constant(word: &str) -> Option<Plain> {
 
 fn number(text: &str) -> Option<Plain> {
     let whole = text.parse().ok().map(Plain::Whole);
-    // Rust reads `inf` and `nan`, too, which are no numbers of SQL.
+    // Rust also parses `inf` and `nan`, which are not numbers in SQL.
     let is_plain = text
         .chars()
         .all(|c| c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | 'e' | 'E'));
@@ -200,7 +200,7 @@ fn quoted(text: &str) -> Plain {
     Plain::Text(text.replace("''", "'").into_bytes())
 }
 
-/// The value of a parameter's text.
+/// Value of a parameter's text.
 fn parameter(text: &str) -> Plain {
     let text = text.trim();
     let inner = text.strip_prefix('\'').and_then(|t| t.strip_suffix('\''));

@@ -1,4 +1,4 @@
-//! What an expression consists of.
+//! Splits an expression into tokens.
 
 use super::FilterError;
 
@@ -7,16 +7,16 @@ pub(super) enum Token<'a> {
     /// A keyword or a field's path.
     Word(&'a str),
     Number(&'a str),
-    /// Without its quotes; two of them in it stand for one.
+    /// A text without its quotes; two quotes inside stand for one.
     Text(&'a str),
     Parameter(usize),
     Sign(&'static str),
 }
 
-/// Longest first, where one begins another.
+/// Longer signs come before their prefixes.
 const SIGNS: [&str; 9] = ["<>", "<=", ">=", "!=", "=", "<", ">", "(", ")"];
 
-/// The tokens of a text, each with the number of its first character, from 1.
+/// Returns the tokens of a text, each with the position of its first character, counted from 1.
 pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token<'_>)>, FilterError> {
     let mut out = Vec::new();
     let mut rest = text;
@@ -56,20 +56,20 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token<'_>)>, FilterError>
             });
             (Token::Word(rest.get(..len).unwrap_or(rest)), len)
         } else {
-            return Err(syntax(format!("{first:?} belongs to no expression")));
+            return Err(syntax(format!("{first:?} is not allowed in an expression")));
         };
         out.push((at, token));
         rest = rest.get(len..).unwrap_or("");
     }
 }
 
-/// Bytes of the beginning of a text: `from` and all characters after it that fit.
+/// Length in bytes of a prefix: `from`, and all characters after it that fit.
 fn length(text: &str, from: usize, mut fits: impl FnMut(char) -> bool) -> usize {
     let rest = text.get(from..).unwrap_or("");
     from + rest.find(|c| !fits(c)).unwrap_or(rest.len())
 }
 
-/// Bytes of a quoted text with its quotes; `None` if it does not end.
+/// Length in bytes of a quoted text, quotes included; `None` if it does not end.
 fn text_length(text: &str) -> Option<usize> {
     let mut at = 1;
     loop {

@@ -1,4 +1,4 @@
-//! The nodes and endpoints of all contexts of a domain on this bus, each as its own context publishes them.
+//! The nodes and endpoints of all contexts in a domain on this bus. Each context publishes its own.
 
 pub(crate) mod record;
 
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 pub(crate) struct Graph {
     own: Mutex<Own>,
     others: Mutex<BTreeMap<u64, Record>>,
-    /// Endpoints that have gone, of which the bus may not know yet.
+    /// Endpoints that are gone, which the bus may not have noticed yet.
     departed: Mutex<VecDeque<u64>>,
     publisher: bus::Publisher,
     listeners: Mutex<Vec<Weak<dyn Listener>>>,
@@ -27,33 +27,33 @@ pub(crate) struct Graph {
     wake: Signal,
     is_closed: AtomicBool,
     tell_again: AtomicBool,
-    /// For assertions of this context's publishers, from the first on.
+    /// Publishes liveliness assertions of this context's publishers; created on first use.
     assertions: OnceLock<Option<bus::Publisher>>,
     hears_assertions: AtomicBool,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// How soon, and how often, an endpoint looks again for a peer that the graph has and the bus has not connected yet.
+/// Interval at which an endpoint checks again for a peer that is in the graph but not yet connected on the bus.
 const SETTLING: Duration = Duration::from_millis(5);
 const SETTLINGS: u32 = 1000;
-/// Most endpoints that are remembered as gone.
+/// Maximum number of endpoints remembered as gone.
 const MAX_DEPARTED: usize = 4096;
 
-/// Called when the graph changes.
+/// Receives changes of the graph.
 pub(crate) trait Listener: Send + Sync {
-    /// The graph has changed, or the bus may have connected what it has. False to be called again soon.
+    /// The graph has changed, or the bus may have connected endpoints of it. Returns false to be called again soon.
     fn graph_changed(&self) -> bool;
 
-    /// Tells what time has brought; when it brings more.
+    /// Handles what has expired by `_now`. Returns when something expires next.
     fn tick(&self, _now: Instant) -> Option<Instant> {
         None
     }
 
-    /// A publisher says that it is alive.
+    /// A publisher asserts that it is alive.
     fn asserted(&self, _publisher: u64) {}
 }
 
-/// This context's part.
+/// This context's part of the graph.
 struct Own {
     enclave: String,
     nodes: BTreeMap<u64, NodeRecord>,
@@ -74,7 +74,8 @@ fn topic() -> TopicType {
     }
 }
 
-/// Assertions of publishers that have to say that they are alive: the identity of one, in eight bytes. They do not leave the host.
+/// Topic for assertions of publishers that have to say that they are alive: a publisher's identity in eight bytes. They
+/// do not leave the host.
 fn assertions() -> TopicType {
     TopicType {
         topic: "/_rmw_ropewalk/alive".into(),
@@ -121,7 +122,7 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Leaves it. The thread ends.
+    /// Leaves the graph. The thread ends.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
         self.wake.set();
@@ -131,7 +132,7 @@ impl Graph {
         lock(&self.others).clear();
     }
 
-    /// Follows the others until it is closed.
+    /// Follows the other contexts until the graph is closed.
     fn hear(&self, subscriber: &bus::Subscriber) {
         let mut settlings = 0;
         let mut alive: Option<bus::Subscriber> = None;
@@ -146,7 +147,7 @@ impl Graph {
                     Ok(Some(message)) => changed |= self.heard(&message),
                     Ok(None) => break,
                     Err(error) => {
-                        return tracing::error!(%error, "the graph is not followed any more");
+                        return tracing::error!(%error, "the graph is no longer followed");
                     }
                 }
             }
@@ -194,7 +195,7 @@ impl Graph {
             return false;
         }
         let Some(record) = Record::decode(message.control()) else {
-            tracing::warn!(publisher = id, "a record of the graph that is none is left out");
+            tracing::warn!(publisher = id, "ignoring a malformed record of the graph");
             return false;
         };
         let still: BTreeSet<u64> = record.endpoints().map(|e| e.id).collect();
@@ -219,12 +220,12 @@ impl Graph {
         departed.push_back(id);
     }
 
-    /// Whether the endpoint has gone, though the bus may not know yet.
+    /// Whether the endpoint is gone, even if the bus has not noticed yet.
     pub(crate) fn has_departed(&self, id: u64) -> bool {
         lock(&self.departed).contains(&id)
     }
 
-    /// Another whenever the graph has changed.
+    /// Version number of the graph; it differs after every change.
     pub(crate) fn version(&self) -> u64 {
         self.version.load(Ordering::SeqCst)
     }
@@ -235,17 +236,17 @@ impl Graph {
         listeners.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Lets all listeners look at the time; when one has to do so again.
+    /// Lets all listeners check the time. Returns when one of them must do so again.
     fn tick(&self, now: Instant) -> Option<Instant> {
         self.listeners().iter().filter_map(|l| l.tick(now)).min()
     }
 
-    /// Wakes the thread, which looks when time brings something next.
+    /// Wakes the thread, which finds out when something expires next.
     pub(crate) fn look_at_time(&self) {
         self.wake.set();
     }
 
-    /// Hears assertions from now on.
+    /// Starts to receive assertions.
     pub(crate) fn hear_assertions(&self) {
         if !self.hears_assertions.swap(true, Ordering::SeqCst) {
             self.wake.set();
@@ -255,7 +256,7 @@ impl Graph {
     fn hearing(&self) -> Option<bus::Subscriber> {
         let options = SubscriberOptions::default().with_depth(256);
         let made = self.publisher.bus().subscriber(assertions(), options);
-        made.inspect_err(|error| tracing::error!(%error, "assertions of publishers are not heard"))
+        made.inspect_err(|error| tracing::error!(%error, "assertions of publishers are not received"))
             .ok()
     }
 
@@ -268,20 +269,21 @@ impl Graph {
         }
     }
 
-    /// What assertions go out by. A publisher that will assert itself asks for it when it is made: others have to be connected by then.
+    /// The publisher that sends assertions. A publisher that will assert itself requests it on creation, so that others
+    /// are connected by the time it asserts.
     pub(crate) fn asserting(&self) -> Option<&bus::Publisher> {
         let publisher = self.assertions.get_or_init(|| {
             let made = self
                 .publisher
                 .bus()
                 .publisher(assertions(), PublisherOptions::default());
-            made.inspect_err(|error| tracing::error!(%error, "assertions of publishers are not said"))
+            made.inspect_err(|error| tracing::error!(%error, "assertions of publishers are not sent"))
                 .ok()
         });
         publisher.as_ref()
     }
 
-    /// Says that a publisher of this context is alive.
+    /// Announces that a publisher of this context is alive.
     pub(crate) fn assert(&self, id: u64) {
         let bytes = id.to_le_bytes();
         if let Some(publisher) = self.asserting()
@@ -292,15 +294,15 @@ impl Graph {
         }
     }
 
-    /// Calls all listeners; false if one of them has to be called again.
+    /// Calls all listeners. Returns false if one of them must be called again.
     fn changed(&self) -> bool {
         let listeners = self.listeners();
-        // Every listener is called, whatever the first ones return.
+        // Call every listener, whatever the others return.
         let unsettled = listeners.iter().filter(|l| !l.graph_changed()).count();
         unsettled == 0
     }
 
-    /// Calls it now, and whenever the graph changes.
+    /// Calls the listener now and whenever the graph changes.
     pub(crate) fn listen(&self, listener: Weak<dyn Listener>) {
         lock(&self.listeners).push(listener.clone());
         self.look_at_time();
@@ -309,7 +311,7 @@ impl Graph {
         }
     }
 
-    /// Adds a node; its key.
+    /// Adds a node and returns its key.
     pub(crate) fn add_node(&self, name: &str, namespace: &str) -> u64 {
         let mut own = lock(&self.own);
         let key = own.next;
@@ -347,7 +349,7 @@ impl Graph {
         self.tell(own);
     }
 
-    /// Publishes this context's part, in the order of its changes, and tells who listens here.
+    /// Publishes this context's part, in the order of its changes, and notifies the local listeners.
     fn tell(&self, own: MutexGuard<'_, Own>) {
         let record = Record {
             participants: vec![Participant {
@@ -365,11 +367,11 @@ impl Graph {
                 .map_err(|e| e.to_string())
         });
         if let Err(error) = sent {
-            tracing::error!(error, "other processes do not hear of a change of the graph");
+            tracing::error!(error, "other processes do not learn of a change of the graph");
         }
         drop(own);
         self.version.fetch_add(1, Ordering::SeqCst);
-        // Listeners are called at once, and by the thread until the bus has connected new endpoints.
+        // Call the listeners at once; the thread calls them again until the bus has connected new endpoints.
         if !self.changed() {
             self.call_again();
         }
@@ -380,7 +382,7 @@ impl Graph {
         self.wake.set();
     }
 
-    /// Calls `f` with each node that is there, its enclave, and whether it is of another host.
+    /// Calls `f` with each node, its enclave, and whether it is on another host.
     pub(crate) fn each(&self, mut f: impl FnMut(&NodeRecord, &str, bool)) {
         let own = lock(&self.own);
         own.nodes.values().for_each(|node| f(node, &own.enclave, false));
@@ -395,7 +397,7 @@ impl Graph {
         }
     }
 
-    /// Endpoints of a name and kind, with their nodes.
+    /// Returns the endpoints of this name and kind, with their nodes.
     pub(crate) fn endpoints(&self, name: &str, kind: Kind) -> Vec<(NodeName, Endpoint)> {
         let mut found = Vec::new();
         self.each(|node, _, is_far| {
@@ -412,7 +414,7 @@ impl Graph {
         found
     }
 
-    /// The endpoint with this identity on the bus.
+    /// Returns the endpoint with this identity on the bus.
     pub(crate) fn endpoint(&self, id: u64) -> Option<Endpoint> {
         let mut found = None;
         self.each(|node, _, _| {
@@ -423,19 +425,19 @@ impl Graph {
         found
     }
 
-    /// Whether the endpoint is this context's.
+    /// Whether the endpoint belongs to this context.
     pub(crate) fn is_own(&self, id: u64) -> bool {
         let own = lock(&self.own);
         own.nodes.values().any(|n| n.endpoints.iter().any(|e| e.id == id))
     }
 }
 
-/// A node's name and namespace, and where it is.
+/// Name and namespace of a node, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NodeName {
     pub(crate) name: String,
     pub(crate) namespace: String,
-    /// Whether it is of another host: the bus connects nothing of it.
+    /// Whether the node is on another host: the bus does not connect its endpoints.
     pub(crate) is_far: bool,
 }
 
@@ -444,7 +446,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::AtomicU32;
 
-    /// Has to be called three times until the bus has connected what it waits for.
+    /// Must be called three times until the bus has connected what it waits for.
     struct Late(AtomicU32);
 
     impl Listener for Late {

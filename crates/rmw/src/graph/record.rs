@@ -1,4 +1,4 @@
-//! What the graph's records say, in rmw's terms.
+//! Converts the graph's records to rmw's terms.
 
 use crate::abi::introspection::TypeHash;
 use crate::abi::{QosProfile, RmwTime};
@@ -7,7 +7,7 @@ pub(crate) use bridge::nodes::{Endpoint, Kind, MAX_RECORD, Node as NodeRecord, P
 
 impl From<&QosProfile> for Qos {
     fn from(profile: &QosProfile) -> Self {
-        // The policies are small numbers, which were checked.
+        // The policies are small numbers and already checked.
         let policy = |p: u32| u8::try_from(p).unwrap_or(u8::MAX);
         let time = |t: RmwTime| (t.sec, t.nsec);
         Qos {
@@ -42,7 +42,7 @@ impl From<&Qos> for QosProfile {
 }
 
 impl TypeHash {
-    /// As records have it.
+    /// The parts as records store them.
     pub(crate) fn parts(&self) -> (u8, [u8; 32]) {
         (self.version, self.value)
     }

@@ -1,7 +1,8 @@
 //! Messages that a publisher lends.
 //!
-//! Where `libropewalk_heap.so` is preloaded (`heap.rs`), the arrays of such a message have room in a block, as much as they had in the message before:
-//! what a node writes there is published without a copy. A message whose arrays outgrow it, or lie elsewhere in the end, is published as any other.
+//! If `libropewalk_heap.so` is preloaded (`heap.rs`), the arrays of a lent message have room in a block, as much as
+//! they had in the previous message. What a node writes there is published without a copy. If the arrays outgrow the
+//! room or lie elsewhere when the message is published, the message is published like any other.
 
 use super::{make, unknown};
 use crate::error::{Failure, Outcome};
@@ -12,7 +13,7 @@ use crate::walk::{Instance, Placed, Shape};
 use std::ffi::c_void;
 use std::sync::Mutex;
 
-/// Bytes of strings and small fields that a message may have more than the one before.
+/// Spare bytes for strings and small fields that grow since the previous message.
 const SLACK: usize = 256;
 
 /// The loans of a publisher.
@@ -21,32 +22,32 @@ pub(crate) struct Lent(Mutex<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// With their addresses: a few.
+    /// Loans that are out, with their addresses: a few.
     out: Vec<(usize, Loan)>,
-    /// Of the last message.
+    /// Shape of the last message.
     last: Option<Shape>,
-    /// Room that was moved out of a message and is still in use.
+    /// Room that a node moved out of a message and still uses.
     escaped: Vec<(Address, bus::Kept)>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Address(*mut u8);
 
-// SAFETY: an address, which nobody looks behind.
+// SAFETY: this is only compared as an address and never dereferenced.
 unsafe impl Send for Address {}
 
 /// A message that a node fills.
 #[derive(Debug)]
 pub(crate) struct Loan {
-    /// Dropped first: arrays give their room back before the message is ended.
+    /// Dropped first: arrays return their room before the message is dropped.
     room: Option<Room>,
     instance: Instance,
 }
 
-/// Room of a message's arrays.
+/// Room for a message's arrays.
 #[derive(Debug)]
 struct Room {
-    /// Until it is published.
+    /// Present until the message is published.
     block: Option<bus::Loan>,
     /// Array `i` lies in data part `i`.
     placed: Vec<Placed>,
@@ -54,7 +55,7 @@ struct Room {
 }
 
 impl Lent {
-    /// A new message.
+    /// Lends a new message.
     pub(super) fn lend(&self, ty: &Type, publisher: &bus::Publisher) -> Outcome<*mut c_void> {
         let instance = make(ty)?;
         let at = instance.as_ptr();
@@ -78,13 +79,14 @@ impl Lent {
         Ok(loan)
     }
 
-    /// The block with the whole message, if its arrays lie in their room. The next message gets as much room as this one needs.
+    /// Returns the block with the whole message, if its arrays lie in their room. The next message gets as much room as
+    /// this one needs.
     pub(super) fn written(&self, ty: &Type, loan: &mut Loan) -> Outcome<Option<bus::Loan>> {
         if Heap::find().is_none() {
             return Ok(None);
         }
         let message = loan.message();
-        // SAFETY: the loan's message is of this type, and nobody else's any more.
+        // SAFETY: the loan's message has this type and is no longer shared.
         let shape = unsafe { ty.shape(message) };
         let block = match (&mut loan.room, &shape) {
             (Some(room), Some(shape)) => room.written(ty, message, shape)?,
@@ -95,7 +97,8 @@ impl Lent {
     }
 }
 
-/// Places the arrays of a message in a block. `None`, with all as it was, where that is not possible: then they have room on the heap.
+/// Places the arrays of a message in a block. If that is not possible, returns `None` and changes nothing: the arrays
+/// then live on the heap.
 fn room(
     ty: &Type,
     message: *mut c_void,
@@ -116,7 +119,7 @@ fn room(
         if !heap.claim(start, long.bytes) {
             return None;
         }
-        // SAFETY: a new message of this type; the part is the block's own, aligned to 64 bytes, and claimed.
+        // SAFETY: a new message of this type; the part belongs to the block, is aligned to 64 bytes, and is claimed.
         match unsafe { ty.place(message, *long, start) } {
             Some(placed) => room.placed.push(placed),
             None => {
@@ -133,13 +136,13 @@ impl Loan {
         self.instance.as_ptr()
     }
 
-    /// Room that a node moved out of the message and did not free: its block stays.
+    /// Room that a node moved out of the message and did not free. Its block stays.
     fn escaped(&self) -> Vec<(Address, bus::Kept)> {
         let Some(room) = &self.room else {
             return Vec::new();
         };
         let gone = room.placed.iter().filter(|p| {
-            // SAFETY: the message lives, and nobody else uses it.
+            // SAFETY: the message lives, and nothing else uses it.
             let in_place = unsafe { p.is_in_place() };
             !in_place && room.heap.is_claimed(p.start())
         });
@@ -149,16 +152,16 @@ impl Loan {
 }
 
 impl Room {
-    /// The block, with control part and lengths, if all arrays that are data parts lie in it.
+    /// Returns the block, with control part and lengths, if all arrays that are data parts lie in it.
     fn written(&mut self, ty: &Type, message: *mut c_void, shape: &Shape) -> Outcome<Option<bus::Loan>> {
         let Some(block) = &mut self.block else {
             return Ok(None);
         };
         let long = &shape.long;
         let same = long.iter().map(|l| l.step).eq(self.placed.iter().map(Placed::step))
-            // SAFETY: the message lives, and nobody else uses it; so below.
+            // SAFETY: the message lives, and nothing else uses it; likewise below.
             && self.placed.iter().all(|p| unsafe { p.is_in_place() });
-        // An array in place is no longer than its room.
+        // An array in place never exceeds its room.
         let fits = same
             && block.shrink_control(shape.control)
             && long
@@ -169,7 +172,7 @@ impl Room {
             return Ok(None);
         }
         let (control, parts) = block.split_mut();
-        // SAFETY: as above. Data part `i` is the room of the array that it becomes, which is left as it is.
+        // SAFETY: as above. Data part `i` is the room of the array that becomes it, so `write` leaves it as it is.
         unsafe { ty.write(message, control, parts) }.map_err(Failure::error)?;
         self.empty();
         Ok(self.block.take())
@@ -178,7 +181,8 @@ impl Room {
     /// Takes the room from the arrays.
     fn empty(&mut self) {
         for placed in self.placed.drain(..) {
-            // SAFETY: the message lives: it is dropped after its room. What was moved out of it stays claimed until it is freed.
+            // SAFETY: the message lives: it is dropped after its room. Arrays that were moved out of it stay claimed
+            // until they are freed.
             unsafe {
                 if placed.is_in_place() {
                     placed.take_back();

@@ -1,8 +1,8 @@
-//! Loaned messages: those of subscriptions lie with their bulk arrays where the publisher wrote them, so that nothing of these is copied
-//! (`taken`); those of publishers are made and ended here (`lent`).
+//! Loaned messages. In those of subscriptions, bulk arrays stay where the publisher wrote them, so none of them is
+//! copied (`taken`). Those of publishers are created and ended here (`lent`).
 //!
-//! Any type can be loaned. A message that a subscription loans is for reading only: rclcpp loans only where `ROS_DISABLE_LOANED_MESSAGES=0`
-//! asks for it, and then callbacks must take `const T &`.
+//! Any type can be loaned. A message that a subscription loans is read-only: rclcpp loans only if
+//! `ROS_DISABLE_LOANED_MESSAGES=0` is set, and then callbacks must take `const T &`.
 
 mod lent;
 mod owned;
@@ -20,18 +20,20 @@ use crate::walk::Instance;
 use crate::{publisher, subscription};
 use std::ffi::c_void;
 
-/// Most messages whose blocks nodes hold, of the 16 that the bus lets a subscriber hold of each publisher: further ones are copied.
+/// Maximum number of messages whose blocks nodes hold, out of the 16 that the bus lets a subscriber hold per publisher.
+/// Further messages are copied.
 pub(crate) const MAX_IN_PLACE: usize = 12;
 
 fn make(ty: &Type) -> Outcome<Instance> {
-    // SAFETY: rcl keeps the type support's library loaded while an entity of the type lives, and its loans with it.
+    // SAFETY: rcl keeps the type support's library loaded while an entity of the type, or a loan of it, lives.
     unsafe { ty.plan().make() }
         .ok_or_else(|| Failure::memory(format_args!("no memory for a {}", ty.schema().ros2_name())))
 }
 
-/// Names the code between waking and a callback, of which nothing is in the processor's caches after a sleep (decision 049).
+/// Prefetches the code between wake-up and callback, which is not in the processor's caches after a sleep (decision
+/// 049).
 pub(crate) fn fetch_when_woken(subscriber: &bus::Subscriber) {
-    /// About as long as the straight path, in bytes.
+    /// Approximate length of the common path, in bytes.
     const LEN: usize = 2048;
     crate::subscription::Subscription::fetch_when_woken(subscriber);
     subscriber.fetch_when_woken(take as *const u8, LEN);
@@ -39,7 +41,7 @@ pub(crate) fn fetch_when_woken(subscriber: &bus::Subscriber) {
     subscriber.fetch_when_woken(start, len);
 }
 
-/// A message that is not on loan.
+/// Error for a message that is not on loan.
 fn unknown(message: *mut c_void) -> Failure {
     match message.is_null() {
         true => Failure::argument("loaned_message argument is null"),
@@ -47,12 +49,12 @@ fn unknown(message: *mut c_void) -> Failure {
     }
 }
 
-/// A place for a loan, which must hold null, since a message that it held would be lost.
+/// Checks the place for a loan. It must hold null, since a message in it would be lost.
 ///
 /// # Safety
-/// `place` is null or points to a pointer that is the caller's.
+/// `place` is null or points to a pointer that belongs to the caller.
 unsafe fn empty<'a>(place: *mut *mut c_void, name: &str) -> Outcome<&'a mut *mut c_void> {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let place = unsafe { arg_mut(place, name)? };
     if !place.is_null() {
         return Err(Failure::argument(format_args!(
@@ -63,7 +65,7 @@ unsafe fn empty<'a>(place: *mut *mut c_void, name: &str) -> Outcome<&'a mut *mut
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_borrow_loaned_message(
     publisher: *const RmwPublisher,
@@ -71,7 +73,7 @@ pub(crate) unsafe extern "C" fn rmw_borrow_loaned_message(
     message: *mut *mut c_void,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let publisher = unsafe { publisher::of(publisher)? };
         // SAFETY: likewise.
         let message = unsafe {
@@ -81,7 +83,7 @@ pub(crate) unsafe extern "C" fn rmw_borrow_loaned_message(
         // SAFETY: type supports are valid while their library is loaded.
         if !unsafe { publisher.ty.is_of(type_support) } {
             return Err(Failure::argument(format_args!(
-                "type_support is not the one of the publisher, whose type is {}",
+                "type_support differs from the publisher's, whose type is {}",
                 publisher.ty.schema().ros2_name()
             )));
         }
@@ -91,14 +93,14 @@ pub(crate) unsafe extern "C" fn rmw_borrow_loaned_message(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_return_loaned_message_from_publisher(
     publisher: *const RmwPublisher,
     message: *mut c_void,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         unsafe { publisher::of(publisher)? }
             .lent
             .take_back(message)
@@ -107,7 +109,7 @@ pub(crate) unsafe extern "C" fn rmw_return_loaned_message_from_publisher(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_publish_loaned_message(
     publisher: *const RmwPublisher,
@@ -115,26 +117,26 @@ pub(crate) unsafe extern "C" fn rmw_publish_loaned_message(
     _: *mut c_void,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         let publisher = unsafe { publisher::of(publisher)? };
         let mut loan = publisher.lent.take_back(message)?;
         match publisher.lent.written(&publisher.ty, &mut loan)? {
             Some(block) => publisher.publish_block(block),
-            // SAFETY: the message was made of the publisher's type, and the caller gives it up.
+            // SAFETY: the message was made with the publisher's type, and the caller gives it up.
             None => unsafe { publisher.publish_message(loan.message()) },
         }
     })
 }
 
 /// # Safety
-/// The arguments are null or what rmw/rmw.h says of them.
+/// The arguments are null or as rmw/rmw.h documents them.
 unsafe fn take(
     subscription: *const RmwSubscription,
     message: *mut *mut c_void,
     taken: *mut bool,
     info: Option<*mut MessageInfo>,
 ) -> Outcome {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     let subscription = unsafe { subscription::of(subscription)? };
     // SAFETY: likewise.
     let (message, taken) = unsafe { (empty(message, "loaned_message")?, arg_mut(taken, "taken")?) };
@@ -156,7 +158,7 @@ unsafe fn take(
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_take_loaned_message(
     subscription: *const RmwSubscription,
@@ -164,12 +166,12 @@ pub(crate) unsafe extern "C" fn rmw_take_loaned_message(
     taken: *mut bool,
     _: *mut c_void,
 ) -> Ret {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     guard(|| unsafe { take(subscription, message, taken, None) })
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_take_loaned_message_with_info(
     subscription: *const RmwSubscription,
@@ -178,19 +180,19 @@ pub(crate) unsafe extern "C" fn rmw_take_loaned_message_with_info(
     info: *mut MessageInfo,
     _: *mut c_void,
 ) -> Ret {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     guard(|| unsafe { take(subscription, message, taken, Some(info)) })
 }
 
 /// # Safety
-/// As rmw/rmw.h says.
+/// As documented in rmw/rmw.h.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn rmw_return_loaned_message_from_subscription(
     subscription: *const RmwSubscription,
     message: *mut c_void,
 ) -> Ret {
     guard(|| {
-        // SAFETY: of the caller.
+        // SAFETY: upheld by the caller.
         unsafe { subscription::of(subscription)? }
             .loans
             .take_back(message)

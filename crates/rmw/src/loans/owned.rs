@@ -1,8 +1,8 @@
-//! Large arrays of messages that a node owns, in pages of the block that was taken.
+//! Large arrays that a node owns, in pages of the block of a taken message.
 //!
-//! Where `libropewalk_heap.so` is preloaded (`heap.rs`), such an array is not copied when its message is taken: it gets pages of the block that
-//! this process maps once more, for itself alone. A page that the node writes to is copied then, by the kernel. The block is given
-//! back when the last of the message's arrays was freed, as a node frees any array.
+//! If `libropewalk_heap.so` is preloaded (`heap.rs`), such an array is not copied when its message is taken. It gets
+//! pages of the block that this process maps a second time, privately, and the kernel copies each page that the node
+//! writes to. The block is returned when the node has freed the last array of the message, as it frees any array.
 
 use crate::codec;
 use crate::error::Outcome;
@@ -11,21 +11,21 @@ use crate::typesupport::Type;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// The arrays that nodes own of a subscription's messages.
+/// Arrays of a subscription's messages that nodes own.
 #[derive(Debug, Default)]
 pub(crate) struct Owned {
-    /// Each message of which arrays are owned has another handle.
+    /// Each message with owned arrays holds a clone of this handle.
     messages: Arc<()>,
 }
 
-/// A message of which arrays are owned.
+/// A message with owned arrays.
 #[derive(Debug)]
 struct Held {
     message: ropewalk::Message,
     _counted: Arc<()>,
 }
 
-/// What ends with an array.
+/// Dropped when an array is freed.
 struct Array {
     _pages: bus::OwnPart,
     _held: Arc<Held>,
@@ -34,12 +34,12 @@ struct Array {
 /// # Safety
 /// `array` was made by [`Owned::read`], for this call.
 unsafe extern "C" fn freed(array: *mut c_void) {
-    // SAFETY: of the caller.
+    // SAFETY: upheld by the caller.
     drop(unsafe { Box::from_raw(array.cast::<Array>()) });
 }
 
 impl Owned {
-    /// How many messages nodes own arrays of.
+    /// Number of messages with arrays that nodes own.
     pub(crate) fn count(&self) -> usize {
         Arc::strong_count(&self.messages) - 1
     }
@@ -47,7 +47,7 @@ impl Owned {
     /// Reads a message that was taken.
     ///
     /// # Safety
-    /// `message` is of this type, was initialised, and is nobody else's.
+    /// `message` has this type, is initialised, and is not shared.
     pub(crate) unsafe fn read(
         &self,
         ty: &Type,
@@ -67,15 +67,15 @@ impl Owned {
                 _pages: pages,
                 _held: held.clone(),
             }));
-            // SAFETY: the array is not used here any more once it is adopted.
+            // SAFETY: this function no longer uses the array once it is adopted.
             if unsafe { heap.adopt(start, len, freed, array.cast()) } {
                 return Some(start);
             }
-            // SAFETY: nobody else has it.
+            // SAFETY: `adopt` failed, so nothing else has the array.
             drop(unsafe { Box::from_raw(array) });
             None
         };
-        // SAFETY: of the caller; the pages are mapped until they are freed.
+        // SAFETY: upheld by the caller; the pages stay mapped until they are freed.
         unsafe { codec::adopt(ty, from.control(), from.bus(), message, &mut adopt) }
     }
 }

@@ -1,4 +1,4 @@
-//! Messages that a subscription lends: bulk arrays stay in the block that was taken.
+//! Messages that a subscription lends: bulk arrays stay in the block of the taken message.
 
 use super::{MAX_IN_PLACE, make, unknown};
 use crate::codec;
@@ -9,7 +9,7 @@ use crate::walk::{Borrowed, Instance};
 use std::ffi::c_void;
 use std::sync::Mutex;
 
-/// Most messages without a user that are kept for the next loans.
+/// Maximum number of unused messages kept for the next loans.
 const MAX_IDLE: usize = 4;
 
 /// The loans of a subscription.
@@ -18,29 +18,31 @@ pub(crate) struct Taken(Mutex<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// With their addresses: a few.
+    /// Loans that are out, with their addresses: a few.
     out: Vec<(usize, Loan)>,
-    /// Initialized messages that nobody uses.
+    /// Initialized messages that are not in use.
     idle: Vec<Instance>,
     in_place: usize,
 }
 
-/// A message that a node uses. Fields are dropped in this order: arrays get their own words back before the message is ended.
+/// A message that a node uses. Fields drop in this order: arrays get their own words back before the message is
+/// dropped.
 #[derive(Debug)]
 struct Loan {
     borrowed: Borrowed,
     instance: Instance,
-    /// Where the arrays lie.
+    /// The block that holds the arrays.
     block: Option<ropewalk::Message>,
 }
 
 impl Taken {
-    /// How many loans hold blocks.
+    /// Number of loans that hold blocks.
     pub(crate) fn count(&self) -> usize {
         lock(&self.0).in_place
     }
 
-    /// A message that was taken, with its arrays in place as long as not too many are out. `others` are held beside loans.
+    /// Lends a message that was taken. Its arrays stay in place unless too many are out. `others` messages are held in
+    /// addition to loans.
     pub(crate) fn lend(&self, ty: &Type, message: ropewalk::Message, others: usize) -> Outcome<*mut c_void> {
         let mut inner = lock(&self.0);
         let instance = match inner.idle.pop() {
@@ -54,7 +56,8 @@ impl Taken {
             block: None,
         };
         if message.part_count() > 0 && inner.in_place + others < MAX_IN_PLACE {
-            // SAFETY: a message of this type that nobody else has. The loan keeps it, and the block, longer than what is borrowed.
+            // SAFETY: a message of this type that is not shared. The loan keeps the message and the block longer than
+            // what is borrowed.
             loan.borrowed = unsafe { codec::borrow(ty, message.control(), message.bus(), at)? };
             loan.block = Some(message);
             inner.in_place += 1;
@@ -66,7 +69,7 @@ impl Taken {
         Ok(at)
     }
 
-    /// Ends a loan. The message is kept for the next one, which overwrites what it holds.
+    /// Ends a loan. The message is kept for the next loan, which overwrites its content.
     pub(super) fn take_back(&self, message: *mut c_void) -> Outcome {
         let mut inner = lock(&self.0);
         let place = inner.out.iter().position(|(at, _)| *at == message.addr());

@@ -1,4 +1,4 @@
-//! Type supports made by hand.
+//! Type supports built by hand.
 
 use super::*;
 use crate::abi::introspection::{
@@ -12,7 +12,7 @@ const INT32: [u8; 32] = [
     0xf9, 0x7e, 0x9f, 0x03, 0xd2, 0x72, 0x7c, 0x9f, 0xf4, 0xe7, 0x4b, 0x1c, 0xef, 0x0d, 0xeb,
 ];
 
-/// Ends with a zero that its size does not count.
+/// Ends with a NUL byte that its size does not count.
 fn string(text: &'static str) -> CString {
     let bytes = Vec::leak([text.as_bytes(), &[0]].concat());
     Sequence {
@@ -94,11 +94,11 @@ fn source_of(encoding: &'static str, text: &'static str) -> *const Sequence<Type
 }
 
 unsafe extern "C" fn sources(_: *const MessageTypeSupport) -> *const Sequence<TypeSource> {
-    // As rosidl has it: with a zero instead of the last line end, which is counted.
+    // As rosidl writes it: with a NUL byte in place of the last line end, which the size counts.
     source_of("msg", "# A number.\nint32 data\nint32 MOST=7\0")
 }
 
-/// As rosidl has it where a line has both quotes, or a backslash.
+/// As rosidl writes a line that has both kinds of quotes, or a backslash.
 unsafe extern "C" fn escaped(_: *const MessageTypeSupport) -> *const Sequence<TypeSource> {
     let sources = source_of(
         "msg",
@@ -112,7 +112,7 @@ string C='Hello\\'world!'"#,
     sources
 }
 
-/// What it stands for.
+/// The text that it stands for.
 const ESCAPED: &str = r#"int32 data
 string A="Wörter"
 string B='Hello"world!'
@@ -144,12 +144,12 @@ unsafe extern "C" fn nothing(_: *const MessageTypeSupport, _: *const c_char) -> 
     null()
 }
 
-/// A dispatcher, whose data are the handle that it finds.
+/// A dispatcher, whose data is the handle that it finds.
 unsafe extern "C" fn dispatch(
     handle: *const MessageTypeSupport,
     identifier: *const c_char,
 ) -> *const MessageTypeSupport {
-    // SAFETY: as said above.
+    // SAFETY: as documented above.
     unsafe { same((*handle).data.cast(), identifier) }
 }
 
@@ -231,7 +231,7 @@ fn a_dispatcher_is_asked_for_introspection() {
     for func in [None, Some(nothing as _)] {
         let error = of(&MessageTypeSupport { func, ..dispatcher }).expect_err("finds nothing");
         assert!(
-            error.to_string().contains("rosidl_typesupport_c gives no"),
+            error.to_string().contains("rosidl_typesupport_c has no"),
             "{error}"
         );
     }

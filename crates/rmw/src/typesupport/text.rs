@@ -1,5 +1,6 @@
-//! Definitions of a type support: the text of its own source files where they are `.msg` or `.srv`, so that comments, constants
-//! and MD5 are as every tool has them, else a text written from its type description, which knows fields only.
+//! Definitions of a type support. The text comes from its own source files if they are `.msg` or `.srv`, so that
+//! comments, constants and MD5 match those of every other tool. Otherwise the text is written from the type
+//! description, which only knows fields.
 
 use super::{TypeError, check, incomplete};
 use crate::abi::introspection::{
@@ -9,7 +10,7 @@ use schema::limits::{MAX_FIELDS, MAX_TEXT, MAX_TYPES};
 use schema::{DefinitionError, Flavour, Registry, Schema, Service};
 use std::collections::BTreeMap;
 
-/// A type with all types that it uses. The first is the type itself.
+/// A type and all types that it uses. The first is the type itself.
 pub(super) struct Described {
     types: Vec<Individual>,
     /// Encoding and text of source files, by type.
@@ -18,21 +19,21 @@ pub(super) struct Described {
 
 struct Individual {
     name: String,
-    /// The fields as lines of a definition, or why they cannot be.
+    /// The fields as lines of a definition, or why they cannot be written.
     text: Result<String, TypeError>,
 }
 
-/// The field that IDL demands of a structure without fields.
+/// The field that IDL requires in a structure without fields.
 const DUMMY: &str = "structure_needs_at_least_one_member";
 
 impl Described {
     /// # Safety
-    /// Both are what rosidl generates.
+    /// Both come from rosidl's generator.
     pub(super) unsafe fn read(
         description: &TypeDescription,
         sources: Option<&Sequence<TypeSource>>,
     ) -> Result<Self, TypeError> {
-        // SAFETY: the caller's promise, for this and all below.
+        // SAFETY: upheld by the caller, here and below.
         let own = unsafe { Individual::read(&description.own) }?;
         let mut types = vec![own];
         // SAFETY: as above.
@@ -61,12 +62,12 @@ impl Described {
         })
     }
 
-    /// Name as ROS 2 writes it.
+    /// Name in ROS 2's notation.
     pub(super) fn name(&self) -> &str {
         self.types.first().map_or("", |own| &own.name)
     }
 
-    /// The schema of a message, whose hash is `hash`.
+    /// Returns the schema of a message with this `hash`.
     pub(super) fn message(&self, hash: TypeHash) -> Result<Schema, TypeError> {
         let name = self.name();
         self.attempt(hash, |registry, _| {
@@ -76,7 +77,7 @@ impl Described {
         })
     }
 
-    /// The service, whose hash is `hash`.
+    /// Returns the service with this `hash`.
     pub(super) fn service(&self, hash: TypeHash) -> Result<Service, TypeError> {
         let name = self.name();
         let part = |suffix: &str| {
@@ -94,7 +95,7 @@ impl Described {
         })
     }
 
-    /// Tries the texts of the source files, then those that are written from the description.
+    /// Tries the texts of the source files, then those written from the description.
     fn attempt<T>(
         &self,
         hash: TypeHash,
@@ -125,7 +126,7 @@ impl Described {
         Ok(registry)
     }
 
-    /// The source file of `name`, if it is in `encoding` and was kept: an empty one may have been left out.
+    /// Returns the source file of `name` if it is in `encoding` and not empty: generators may leave the text out.
     fn source(&self, name: &str, encoding: &str) -> Option<&str> {
         let (found, text) = self.sources.get(name)?;
         (found == encoding && !text.is_empty()).then_some(text.as_str())
@@ -136,7 +137,7 @@ impl Individual {
     /// # Safety
     /// A generated description.
     unsafe fn read(of: &IndividualTypeDescription) -> Result<Self, TypeError> {
-        // SAFETY: the caller's promise, for this and all below.
+        // SAFETY: upheld by the caller, here and below.
         let name = unsafe { string(&of.type_name) }?;
         // SAFETY: as above.
         let fields = unsafe { items(&of.fields, MAX_FIELDS, "fields") }?;
@@ -146,20 +147,20 @@ impl Individual {
     }
 }
 
-/// Fields as lines of a definition. Defaults are left out: they may be in IDL's grammar, and no hash is of them.
+/// Writes fields as lines of a definition. Omits defaults: they may use IDL's grammar, and no hash covers them.
 ///
 /// # Safety
 /// Generated descriptions.
 unsafe fn text(ty: &str, fields: &[Field]) -> Result<String, TypeError> {
     let mut out = String::new();
     for field in fields {
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         let (name, nested) = unsafe { (string(&field.name)?, string(&field.ty.nested_type_name)?) };
         if fields.len() == 1 && name == DUMMY {
             break;
         }
         let (id, capacity, length) = (field.ty.type_id, field.ty.capacity, field.ty.string_capacity);
-        // Arrays, bounded and unbounded sequences are the same types in the next rows of 48.
+        // Arrays, bounded and unbounded sequences of the same types follow, 48 numbers each.
         let (base, arity) = match id {
             1..=48 => (id, String::new()),
             49..=96 => (id - 48, format!("[{capacity}]")),
@@ -204,8 +205,9 @@ unsafe fn text(ty: &str, fields: &[Field]) -> Result<String, TypeError> {
     Ok(out)
 }
 
-/// The text of a source file. rosidl's generator states the length of the file, but leaves out the end of the last line and writes
-/// the others as Python's `repr` does, in which quotes and backslashes are escaped. So the text ends where its zero stands.
+/// Returns the text of a source file. rosidl's generator states the length of the file, but omits the end of the last
+/// line and writes the other line ends as Python's `repr` does, which escapes quotes and backslashes. So the text ends
+/// at its NUL byte.
 ///
 /// # Safety
 /// A generated string.
@@ -213,7 +215,7 @@ unsafe fn file(of: &CString) -> String {
     if of.size == 0 || of.data.is_null() {
         return String::new();
     }
-    // SAFETY: the caller's promise: a literal, which ends with a zero.
+    // SAFETY: upheld by the caller: a literal, which ends with a NUL byte.
     let bytes = unsafe { std::slice::from_raw_parts(of.data, libc::strnlen(of.data.cast(), MAX_TEXT)) };
     let as_it_is = (bytes.len()..=bytes.len() + 1).contains(&of.size);
     let bytes = match as_it_is {
@@ -227,7 +229,7 @@ unsafe fn file(of: &CString) -> String {
     text
 }
 
-/// Takes back what `repr` does to the bytes of a line.
+/// Reverses what `repr` does to the bytes of a line.
 fn unescape(bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
@@ -255,7 +257,7 @@ fn hex(digit: u8) -> Option<u8> {
 /// # Safety
 /// A generated string.
 unsafe fn string(of: &CString) -> Result<String, TypeError> {
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     let bytes = unsafe { items(of, MAX_TEXT, "text") }?;
     Ok(String::from_utf8_lossy(bytes).into_owned())
 }
@@ -265,9 +267,9 @@ unsafe fn string(of: &CString) -> Result<String, TypeError> {
 unsafe fn items<'a, T>(of: &Sequence<T>, most: usize, what: &'static str) -> Result<&'a [T], TypeError> {
     match of.size {
         0 => Ok(&[]),
-        // A size that no generator writes is a structure of another layout.
+        // A size that no generator writes means that the structure has another layout.
         n if n > most || of.data.is_null() => Err(incomplete("a type", what)),
-        // SAFETY: the caller's promise; static memory that nobody writes to.
+        // SAFETY: upheld by the caller; static memory that is never written to.
         n => Ok(unsafe { std::slice::from_raw_parts(of.data, n) }),
     }
 }

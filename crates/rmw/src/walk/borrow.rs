@@ -1,8 +1,9 @@
-//! Arrays of a message that lie in data parts for a while instead of in memory of their own.
+//! Arrays of a message that temporarily lie in data parts instead of in memory of their own.
 //!
-//! A C sequence is a pointer and two counts, and libstdc++'s `std::vector` three pointers: written over, they are the elements of a data
-//! part as well as any. Who reads the message sees no difference; who resizes, moves from or ends it would give memory back that
-//! is no heap's, so that such a message is for reading only and its arrays get their own words back before it is ended.
+//! A C sequence is a pointer and two counts, and libstdc++'s `std::vector` three pointers. Overwritten, they can refer
+//! to the elements of a data part. A reader of the message sees no difference. Code that resizes the array, moves from
+//! it or ends it would free memory outside the heap. So such a message is read-only, and its arrays get their own words
+//! back before it ends.
 
 use super::layout::Element;
 use super::memory::Access;
@@ -10,24 +11,25 @@ use super::plan::Array;
 use crate::abi::introspection::Sequence;
 use std::mem::MaybeUninit;
 
-/// What an array consists of itself.
+/// The words that make up an array itself.
 pub(super) type Words = MaybeUninit<[*mut u8; 3]>;
 
-/// The arrays of one message that lie in data parts. When it is dropped they are as before.
+/// The arrays of one message that lie in data parts. Dropping this restores them.
 #[derive(Debug, Default)]
 pub(crate) struct Borrowed(Vec<(*mut Words, Words)>);
 
-// SAFETY: it is kept with the message that it points into, which is bound to no thread.
+// SAFETY: it is kept with the message that it points into, which may move between threads.
 unsafe impl Send for Borrowed {}
 
 impl Borrowed {
-    /// How many arrays there are.
+    /// Number of arrays.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Makes an array `count` elements at `data`; false, with the array as it was, where they do not lie in memory as in a data part.
+    /// Points an array at `count` elements at `data`. Returns false, and leaves the array as it was, if elements lie in
+    /// memory differently than in a data part.
     ///
     /// # Safety
     /// As [`point`], and the elements and the message live longer than this.
@@ -39,15 +41,15 @@ impl Borrowed {
         data: *const u8,
         count: usize,
     ) -> bool {
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         let pointed = unsafe { point(array, element, base, data.cast_mut(), count) };
         self.0.extend(pointed);
         pointed.is_some()
     }
 }
 
-/// Makes an array `count` elements at `data`, and gives where its words are and what they were; `None`, with the array as it was, where
-/// elements do not lie in memory as in a data part.
+/// Points an array at `count` elements at `data`. Returns where its words are and what they were. Returns `None`, and
+/// leaves the array as it was, if elements lie in memory differently than in a data part.
 ///
 /// # Safety
 /// `base` is an initialized structure that the array belongs to, and `data` are `count` elements of a data part.
@@ -58,13 +60,13 @@ pub(super) unsafe fn point(
     data: *mut u8,
     count: usize,
 ) -> Option<(*mut Words, Words)> {
-    // What others may still write to holds no `bool`, which has two values only.
+    // Memory that others may still write to must hold no `bool`, which has only two valid values.
     let alike = element.natural_in_memory() && !element.has_bools();
     if count == 0 || !alike || data.align_offset(element.align) != 0 {
         return None;
     }
-    // SAFETY: the caller's promise: the member lies at its offset, and is as large as its kind demands. A vector is asked through
-    // its own functions whether it is what was written, and gets its own words back if not.
+    // SAFETY: upheld by the caller: the member lies at its offset and has the size that its kind requires. A vector's
+    // own functions check that it is what was written; if not, it gets its own words back.
     unsafe {
         let member = base.add(array.offset);
         let words = member.cast::<Words>();
@@ -91,11 +93,11 @@ pub(super) unsafe fn point(
     }
 }
 
-/// Makes an array that has no memory of its own `count` elements in memory that `adopt` gives and the array owns from now on. False, with the
-/// array as it was, where that cannot be.
+/// Points an array without memory at `count` elements in memory from `adopt`, which the array owns from then on.
+/// Returns false, and leaves the array as it was, if that is not possible.
 ///
 /// # Safety
-/// As [`point`], and `adopt` gives memory with the same elements, which may be freed as the heap's is.
+/// As [`point`], and `adopt` returns memory with the same elements that may be freed like heap memory.
 pub(super) unsafe fn adopt(
     array: &Array,
     element: &Element,
@@ -103,7 +105,7 @@ pub(super) unsafe fn adopt(
     (data, count): (*const u8, usize),
     adopt: impl FnOnce() -> Option<*mut u8>,
 ) -> bool {
-    // SAFETY: the caller's promise; zeroes are a sequence, and a vector of libstdc++, without memory.
+    // SAFETY: upheld by the caller; zeroes are a sequence, or a vector of libstdc++, without memory.
     unsafe {
         if base.add(array.offset).cast::<[usize; 3]>().read() != [0; 3] {
             return false;
@@ -122,7 +124,7 @@ pub(super) unsafe fn adopt(
 impl Drop for Borrowed {
     fn drop(&mut self) {
         for (words, own) in self.0.drain(..).rev() {
-            // SAFETY: `add` read them there, and the message lives (its promise).
+            // SAFETY: `add` read the words there, and the caller of `add` guarantees that the message lives.
             unsafe { words.write(own) };
         }
     }

@@ -1,4 +1,4 @@
-//! A schema and the introspection tables of its type into a [`Plan`]. The two must agree in every field.
+//! Compiles a schema and the introspection tables of its type into a [`Plan`]. The two must agree in every field.
 
 use super::Plan;
 use super::layout::Element;
@@ -11,7 +11,8 @@ use std::ffi::CStr;
 
 impl Plan {
     /// # Safety
-    /// `members` is null or points to introspection tables of `language`, whose functions are what they claim.
+    /// `members` is null or points to introspection tables of `language`, whose functions have the types that they
+    /// claim.
     pub(crate) unsafe fn compile(
         schema: &Schema,
         language: Language,
@@ -23,7 +24,7 @@ impl Plan {
             paths: Vec::new(),
         };
         let mut steps = Vec::new();
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         let (size, life) = unsafe {
             let place = Place {
                 members,
@@ -50,7 +51,7 @@ struct Compiler {
     paths: Vec<String>,
 }
 
-/// A message within the structure that steps belong to.
+/// A message inside the structure that the steps belong to.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     members: *const MessageMembers,
@@ -59,10 +60,10 @@ struct Place<'a> {
 }
 
 impl Compiler {
-    /// Appends the steps of a message; gives its fewest bytes in a control part.
+    /// Appends the steps of a message. Returns the minimum number of bytes in a control part.
     ///
     /// # Safety
-    /// As [`Plan::compile`], of this message.
+    /// As [`Plan::compile`], for this message.
     unsafe fn message(
         &mut self,
         ty: &MessageType,
@@ -70,11 +71,11 @@ impl Compiler {
         out: &mut Vec<Step>,
     ) -> Result<usize, TypeError> {
         let mut min = 0;
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         for (field, member) in unsafe { self.fields(ty, at) }? {
             let path = join(at.path, field.name());
             let offset = at.offset + member.offset as usize;
-            // SAFETY: the tables of a member of a message are as valid as the message's.
+            // SAFETY: the tables of a member are as valid as those of its message.
             min += unsafe {
                 match field.arity() {
                     Arity::One => self.one(field.ty(), &member, offset, &path, out)?,
@@ -88,7 +89,7 @@ impl Compiler {
     }
 
     /// # Safety
-    /// As [`Plan::compile`], of this member.
+    /// As [`Plan::compile`], for this member.
     unsafe fn one(
         &mut self,
         ty: &FieldType,
@@ -101,7 +102,7 @@ impl Compiler {
             FieldType::String { bound } => (1, bound),
             FieldType::WString { bound } => (2, bound),
             FieldType::Message(inner) => {
-                // SAFETY: the caller's promise.
+                // SAFETY: upheld by the caller.
                 let members = unsafe { self.nested(member, path) }?;
                 let at = Place {
                     members,
@@ -130,7 +131,7 @@ impl Compiler {
     }
 
     /// # Safety
-    /// As [`Plan::compile`], of this member.
+    /// As [`Plan::compile`], for this member.
     unsafe fn fixed_array(
         &mut self,
         field: &Field,
@@ -141,7 +142,7 @@ impl Compiler {
         out: &mut Vec<Step>,
     ) -> Result<usize, TypeError> {
         let inside = format!("{path}[]");
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         if let Some(element) = unsafe { self.element(field.ty(), member, path) }? {
             for i in 0..n {
                 if matches!(element.runs.as_slice(), [run] if run.len == element.stride) {
@@ -171,7 +172,7 @@ impl Compiler {
     }
 
     /// # Safety
-    /// As [`Plan::compile`], of this member.
+    /// As [`Plan::compile`], for this member.
     unsafe fn variable_array(
         &mut self,
         field: &Field,
@@ -181,7 +182,7 @@ impl Compiler {
         path: &str,
         out: &mut Vec<Step>,
     ) -> Result<usize, TypeError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         let element = unsafe { self.element(field.ty(), member, path) }?;
         // SAFETY: as above.
         let stride = unsafe { self.stride(field.ty(), member, path) }?;
@@ -206,17 +207,17 @@ impl Compiler {
         Ok(4)
     }
 
-    /// The functions that reach a variable array.
+    /// Returns the functions that access a variable array.
     ///
     /// # Safety
-    /// As [`Plan::compile`], of this member.
+    /// As [`Plan::compile`], for this member.
     unsafe fn access(&self, field: &Field, member: &MessageMember, path: &str) -> Result<Access, TypeError> {
         let missing = || self.table(path, "no functions for it", &field.type_text());
         let resize = member.resize.ok_or_else(missing)?;
         if self.language == Language::C {
             return Ok(Access::C { resize });
         }
-        // SAFETY: C++ tables have a function there that differs in what it gives back only.
+        // SAFETY: C++ tables have a function there that differs only in its return type.
         let resize = unsafe {
             std::mem::transmute::<
                 unsafe extern "C" fn(*mut std::ffi::c_void, usize) -> bool,
@@ -245,23 +246,23 @@ impl Compiler {
     /// Bytes from one element of an array to the next.
     ///
     /// # Safety
-    /// As [`Plan::compile`], of this member.
+    /// As [`Plan::compile`], for this member.
     unsafe fn stride(&self, ty: &FieldType, member: &MessageMember, path: &str) -> Result<usize, TypeError> {
         Ok(match ty {
             FieldType::Primitive(p) => p.size() as usize,
             FieldType::WString { .. } => Text::size(self.language, 2),
             FieldType::Message(_) => {
-                // SAFETY: the caller's promise.
+                // SAFETY: upheld by the caller.
                 unsafe { (*self.nested(member, path)?).size }
             }
             _ => Text::size(self.language, 1),
         })
     }
 
-    /// The layout of a type of fixed size.
+    /// Returns the layout of a type of fixed size.
     ///
     /// # Safety
-    /// As [`Plan::compile`], of this member.
+    /// As [`Plan::compile`], for this member.
     unsafe fn element(
         &self,
         ty: &FieldType,
@@ -275,14 +276,14 @@ impl Compiler {
             FieldType::Message(inner) if inner.fixed_size().is_some() => inner,
             _ => return Ok(None),
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         let members = unsafe { self.nested(member, path) }?;
         let at = Place {
             members,
             offset: 0,
             path,
         };
-        // SAFETY: `nested` gives valid tables.
+        // SAFETY: `nested` returns valid tables.
         let mut out = Element::structure(unsafe { (*members).size });
         // SAFETY: as above.
         for (field, member) in unsafe { self.fields(inner, at) }? {
@@ -308,22 +309,22 @@ impl Compiler {
         Ok(Some(out))
     }
 
-    /// The fields of a message with their members, which were compared.
+    /// Returns the fields of a message with their members, after comparing them.
     ///
     /// # Safety
-    /// As [`Plan::compile`], of this message.
+    /// As [`Plan::compile`], for this message.
     unsafe fn fields<'t>(
         &self,
         ty: &'t MessageType,
         at: Place<'_>,
     ) -> Result<Vec<(&'t Field, MessageMember)>, TypeError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         let Some(members) = (unsafe { at.members.as_ref() }) else {
             return Err(self.table(at.path, "no tables", &ty.ros2_name()));
         };
         let fields = ty.fields();
         if fields.is_empty() {
-            // The structure has a byte that IDL demands and no encoding of ours has.
+            // The structure has a byte that IDL requires and that none of this project's encodings has.
             return Ok(Vec::new());
         }
         if members.count as usize != fields.len() || members.members.is_null() {
@@ -332,8 +333,8 @@ impl Compiler {
         }
         let mut out = Vec::with_capacity(fields.len());
         for (i, field) in fields.iter().enumerate() {
-            // SAFETY: there are `count` members. The whole structure is read: C's getters write to the tables of nested types
-            // whenever they are called, always the same.
+            // SAFETY: there are `count` members. Read the whole structure: C's getters write to the tables of nested
+            // types whenever they are called, always the same values.
             let member = unsafe { members.members.add(i).read() };
             let path = join(at.path, field.name());
             // SAFETY: names are strings in static memory, or null.
@@ -354,7 +355,7 @@ impl Compiler {
         Ok(out)
     }
 
-    /// Type, bounds and alignment of a field.
+    /// Compares type, bounds and alignment of a field.
     fn compare(&self, field: &Field, member: &MessageMember, path: &str) -> Result<(), TypeError> {
         let id = member.type_id;
         let (same, word) = match field.ty() {
@@ -392,7 +393,7 @@ impl Compiler {
     }
 
     /// # Safety
-    /// As [`Plan::compile`], of this member.
+    /// As [`Plan::compile`], for this member.
     unsafe fn size_in_memory(
         &self,
         field: &Field,
@@ -400,24 +401,24 @@ impl Compiler {
         path: &str,
     ) -> Result<usize, TypeError> {
         Ok(match field.arity() {
-            // SAFETY: the caller's promise.
+            // SAFETY: upheld by the caller.
             Arity::One => unsafe { self.stride(field.ty(), member, path) }?,
             Arity::Fixed(n) => {
                 // SAFETY: as above.
                 let stride = unsafe { self.stride(field.ty(), member, path) }?;
                 stride.saturating_mul(n as usize)
             }
-            // A vector of C++ is not smaller.
+            // A C++ vector is at least as large.
             Arity::Bounded(_) | Arity::Unbounded => size_of::<[usize; 3]>(),
         })
     }
 
-    /// The tables of a member that is a message.
+    /// Returns the tables of a member that is a message.
     ///
     /// # Safety
-    /// As [`Plan::compile`], of this member.
+    /// As [`Plan::compile`], for this member.
     unsafe fn nested(&self, member: &MessageMember, path: &str) -> Result<*const MessageMembers, TypeError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         let handle = unsafe { member.members.as_ref() };
         match handle.map(|h| h.data.cast::<MessageMembers>()) {
             Some(members) if !members.is_null() => Ok(members),
@@ -425,7 +426,7 @@ impl Compiler {
         }
     }
 
-    /// Appends bytes that memory and control part have alike, to the last ones where they follow them.
+    /// Appends bytes that are the same in memory and control part. Extends the previous copy if they follow it.
     fn copy(&mut self, offset: usize, len: usize, bools: bool, path: &str, out: &mut Vec<Step>) {
         if len == 0 {
             return;
@@ -458,7 +459,7 @@ impl Compiler {
         if self.paths.last().is_none_or(|last| last != path) {
             self.paths.push(path.to_owned());
         }
-        // The schema bounds the fields of a type far below this.
+        // The schema limits the fields of a type to far fewer.
         u32::try_from(self.paths.len() - 1).unwrap_or(super::fault::WHOLE)
     }
 
@@ -471,7 +472,7 @@ impl Compiler {
     }
 }
 
-/// Whether a number of the tables is a primitive type of the definition. `char` is an `uint8` to rosidl.
+/// Whether a type number of the tables is a primitive type of the definition. To rosidl, `char` is a `uint8`.
 fn is_primitive(id: u8, p: Primitive) -> bool {
     match p {
         Primitive::Bool => id == type_id::BOOLEAN,

@@ -1,11 +1,11 @@
-//! What `cxx.cpp` offers: C++ strings and vectors, and calls of functions that may throw.
+//! The functions of `cxx.cpp`: C++ strings and vectors, and calls of functions that may throw.
 
 use std::ffi::{CStr, c_char, c_void};
 
-/// `resize_function` of C++, which gives nothing back. The tables are shared with C, where it gives a `bool`.
+/// `resize_function` of C++, which returns nothing. C shares the tables; its function returns a `bool`.
 pub(super) type Resize = unsafe extern "C" fn(*mut c_void, usize);
 
-/// `init_function` of both languages; the number is `ROSIDL_RUNTIME_C_MSG_INIT_ALL` or its like.
+/// `init_function` of both languages; the number is `ROSIDL_RUNTIME_C_MSG_INIT_ALL` or a similar constant.
 pub(crate) type Init = unsafe extern "C" fn(*mut c_void, i32);
 
 unsafe extern "C" {
@@ -25,7 +25,7 @@ unsafe extern "C" {
     ) -> *const c_void;
 }
 
-/// `sizeof(std::string)`, or `std::u16string` where a unit has two bytes.
+/// `sizeof(std::string)`, or `sizeof(std::u16string)` if a unit has two bytes.
 pub(super) fn string_size(unit: usize) -> usize {
     // SAFETY: constants of cxx.cpp.
     unsafe {
@@ -36,13 +36,13 @@ pub(super) fn string_size(unit: usize) -> usize {
     }
 }
 
-/// Content and number of units of a C++ string with units of `unit` bytes.
+/// Returns content and number of units of a C++ string whose units have `unit` bytes.
 ///
 /// # Safety
-/// `string` is an initialized one.
+/// `string` is initialized.
 pub(super) unsafe fn string(string: *const u8, unit: usize) -> (*const u8, usize) {
     let mut size = 0;
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     let data = unsafe {
         match unit {
             1 => ropewalk_cxx_string(string.cast(), &mut size),
@@ -52,12 +52,12 @@ pub(super) unsafe fn string(string: *const u8, unit: usize) -> (*const u8, usize
     (data, size)
 }
 
-/// Gives a C++ string new content of whole units; false if there is no memory.
+/// Sets the content of a C++ string, in whole units. Returns false if memory is exhausted.
 ///
 /// # Safety
-/// `string` is an initialized one.
+/// `string` is initialized.
 pub(super) unsafe fn set_string(string: *mut u8, unit: usize, content: &[u8]) -> bool {
-    // SAFETY: the caller's promise; `content` holds as many units as said.
+    // SAFETY: upheld by the caller; `content` holds that many units.
     unsafe {
         match unit {
             1 => ropewalk_cxx_set_string(string.cast(), content.as_ptr(), content.len()),
@@ -66,34 +66,35 @@ pub(super) unsafe fn set_string(string: *mut u8, unit: usize, content: &[u8]) ->
     }
 }
 
-/// Gives a vector of numbers new content in one copy; false if there is no memory or the type is no number.
+/// Sets the content of a vector of numbers in one copy. Returns false if memory is exhausted or the type is not a
+/// number.
 ///
 /// # Safety
-/// `vector` is a `std::vector` without bound of `type_id`, `data` are `count` of them, aligned.
+/// `vector` is an unbounded `std::vector` of `type_id`, and `data` points to `count` aligned elements of it.
 pub(super) unsafe fn assign(type_id: u8, vector: *mut u8, data: *const u8, count: usize) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     unsafe { ropewalk_cxx_assign(type_id, vector.cast(), data.cast(), count) }
 }
 
-/// Resizes a member; false if there is no memory.
+/// Resizes a member. Returns false if memory is exhausted.
 ///
 /// # Safety
 /// `resize` is the member's function.
 pub(super) unsafe fn resize(resize: Resize, member: *mut u8, count: usize) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     unsafe { ropewalk_cxx_resize(resize, member.cast(), count) }
 }
 
-/// Initializes a message; false if there is no memory.
+/// Initializes a message. Returns false if memory is exhausted.
 ///
 /// # Safety
-/// `init` is that of the message's type, and `message` has room for one.
+/// `init` belongs to the message's type, and `message` has room for one.
 pub(super) unsafe fn init(init: Init, message: *mut c_void) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     unsafe { ropewalk_cxx_init(init, message) }
 }
 
-/// Calls the function `func` of a type support; null if it throws.
+/// Calls the function `find` of a type support. Returns null if it throws.
 ///
 /// # Safety
 /// `find` is the function of `handle`.
@@ -102,13 +103,13 @@ pub(crate) unsafe fn find<H>(
     handle: *const H,
     identifier: &CStr,
 ) -> *const H {
-    // SAFETY: the same function with pointers to an unnamed type, which are the same in the C ABI.
+    // SAFETY: the same function with pointers to an unnamed type, which are equivalent in the C ABI.
     let find = unsafe {
         std::mem::transmute::<
             unsafe extern "C" fn(*const H, *const c_char) -> *const H,
             unsafe extern "C" fn(*const c_void, *const c_char) -> *const c_void,
         >(find)
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     unsafe { ropewalk_cxx_handle(find, handle.cast(), identifier.as_ptr()) }.cast()
 }

@@ -1,9 +1,9 @@
-//! An error while it travels out of nested arrays and gathers their indices.
+//! An error that collects the indices of nested arrays on its way out.
 
 use super::Plan;
 use schema::CodecError;
 
-/// A message cannot be written, or bytes are no message.
+/// Why a message cannot be written, or bytes cannot be read as a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum MessageError {
@@ -12,9 +12,9 @@ pub(crate) enum MessageError {
     Count {
         /// Path of the field.
         field: String,
-        /// How many it has.
+        /// Number of elements, bytes or units.
         count: u64,
-        /// How many it may have.
+        /// Maximum number.
         limit: u64,
     },
     /// A string or sequence in memory contradicts itself.
@@ -22,14 +22,14 @@ pub(crate) enum MessageError {
     Memory {
         /// Path of the field.
         field: String,
-        /// Its size as the structure says.
+        /// Size that the structure states.
         size: usize,
-        /// Its capacity as the structure says.
+        /// Capacity that the structure states.
         capacity: usize,
         /// What is wrong.
         what: &'static str,
     },
-    /// Lengths differ from those that were measured.
+    /// Lengths differ from those measured.
     #[error("{field}: the message changed while it was published, or the buffers are not of its sizes")]
     Changed {
         /// Path of the field.
@@ -40,11 +40,11 @@ pub(crate) enum MessageError {
     Truncated {
         /// Path of the field.
         field: String,
-        /// Where in the control part.
+        /// Position in the control part.
         offset: usize,
-        /// Bytes that it needs.
+        /// Bytes that the field needs.
         needed: u64,
-        /// Bytes that there are.
+        /// Bytes that remain.
         left: usize,
     },
     /// Bytes remain after the last field.
@@ -52,10 +52,10 @@ pub(crate) enum MessageError {
     Trailing {
         /// Where the message ends.
         offset: usize,
-        /// How many bytes follow.
+        /// Number of bytes that follow.
         extra: usize,
     },
-    /// The control part names another number of data parts than there are.
+    /// The control part names a different number of data parts.
     #[error("the control part names {named} data parts, {given} were given")]
     PartCount {
         /// Parts that the control part names (at least).
@@ -63,7 +63,7 @@ pub(crate) enum MessageError {
         /// Parts that were given.
         given: usize,
     },
-    /// A data part has another length than the control part says.
+    /// A data part has a different length than the control part states.
     #[error("{field}: data part {part} has {given} bytes, the control part says {named}")]
     PartLength {
         /// Path of the array.
@@ -72,7 +72,7 @@ pub(crate) enum MessageError {
         part: usize,
         /// Length according to the control part.
         named: u64,
-        /// Length of what was given.
+        /// Actual length.
         given: usize,
     },
     /// A string or sequence cannot grow.
@@ -80,13 +80,13 @@ pub(crate) enum MessageError {
     OutOfMemory {
         /// Path of the field.
         field: String,
-        /// How many.
+        /// Number of elements.
         count: usize,
     },
-    /// A null pointer instead of a message.
+    /// The message is a null pointer.
     #[error("the message is a null pointer")]
     Null,
-    /// CDR bytes that are no message, or a message that CDR cannot say.
+    /// The CDR bytes are not a message, or CDR cannot express the message.
     #[error(transparent)]
     Codec(#[from] CodecError),
 }
@@ -97,7 +97,7 @@ pub(super) type Walk<T> = Result<T, Box<Fault>>;
 pub(super) struct Fault {
     kind: Kind,
     path: u32,
-    /// Indices of the arrays around it, innermost first.
+    /// Indices of the surrounding arrays, innermost first.
     indices: Vec<usize>,
 }
 
@@ -136,7 +136,7 @@ pub(super) enum Kind {
     },
 }
 
-/// The path of a fault that is no field's.
+/// Path of a fault that concerns no field.
 pub(super) const WHOLE: u32 = u32::MAX;
 
 impl Fault {
@@ -148,7 +148,7 @@ impl Fault {
         })
     }
 
-    /// Notes that it happened in element `i` of an array.
+    /// Records that the fault occurred in element `i` of an array.
     pub(super) fn inside(mut self: Box<Self>, i: usize) -> Box<Self> {
         self.indices.push(i);
         self

@@ -1,4 +1,4 @@
-//! Messages that this library makes itself, for nodes that borrow them.
+//! Messages that this library creates for nodes that borrow them.
 
 use super::cxx;
 use super::plan::{Life, Plan};
@@ -12,26 +12,27 @@ pub(crate) struct Instance {
     life: Life,
 }
 
-// SAFETY: the message belongs to its `Instance` alone, and messages are bound to no thread.
+// SAFETY: only its `Instance` owns the message, and messages may move between threads.
 unsafe impl Send for Instance {}
 
 impl Plan {
-    /// Whether messages can be made.
+    /// Whether messages can be created.
     pub(crate) fn can_make(&self) -> bool {
         self.life.is_some()
     }
 
-    /// A message with its default values. `None` without memory, or where [`can_make`](Self::can_make) is false.
+    /// Creates a message with its default values. Returns `None` if memory is exhausted or [`can_make`](Self::can_make)
+    /// is false.
     ///
     /// # Safety
-    /// The library that the type support came from is still loaded, and stays so while the message lives.
+    /// The library that the type support came from is loaded, and stays loaded while the message lives.
     pub(crate) unsafe fn make(&self) -> Option<Instance> {
         let life = self.life?;
-        // SAFETY: plain allocation. Its alignment is that of C's largest type, which no message exceeds.
+        // SAFETY: plain allocation, aligned for C's largest type, which no message exceeds.
         let memory = NonNull::new(unsafe { libc::calloc(1, self.size.max(1)) })?;
-        // SAFETY: there is room for a message of the tables' type, whose function this is.
+        // SAFETY: there is room for a message of the tables' type, which the function belongs to.
         if !unsafe { cxx::init(life.init, memory.as_ptr()) } {
-            // SAFETY: allocated above, and nothing was made in it.
+            // SAFETY: allocated above, and not initialized.
             unsafe { libc::free(memory.as_ptr()) };
             return None;
         }
@@ -47,7 +48,7 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // SAFETY: made by `make`, and nobody's any more.
+        // SAFETY: made by `make`, and no longer in use.
         unsafe {
             (self.life.fini)(self.memory.as_ptr());
             libc::free(self.memory.as_ptr());

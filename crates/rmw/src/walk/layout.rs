@@ -1,6 +1,7 @@
-//! Elements of fixed size: where their words lie in memory, in a data part (natural C layout) and in a control part (packed).
+//! Elements of fixed size: where their words lie in memory, in a data part (natural C layout) and in a control part
+//! (packed).
 
-/// Words that follow each other in all three layouts.
+/// Words that are contiguous in all three layouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) memory: usize,
@@ -12,7 +13,7 @@ pub(super) struct Run {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Element {
-    /// Bytes from one element to the next in memory, data part and control part.
+    /// Bytes from one element to the next in memory, in a data part and in a control part.
     pub(super) stride: usize,
     pub(super) natural: usize,
     pub(super) packed: usize,
@@ -40,7 +41,7 @@ impl Element {
         }
     }
 
-    /// A structure of `stride` bytes in memory, to which fields are appended.
+    /// A structure of `stride` bytes in memory, without fields yet.
     pub(super) fn structure(stride: usize) -> Self {
         Self {
             stride,
@@ -51,7 +52,7 @@ impl Element {
         }
     }
 
-    /// Appends a field at `memory` that is laid out as `inner`, as the schema does (`schema/src/layout.rs`).
+    /// Appends a field at `memory` with the layout `inner`, as the schema does (`schema/src/layout.rs`).
     pub(super) fn append(&mut self, inner: &Element, memory: usize) {
         let start = self.natural.next_multiple_of(inner.align);
         for run in &inner.runs {
@@ -78,22 +79,22 @@ impl Element {
         self.align = self.align.max(inner.align);
     }
 
-    /// Call after the last field.
+    /// Completes the layout. Call it after the last field.
     pub(super) fn end(&mut self) {
         self.natural = self.natural.next_multiple_of(self.align);
     }
 
-    /// Whether an array is the same bytes in memory and in a data part, but for the content of padding.
+    /// Whether an array has the same bytes in memory and in a data part, apart from the content of padding.
     pub(super) fn natural_in_memory(&self) -> bool {
         self.stride == self.natural && self.runs.iter().all(|r| r.memory == r.natural)
     }
 
-    /// Whether an array is the same bytes in memory and in a control part.
+    /// Whether an array has the same bytes in memory and in a control part.
     pub(super) fn packed_in_memory(&self) -> bool {
         self.stride == self.packed && self.runs.iter().all(|r| r.memory == r.packed)
     }
 
-    /// Whether an array is the same bytes in memory and where it lies: in a data part (`natural`) or a control part.
+    /// Whether an array has the same bytes in memory and in the block: in a data part (`natural`) or a control part.
     pub(super) fn in_memory(&self, natural: bool) -> bool {
         match natural {
             true => self.natural_in_memory(),
@@ -101,7 +102,7 @@ impl Element {
         }
     }
 
-    /// Whether an element in a data part has bytes that no field holds.
+    /// Whether an element in a data part has padding.
     pub(super) fn padded(&self) -> bool {
         self.natural != self.packed
     }

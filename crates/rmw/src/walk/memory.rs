@@ -7,20 +7,20 @@ use crate::abi::introspection::Sequence;
 use crate::typesupport::Language;
 use std::ffi::c_void;
 
-/// How a variable array is reached.
+/// How to access a variable array.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Access {
     /// A C sequence: data, size, capacity.
     C {
         resize: unsafe extern "C" fn(*mut c_void, usize) -> bool,
     },
-    /// A C++ vector, whose elements lie one after another.
+    /// A C++ vector with contiguous elements.
     Cxx {
         size: unsafe extern "C" fn(*const c_void) -> usize,
         get_const: unsafe extern "C" fn(*const c_void, usize) -> *const c_void,
         get: unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void,
         resize: cxx::Resize,
-        /// The type of its elements, if they are numbers and it is a plain `std::vector` of them.
+        /// Type of its elements, if they are numbers in a plain `std::vector`.
         numbers: Option<u8>,
     },
     /// `std::vector<bool>`, whose elements are bits.
@@ -33,12 +33,12 @@ pub(super) enum Access {
 }
 
 impl Array {
-    /// How many elements there are.
+    /// Returns the number of elements.
     ///
     /// # Safety
-    /// `base` is an initialized structure that this array belongs to; so for all functions here.
+    /// `base` is an initialized structure that this array belongs to; likewise for all functions here.
     pub(super) unsafe fn count(&self, base: *const u8) -> Walk<usize> {
-        // SAFETY: the caller's promise: the member lies at its offset.
+        // SAFETY: upheld by the caller: the member lies at its offset.
         let count = unsafe {
             let member = base.add(self.offset);
             match self.access {
@@ -62,12 +62,12 @@ impl Array {
         Ok(count)
     }
 
-    /// The first of at least one element. Null for bits.
+    /// Returns a pointer to the first element, of which there must be at least one. Null for bits.
     ///
     /// # Safety
-    /// As [`count`](Self::count), which was not 0.
+    /// As [`count`](Self::count), which returned more than 0.
     pub(super) unsafe fn data(&self, base: *const u8) -> *const u8 {
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         unsafe {
             let member = base.add(self.offset);
             match self.access {
@@ -78,12 +78,12 @@ impl Array {
         }
     }
 
-    /// As [`data`](Self::data), to write to.
+    /// As [`data`](Self::data), for writing.
     ///
     /// # Safety
     /// As [`data`](Self::data).
     pub(super) unsafe fn data_mut(&self, base: *mut u8) -> *mut u8 {
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         unsafe {
             let member = base.add(self.offset);
             match self.access {
@@ -94,13 +94,13 @@ impl Array {
         }
     }
 
-    /// Makes a C sequence these `count` elements in one pass over the memory, where a resize fills it first; false, with the sequence as it
-    /// was, if there is no memory.
+    /// Sets a C sequence to these `count` elements in one pass over the memory, which a resize would fill first.
+    /// Returns false, and leaves the sequence as it was, if memory is exhausted.
     ///
     /// # Safety
-    /// As [`resize`](Self::resize); it is a C sequence whose elements are these bytes in memory.
+    /// As [`resize`](Self::resize); this is a C sequence whose elements have these bytes in memory.
     pub(super) unsafe fn set_sequence(&self, base: *mut u8, bytes: &[u8], count: usize) -> bool {
-        // SAFETY: the caller's promise: the memory is null or malloc's, as rcutils' default allocator has it.
+        // SAFETY: upheld by the caller: the memory is null or comes from malloc, which rcutils' default allocator uses.
         unsafe {
             let sequence = base.add(self.offset).cast::<Sequence<u8>>();
             if (*sequence).data.is_null() || (*sequence).capacity < count {
@@ -119,13 +119,13 @@ impl Array {
         true
     }
 
-    /// Makes it `count` elements long; what they hold is not said.
+    /// Resizes the array to `count` elements with unspecified content.
     ///
     /// # Safety
-    /// As [`count`](Self::count), and nobody else reads the message.
+    /// As [`count`](Self::count), and nothing else reads the message.
     pub(super) unsafe fn resize(&self, base: *mut u8, count: usize) -> Walk<()> {
-        // SAFETY: the caller's promise; the functions are the member's own. A sequence of that length stays as it is, since C's
-        // function frees and allocates anew.
+        // SAFETY: upheld by the caller; the functions belong to the member. A sequence that already has this length
+        // stays as it is, since C's function frees and allocates again.
         let done = unsafe {
             if matches!(self.count(base), Ok(now) if now == count) {
                 return Ok(());
@@ -146,7 +146,7 @@ impl Array {
 }
 
 impl Text {
-    /// Bytes of one string in memory.
+    /// Size of a string in memory, in bytes.
     pub(super) fn size(language: Language, unit: usize) -> usize {
         match language {
             Language::C => size_of::<Sequence<u8>>(),
@@ -154,12 +154,12 @@ impl Text {
         }
     }
 
-    /// Content and number of units.
+    /// Returns content and number of units.
     ///
     /// # Safety
     /// `base` is an initialized structure that this string belongs to.
     pub(super) unsafe fn get(&self, base: *const u8) -> Walk<(*const u8, usize)> {
-        // SAFETY: the caller's promise: the member lies at its offset.
+        // SAFETY: upheld by the caller: the member lies at its offset.
         let (data, size) = unsafe {
             let member = base.add(self.offset);
             match self.language {
@@ -167,7 +167,7 @@ impl Text {
                     let string = member.cast::<Sequence<u8>>();
                     let (data, size, capacity) = ((*string).data, (*string).size, (*string).capacity);
                     if size > 0 && (data.is_null() || capacity <= size) {
-                        let what = "no memory for that and a zero";
+                        let what = "no memory for that and a NUL";
                         return Err(Fault::new(Kind::Memory { size, capacity, what }, self.path));
                     }
                     (data.cast_const(), size)
@@ -183,12 +183,12 @@ impl Text {
         Ok((data, size))
     }
 
-    /// Gives it new content of whole units.
+    /// Sets the content, in whole units.
     ///
     /// # Safety
-    /// As [`get`](Self::get), and nobody else reads the message.
+    /// As [`get`](Self::get), and nothing else reads the message.
     pub(super) unsafe fn set(&self, base: *mut u8, content: &[u8]) -> Walk<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         let done = unsafe {
             let member = base.add(self.offset);
             match self.language {
@@ -204,16 +204,18 @@ impl Text {
     }
 }
 
-/// As `rosidl_runtime_c__String__assignn` and `__U16String__assignn`: reallocates by rcutils' default allocator, which is libc's, and
-/// ends with a zero that `size` does not count. False, with the string as it was, if there is no memory.
+/// As `rosidl_runtime_c__String__assignn` and `__U16String__assignn`: reallocates with rcutils' default allocator,
+/// which is libc's, and ends with a NUL unit that `size` does not count. Returns false, and leaves the string as it
+/// was, if memory is exhausted.
 ///
 /// # Safety
-/// `string` is an initialized one.
+/// `string` is initialized.
 unsafe fn set_c(string: *mut Sequence<u8>, unit: usize, content: &[u8]) -> bool {
     let Some(bytes) = content.len().checked_add(unit) else {
         return false;
     };
-    // SAFETY: the caller's promise: the memory is null or malloc's. What was allocated holds the content and a zero unit.
+    // SAFETY: upheld by the caller: the memory is null or comes from malloc. The allocation holds the content and a NUL
+    // unit.
     unsafe {
         let data = libc::realloc((*string).data.cast(), bytes).cast::<u8>();
         if data.is_null() {

@@ -1,4 +1,4 @@
-//! Empty arrays of a message whose room lies in a block, so that what a node writes there is published without a copy.
+//! Empty arrays of a message whose room lies in a block. What a node writes there is published without a copy.
 
 use super::borrow::Words;
 use super::memory::Access;
@@ -9,14 +9,14 @@ use schema::MAX_PARTS;
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
-/// An array of a type that can be placed: its step, and the bytes that it had in a message.
+/// An array of a type that can be placed: its step, and its size in bytes in a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Long {
     pub(crate) step: usize,
     pub(crate) bytes: usize,
 }
 
-/// The arrays of a message that become data parts, where all of them can be placed, and the length of its control part.
+/// The arrays of a message that become data parts, if all of them can be placed, and the length of its control part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) long: Vec<Long>,
@@ -31,16 +31,16 @@ pub(crate) struct Placed {
     start: *mut u8,
 }
 
-// SAFETY: it is kept with the message that it points into, which is bound to no thread.
+// SAFETY: it is kept with the message that it points into, which may move between threads.
 unsafe impl Send for Placed {}
 
 impl Type {
-    /// What the next message needs room for, if it is as this one.
+    /// Returns what the next message needs room for, if it resembles this one.
     ///
     /// # Safety
     /// As [`Type::sizes`].
     pub(crate) unsafe fn shape(&self, message: Message) -> Option<Shape> {
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         let sizes = unsafe { self.sizes(message) }.ok()?;
         let mut long = Vec::new();
         for (step, array) in self.placeable() {
@@ -51,13 +51,14 @@ impl Type {
                 long.push(Long { step, bytes });
             }
         }
-        // Others are within arrays of messages, or lie otherwise in memory.
+        // The others are inside arrays of messages, or lie differently in memory.
         let bytes: Vec<usize> = long.iter().map(|l| l.bytes).collect();
         let control = sizes.control;
         (!long.is_empty() && bytes == sizes.parts()).then_some(Shape { long, control })
     }
 
-    /// Arrays of the message itself whose elements lie in memory as in a data part, without padding that a node could leave behind.
+    /// Arrays of the message itself whose elements lie in memory as in a data part, without padding in which a node
+    /// could leave data.
     fn placeable(&self) -> impl Iterator<Item = (usize, &Array)> {
         let steps = self.plan().steps.iter().enumerate();
         steps.filter_map(|(i, step)| match step {
@@ -68,22 +69,23 @@ impl Type {
         })
     }
 
-    /// Gives an empty array room at `start`. `None`, with the array as it was, where that cannot be.
+    /// Gives an empty array room at `start`. Returns `None`, and leaves the array as it was, if that is not possible.
     ///
     /// # Safety
-    /// `message` is an initialized message of this type, which nobody else uses; `start` are `long.bytes` bytes, aligned for any element, that
-    /// are nobody else's. Until [`Placed::take_back`] whatever gives them to `free` is intercepted.
+    /// `message` is an initialized message of this type that is not shared. `start` points to `long.bytes` bytes that
+    /// are aligned for any element and not shared. Until [`Placed::take_back`], calls that pass them to `free` are
+    /// intercepted.
     pub(crate) unsafe fn place(&self, message: *mut c_void, long: Long, start: *mut u8) -> Option<Placed> {
         let Some(Step::Bulk { array, .. }) = self.plan().steps.get(long.step) else {
             return None;
         };
         let capacity = long.bytes / array.stride;
-        // SAFETY: the caller's promise: the member lies at its offset, and is as large as its kind demands.
+        // SAFETY: upheld by the caller: the member lies at its offset and has the size that its kind requires.
         unsafe {
             let member = message.cast::<u8>().add(array.offset);
             let words = member.cast::<Words>();
             if member.cast::<[usize; 3]>().read() != [0; 3] {
-                // It has default values.
+                // The array has default values.
                 return None;
             }
             match array.access {
@@ -114,7 +116,7 @@ impl Type {
 }
 
 impl Placed {
-    /// The step of the array.
+    /// Index of the array's step.
     pub(crate) fn step(&self) -> usize {
         self.step
     }
@@ -126,18 +128,18 @@ impl Placed {
     /// Whether the array's elements still lie where they were placed.
     ///
     /// # Safety
-    /// The message lives, and nobody else uses it; so for [`take_back`](Self::take_back).
+    /// The message lives and is not shared; likewise for [`take_back`](Self::take_back).
     pub(crate) unsafe fn is_in_place(&self) -> bool {
-        // SAFETY: the caller's promise. The first word of a sequence and of a vector is the address of its elements.
+        // SAFETY: upheld by the caller. The first word of a sequence and of a vector is the address of its elements.
         unsafe { std::ptr::eq(self.words.cast::<*mut u8>().read(), self.start) }
     }
 
-    /// Makes the array empty and without room, unless it has other room by now.
+    /// Makes the array empty and without room, unless it has other room by then.
     ///
     /// # Safety
     /// As [`is_in_place`](Self::is_in_place).
     pub(crate) unsafe fn take_back(&self) {
-        // SAFETY: the caller's promise; zeroes are an empty sequence, and an empty vector of libstdc++.
+        // SAFETY: upheld by the caller; zeroes are an empty sequence, or an empty vector of libstdc++.
         unsafe {
             if self.is_in_place() {
                 self.words.write(MaybeUninit::zeroed());

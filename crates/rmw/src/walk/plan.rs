@@ -1,4 +1,4 @@
-//! The steps in which a message is walked.
+//! The steps that walk a message.
 
 use super::layout::Element;
 use super::memory::Access;
@@ -9,13 +9,13 @@ pub(crate) struct Plan {
     pub(super) steps: Box<[Step]>,
     /// Paths of fields for errors, with `[]` where an index belongs; steps refer to them by number.
     pub(super) paths: Vec<String>,
-    /// Bytes of the structure.
+    /// Size of the structure in bytes.
     pub(crate) size: usize,
-    /// Make and end a message; `None` where the tables lack one of them.
+    /// Functions that create and end a message; `None` if the tables lack one of them.
     pub(super) life: Option<Life>,
 }
 
-/// The functions that make a message in given memory and end it.
+/// Functions that initialize a message in given memory, and end it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Life {
     pub(super) init: super::cxx::Init,
@@ -29,12 +29,12 @@ pub(super) enum Step {
     Copy {
         offset: usize,
         len: usize,
-        /// Whether all of them are `bool`, of which C and C++ know two values only.
+        /// Whether all of them are `bool`, which has only two valid values in C and C++.
         bools: bool,
-        /// Where in it which field begins, by number of its path.
+        /// Offset at which each field begins, with the number of its path.
         fields: Vec<(usize, u32)>,
     },
-    /// A string, or a wide one.
+    /// A string, plain or wide.
     Text(Text),
     /// A fixed array of elements that vary in size.
     Repeat {
@@ -46,20 +46,20 @@ pub(super) enum Step {
     /// A variable array of elements that vary in size or have no content.
     List {
         array: Array,
-        /// Fewest bytes of an element in the control part. Where it is 0 no length bounds their number.
+        /// Minimum size of an element in the control part, in bytes. If it is 0, no length limits their number.
         min: usize,
         body: Box<[Step]>,
     },
-    /// A variable array of elements of fixed size: a data part, if it is not too short.
+    /// A variable array of elements of fixed size: a data part, unless it is too short.
     Bulk { array: Array, element: Element },
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Text {
     pub(super) offset: usize,
-    /// Bytes of a unit: 1, or 2 of a wide string.
+    /// Bytes of a unit: 1, or 2 in a wide string.
     pub(super) unit: usize,
-    /// Most units.
+    /// Maximum number of units.
     pub(super) bound: u32,
     pub(super) path: u32,
     pub(super) language: crate::typesupport::Language,
@@ -70,7 +70,7 @@ pub(super) struct Array {
     pub(super) offset: usize,
     /// Bytes from one element to the next in memory.
     pub(super) stride: usize,
-    /// Most elements.
+    /// Maximum number of elements.
     pub(super) bound: u32,
     pub(super) path: u32,
     pub(super) access: Access,

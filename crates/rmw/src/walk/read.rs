@@ -1,5 +1,5 @@
-//! Control part and data parts into a message in memory. They come from another process: every length is checked before it is used,
-//! and memory is allocated in proportion to them.
+//! Reads control part and data parts into a message in memory. They come from another process, so every length is
+//! checked before use, and memory is allocated in proportion to them.
 
 use super::borrow::{self, Borrowed};
 use super::fault::{Fault, Kind, MessageError, WHOLE, Walk};
@@ -11,28 +11,30 @@ use schema::{LIFTED, MAX_COUNT, MAX_EMPTY_ELEMENTS};
 use std::ffi::c_void;
 
 impl Type {
-    /// Reads a message into one that was initialized. After an error the message holds some of both, and is as valid as before.
+    /// Reads a message into an initialized one. After an error, the message holds some content of both and is as valid
+    /// as before.
     ///
-    /// The control part must not change meanwhile: a reader of shared memory copies it first. If data parts change, the message
-    /// holds some content of them.
+    /// The control part must not change meanwhile: a reader of shared memory copies it first. If data parts change, the
+    /// message holds some content of them.
     ///
     /// # Safety
-    /// `message` is null or points to an initialized message of this type, which nobody else uses meanwhile.
+    /// `message` is null or points to an initialized message of this type that is not shared meanwhile.
     pub(crate) unsafe fn read(
         &self,
         control: &[u8],
         parts: &[&[u8]],
         message: *mut c_void,
     ) -> Result<(), MessageError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         unsafe { self.walk_in(control, parts, message, Arrays::Copied) }
     }
 
-    /// As [`read`](Self::read), but arrays that lie in memory as in a data part are left in it. After an error nothing is borrowed.
+    /// As [`read`](Self::read), but leaves arrays in their data part if they lie in memory the same way. After an error
+    /// nothing is borrowed.
     ///
     /// # Safety
-    /// As [`read`](Self::read), and `parts` and the message live longer than what this gives. Until that is dropped nobody changes the
-    /// message, or ends it.
+    /// As [`read`](Self::read), and `parts` and the message outlive the result. Until it is dropped, nothing changes or
+    /// ends the message.
     pub(crate) unsafe fn borrow(
         &self,
         control: &[u8],
@@ -40,16 +42,16 @@ impl Type {
         message: *mut c_void,
     ) -> Result<Borrowed, MessageError> {
         let mut borrowed = Borrowed::default();
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         unsafe { self.walk_in(control, parts, message, Arrays::Borrowed(&mut borrowed))? };
         Ok(borrowed)
     }
 
-    /// As [`read`](Self::read), but a large array that has no memory yet may get that of its data part: `adopt` gives memory with the
-    /// content of the part of that number, for the message to own, or `None` if it is to be copied.
+    /// As [`read`](Self::read), but a large array without memory may get that of its data part. `adopt` returns memory
+    /// with the content of the part with that number, for the message to own, or `None` to copy the part.
     ///
     /// # Safety
-    /// As [`read`](Self::read), and what `adopt` gives may be freed as the heap's is.
+    /// As [`read`](Self::read), and the memory from `adopt` may be freed like heap memory.
     pub(crate) unsafe fn adopt(
         &self,
         control: &[u8],
@@ -57,17 +59,17 @@ impl Type {
         message: *mut c_void,
         adopt: &mut dyn FnMut(usize) -> Option<*mut u8>,
     ) -> Result<(), MessageError> {
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         unsafe { self.walk_in(control, parts, message, Arrays::Owned(adopt)) }
     }
 
-    /// Where the code of reading begins, and about how long its straight path is, in bytes.
+    /// Start of the code for reading, and approximate length of its common path in bytes.
     pub(crate) fn code() -> (*const u8, usize) {
         (Self::walk_in as *const u8, 2560)
     }
 
     /// # Safety
-    /// As [`read`](Self::read), [`borrow`](Self::borrow) or [`adopt`](Self::adopt), as `arrays` says.
+    /// As [`read`](Self::read), [`borrow`](Self::borrow) or [`adopt`](Self::adopt), depending on `arrays`.
     unsafe fn walk_in(
         &self,
         control: &[u8],
@@ -86,14 +88,14 @@ impl Type {
             empties: 0,
             arrays,
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         let walked = unsafe { reader.walk(&self.plan().steps, message.cast()) };
         let ended = walked.and_then(|()| reader.end());
         ended.map_err(|fault| fault.into_error(self.plan()))
     }
 }
 
-/// Bytes from which on mapping pages costs less than copying.
+/// Size in bytes from which mapping pages costs less than copying.
 const ADOPTED: usize = 128 << 10;
 
 struct Reader<'a, 'b> {
@@ -105,10 +107,10 @@ struct Reader<'a, 'b> {
     arrays: Arrays<'b>,
 }
 
-/// What becomes of arrays that are data parts.
+/// How to read arrays that are data parts.
 enum Arrays<'a> {
     Copied,
-    /// They stay where they are.
+    /// They stay in their parts.
     Borrowed(&'a mut Borrowed),
     /// The message gets memory with the content of a part.
     Owned(&'a mut dyn FnMut(usize) -> Option<*mut u8>),
@@ -119,7 +121,7 @@ impl<'a> Reader<'a, '_> {
     /// `base` is an initialized structure that the steps belong to.
     unsafe fn walk(&mut self, steps: &[Step], base: *mut u8) -> Walk<()> {
         for step in steps {
-            // SAFETY: the caller's promise: what a step names lies in the structure.
+            // SAFETY: upheld by the caller: what a step names lies in the structure.
             unsafe {
                 match step {
                     Step::Copy {
@@ -160,7 +162,7 @@ impl<'a> Reader<'a, '_> {
     /// There are `count` initialized elements of `stride` bytes at `first`.
     unsafe fn each(&mut self, body: &[Step], first: *mut u8, count: usize, stride: usize) -> Walk<()> {
         for i in 0..count {
-            // SAFETY: the caller's promise.
+            // SAFETY: upheld by the caller.
             unsafe { self.walk(body, first.add(i * stride)) }.map_err(|f| f.inside(i))?;
         }
         Ok(())
@@ -179,7 +181,7 @@ impl<'a> Reader<'a, '_> {
         } else if count > self.left() / min {
             return Err(self.truncated(count as u64 * min as u64, array.path));
         }
-        // SAFETY: the caller's promise; after it the elements are there.
+        // SAFETY: upheld by the caller; then the elements exist.
         unsafe {
             array.resize(base, count)?;
             if count > 0 {
@@ -199,7 +201,7 @@ impl<'a> Reader<'a, '_> {
             true => self.part(count as u64 * element.natural as u64, array.path)?,
             false => self.bytes(count, element.packed, array.path)?,
         };
-        // SAFETY: the caller's promise; `bytes` are `count` elements.
+        // SAFETY: upheld by the caller; `bytes` are `count` elements.
         unsafe {
             let is_there = match &mut self.arrays {
                 Arrays::Borrowed(borrowed) if natural => {
@@ -214,7 +216,7 @@ impl<'a> Reader<'a, '_> {
             if is_there {
                 return Ok(());
             }
-            // One pass over the memory, where a resize fills it first.
+            // One pass over the memory, which a resize would fill first.
             let is_filled = match array.access {
                 Access::Cxx {
                     numbers: Some(id), ..
@@ -310,7 +312,7 @@ impl<'a> Reader<'a, '_> {
         Fault::new(Kind::Truncated { offset, needed, left }, path)
     }
 
-    /// Names the field in which the bytes end.
+    /// Returns the field in which the bytes end.
     fn truncated_copy(&self, len: usize, fields: &[(usize, u32)]) -> Box<Fault> {
         let left = self.left();
         let inside = fields.iter().rev().find(|(at, _)| *at <= left);
@@ -338,12 +340,12 @@ fn check_count(count: usize, bound: u32, path: u32) -> Walk<()> {
 /// Copies whole elements from a data part (`natural`) or a control part.
 ///
 /// # Safety
-/// There is room for as many elements at `to`.
+/// There is room for this many elements at `to`.
 unsafe fn copy_in(element: &Element, bytes: &[u8], natural: bool, to: *mut u8) {
     let size = if natural { element.natural } else { element.packed };
     let alike = element.in_memory(natural);
     if alike {
-        // SAFETY: the caller's promise: elements have the same size there.
+        // SAFETY: upheld by the caller: elements have the same size there.
         unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
     }
     if alike && !element.has_bools() {
@@ -351,7 +353,7 @@ unsafe fn copy_in(element: &Element, bytes: &[u8], natural: bool, to: *mut u8) {
     }
     for (i, bytes) in bytes.chunks_exact(size).enumerate() {
         for run in &element.runs {
-            // SAFETY: the caller's promise: the run lies in element `i`, here and there.
+            // SAFETY: upheld by the caller: the run lies in element `i` on both sides.
             unsafe {
                 let to = to.add(i * element.stride + run.memory);
                 let at = if natural { run.natural } else { run.packed };
@@ -366,14 +368,14 @@ unsafe fn copy_in(element: &Element, bytes: &[u8], natural: bool, to: *mut u8) {
     }
 }
 
-/// Makes bytes of `bool` 0 or 1: other values are undefined behaviour in C, C++ and Rust. Called on the copy, since the original may
-/// change after it was looked at.
+/// Normalizes bytes of `bool` to 0 or 1: other values are undefined behaviour in C, C++ and Rust. Call it on the copy,
+/// since the original may change after a check.
 ///
 /// # Safety
 /// There are `len` bytes at `at`.
 unsafe fn normalize(at: *mut u8, len: usize) {
     for i in 0..len {
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         unsafe {
             let byte = at.add(i);
             *byte = u8::from(*byte != 0);

@@ -1,4 +1,4 @@
-//! C messages with tables made by hand, which have every kind of field and need no ROS.
+//! C messages with hand-made tables, which have every kind of field and need no ROS.
 
 use super::MessageError;
 use crate::abi::introspection::{
@@ -10,7 +10,7 @@ use std::ffi::{CStr, c_void};
 use std::mem::offset_of;
 use std::ptr::{from_mut, from_ref, null};
 
-/// Without padding between fields that a data part would not have, but with an empty message, which has a byte in memory only.
+/// Has no padding that a data part lacks, but contains an empty message, which takes a byte in memory only.
 #[repr(C)]
 #[derive(Debug)]
 struct Odd {
@@ -75,10 +75,10 @@ fn schema() -> Schema {
     registry.schema("t/All").expect("compiles")
 }
 
-/// As rosidl generates it: frees, allocates zeroed. (What its elements hold is not freed here.)
+/// As rosidl generates it: frees, and allocates zeroed memory. (The content of elements is not freed here.)
 unsafe extern "C" fn resize<T>(member: *mut c_void, size: usize) -> bool {
     let sequence = member.cast::<Sequence<T>>();
-    // SAFETY: a sequence of the test's messages, whose memory is malloc's.
+    // SAFETY: a sequence of the test's messages, whose memory comes from malloc.
     unsafe {
         libc::free((*sequence).data.cast());
         (*sequence).data = match size {
@@ -237,10 +237,10 @@ fn blank() -> Box<All> {
 
 fn write(ty: &Type, message: &All) -> Result<Parts, MessageError> {
     let message = from_ref(message).cast();
-    // SAFETY: a message of the type, which nobody changes.
+    // SAFETY: a message of the type that nothing changes meanwhile.
     unsafe {
         let sizes = ty.sizes(message)?;
-        // Not zero, so that padding that is not written is seen.
+        // Not zero, so that unwritten padding shows.
         let mut control = vec![0xaa; sizes.control];
         let mut parts: Vec<_> = sizes.parts().iter().map(|n| vec![0xaa; *n]).collect();
         ty.write(message, &mut control, parts.iter_mut().map(Vec::as_mut_slice))?;
@@ -249,7 +249,7 @@ fn write(ty: &Type, message: &All) -> Result<Parts, MessageError> {
 }
 
 fn read(ty: &Type, parts: &Parts, message: &mut All) -> Result<(), MessageError> {
-    // SAFETY: a message of the type, which is this function's alone.
+    // SAFETY: a message of the type that only this function uses.
     unsafe { ty.read(&parts.control, &parts.slices(), from_mut(message).cast()) }
 }
 
@@ -263,7 +263,7 @@ const YAML: &str =
     texts: [a, '', ccc],
     children: [{name: first, flags: [true]}, {name: second, flags: []}], empties: [{}, {}]}";
 
-/// The message of a text, as the codecs of `schema` make it.
+/// The message of a text, as the codecs of `schema` encode it.
 fn parts_of(ty: &Type, yaml: &str) -> Parts {
     let value = ty.schema().value_from_yaml(yaml).expect("a value");
     let bytes = ty.schema().encode_ros1(&value).expect("encodes");
@@ -289,7 +289,7 @@ fn every_kind_of_field_is_read_and_written_as_the_codecs_do() {
 
         assert!(all.flag && all.small == -3 && all.word == 60000 && all.real == 2.5);
         assert_eq!(slice(&all.text), "wörter".as_bytes());
-        // SAFETY: the zero after a string's content.
+        // SAFETY: the NUL byte after a string's content.
         assert_eq!(unsafe { *all.text.data.add(all.text.size) }, 0);
         assert_eq!(all.text.capacity, all.text.size + 1);
         assert_eq!(slice(&all.wide), "wïde".encode_utf16().collect::<Vec<_>>());
@@ -318,7 +318,7 @@ fn every_kind_of_field_is_read_and_written_as_the_codecs_do() {
         assert_eq!(all.empties.size, 2);
 
         assert_eq!(write(&ty, &all).expect("writes"), parts);
-        // Over another message, whose sequences have other lengths.
+        // Reads over another message, whose sequences have other lengths.
         let other = parts_of(&ty, "{texts: [x], reals: [1, 2, 3], bytes: [9], short: abc}");
         read(&ty, &other, &mut all).expect("a message");
         assert_eq!(write(&ty, &all).expect("writes"), other);
@@ -339,7 +339,7 @@ fn arrays_lie_in_data_parts_until_they_are_given_back() {
         .iter()
         .zip(&parts.parts)
         .map(|(room, part)| {
-            // SAFETY: there is room for the part, which nobody else uses.
+            // SAFETY: there is room for the part, which is not shared.
             unsafe {
                 let room = room.as_ptr().cast_mut().cast::<u8>();
                 room.copy_from_nonoverlapping(part.as_ptr(), part.len());
@@ -353,7 +353,7 @@ fn arrays_lie_in_data_parts_until_they_are_given_back() {
     let message: *mut All = &mut *all;
     // SAFETY: a message of the type, and parts that live to the end of this function.
     let borrowed = unsafe { ty.borrow(&parts.control, &slices, message.cast()) }.expect("a message");
-    // `bytes`, `reals` and the like; of `flags` each byte is made 0 or 1, so that they are copied.
+    // `bytes`, `reals` and the like stay. Each byte of `flags` must be made 0 or 1, so they are copied.
     assert_eq!(all.bytes.data.cast_const(), slices[0].as_ptr());
     assert_eq!(slice(&all.bytes), [1, 2, 3]);
     assert!(
@@ -366,7 +366,7 @@ fn arrays_lie_in_data_parts_until_they_are_given_back() {
     drop(borrowed);
     assert_eq!((all.bytes.data, all.bytes.size, all.bytes.capacity), own);
 
-    // What cannot be read leaves nothing borrowed.
+    // A failed read leaves nothing borrowed.
     let message: *mut All = &mut *all;
     // SAFETY: likewise.
     let error = unsafe { ty.borrow(&parts.control, &slices[..1], message.cast()) };
@@ -396,7 +396,7 @@ fn empty_arrays_get_room_elsewhere() {
     let message: *mut All = &mut *next;
     // SAFETY: likewise; the room is as long as both, and lives longer.
     let placed = unsafe {
-        // An array that holds something already stays as it is.
+        // An array that already holds something stays as it is.
         assert!(ty.place(from_mut(&mut *all).cast(), long[0], start).is_none());
         let second = start.add(16);
         [
@@ -409,7 +409,7 @@ fn empty_arrays_get_room_elsewhere() {
         (next.bytes.size, next.bytes.capacity, next.reals.capacity),
         (0, 9, 2)
     );
-    // As a node in C fills it.
+    // Filled as a node in C does it.
     next.bytes.size = 8;
     next.reals.size = 1;
     // SAFETY: the room of the arrays, and the message.
@@ -425,7 +425,7 @@ fn empty_arrays_get_room_elsewhere() {
         ty.write(message.cast(), &mut control, parts).expect("in place");
         placed[0].take_back();
         assert!(next.bytes.data.is_null() && !placed[0].is_in_place());
-        // What has other room by now keeps it.
+        // An array that has other room by now keeps it.
         next.reals.data = std::ptr::null_mut();
         next.reals.size = 0;
         next.reals.capacity = 3;
@@ -495,7 +495,7 @@ fn what_is_over_its_bound_is_refused_by_name() {
     name.capacity = 6;
     assert_eq!(
         refused(&all),
-        "children[1].name has size 6 and capacity 6 but no memory for that and a zero: was the message initialized?"
+        "children[1].name has size 6 and capacity 6 but no memory for that and a NUL: was the message initialized?"
     );
     all.children.size = 0;
     let data = std::mem::replace(&mut all.bytes.data, std::ptr::null_mut());
@@ -653,7 +653,7 @@ fn damaged_messages_are_refused_as_the_codecs_refuse_them_and_leave_a_valid_mess
         let ty = of_threshold(threshold);
         let seed = parts_of(&ty, YAML);
         let mut rng = Rng(threshold as u64);
-        // One message for all, as a node takes into one again and again.
+        // One message for all rounds, as a node takes into the same message again and again.
         let mut all = blank();
         for _ in 0..20_000 {
             let mut parts = seed.clone();
@@ -674,7 +674,7 @@ fn damaged_messages_are_refused_as_the_codecs_refuse_them_and_leave_a_valid_mess
                 expected.is_ok(),
                 "{found:?} instead of {expected:?}"
             );
-            // Whatever happened, it is a message.
+            // Whatever happened, it is still a message.
             let again = write(&ty, &all).expect("valid");
             if found.is_ok() {
                 let show = |parts: &Parts| {

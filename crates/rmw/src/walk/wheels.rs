@@ -1,7 +1,7 @@
-//! All message types of an installed ROS 2, in C and C++, with random values: what is written and read back is the same message to
-//! rmw_fastrtps, and the CDR of both is the same.
+//! All message types of an installed ROS 2, in C and C++, with random values. What is written and read back is the same
+//! message to rmw_fastrtps, and both produce the same CDR.
 //!
-//! Runs where `ROS2_WHEELS` names a prefix with ROS 2's packages, such as a virtual environment with the wheels of Kilted.
+//! Runs if `ROS2_WHEELS` names a prefix with ROS 2's packages, such as a virtual environment with the wheels of Kilted.
 
 use super::cxx;
 use super::place::Long;
@@ -96,7 +96,7 @@ fn types_of_an_installed_ros_2_are_written_and_read_as_rmw_fastrtps_does() {
     assert!(types > 300 && lifted > 100 && in_place > 50 && files > 200);
 }
 
-/// The packages' libraries, and where wheels keep those that they brought along.
+/// The packages' libraries, and the folders in which wheels keep their bundled ones.
 fn library_path(prefix: &Path) -> OsString {
     let folders = |of: &Path| {
         let entries = std::fs::read_dir(of).into_iter().flatten().flatten();
@@ -115,14 +115,14 @@ fn library_path(prefix: &Path) -> OsString {
     std::env::join_paths(out).expect("no colons")
 }
 
-/// A message whose arrays lie in data parts is the same to rmw_fastrtps. How many do.
+/// Checks that a message whose arrays lie in data parts is the same to rmw_fastrtps. Returns how many do.
 ///
 /// # Safety
 /// The type's library stays loaded.
 unsafe fn lent(ty: &Type, control: &[u8], parts: &[&[u8]], look: impl FnOnce(*mut c_void)) -> usize {
     let parts: Vec<_> = parts.iter().map(|p| Part::of(p)).collect();
     let slices: Vec<&[u8]> = parts.iter().map(Part::bytes).collect();
-    // SAFETY: the caller's promise; the parts live longer than what is borrowed, and that is dropped before the message.
+    // SAFETY: upheld by the caller; the parts outlive what is borrowed, which is dropped before the message.
     unsafe {
         let message = ty.plan().make().expect("has functions, and there is memory");
         let borrowed = ty
@@ -133,12 +133,12 @@ unsafe fn lent(ty: &Type, control: &[u8], parts: &[&[u8]], look: impl FnOnce(*mu
     }
 }
 
-/// What a node writes to arrays with room elsewhere is written from there, and stays there.
+/// Checks that what a node writes to arrays with room elsewhere is written from there, and stays there.
 ///
 /// # Safety
-/// As [`lent`], and `message` is one of the type, in C++, and `control` and `parts` what it is written as.
+/// As [`lent`], and `message` is a C++ message of the type, and `control` and `parts` are its encoding.
 unsafe fn placed(ty: &Type, message: *mut c_void, control: &[u8], parts: &[&[u8]]) {
-    // SAFETY: the caller's promise; rooms live longer than the arrays in them, which are taken back before the message is ended.
+    // SAFETY: upheld by the caller; rooms outlive the arrays in them, which are taken back before the message ends.
     unsafe {
         let Some(shape) = ty.shape(message) else {
             return;
@@ -190,12 +190,12 @@ impl Part {
     }
 
     fn bytes(&self) -> &[u8] {
-        // SAFETY: so many bytes were stored there, and nobody writes meanwhile.
+        // SAFETY: this many bytes were stored there, and nothing writes meanwhile.
         unsafe { std::slice::from_raw_parts(self.start(), self.1) }
     }
 }
 
-/// The arrays that may become data parts, and whether each is one copy.
+/// Lists the arrays that may become data parts, and whether each is one copy.
 fn bulk_arrays(steps: &[Step], paths: &[String], out: &mut Vec<(String, bool)>) {
     for step in steps {
         match step {
@@ -209,7 +209,7 @@ fn bulk_arrays(steps: &[Step], paths: &[String], out: &mut Vec<(String, bool)>) 
     }
 }
 
-/// Bulk arrays are one copy: those of numbers, and of structures without padding.
+/// Checks that bulk arrays are one copy: those of numbers, and of structures without padding.
 fn copied_whole(ty: &Type) -> usize {
     let mut found = Vec::new();
     bulk_arrays(&ty.plan().steps, &ty.plan().paths, &mut found);
@@ -217,7 +217,7 @@ fn copied_whole(ty: &Type) -> usize {
     assert_eq!(found.len(), parts.len(), "{:?}", ty.schema());
     for ((path, whole), part) in found.iter().zip(&parts) {
         assert_eq!(format!("{path}[]"), part.path);
-        // Structures with an empty message inside have a byte for it in memory.
+        // Structures that contain an empty message have a byte for it in memory.
         assert!(
             *whole != part.padded || part.element_type.contains('/'),
             "{path} of {:?}",
@@ -227,12 +227,13 @@ fn copied_whole(ty: &Type) -> usize {
     found.iter().filter(|(_, whole)| *whole).count()
 }
 
-/// The schema of a message is that of its installed file, as our tools find it: text and MD5. False if it has no such file.
+/// Checks that the schema of a message is that of its installed file as the project's tools find it: text and MD5.
+/// Returns false if there is no such file.
 ///
 /// # Safety
 /// The handle is a type support.
 unsafe fn same_as_its_file(prefix: &Path, handle: *const MessageTypeSupport) -> bool {
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     let ty = unsafe { Type::new(handle) }.expect("again");
     let name = ty.schema().ros2_name();
     let file = prefix.join("share").join(&name).with_extension("msg");
@@ -249,7 +250,7 @@ unsafe fn same_as_its_file(prefix: &Path, handle: *const MessageTypeSupport) -> 
     true
 }
 
-/// Gives the numbers of data parts that were written, and of those that were borrowed.
+/// Returns the numbers of data parts that were written, and of those that were borrowed.
 ///
 /// # Safety
 /// The handle is a type support.
@@ -259,7 +260,7 @@ unsafe fn try_type(
     language: Language,
     name: &str,
 ) -> (usize, usize) {
-    // SAFETY: the caller's promise, for all below: messages are of the type, and are used by this thread alone.
+    // SAFETY: upheld by the caller, for everything below: messages have the type, and only this thread uses them.
     unsafe {
         let ty = Type::new(handle).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(ty.language(), language);
@@ -289,7 +290,7 @@ unsafe fn try_type(
                 fill(members, language, message.0, &mut rng);
             }
             let expected = fastrtps.serialize(handle, message.0);
-            // rmw_fastrtps gives a buffer of the size that it estimated, which may be more than the message.
+            // rmw_fastrtps returns a buffer of its estimated size, which may exceed the message.
             let same = |ours: &[u8], what: &str| {
                 let rest = expected.strip_prefix(ours);
                 assert!(
@@ -308,7 +309,7 @@ unsafe fn try_type(
             lifted += parts.len();
             let slices: Vec<_> = parts.iter().map(Vec::as_slice).collect();
             ty.schema().decode(&control, &slices).expect("a message");
-            // The same message is read into again and again.
+            // Reads into the same message again and again.
             ty.read(&control, &slices, read.0)
                 .unwrap_or_else(|e| panic!("{name}: {e}"));
             same(
@@ -350,7 +351,7 @@ unsafe fn try_type(
                 }
                 let accepted = ty.read(&damaged, &cut, fresh.0).is_ok();
                 assert_eq!(accepted, ty.schema().join(&damaged, &cut).is_ok(), "{name}");
-                // It is a message still: it can be written, and finalized at the end of the round.
+                // It is still a message: it can be written, and finalized at the end of the round.
                 ty.serialize(fresh.0)
                     .unwrap_or_else(|e| panic!("{name} after damage: {e}"));
             }
@@ -364,14 +365,14 @@ fn trim(bytes: &[u8], len: usize) -> Vec<u8> {
     bytes.get(..len).unwrap_or(bytes).to_vec()
 }
 
-/// A message in memory of its own, initialized and finalized by the type's functions.
+/// A message in memory of its own, which the type's functions initialize and finalize.
 struct Owned(*mut c_void, *const MessageMembers);
 
 impl Owned {
     /// # Safety
-    /// The tables are a type's.
+    /// The tables belong to a type.
     unsafe fn new(members: *const MessageMembers) -> Self {
-        // SAFETY: the caller's promise; malloc's memory is aligned for every type.
+        // SAFETY: upheld by the caller; malloc's memory is aligned for every type.
         unsafe {
             let message = libc::calloc(1, (*members).size);
             (*members).init.expect("init")(message, 0);
@@ -390,12 +391,12 @@ impl Drop for Owned {
     }
 }
 
-/// Gives every field a random value, by the functions of the tables where they have some.
+/// Gives every field a random value, through the functions of the tables where they exist.
 ///
 /// # Safety
 /// `message` is an initialized message of the type.
 unsafe fn fill(members: *const MessageMembers, language: Language, message: *mut c_void, rng: &mut Rng) {
-    // SAFETY: the caller's promise.
+    // SAFETY: upheld by the caller.
     unsafe {
         for i in 0..(*members).count as usize {
             let member = (*members).members.add(i).read();
@@ -444,12 +445,12 @@ unsafe fn fill(members: *const MessageMembers, language: Language, message: *mut
 unsafe fn fill_one(member: &MessageMember, language: Language, at: *mut c_void, rng: &mut Rng) {
     let len = match member.type_id {
         type_id::BOOLEAN => {
-            // SAFETY: the caller's promise.
+            // SAFETY: upheld by the caller.
             unsafe { *at.cast::<bool>() = rng.below(2) == 1 };
             return;
         }
         type_id::MESSAGE => {
-            // SAFETY: the caller's promise.
+            // SAFETY: upheld by the caller.
             unsafe { fill((*member.members).data.cast(), language, at, rng) };
             return;
         }
@@ -473,7 +474,7 @@ unsafe fn fill_one(member: &MessageMember, language: Language, at: *mut c_void, 
                 path: 0,
                 language,
             };
-            // SAFETY: the caller's promise.
+            // SAFETY: upheld by the caller.
             unsafe { text.set(at.cast(), &bytes) }.expect("memory");
             return;
         }
@@ -483,7 +484,7 @@ unsafe fn fill_one(member: &MessageMember, language: Language, at: *mut c_void, 
         _ => 1,
     };
     for i in 0..len {
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         unsafe { *at.cast::<u8>().add(i) = rng.below(256) as u8 };
     }
 }
@@ -505,7 +506,7 @@ struct Serialized {
 type Serialize = unsafe extern "C" fn(*const c_void, *const MessageTypeSupport, *mut Serialized) -> c_int;
 type Deserialize = unsafe extern "C" fn(*const Serialized, *const MessageTypeSupport, *mut c_void) -> c_int;
 
-/// More bytes than a message of this test has in CDR.
+/// More bytes than a message of this test needs in CDR.
 const MOST: usize = 1 << 20;
 
 struct Fastrtps {
@@ -517,7 +518,7 @@ struct Fastrtps {
 impl Fastrtps {
     fn open(lib: &Path) -> Self {
         let file = lib.join("librmw_fastrtps_cpp.so");
-        // SAFETY: functions of these names have these types.
+        // SAFETY: functions with these names have these types.
         unsafe {
             let allocator: unsafe extern "C" fn() -> Allocator = std::mem::transmute(symbol(
                 &lib.join("librcutils.so"),
@@ -534,9 +535,9 @@ impl Fastrtps {
     }
 
     /// # Safety
-    /// The message is of the type.
+    /// The message has the type.
     unsafe fn serialize(&self, handle: *const MessageTypeSupport, message: *const c_void) -> Vec<u8> {
-        // Fast CDR leaves what is in the buffer where it pads: zeroes, for the comparison.
+        // Fast CDR leaves the buffer's content in padding: zeroes make it comparable.
         let mut buffer = vec![0; MOST];
         let mut out = Serialized {
             buffer: buffer.as_mut_ptr(),
@@ -544,7 +545,7 @@ impl Fastrtps {
             capacity: buffer.len(),
             allocator: self.allocator,
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         assert_eq!(unsafe { (self.serialize)(message, handle, &mut out) }, 0);
         assert_eq!(
             out.buffer,
@@ -556,7 +557,7 @@ impl Fastrtps {
     }
 
     /// # Safety
-    /// The message is of the type.
+    /// The message has the type.
     unsafe fn deserialize(&self, handle: *const MessageTypeSupport, bytes: &[u8], message: *mut c_void) {
         let from = Serialized {
             buffer: bytes.as_ptr().cast_mut(),
@@ -564,7 +565,7 @@ impl Fastrtps {
             capacity: bytes.len(),
             allocator: self.allocator,
         };
-        // SAFETY: the caller's promise; the bytes are read only.
+        // SAFETY: upheld by the caller; the bytes are only read.
         assert_eq!(unsafe { (self.deserialize)(&from, handle, message) }, 0);
     }
 }
@@ -572,7 +573,7 @@ impl Fastrtps {
 fn symbol(file: &Path, name: &str) -> *mut c_void {
     let path = CString::new(file.as_os_str().as_encoded_bytes()).expect("no zero");
     let name = CString::new(name).expect("no zero");
-    // SAFETY: strings that end with a zero; the library stays loaded.
+    // SAFETY: strings that end with a NUL byte; the library stays loaded.
     unsafe {
         let library = libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL);
         if library.is_null() {
@@ -586,14 +587,14 @@ fn symbol(file: &Path, name: &str) -> *mut c_void {
 }
 
 fn handle<T>(file: &Path, name: &str) -> *const T {
-    // SAFETY: functions of these names have this type.
+    // SAFETY: functions with these names have this type.
     unsafe {
         let get: unsafe extern "C" fn() -> *const T = std::mem::transmute(symbol(file, name));
         get()
     }
 }
 
-/// The functions whose names begin so, with their library.
+/// Returns the functions whose names begin with `prefix`, with their library.
 fn symbols(lib: &Path, suffix: &str, prefix: &str) -> BTreeSet<(PathBuf, String)> {
     let end = format!("__rosidl_typesupport_{suffix}.so");
     let mut out = BTreeSet::new();

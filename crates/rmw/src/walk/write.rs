@@ -1,5 +1,5 @@
-//! A message in memory into control part and data parts: measured first, so that a block of exactly that size is loaned, then
-//! written.
+//! Writes a message in memory into control part and data parts. It first measures the message, so that a block of
+//! exactly that size is loaned, then writes it.
 
 use super::fault::{Fault, Kind, MessageError, WHOLE, Walk};
 use super::layout::Element;
@@ -26,23 +26,23 @@ impl Sizes {
 }
 
 impl Type {
-    /// Walks a message without copying: what [`write`](Self::write) needs. A string or sequence that is longer than its bound is an
-    /// error that names it.
+    /// Walks a message without copying and returns what [`write`](Self::write) needs. A string or sequence that exceeds
+    /// its bound is an error that names it.
     ///
     /// # Safety
-    /// `message` is null or points to an initialized message of this type, which nobody changes meanwhile.
+    /// `message` is null or points to an initialized message of this type that nothing changes meanwhile.
     pub(crate) unsafe fn sizes(&self, message: Message) -> Result<Sizes, MessageError> {
         let out = Sizes {
             control: 0,
             parts: [0; MAX_PARTS],
             count: 0,
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         unsafe { self.walk(message, out) }
     }
 
-    /// Writes a message to memory of its [`sizes`](Self::sizes), each bulk array in one copy where its elements lie in memory as in a
-    /// data part. Padding becomes zero.
+    /// Writes a message to memory of its [`sizes`](Self::sizes). Each bulk array is one copy if its elements lie in
+    /// memory as in a data part. Padding becomes zero.
     ///
     /// # Safety
     /// As [`sizes`](Self::sizes).
@@ -57,7 +57,7 @@ impl Type {
             at: 0,
             parts: parts.into_iter(),
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         let mut out = unsafe { self.walk(message, out) }?;
         if out.at < out.control.len() || out.parts.next().is_some() {
             return Err(Fault::new(Kind::Changed, WHOLE).into_error(self.plan()));
@@ -77,14 +77,14 @@ impl Type {
             lifted: 0,
             empties: 0,
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         let walked = unsafe { writer.walk(&self.plan().steps, message.cast()) };
         walked.map_err(|fault| fault.into_error(self.plan()))?;
         Ok(writer.out)
     }
 }
 
-/// Where a message goes.
+/// Destination of a message.
 trait Out {
     /// # Safety
     /// There are `len` bytes at `from`.
@@ -92,10 +92,10 @@ trait Out {
 
     fn word(&mut self, word: u32, path: u32) -> Walk<()>;
 
-    /// The elements of an array after its count word, or as a data part.
+    /// Writes the elements of an array, after its count word or as a data part.
     ///
     /// # Safety
-    /// The elements are there.
+    /// The elements exist.
     unsafe fn elements(&mut self, elements: Elements<'_>, lifted: bool, path: u32) -> Walk<()>;
 }
 
@@ -124,7 +124,7 @@ impl<O: Out> Writer<O> {
     /// `base` is a structure that the steps belong to.
     unsafe fn walk(&mut self, steps: &[Step], base: *const u8) -> Walk<()> {
         for step in steps {
-            // SAFETY: the caller's promise: what a step names lies in the structure.
+            // SAFETY: upheld by the caller: what a step names lies in the structure.
             unsafe {
                 match step {
                     Step::Copy {
@@ -170,7 +170,7 @@ impl<O: Out> Writer<O> {
     /// There are `count` elements of `stride` bytes at `first`.
     unsafe fn each(&mut self, body: &[Step], first: *const u8, count: usize, stride: usize) -> Walk<()> {
         for i in 0..count {
-            // SAFETY: the caller's promise.
+            // SAFETY: upheld by the caller.
             unsafe { self.walk(body, first.add(i * stride)) }.map_err(|f| f.inside(i))?;
         }
         Ok(())
@@ -179,7 +179,7 @@ impl<O: Out> Writer<O> {
     /// # Safety
     /// As [`walk`](Self::walk).
     unsafe fn bulk(&mut self, array: &Array, element: &Element, base: *const u8) -> Walk<()> {
-        // SAFETY: the caller's promise.
+        // SAFETY: upheld by the caller.
         let count = unsafe { array.count(base) }?;
         let long = count.saturating_mul(element.natural) >= self.threshold;
         let lifted = count > 0 && long && self.lifted < MAX_PARTS;
@@ -189,7 +189,7 @@ impl<O: Out> Writer<O> {
             return Ok(());
         }
         self.lifted += usize::from(lifted);
-        // SAFETY: the caller's promise; there is at least one element.
+        // SAFETY: upheld by the caller; there is at least one element.
         let from = unsafe {
             match array.access {
                 Access::Bits { fetch, .. } => Source::Bits(fetch, base.add(array.offset)),
@@ -253,7 +253,7 @@ impl<'p, I: Iterator<Item = &'p mut [u8]>> Out for Slices<'_, I> {
     unsafe fn bytes(&mut self, from: *const u8, len: usize, path: u32) -> Walk<()> {
         let room = self.take(len, path)?;
         if len > 0 {
-            // SAFETY: the caller's promise; nobody else has the room.
+            // SAFETY: upheld by the caller; the room is not shared.
             unsafe { room.as_mut_ptr().copy_from_nonoverlapping(from, len) };
         }
         Ok(())
@@ -268,13 +268,13 @@ impl<'p, I: Iterator<Item = &'p mut [u8]>> Out for Slices<'_, I> {
         let Elements { element, count, .. } = elements;
         if !lifted {
             let room = self.take(count.saturating_mul(element.packed), path)?;
-            // SAFETY: the caller's promise.
+            // SAFETY: upheld by the caller.
             unsafe { copy_out(&elements, room, false) };
             return Ok(());
         }
         match self.parts.next() {
             Some(room) if room.len() == count.saturating_mul(element.natural) => {
-                // SAFETY: the caller's promise.
+                // SAFETY: upheld by the caller.
                 unsafe { copy_out(&elements, room, true) };
                 Ok(())
             }
@@ -286,14 +286,14 @@ impl<'p, I: Iterator<Item = &'p mut [u8]>> Out for Slices<'_, I> {
 /// Copies elements to a data part (`natural`) or a control part, where they have exactly `room`.
 ///
 /// # Safety
-/// The elements are there.
+/// The elements exist.
 unsafe fn copy_out(elements: &Elements<'_>, room: &mut [u8], natural: bool) {
     let Elements { element, count, from } = elements;
     let from = match *from {
         Source::Memory(from) => from,
         Source::Bits(fetch, vector) => {
             for (i, byte) in room.iter_mut().enumerate() {
-                // SAFETY: the caller's promise; a `bool` is one byte, 0 or 1.
+                // SAFETY: upheld by the caller; a `bool` is one byte, 0 or 1.
                 unsafe { fetch(vector.cast(), i, std::ptr::from_mut(byte).cast()) };
             }
             return;
@@ -301,16 +301,16 @@ unsafe fn copy_out(elements: &Elements<'_>, room: &mut [u8], natural: bool) {
     };
     let size = if natural { element.natural } else { element.packed };
     let alike = match natural {
-        // A copy would take padding along, whose content is the node's.
+        // A copy would include padding, whose content belongs to the node.
         true => element.natural_in_memory() && !element.padded(),
         false => element.packed_in_memory(),
     };
-    // They may be in the room already (`place`).
+    // The elements may be in the room already (`place`).
     if alike && std::ptr::eq(from, room.as_ptr()) {
         return;
     }
     if alike {
-        // SAFETY: the caller's promise: `count` elements, which are the room's length.
+        // SAFETY: upheld by the caller: `count` elements, which have the room's length.
         unsafe { room.as_mut_ptr().copy_from_nonoverlapping(from, room.len()) };
         return;
     }
@@ -321,7 +321,7 @@ unsafe fn copy_out(elements: &Elements<'_>, room: &mut [u8], natural: bool) {
         for run in &element.runs {
             let at = if natural { run.natural } else { run.packed };
             if let Some(room) = room.get_mut(at..at + run.len) {
-                // SAFETY: the caller's promise: run lies in element `i`.
+                // SAFETY: upheld by the caller: the run lies in element `i`.
                 unsafe {
                     let from = from.add(i * element.stride + run.memory);
                     room.as_mut_ptr().copy_from_nonoverlapping(from, run.len);

@@ -84,7 +84,7 @@ fn the_stream_stays_in_step_whatever_is_wrong_with_a_message() {
     let schema = Registry::new(Flavour::Ros1).schema("sensor_msgs/Image").unwrap();
     let loan = |c, p: &[usize]| desk.publisher.loan(c, p);
     let mut large = message(&schema, 0);
-    // Its array is its end.
+    // The array is at the end.
     large.truncate(large.len() - 4);
     large.extend((3u32 << 20).to_le_bytes());
     large.resize(large.len() + (3 << 20), 7);
@@ -97,7 +97,7 @@ fn the_stream_stays_in_step_whatever_is_wrong_with_a_message() {
     assert!(refused.to_string().contains("memory"), "{refused}");
     assert_eq!(stream, b"next");
 
-    // One byte too many inside, and one that is missing.
+    // One byte too many inside, and one missing.
     let mut long = message(&schema, 5000);
     long.extend(b"+next");
     let mut stream = &long[..];
@@ -111,7 +111,10 @@ fn the_stream_stays_in_step_whatever_is_wrong_with_a_message() {
     )
     .unwrap()
     .unwrap_err();
-    assert!(refused.to_string().contains("no sensor_msgs/Image"), "{refused}");
+    assert!(
+        refused.to_string().contains("not a sensor_msgs/Image"),
+        "{refused}"
+    );
     assert_eq!(stream, b"next");
     let short = message(&schema, 5000);
     let mut stream = &short[..];
@@ -125,8 +128,11 @@ fn the_stream_stays_in_step_whatever_is_wrong_with_a_message() {
     )
     .unwrap()
     .unwrap_err();
-    assert!(refused.to_string().contains("no sensor_msgs/Image"), "{refused}");
-    // Promised and not sent.
+    assert!(
+        refused.to_string().contains("not a sensor_msgs/Image"),
+        "{refused}"
+    );
+    // Announced but not sent.
     let mut stream = &short[..];
     assert!(
         read(
@@ -166,7 +172,10 @@ fn what_a_peer_promises_is_bounded_by_its_share() {
         });
         let error = refused.unwrap().unwrap_err();
         assert!(matches!(error, Untaken::Full(_)), "{name}: {error}");
-        assert!(!loaned && stream == next, "{name}: the stream stands behind it");
+        assert!(
+            !loaned && stream == next,
+            "{name}: the stream is positioned after it"
+        );
     }
 }
 

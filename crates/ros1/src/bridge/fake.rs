@@ -1,4 +1,4 @@
-//! A master and nodes to test against, made of the crate's own parts.
+//! A master and nodes for tests, built from the crate's own parts.
 
 use super::*;
 use crate::http;
@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv4Addr};
 const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// For every topic or service, nodes with their addresses.
+/// For every topic or service, its nodes with their addresses.
 pub(super) type Table = BTreeMap<String, Vec<(String, String)>>;
 
 #[derive(Default)]
@@ -46,7 +46,7 @@ impl FakeMaster {
         format!("http://127.0.0.1:{}", self.listener.port())
     }
 
-    /// As after a restart: it knows nobody.
+    /// Forgets all nodes, as after a restart.
     pub(super) fn forget_all(&self) {
         *lock(&self.graph) = Graph {
             run: rand(),
@@ -70,7 +70,7 @@ impl FakeMaster {
     }
 }
 
-/// Differs from test to test and from master to master.
+/// A number that differs between tests and between masters.
 fn rand() -> u32 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(0) as u32
@@ -152,7 +152,7 @@ fn answer(graph: &Mutex<Graph>, accepted: &Accepted) {
                 .retain(|(name, _)| *name != caller);
             1.into()
         }
-        other => panic!("{other} is no method of the master"),
+        other => panic!("{other} is not a method of the master"),
     };
     let triple: Value = [1.into(), "".into(), value].into();
     let _ = http::answer(
@@ -163,7 +163,7 @@ fn answer(graph: &Mutex<Graph>, accepted: &Accepted) {
     );
 }
 
-/// A node whose TCPROS connections `serve` handles.
+/// A node whose TCPROS connections are handled by `serve`.
 pub(super) struct FakeNode {
     pub(super) name: String,
     slave: Listener,
@@ -203,7 +203,7 @@ impl FakeNode {
     }
 }
 
-/// Of a listener that limits nobody.
+/// Peers of a listener without limits.
 fn strangers() -> Arc<crate::peers::Peers> {
     Arc::new(crate::peers::Peers::new(&[], u64::MAX, u64::MAX))
 }

@@ -11,7 +11,7 @@ use std::net::TcpStream;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
-/// Longer is hanging.
+/// A watchdog: whatever takes longer hangs.
 const LONG: Duration = Duration::from_secs(60);
 const HELLO: &[u8] = b"\x05\0\0\0hello";
 
@@ -19,7 +19,7 @@ fn string() -> Schema {
     Registry::new(Flavour::Ros1).schema("std_msgs/String").unwrap()
 }
 
-/// A bus with a bridge on it, ended with the test.
+/// A bus with a bridge on it, which end with the test.
 struct Robot {
     handle: Handle,
     thread: Option<JoinHandle<Result<(), BridgeError>>>,
@@ -68,7 +68,7 @@ fn until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Greets as a publisher of strings; then sends `hello` every 50 ms.
+/// Greets as a publisher of strings, then sends `hello` every 50 ms.
 fn talk(accepted: &crate::listener::Accepted, fields: &[(&str, &str)]) {
     let mut stream = &*accepted.stream;
     if Header::read(&mut Timed::new(stream, LONG), MAX_HEADER).is_err() {
@@ -91,7 +91,7 @@ fn talk(accepted: &crate::listener::Accepted, fields: &[(&str, &str)]) {
     }
 }
 
-/// Subscribes at the bridge as a node would, and gives the header that came back.
+/// Subscribes at the bridge like a node, and returns the header of the answer.
 fn ask(robot: &Robot, fields: &[(&str, &str)]) -> (TcpStream, Header) {
     let stream = robot.handle.hub.tcpros.connect(LONG).unwrap();
     let mut timed = Timed::new(&stream, LONG);
@@ -174,10 +174,10 @@ fn silent_hostile_and_broken_publishers_hurt_only_themselves() {
     let message = subscriber
         .take_timeout(LONG)
         .unwrap()
-        .expect("the good one is heard");
+        .expect("the good one arrives");
     assert_eq!(message.ros1().unwrap(), HELLO);
     for words in [
-        vec!["4294967295 bytes", "no TCPROS"],
+        vec!["4294967295 bytes", "not TCPROS"],
         vec!["/long sends a message of 4294967295 bytes", "max_message"],
         vec![
             "/other",
@@ -186,10 +186,10 @@ fn silent_hostile_and_broken_publishers_hurt_only_themselves() {
             "same std_msgs/String.msg",
         ],
         vec!["silent"],
-        // A message that is longer than an Int32.
-        vec!["/talker", "no std_msgs/Int32"],
+        // A message longer than an Int32.
+        vec!["/talker", "not a std_msgs/Int32"],
     ] {
-        until(&format!("{words:?} is told"), || {
+        until(&format!("{words:?} is reported"), || {
             robot
                 .handle
                 .status()
@@ -229,7 +229,7 @@ fn silent_callers_and_garbage_leave_the_nodes_own_methods_working() {
         call("getPid", &["/x".into()]).unwrap().as_int(),
         Some(std::process::id().into())
     );
-    // Calls of the wrong shape are answered.
+    // Malformed calls are answered.
     assert!(
         call("publisherUpdate", &["/x".into(), 7.into()])
             .unwrap_err()
@@ -251,10 +251,10 @@ fn silent_callers_and_garbage_leave_the_nodes_own_methods_working() {
         ],
     )
     .unwrap();
-    // And a listener gets its topic.
+    // And a subscriber gets its topic.
     let publisher = robot.node.publisher("/chatter", &string()).unwrap();
     let stream = listen(&robot, "/chatter");
-    until("it is heard", || {
+    until("it arrives", || {
         publisher.publish_ros1(HELLO).unwrap();
         next(&stream, Duration::from_millis(200)).is_some_and(|m| m == HELLO)
     });
@@ -288,7 +288,7 @@ fn listeners_of_another_type_are_told_what_differs() {
         .all(|w| error.contains(w)),
         "{error}"
     );
-    until("it is told here, too", || {
+    until("it is reported here, too", || {
         robot.handle.status().problems.values().any(|p| p == error)
     });
     let (_, header) = ask(
@@ -333,7 +333,7 @@ fn a_latched_topic_reaches_listeners_that_come_later() {
         }
     }
     let stream = listen(&robot, "/map");
-    // The last of each publisher, and no more.
+    // The last message of each publisher, and nothing else.
     let got = [next(&stream, LONG).unwrap(), next(&stream, LONG).unwrap()];
     assert_eq!(got, [b"\x01\0\0\0b", b"\x01\0\0\0b"]);
     let (_, header) = ask(
@@ -397,7 +397,7 @@ fn a_master_that_was_restarted_is_told_everything_again() {
         known(|g| &g.subscribers, "/chatter") && known(|g| &g.publishers, "/cmd")
     });
     master.forget_all();
-    // Data flows on while the master knows nothing.
+    // Data keeps flowing while the master knows nothing.
     while subscriber.take().unwrap().is_some() {}
     assert!(subscriber.take_timeout(LONG).unwrap().is_some());
     until("the publication is registered again", || {
@@ -408,11 +408,11 @@ fn a_master_that_was_restarted_is_told_everything_again() {
     until("the subscription is registered again", || {
         known(|g| &g.subscribers, "/chatter")
     });
-    until("the new publisher is heard", || {
+    until("the new publisher's messages arrive", || {
         robot.handle.status().to_bus["/chatter"].connected == 2
     });
     drop(master);
-    until("an unreachable master is told of", || {
+    until("an unreachable master is reported", || {
         !robot.handle.status().master_reached
     });
     assert!(
@@ -421,7 +421,7 @@ fn a_master_that_was_restarted_is_told_everything_again() {
             .status()
             .problems
             .values()
-            .any(|p| p.contains("trying on"))
+            .any(|p| p.contains("retrying"))
     );
     while subscriber.take().unwrap().is_some() {}
     assert!(subscriber.take_timeout(LONG).unwrap().is_some());
@@ -431,7 +431,7 @@ fn a_master_that_was_restarted_is_told_everything_again() {
 fn two_bridges_of_one_master_and_one_bus_make_no_circle() {
     let master = FakeMaster::start();
     let talker = FakeNode::start("/talker", |a| {
-        // One message, and silence.
+        // One message, then silence.
         let mut stream = &*a.stream;
         let Ok(_) = Header::read(&mut Timed::new(stream, LONG), MAX_HEADER) else {
             return;
@@ -459,7 +459,7 @@ fn two_bridges_of_one_master_and_one_bus_make_no_circle() {
     let native = first.node.publisher("/chatter", &string()).unwrap();
     let subscriber = first.node.subscriber("/chatter", &string()).unwrap();
     let ears = [listen(&first, "/chatter"), listen(&second, "/chatter")];
-    // Each bridge brings the talker's message once, and nothing comes back.
+    // Each bridge brings the talker's message once, and nothing returns.
     let mut came = 0;
     let quiet = Instant::now() + Duration::from_secs(4);
     while Instant::now() < quiet {
@@ -467,7 +467,7 @@ fn two_bridges_of_one_master_and_one_bus_make_no_circle() {
             continue;
         };
         came += 1;
-        // What the topic is comes with it: whose, and that its last message is kept.
+        // The message carries its topic's properties: its node, and that its last message is kept.
         let offer = message.bus().offer();
         assert_eq!((offer.node.as_str(), offer.history), ("/talker", 1));
     }
@@ -476,10 +476,10 @@ fn two_bridges_of_one_master_and_one_bus_make_no_circle() {
         assert_eq!(
             next(ear, Duration::from_millis(500)),
             None,
-            "what came from ROS does not return"
+            "messages from ROS do not return"
         );
     }
-    // What the bus's own node says, each bridge says once in ROS.
+    // Each bridge publishes in ROS, once, what the bus's own node publishes.
     native.publish_ros1(b"\x02\0\0\0hi").unwrap();
     for ear in &ears {
         assert_eq!(next(ear, LONG).unwrap(), b"\x02\0\0\0hi");
@@ -492,7 +492,7 @@ fn two_robots_whose_buses_are_joined_echo_nothing() {
     let masters = [FakeMaster::start(), FakeMaster::start()];
     let robots = [0, 1].map(|i: usize| robot(&masters[i], topic("/chatter", Direction::Both)));
     let stop = Arc::<AtomicBool>::default();
-    // As a link does: republishes with the first origin, and does not take back what it published.
+    // Like a link: republishes with the original origin, and ignores its own messages.
     let ends = [0, 1].map(|i: usize| {
         let publisher = robots[i].node.publisher("/chatter", &string()).unwrap();
         (
@@ -544,7 +544,7 @@ fn two_robots_whose_buses_are_joined_echo_nothing() {
             let _ = stream.read_to_end(&mut Vec::new());
         });
         masters[0].add_publisher("/chatter", "std_msgs/String", &talker);
-        until("the talker is heard", || {
+        until("the talker's message arrives", || {
             robots[0]
                 .handle
                 .status()
@@ -552,7 +552,7 @@ fn two_robots_whose_buses_are_joined_echo_nothing() {
                 .get("/chatter")
                 .is_some_and(|f| f.connected == 1)
         });
-        // The other ends of its publisher on the bus connect meanwhile.
+        // Meanwhile the subscribers of its publisher on the bus connect.
         std::thread::sleep(Duration::from_secs(1));
         said.send(()).unwrap();
         let heard = next(&ears[1], LONG);
@@ -574,7 +574,7 @@ fn services_cross_both_ways_and_their_failures_too() {
     let robot = robot(&master, config);
     let kind = Registry::new(Flavour::Ros1).service("std_srvs/SetBool").unwrap();
     let sum = kind.md5_hex();
-    // In ROS: answers true with an answer, false with an error.
+    // In ROS: answers true with a response, false with an error.
     let server = FakeNode::start("/server", move |a| {
         let mut stream = Timed::new(&a.stream, LONG);
         let Ok(asked) = Header::read(&mut stream, MAX_HEADER) else {
@@ -645,7 +645,7 @@ fn services_cross_both_ways_and_their_failures_too() {
     let mut text = vec![0; u32::from_le_bytes([head[1], head[2], head[3], head[4]]) as usize];
     stream.read_exact(&mut text).unwrap();
     assert!(head[0] == 0 && String::from_utf8_lossy(&text).contains("not so"));
-    // A length that nobody has memory for is refused in words.
+    // A length beyond all memory is refused with a reason.
     stream.write_all(&[0xff; 4]).unwrap();
     stream.read_exact(&mut head).unwrap();
     assert_eq!(head[0], 0);

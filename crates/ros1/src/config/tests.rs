@@ -77,12 +77,12 @@ fn every_error_has_a_place_and_a_mend() {
         (
             "topics:\n- {name: /a, bus: /c, direction: to_ros}\n- {name: /b, bus: /c, direction: both}",
             "c.yaml:3:3:",
-            "would come as /a and as /b",
+            "would become /a and /b",
         ),
         (
             "topics:\n- {name: '/a/*', bus: /b, direction: both}",
             "c.yaml:2:3:",
-            "both or none",
+            "both or neither",
         ),
         (
             "topics:\n- {name: /a, direction: both, priority: 128}",

@@ -1,5 +1,5 @@
-//! Launch files of roslaunch: nodes of some packages, with what `<param>`, `<rosparam>` and `<remap>` give them. Whatever else there is
-//! is told.
+//! Launch files of roslaunch: the nodes of some packages, with what `<param>`, `<rosparam>` and `<remap>` give them.
+//! Everything else is reported.
 
 use super::{ImportError, Load, MAX_FILE, Notes, check_length};
 use quick_xml::Reader;
@@ -7,13 +7,13 @@ use quick_xml::escape::{resolve_predefined_entity, unescape};
 use quick_xml::events::{BytesStart, Event};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Deepest inclusion of files in files.
+/// Maximum depth of included files.
 const MAX_DEPTH: usize = 8;
-/// Most files of one configuration, and most nodes and values in them.
+/// Maximum number of files of one configuration, and of nodes and values in them.
 const MAX_FILES: usize = 64;
 const MAX_NODES: usize = 1024;
 const MAX_VALUES: usize = 16_384;
-/// The longest value once `$(arg …)` is replaced.
+/// Longest value after `$(arg …)` is replaced.
 const MAX_VALUE: usize = 64 << 10;
 
 /// A `<node>`.
@@ -21,7 +21,7 @@ const MAX_VALUE: usize = 64 << 10;
 pub(super) struct Node {
     pub(super) file: String,
     pub(super) line: usize,
-    /// With the namespace that it is in, such as `/udp_sender`.
+    /// Name including its namespace, such as `/udp_sender`.
     pub(super) name: String,
     pub(super) package: String,
     pub(super) kind: String,
@@ -29,20 +29,20 @@ pub(super) struct Node {
     pub(super) remaps: Vec<Remap>,
 }
 
-/// What a node was given.
+/// A parameter of a node.
 #[derive(Debug)]
 pub(super) struct Param {
     pub(super) file: String,
-    /// Where its value begins.
+    /// Line at which its value begins.
     pub(super) line: usize,
-    /// Empty: `value` is a YAML document with several.
+    /// Empty if `value` is a YAML document with several parameters.
     pub(super) name: String,
     pub(super) value: String,
     /// Whether `value` is YAML.
     pub(super) is_yaml: bool,
 }
 
-/// A `<remap>`, which a node may be one of several to have.
+/// A `<remap>`, which several nodes may share.
 #[derive(Clone, Debug)]
 pub(super) struct Remap {
     pub(super) file: String,
@@ -52,7 +52,7 @@ pub(super) struct Remap {
 }
 
 impl Node {
-    /// The namespace in which its names are.
+    /// Namespace of the node's names.
     pub(super) fn namespace(&self) -> &str {
         match self.name.rsplit_once('/') {
             Some(("", _)) | None => "/",
@@ -61,7 +61,7 @@ impl Node {
     }
 }
 
-/// The nodes of these packages in a launch file and in those that it includes, and the remaps of all.
+/// Returns the nodes of these packages in a launch file and the files that it includes, and all remaps.
 pub(super) fn nodes(
     file: &str,
     text: &str,
@@ -91,28 +91,28 @@ struct Reading<'a, 'b> {
     nodes: Vec<Node>,
     files: usize,
     values: usize,
-    /// Those that hold for the nodes that follow.
+    /// Remaps that apply to the nodes that follow.
     remaps: Vec<Remap>,
     all_remaps: Vec<Remap>,
-    /// Of the groups that are open; empty, or such as `/robot`.
+    /// Namespace of the open groups; empty, or for example `/robot`.
     namespace: String,
 }
 
-/// Where one file is read.
+/// State of reading one file.
 struct Place<'a> {
     file: &'a str,
     args: BTreeMap<String, String>,
     depth: usize,
-    /// Arguments that it declares, each with its line, and those that something uses.
+    /// Arguments that it declares, each with its line, and arguments that are used.
     declared: Vec<(String, usize)>,
     used: BTreeSet<String>,
-    /// What holds again when the open groups end: how many remaps, and the namespace.
+    /// What applies again when the open groups end: the number of remaps, and the namespace.
     scopes: Vec<(usize, String)>,
     node: Option<Node>,
-    /// Whether the open node is of another package.
+    /// Whether the open node belongs to another package.
     is_foreign: bool,
     include: Option<Include>,
-    /// The line, the name and the text of a `<rosparam>` that is open.
+    /// Line, name and text of an open `<rosparam>`.
     inline: Option<(usize, String, String)>,
 }
 
@@ -159,7 +159,7 @@ impl Reading<'_, '_> {
         };
         let mut xml = Reader::from_str(text);
         let mut lines = Lines::new(text);
-        // What `if` or `unless` leaves out: elements that are open within it.
+        // Number of open elements inside one that `if` or `unless` excludes.
         let mut skipped = 0usize;
         let mut open = 0usize;
         loop {
@@ -168,14 +168,14 @@ impl Reading<'_, '_> {
             let event = event.map_err(|e| ImportError::Syntax {
                 file: file.to_owned(),
                 line: at,
-                problem: format!("this is no launch file: {}", shorten(&e.to_string())),
+                problem: format!("this is not a launch file: {}", shorten(&e.to_string())),
             })?;
             match event {
                 Event::Eof if open > 0 => {
                     return Err(ImportError::Syntax {
                         file: file.to_owned(),
                         line: at,
-                        problem: "this is no launch file: it ends within an element, and may be cut off"
+                        problem: "this is not a launch file: it ends inside an element, and may be truncated"
                             .into(),
                     });
                 }
@@ -215,7 +215,7 @@ impl Reading<'_, '_> {
         }
         for (name, line) in std::mem::take(&mut place.declared) {
             if !place.used.contains(&name) {
-                let text = format!("the argument {name} is used by nothing: left out");
+                let text = format!("the argument {name} is not used: ignored");
                 self.notes.add(file, line, text);
             }
         }
@@ -224,7 +224,7 @@ impl Reading<'_, '_> {
         Ok(())
     }
 
-    /// Whether `if` and `unless` let an element count. What cannot be known counts.
+    /// Whether `if` and `unless` include an element. An element whose condition cannot be evaluated is included.
     fn holds(&mut self, place: &Place<'_>, element: &BytesStart<'_>, line: usize) -> bool {
         for (key, wanted) in [("if", true), ("unless", false)] {
             let Some(value) = attribute(element, key) else {
@@ -237,7 +237,7 @@ impl Reading<'_, '_> {
                 other => self.notes.add(
                     place.file,
                     line,
-                    format!("{key}=\"{other}\" is not evaluated: the element counts"),
+                    format!("{key}=\"{other}\" is not evaluated: the element is included"),
                 ),
             }
         }
@@ -306,7 +306,7 @@ impl Reading<'_, '_> {
                 place.is_foreign = !self.packages.contains(&package.as_str());
                 if place.is_foreign {
                     let text = format!(
-                        "the node {name} ({package}/{kind}) is none of nimbro_network's: start it as before"
+                        "the node {name} ({package}/{kind}) does not belong to nimbro_network: start it as before"
                     );
                     self.notes.add(place.file, line, text);
                     return Ok(());
@@ -343,7 +343,7 @@ impl Reading<'_, '_> {
                     None => self.notes.add(
                         &file,
                         line,
-                        format!("{name}: parameters outside a <node> are not looked at: left out"),
+                        format!("{name}: parameters outside a <node> are ignored"),
                     ),
                 }
             }
@@ -363,7 +363,7 @@ impl Reading<'_, '_> {
             }
             "rosparam" => self.rosparam(place, element, line)?,
             other => {
-                let text = format!("<{}> is not looked at: left out", shorten(other));
+                let text = format!("<{}> is ignored", shorten(other));
                 self.notes.add(place.file, line, text);
             }
         }
@@ -379,8 +379,8 @@ impl Reading<'_, '_> {
         let given = |key: &str| attribute(element, key);
         let left_out = match given("command").as_deref() {
             None | Some("load") if place.node.is_some() => None,
-            None | Some("load") => Some("parameters outside a <node> are not looked at: left out".to_owned()),
-            Some(other) => Some(format!("command=\"{other}\" is not done: left out")),
+            None | Some("load") => Some("parameters outside a <node> are ignored".to_owned()),
+            Some(other) => Some(format!("command=\"{other}\" is ignored")),
         };
         let name = given("param").unwrap_or_default();
         match (left_out, given("file")) {
@@ -433,10 +433,10 @@ impl Reading<'_, '_> {
                 if let Some(include) = place.include.take() {
                     match self.load(place, include.line, &include.named) {
                         Ok((file, text)) => self.file(&file, &text, include.args, place.depth + 1)?,
-                        // Others' launch files lie with their packages.
+                        // Launch files of others are in their packages.
                         Err(ImportError::File { named, reason, .. }) => {
                             let text = format!(
-                                "{named} is not included ({reason}): import it by itself if nimbro's nodes are in it"
+                                "{named} is not included ({reason}): import it separately if it contains nodes of nimbro_network"
                             );
                             self.notes.add(place.file, include.line, text);
                         }
@@ -449,7 +449,7 @@ impl Reading<'_, '_> {
         Ok(())
     }
 
-    /// Goes into a namespace, which may be an absolute one.
+    /// Enters a namespace, which may be absolute.
     fn enter(&mut self, ns: &str) {
         let outer = match ns.starts_with('/') {
             true => "",
@@ -474,7 +474,7 @@ impl Reading<'_, '_> {
         Ok((file, text))
     }
 
-    /// With `$(arg NAME)` replaced; `$(find …)` stays.
+    /// Replaces `$(arg NAME)`; `$(find …)` stays.
     fn replaced(&mut self, place: &Place<'_>, line: usize, text: &str) -> String {
         let mut out = String::new();
         let mut rest = text;
@@ -489,7 +489,7 @@ impl Reading<'_, '_> {
             match words.as_slice() {
                 ["arg", name] if place.args.contains_key(*name) => out.push_str(&place.args[*name]),
                 ["optenv", _, default @ ..] => out.push_str(&default.join(" ")),
-                // Names of files count from their launch file.
+                // File names are relative to their launch file.
                 ["dirname"] => out.push('.'),
                 ["find", _] => {
                     out.push_str("$(");
@@ -520,7 +520,7 @@ impl Reading<'_, '_> {
 }
 
 impl Place<'_> {
-    /// Remembers which arguments an element uses.
+    /// Records which arguments an element uses.
     fn mark(&mut self, element: &BytesStart<'_>) {
         for attribute in element.attributes().with_checks(false).flatten() {
             self.mark_text(&attribute.value);
@@ -535,7 +535,7 @@ impl Place<'_> {
         }
     }
 
-    /// Text within an element.
+    /// Handles text inside an element.
     fn say(&mut self, skipped: usize, words: &str) {
         self.mark_text(words);
         if let Some((_, _, text)) = self.inline.as_mut().filter(|_| skipped == 0) {
@@ -550,7 +550,7 @@ fn attribute(element: &BytesStart<'_>, key: &str) -> Option<String> {
     Some(value)
 }
 
-/// Counts lines as reading goes on.
+/// Counts lines while reading.
 struct Lines<'a> {
     text: &'a [u8],
     counted: usize,
@@ -566,7 +566,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// The line of a position, which is none before the last.
+    /// Returns the line of a position. Positions must not decrease.
     fn at(&mut self, position: u64) -> usize {
         let end = usize::try_from(position)
             .unwrap_or(usize::MAX)

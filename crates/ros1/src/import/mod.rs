@@ -1,7 +1,7 @@
-//! Configurations of others' multi-master nodes, turned into a bridge's and a link's for each host.
+//! Converts configurations of other multi-master systems into files for a bridge and a link on each host.
 //!
-//! What is read is foreign: it is bounded, whatever is not understood is told with its line, and nothing of it reaches what is
-//! written but names that were checked and numbers.
+//! The input is untrusted: its size is bounded, everything that is not understood is reported with its line, and only
+//! checked names and numbers of it reach the output (decision 234).
 
 mod launch;
 mod nimbro;
@@ -13,47 +13,47 @@ mod tests;
 pub use nimbro::{Nimbro, nimbro};
 pub use pound::pound;
 
-/// The longest file that is read, in bytes.
+/// Longest file to read, in bytes.
 const MAX_FILE: usize = 1 << 20;
-/// Most topics and services of one configuration.
+/// Maximum number of topics and services of one configuration.
 const MAX_ROUTES: usize = 1024;
-/// Most hosts.
+/// Maximum number of hosts.
 const MAX_HOSTS: usize = 256;
-/// Most notes that are kept.
+/// Maximum number of notes.
 const MAX_NOTES: usize = 1000;
 
-/// Gives the name and text of a file that another names, or why it cannot: its arguments are the file that names it, and what it
-/// names, which may begin with `$(find PACKAGE)`.
+/// Returns the name and text of a file that another one names, or why it cannot be read. The arguments are the file
+/// that names it, and the name, which may begin with `$(find PACKAGE)`.
 pub type Load<'a> = dyn FnMut(&str, &str) -> Result<(String, String), String> + 'a;
 
-/// What was made of a configuration.
+/// Result of an import.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Imported {
     /// The hosts, each with its files.
     pub hosts: Vec<ImportedHost>,
-    /// What could not be carried over, or has another meaning, in the order of the file.
+    /// What could not be converted, or changes its meaning, in the order of the file.
     pub notes: Vec<Note>,
 }
 
-/// One host's files.
+/// The files of one host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImportedHost {
-    /// Its name in the link's configuration.
+    /// Name of the host in the link's configuration.
     pub name: String,
-    /// For `ropewalk link`, YAML.
+    /// YAML for `ropewalk link`.
     pub link: String,
-    /// For `ropewalk ros1`, YAML.
+    /// YAML for `ropewalk ros1`.
     pub bridge: String,
 }
 
-/// Something that a user should know of a line.
+/// A note for the user about a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// The file, as it was named.
+    /// The file, under the name that was given.
     pub file: String,
     /// The line, from 1.
     pub line: usize,
-    /// What, and what to do about it.
+    /// What the problem is, and what to do about it.
     pub text: String,
 }
 
@@ -63,21 +63,21 @@ impl std::fmt::Display for Note {
     }
 }
 
-/// Why nothing could be made of a configuration.
+/// Why a configuration cannot be imported.
 #[derive(Debug, thiserror::Error, PartialEq)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// It is too long, or lists too much.
-    #[error("{file}: {what}, at most {limit} are read: divide it")]
+    /// The file is too long, or lists too much.
+    #[error("{file}: {what}; the limit is {limit}: split it")]
     TooMuch {
         /// The file.
         file: String,
         /// What there is too much of.
         what: String,
-        /// How much may be.
+        /// The limit.
         limit: usize,
     },
-    /// It cannot be read as what it should be.
+    /// The file is malformed.
     #[error("{file}:{line}: {problem}")]
     Syntax {
         /// The file.
@@ -92,19 +92,19 @@ pub enum ImportError {
     File {
         /// The file that names it.
         file: String,
-        /// Where.
+        /// Line at which it is named.
         line: usize,
-        /// The file that is named.
+        /// The named file.
         named: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// It lists no topic and no service that could be carried over.
+    /// It lists no topic or service that can be converted.
     #[error("{file}: there is no {looked_for}")]
     Empty {
         /// The file.
         file: String,
-        /// What should be there.
+        /// What is missing.
         looked_for: &'static str,
     },
 }
@@ -120,7 +120,7 @@ fn check_length(file: &str, text: &str) -> Result<(), ImportError> {
     })
 }
 
-/// What is remembered for the user while a file is read.
+/// Notes for the user, collected while reading.
 #[derive(Debug, Default)]
 struct Notes(Vec<Note>);
 
@@ -128,7 +128,7 @@ impl Notes {
     fn add(&mut self, file: &str, line: usize, text: impl Into<String>) {
         if self.0.len() < MAX_NOTES {
             let text: String = text.into();
-            // Foreign words are shown, but no control characters, and not at any length.
+            // Show text from the input, but without control characters and not at any length.
             let text = text.chars().map(|c| if c.is_control() { '?' } else { c });
             self.0.push(Note {
                 file: file.to_owned(),
@@ -145,7 +145,7 @@ impl Notes {
     }
 }
 
-/// A ROS name without a leading slash, and as ROS cleans it of doubled ones; `None` if it is none.
+/// Returns a ROS name without a leading slash, with repeated slashes removed as in ROS; `None` if it is not valid.
 fn relative_name(name: &str) -> Option<String> {
     let word = |w: &&str| {
         w.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -156,12 +156,12 @@ fn relative_name(name: &str) -> Option<String> {
     good.then(|| words.join("/"))
 }
 
-/// A ROS name, made global; `None` if it is none.
+/// Returns a ROS name as a global one; `None` if it is not valid.
 fn global_name(name: &str) -> Option<String> {
     relative_name(name).map(|name| format!("/{name}"))
 }
 
-/// A ROS name as a node in this namespace (`/` or `/ns`) understands it.
+/// Resolves a ROS name in a node's namespace (`/` or `/ns`).
 fn resolved(namespace: &str, name: &str) -> Option<String> {
     if name.starts_with('/') {
         return global_name(name);
@@ -169,7 +169,7 @@ fn resolved(namespace: &str, name: &str) -> Option<String> {
     global_name(&format!("{namespace}/{name}"))
 }
 
-/// A value of YAML that stands for itself.
+/// A scalar value in YAML.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize)]
 #[serde(untagged)]
 enum Scalar {
@@ -181,7 +181,7 @@ enum Scalar {
 }
 
 impl Scalar {
-    /// As roslaunch and YAML 1.1 write it.
+    /// Whether it is true, as roslaunch and YAML 1.1 write it.
     fn is_true(&self) -> bool {
         match self {
             Scalar::Bool(value) => *value,
@@ -204,7 +204,7 @@ impl std::fmt::Display for Scalar {
     }
 }
 
-/// The keys of a YAML document itself, each with its line, from 1, and how many lines are below it.
+/// Returns the top-level keys of a YAML document, each with its line, from 1, and the number of lines below it.
 fn keys(text: &str) -> Vec<(usize, &str, usize)> {
     let mut found: Vec<(usize, &str, usize)> = Vec::new();
     for (number, line) in text.lines().enumerate() {
@@ -219,7 +219,7 @@ fn keys(text: &str) -> Vec<(usize, &str, usize)> {
     found
 }
 
-/// A key and what is below it, as it is named in notes.
+/// Names a key and the lines below it in a note.
 fn with_lines_below(key: &str, below: usize) -> String {
     match below {
         0 => key.to_owned(),
@@ -228,7 +228,7 @@ fn with_lines_below(key: &str, below: usize) -> String {
     }
 }
 
-/// A type's name with a slash; `None` if it is none.
+/// Returns a type name with a slash; `None` if it is not valid.
 fn type_name(name: &str) -> Option<String> {
     let (package, kind) = name.split_once("::").or_else(|| name.split_once('/'))?;
     let word = |w: &str| {

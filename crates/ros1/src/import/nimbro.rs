@@ -1,7 +1,7 @@
 //! nimbro_network: launch files with senders and receivers, or the YAML of a sender's topics.
 //!
-//! What a sender sends is called as its list says; at both ends `<remap>` may give it another name in ROS, and a receiver's
-//! `topic_prefix` stands before it. A sender and a receiver belong together by their port.
+//! A topic is named as the sender lists it. At both ends `<remap>` may give it another name in ROS, and a receiver's
+//! `topic_prefix` precedes it. A sender and a receiver belong together if their ports match.
 
 mod document;
 mod settings;
@@ -16,7 +16,7 @@ use settings::{Part, Port, Remaps, Settings};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-/// The packages whose nodes are read.
+/// Packages whose nodes are read.
 const PACKAGES: [&str; 8] = [
     "nimbro_topic_transport",
     "nimbro_service_transport",
@@ -31,18 +31,18 @@ const PACKAGES: [&str; 8] = [
 /// Files of nimbro_network.
 #[derive(Clone, Copy, Debug)]
 pub struct Nimbro<'a> {
-    /// The sender's, as it is named in notes, and its text: `.launch` or `.yaml`.
+    /// The sender's file, `.launch` or `.yaml`: its name in notes, and its text.
     pub there: (&'a str, &'a str),
-    /// The sender's on the other host, if topics come back.
+    /// The file of the sender on the other host, if topics return.
     pub back: Option<(&'a str, &'a str)>,
 }
 
-/// Turns a sender's files into files for the host that it runs on, `robot`, and for those that it sends to, `base`. `load`
-/// gives the name and text of a file that another names, and may fail.
+/// Converts a sender's files into files for the host that it runs on, `robot`, and for those that it sends to, `base`.
+/// `load` returns the name and text of a file that another one names, and may fail.
 ///
 /// # Errors
-/// [`ImportError`]: too long, no XML or no YAML, a named file of parameters that cannot be read, or neither topic nor service in it. What
-/// else is wrong is a note.
+/// [`ImportError`]: a file is too long, not XML or not YAML, a named parameter file cannot be read, or there is no
+/// topic or service. Everything else that is wrong becomes a note.
 pub fn nimbro(files: Nimbro<'_>, load: &mut Load<'_>) -> Result<Imported, ImportError> {
     let mut notes = Notes::default();
     let mut found = Found::default();
@@ -94,7 +94,7 @@ pub fn nimbro(files: Nimbro<'_>, load: &mut Load<'_>) -> Result<Imported, Import
         notes.add(
             files.there.0,
             1,
-            "192.0.2.1 stands for addresses that are not told there: write them where `# write its address` is",
+            "192.0.2.1 is a placeholder for addresses that are not given there: replace it where it says `# write its address`",
         );
     }
     let mut plan = Plan {
@@ -113,11 +113,11 @@ pub fn nimbro(files: Nimbro<'_>, load: &mut Load<'_>) -> Result<Imported, Import
     })
 }
 
-/// What is in the files.
+/// Content of the files.
 #[derive(Default)]
 struct Found {
     nodes: Vec<Settings>,
-    /// Lists of topics by themselves, and whether they come back.
+    /// Separate lists of topics, and whether they belong to the way back.
     documents: Vec<(bool, Document)>,
     remaps: Vec<launch::Remap>,
 }
@@ -133,7 +133,7 @@ impl Found {
         if file.ends_with(".yaml") || file.ends_with(".yml") {
             let document = Document::read(file, 1, "", text, notes)?;
             for (line, key, _) in &document.values {
-                let why = not_carried(key).unwrap_or("is not understood: left out");
+                let why = not_carried(key).unwrap_or("is not understood: ignored");
                 if !matches!(key.as_str(), "destination_addr" | "address" | "server") {
                     notes.add(file, *line, format!("{key}: {why}"));
                 }
@@ -153,25 +153,25 @@ impl Found {
     }
 }
 
-/// What there is instead of a node.
+/// Describes what replaces a node.
 fn instead(node: &Node) -> String {
     match (node.package.as_str(), node.kind.as_str()) {
         ("nimbro_tf_throttle" | "tf_throttle", kind) => format!(
-            "{kind}, with what it is given: transforms: list /tf with `tf: {{frames: […], rate: 10Hz}}` in bridge.yaml, and in link.yaml"
+            "{kind}, with its parameters: transforms: list /tf with `tf: {{frames: […], rate: 10Hz}}` in bridge.yaml, and in link.yaml"
         ),
         ("nimbro_log_transport", kind) => {
             format!(
-                "{kind}, with what it is given: the log: list /rosout with `level: warn` in bridge.yaml, and in link.yaml"
+                "{kind}, with its parameters: the log: list /rosout with `level: warn` in bridge.yaml, and in link.yaml"
             )
         }
         ("nimbro_cam_transport", kind) => format!(
-            "{kind}, with what it is given: no video is coded; list the topic with `rate_limit` and `compress`, or a compressed one"
+            "{kind}, with its parameters: video is not encoded; list the topic with `rate_limit` and `compress`, or a compressed one"
         ),
-        (_, kind) => format!("the node {kind} is not understood, with what it is given: left out"),
+        (_, kind) => format!("the node {kind}, with its parameters, is not understood: ignored"),
     }
 }
 
-/// What is to cross. Host 0 is the one that sends.
+/// What crosses. Host 0 is the sender.
 struct Team<'a> {
     notes: &'a mut Notes,
     hosts: Vec<Host>,
@@ -180,7 +180,7 @@ struct Team<'a> {
     remaps: Remaps,
 }
 
-/// From where to where, as places of hosts.
+/// Source and destination, as indices of hosts.
 #[derive(Clone, Copy)]
 struct Way {
     from: usize,
@@ -188,7 +188,7 @@ struct Way {
 }
 
 impl Team<'_> {
-    /// From where to where each node sends; none of those that send nothing.
+    /// Returns where each node sends from and to; `None` for nodes that do not send.
     fn ways(&mut self, nodes: &[Settings]) -> Result<Vec<Option<Way>>, ImportError> {
         let mut ways: Vec<Option<Way>> = nodes.iter().map(|_| None).collect();
         let sends = |s: &Settings| matches!(s.part, Part::TopicSender | Part::Client);
@@ -210,7 +210,7 @@ impl Team<'_> {
                     false => self.host(&s.destination),
                 };
                 self.check_address(s, to);
-                // One that sends to itself is no route.
+                // A node that sends to its own host is no route.
                 *way = (to != base).then_some(Way { from: base, to });
             }
         }
@@ -227,9 +227,9 @@ impl Team<'_> {
     fn check_address(&mut self, s: &Settings, to: usize) {
         if s.destination.trim().parse::<IpAddr>().is_err() {
             let text = match self.hosts[to].address {
-                Some(known) => format!("'{}' is no address: {known} is taken", s.destination),
+                Some(known) => format!("'{}' is not an address: using {known}", s.destination),
                 None => format!(
-                    "'{}' is no address: a link's peers have addresses, such as 192.168.1.2",
+                    "'{}' is not an address: peers of a link have addresses, such as 192.168.1.2",
                     s.destination
                 ),
             };
@@ -237,7 +237,7 @@ impl Team<'_> {
         }
     }
 
-    /// On which of the hosts that are sent to the files of the way back run: the one whose receivers take what it is sent.
+    /// Finds the destination host on which the files of the way back run: the one whose receivers match the senders.
     fn base(&mut self, nodes: &[Settings], ways: &[Option<Way>]) -> usize {
         let Some(first) = nodes.iter().find(|s| s.is_back) else {
             return 1;
@@ -257,15 +257,13 @@ impl Team<'_> {
                 first.node.file.clone(),
                 first.node.line,
             );
-            let text = format!(
-                "which of the hosts that are sent to runs this is not told: {name} is taken, the first"
-            );
+            let text = format!("it is not clear which destination host runs this: using the first, {name}");
             self.notes.add(&file, line, text);
         }
         base
     }
 
-    /// The robot's address, from where the way back leads.
+    /// Finds the robot's address from the destinations of the way back.
     fn find_robot(&mut self, nodes: &[Settings]) {
         let back = |s: &&Settings| s.is_back && matches!(s.part, Part::TopicSender | Part::Client);
         let parsed = nodes.iter().filter(back).filter_map(|s| {
@@ -275,7 +273,7 @@ impl Team<'_> {
         let all: Vec<(IpAddr, &Settings)> = parsed.collect();
         let is_base = |a: IpAddr| self.hosts.iter().any(|h| h.address == Some(a));
         let candidates: Vec<_> = all.iter().filter(|(a, _)| !is_base(*a)).collect();
-        // The robot's receivers have the ports that are sent to.
+        // The robot's receivers have the ports that the way back sends to.
         let fitting = candidates.iter().find(|(_, s)| nodes.iter().any(|r| r.takes(s)));
         let Some((address, _)) = fitting.or(candidates.first()) else {
             return;
@@ -284,14 +282,14 @@ impl Team<'_> {
         self.hosts[0].address = Some(address);
         for (other, s) in candidates.iter().filter(|(a, _)| *a != address) {
             let text = format!(
-                "topics come back to {address} and to {other}: {address} is taken for the robot, {other} for a host of its own; change it if that \
+                "topics come back to {address} and to {other}: {address} is assumed to be the robot, {other} another host; change this if it \
                  is wrong"
             );
             self.notes.add(&s.node.file, s.node.line, text);
         }
     }
 
-    /// The host at an address, which is made if it is new.
+    /// Returns the host at an address, and adds it if it is new.
     fn host(&mut self, address: &str) -> usize {
         let address: Option<IpAddr> = address.trim().parse().ok();
         let known = self.hosts.iter().skip(1).position(|h| h.address == address);
@@ -310,7 +308,7 @@ impl Team<'_> {
         self.hosts.len() - 1
     }
 
-    /// What a sender sends, or a client calls.
+    /// Adds the topics of a sender, or the services of a client.
     fn sends(&mut self, sender: &Settings, way: Way, nodes: &[Settings]) {
         let taker = nodes.iter().find(|r| r.takes(sender));
         let others = nodes.iter().any(|r| r.is_back != sender.is_back);
@@ -318,7 +316,7 @@ impl Team<'_> {
             let Port { is_tcp, number } = sender.port;
             let over = if is_tcp { "TCP" } else { "UDP" };
             let text = format!(
-                "nothing on the other host receives at its port {number} over {over}: names are taken as they are sent"
+                "nothing on the other host receives at its port {number} over {over}: using the names of the sender"
             );
             self.notes.add(&sender.node.file, sender.node.line, text);
         }
@@ -330,7 +328,7 @@ impl Team<'_> {
         }
     }
 
-    /// A list of topics by itself.
+    /// Adds a separate list of topics.
     fn lists(&mut self, is_back: bool, document: &Document, nodes: &[Settings]) {
         let told = document
             .values
@@ -340,7 +338,7 @@ impl Team<'_> {
         let base = match self.hosts.get_mut(1) {
             None => self.host(if is_back { "" } else { told }),
             Some(_) if is_back => 1,
-            // The files of the way back have made it, and could not tell where it is.
+            // The files of the way back have created it without an address.
             Some(base) if base.address.is_none() => {
                 base.address = told.trim().parse().ok();
                 1
@@ -351,7 +349,7 @@ impl Team<'_> {
             self.hosts[0].address = Some(address);
         }
         let (from, to) = if is_back { (base, 0) } else { (0, base) };
-        // The only receiver there is.
+        // The receiver, if there is exactly one.
         let mut takers = nodes
             .iter()
             .filter(|r| r.is_back != is_back && r.part == Part::TopicReceiver);
@@ -364,7 +362,7 @@ impl Team<'_> {
         }
     }
 
-    /// A name as it is sent, without a slash in front.
+    /// Returns a name as written, and without a leading slash.
     fn name(&mut self, entry: &Entry, known: &[&str]) -> Option<(String, String)> {
         let written = entry.text("name").unwrap_or_default();
         let name = relative_name(&written);
@@ -372,11 +370,11 @@ impl Team<'_> {
             self.notes.add(
                 &entry.file,
                 entry.line,
-                format!("'{written}' is no name: left out"),
+                format!("'{written}' is not a name: ignored"),
             );
         }
         for key in entry.fields.keys().filter(|k| !known.contains(&k.as_str())) {
-            let text = format!("{written}: {key} is not understood: left out");
+            let text = format!("{written}: {key} is not understood: ignored");
             self.notes.add(&entry.file, entry.line_of(key), text);
         }
         Some((written, name?))
@@ -400,14 +398,11 @@ impl Team<'_> {
         if is_private {
             note(
                 "name",
-                format!("is looked for as {source}, in the node's own namespace, as nimbro does"),
+                format!("is resolved to {source}, in the node's own namespace, as in nimbro"),
             );
         }
         if entry.fields.contains_key("enable") && !entry.is_true("enable") {
-            return note(
-                "enable",
-                "is not sent until somebody switches it on: left out".into(),
-            );
+            return note("enable", "is not sent until it is enabled: ignored".into());
         }
         if self.topics.len() > MAX_ROUTES {
             return;
@@ -419,7 +414,7 @@ impl Team<'_> {
         if let Some(taken) = taken {
             return note(
                 "name",
-                format!("{} already comes as {heard} there: left out", taken.name),
+                format!("{} already arrives there as {heard}: ignored", taken.name),
             );
         }
         let twin = self
@@ -428,8 +423,8 @@ impl Team<'_> {
             .find(|t| t.name == on_air && t.from == way.from);
         if let Some(twin) = twin {
             let text = match twin.heard(way.to) {
-                Some(_) => "is listed twice: the first counts",
-                None => "goes to several hosts: the settings of the first count for all",
+                Some(_) => "is listed twice: using the first entry",
+                None => "goes to several hosts: using the settings of the first for all",
             };
             note("name", text.into());
             if twin.heard(way.to).is_none() {
@@ -451,29 +446,27 @@ impl Team<'_> {
             if topic.kind.is_none() {
                 note(
                     "type",
-                    format!("'{kind}' is no message's type: its publishers' counts"),
+                    format!("'{kind}' is not a message type: using that of its publishers"),
                 );
             }
         }
         match entry.text("rate").map(|rate| (rate.parse().ok(), rate)) {
             None => {}
-            Some((Some(0.0), _)) => note("rate", "0 is no limit, as in nimbro".into()),
-            Some((Some(_), _)) if is_tcp => {
-                note("rate", "counts only over UDP: left out, as nimbro does".into())
-            }
+            Some((Some(0.0), _)) => note("rate", "0 means no limit, as in nimbro".into()),
+            Some((Some(_), _)) if is_tcp => note("rate", "only applies to UDP: ignored, as in nimbro".into()),
             Some((Some(rate), _)) if (0.001..=1e6).contains(&rate) => topic.rate_limit = Some(rate),
-            Some((_, rate)) => note("rate", format!("rate {rate} is no limit: left out")),
+            Some((_, rate)) => note("rate", format!("rate {rate} is not a valid limit: ignored")),
         }
         if entry.is_true("resend") && is_tcp {
             note(
                 "resend",
-                "resend counts only over UDP: left out, as nimbro does".into(),
+                "resend only applies to UDP: ignored, as in nimbro".into(),
             );
         } else if entry.is_true("resend") {
             topic.latched = true;
             note(
                 "resend",
-                "resend: nothing is sent again in turn; who was away gets the last message (`latched`), `reliability: redundant` repairs loss".into(),
+                "resend: there is no periodic resending; a host that was away gets the last message (`latched`), and `reliability: redundant` repairs loss".into(),
             );
         }
         self.topics.push(topic);
@@ -493,14 +486,14 @@ impl Team<'_> {
         };
         if client.is_some() && !written.starts_with('/') {
             note(format!(
-                "is offered as {called}, in the node's own namespace, as nimbro does"
+                "is offered as {called}, in the node's own namespace, as in nimbro"
             ));
         }
         if let Some(twin) = self.services.iter_mut().find(|s| s.name == on_air) {
             if twin.server == way.to && twin.called(way.from).is_none() && twin.server != way.from {
                 twin.callers.push((way.from, called));
             } else {
-                note("is listed twice: the first counts".into());
+                note("is listed twice: using the first entry".into());
             }
             return;
         }
@@ -509,12 +502,12 @@ impl Team<'_> {
         }
         let kind = entry.text("type").as_deref().and_then(type_name);
         if kind.is_none() {
-            note("has no type that is one: its server's counts".into());
+            note("has no valid type: using that of its server".into());
         }
         self.services.push(Service {
             name: on_air,
             kind,
-            // The client is where it is called.
+            // The client runs on the host that calls.
             server: way.to,
             served,
             callers: vec![(way.from, called)],
@@ -523,13 +516,13 @@ impl Team<'_> {
         });
     }
 
-    /// Remaps that changed no name of what crosses.
+    /// Notes remaps that affect no crossing name.
     fn unused(&mut self, found: &Found) {
         for remap in &found.remaps {
             if !self.remaps.0.contains(&(remap.file.clone(), remap.line)) {
                 let both = [&remap.from, &remap.to].map(|n| global_name(n).unwrap_or_else(|| n.clone()));
                 let text = format!(
-                    "the remap of {} to {} meets nothing that is known to cross: left out",
+                    "the remap of {} to {} affects no name that is known to cross: ignored",
                     both[0], both[1]
                 );
                 self.notes.add(&remap.file, remap.line, text);
@@ -538,22 +531,22 @@ impl Team<'_> {
     }
 }
 
-/// Parameters that have no counterpart, with what there is instead.
+/// Parameters without a counterpart, and what replaces them.
 fn not_carried(name: &str) -> Option<&'static str> {
     Some(match name {
         "destination_port" | "source_port" | "port" => {
-            "one link carries everything over one port, 7400: `radio.bind`"
+            "one link carries everything over one port, 7400: see `radio.bind`"
         }
         "relay_mode" | "relay_target_bitrate" | "relay_control_rate" => {
-            "write `relay: true` on the host between, and its `radio.rate`"
+            "write `relay: true` and `radio.rate` on the host in between"
         }
-        "ignored_publishers" | "ignore_publishers" => "what came over a link never goes back",
+        "ignored_publishers" | "ignore_publishers" => "messages from a link never go back over it",
         "label" => "peers are shown by their names",
         "duplicate_first_packet" => "write `reliability: redundant`",
         "drop_repeated_msgs" => "no message is delivered twice",
-        "warn_drop_incomplete" => "`ropewalk top` counts what was lost, by reason",
-        "topic_prefix" => "is the receiver's: write it there",
-        "fec" => "counts only over UDP: a link over TCP's counterpart is reliable",
+        "warn_drop_incomplete" => "`ropewalk top` counts losses by reason",
+        "topic_prefix" => "belongs to the receiver: write it there",
+        "fec" => "only applies to UDP: the counterpart of TCP on a link is reliable",
         _ => return None,
     })
 }

@@ -1,19 +1,19 @@
-//! What is to cross between hosts, and the files that say so.
+//! What crosses between hosts, and the files that configure it.
 
 use super::ImportedHost;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::net::{IpAddr, SocketAddr};
 
-/// The port of a link, if nobody says another.
+/// Default port of a link.
 pub(super) const PORT: u16 = 7400;
 
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// What it was made of, for the files' first lines.
+    /// The source files, for the first lines of the output.
     pub(super) source: String,
     pub(super) hosts: Vec<Host>,
-    /// Of the radio, in Mbit/s; `None` is `auto`.
+    /// Rate of the radio in Mbit/s; `None` is `auto`.
     pub(super) rate: Option<f64>,
     pub(super) topics: Vec<Topic>,
     pub(super) services: Vec<Service>,
@@ -22,20 +22,20 @@ pub(super) struct Plan {
 #[derive(Clone, Debug)]
 pub(super) struct Host {
     pub(super) name: String,
-    /// `None`: the user has to write it.
+    /// `None` if the user has to write it.
     pub(super) address: Option<IpAddr>,
     pub(super) port: u16,
 }
 
-/// A topic from one host to others, by their places.
+/// A topic from one host to others, by their indices.
 #[derive(Clone, Debug)]
 pub(super) struct Topic {
-    /// On the air, and on the bus of every host.
+    /// Name on the air, and on the bus of every host.
     pub(super) name: String,
     pub(super) from: usize,
-    /// Its name in the ROS of the host that sends it.
+    /// Name in the sending host's ROS.
     pub(super) source: String,
-    /// The hosts that hear it, each with its name in their ROS.
+    /// The hosts that receive it, each with its name in their ROS.
     pub(super) to: Vec<(usize, String)>,
     pub(super) kind: Option<String>,
     pub(super) priority: Option<u8>,
@@ -50,9 +50,9 @@ pub(super) struct Topic {
 /// Which transforms are sent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tf {
-    /// Each so often a second.
+    /// Rate of each transform per second.
     pub(super) rate: Option<f64>,
-    /// Of these frames; empty: of all.
+    /// Child frames; empty for all.
     pub(super) frames: Vec<String>,
 }
 
@@ -74,21 +74,21 @@ impl Topic {
         }
     }
 
-    /// Its name in the ROS of a host that hears it.
+    /// Returns its name in the ROS of a receiving host.
     pub(super) fn heard(&self, host: usize) -> Option<&str> {
         let found = self.to.iter().find(|(to, _)| *to == host);
         found.map(|(_, name)| name.as_str())
     }
 }
 
-/// A service of one host's for others.
+/// A service of one host that others call.
 #[derive(Clone, Debug)]
 pub(super) struct Service {
-    /// On the air, and on the bus of every host.
+    /// Name on the air, and on the bus of every host.
     pub(super) name: String,
     pub(super) kind: Option<String>,
     pub(super) server: usize,
-    /// Its name in the ROS of its server's host.
+    /// Name in the server's ROS.
     pub(super) served: String,
     /// The hosts that call it, each with its name in their ROS.
     pub(super) callers: Vec<(usize, String)>,
@@ -104,8 +104,8 @@ impl Service {
 }
 
 impl Plan {
-    /// Takes out what a host's bridge could not tell apart, and says what that was: there a name of ROS leads onto the bus under one name,
-    /// and into ROS names lead one by one.
+    /// Removes what a host's bridge could not tell apart, and returns notes about it. In a bridge, a name in ROS goes
+    /// onto the bus under one name, and names into ROS correspond one to one.
     pub(super) fn settle(&mut self) -> Vec<String> {
         let mut told = Vec::new();
         let mut sent = BTreeMap::<(usize, String), String>::new();
@@ -116,7 +116,7 @@ impl Plan {
             let other = sent.entry(source).or_insert_with(|| topic.name.clone());
             if *other != topic.name {
                 told.push(format!(
-                    "{}: {} crosses as {other} already: left out",
+                    "{}: {} already crosses as {other}: ignored",
                     topic.name, topic.source
                 ));
                 topic.to.clear();
@@ -131,7 +131,7 @@ impl Plan {
                     heard.insert(key, name.clone());
                     from_bus.insert((*to, name.clone()), ros.clone());
                 } else {
-                    told.push(format!("{name}: comes as {ros} to a host where one of both stands for another: left out there"));
+                    told.push(format!("{name}: arrives as {ros} at a host where one of these names is already in use: ignored there"));
                 }
                 fits
             });
@@ -143,7 +143,7 @@ impl Plan {
             let mut is_free = |host: usize, ros: &str| {
                 let free = taken.insert((host, ros.to_owned()));
                 if !free {
-                    told.push(format!("{name}: {ros} is another service there: left out"));
+                    told.push(format!("{name}: {ros} is another service there: ignored"));
                 }
                 free
             };
@@ -157,7 +157,7 @@ impl Plan {
         told
     }
 
-    /// The files of every host that sends or receives something.
+    /// Returns the files of every host that sends or receives something.
     pub(super) fn write(&self) -> Vec<ImportedHost> {
         let busy = |host: &usize| self.hosts.len() > *host && !self.neighbours(*host).is_empty();
         (0..self.hosts.len())
@@ -170,7 +170,7 @@ impl Plan {
             .collect()
     }
 
-    /// With whom a host has something to exchange, in order.
+    /// Returns the hosts that a host exchanges something with, in order.
     fn neighbours(&self, host: usize) -> Vec<usize> {
         let topics = self.topics.iter().map(|t| (t.from, &t.to));
         let services = self.services.iter().map(|s| (s.server, &s.callers));
@@ -201,7 +201,7 @@ impl Plan {
         let neighbours = self.neighbours(host);
         for &peer in &neighbours {
             let other = &self.hosts[peer];
-            // An address for documentation (RFC 5737) stands for one that nobody told.
+            // A documentation address (RFC 5737) is the placeholder for an unknown one.
             let address = other.address.unwrap_or(IpAddr::from([192, 0, 2, 1]));
             let _ = write!(
                 out,
@@ -224,7 +224,7 @@ impl Plan {
         out
     }
 
-    /// What a peer may do at `host`: the routes between the two.
+    /// Returns what a peer may do at `host`: the routes between the two.
     fn allow(&self, host: usize, peer: usize) -> String {
         let topics = |from: usize, to: usize| {
             let names = self
@@ -233,7 +233,7 @@ impl Plan {
                 .filter(move |t| t.from == from && t.heard(to).is_some());
             names.map(|t| t.name.as_str())
         };
-        // A host that calls a service lets its server publish by that name: the replies.
+        // A host that calls a service lets its server publish under that name: the replies.
         let called = self
             .services
             .iter()
@@ -261,7 +261,7 @@ impl Plan {
                     lines.entry(&topic.name).or_insert((false, false, topic));
                 line.0 |= sends;
                 line.1 |= hears;
-                // The sender's settings count.
+                // The sender's settings apply.
                 if sends {
                     line.2 = topic;
                 }
@@ -329,7 +329,7 @@ impl Plan {
 
     fn bridge(&self, host: usize) -> String {
         let mut out = format!("# Made of {} by `ropewalk import`.\n", self.source);
-        // By their names in ROS and on the bus: which ways they lead, and the topic that is sent.
+        // By name in ROS and on the bus: the directions, and the topic that is sent.
         let mut lines = BTreeMap::<(&str, &str), (bool, bool, Option<&Topic>)>::new();
         for topic in &self.topics {
             if topic.from == host {
@@ -393,7 +393,7 @@ impl Tf {
     }
 }
 
-/// A name on the bus, if it is another than in ROS.
+/// Returns the setting of the name on the bus, if it differs from that in ROS.
 fn on_bus(ros: &str, bus: &str) -> String {
     match ros == bus {
         true => String::new(),
@@ -401,7 +401,7 @@ fn on_bus(ros: &str, bus: &str) -> String {
     }
 }
 
-/// Names in order, each once.
+/// Lists names in order, each once.
 fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut names: Vec<&str> = names.collect();
     names.sort_unstable();

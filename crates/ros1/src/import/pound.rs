@@ -1,4 +1,4 @@
-//! Pound (unizar-pound-ros-pkg): its `config.h`, and the YAML that its nodes read at their start.
+//! Pound (unizar-pound-ros-pkg): its `config.h`, and the YAML that its nodes read at start-up.
 //!
 //! ```text
 //! TOPIC(type, topic, source, dest, priority, period, time_to_live)
@@ -8,8 +8,8 @@
 //! SERVICE(type, name, server_node, priority, time_to_live)
 //! ```
 //!
-//! Nodes are numbers; node 0 has the address `base_ip` (192.168.1.1), node 1 the next one. Times are in milliseconds. Node N works in the
-//! namespace `/RN`:
+//! Nodes are numbers. Node 0 has the address `base_ip` (192.168.1.1), node 1 the next one. Times are in milliseconds.
+//! Node N works in the namespace `/RN`:
 //!
 //! | what | at its source | where it is delivered, or offered |
 //! |---|---|---|
@@ -19,7 +19,7 @@
 //! | transforms `/tf` | `/tf` | `/tf` |
 //! | service `/a` of node 0 | `/a` | `/R1/REM/R0/a` |
 //!
-//! These names stay: nodes that listened to Pound hear the bridge.
+//! These names stay, so nodes that subscribed to Pound receive messages from the bridge.
 
 mod header;
 mod network;
@@ -34,15 +34,17 @@ use network::Network;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Link priorities end where Pound's do.
+/// Highest priority of a link, which is also Pound's.
 const MAX_PRIORITY: u32 = 127;
-/// What the YAML's topics have that say nothing, in ms.
+/// Default period of the YAML's topics, in ms.
 const PERIOD: u32 = 1000;
 
-/// Turns Pound's `config.h`, and if there is one its YAML, each with the name that notes give it, into files for each node.
+/// Converts Pound's `config.h` and, if present, its YAML into files for each node. Each file comes with its name in
+/// notes.
 ///
 /// # Errors
-/// [`ImportError`]: too long, or without a topic or service; or YAML that is none. What else is wrong is a note.
+/// [`ImportError`]: a file is too long or has no topic or service, or the YAML is malformed. Everything else that is
+/// wrong becomes a note.
 pub fn pound(config: (&str, &str), network: Option<(&str, &str)>) -> Result<Imported, ImportError> {
     let (file, text) = config;
     check_length(file, text)?;
@@ -55,7 +57,7 @@ pub fn pound(config: (&str, &str), network: Option<(&str, &str)>) -> Result<Impo
     };
     let read = network.map(|(file, text)| Network::read(file, text, &mut *reader.notes));
     let read = read.transpose()?.unwrap_or_default();
-    // As in Pound: what the header lists comes after, and replaces.
+    // As in Pound: the header comes after the YAML, and replaces its entries.
     if let Some((file, _)) = network {
         reader.file = file;
         for (line, topic) in &read.topics {
@@ -79,7 +81,7 @@ pub fn pound(config: (&str, &str), network: Option<(&str, &str)>) -> Result<Impo
     reader.finish(&read)
 }
 
-/// What the macros say. Hosts are nodes' numbers here.
+/// Content of the macros. Hosts are node numbers here.
 struct Reader<'a> {
     file: &'a str,
     notes: &'a mut Notes,
@@ -87,25 +89,25 @@ struct Reader<'a> {
     services: Vec<Service>,
 }
 
-/// A topic, as it is listed.
+/// A topic as listed.
 struct Listed {
-    /// By this Pound's macros name it.
+    /// Name under which Pound's macros refer to it.
     key: String,
     file: String,
     line: usize,
     topic: Topic,
 }
 
-/// How a topic's names are made.
+/// How a topic's names are derived.
 #[derive(Clone, Copy, PartialEq)]
 enum Names {
     Topic,
-    /// At its source it is below `tx`.
+    /// At its source the name is below `tx`.
     Started,
     Transforms,
 }
 
-/// What a topic's macro or entry says beside its name.
+/// What a topic's macro or entry contains in addition to its name.
 struct Said<'a> {
     kind: Option<&'a str>,
     source: &'a str,
@@ -130,7 +132,7 @@ impl Reader<'_> {
             "TOPIC_STOP" => 1,
             other => {
                 let known = "TOPIC, QOSTOPIC, SSTOPIC, TFTOPIC, SERVICE, TF_…, TOPIC_STOP";
-                return self.note(call.line, format!("{other} is none of {known}: left out"));
+                return self.note(call.line, format!("{other} is none of {known}: ignored"));
             }
         };
         let arguments: Vec<&str> = call.arguments.iter().map(|a| a.trim()).collect();
@@ -138,7 +140,7 @@ impl Reader<'_> {
             let (name, n) = (&call.name, arguments.len());
             return self.note(
                 call.line,
-                format!("{name} has {n} arguments where {wanted} belong: left out"),
+                format!("{name} has {n} arguments instead of {wanted}: ignored"),
             );
         }
         let said = |kind, at: usize| Said {
@@ -155,8 +157,8 @@ impl Reader<'_> {
             "SSTOPIC" => self.topic(call.line, arguments[1], Names::Started, &said(kind, 2)),
             "QOSTOPIC" => {
                 let text = format!(
-                    "{}: queue_length {} is a playout buffer at the receiver, which waits for so many messages and gives them out by the period: left \
-                     out, they are delivered as they come",
+                    "{}: queue_length {} is a playout buffer at the receiver, which waits for that many messages and delivers them at the period: \
+                     ignored; messages are delivered as they arrive",
                     arguments[1], arguments[7]
                 );
                 self.note(call.line, text);
@@ -172,14 +174,14 @@ impl Reader<'_> {
     }
 
     fn topic(&mut self, line: usize, key: &str, names: Names, said: &Said<'_>) -> Result<(), String> {
-        let bad = || format!("'{key}' is no topic's name: left out");
+        let bad = || format!("'{key}' is not a topic name: ignored");
         let name = relative_name(key).ok_or_else(bad)?;
         let source = node(said.source)?;
         let at_source = match names {
             Names::Started => format!("/R{source}/tx/{name}"),
             _ => resolved(&format!("/R{source}"), key).ok_or_else(bad)?,
         };
-        // Transforms of all nodes are one topic; others are told apart by their source.
+        // Transforms of all nodes are one topic; others are distinguished by their source.
         let on_air = match names {
             Names::Transforms => at_source.clone(),
             _ => format!("/R{source}/{name}"),
@@ -193,7 +195,7 @@ impl Reader<'_> {
             };
             if dest == source {
                 let text = format!(
-                    "{key}: node {source} is source and destination: {at_source} does not come again as {heard}, listen to the first or run \
+                    "{key}: node {source} is source and destination: {at_source} is not repeated as {heard}; subscribe to the first or run \
                      `rosrun topic_tools relay {at_source} {heard}`"
                 );
                 self.note(line, text);
@@ -202,18 +204,18 @@ impl Reader<'_> {
             }
         }
         if topic.to.is_empty() {
-            return Err(format!("{key} has no destination: left out"));
+            return Err(format!("{key} has no destination: ignored"));
         }
         let priority = number(said.priority, "priority")?;
         if priority > MAX_PRIORITY {
-            let text = format!("{key}: priority {priority} is beyond {MAX_PRIORITY}, which is taken");
+            let text = format!("{key}: priority {priority} exceeds {MAX_PRIORITY}: using {MAX_PRIORITY}");
             self.note(line, text);
         }
         let period = number(said.period, "period")?;
         let alive = number(said.alive, "time to live")?;
         topic.priority = Some(priority.min(MAX_PRIORITY) as u8);
         topic.deadline_ms = (alive > 0).then_some(alive);
-        // Pound lets through what comes at about the period: one of N messages where N times as many come.
+        // Pound passes messages at about the period: one message in N if N times as many arrive.
         let rate = (period > 0).then(|| f64::from(1_000_000 / period) / 1000.0);
         let rate = rate.filter(|r| *r > 0.0);
         match names {
@@ -228,7 +230,7 @@ impl Reader<'_> {
             if topic.kind.is_none() {
                 self.note(
                     line,
-                    format!("{key}: '{kind}' is no message's type: its publishers' counts"),
+                    format!("{key}: '{kind}' is not a message type: using that of its publishers"),
                 );
             }
         }
@@ -241,7 +243,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Pound keeps one topic of a name: the last.
+    /// Adds a topic. Pound keeps one topic per name: the last.
     fn list(&mut self, new: Listed) {
         let source = new.topic.from;
         let twin = self
@@ -253,14 +255,14 @@ impl Reader<'_> {
             let (file, line, from) = (old.file.clone(), old.line, old.topic.from);
             if from == source {
                 let text = format!(
-                    "{}: is listed again in line {}, which counts, as in Pound: left out",
+                    "{}: is listed again in line {}, which replaces it, as in Pound: ignored",
                     old.key, new.line
                 );
                 self.topics.remove(at);
                 self.notes.add(&file, line, text);
             } else {
                 let text = format!(
-                    "{}: comes from node {from} as well (line {line}); Pound sends only what is listed last, here both cross",
+                    "{}: also comes from node {from} (line {line}); Pound sends only the last one listed, here both cross",
                     new.key
                 );
                 self.notes.add(&new.file, new.line, text);
@@ -269,7 +271,7 @@ impl Reader<'_> {
         self.topics.push(new);
     }
 
-    /// A topic that nodes read at their start.
+    /// Adds a topic that nodes read at start-up.
     fn started(&mut self, line: usize, entry: &BTreeMap<String, Scalar>) {
         let text = |key: &str, default: &str| entry.get(key).map_or(default.to_owned(), Scalar::to_string);
         let name = text("name", "");
@@ -293,7 +295,7 @@ impl Reader<'_> {
             }
             self.note(
                 line,
-                format!("{name}: Pound does not look at `source`, each node that reads this sends its own; here node {source} does"),
+                format!("{name}: Pound ignores `source`, each node that reads this sends its own; here only node {source} does"),
             );
         }
         let known = [
@@ -306,7 +308,7 @@ impl Reader<'_> {
             "use_compression",
         ];
         for key in entry.keys().filter(|k| !known.contains(&k.as_str())) {
-            self.note(line, format!("{name}: {key} is not understood: left out"));
+            self.note(line, format!("{name}: {key} is not understood: ignored"));
         }
         if let Err(what) = done {
             let said: Vec<&str> = entry
@@ -326,26 +328,26 @@ impl Reader<'_> {
         let [kind, key, server, priority, alive] = *arguments else {
             return Ok(());
         };
-        let bad = || format!("'{key}' is no service's name: left out");
+        let bad = || format!("'{key}' is not a service name: ignored");
         let name = relative_name(key).ok_or_else(bad)?;
         let server = node(server)?;
         let on_air = format!("/R{server}/{name}");
         if self.services.iter().any(|s| s.name == on_air) {
-            return Err(format!("{key} is listed twice: the first counts"));
+            return Err(format!("{key} is listed twice: using the first entry"));
         }
         let served = resolved(&format!("/R{server}"), key).ok_or_else(bad)?;
         let kind_name = type_name(kind);
         if kind_name.is_none() {
             self.note(
                 line,
-                format!("'{kind}' is no service's type: its server's counts"),
+                format!("'{kind}' is not a service type: using that of its server"),
             );
         }
         let priority = number(priority, "priority")?.min(MAX_PRIORITY);
         let alive = number(alive, "time to live")?;
         self.note(
             line,
-            format!("{key}: a call waits as long as its caller, not {alive} ms for each message: set `timeout` if it shall not"),
+            format!("{key}: a call waits as long as its caller, not {alive} ms per message: set `timeout` to change this"),
         );
         self.services.push(Service {
             name: on_air,
@@ -359,26 +361,28 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Macros that change a topic that is listed.
+    /// Handles macros that change a listed topic.
     fn change(&mut self, line: usize, name: &str, arguments: &[&str]) -> Result<(), String> {
         let key = arguments[0];
         let value = arguments.get(1).copied().unwrap_or_default();
         let at = self.topics.iter().rposition(|l| l.key == key);
-        let at = at.ok_or_else(|| format!("{name}: no topic '{key}' is listed above: left out"))?;
+        let at = at.ok_or_else(|| format!("{name}: no topic '{key}' is listed above: ignored"))?;
         if name == "TOPIC_STOP" {
             self.topics.remove(at);
-            return Err(format!("{key}: is stopped until somebody starts it: left out"));
+            return Err(format!("{key}: is stopped until it is started: ignored"));
         }
         let topic = &mut self.topics[at].topic;
         let Some(tf) = &mut topic.tf else {
-            return Err(format!("{name}: '{key}' is no TFTOPIC: left out"));
+            return Err(format!("{name}: '{key}' is not a TFTOPIC: ignored"));
         };
         match name {
             "TF_ADD_WHITELIST" => {
                 let child = value.rsplit("->").next().unwrap_or_default();
                 let good = |c: char| c.is_ascii_alphanumeric() || "_/-.".contains(c);
                 if child.is_empty() || child.len() > 100 || !child.chars().all(good) {
-                    return Err(format!("'{value}' names no frame as parent->child: left out"));
+                    return Err(format!(
+                        "'{value}' does not name a frame as parent->child: ignored"
+                    ));
                 }
                 tf.frames.push(child.to_owned());
                 let text = format!("{value}: {child} crosses, whatever its parent");
@@ -388,11 +392,11 @@ impl Reader<'_> {
                 let names: Option<Vec<_>> = (topic.to.iter())
                     .map(|(to, _)| Some((*to, resolved(&format!("/R{to}"), value)?)))
                     .collect();
-                topic.to = names.ok_or_else(|| format!("'{value}' is no topic's name: left out"))?;
+                topic.to = names.ok_or_else(|| format!("'{value}' is not a topic name: ignored"))?;
             }
             _ => {
                 return Err(format!(
-                    "{value} is to be left out, but crosses: list the frames that shall cross under `tf: {{frames: […]}}` in bridge.yaml"
+                    "{value} is excluded in Pound, but crosses here: list the frames that should cross under `tf: {{frames: […]}}` in bridge.yaml"
                 ));
             }
         }
@@ -422,7 +426,7 @@ impl Reader<'_> {
                 limit: MAX_HOSTS,
             });
         }
-        // From here on nodes are places.
+        // From here on, nodes are indices.
         let place = |node: usize| nodes.binary_search(&node).unwrap_or(0);
         for topic in &mut topics {
             topic.from = place(topic.from);
@@ -463,9 +467,7 @@ impl Reader<'_> {
 fn node(text: &str) -> Result<u32, String> {
     let node = number(text, "node")?;
     if node > 253 {
-        return Err(format!(
-            "node {node} has no address: nodes are 0 to 253; left out"
-        ));
+        return Err(format!("node {node} has no address: nodes are 0 to 253; ignored"));
     }
     Ok(node)
 }
@@ -473,5 +475,5 @@ fn node(text: &str) -> Result<u32, String> {
 fn number(text: &str, what: &str) -> Result<u32, String> {
     let text = text.trim();
     text.parse()
-        .map_err(|_| format!("the {what} '{text}' is no number: left out"))
+        .map_err(|_| format!("the {what} '{text}' is not a number: ignored"))
 }

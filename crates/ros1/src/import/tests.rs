@@ -48,7 +48,7 @@ fn pounds_header_becomes_files_for_each_node() {
     ] {
         assert!(zero.bridge.lines().any(|l| l == line), "{line}\n{}", zero.bridge);
     }
-    // Who calls a service lets its server reply.
+    // A host that calls a service lets its server reply.
     let more = format!("{CONFIG}TOPIC(std_msgs::String, \"/b\", 1, \"2\", 1, 1, 1)");
     let one = pound(("config.h", &more), None).expect("read");
     let one = host(&one, "node-1");
@@ -89,23 +89,23 @@ fn what_pound_could_not_mean_is_told_with_its_line() {
     for (line, told) in [
         (
             "TOPIC(std_msgs::String, \"/b\", 0, \"1\", 1, 1)",
-            "TOPIC has 6 arguments where 7 belong",
+            "TOPIC has 6 arguments instead of 7",
         ),
         (
             "TOPIC(std_msgs::String, \"/b c\", 0, \"1\", 1, 1, 1)",
-            "'/b c' is no topic's name",
+            "'/b c' is not a topic name",
         ),
         (
             "TOPIC(std_msgs::String, \"/b'}\\n\", 0, \"1\", 1, 1, 1)",
-            "is no topic's name",
+            "is not a topic name",
         ),
         (
             "TOPIC(std_msgs::String, \"/b\", x, \"1\", 1, 1, 1)",
-            "the node 'x' is no number",
+            "the node 'x' is not a number",
         ),
         (
             "TOPIC(std_msgs::String, \"/b\", 0, \"1\", 200, 1, 1)",
-            "priority 200 is beyond 127",
+            "priority 200 exceeds 127",
         ),
         (
             "TOPIC(std_msgs::String, \"/b\", 0, \"0\", 1, 1, 1)",
@@ -117,7 +117,7 @@ fn what_pound_could_not_mean_is_told_with_its_line() {
         ),
         (
             "TOPIC(std_msgs::String, \"/a\", 2, \"1\", 1, 1, 1)",
-            "Pound sends only what is listed last",
+            "Pound sends only the last one listed",
         ),
         ("DATATYPE(x)", "DATATYPE is none of"),
         ("int x;", "'int' is not understood"),
@@ -125,7 +125,7 @@ fn what_pound_could_not_mean_is_told_with_its_line() {
         ("TOPIC(std_msgs::String,", "TOPIC( has no end"),
         (
             "SERVICE(SetBool, \"/s\", 0, 1, 1)",
-            "'SetBool' is no service's type",
+            "'SetBool' is not a service type",
         ),
     ] {
         let imported = pound(("config.h", &format!("{good}{line}")), None).expect(line);
@@ -250,7 +250,7 @@ fn nimbros_launch_file_becomes_files_for_both_hosts() {
         "robot.launch:6: destination_port: one link",
         "topics.yaml:7: /camera: resend",
         "robot.launch:18: map: colour is not understood",
-        "robot.launch:16: map: is looked for as /tcp_sender/map",
+        "robot.launch:16: map: is resolved to /tcp_sender/map",
     ] {
         assert!(notes.iter().any(|n| n.starts_with(told)), "{told}: {notes:#?}");
     }
@@ -271,7 +271,7 @@ fn nimbros_topics_come_back_too() {
         robot.link
     );
     assert!(robot.bridge.contains("{name: /cmd_vel, direction: to_ros}"));
-    // The base's launch file tells where the robot is.
+    // The base's launch file contains the robot's address.
     let back = "<launch><node pkg='nimbro_topic_transport' type='tcp_sender'><param name='destination_addr' value='192.168.1.1'/>\
                 <rosparam>topics: [{name: /cmd_vel}]</rosparam></node></launch>";
     let files = Nimbro {
@@ -310,7 +310,7 @@ fn what_nimbro_could_not_mean_is_told() {
         read("a.launch", gone),
         Err(ImportError::File { line: 1, .. })
     ));
-    // A file that includes itself twice ends.
+    // A file that includes itself twice does not loop forever.
     let circle = "<launch><include file='self.launch'/></launch>";
     assert!(matches!(
         read("a.launch", circle),
@@ -319,7 +319,7 @@ fn what_nimbro_could_not_mean_is_told() {
     let notes = |text: &str| texts(&read("a.yaml", text).expect(text).notes);
     let told = notes("topics:\n- {name: /a}\n- {name: 'x}: y'}\nlabel: robot\nfoo: 1\n");
     for wanted in [
-        "3: 'x}: y' is no name",
+        "3: 'x}: y' is not a name",
         "4: label: peers",
         "5: foo: is not understood",
     ] {
@@ -327,7 +327,7 @@ fn what_nimbro_could_not_mean_is_told() {
     }
 }
 
-/// Files of the shapes that are found in the field: what is given to `import`, and by which options.
+/// Files of the kinds found in the field: the input of `import`, and its options.
 const CASES: [(&str, Option<&str>); 20] = [
     ("chatter.h", None),
     ("absolute.h", None),
@@ -376,7 +376,7 @@ fn import(file: (&str, &str), other: Option<(&str, &str)>) -> Result<Imported, I
     }
 }
 
-/// What says nothing by itself.
+/// Whether a line has no meaning of its own.
 fn is_blank(line: &str) -> bool {
     let line = line.trim();
     let comments = ["//", "/*", "*", "#", "<!--"];
@@ -384,7 +384,7 @@ fn is_blank(line: &str) -> bool {
     let is_directive = ["#include", "#define", "#if", "#e"]
         .iter()
         .any(|d| line.starts_with(d));
-    // Of a node that is told as a whole: start it as before.
+    // Part of a node that is reported as a whole: start it as before.
     let is_foreign = line.contains("\"device\"");
     line.is_empty() || (is_comment && !is_directive) || is_foreign
 }
@@ -410,7 +410,7 @@ fn every_line_of_a_file_is_carried_over_or_told() {
         for (at, text) in [(0, Some(one.1.as_str())), (1, second)] {
             let all: Vec<&str> = text.unwrap_or_default().lines().collect();
             for (number, line) in all.iter().enumerate().filter(|(_, l)| !is_blank(l)) {
-                // Without it something else is made or told, or nothing at all.
+                // Without the line, the output or the notes must differ.
                 let mut without = all.clone();
                 without[number] = "";
                 let without = without.join("\n");
@@ -430,7 +430,7 @@ fn every_line_of_a_file_is_carried_over_or_told() {
     assert!(lines > 250, "{lines}");
 }
 
-/// The lines of a host's bridge.
+/// Returns the lines of a host's bridge.
 fn bridge(file: &str, other: Option<&str>, name: &str) -> Vec<String> {
     let second = other.map(case);
     let second = other.zip(second.as_deref());
@@ -568,7 +568,7 @@ fn the_way_back_leads_to_the_robot_and_who_else_is_sent_to_is_told() {
         assert!(base.link.contains(line), "{line}\n{}", base.link);
     }
     let notes: Vec<String> = imported.notes.iter().map(Note::to_string).collect();
-    let told = "two_way_2.launch:9: topics come back to 192.168.1.1 and to 192.168.1.9: 192.168.1.1 is taken for the robot";
+    let told = "two_way_2.launch:9: topics come back to 192.168.1.1 and to 192.168.1.9: 192.168.1.1 is assumed to be the robot";
     assert!(notes.iter().any(|n| n.starts_with(told)), "{notes:#?}");
 }
 
@@ -577,12 +577,12 @@ fn an_include_that_is_not_there_and_a_rate_that_is_none_cost_themselves_alone() 
     let imported = import(("groups.launch", &case("groups.launch")), None).expect("read");
     let notes = texts(&imported.notes);
     for told in [
-        "3: the argument spare is used by nothing",
+        "3: the argument spare is not used",
         "4: use_sim_time: parameters outside a <node>",
-        "6: <machine> is not looked at",
-        "8: the remap of /never to /ever meets nothing",
+        "6: <machine> is ignored",
+        "8: the remap of /never to /ever affects no name",
         "9: $(find their_robot)/launch/drivers.launch is not included (the package is not there)",
-        "11: the node driver (my_driver/driver) is none of nimbro_network's",
+        "11: the node driver (my_driver/driver) does not belong to nimbro_network",
         "17: relay_mode: write `relay: true`",
         "21: colours, with the line below it: is not understood",
         "26: depth: unit is not understood",
@@ -594,7 +594,7 @@ fn an_include_that_is_not_there_and_a_rate_that_is_none_cost_themselves_alone() 
     assert!(
         notes
             .iter()
-            .any(|n| n == "1: /a: rate often is no limit: left out"),
+            .any(|n| n == "1: /a: rate often is not a valid limit: ignored"),
         "{notes:?}"
     );
     assert!(host(&imported, "robot").bridge.contains("/b"));
@@ -605,11 +605,11 @@ fn names_that_would_be_one_are_told_and_what_is_made_is_a_configuration() {
     for (text, told) in [
         (
             "TOPIC(a::B, \"x\", 0, \"1\", 1, 1, 1)\nTOPIC(a::B, \"/R0/x\", 0, \"1\", 1, 1, 1)",
-            "/R0/R0/x: /R0/x crosses as /R0/x already",
+            "/R0/R0/x: /R0/x already crosses as /R0/x",
         ),
         (
             "TFTOPIC(\"tf\", 0, \"2\", 1, 1, 1)\nTF_OUT_TOPIC(\"tf\", \"/far\")\nTFTOPIC(\"tf\", 1, \"2\", 1, 1, 1)\nTF_OUT_TOPIC(\"tf\", \"/far\")",
-            "/R1/tf: comes as /far",
+            "/R1/tf: arrives as /far",
         ),
         (
             "SERVICE(a::B, \"s\", 0, 1, 1)\nSERVICE(a::B, \"/R0/s\", 0, 1, 1)\nTOPIC(a::B, \"x\", 0, \"1\", 1, 1, 1)",

@@ -1,26 +1,26 @@
-//! Memory by peer: what its messages and calls take while they are under way, and what its topics reserve on the bus.
+//! Memory by peer: for its messages and calls in progress, and for what its topics reserve on the bus.
 
 use super::{Peer, Peers, Reason, Standing};
 use crate::hub::lock;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// All strangers together may take as much as so many of them.
+/// All unknown peers together may take this many times the memory of one.
 const STRANGERS: u64 = 4;
 
 /// Bytes by peer.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
     by_peer: BTreeMap<Peer, u64>,
-    /// Of these, those of strangers.
+    /// The part of unknown peers.
     strangers: u64,
 }
 
-/// A peer has taken all that it may.
+/// A peer has used up its memory limit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{peer} may take {most} bytes at a time, and asks for {wanted} more than the {taken} that it has: raise `{key}` if it \
-     is meant so{hint}"
+    "{peer} may take {most} bytes at a time, but has {taken} and requests {wanted} more: raise `{key}` if this \
+     is intended{hint}"
 )]
 pub(crate) struct Full {
     peer: Peer,
@@ -31,7 +31,7 @@ pub(crate) struct Full {
     hint: &'static str,
 }
 
-/// Bytes taken for a peer; given back when it is dropped.
+/// Bytes charged to a peer; released when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
     peers: Arc<Peers>,
@@ -40,7 +40,7 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// Nothing yet.
+    /// A share of 0 bytes.
     pub(crate) fn new(peers: &Arc<Peers>, who: Standing) -> Share {
         Share {
             peers: peers.clone(),
@@ -49,13 +49,13 @@ impl Share {
         }
     }
 
-    /// A known peer's.
+    /// A share of a known peer.
     pub(crate) fn test(peers: &Arc<Peers>) -> Share {
         let here = std::net::Ipv4Addr::LOCALHOST.into();
         Share::new(peers, peers.judge(here, here))
     }
 
-    /// Takes what is missing to `bytes`.
+    /// Charges what is missing to `bytes`.
     pub(crate) fn cover(&mut self, bytes: u64) -> Result<(), Full> {
         if bytes <= self.bytes {
             return Ok(());
@@ -99,7 +99,7 @@ impl Share {
         Ok(())
     }
 
-    /// Takes or gives back, so that it is `bytes`.
+    /// Charges or releases bytes until the share is `bytes`.
     pub(crate) fn set(&mut self, bytes: u64) -> Result<(), Full> {
         self.release(self.bytes.saturating_sub(bytes));
         self.cover(bytes)
@@ -156,7 +156,7 @@ mod tests {
         );
         a.set(10).unwrap();
         again.cover(990).unwrap();
-        // All strangers together, but never a known peer.
+        // Limits all unknown peers together, but never a known one.
         let mut others: Vec<_> = (3..6).map(|n| share(&format!("192.0.2.{n}"))).collect();
         others.iter_mut().for_each(|s| s.cover(1000).unwrap());
         assert!(share("192.0.2.200").cover(1).is_err());

@@ -8,16 +8,16 @@ pub(crate) use write::{write_call, write_fault, write_response};
 
 /// Deepest nesting of values. ROS's own answers nest four deep.
 const MAX_DEPTH: usize = 16;
-/// Most values of one document; a graph of a thousand topics with ten nodes each takes some ten thousand.
+/// Maximum number of values in one document; a graph of a thousand topics with ten nodes each takes some ten thousand.
 const MAX_VALUES: usize = 1 << 18;
 
-/// One value.
+/// A value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Int(i64),
     Bool(bool),
     Double(f64),
-    /// Also dates and base64, as they are written: nothing here looks into them.
+    /// Includes dates and base64 in their written form, which is not interpreted.
     String(String),
     Array(Vec<Value>),
     Struct(Vec<(String, Value)>),
@@ -72,7 +72,7 @@ pub(crate) struct Call {
     pub(crate) params: Vec<Value>,
 }
 
-/// What a call gave.
+/// Result of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Response {
     Value(Value),

@@ -1,4 +1,5 @@
-//! Reading a document: total, and bounded by its length, [`MAX_DEPTH`] and [`MAX_VALUES`].
+//! Reads a document. Never fails to terminate, and is bounded by the document's length, [`MAX_DEPTH`] and
+//! [`MAX_VALUES`].
 
 use super::{Call, MAX_DEPTH, MAX_VALUES, Response, Value, XmlError};
 use quick_xml::Reader;
@@ -47,7 +48,7 @@ pub(crate) fn response(bytes: &[u8]) -> Result<Response, XmlError> {
             doc.close("fault")?;
             Response::Fault(reason(value))
         }
-        other => return Err(doc.wrong(format!("{} where <params> or <fault> belongs", other.show()))),
+        other => return Err(doc.wrong(format!("{} instead of <params> or <fault>", other.show()))),
     };
     doc.close("methodResponse")?;
     doc.end()?;
@@ -85,7 +86,7 @@ impl Token {
 
 struct Document<'a> {
     xml: Reader<&'a [u8]>,
-    /// Read already: the element that `more` found, or what followed a text.
+    /// Token that is read already: the element that `more` found, or what followed a text.
     next: Option<Token>,
     values: usize,
 }
@@ -108,7 +109,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The next token. Pieces of text that follow each other are one.
+    /// Returns the next token. Adjacent pieces of text are merged.
     fn raw(&mut self) -> Result<Token, XmlError> {
         if let Some(token) = self.next.take() {
             return Ok(token);
@@ -125,11 +126,13 @@ impl<'a> Document<'a> {
                     match (e.resolve_char_ref(), resolve_predefined_entity(&e)) {
                         (Ok(Some(c)), _) => text.push(c),
                         (_, Some(known)) => text.push_str(known),
-                        _ => return Err(self.wrong("a reference to what is not declared")),
+                        _ => return Err(self.wrong("a reference to an undeclared entity")),
                     }
                 }
                 Ok(Event::Decl(_) | Event::Comment(_) | Event::PI(_)) => {}
-                Ok(Event::DocType(_)) => return Err(self.wrong("a document type: XML-RPC has none")),
+                Ok(Event::DocType(_)) => {
+                    return Err(self.wrong("a document type, which XML-RPC does not have"));
+                }
                 Ok(Event::Eof) => break Token::End,
                 Ok(_) => return Err(self.wrong("unknown markup")),
                 Err(error) => return Err(self.wrong(error.to_string())),
@@ -144,7 +147,7 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// The next token that is not white space.
+    /// Returns the next token that is not white space.
     fn token(&mut self) -> Result<Token, XmlError> {
         loop {
             match self.raw()? {
@@ -157,7 +160,7 @@ impl<'a> Document<'a> {
     fn open(&mut self, name: &str) -> Result<(), XmlError> {
         match self.token()? {
             Token::Open(found) if found == name => Ok(()),
-            other => Err(self.wrong(format!("{} where <{name}> belongs", other.show()))),
+            other => Err(self.wrong(format!("{} instead of <{name}>", other.show()))),
         }
     }
 
@@ -169,11 +172,11 @@ impl<'a> Document<'a> {
     fn close(&mut self, name: &str) -> Result<(), XmlError> {
         match self.token()? {
             Token::Close(found) if found == name => Ok(()),
-            other => Err(self.wrong(format!("{} where </{name}> belongs", other.show()))),
+            other => Err(self.wrong(format!("{} instead of </{name}>", other.show()))),
         }
     }
 
-    /// Whether another element begins inside `name`; else `name` ends here.
+    /// Returns whether another element begins inside `name`; otherwise `name` ends here.
     fn more(&mut self, name: &str) -> Result<bool, XmlError> {
         match self.token()? {
             Token::Close(found) if found == name => Ok(false),
@@ -185,7 +188,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The text up to the end of `name`, which is open.
+    /// Returns the text up to the end of `name`, which is open.
     fn text(&mut self, name: &str) -> Result<String, XmlError> {
         let text = match self.raw()? {
             Token::Text(text) => text,
@@ -201,11 +204,11 @@ impl<'a> Document<'a> {
     fn end(&mut self) -> Result<(), XmlError> {
         match self.token()? {
             Token::End => Ok(()),
-            other => Err(self.wrong(format!("{} behind the end", other.show()))),
+            other => Err(self.wrong(format!("{} after the end", other.show()))),
         }
     }
 
-    /// A value, whose element is open; up to its end.
+    /// Reads a value, whose element is open, up to its end.
     fn value(&mut self, depth: usize) -> Result<Value, XmlError> {
         self.values += 1;
         if self.values > MAX_VALUES {
@@ -221,7 +224,7 @@ impl<'a> Document<'a> {
                 // Without a type it is a string.
                 Token::Close(name) if name == "value" => return Ok(Value::String(text)),
                 Token::Open(kind) if text.trim().is_empty() => kind,
-                other => return Err(self.wrong(format!("{} behind text", other.show()))),
+                other => return Err(self.wrong(format!("{} after text", other.show()))),
             },
             other => return Err(self.wrong(format!("{} inside <value>", other.show()))),
         };
@@ -232,9 +235,9 @@ impl<'a> Document<'a> {
             "i4" | "int" | "i8" | "boolean" | "double" => {
                 let text = self.text(&kind)?;
                 let number = number(&kind, text.trim());
-                number.ok_or_else(|| self.wrong(format!("<{kind}> is no such number")))?
+                number.ok_or_else(|| self.wrong(format!("<{kind}> is not such a number")))?
             }
-            other => return Err(self.wrong(format!("<{other}> is no type of a value"))),
+            other => return Err(self.wrong(format!("<{other}> is not a type of a value"))),
         };
         self.close("value")?;
         Ok(value)

@@ -1,4 +1,4 @@
-//! Writing a document.
+//! Writes a document.
 
 use super::Value;
 use quick_xml::escape::escape;
@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 const HEAD: &str = "<?xml version=\"1.0\"?>\n";
 
-/// A call.
+/// Writes a call.
 pub(crate) fn write_call(method: &str, params: &[Value]) -> String {
     let mut out = format!(
         "{HEAD}<methodCall><methodName>{}</methodName><params>",
@@ -20,14 +20,14 @@ pub(crate) fn write_call(method: &str, params: &[Value]) -> String {
     out + "</params></methodCall>\n"
 }
 
-/// An answer.
+/// Writes an answer.
 pub(crate) fn write_response(answer: &Value) -> String {
     let mut out = format!("{HEAD}<methodResponse><params><param>");
     value(&mut out, answer);
     out + "</param></params></methodResponse>\n"
 }
 
-/// An answer that there is none.
+/// Writes a fault.
 pub(crate) fn write_fault(reason: &str) -> String {
     let fault = [
         ("faultCode".to_owned(), 1.into()),
@@ -64,7 +64,7 @@ fn value(out: &mut String, v: &Value) {
     out.push_str("</value>");
 }
 
-/// Control characters cannot stand in XML.
+/// Removes control characters, which XML does not allow.
 fn printable(text: &str) -> String {
     let odd = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
     text.chars()

@@ -23,7 +23,7 @@ fn text(message: &ropewalk::Message) -> String {
         .to_owned()
 }
 
-/// As the nodes print it: without the sequence number.
+/// The message as the nodes print it: without the sequence number.
 fn digest(bytes: &[u8]) -> String {
     let hash = Sha256::digest(&bytes[4..]);
     hash.iter().map(|b| format!("{b:02x}")).collect()
@@ -66,7 +66,7 @@ fn talkers_and_listeners_of_rospy_and_roscpp_cross_both_ways() {
     for ear in &ears {
         assert_eq!(ear.line(), "heard across");
     }
-    // ROS's own tools see what they should.
+    // ROS's own tools see the bridge as they should.
     core.tool(
         &["rostopic", "info", "/out/chatter"],
         &["std_msgs/String", "/ropewalk"],
@@ -101,7 +101,7 @@ fn images_are_the_same_byte_for_byte_both_ways() {
             "in place"
         );
         let came = format!("sent {}", digest(&message.ros1().unwrap()));
-        // It may have sent some before the subscriber was there.
+        // It may have sent some before the subscriber connected.
         while camera.line() != came {}
     }
     let publisher = robot.node.publisher("/picture", &image).unwrap();
@@ -137,7 +137,7 @@ fn latched_messages_reach_late_joiners_both_ways() {
     let rules = "topics: [{name: /in, direction: to_bus}, {name: /out, direction: to_ros}]";
     let robot = Robot::start(&core, rules);
     let _keeper = core.py(&["latch", "/in"]);
-    until("it is heard", || {
+    until("it arrives", || {
         robot
             .handle
             .status()
@@ -148,7 +148,7 @@ fn latched_messages_reach_late_joiners_both_ways() {
     let string = schema("std_msgs/String");
     for _ in 0..2 {
         let late = robot.node.subscriber("/in", &string).unwrap();
-        let message = late.take_timeout(LONG).unwrap().expect("the message of before");
+        let message = late.take_timeout(LONG).unwrap().expect("the earlier message");
         assert!(message.is_history());
         assert_eq!(text(&message), "kept");
     }
@@ -237,7 +237,7 @@ fn a_restarted_roscore_is_picked_up() {
     let talker = core.py(&["publish", "/in"]);
     assert!(subscriber.take_timeout(LONG).unwrap().is_some());
     core.end();
-    until("it is told", || !robot.handle.status().master_reached);
+    until("it is reported", || !robot.handle.status().master_reached);
     while subscriber.take().unwrap().is_some() {}
     assert!(
         subscriber.take_timeout(LONG).unwrap().is_some(),
@@ -257,7 +257,7 @@ fn a_restarted_roscore_is_picked_up() {
     let _talker = core.py(&["publish", "/in"]);
     assert!(
         subscriber.take_timeout(LONG).unwrap().is_some(),
-        "a new talker is heard"
+        "a new talker's message arrives"
     );
     assert!(
         robot.handle.status().problems.is_empty(),
@@ -266,7 +266,7 @@ fn a_restarted_roscore_is_picked_up() {
     );
 }
 
-/// When each node says its first word, from `since` on.
+/// Returns when each node receives its first message, counted from `since`.
 fn first_words(nodes: &[&Peer], since: Instant) -> Vec<Duration> {
     let mut words = vec![None; nodes.len()];
     until("all of them hear something", || {
@@ -295,7 +295,8 @@ fn told(side: &str, times: &[Vec<Duration>]) {
     );
 }
 
-// A robot and a desk, each with a roscore and a bridge; between the bridges is one bus. `-- --nocapture` shows the times.
+// A robot and an operator's computer, each with a roscore and a bridge; one bus is between the bridges. `--
+// --nocapture` shows the times.
 #[test]
 fn how_soon_a_restarted_roscore_is_picked_up() {
     if !has_ros() {
@@ -305,7 +306,7 @@ fn how_soon_a_restarted_roscore_is_picked_up() {
     let (mut source, mut sink) = (Roscore::start(), Roscore::start());
     let robot = Robot::start(&source, "topics: [{name: '/in/*', direction: to_bus}]");
     let _desk = robot.beside(&sink, "topics: [{name: '/in/*', direction: to_ros}]");
-    // Those who stay do not register again, but what is connected goes on.
+    // Nodes that stay do not register again, but existing connections go on.
     let _stays = source.cpp(&["publish", "/in/stays"]);
     let listens_on = sink.cpp(&["listen", "/in/stays"]);
     let goes_on = || {
@@ -361,7 +362,7 @@ fn a_node_of_another_definition_is_refused_by_name() {
     let string = schema("std_msgs/String");
     let publisher = robot.node.publisher("/out", &string).unwrap();
     let (wrong, right) = (core.cpp(&["listen_wrong", "/out"]), core.cpp(&["listen", "/out"]));
-    until("it is told", || {
+    until("it is reported", || {
         let problems = robot.handle.status().problems;
         problems.values().any(|p| {
             p.contains("/cpp_listen_wrong") && p.contains("0123456789abcdef") && p.contains("String.msg")
@@ -387,7 +388,7 @@ fn the_log_of_all_nodes_is_one_topic_from_its_level_on() {
         "topics: [{name: /rosout, direction: to_bus, level: warn, priority: 3}]",
     );
     let _nodes = [core.py(&["log", "/x"]), core.py(&["log", "/x"])];
-    // Asked before others, who know the type without the priority, are there.
+    // Queried before subscribers that know the type without the priority connect.
     until("the log is on the bus", || {
         let topics = robot.node.topics().unwrap();
         let log = topics.iter().find(|t| t.topic.topic == "/rosout");
@@ -405,13 +406,14 @@ fn the_log_of_all_nodes_is_one_topic_from_its_level_on() {
         names.insert(value.get("name").unwrap().as_str().unwrap().to_owned());
     }
     assert_eq!(subscriber.bus().publisher_count(), 1);
-    // The bridge may have come between a node's trifle and its warning.
-    until("trifles are left out", || {
+    // The bridge may have appeared between a node's minor message and its warning.
+    until("minor messages are filtered out", || {
         robot.handle.status().to_bus["/rosout"].filtered > 0
     });
 }
 
-/// Both bridges of what an import made, on one bus: a link carries the names that they have in common from one host's bus to the other's.
+/// Starts both bridges of an import on one bus: a link carries the names that they share from one host's bus to the
+/// other's.
 fn imported(made: &ros1::import::Imported, names: [&str; 2], cores: [&Roscore; 2]) -> (Robot, Robot) {
     let [one, two] = names.map(|name| {
         let found = made.hosts.iter().find(|h| h.name == name);
@@ -459,7 +461,7 @@ fn nodes_hear_after_an_import_what_pound_and_nimbro_brought_them() {
     };
     let made = ros1::import::nimbro(files, &mut |_, _| Err("none".into())).expect("reads");
     let _bridges = imported(&made, ["robot", "base"], [&one, &two]);
-    // Each side has a name of its own for the topic, and both publish and hear on it.
+    // Each side has its own name for the topic, and both publish and subscribe.
     let _talkers = [one.py(&["publish", "/chat"]), two.py(&["latch", "/recv/chat"])];
     let heard = two.py(&["listen", "/recv/chat"]);
     let back = one.py(&["listen", "/chat"]);

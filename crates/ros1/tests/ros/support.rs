@@ -11,10 +11,10 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Longer is hanging.
+/// A watchdog: whatever takes longer hangs.
 pub(crate) const LONG: Duration = Duration::from_secs(120);
 
-/// Whether ROS is there. CI must have it.
+/// Whether ROS is installed. CI must have it.
 pub(crate) fn has_ros() -> bool {
     static FOUND: OnceLock<bool> = OnceLock::new();
     *FOUND.get_or_init(|| {
@@ -68,7 +68,7 @@ pub(crate) fn cpp() -> &'static Path {
     })
 }
 
-/// A process that is asked to end with the test, and then made to.
+/// A process that is asked to end with the test, and killed if it does not.
 pub(crate) struct Process(Child);
 
 impl Process {
@@ -96,7 +96,7 @@ impl Drop for Process {
     }
 }
 
-/// A roscore on a port of its own.
+/// A roscore on its own port.
 pub(crate) struct Roscore {
     process: Option<Process>,
     pub(crate) port: u16,
@@ -118,12 +118,12 @@ impl Roscore {
         core
     }
 
-    /// Ends it, without a word to its nodes.
+    /// Ends it without notifying its nodes.
     pub(crate) fn end(&mut self) {
         self.process = None;
     }
 
-    /// Kills all of it, as a power cut does.
+    /// Kills all of it, like a power cut.
     pub(crate) fn kill(&mut self) {
         let mut left = vec![self.process.as_ref().expect("it runs").0.id()];
         let mut all = Vec::new();
@@ -143,7 +143,7 @@ impl Roscore {
         until("nobody answers", || TcpStream::connect(address).is_err());
     }
 
-    /// Starts it at the same place.
+    /// Starts it at the same address.
     pub(crate) fn again(&mut self) {
         let mut command = Command::new("roscore");
         command
@@ -197,7 +197,7 @@ impl Roscore {
         }
     }
 
-    /// What one of ROS's tools prints, once it prints `words`.
+    /// Returns the output of one of ROS's tools once it contains `words`.
     pub(crate) fn tool(&self, args: &[&str], words: &[&str]) -> String {
         let mut last = String::new();
         until(&format!("{args:?} shows {words:?}"), || {
@@ -219,18 +219,18 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Its next line.
+    /// Returns its next line.
     pub(crate) fn line(&self) -> String {
-        self.lines.recv_timeout(LONG).expect("the node says something")
+        self.lines.recv_timeout(LONG).expect("the node prints a line")
     }
 
-    /// Its next line, if one comes so soon.
+    /// Returns its next line, if one arrives within `patience`.
     pub(crate) fn soon(&self, patience: Duration) -> Option<String> {
         self.lines.recv_timeout(patience).ok()
     }
 }
 
-/// A bridge on a bus of its own.
+/// A bridge on its own bus.
 pub(crate) struct Robot {
     pub(crate) node: Node,
     pub(crate) handle: Handle,

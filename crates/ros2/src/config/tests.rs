@@ -44,7 +44,7 @@ fn what_is_wrong_is_told_with_its_place_and_mend() {
         ),
         (
             "topics:\n  - {name: /a, direction: both}\nactions:\n  - {name: '/b/*', direction: to_bus}",
-            "bridge.yaml:4:5: /b/*: an action has a name of its own",
+            "bridge.yaml:4:5: /b/*: an action needs a full name",
         ),
         (
             "actions:\n  - {name: /b, direction: both}",
@@ -52,7 +52,7 @@ fn what_is_wrong_is_told_with_its_place_and_mend() {
         ),
         (
             "actions: [{name: /b, direction: to_bus}]\nservices:\n  - {name: /b/_action/send_goal, direction: to_bus}",
-            "/b/_action/send_goal stands here twice: keep one",
+            "/b/_action/send_goal is listed twice: keep one",
         ),
         (
             "range: far\ntopics: [{name: /a, direction: both}]",

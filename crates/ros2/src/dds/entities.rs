@@ -1,23 +1,23 @@
-//! `ros_discovery_info`: which nodes a participant of DDS has, and which endpoints are whose
+//! `ros_discovery_info`: the nodes of a DDS participant, and the endpoints of each node
 //! (`rmw_dds_common/msg/ParticipantEntitiesInfo`, in CDR).
 
-/// The topic in DDS.
+/// Topic name in DDS.
 pub(super) const TOPIC: &str = "ros_discovery_info";
-/// Its type there.
+/// Type name in DDS.
 pub(super) const TYPE: &str = "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_";
-/// Its hash in ROS 2.
+/// Type hash in ROS 2.
 pub(super) const HASH: [u8; 32] = [
     0x91, 0xa0, 0x59, 0x3b, 0xac, 0xdc, 0xc5, 0x0e, 0xa9, 0xbd, 0xcf, 0x84, 0x9a, 0x93, 0x8b, 0x12, 0x84,
     0x12, 0xcc, 0x1e, 0xa8, 0x21, 0x24, 0x5c, 0x66, 0x3b, 0xcd, 0x26, 0xf8, 0x3c, 0x29, 0x5e,
 ];
-/// Most nodes of a participant, most endpoints of a node, and the longest name in bytes.
+/// Maximum number of nodes of a participant, of endpoints of a node, and longest name in bytes.
 const MAX_NODES: usize = 1024;
 const MAX_ENDPOINTS: usize = 4096;
 const MAX_NAME: usize = 512;
 /// Little endian CDR.
 const HEADER: [u8; 4] = [0, 1, 0, 0];
 
-/// An endpoint, or a participant, of DDS.
+/// A DDS endpoint or participant.
 pub(super) type Gid = [u8; 16];
 
 /// The nodes of a participant.
@@ -42,18 +42,18 @@ pub(super) struct Node {
     pub(super) writers: Vec<Gid>,
 }
 
-/// Bytes that are no message of this type.
+/// Why bytes are not a message of this type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("byte {at}: {what}")]
 pub(super) struct EntitiesError {
-    /// Where.
+    /// Position.
     pub(super) at: usize,
     /// What is wrong.
     pub(super) what: &'static str,
 }
 
 impl Entities {
-    /// As CDR, with its header of 4 bytes.
+    /// Encodes it as CDR, with its header of 4 bytes.
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = HEADER.to_vec();
         out.extend(self.gid);
@@ -80,7 +80,7 @@ impl Entities {
             _ => {
                 return Err(EntitiesError {
                     at: 0,
-                    what: "it is not plain CDR",
+                    what: "not plain CDR",
                 });
             }
         };
@@ -108,7 +108,7 @@ fn pad(out: &mut Vec<u8>) {
 
 fn count(out: &mut Vec<u8>, n: usize) {
     pad(out);
-    // Longer ones are never made here.
+    // Longer sequences are never written.
     out.extend(u32::try_from(n).unwrap_or(u32::MAX).to_le_bytes());
 }
 
@@ -132,7 +132,7 @@ impl<'a> Reader<'a> {
     fn take(&mut self, n: usize) -> Result<&'a [u8], EntitiesError> {
         let end = self.at.checked_add(n);
         let Some(taken) = end.and_then(|end| self.bytes.get(self.at..end)) else {
-            return self.wrong("it ends too soon");
+            return self.wrong("unexpected end");
         };
         self.at += n;
         Ok(taken)
@@ -145,7 +145,7 @@ impl<'a> Reader<'a> {
     }
 
     fn count(&mut self, most: usize) -> Result<usize, EntitiesError> {
-        // The header's 4 bytes are aligned like all that follow.
+        // The header has 4 bytes, so alignment counts from its start.
         self.at = self.at.next_multiple_of(4);
         let mut word = [0; 4];
         word.copy_from_slice(self.take(4)?);
@@ -155,7 +155,7 @@ impl<'a> Reader<'a> {
         };
         match usize::try_from(n) {
             Ok(n) if n <= most => Ok(n),
-            _ => self.wrong("more elements than there may be"),
+            _ => self.wrong("too many elements"),
         }
     }
 
@@ -165,7 +165,7 @@ impl<'a> Reader<'a> {
         let bytes = bytes.strip_suffix(&[0]).unwrap_or(bytes);
         match std::str::from_utf8(bytes) {
             Ok(text) if stats::text::is_plain(text) => Ok(text.to_owned()),
-            _ => self.wrong("a name that is no plain text"),
+            _ => self.wrong("a name is not plain text"),
         }
     }
 
@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
         most: usize,
         mut one: impl FnMut(&mut Self) -> Result<T, EntitiesError>,
     ) -> Result<Vec<T>, EntitiesError> {
-        // No memory is reserved for elements that may not be there.
+        // Reserve no memory for elements that may not exist.
         (0..self.count(most)?).map(|_| one(self)).collect()
     }
 }
@@ -222,10 +222,7 @@ mod tests {
         let mut many = HEADER.to_vec();
         many.extend([0; 16]);
         many.extend(u32::MAX.to_le_bytes());
-        assert_eq!(
-            Entities::decode(&many).unwrap_err().what,
-            "more elements than there may be"
-        );
+        assert_eq!(Entities::decode(&many).unwrap_err().what, "too many elements");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What comes from other participants of DDS, for the fuzz targets.
+//! Data from other DDS participants, for the fuzz targets.
 
 use super::entities::Entities;
 use super::service;
@@ -45,11 +45,11 @@ pub(crate) fn service(data: &[u8]) {
         assert_eq!(sender, super::id(writer));
         assert!(
             cyclone || reader[..12] == sender[..12],
-            "a response goes to who asked"
+            "a response goes to the sender of its request"
         );
         let answer = service::answer(caller, cyclone, body.clone());
         if cyclone {
-            // Whom a response is for is what the request says, in this end's byte order.
+            // The recipient of a response is what the request says, in this bridge's byte order.
             let again = Sample {
                 payload: answer.payload,
                 ..sample.clone()
@@ -64,7 +64,7 @@ pub(crate) fn service(data: &[u8]) {
     }
     let client = 0x0706_0504_0302_0100;
     if let Some((call, body)) = service::response(&sample, cyclone, [reader, writer], client) {
-        assert_eq!(call < 0, cyclone, "numbers of both kinds do not meet");
+        assert_eq!(call < 0, cyclone, "numbers of both kinds are disjoint");
         assert!(body.len() <= payload.len());
     }
 }

@@ -1,4 +1,4 @@
-//! What a participant of ROS 2 says of itself in its user data: its enclave, and whether it is a bridge of this kind.
+//! User data of a ROS 2 participant: its enclave, and whether it is a Ropewalk bridge.
 
 use bridge::Graph;
 
@@ -13,14 +13,14 @@ fn entry<'a>(user_data: &'a [u8], key: &str) -> Option<&'a str> {
     entries.find_map(|e| e.strip_prefix(key)?.strip_prefix('='))
 }
 
-/// The enclave, `/` if none is said.
+/// The enclave; `/` if there is none.
 pub(super) fn enclave(user_data: &[u8]) -> String {
     let told = entry(user_data, "enclave").filter(|e| stats::text::is_plain(e));
     let told = told.filter(|e| e.len() <= bridge::nodes::MAX_TEXT);
     told.unwrap_or("/").to_owned()
 }
 
-/// What marks the messages of a bridge.
+/// The graph number that marks the messages of a bridge.
 pub(super) fn of(user_data: &[u8]) -> Option<Graph> {
     let number = u32::from_str_radix(entry(user_data, "ropewalk")?, 16).ok()?;
     Graph::from_number(number)

@@ -1,4 +1,4 @@
-//! DDS as ROS 2 uses it: what others have, and topics and services as their implementations frame them.
+//! DDS as ROS 2 uses it: the endpoints of others, and topics and services as each implementation encodes them.
 
 mod entities;
 pub(crate) mod fuzzing;
@@ -23,10 +23,10 @@ use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The longest message of the names of nodes that is taken: some thousand endpoints.
+/// Longest accepted message with node names: a few thousand endpoints.
 const MAX_INFO: usize = 256 << 10;
 
-/// Where the domain is.
+/// Where to find the domain.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) domain: u32,
@@ -39,9 +39,9 @@ pub(crate) struct Place {
 #[derive(Debug)]
 pub(crate) struct Dds {
     node: rtps::Handle,
-    /// Until the bridge leaves.
+    /// Present until the bridge leaves.
     runs: Mutex<Option<Node>>,
-    /// Writes the names of nodes, and reads those of others.
+    /// Writer of this bridge's node names, and reader of those of others.
     info: (EntityId, EntityId),
     state: Mutex<State>,
 }
@@ -53,7 +53,7 @@ struct State {
     open: BTreeMap<Port, Open>,
     ports: BTreeMap<EntityId, Port>,
     next: u64,
-    /// Numbers of calls that the payload carries.
+    /// Counter for calls whose number is in the payload.
     calls: i64,
     held: service::Held,
     shown: Option<Entities>,
@@ -66,7 +66,7 @@ struct Participant {
     entities: Entities,
 }
 
-/// The entities of an endpoint of this bridge.
+/// The DDS entities of an endpoint of this bridge.
 #[derive(Clone, Copy, Debug)]
 enum Open {
     Publisher(EntityId),
@@ -114,7 +114,7 @@ fn guid(id: Id) -> Guid {
 }
 
 impl Dds {
-    /// Joins a domain. `user_data` is what the participant says of itself.
+    /// Joins a domain. `user_data` is what the participant announces about itself.
     pub(crate) fn join(place: Place, user_data: Vec<u8>, max_message: u64) -> Result<Self, NodeError> {
         let transport = TransportConfig {
             domain: place.domain,
@@ -134,7 +134,7 @@ impl Dds {
         })?;
         let mut info = EndpointConfig::new(entities::TOPIC, entities::TYPE, qos::of_info());
         info.user_data = names::user_data(entities::HASH);
-        // Names that are the same in every bridge are good ones.
+        // These names are the same in every bridge, so they are valid.
         let made = node
             .add_writer(info.clone())
             .and_then(|writer| Ok((writer, node.add_reader(info)?)));
@@ -159,7 +159,7 @@ impl Dds {
         qos: &Qos,
     ) -> Result<EndpointConfig, WireError> {
         let type_name = names::dds_type(type_name)
-            .ok_or_else(|| WireError(format!("{type_name} is no name of a type of ROS 2")))?;
+            .ok_or_else(|| WireError(format!("{type_name} is not a type name of ROS 2")))?;
         let mut out = EndpointConfig::new(names::topic(meaning), type_name, qos::to_dds(qos));
         out.user_data = hash.map(names::user_data).unwrap_or_default();
         Ok(out)
@@ -211,7 +211,7 @@ impl Dds {
                     .get(&remote)
                     .map(|e| e.topic.clone())
                     .unwrap_or_default();
-                tracing::warn!(topic, %remote, ?policy, ours = %local, "an endpoint of another node asks for another quality of service");
+                tracing::warn!(topic, %remote, ?policy, ours = %local, "an endpoint of another node requests a different quality of service");
                 return None;
             }
             rtps::Event::Sample(sample) if sample.reader == self.info.1 => {
@@ -252,7 +252,7 @@ impl Dds {
             Open::Client { requests, responses } => {
                 let own = [requests, responses].map(|e| Guid::new(self.node.guid().prefix, e));
                 let cyclone = state.vendor(sample.writer.prefix) == rtps::VendorId::CYCLONE;
-                // The responses to all clients come to each.
+                // Every client receives the responses to all clients.
                 let (call, payload) = service::response(&sample, cyclone, own, client(own[0]))?;
                 Some(Event::Response { port, call, payload })
             }
@@ -262,19 +262,19 @@ impl Dds {
 
     fn send(&self, writer: EntityId, payload: Vec<u8>, options: WriteOptions) {
         if let Err(error) = self.node.write(writer, payload, options) {
-            tracing::warn!(%error, "a response is not sent");
+            tracing::warn!(%error, "cannot send a response");
         }
     }
 }
 
-/// What tells a client's calls from others' where the payload carries it.
+/// Distinguishes a client's calls from others' if the number is in the payload.
 fn client(requests: Guid) -> u64 {
     let mut bytes = [0; 8];
     bytes.copy_from_slice(&requests.prefix.0[4..]);
     u64::from_le_bytes(bytes) ^ u64::from(u32::from_le_bytes(requests.entity.0))
 }
 
-/// A participant tells its nodes. Each speaks for itself alone.
+/// Handles a participant's announcement of its nodes. A participant can only announce its own.
 fn on_info(state: &mut State, sample: &Sample) {
     let decoded = (sample.payload.len() <= MAX_INFO).then(|| Entities::decode(&sample.payload));
     let prefix = sample.writer.prefix;
@@ -321,7 +321,7 @@ impl Wire for Dds {
 
     fn open(&self, kind: Kind, what: &Named, qos: &Qos) -> Result<Port, WireError> {
         let name = || what.name.clone();
-        // What comes by it at once waits for it to be known here.
+        // Events that arrive immediately wait until the endpoint is registered here.
         let mut state = self.state();
         let open = match kind {
             Kind::Publisher | Kind::Subscription => {
@@ -381,7 +381,7 @@ impl Wire for Dds {
 
     fn write(&self, port: Port, payload: Vec<u8>, time: u64) -> Result<(), WireError> {
         let Some(Open::Publisher(writer)) = self.state().open.get(&port).copied() else {
-            return Err(WireError("it has ended".into()));
+            return Err(WireError("the endpoint has ended".into()));
         };
         let options = WriteOptions {
             source_timestamp: i64::try_from(time).ok().map(Timestamp),
@@ -396,7 +396,7 @@ impl Wire for Dds {
     fn call(&self, port: Port, payload: Vec<u8>, _within: Duration) -> Result<Call, WireError> {
         let mut state = self.state();
         let Some(Open::Client { requests, responses }) = state.open.get(&port).copied() else {
-            return Err(WireError("it has ended".into()));
+            return Err(WireError("the endpoint has ended".into()));
         };
         let servers = self.node.mutual(requests);
         if servers.is_empty() || self.node.mutual(responses).is_empty() {
@@ -409,7 +409,7 @@ impl Wire for Dds {
             let number = state.calls;
             let payload = service::with_header(client(own), number, &payload);
             let sent = self.node.write(requests, payload, WriteOptions::default());
-            // Numbers that the payload carries do not meet those of samples.
+            // Numbers from the payload and those of samples are disjoint.
             return sent.map(|_| -number).map_err(|e| WireError(e.to_string()));
         }
         drop(state);
@@ -424,7 +424,7 @@ impl Wire for Dds {
     fn respond(&self, port: Port, to: Caller, payload: Vec<u8>) -> Result<(), WireError> {
         let mut state = self.state();
         let Some(Open::Service { responses, .. }) = state.open.get(&port).copied() else {
-            return Err(WireError("it has ended".into()));
+            return Err(WireError("the endpoint has ended".into()));
         };
         let cyclone = state.vendor(guid(to.sender).prefix) == rtps::VendorId::CYCLONE;
         let answer = service::answer(to, cyclone, payload);
@@ -471,7 +471,7 @@ impl Wire for Dds {
         state.shown = Some(entities);
         drop(state);
         if let Err(error) = self.node.write(self.info.0, bytes, WriteOptions::default()) {
-            tracing::warn!(%error, "the names of nodes are not told");
+            tracing::warn!(%error, "cannot announce the names of nodes");
         }
     }
 
@@ -507,7 +507,8 @@ impl Wire for Dds {
     }
 }
 
-/// An endpoint of another participant in ROS 2's words. Of a service the end of its requests stands for all.
+/// Describes an endpoint of another participant in ROS 2's terms. The request endpoint of a service stands for the
+/// whole service.
 fn seen(data: &EndpointData) -> Option<Seen> {
     let writes = data.guid.entity.is_writer();
     let (kind, name) = match (names::meaning(&data.topic)?, writes) {

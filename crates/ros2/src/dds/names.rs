@@ -1,7 +1,7 @@
-//! How ROS 2 names things in DDS: topics have a prefix that says what they are, types a namespace `dds_` and an underscore at the end.
-//! ROS 2 design, "Topic and Service name mapping to DDS".
+//! How ROS 2 maps names to DDS: topics get a prefix that says what they are, types get a namespace `dds_` and a
+//! trailing underscore. ROS 2 design, "Topic and Service name mapping to DDS".
 
-/// What a topic of DDS is in ROS 2.
+/// Meaning of a DDS topic in ROS 2.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Meaning {
     /// A topic, by its full name.
@@ -12,7 +12,7 @@ pub(super) enum Meaning {
     Responses(String),
 }
 
-/// What a topic of DDS is; `None` if it is not of ROS 2.
+/// Returns the meaning of a DDS topic; `None` if it does not belong to ROS 2.
 pub(super) fn meaning(dds: &str) -> Option<Meaning> {
     let (prefix, name) = dds.split_at_checked(2)?;
     let full = |name: &str| (name.len() > 1 && name.starts_with('/')).then(|| name.to_owned());
@@ -24,7 +24,7 @@ pub(super) fn meaning(dds: &str) -> Option<Meaning> {
     })
 }
 
-/// The name in DDS.
+/// Returns the DDS topic name.
 pub(super) fn topic(meaning: &Meaning) -> String {
     match meaning {
         Meaning::Topic(name) => format!("rt{name}"),
@@ -33,7 +33,8 @@ pub(super) fn topic(meaning: &Meaning) -> String {
     }
 }
 
-/// A type of DDS as ROS 2 writes it: `std_msgs::msg::dds_::String_` is `std_msgs/msg/String`. `None` if it is not of ROS 2.
+/// Converts a DDS type to ROS 2's notation: `std_msgs::msg::dds_::String_` is `std_msgs/msg/String`. Returns `None` if
+/// it does not belong to ROS 2.
 pub(crate) fn type_of(dds: &str) -> Option<String> {
     let (namespace, name) = dds.rsplit_once("::dds_::")?;
     let name = name.strip_suffix('_').filter(|n| is_word(n))?;
@@ -41,7 +42,7 @@ pub(crate) fn type_of(dds: &str) -> Option<String> {
     (is_word(package) && is_word(folder)).then(|| format!("{package}/{folder}/{name}"))
 }
 
-/// A type of ROS 2 as DDS has it; `None` if its name has not three parts.
+/// Converts a ROS 2 type to DDS' notation; `None` if its name does not have three parts.
 pub(crate) fn dds_type(ros: &str) -> Option<String> {
     let mut words = ros.split('/');
     let (package, folder, name) = (words.next()?, words.next()?, words.next()?);
@@ -53,7 +54,7 @@ fn is_word(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
-/// The service to whose requests or responses a type belongs: `std_srvs/srv/SetBool_Request` to `std_srvs/srv/SetBool`.
+/// Returns the service of a request or response type: `std_srvs/srv/SetBool` for `std_srvs/srv/SetBool_Request`.
 pub(super) fn service_of(ros: &str) -> Option<&str> {
     let name = ros
         .strip_suffix("_Request")
@@ -61,7 +62,7 @@ pub(super) fn service_of(ros: &str) -> Option<&str> {
     (!name.ends_with('/')).then_some(name)
 }
 
-/// The hash that an endpoint's user data states: `typehash=RIHS01_…;`.
+/// Reads the type hash from an endpoint's user data: `typehash=RIHS01_…;`.
 pub(super) fn hash_of(user_data: &[u8]) -> Option<[u8; 32]> {
     let text = std::str::from_utf8(user_data).ok()?;
     let mut entries = text.trim_end_matches('\0').split(';');
@@ -76,7 +77,7 @@ pub(super) fn hash_of(user_data: &[u8]) -> Option<[u8; 32]> {
     Some(out)
 }
 
-/// The user data that states a hash.
+/// Writes user data with a type hash.
 pub(super) fn user_data(hash: [u8; 32]) -> Vec<u8> {
     let digits: String = hash.iter().map(|b| format!("{b:02x}")).collect();
     format!("typehash=RIHS01_{digits};").into_bytes()

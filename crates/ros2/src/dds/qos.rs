@@ -1,4 +1,4 @@
-//! Policies of DDS and of ROS 2 (`rmw/types.h`).
+//! Converts policies between DDS and ROS 2 (`rmw/types.h`).
 
 use bridge::nodes::Qos;
 use bridge::nodes::policy::{
@@ -8,10 +8,10 @@ use bridge::nodes::policy::{
 use rtps::{Durability, History, Liveliness, Reliability};
 use std::time::Duration;
 
-/// Most samples that a writer keeps.
+/// Maximum number of samples that a writer keeps.
 const MAX_DEPTH: u64 = 1_024;
 
-/// Of what tells the names of nodes.
+/// Policies of the topic that announces node names.
 pub(super) fn of_info() -> rtps::Qos {
     rtps::Qos {
         durability: Durability::TransientLocal,
@@ -19,7 +19,7 @@ pub(super) fn of_info() -> rtps::Qos {
     }
 }
 
-/// As an endpoint of this bridge has it. It lives as long as the bridge does: nobody asserts it.
+/// Converts the policies of an endpoint of this bridge. Its liveliness is automatic: it lives as long as the bridge.
 pub(super) fn to_dds(qos: &Qos) -> rtps::Qos {
     let depth = match qos.history {
         KEEP_ALL => MAX_DEPTH,
@@ -42,7 +42,7 @@ pub(super) fn to_dds(qos: &Qos) -> rtps::Qos {
     }
 }
 
-/// As others announce it. How much they keep they do not say.
+/// Converts policies that others announce. The announcement does not include how much they keep.
 pub(super) fn from_dds(qos: &rtps::Qos) -> Qos {
     Qos {
         history: match qos.history {
@@ -69,7 +69,7 @@ pub(super) fn from_dds(qos: &rtps::Qos) -> Qos {
     }
 }
 
-/// `None` is infinite, and so is what is not said.
+/// Converts a duration; unset and infinite become `None`.
 fn duration((seconds, nanoseconds): (u64, u64)) -> Option<Duration> {
     let given = (seconds, nanoseconds) != (0, 0) && (seconds, nanoseconds) < INFINITE;
     let nanoseconds = u32::try_from(nanoseconds).unwrap_or(0).min(999_999_999);

@@ -1,6 +1,6 @@
-//! How the implementations of ROS 2's middleware tell which response is to which request. Fast DDS says it beside the payload: a request
-//! names the reader of its response, and a response the request (DDS-RPC, `related_sample_identity`). Cyclone DDS says it in front of
-//! the payload: eight bytes for the client and eight for its number.
+//! How ROS 2's middleware implementations match responses to requests. Fast DDS does it outside the payload: a request
+//! names the reader of its response, and a response names the request (DDS-RPC, `related_sample_identity`). Cyclone DDS
+//! does it in front of the payload: eight bytes for the client and eight for its number.
 
 use crate::wire::{Call, Caller};
 use rtps::{EntityId, Guid, Sample, SampleIdentity, WriteOptions};
@@ -11,13 +11,14 @@ use std::time::{Duration, Instant};
 const ENCAPSULATION: usize = 4;
 /// Client and number.
 const HEADER: usize = 16;
-/// How long a response waits for a reader that is not found yet, how many wait, and their bytes; a quarter of both for one participant.
+/// How long a response waits for a reader that is not discovered yet, how many may wait, and their bytes; one
+/// participant may have a quarter of both.
 const PATIENCE: Duration = Duration::from_secs(5);
 const MAX_HELD: usize = 256;
 const MAX_HELD_BYTES: usize = 64 << 20;
 const HELD_PARTS: usize = 4;
 
-/// What a client that waits at this reader says in its request.
+/// What a client with this response reader puts into its request.
 pub(super) fn awaited(reader: Guid) -> SampleIdentity {
     SampleIdentity {
         writer: reader,
@@ -25,19 +26,19 @@ pub(super) fn awaited(reader: Guid) -> SampleIdentity {
     }
 }
 
-/// Puts client and number in front of a payload.
+/// Prepends client and number to a payload.
 pub(super) fn with_header(client: u64, number: i64, payload: &[u8]) -> Vec<u8> {
     let (encapsulation, body) = payload.split_at(ENCAPSULATION.min(payload.len()));
     let mut out = Vec::with_capacity(payload.len() + HEADER);
     out.extend(encapsulation);
-    // The payloads that the bus makes are little-endian.
+    // Payloads from the bus are little-endian.
     out.extend(client.to_le_bytes());
     out.extend(number.to_le_bytes());
     out.extend(body);
     out
 }
 
-/// Takes client and number from the front of a payload.
+/// Removes client and number from the front of a payload.
 fn without_header(payload: &[u8]) -> Option<(u64, i64, Vec<u8>)> {
     let (encapsulation, rest) = payload.split_first_chunk::<ENCAPSULATION>()?;
     let (client, rest) = rest.split_first_chunk::<8>()?;
@@ -50,7 +51,7 @@ fn without_header(payload: &[u8]) -> Option<(u64, i64, Vec<u8>)> {
     Some((client, number, [encapsulation, body].concat()))
 }
 
-/// A request: who asks, and what. `None` if it is none.
+/// Reads a request: the caller and the payload. Returns `None` if it is malformed.
 pub(super) fn request(sample: &Sample, cyclone: bool) -> Option<(Caller, Vec<u8>)> {
     let sender = super::id(sample.writer);
     if cyclone {
@@ -65,7 +66,7 @@ pub(super) fn request(sample: &Sample, cyclone: bool) -> Option<(Caller, Vec<u8>
         return Some((caller, payload));
     }
     let reader = sample.related.map_or(sample.writer, |r| r.writer);
-    // A response goes to who asked, whatever the request says.
+    // A response goes to the participant that sent the request, whatever the request says.
     let reader = if reader.prefix == sample.writer.prefix {
         reader
     } else {
@@ -79,7 +80,7 @@ pub(super) fn request(sample: &Sample, cyclone: bool) -> Option<(Caller, Vec<u8>
     Some((caller, sample.payload.clone()))
 }
 
-/// A response, if it is to a call of this client.
+/// Reads a response, if it answers a call of this client.
 pub(super) fn response(
     sample: &Sample,
     cyclone: bool,
@@ -95,7 +96,7 @@ pub(super) fn response(
         .then(|| (related.sequence, sample.payload.clone()))
 }
 
-/// A response that is to be sent.
+/// A response to send.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) payload: Vec<u8>,
@@ -103,7 +104,7 @@ pub(super) struct Answer {
     to: Guid,
 }
 
-/// Makes the response to a request.
+/// Builds the response to a request.
 pub(super) fn answer(to: Caller, cyclone: bool, payload: Vec<u8>) -> Answer {
     let sender = super::guid(to.sender);
     if cyclone {
@@ -130,7 +131,8 @@ pub(super) fn answer(to: Caller, cyclone: bool, payload: Vec<u8>) -> Answer {
 }
 
 impl Answer {
-    /// Whether it arrives, if it is sent to these readers: the one that it is for, or where only the sender is known any of its participant.
+    /// Whether the response arrives if it is sent to these readers: the one that it is for, or, if only the sender is
+    /// known, any reader of its participant.
     pub(super) fn is_reached(&self, matched: &[Guid]) -> bool {
         let fits = |reader: &Guid| {
             *reader == self.to || !self.to.entity.is_reader() && reader.prefix == self.to.prefix
@@ -139,7 +141,7 @@ impl Answer {
     }
 }
 
-/// Responses whose readers are not found yet: a client may ask before this end knows where it waits.
+/// Responses whose readers are not discovered yet: a request may arrive before the bridge knows where its client waits.
 #[derive(Debug, Default)]
 pub(super) struct Held {
     waiting: VecDeque<(EntityId, Answer, Instant)>,
@@ -147,7 +149,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Keeps one; false if there is no room.
+    /// Keeps a response. Returns `false` if there is no room.
     pub(super) fn hold(&mut self, writer: EntityId, answer: Answer, now: Instant) -> bool {
         let is_old = |since: &Instant| now.saturating_duration_since(*since) > PATIENCE;
         while self.waiting.front().is_some_and(|(_, _, since)| is_old(since)) {
@@ -171,7 +173,7 @@ impl Held {
         true
     }
 
-    /// Those of a writer whose readers are found.
+    /// Removes and returns a writer's responses whose readers are discovered.
     pub(super) fn ready(
         &mut self,
         writer: EntityId,
@@ -195,7 +197,7 @@ impl Held {
         out
     }
 
-    /// A writer is no more.
+    /// Forgets a writer.
     pub(super) fn forget(&mut self, writer: EntityId) {
         self.waiting.retain(|(of, ..)| *of != writer);
         self.bytes = self.waiting.iter().map(|(_, a, _)| a.payload.len()).sum();
@@ -225,7 +227,7 @@ mod tests {
         assert_eq!(kept, MAX_HELD / HELD_PARTS);
         let kept = (0..3_000).filter(|n| held.hold(writer, to(2 + (n % 100) as u8, *n, 8), now));
         assert_eq!(kept.count(), MAX_HELD - MAX_HELD / HELD_PARTS);
-        // Those of the one whose reader is found.
+        // Responses to the participant whose reader is discovered.
         let reader = Guid::new(GuidPrefix([1; 12]), EntityId([0, 0, 9, 4]));
         let ready = held.ready(writer, |_| vec![reader]);
         assert_eq!(ready.len(), MAX_HELD / HELD_PARTS);
@@ -259,7 +261,7 @@ mod tests {
         assert_eq!((caller.reader, caller.number), (super::super::id(asks), 7));
         let answer = answer(caller, false, Vec::new());
         assert!(!answer.is_reached(&[other]));
-        // A header that is cut is none.
+        // A truncated header is malformed.
         for len in 0..ENCAPSULATION + HEADER {
             assert!(request(&sample(None, &vec![1; len]), true).is_none(), "{len}");
         }

@@ -1,18 +1,18 @@
-//! What goes with each message, request and response beside its payload: 33 bytes, little-endian, as rmw_zenoh writes them.
+//! The attachment of each message, request and response: 33 bytes, little-endian, as rmw_zenoh writes them.
 
 use crate::wire::Id;
 
-/// Its bytes: sequence, time, length of the identity, identity.
+/// Its length in bytes: sequence, time, length of the identity, identity.
 pub(super) const LEN: usize = 8 + 8 + 1 + 16;
 
-/// Who sent a message, as which, and when.
+/// Sender, sequence number and time of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Attachment {
     /// Counts a publisher's messages, or a client's requests.
     pub(super) sequence: i64,
     /// In nanoseconds since the Unix epoch.
     pub(super) time: i64,
-    /// The endpoint: of a response the client that asked.
+    /// The endpoint that sent it; for a response, the client that sent the request.
     pub(super) sender: Id,
 }
 
@@ -26,7 +26,7 @@ impl Attachment {
         out
     }
 
-    /// Reads one; `None` if it is none. What a later version may add behind it is passed over.
+    /// Reads an attachment; `None` if it is malformed. Ignores bytes that a later version may append.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let (sequence, rest) = bytes.split_first_chunk()?;
         let (time, rest) = rest.split_first_chunk()?;
@@ -39,7 +39,7 @@ impl Attachment {
         })
     }
 
-    /// When it was sent, if it says a time that is one.
+    /// When it was sent, if the time is valid.
     pub(super) fn time(&self) -> Option<u64> {
         u64::try_from(self.time).ok().filter(|t| *t > 0)
     }

@@ -1,4 +1,4 @@
-//! Endpoints of this bridge: what Zenoh has for each kind.
+//! Endpoints of this bridge, and the Zenoh objects behind them.
 
 use super::attachment::{Attachment, LEN};
 use super::queue::{Item, Keeps, Queue};
@@ -24,15 +24,15 @@ use zenoh_ext::{
     CacheConfig, HistoryConfig,
 };
 
-/// Most messages that a publisher keeps for late subscribers, and that wait here.
+/// Maximum number of messages that a publisher keeps for late subscribers, and that are queued here.
 const MAX_DEPTH: u64 = 1_024;
-/// Most requests of a service that wait for their responses.
+/// Maximum number of unanswered requests of a service.
 const MAX_REQUESTS: usize = 1_024;
-/// How long publishers may take to give what they keep.
+/// Timeout for publishers to return the messages that they keep.
 const FOLLOWED: Duration = Duration::from_secs(10);
-/// The longest attachment that is looked at.
+/// Longest attachment to read.
 const MAX_ATTACHMENT: usize = 4 * LEN;
-/// What the messages of all bridges of this kind have beside their encoding.
+/// Schema of the encoding that marks messages of Ropewalk bridges.
 const BRIDGED: &str = "ropewalk";
 
 /// An endpoint of this bridge.
@@ -43,17 +43,17 @@ pub(super) struct End {
     pub(super) key: KeyExpr<'static>,
     /// Its identity: that of its token, once it has one.
     pub(super) id: Mutex<Id>,
-    /// Counts what it sends.
+    /// Counts the messages that it sends.
     pub(super) sent: AtomicI64,
     inner: Inner,
 }
 
 enum Inner {
     Publisher(Publisher<'static>),
-    /// Of messages that are kept for late subscribers.
+    /// Keeps messages for late subscribers.
     Keeper(AdvancedPublisher<'static>),
     Subscriber(#[expect(dead_code, reason = "it ends when it is dropped")] Subscriber<()>),
-    /// Of messages that were kept, too.
+    /// Also receives messages that were kept.
     Follower(#[expect(dead_code, reason = "it ends when it is dropped")] AdvancedSubscriber<()>),
     Client(CancellationToken),
     Service {
@@ -62,14 +62,14 @@ enum Inner {
     },
 }
 
-/// Requests that wait for their responses, by client and number, in the order in which they came.
+/// Unanswered requests, by client and number, with their order of arrival.
 #[derive(Default)]
 struct Waiting {
     requests: BTreeMap<(Id, i64), (u64, Query)>,
     next: u64,
 }
 
-/// Where what comes goes to.
+/// Destination of incoming messages.
 #[derive(Clone)]
 pub(super) struct Inbox {
     pub(super) queue: Arc<Queue>,
@@ -77,7 +77,7 @@ pub(super) struct Inbox {
     pub(super) max_message: usize,
 }
 
-/// What says of a message that a bridge of this kind sent it.
+/// The encoding that marks a message as sent by a Ropewalk bridge.
 fn encoding() -> Encoding {
     Encoding::APPLICATION_CDR.with_schema(BRIDGED)
 }
@@ -91,7 +91,8 @@ impl Inbox {
         lock(&self.others).refuse(reason);
     }
 
-    /// The parts of what came, if it is to be handed on. What a bridge of this kind sends is not: it comes from a bus already.
+    /// Reads attachment and payload, if they are to be forwarded. Those sent by a Ropewalk bridge are not: they come
+    /// from a bus already.
     fn read(
         &self,
         encoding: Option<&Encoding>,
@@ -111,7 +112,7 @@ impl Inbox {
             self.refuse(malformed);
             return None;
         };
-        // A copy: the bytes may be a small part of what was received at once.
+        // Copy the bytes: they may be a small part of a large receive buffer.
         Some((attachment, payload.to_bytes().into_owned()))
     }
 
@@ -126,7 +127,7 @@ impl Inbox {
             "malformed",
         );
         if let Some((attachment, payload)) = parts {
-            // One that makes room is seen to be lost by its number.
+            // If an older message is dropped, its missing number shows that it was lost.
             self.queue.push(port, Item::Message(attachment, payload));
         }
     }
@@ -163,7 +164,7 @@ impl Inbox {
 }
 
 impl End {
-    /// Makes an endpoint.
+    /// Creates an endpoint.
     pub(super) fn open(
         session: &Session,
         inbox: &Inbox,
@@ -173,8 +174,12 @@ impl End {
     ) -> Result<Self, WireError> {
         let hash =
             hash(kind, what).ok_or_else(|| WireError(format!("{}: its type has no hash", what.name)))?;
-        let key = keys::of(domain, &what.name, &what.type_name, hash)
-            .ok_or_else(|| WireError(format!("{} of {} is no name in ROS 2", what.name, what.type_name)))?;
+        let key = keys::of(domain, &what.name, &what.type_name, hash).ok_or_else(|| {
+            WireError(format!(
+                "{} of {} is not a valid name in ROS 2",
+                what.name, what.type_name
+            ))
+        })?;
         let key = KeyExpr::try_from(key).map_err(failed)?;
         let depth = depth(qos);
         let is_kept = qos.durability == TRANSIENT_LOCAL;
@@ -226,7 +231,7 @@ impl End {
         })
     }
 
-    /// The hash of what it sends and receives.
+    /// The hash of the type that it sends and receives.
     pub(super) fn hash(&self) -> Option<[u8; 32]> {
         hash(self.kind, &self.what)
     }
@@ -237,7 +242,7 @@ impl End {
         match &self.inner {
             Inner::Publisher(publisher) => publisher.put(payload).attachment(attachment).wait(),
             Inner::Keeper(publisher) => publisher.put(payload).attachment(attachment).wait(),
-            _ => return Err(WireError("it publishes nothing".into())),
+            _ => return Err(WireError("the endpoint is not a publisher".into())),
         }
         .map_err(failed)
     }
@@ -251,7 +256,7 @@ impl End {
         (attachment, payload, within): (Attachment, Vec<u8>, Duration),
     ) -> Result<(), WireError> {
         let Inner::Client(ends) = &self.inner else {
-            return Err(WireError("it calls nothing".into()));
+            return Err(WireError("the endpoint is not a client".into()));
         };
         let (inbox, call) = (inbox.clone(), attachment.sequence);
         session
@@ -269,7 +274,8 @@ impl End {
             .map_err(failed)
     }
 
-    /// Asks publishers again for what they keep. Zenoh asks once, when a publisher is declared, and the way to it may be made after that.
+    /// Requests kept messages from publishers again. Zenoh requests them once, when a publisher is declared, but the
+    /// path to the publisher may only exist later.
     pub(super) fn follow(&self, session: &Session, inbox: &Inbox, port: Port) -> Result<(), WireError> {
         let Inner::Follower(_) = &self.inner else {
             return Ok(());
@@ -295,7 +301,7 @@ impl End {
             .map_err(failed)
     }
 
-    /// Keeps a request until it is responded to. The oldest makes room.
+    /// Keeps a request until it is answered. Beyond the limit, the oldest is dropped.
     pub(super) fn keep(&self, client: (Id, i64), query: Query) {
         let Inner::Service { waiting, .. } = &self.inner else {
             return;
@@ -311,7 +317,7 @@ impl End {
         }
     }
 
-    /// A request that is not responded to yet.
+    /// Removes and returns an unanswered request.
     pub(super) fn asked(&self, client: (Id, i64)) -> Option<Query> {
         let Inner::Service { waiting, .. } = &self.inner else {
             return None;
@@ -340,7 +346,7 @@ impl Drop for End {
         if let Inner::Client(ends) = &self.inner
             && let Err(error) = ends.cancel().wait()
         {
-            tracing::debug!(%error, "calls of a client that has ended go on");
+            tracing::debug!(%error, "cannot cancel the calls of a client that has ended");
         }
     }
 }
@@ -377,7 +383,7 @@ fn publisher(
         } else {
             Reliability::BestEffort
         })
-        // As rmw_zenoh has it: only what is to be kept at any cost waits for a way that is full.
+        // As in rmw_zenoh: only a publisher that must keep all messages blocks on congestion.
         .congestion_control(if is_reliable && qos.history == KEEP_ALL {
             CongestionControl::Block
         } else {
@@ -393,7 +399,8 @@ fn publisher(
     })
 }
 
-/// The class that Zenoh has for a priority of links, 0 to 127. What asks for none is data; the middle of links is data, too.
+/// Returns Zenoh's class for a link priority, 0 to 127. Without a priority the class is data; the middle of the link
+/// priorities is data, too.
 fn priority(asked: Option<u8>) -> Priority {
     match asked {
         None => Priority::Data,

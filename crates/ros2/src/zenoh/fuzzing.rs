@@ -1,10 +1,11 @@
-//! What comes from a network, for fuzzing: keys of tokens and attachments. Each function panics if what is read is not written alike.
+//! Entry points for fuzzing data from a network: keys of tokens and attachments. Each panics if a round trip changes
+//! the data.
 
 use super::attachment::Attachment;
 use super::keys;
 use super::token::{Token, enclave_of};
 
-/// A key that claims to be a token's.
+/// Reads a key that may be a token's.
 pub fn token(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;
@@ -34,7 +35,7 @@ pub fn token(bytes: &[u8]) {
     }
 }
 
-/// What goes with a message.
+/// Reads an attachment.
 pub fn attachment(bytes: &[u8]) {
     if let Some(attachment) = Attachment::decode(bytes) {
         assert!(bytes.starts_with(&attachment.encode()));

@@ -3,25 +3,25 @@
 
 use crate::dds::names;
 
-/// What stands for a slash where a name is one part of a key.
+/// Replaces a slash in a name that is a single part of a key.
 pub(super) const SLASH: char = '%';
 const HASH: &str = "RIHS01_";
 
-/// The key of a topic's messages, or of a service's requests. `None` if name or type is none of ROS 2.
+/// The key of a topic's messages or a service's requests. `None` if name or type is not valid in ROS 2.
 pub(super) fn of(domain: u32, name: &str, type_name: &str, hash: [u8; 32]) -> Option<String> {
     let type_name = names::dds_type(type_name)?;
     let name = name.trim_matches('/');
     is_name(name).then(|| format!("{domain}/{name}/{type_name}/{}", hash_text(hash)))
 }
 
-/// Whether a name is one that may be part of a key: nothing in it selects several, and no part is empty.
+/// Whether a name may be part of a key: it has no wildcards and no empty part.
 fn is_name(name: &str) -> bool {
     let is_part =
         |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     name.split('/').all(is_part)
 }
 
-/// A hash as ROS 2 writes it.
+/// Formats a hash in ROS 2's notation.
 pub(super) fn hash_text(hash: [u8; 32]) -> String {
     let mut out = String::with_capacity(HASH.len() + 64);
     out.push_str(HASH);
@@ -29,7 +29,7 @@ pub(super) fn hash_text(hash: [u8; 32]) -> String {
     out
 }
 
-/// Reads a hash; `None` if it is none of this version.
+/// Reads a hash; `None` if it is malformed or has another version.
 pub(super) fn hash_of(text: &str) -> Option<[u8; 32]> {
     let digits = text.strip_prefix(HASH)?;
     if digits.len() != 64 || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
@@ -42,13 +42,13 @@ pub(super) fn hash_of(text: &str) -> Option<[u8; 32]> {
     Some(out)
 }
 
-/// A name as one part of a key.
+/// Converts a name to a single part of a key.
 pub(super) fn mangled(name: &str) -> String {
     let name = if name.is_empty() { "/" } else { name };
     name.chars().map(|c| if c == '/' { SLASH } else { c }).collect()
 }
 
-/// A part of a key as the name that it stands for.
+/// Converts a part of a key back to the name that it stands for.
 pub(super) fn demangled(part: &str) -> String {
     part.chars().map(|c| if c == SLASH { '/' } else { c }).collect()
 }

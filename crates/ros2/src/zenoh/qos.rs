@@ -1,16 +1,16 @@
-//! A quality of service as a part of a token, as rmw_zenoh writes it:
-//! `reliability:durability:history,depth:deadline:lifespan:liveliness,lease`, durations as `seconds,nanoseconds`, and nothing where it is
-//! the default.
+//! A quality of service as part of a token, as rmw_zenoh writes it:
+//! `reliability:durability:history,depth:deadline:lifespan:liveliness,lease`, durations as `seconds,nanoseconds`, and
+//! an empty value for the default.
 
 use bridge::nodes::Qos;
 use bridge::nodes::policy::{AUTOMATIC, INFINITE, KEEP_LAST, RELIABLE, VOLATILE};
 
-/// What rmw_zenoh keeps where nothing is said.
+/// Default depth of rmw_zenoh.
 const DEPTH: u64 = 42;
-/// No policy of `rmw/types.h` has a higher number.
+/// Highest number of a policy in `rmw/types.h`.
 const MAX_POLICY: u64 = 5;
 
-/// As a token has it. What is not said, or left to the system, is the default.
+/// Formats it as in a token. Unset policies, and those left to the system, are written as the default.
 pub(super) fn text(qos: &Qos) -> String {
     let policy = |value: u8, default: u8| number(value.into(), &[default.into(), 0]);
     let duration = |time: (u64, u64)| {
@@ -42,7 +42,7 @@ fn number(value: u64, defaults: &[u64]) -> String {
     }
 }
 
-/// Reads what a token has; `None` if it is none. What is left to the system is the default, as where it is written.
+/// Reads it from a token; `None` if it is malformed. Policies left to the system become the default, as in `text`.
 pub(super) fn read(text: &str) -> Option<Qos> {
     let mut parts = text.split(':');
     let mut part = || parts.next();
@@ -73,7 +73,7 @@ fn value(text: &str, default: u64) -> Option<u64> {
     if text.is_empty() {
         return Some(default);
     }
-    // No sign, as `parse` takes one.
+    // Reject signs, which `parse` accepts.
     let is_number = text.bytes().all(|b| b.is_ascii_digit());
     is_number.then(|| text.parse().ok()).flatten()
 }
@@ -138,7 +138,7 @@ mod tests {
             assert_eq!(text(&qos), text_of);
             assert_eq!(read(text_of), Some(qos), "{text_of}");
         }
-        // What the bus does not say.
+        // Policies that the bus does not state.
         assert_eq!(text(&Qos::default()), "::,:,:,:,,");
     }
 

@@ -1,4 +1,4 @@
-//! What came and was not handed on yet. Of each topic as many messages wait as its depth says, and then the newest count.
+//! Items that arrived and are not forwarded yet. Each topic queues as many messages as its depth, and keeps the newest.
 
 use super::attachment::Attachment;
 use crate::wire::{Call, Port};
@@ -7,10 +7,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use zenoh::query::Query;
 
-/// Bytes of all messages that wait, beside the longest one that is taken.
+/// Maximum number of bytes of all queued messages, in addition to the longest accepted one.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// Something that came.
+/// Something that arrived.
 #[derive(Debug)]
 pub(super) enum Item {
     Message(Attachment, Vec<u8>),
@@ -25,15 +25,15 @@ impl Item {
     }
 }
 
-/// What [`Queue::take`] gives.
+/// Result of [`Queue::take`].
 #[derive(Debug)]
 pub(super) enum Taken {
     Item(Port, Item),
-    /// What others have is another.
+    /// What others have has changed.
     Changed,
 }
 
-/// What came and was not handed on yet.
+/// Items that arrived and are not forwarded yet.
 #[derive(Debug)]
 pub(super) struct Queue {
     inner: Mutex<Inner>,
@@ -44,7 +44,7 @@ pub(super) struct Queue {
 #[derive(Debug, Default)]
 struct Inner {
     ports: BTreeMap<Port, Waiting>,
-    /// Whose turn it is: each port as often as it has items.
+    /// The ports in order of service, each as often as it has items.
     turns: VecDeque<Port>,
     bytes: u64,
     has_changed: bool,
@@ -57,12 +57,12 @@ struct Waiting {
     keeps: Keeps,
 }
 
-/// What stays of more than there is room for.
+/// Which items to keep if there are too many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Keeps {
-    /// Messages: the newest.
+    /// For messages: the newest.
     Newest,
-    /// Requests and responses: those that came.
+    /// For requests and responses: those that arrived first.
     Oldest,
 }
 
@@ -79,7 +79,7 @@ impl Queue {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Items of this port may wait from now on.
+    /// Starts to accept items for this port.
     pub(super) fn open(&self, port: Port, depth: usize, keeps: Keeps) {
         let waiting = Waiting {
             items: VecDeque::new(),
@@ -97,7 +97,7 @@ impl Queue {
         }
     }
 
-    /// Something came for a port. False if something had to be left out.
+    /// Queues an item for a port. Returns `false` if an item had to be dropped.
     pub(super) fn push(&self, port: Port, item: Item) -> bool {
         let mut inner = self.inner();
         let inner = &mut *inner;
@@ -113,7 +113,7 @@ impl Queue {
             if let Some(old) = waiting.items.pop_front() {
                 inner.bytes -= old.len();
             }
-            // The port's turn is the new one's.
+            // The new item takes over the port's turn.
         }
         if inner.bytes + item.len() > self.most {
             is_whole = false;
@@ -132,13 +132,13 @@ impl Queue {
         is_whole
     }
 
-    /// What others have is another.
+    /// Records that what others have has changed.
     pub(super) fn change(&self) {
         self.inner().has_changed = true;
         self.rings.notify_one();
     }
 
-    /// What is next; waits at most until then.
+    /// Returns the next item; waits for it until `until`.
     pub(super) fn take(&self, until: Instant) -> Option<Taken> {
         let mut inner = self.inner();
         loop {
@@ -219,7 +219,7 @@ mod tests {
         assert!(queue.push(Port(1), message(1, 6)));
         assert!(!queue.push(Port(2), message(2, 6)));
         assert!(queue.push(Port(1), message(3, 4)));
-        // Its oldest makes room, and is no more than that.
+        // The port's oldest item is dropped; that is all that it may displace.
         assert!(!queue.push(Port(1), message(4, 7)));
         assert_eq!(drained(&queue), [(1, 3)]);
         assert_eq!(queue.inner().bytes, 0);

@@ -1,4 +1,4 @@
-//! What others' tokens say: nodes and endpoints, as long as they are there. Bounded, whatever is declared.
+//! Nodes and endpoints of others, from their tokens, while these exist. Bounded, whatever others declare.
 
 use super::token::{MAX_TOKEN, Token};
 use crate::wire::{Id, Named, Picture, Seen, SeenNode, SeenParticipant};
@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use twox_hash::XxHash3_128;
 
-/// Most endpoints of others, and most nodes.
+/// Maximum number of endpoints of others, and of nodes.
 const MAX_ENDPOINTS: usize = 4_096;
 const MAX_NODES: usize = 1_024;
-/// Most endpoints whose messages bear another identity than their token has.
+/// Maximum number of endpoints whose messages have a different identity than their token.
 const MAX_ALIASES: usize = 1_024;
-/// How long what a lost router had told of is believed, once there is one again.
+/// How long tokens that a lost router reported are kept once there is a router again.
 const SETTLING: Duration = Duration::from_secs(5);
 
 /// The nodes and endpoints of others.
@@ -20,9 +20,9 @@ const SETTLING: Duration = Duration::from_secs(5);
 pub(super) struct Others {
     tokens: BTreeMap<Id, Entry>,
     endpoints: usize,
-    /// Endpoints by identities that are not their tokens'.
+    /// Endpoints by identities that differ from those of their tokens.
     aliases: BTreeMap<Id, Id>,
-    /// Whether there was a router, and when there was none last after that.
+    /// Whether there was a router, and when it was last missing after that.
     had_router: bool,
     lost: Option<Instant>,
     refused: BTreeMap<&'static str, u64>,
@@ -31,19 +31,19 @@ pub(super) struct Others {
 #[derive(Debug)]
 struct Entry {
     token: Token,
-    /// Whether its token has ended, maybe only for this end.
+    /// Whether its token has ended, possibly only as seen from here.
     is_gone: bool,
-    /// Whether a message came from it, under its token's identity.
+    /// Whether a message arrived under its token's identity.
     is_heard: bool,
 }
 
-/// The identity of what has this token, as rmw_zenoh makes it.
+/// The identity that rmw_zenoh derives from a token.
 pub(super) fn id(key: &str) -> Id {
     XxHash3_128::oneshot(key.as_bytes()).to_le_bytes()
 }
 
 impl Others {
-    /// A token is declared. Tells whether something has changed.
+    /// Handles a declared token. Returns whether something has changed.
     pub(super) fn begins(&mut self, key: &str, domain: u32, own: &str) -> bool {
         if key.len() > MAX_TOKEN {
             self.refuse("announcements");
@@ -79,14 +79,14 @@ impl Others {
         true
     }
 
-    /// A token ends, or the way to it.
+    /// Handles the end of a token, or of the path to it.
     pub(super) fn ends(&mut self, key: &str) -> bool {
         let entry = self.tokens.get_mut(&id(key));
         entry.is_some_and(|e| !std::mem::replace(&mut e.is_gone, true))
     }
 
-    /// Forgets what has gone. While a router is missing that was there, and for a while after, nothing has: what comes back is the same as
-    /// before, so that nothing of it comes twice.
+    /// Forgets endpoints that are gone. While a router that existed is missing, and for a while after, none is gone:
+    /// tokens that come back are the same as before, so nothing is delivered twice.
     pub(super) fn settle(&mut self, has_router: bool, now: Instant) {
         self.had_router |= has_router;
         if self.had_router && !has_router {
@@ -149,7 +149,7 @@ impl Others {
         out
     }
 
-    /// How many of a kind there are of a name and type, without those of bridges.
+    /// Number of endpoints of a kind with this name and type, excluding those of bridges.
     pub(super) fn count(&self, kind: Kind, what: &Named, hash: Option<[u8; 32]>) -> usize {
         let fits = |entry: &&Entry| {
             let endpoint = entry.token.endpoint.as_ref();
@@ -160,8 +160,9 @@ impl Others {
         self.tokens.values().filter(fits).count()
     }
 
-    /// The endpoint that a message of a topic comes from. Some libraries give their messages another identity than their token has: the
-    /// first such is that of a publisher of the topic that was not heard yet. Where there is none the token is still on its way.
+    /// Returns the endpoint that sent a message on a topic. Some libraries give their messages a different identity
+    /// than their token has. The first such identity is assigned to a publisher of the topic that has not sent yet. If
+    /// there is none, the token is still on its way.
     pub(super) fn sender(&mut self, sender: Id, what: &Named) -> Id {
         if let Some(entry) = self.tokens.get_mut(&sender) {
             entry.is_heard = true;
@@ -190,7 +191,7 @@ impl Others {
         of
     }
 
-    /// Whether messages of this identity may come.
+    /// Whether messages with this identity may arrive.
     pub(super) fn knows(&self, sender: &Id) -> bool {
         self.tokens.contains_key(sender) || self.aliases.contains_key(sender)
     }
@@ -233,7 +234,7 @@ mod tests {
 
     #[test]
     fn identities_are_those_of_rmw_zenoh() {
-        // As the library xxhash of Python has it, its low half first.
+        // As Python's xxhash library computes it, low half first.
         let key = "@ros2_lv/0/aac3178e146ba6f1fc6e6a4085e77f21/0/10/MP/%/%/talker";
         let hex: String = id(key).iter().map(|b| format!("{b:02x}")).collect();
         assert_eq!(hex, "da1680f71da5627c7e3391557df55986");
@@ -291,7 +292,7 @@ mod tests {
         }
         assert_eq!(others.refused()["endpoints"], 10);
         assert_eq!(others.refused()["participants"], 10);
-        // What goes makes room.
+        // An endpoint that ends makes room.
         others.ends(&key("a1", 0, "MS", "%"));
         others.settle(true, Instant::now());
         assert!(others.begins(&key("a1", MAX_ENDPOINTS, "MS", "%"), 0, "b2"));

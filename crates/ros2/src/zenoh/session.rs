@@ -1,16 +1,16 @@
-//! The session with Zenoh: whom it connects to, and what it may hold.
+//! The session with Zenoh: the routers it connects to, and its limits.
 
 use std::path::{Path, PathBuf};
 use zenoh::config::WhatAmI;
 use zenoh::{Config, Session, Wait};
 
-/// Where a router is unless told otherwise: where rmw_zenoh looks for it.
+/// Default address of a router: where rmw_zenoh looks for it.
 const ROUTER: &str = "tcp/localhost:7447";
-/// What a message takes on the wire beside its payload.
+/// Allowance for what a message takes on the wire in addition to its payload.
 const MARGIN: u64 = 64 << 10;
 
-/// As nodes of rmw_zenoh have it: peers that a router introduces to each other, nothing sent to unknown hosts, and attempts that never end.
-/// Frames, leases and queues are theirs, too.
+/// As nodes of rmw_zenoh configure it: peers that a router introduces to each other, nothing sent to unknown hosts, and
+/// connection attempts that never give up. Frames, leases and queues are rmw_zenoh's too.
 const DEFAULT: &str = r#"{
     mode: "peer",
     connect: {timeout_ms: -1, exit_on_failure: false, retry: {period_init_ms: 500, period_max_ms: 4000, period_increase_factor: 2}},
@@ -31,47 +31,48 @@ const DEFAULT: &str = r#"{
     },
 }"#;
 
-/// Whom a session connects to.
+/// The routers that a session connects to.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) domain: u32,
-    /// Endpoints of routers, such as `tcp/10.0.0.2:7447`; those of the file, or this host's, if none are named.
+    /// Endpoints of routers, such as `tcp/10.0.0.2:7447`. If empty: those of the file, or this host's.
     pub(crate) connect: Vec<String>,
-    /// A configuration of Zenoh's own.
+    /// A configuration file of Zenoh.
     pub(crate) config: Option<PathBuf>,
 }
 
-/// Why there is no session.
+/// Why the session cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// The file is none of Zenoh's.
-    #[error("zenoh.config: {}: {problem}; it must be a configuration of Zenoh (JSON5)", path.display())]
+    /// The file is not a configuration of Zenoh.
+    #[error("zenoh.config: {}: {problem}; must be a configuration of Zenoh (JSON5)", path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What Zenoh says.
+        /// Zenoh's error.
         problem: String,
     },
-    /// Something that is asked for is none.
-    #[error("zenoh.{key}: {value} is not taken: {problem}")]
+    /// A setting is not valid.
+    #[error("zenoh.{key}: {value} is refused: {problem}")]
     Value {
-        /// What it is for.
+        /// Name of the setting.
         key: &'static str,
-        /// As it was given.
+        /// Its value.
         value: String,
-        /// What Zenoh says.
+        /// Zenoh's error.
         problem: String,
     },
     /// Zenoh does not start.
-    #[error("Zenoh does not start: {problem}")]
+    #[error("cannot start Zenoh: {problem}")]
     Open {
-        /// What it says.
+        /// Zenoh's error.
         problem: String,
     },
 }
 
-/// Opens a session that takes messages of this many bytes. Also says where its routers are, if it looks for any.
+/// Opens a session that accepts messages of `max_message` bytes. Also returns the addresses of its routers, if it looks
+/// for any.
 pub(super) fn open(place: &Place, max_message: u64) -> Result<(Session, Vec<String>), SessionError> {
     let mut config = match &place.config {
         Some(path) => read(path)?,
@@ -93,7 +94,7 @@ pub(super) fn open(place: &Place, max_message: u64) -> Result<(Session, Vec<Stri
     }
     let most = (max_message + MARGIN).to_string();
     set(&mut config, "config", "transport/link/rx/max_message_size", &most)?;
-    // What is kept for late subscribers is told apart by its time.
+    // Messages kept for late subscribers are distinguished by their time.
     set(&mut config, "config", "timestamping/enabled", "true")?;
     let is_router = config.mode().is_some_and(|mode| mode == WhatAmI::Router);
     let routers = if is_router { Vec::new() } else { endpoints(&config) };
@@ -124,7 +125,7 @@ fn set(config: &mut Config, key: &'static str, path: &str, value: &str) -> Resul
         })
 }
 
-/// All endpoints that a configuration connects to, of whatever mode.
+/// Returns all endpoints that a configuration connects to, in every mode.
 fn endpoints(config: &Config) -> Vec<String> {
     let text = config.get_json("connect/endpoints").unwrap_or_default();
     let mut texts = text.split('"').skip(1).step_by(2);

@@ -1,4 +1,4 @@
-//! The nodes that this bridge shows to others, and the tokens by which it does.
+//! The nodes that this bridge shows to others, and the tokens for them.
 
 use super::ends::End;
 use super::lock;
@@ -14,13 +14,13 @@ use zenoh::{Session, Wait};
 #[derive(Default)]
 pub(super) struct Tokens {
     declared: BTreeMap<String, LivelinessToken>,
-    /// The numbers of nodes by namespace and name, and of their endpoints.
+    /// Numbers of nodes by namespace and name, and of their endpoints.
     nodes: BTreeMap<(String, String), u64>,
     endpoints: BTreeMap<(u64, Port), u64>,
     next: u64,
 }
 
-/// What is the same in all tokens of this bridge.
+/// The parts that all tokens of this bridge share.
 pub(super) struct Own {
     pub(super) domain: u32,
     pub(super) session: String,
@@ -28,7 +28,8 @@ pub(super) struct Own {
 }
 
 impl Tokens {
-    /// Declares what these nodes have and ends what they have no more. Endpoints take the identities of their tokens.
+    /// Declares tokens for these nodes and their endpoints, and ends those that are no longer wanted. Endpoints take
+    /// the identities of their tokens.
     pub(super) fn show(
         &mut self,
         session: &Session,
@@ -67,7 +68,7 @@ impl Tokens {
                 let Some(key) = token(entity, Some(endpoint)).key(own.domain) else {
                     continue;
                 };
-                // Of one that several nodes have the first counts.
+                // An endpoint of several nodes takes the identity of the first.
                 if named.insert(*port) {
                     *lock(&end.id) = seen::id(&key);
                 }

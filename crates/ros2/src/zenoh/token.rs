@@ -1,8 +1,8 @@
-//! Liveliness tokens, by which nodes and endpoints find each other:
-//! `@ros2_lv/<domain>/<session>/<node>/<entity>/<kind>/<enclave>/<namespace>/<name>`, and of an endpoint also
-//! `/<topic or service>/<type>/<hash>/<quality of service>`.
+//! Liveliness tokens, through which nodes and endpoints discover each other:
+//! `@ros2_lv/<domain>/<session>/<node>/<entity>/<kind>/<enclave>/<namespace>/<name>`, and for an endpoint also `/<topic
+//! or service>/<type>/<hash>/<quality of service>`.
 //!
-//! A bridge of this kind says so by its enclave: each of its tokens does at once, whichever comes first.
+//! A Ropewalk bridge identifies itself by its enclave, so each of its tokens does, whichever arrives first.
 
 use super::keys::{demangled, hash_of, hash_text, mangled};
 use super::qos;
@@ -10,11 +10,11 @@ use crate::dds::names;
 use bridge::Graph;
 use bridge::nodes::{Kind, MAX_TEXT, Qos};
 
-/// What all tokens begin with.
+/// Prefix of all tokens.
 pub(super) const SPACE: &str = "@ros2_lv";
-/// The longest token that is read.
+/// Longest token to read.
 pub(super) const MAX_TOKEN: usize = 2_048;
-/// The enclave of a bridge, before its number.
+/// Enclave of a bridge, before its number.
 const BRIDGE: &str = "/ropewalk_bridge/";
 
 /// A node, or an endpoint of one.
@@ -23,7 +23,7 @@ pub(super) struct Token {
     pub(super) session: String,
     /// The node's number in its session.
     pub(super) node: u64,
-    /// The endpoint's number in its session; of a node the node's.
+    /// The endpoint's number in its session; for a node, the node's.
     pub(super) entity: u64,
     pub(super) enclave: String,
     pub(super) namespace: String,
@@ -32,21 +32,21 @@ pub(super) struct Token {
     pub(super) endpoint: Option<Endpoint>,
 }
 
-/// What an endpoint is for.
+/// Name and type of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Endpoint {
     pub(super) kind: Kind,
     /// The full name of its topic or service.
     pub(super) name: String,
-    /// As ROS 2 writes it.
+    /// In ROS 2's notation.
     pub(super) type_name: String,
-    /// `None` where its distribution of ROS has none.
+    /// `None` if its distribution of ROS has none.
     pub(super) hash: Option<[u8; 32]>,
     pub(super) qos: Qos,
 }
 
 impl Token {
-    /// Its key. `None` if its type is none of ROS 2.
+    /// Its key. `None` if its type is not a type of ROS 2.
     pub(super) fn key(&self, domain: u32) -> Option<String> {
         let kind = match self.endpoint.as_ref().map(|e| e.kind) {
             None => "NN",
@@ -76,7 +76,7 @@ impl Token {
         Some(out)
     }
 
-    /// Reads the key of a token of this domain; `None` if it is none.
+    /// Reads the key of a token in this domain; `None` if it is malformed.
     pub(super) fn read(key: &str, domain: u32) -> Option<Self> {
         if key.len() > MAX_TOKEN || !stats::text::is_plain(key) {
             return None;
@@ -102,7 +102,7 @@ impl Token {
                 .filter(|n| !n.is_empty() && n.len() <= MAX_TEXT)
         };
         let (enclave, namespace, node_name) = (name()?, name()?, name()?);
-        // One that has a slash would be read as another's.
+        // A node name with a slash would be read as that of another node.
         if node_name.contains('/') {
             return None;
         }
@@ -128,7 +128,7 @@ impl Token {
         })
     }
 
-    /// What marks the messages of the bridge that it is of.
+    /// The mark of the bridge that it belongs to, if it does.
     pub(super) fn bridge(&self) -> Option<Graph> {
         let number = self.enclave.strip_prefix(BRIDGE)?;
         let is_number = number.len() == 8 && number.bytes().all(|b| b.is_ascii_hexdigit());
@@ -223,7 +223,7 @@ mod tests {
     fn what_is_none_is_refused() {
         let whole = publisher();
         for len in 0..whole.len() {
-            // A quality of service that is cut is none; all before is too short.
+            // A truncated quality of service is malformed; all shorter keys are too short.
             assert_eq!(Token::read(&whole[..len], 0), None, "{len}");
         }
         for other in [

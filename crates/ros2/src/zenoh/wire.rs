@@ -18,29 +18,29 @@ use zenoh::pubsub::Subscriber;
 use zenoh::sample::{Sample, SampleKind};
 use zenoh::{Session, Wait};
 
-/// Most identities whose last message is remembered, of a subscription.
+/// Maximum number of identities per subscription whose last message is remembered.
 const MAX_HEARD: usize = 4_096;
-/// How long after a change publishers are asked again for what they keep.
+/// Times after a change at which kept messages are requested from publishers again.
 const ASKED: [Duration; 2] = [Duration::from_millis(1_500), Duration::from_secs(6)];
-/// How long a router may be missing before that is a problem.
+/// How long a router may be missing before that counts as a problem.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// A topic, and the durability and reliability with which it is subscribed to.
+/// A topic, with the durability and reliability of its subscription.
 type Heard = (String, u8, u8);
 
 /// A session with Zenoh.
 pub(crate) struct Zenoh {
     session: Session,
     own: Own,
-    /// Where its routers are, if it looks for any.
+    /// Addresses of its routers, if it looks for any.
     routers: Vec<String>,
     inbox: Inbox,
     ends: Mutex<BTreeMap<Port, Arc<End>>>,
-    /// Number and time of the last message, by the identity that it bore, for each topic and quality of service: of a subscription that is
-    /// made anew what is kept comes again, and the bus has it.
+    /// Number and time of the last message by sender identity, for each topic and quality of service. A new
+    /// subscription receives kept messages again, which the bus already has.
     order: Mutex<BTreeMap<Heard, BTreeMap<Id, (i64, i64)>>>,
     next: Mutex<u64>,
-    /// When publishers are asked again for what they keep.
+    /// When to request kept messages from publishers again.
     asks: Arc<Mutex<[Option<Instant>; 2]>>,
     tokens: Mutex<Tokens>,
     /// Since when there is no router.
@@ -57,7 +57,7 @@ impl std::fmt::Debug for Zenoh {
 }
 
 impl Zenoh {
-    /// Joins a domain. Others know the bridge by its graph.
+    /// Joins a domain. Others recognize the bridge by its graph.
     pub(crate) fn join(place: &Place, graph: Graph, max_message: u64) -> Result<Self, SessionError> {
         let (session, routers) = session::open(place, max_message)?;
         let own = Own {
@@ -108,7 +108,7 @@ impl Zenoh {
         })
     }
 
-    /// Asks publishers for what they keep, if it is time to.
+    /// Requests kept messages from publishers, if that is due.
     fn follow(&self) {
         let now = Instant::now();
         let due = lock(&self.asks)
@@ -120,14 +120,14 @@ impl Zenoh {
         let ends = lock(&self.ends).clone();
         for (port, end) in ends {
             if let Err(error) = end.follow(&self.session, &self.inbox, port) {
-                tracing::debug!(%error, topic = end.what.name, "what is kept is not asked for");
+                tracing::debug!(%error, topic = end.what.name, "cannot request kept messages");
             }
         }
     }
 
     fn end(&self, port: Port) -> Result<Arc<End>, WireError> {
         let end = lock(&self.ends).get(&port).cloned();
-        end.ok_or_else(|| WireError("it has ended".into()))
+        end.ok_or_else(|| WireError("the endpoint has ended".into()))
     }
 
     /// Whether it is connected to a router, or needs none.
@@ -150,7 +150,7 @@ impl Zenoh {
         }
     }
 
-    /// Whether a message is one that came already, by its number and time; what is missing before it is counted.
+    /// Whether a message arrived before, by its number and time. If not, counts the messages missing before it.
     fn came(&self, end: &End, attachment: &Attachment) -> bool {
         let mut order = lock(&self.order);
         let topic = (end.what.name.clone(), end.qos.durability, end.qos.reliability);
@@ -206,7 +206,7 @@ impl Zenoh {
     }
 }
 
-/// Something is new: publishers are asked once the ways to them are made, and once more.
+/// Schedules requests for kept messages after a change: once the paths to publishers exist, and once more later.
 fn ask(asks: &Mutex<[Option<Instant>; 2]>) {
     let now = Instant::now();
     let mut asks = lock(asks);
@@ -257,7 +257,7 @@ impl Wire for Zenoh {
     fn close(&self, port: Port) {
         let end = lock(&self.ends).remove(&port);
         self.inbox.queue.close(port);
-        // Zenoh undeclares it, with no lock held.
+        // Zenoh undeclares it here, without any lock held.
         drop(end);
     }
 
@@ -290,7 +290,7 @@ impl Wire for Zenoh {
     fn respond(&self, port: Port, to: Caller, payload: Vec<u8>) -> Result<(), WireError> {
         let end = self.end(port)?;
         let query = end.asked((to.sender, to.number));
-        let query = query.ok_or_else(|| WireError("nobody waits for it".into()))?;
+        let query = query.ok_or_else(|| WireError("no client waits for it".into()))?;
         let attachment = Attachment {
             sequence: to.number,
             time: i64::try_from(clock::realtime().as_nanos()).unwrap_or(i64::MAX),
@@ -301,7 +301,7 @@ impl Wire for Zenoh {
 
     fn abandon(&self, port: Port, caller: Caller) {
         let end = self.end(port).ok();
-        // Without the request nobody can respond: Zenoh tells the caller.
+        // Dropping the request ends it: Zenoh notifies the caller.
         drop(end.and_then(|end| end.asked((caller.sender, caller.number))));
     }
 
@@ -309,7 +309,7 @@ impl Wire for Zenoh {
         let is_late = lock(&self.alone).is_some_and(|since| since.elapsed() > PATIENCE);
         is_late.then(|| {
             format!(
-                "no router of Zenoh answers at {}: start one (ros2 run rmw_zenoh_cpp rmw_zenohd, or zenohd), or name another in `zenoh: {{connect: [...]}}`",
+                "no Zenoh router answers at {}: start one (ros2 run rmw_zenoh_cpp rmw_zenohd, or zenohd), or name another in `zenoh: {{connect: [...]}}`",
                 self.routers.join(", ")
             )
         })
@@ -319,7 +319,7 @@ impl Wire for Zenoh {
         let ends = lock(&self.ends).clone();
         let mut tokens = lock(&self.tokens);
         if let Err(error) = tokens.show(&self.session, &self.own, &nodes, &ends) {
-            tracing::warn!(%error, "a change of the bus's nodes is not told");
+            tracing::warn!(%error, "cannot announce a change of the bus's nodes");
         }
     }
 
@@ -328,7 +328,7 @@ impl Wire for Zenoh {
         let ends = std::mem::take(&mut *lock(&self.ends));
         drop(ends);
         if let Err(error) = self.session.close().wait() {
-            tracing::debug!(%error, "the session with Zenoh does not end in order");
+            tracing::debug!(%error, "cannot close the session with Zenoh in order");
         }
     }
 

@@ -100,7 +100,7 @@ fn bridges_of_two_buses_in_one_domain_return_nothing() {
     for (i, subscriber) in subscribers.iter().enumerate() {
         let mut got = all_said(subscriber);
         got.sort();
-        // One bus does not come to the other by the domain: bridges leave out what bridges bring.
+        // Messages from one bus do not reach the other through the domain: bridges ignore each other's messages.
         let mut expected: Vec<_> = all(i).chain((0..3).map(|n| format!("domain {n}"))).collect();
         expected.sort();
         assert_eq!(got, expected, "bus {i}");

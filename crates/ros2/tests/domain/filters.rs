@@ -1,4 +1,4 @@
-//! What of a topic crosses.
+//! Filters: which messages of a topic cross.
 
 use crate::kit::{
     Domain, LONG, Peer, Robot, all_said, cdr, kept, reliable, said_in, schema, string, text, until,
@@ -130,7 +130,7 @@ fn messages_beyond_a_rate_do_not_cross() {
         publisher.publish_cdr(&text(&n.to_string())).expect("a message");
         std::thread::sleep(Duration::from_millis(10));
     }
-    // A half of a period early is not too soon.
+    // A message half a period early is not too soon.
     let most = begun.elapsed().as_secs_f64() * 5.0 + 2.0;
     let got = [all_said(&subscriber).len(), peer.all(reader).len()];
     for n in got {

@@ -1,4 +1,4 @@
-//! What hostile participants make a bridge hold, and what honest ones notice of it.
+//! What hostile participants can make a bridge hold, and how little honest ones notice.
 
 use crate::kit::{
     A_WHILE, Client, Domain, Framing, LONG, Peer, Robot, Server, info, kept, reliable, said, service, string,
@@ -25,7 +25,7 @@ fn all() -> Config {
         .with_service(rule(Direction::ToRos))
 }
 
-/// An honest talker and its listener on the bus.
+/// An honest publisher and its subscriber on the bus.
 struct Honest {
     peer: Peer,
     writer: EntityId,
@@ -46,7 +46,7 @@ impl Honest {
         }
     }
 
-    /// Another message comes across.
+    /// Checks that another message crosses.
     fn goes_on(&mut self) {
         self.sent += 1;
         self.peer.write(self.writer, text(&self.sent.to_string()));
@@ -79,7 +79,7 @@ fn who_announces_endpoints_without_number_gets_its_share_and_others_go_on() {
             Framing::Fast,
         );
     }
-    // Types that nobody knows, many of one topic, and many topics.
+    // Unknown types, many of them on one topic, and many topics.
     for n in 0..300 {
         let config = EndpointConfig::new(
             format!("rt/odd{n}"),
@@ -95,7 +95,7 @@ fn who_announces_endpoints_without_number_gets_its_share_and_others_go_on() {
         hostile.publisher(&format!("rt/flood{n}"), &string(), reliable());
     }
     until(
-        "all is announced, of which some is beyond what a participant may",
+        "all is announced, some of it beyond a participant's limits",
         || {
             before.goes_on();
             hostile.sort(Duration::from_millis(10));
@@ -118,16 +118,16 @@ fn who_announces_endpoints_without_number_gets_its_share_and_others_go_on() {
         "{:?}",
         status.problems
     );
-    // A publisher on the bus costs some descriptors, and a service more.
+    // A publisher on the bus takes some descriptors, and a service more.
     let taken = descriptors() - quiet;
     println!("{taken} descriptors for {publishers} publishers and {services} services");
     assert!(taken < 12_000, "{taken} descriptors");
-    // Who comes later is heard, too.
+    // Later participants are bridged too.
     let mut after = Honest::new(&domain, &robot, "/zz/after");
     after.goes_on();
     before.goes_on();
     drop(hostile);
-    until("all is given back", || {
+    until("all memory is released", || {
         let status = robot.status();
         (status.to_bus.len() == 2 && status.services.is_empty() && status.problems.is_empty()).then_some(())
     });
@@ -265,7 +265,7 @@ fn what_one_participant_has_on_the_bus_is_bounded_and_others_go_on() {
         }
         honest.goes_on();
     }
-    until("it is told", || {
+    until("the problem is reported", || {
         honest.goes_on();
         let problems = robot.status().problems;
         problems
@@ -283,6 +283,6 @@ fn what_one_participant_has_on_the_bus_is_bounded_and_others_go_on() {
             })
             .sum()
     };
-    // A message may come while it is counted.
+    // A message may arrive while the memory is counted.
     assert!((500_000..=(1 << 20) + 400_000).contains(&reserved), "{reserved}");
 }

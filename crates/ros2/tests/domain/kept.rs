@@ -1,4 +1,4 @@
-//! What is kept for who comes late.
+//! Messages kept for late joiners.
 
 use crate::kit::{
     Domain, LONG, Peer, Robot, all_said, kept, node, reliable, said, said_in, string, text, until,
@@ -7,7 +7,7 @@ use bus::{PublisherOptions, SubscriberOptions};
 use ros2::{Config, Direction, TopicRule};
 use std::path::Path;
 
-/// What a subscriber that comes now is given: so many, and no more.
+/// Returns what a subscriber that joins now receives: `count` messages, and any that follow.
 fn subscribed(folder: &Path, topic: &str, count: usize) -> Vec<String> {
     let options = SubscriberOptions::default().with_depth(64).with_history(64);
     let subscriber = node(folder, "late").subscriber_with(topic, &string(), options);

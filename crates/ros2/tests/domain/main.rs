@@ -1,4 +1,4 @@
-//! A bridge between the bus and a domain of DDS, without anything of ROS: its peer there is a participant of `rtps`.
+//! A bridge between the bus and a DDS domain, without anything of ROS: its peer there is a participant of `rtps`.
 
 mod bridges;
 mod converted;

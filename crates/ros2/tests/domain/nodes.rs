@@ -1,4 +1,4 @@
-//! The nodes of each side as the other sees them.
+//! The nodes of each side, as the other side sees them.
 
 use crate::kit::{Domain, Framing, Peer, Robot, Server, guids, info, node, reliable, service, string, until};
 use bridge::nodes::{self, Kind, Record};
@@ -27,7 +27,7 @@ fn records(node: &Node) -> Subscriber {
     node.bus().subscriber(topic, options).expect("a subscriber")
 }
 
-/// Waits for a record of the bridge that is as it should be.
+/// Waits for a record of the bridge for which `is` holds.
 fn told(subscriber: &Subscriber, is: impl Fn(&Record) -> bool) -> Record {
     until("such a record", || {
         let message = subscriber.take().expect("a bus")?;
@@ -73,7 +73,7 @@ fn the_domains_nodes_are_told_on_the_bus_and_leave_with_their_participant() {
         .find(|e| e.kind == Kind::Publisher)
         .expect("one");
     assert_eq!(publisher.type_hash, (1, string().type_hash()));
-    // It is the bus's publisher, and says whose it is.
+    // It is the bus's publisher, and names its node.
     let topics = robot.node.topics().expect("a bus");
     let on_bus: Vec<_> = topics
         .iter()
@@ -131,20 +131,20 @@ fn who_speaks_for_others_or_says_nonsense_of_nodes_is_not_believed() {
     let lies = hostile.info_writer();
     let own = hostile.node.guid();
     for lie in [
-        // In another's name.
+        // For another participant.
         info(honest.node.guid(), &[("/", "false", gid.clone())]),
         info(Guid::default(), &[("/", "false", gid.clone())]),
         vec![0; 3],
         vec![255; 300],
         [info(own, &[("/", "false", Vec::new())])[..40].to_vec()].concat(),
-        // What a terminal obeys.
+        // Control characters for a terminal.
         info(own, &[("/", "\u{1b}[2J", Vec::new())]),
     ] {
         hostile.write(lies, lie);
     }
     let refused = || robot.status().refused.get("nodes").copied().unwrap_or(0);
     until("all are refused", || (refused() == 6).then_some(()));
-    // Another's endpoints among its own.
+    // Endpoints of another participant among its own.
     hostile.write(lies, info(own, &[("/", "thief", gid)]));
     let record = told(&here, |r| names(r).contains(&"/thief".to_owned()));
     let of: BTreeMap<&str, usize> = record

@@ -53,7 +53,7 @@ fn calls_of_the_bus_are_answered(framing: Framing) {
     let robot = Robot::new(&domain, config(Direction::ToBus));
     let peer = vendored(&domain, framing);
     let server = Server::new(&peer, "/switch", &set_bool(), framing);
-    // Calls of several clients at once, answered in another order.
+    // Concurrent calls of several clients, answered in another order.
     let nodes: Vec<_> = (0..3)
         .map(|n| node(robot.folder.path(), &format!("caller{n}")))
         .collect();
@@ -103,7 +103,10 @@ fn calls_of_the_bus_are_answered(framing: Framing) {
     }
     assert_eq!(texts.len(), 180, "each has its own");
     let status = &robot.status().services["/switch"];
-    assert_eq!((status.calls, status.failed, status.direction), (180, 0, "to_bus"));
+    assert_eq!(
+        (status.calls, status.failed, status.direction),
+        (180, 0, "to_bus")
+    );
 }
 
 #[test]
@@ -233,7 +236,7 @@ fn a_caller_of_the_bus_is_told_when_the_server_of_the_domain_ends() {
     });
     let error = client.send_cdr(&request(true), LONG).map(|mut p| ended(&mut p));
     assert!(matches!(error, Err(_) | Ok(Err(_))));
-    // A new one is found.
+    // A new server is discovered.
     let peer = Peer::new(&domain);
     let server = Server::new(&peer, "/switch", &set_bool(), Framing::Fast);
     assert!(client.wait_for_server(LONG).expect("a bus"));
@@ -260,7 +263,7 @@ fn a_server_that_stays_silent_fails_its_callers_in_the_time_of_the_rule() {
     let (late, _) = server.request(&peer, LONG).expect("a request");
     let error = ended(&mut pending).expect_err("no answer");
     assert!(error.to_string().contains("in time"), "{error}");
-    // An answer that is too late goes to nobody, and the next call has its own.
+    // A late answer goes to nobody, and the next call gets its own.
     server.respond(&peer, &late, &response("late"));
     let mut pending = client.send_cdr(&request(true), LONG).expect("sent");
     let (sample, _) = server.request(&peer, LONG).expect("a request");
@@ -313,7 +316,7 @@ fn a_request_that_is_none_costs_that_request_alone() {
             peer.write(client.requests, junk.to_vec());
         }
         client.ask(&peer, &request(true));
-        // Of what is a request by chance the answer comes, too.
+        // Data that happens to be a request gets an answer too.
         until("an answer", || {
             let (_, payload) = client.answer(&peer, LONG)?;
             payload

@@ -1,4 +1,4 @@
-//! Messages both ways.
+//! Messages in both directions.
 
 use crate::kit::{
     Domain, LONG, Peer, Robot, all_said, best_effort, cdr, kept, node, reliable, said, said_in, schema,
@@ -20,10 +20,10 @@ fn topics(rules: &[(&str, Direction)]) -> Config {
     })
 }
 
-/// An image of so many bytes.
+/// An image with `n` bytes of data.
 fn picture(n: usize) -> Vec<u8> {
     let empty = cdr(&schema("sensor_msgs/Image"), "{encoding: mono8, data: []}");
-    // The length of its data comes before it, at the end.
+    // The length of the data precedes it, at the end.
     let head = &empty[..empty.len() - 4];
     [head, &(n as u32).to_le_bytes(), &vec![7; n]].concat()
 }
@@ -46,7 +46,7 @@ fn messages_come_onto_the_bus_with_their_bytes_and_stamps() {
         peer.node.write(writer, bytes.clone(), options).expect("a sample");
         let message = subscriber.take_timeout(LONG).expect("a bus").expect("a message");
         assert!(message.cdr().expect("CDR") == bytes, "{n}");
-        // A timestamp of RTPS has 32 bits for the fraction of a second.
+        // An RTPS timestamp has 32 bits for the fraction of a second.
         assert!(message.stamp().as_nanos().abs_diff(WRITTEN) < 2, "{n}");
     }
     let flow = &robot.status().to_bus["/image"];
@@ -162,7 +162,10 @@ fn readers_of_different_qualities_each_get_each_message_once() {
     assert_eq!(got, sent);
     let got: Vec<String> = peer.all(sure).iter().map(|s| said_in(&s.payload)).collect();
     let sent: Vec<String> = (0..20).map(|n| format!("0: {n}")).collect();
-    assert_eq!(got, sent, "what gives best effort does not match who wants more");
+    assert_eq!(
+        got, sent,
+        "a best-effort publisher does not match a reliable subscriber"
+    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Types whose definition is another here, or none.
+//! Types whose definition differs here, or is missing.
 
 use crate::kit::{Domain, LONG, Peer, Robot, cdr, kept, node, reliable, said, string, text};
 use ros2::{Config, Direction, TopicRule};
@@ -14,7 +14,7 @@ fn all() -> Config {
     Config::default().with_topic(TopicRule::new("/*", Direction::ToBus))
 }
 
-/// What is published there comes here: the bridge goes on.
+/// Checks that messages published there arrive here: the bridge goes on.
 fn goes_on(robot: &Robot, peer: &Peer, topic: &str) {
     let writer = peer.publisher(&format!("rt{topic}"), &string(), kept());
     peer.write(writer, text("on"));
@@ -40,9 +40,9 @@ fn a_definition_that_differs_is_told_with_both_hashes_and_other_topics_cross() {
         ],
     );
     goes_on(&robot, &peer, "/good");
-    // A second publisher of the same topic with the known definition.
+    // A second publisher of the same topic, with the known definition.
     goes_on(&robot, &peer, "/other");
-    robot.problem("/other", &["another", "left out"]);
+    robot.problem("/other", &["different", "ignoring"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What a participant says of itself: SPDP, SEDP of its endpoints, that its writers live, that it leaves
+//! What a participant announces: itself (SPDP), its endpoints (SEDP), the liveliness of its writers, and its departure
 //! (DDSI-RTPS 2.5, sections 8.4.13 and 8.5).
 
 use super::Participant;
@@ -22,14 +22,14 @@ use std::collections::BTreeSet;
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 
-/// The first announcements, which go soon after each other.
+/// Number of initial announcements, which follow each other quickly.
 const FIRST: u32 = 5;
 const FIRST_PERIOD: Duration = Duration::from_millis(100);
-/// Longest announcement of an endpoint, in bytes; what is longer is not taken.
+/// Longest announcement of an endpoint in bytes; longer ones are refused.
 const MAX_ANNOUNCEMENT: u32 = 64 << 10;
 
 impl Participant {
-    /// The built-in endpoints: reliable, and what they keep is for who comes later.
+    /// Adds the built-in endpoints. They are reliable and keep samples for late joiners.
     pub(super) fn add_builtin(&mut self) {
         let qos = |history| Qos {
             durability: Durability::TransientLocal,
@@ -53,7 +53,7 @@ impl Participant {
                 History::KeepLast(1),
             ),
         ] {
-            // What it announces is the program's own, which bounds it.
+            // They announce the program's own endpoints, and the program limits their number.
             let config = EndpointConfig {
                 max_bytes: usize::MAX,
                 max_samples: usize::MAX,
@@ -67,7 +67,7 @@ impl Participant {
         }
     }
 
-    /// Announces the participant everywhere, and sets the time of the next announcement.
+    /// Announces the participant everywhere, and schedules the next announcement.
     pub(super) fn announce(&mut self, now: Duration) {
         self.announcements = self.announcements.saturating_add(1);
         let period = if self.announcements < FIRST {
@@ -79,7 +79,7 @@ impl Participant {
         self.say_everywhere(now, &self.announcement());
     }
 
-    /// To the addresses that are set, and to all participants that are known.
+    /// Sends to the configured addresses and to all known participants.
     fn say_everywhere(&mut self, now: Duration, bytes: &[u8]) {
         let known = self.peers.values().map(|p| p.metatraffic);
         let all: BTreeSet<_> = self.config.announce_to.iter().copied().chain(known).collect();
@@ -104,8 +104,8 @@ impl Participant {
         out
     }
 
-    /// Says to all that the participant leaves, so that they need not wait for the end of its lease. Nothing comes after
-    /// that but what [`Participant::poll_transmit`] has still to send.
+    /// Announces that the participant leaves, so that others need not wait for its lease to expire. Afterwards it only
+    /// sends what [`Participant::poll_transmit`] still returns.
     pub fn leave(&mut self, now: Duration) {
         if self.left {
             return;
@@ -175,7 +175,7 @@ impl Participant {
         self.builtin_write(now, sedp(id), new);
     }
 
-    /// The shortest lease of a writer whose liveliness is the participant's to say.
+    /// Shortest lease among writers whose liveliness the participant asserts.
     fn shortest_lease(&self) -> Option<Duration> {
         let writers = self.writers.values().map(|w| &w.data.qos);
         let automatic = writers.filter(|q| q.liveliness == Liveliness::Automatic);
@@ -189,7 +189,7 @@ impl Participant {
         }
     }
 
-    /// Three times in the shortest lease.
+    /// Asserts liveliness three times per shortest lease.
     pub(super) fn assert_liveliness(&mut self, now: Duration) {
         let Some(lease) = self.shortest_lease() else {
             return;
@@ -214,7 +214,7 @@ fn spdp(sequence: i64) -> Route {
     }
 }
 
-/// Who announces an endpoint.
+/// The built-in writer that announces an endpoint.
 fn sedp(id: EntityId) -> EntityId {
     if id.is_writer() {
         EntityId::PUBLICATIONS_WRITER

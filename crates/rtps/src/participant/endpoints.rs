@@ -1,4 +1,4 @@
-//! Endpoints of other participants, as SEDP brings them (DDSI-RTPS 2.5, section 8.5.4).
+//! Endpoints of other participants, as SEDP announces them (DDSI-RTPS 2.5, section 8.5.4).
 
 use super::Participant;
 use super::peer::{ENDPOINT, Remote};
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 impl Participant {
-    /// A participant has a new endpoint, another of its policies, or an endpoint less.
+    /// Handles the announcement of a new, changed or removed endpoint.
     pub(super) fn on_sedp(&mut self, now: Duration, prefix: GuidPrefix, arrived: &Arrived, writer: bool) {
         let gone = arrived.inline.gone || arrived.key;
         if gone {
@@ -27,12 +27,12 @@ impl Participant {
             return;
         }
         match EndpointData::read(&arrived.payload, writer) {
-            // Nobody speaks for another. Topics of vendors' own discovery are not users'.
+            // No participant may announce for another. Vendors' own discovery topics are not user topics.
             Ok(data) if data.guid.prefix != prefix => self.counters.announcements_refused += 1,
             Ok(data) if data.guid.entity.is_builtin() => {}
             Ok(data) => self.add_endpoint(now, data),
             Err(error) => {
-                tracing::debug!(%prefix, %error, "an announcement of an endpoint was not understood");
+                tracing::debug!(%prefix, %error, "cannot read the announcement of an endpoint");
                 self.counters.announcements_refused += 1;
             }
         }
@@ -95,7 +95,7 @@ impl Participant {
             self.unmatch(now, *local, guid, &account);
         }
         drop(remote);
-        // What it gave back has room for this.
+        // What it released leaves room for this event.
         self.events.push(Event::EndpointGone(guid), account.take(SMALL));
     }
 }

@@ -1,4 +1,4 @@
-//! Which local endpoints are matched with which of others (DDS 1.4, section 2.2.3).
+//! Matches local endpoints with those of others (DDS 1.4, section 2.2.3).
 
 use super::Participant;
 use crate::account::Account;
@@ -13,9 +13,9 @@ use crate::writer::{PROXY, ReaderProxy};
 use core::time::Duration;
 use std::sync::Arc;
 
-/// What two endpoints are to each other.
+/// Relation of two endpoints.
 enum Terms {
-    /// Of different topics, or nowhere together.
+    /// Different topics, or no common partition.
     Strangers,
     Disagree(Policy),
     Agree,
@@ -33,7 +33,7 @@ fn terms(writer: &EndpointData, reader: &EndpointData) -> Terms {
 }
 
 impl Participant {
-    /// A new local endpoint meets all that are known.
+    /// Compares a new local endpoint with all known endpoints.
     pub(super) fn match_local(&mut self, now: Duration, local: EntityId) {
         let mut remotes = Vec::new();
         for (prefix, peer) in &self.peers {
@@ -60,7 +60,7 @@ impl Participant {
         }
     }
 
-    /// Matches a local endpoint and a remote one, or ends that, as they agree now.
+    /// Matches a local endpoint and a remote one, or ends their match, depending on their policies.
     pub(super) fn compare(&mut self, now: Duration, local: EntityId, remote: Guid) {
         let own = self.writers.get(&local).map(|w| Arc::clone(&w.data));
         let own = own.or_else(|| self.readers.get(&local).map(|r| Arc::clone(&r.data)));
@@ -146,7 +146,7 @@ impl Participant {
         self.events.push(Event::Matched { local, remote }, Some(event));
     }
 
-    /// Ends a match, and says so.
+    /// Ends a match and reports it.
     pub(super) fn unmatch(&mut self, now: Duration, local: EntityId, remote: Guid, account: &Arc<Account>) {
         let cx = &mut Context {
             now,
@@ -165,7 +165,7 @@ impl Participant {
         {
             other.matched.remove(&local);
         }
-        // What it gave back has room for this.
+        // What it released leaves room for this event.
         self.events
             .push(Event::Unmatched { local, remote }, account.take(SMALL));
     }

@@ -29,10 +29,11 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
-/// A participant of a domain. It does no I/O and reads no clock: datagrams and the time come in, datagrams and events go out.
+/// A participant of a domain. It does no I/O and reads no clock: datagrams and the time go in, datagrams and events
+/// come out.
 ///
-/// Times are since any beginning, and never go back. After each call, [`Participant::poll_transmit`] is called until it gives
-/// nothing, [`Participant::poll_event`] likewise, and both again at [`Participant::next_timeout`].
+/// Times count from an arbitrary start and never go back. After each call, call [`Participant::poll_transmit`] and
+/// [`Participant::poll_event`] until they return nothing, and both again at [`Participant::next_timeout`].
 #[derive(Debug)]
 pub struct Participant {
     config: Config,
@@ -42,46 +43,47 @@ pub struct Participant {
     peers: BTreeMap<GuidPrefix, Peer>,
     writers: BTreeMap<EntityId, Writer>,
     readers: BTreeMap<EntityId, Reader>,
-    /// Number of each local endpoint's announcement.
+    /// Sequence number of each local endpoint's announcement.
     announced: BTreeMap<EntityId, i64>,
     outbox: Outbox,
     timers: Timers<Timer>,
     events: Events,
     counters: Counters,
-    /// Numbers of endpoints that were used.
+    /// Number of endpoint numbers used.
     entities: u32,
     announcements: u32,
     left: bool,
 }
 
-/// What became of what others sent.
+/// Counters of what was refused from others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Datagrams that were not understood up to their end.
+    /// Datagrams that could not be read to their end.
     pub malformed: u64,
-    /// Announcements that were not understood, or spoke for others.
+    /// Announcements that could not be read, or that spoke for another participant.
     pub announcements_refused: u64,
-    /// Participants that were not taken: too many, no memory, or no address within reach.
+    /// Participants that were refused: too many, no memory, or no address within reach.
     pub participants_refused: u64,
-    /// Endpoints and matches that were not taken: too many, or no memory.
+    /// Endpoints and matches that were refused: too many, or no memory.
     pub endpoints_refused: u64,
 }
 
-/// What a sample is written with.
+/// Options for writing a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteOptions {
-    /// The request that it answers. It goes as inline QoS, by the number of the specification and by that of Fast DDS.
+    /// The request that it answers. Sent as inline QoS, under the specification's parameter ID and under that of Fast
+    /// DDS.
     pub related: Option<SampleIdentity>,
-    /// When it was made.
+    /// When it was created.
     pub source_timestamp: Option<Timestamp>,
 }
 
 impl Participant {
-    /// Sets a participant up. It announces itself with the first [`Participant::poll_transmit`].
+    /// Creates a participant. It announces itself with the first [`Participant::poll_transmit`].
     ///
     /// # Errors
     ///
-    /// If nothing could be sent with these settings, or what it says of itself is too long.
+    /// If nothing can be sent with these settings, or what it announces about itself is too long.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         config.check()?;
         let guid = Guid::new(config.prefix, EntityId::PARTICIPANT);
@@ -134,7 +136,7 @@ impl Participant {
     ///
     /// # Errors
     ///
-    /// If a name is empty or too long, or there are no more numbers for endpoints.
+    /// If a name is empty or too long, or all endpoint numbers are used up.
     pub fn add_writer(&mut self, now: Duration, config: EndpointConfig) -> Result<EntityId, EndpointError> {
         let id = EntityId::writer(self.number(&config)?);
         let data = Arc::new(self.endpoint_data(id, &config));
@@ -150,7 +152,7 @@ impl Participant {
     ///
     /// # Errors
     ///
-    /// As of [`Participant::add_writer`].
+    /// As for [`Participant::add_writer`].
     pub fn add_reader(&mut self, now: Duration, config: EndpointConfig) -> Result<EntityId, EndpointError> {
         let id = EntityId::reader(self.number(&config)?);
         let data = Arc::new(self.endpoint_data(id, &config));
@@ -161,7 +163,7 @@ impl Participant {
         Ok(id)
     }
 
-    /// Removes a writer or a reader, and says so to the others. What a writer kept is gone.
+    /// Removes a writer or a reader, and announces its removal. A writer's samples are dropped.
     pub fn remove(&mut self, now: Duration, local: EntityId) {
         if local.is_builtin() || !(self.writers.contains_key(&local) || self.readers.contains_key(&local)) {
             return;
@@ -180,7 +182,7 @@ impl Participant {
     ///
     /// # Errors
     ///
-    /// If there is no such writer, the sample is longer than it keeps, or the writer keeps all and has no room.
+    /// If there is no such writer, the sample exceeds what it keeps, or the writer keeps all samples and has no room.
     pub fn write(
         &mut self,
         now: Duration,
@@ -211,29 +213,29 @@ impl Participant {
         })
     }
 
-    /// Whether a writer would take a short sample now. Only one that keeps all ever would not.
+    /// Whether a writer would accept a short sample now. Only a writer with keep-all history may refuse.
     pub fn ready(&self, writer: EntityId) -> bool {
         self.writers.get(&writer).is_some_and(|w| !w.is_full(0))
     }
 
-    /// Remote endpoints that a local one is matched with.
+    /// Returns the remote endpoints that a local one is matched with.
     pub fn matched(&self, local: EntityId) -> Vec<Guid> {
         let readers = self.writers.get(&local).map(|w| w.readers().collect());
         let writers = || self.readers.get(&local).map(|r| r.writers().collect());
         readers.or_else(writers).unwrap_or_default()
     }
 
-    /// Those of [`Participant::matched`] that have shown that they are matched with the local endpoint, too. Any other may not have read of it
-    /// yet: a server drops the reply to a client whose reader it does not know. Where an endpoint gives best effort nothing shows it, and
-    /// all count.
+    /// Returns those of [`Participant::matched`] that have shown that they are matched with the local endpoint too. The
+    /// others may not have received its announcement yet: a server drops the reply to a client whose reader it does not
+    /// know. A best-effort endpoint never shows it, so all of them count.
     pub fn mutual(&self, local: EntityId) -> Vec<Guid> {
         let readers = self.writers.get(&local).map(|w| w.mutual().collect());
         let writers = || self.readers.get(&local).map(|r| r.mutual().collect());
         readers.or_else(writers).unwrap_or_default()
     }
 
-    /// The next datagram to send: it is put into `out` and goes to the address, which may be a multicast group. `None` if nothing
-    /// is to be sent now.
+    /// Writes the next datagram to send into `out` and returns its destination, which may be a multicast group. Returns
+    /// `None` if there is nothing to send now.
     pub fn poll_transmit(&mut self, now: Duration, out: &mut Vec<u8>) -> Option<SocketAddrV4> {
         while let Some(timer) = self.timers.pop(now) {
             self.on_timer(now, timer);
@@ -248,12 +250,12 @@ impl Participant {
         sent
     }
 
-    /// Sends no samples to an address before a time: for a carrier of datagrams that sees that the receiver's buffer is full.
+    /// Stops sending samples to an address until `until`. For a transport that sees that the receiver's buffer is full.
     pub fn pause(&mut self, address: SocketAddrV4, until: Duration) {
         self.outbox.pause(address, until);
     }
 
-    /// When something is to be done next, if nothing comes before; it may have passed already.
+    /// When there is something to do next, unless something arrives before. The time may have passed already.
     pub fn next_timeout(&self) -> Option<Duration> {
         [self.timers.next(), self.outbox.ready_at()]
             .into_iter()
@@ -261,27 +263,27 @@ impl Participant {
             .min()
     }
 
-    /// What happened, one after the other.
+    /// Returns the next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop()
     }
 
-    /// Whether [`Participant::poll_event`] has something.
+    /// Whether [`Participant::poll_event`] has an event.
     pub fn has_events(&self) -> bool {
         !self.events.is_empty()
     }
 
-    /// What became of what others sent.
+    /// Returns counters of what was refused from others.
     pub fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// Bytes that all others make it hold now, as they are charged (see [`crate::Limits`]).
+    /// Number of bytes that all others make it hold now, as charged (see [`crate::Limits`]).
     pub fn held(&self) -> usize {
         self.account.used()
     }
 
-    /// How many other participants it knows.
+    /// Number of other participants that it knows.
     pub fn participants(&self) -> usize {
         self.peers.len()
     }
@@ -309,7 +311,7 @@ impl Participant {
         }
     }
 
-    /// A number for a new endpoint, if what it is set up with can be announced.
+    /// Returns a number for a new endpoint, if its settings can be announced.
     fn number(&mut self, config: &EndpointConfig) -> Result<u32, EndpointError> {
         let partitions = &config.qos.partitions;
         let names = [("topic", &config.topic), ("type name", &config.type_name)];
@@ -337,7 +339,7 @@ impl Participant {
                 return Err(EndpointError::Many(n, what));
             }
         }
-        // Three bytes of the four; a number is never used again.
+        // Three of the four bytes; numbers are never reused.
         self.entities = (self.entities + 1).min(1 << 24);
         (self.entities < 1 << 24)
             .then_some(self.entities)

@@ -1,4 +1,4 @@
-//! What a participant knows of another.
+//! What a participant knows about another.
 
 use crate::account::{Account, Charge};
 use crate::qos::Policy;
@@ -15,9 +15,9 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) data: Arc<ParticipantData>,
-    /// Where its announcement came from.
+    /// Source address of its announcement.
     pub(super) from: Ipv4Addr,
-    /// Where discovery and where data goes.
+    /// Destinations for discovery and for data.
     pub(super) metatraffic: SocketAddrV4,
     pub(super) unicast: SocketAddrV4,
     /// Other addresses of its endpoints.
@@ -25,9 +25,9 @@ pub(super) struct Peer {
     pub(super) since: Duration,
     pub(super) heard: Duration,
     pub(super) lease: Duration,
-    /// When it was last sent this participant's announcement because of its own.
+    /// When this participant last announced itself to it in response to its announcement.
     pub(super) greeted: Duration,
-    /// It said something for this participant, and so has heard it.
+    /// It sent something to this participant, which shows that it received messages of this one.
     pub(super) acquainted: bool,
     pub(super) endpoints: BTreeMap<EntityId, Remote>,
     pub(super) accounts: Accounts,
@@ -40,15 +40,15 @@ pub(super) struct Remote {
     pub(super) data: Arc<EndpointData>,
     /// Local endpoints that it is matched with.
     pub(super) matched: BTreeSet<EntityId>,
-    /// Local endpoints with which it does not agree, as was told.
+    /// Local endpoints that it is incompatible with, as reported.
     pub(super) incompatible: BTreeMap<EntityId, Policy>,
     pub(super) _charge: Charge,
 }
 
-/// What a participant and an endpoint cost beside what they announce.
+/// Memory of a participant or an endpoint, in addition to what it announces.
 pub(super) const PEER: usize = 4 << 10;
 pub(super) const ENDPOINT: usize = 1 << 10;
-/// Addresses of its endpoints beside its own.
+/// Maximum number of addresses of its endpoints, in addition to its own.
 pub(crate) const MAX_ADDRESSES: usize = 8;
 
 impl Peer {
@@ -60,14 +60,14 @@ impl Peer {
         &self.accounts.all
     }
 
-    /// From now on it has a participant's memory, of which half may wait for samples that are missing.
+    /// Grants it the memory limit of a participant. Half of it may hold samples that wait for missing ones.
     pub(super) fn acquaint(&mut self, memory: usize) {
         self.acquainted = true;
         self.accounts.all.set_limit(memory);
         self.accounts.ahead.set_limit(memory / 2);
     }
 
-    /// Where an endpoint is reached: at an address of its own, or where its participant is.
+    /// Returns the destination for an endpoint: its own address, or that of its participant.
     pub(super) fn reached_at(&mut self, own: Option<SocketAddrV4>) -> SocketAddrV4 {
         let Some(own) = own.filter(|a| *a != self.unicast) else {
             return self.unicast;

@@ -1,4 +1,5 @@
-//! Other participants: who is taken, until when, and what of theirs is matched at once (DDSI-RTPS 2.5, section 8.5.3).
+//! Other participants: whether to accept them, their leases, and matching their built-in endpoints (DDSI-RTPS 2.5,
+//! section 8.5.3).
 
 use super::Participant;
 use super::peer::{PEER, Peer};
@@ -18,15 +19,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
 
-/// Shortest lease: a shorter one counts as this.
+/// Shortest lease; shorter ones are raised to this.
 const SHORTEST_LEASE: Duration = Duration::from_secs(1);
-/// Time that a stranger has to show that it heard this participant, before another takes its place.
+/// Time in which an unconfirmed participant must show that it received messages of this one, before another may take
+/// its place.
 const CHANCE: Duration = Duration::from_secs(1);
 
-/// A stranger that announces itself is answered no more often.
+/// Minimum time between answers to the announcements of an unconfirmed participant.
 const GREET_PERIOD: Duration = Duration::from_millis(50);
 
-/// Built-in writers and readers by the bits of the other's set that say it has the counterpart (section 9.3.2.12).
+/// Built-in writers and readers, by the bit in the other's set that announces their counterpart (section 9.3.2.12).
 const WRITERS: [(u32, EntityId, EntityId); 3] = [
     (3, EntityId::PUBLICATIONS_WRITER, EntityId::PUBLICATIONS_READER),
     (5, EntityId::SUBSCRIPTIONS_WRITER, EntityId::SUBSCRIPTIONS_READER),
@@ -39,14 +41,14 @@ const READERS: [(u32, EntityId, EntityId); 3] = [
 ];
 
 impl Participant {
-    /// An announcement of a participant, or that it leaves.
+    /// Handles the announcement of a participant, or of its departure.
     pub(super) fn on_spdp(&mut self, now: Duration, source: GuidPrefix, data: &Data<'_>, from: SocketAddrV4) {
         if data.inline.gone {
             let guid = match (data.payload, data.inline.key_hash) {
                 (Payload::Key(bytes), _) => read_key(pid::PARTICIPANT_GUID, bytes).ok(),
                 (_, hash) => hash.map(Guid::from_bytes),
             };
-            // Nobody leaves for another.
+            // No participant may announce the departure of another.
             if guid.is_some_and(|g| g.prefix == source) {
                 self.drop_peer(now, source);
             }
@@ -62,7 +64,7 @@ impl Participant {
                 return;
             }
             Err(error) => {
-                tracing::debug!(%from, %error, "an announcement of a participant was not understood");
+                tracing::debug!(%from, %error, "cannot read the announcement of a participant");
                 self.counters.announcements_refused += 1;
                 return;
             }
@@ -90,8 +92,8 @@ impl Participant {
         self.add_peer(now, announced, *from.ip());
     }
 
-    /// It announces itself again. While it does not show that it heard this participant, it may have missed the answer to the first
-    /// time: Fast DDS 3.2 announces itself a millisecond before it listens.
+    /// Answers a repeated announcement. A participant that is still unconfirmed may have missed the first answer: Fast
+    /// DDS 3.2 announces itself a millisecond before it listens.
     fn greet_again(&mut self, now: Duration, prefix: GuidPrefix) {
         if let Some(peer) = self.peers.get_mut(&prefix)
             && !peer.acquainted
@@ -103,7 +105,7 @@ impl Participant {
         }
     }
 
-    /// It says something else of itself.
+    /// Stores a changed announcement.
     fn update_peer(&mut self, now: Duration, prefix: GuidPrefix, announced: ParticipantData) {
         let Some(peer) = self.peers.get_mut(&prefix) else {
             return;
@@ -126,7 +128,7 @@ impl Participant {
         let metatraffic = self.config.reach.pick(&announced.metatraffic, from);
         let unicast = self.config.reach.pick(&announced.unicast, from).or(metatraffic);
         let (Some(metatraffic), Some(unicast)) = (metatraffic, unicast) else {
-            tracing::debug!(guid = %announced.guid, %from, "a participant announces no address within reach");
+            tracing::debug!(guid = %announced.guid, %from, "ignoring a participant that announces no address within reach");
             self.counters.participants_refused += 1;
             return;
         };
@@ -168,13 +170,13 @@ impl Participant {
         self.events
             .push(Event::Participant(Arc::clone(&peer.data)), Some(event));
         self.peers.insert(prefix, peer);
-        // It is to know this one before it is asked anything.
+        // The participant must know this one before it receives requests.
         self.say(now, metatraffic, self.announcement());
         self.match_builtin(now, prefix);
     }
 
-    /// Whether one more participant is taken. One address has half of the places at most; a stranger may take the place of the
-    /// stranger that has been one the longest.
+    /// Whether there is room for another participant. One address may have at most half of the places. A new
+    /// participant may displace the one that has been unconfirmed longest.
     fn make_room(&mut self, now: Duration, from: Ipv4Addr) -> bool {
         let limits = self.config.limits;
         let of_address = |p: &&Peer| p.from == from;
@@ -236,7 +238,7 @@ impl Participant {
         }
     }
 
-    /// Its lease ends, unless it was heard since.
+    /// Ends the lease, unless messages of the participant have arrived since.
     pub(super) fn end_lease(&mut self, now: Duration, prefix: GuidPrefix) {
         let Some(peer) = self.peers.get(&prefix) else {
             return;
@@ -246,11 +248,11 @@ impl Participant {
             self.timers.set(Timer::Lease(prefix), Some(ends));
             return;
         }
-        tracing::debug!(guid = %peer.guid(), "the lease of a participant ended");
+        tracing::debug!(guid = %peer.guid(), "the lease of a participant expired");
         self.drop_peer(now, prefix);
     }
 
-    /// Forgets a participant and all that is its.
+    /// Forgets a participant and everything that belongs to it.
     pub(super) fn drop_peer(&mut self, now: Duration, prefix: GuidPrefix) {
         let Some(peer) = self.peers.get(&prefix) else {
             return;
@@ -279,7 +281,7 @@ impl Participant {
         if let Some(peer) = self.peers.remove(&prefix) {
             let (guid, account) = (peer.guid(), Arc::clone(peer.account()));
             drop(peer);
-            // What it gave back has room for this.
+            // What it released leaves room for this event.
             self.events
                 .push(Event::ParticipantGone(guid), account.take(SMALL));
         }

@@ -1,4 +1,4 @@
-//! What a datagram brings, submessage by submessage, to whom it is for.
+//! Receives datagrams and passes each submessage to its recipients.
 
 use super::Participant;
 use crate::context::Context;
@@ -12,11 +12,11 @@ use core::time::Duration;
 use std::net::SocketAddrV4;
 
 impl Participant {
-    /// Takes a datagram. `from` is where it came from.
+    /// Handles a datagram that arrived from `from`.
     ///
     /// # Errors
     ///
-    /// If it is not understood up to its end; what stood before the place is taken.
+    /// If the datagram cannot be read to its end. Submessages before the fault take effect.
     pub fn handle(&mut self, now: Duration, datagram: &[u8], from: SocketAddrV4) -> Result<(), WireError> {
         let taken = self.take_message(now, datagram, from);
         self.counters.malformed += u64::from(taken.is_err());
@@ -31,7 +31,7 @@ impl Participant {
             if self.left || item.source == self.config.prefix || !for_all && !for_us {
                 continue;
             }
-            // A participant of this host is not heard from another.
+            // A participant of this host cannot send from another host.
             if let Some(peer) = self.peers.get(&item.source)
                 && self.config.reach.is_own(peer.from)
                 && !self.config.reach.is_own(*from.ip())
@@ -122,7 +122,8 @@ impl Participant {
         }
     }
 
-    /// The local readers that a submessage is for: the one that it names, or all that are matched with the writer.
+    /// Returns the local readers that a submessage is for: the one that it names, or all that are matched with the
+    /// writer.
     fn readers_of(&self, named: EntityId, from: Guid) -> Vec<EntityId> {
         if named != EntityId::UNKNOWN {
             return vec![named];
@@ -165,9 +166,9 @@ impl Participant {
             match id {
                 EntityId::PUBLICATIONS_READER => self.on_sedp(now, from.prefix, &arrived, true),
                 EntityId::SUBSCRIPTIONS_READER => self.on_sedp(now, from.prefix, &arrived, false),
-                // That it was heard is all that there is to it.
+                // The arrival itself renews the lease; the content does not matter.
                 EntityId::MESSAGE_READER => {}
-                // Topics without keys have no instances that could be disposed of.
+                // Topics without keys have no instances to dispose of.
                 _ if arrived.key => {}
                 _ => {
                     let sample = Sample {

@@ -1,4 +1,4 @@
-//! When a reader answers a writer, and what it asks for (DDSI-RTPS 2.5, section 8.4.12).
+//! When a reader answers a writer, and what it requests (DDSI-RTPS 2.5, section 8.4.12).
 
 use super::proxy::WriterProxy;
 use crate::context::Context;
@@ -8,27 +8,27 @@ use crate::wire::number::{NumberSet, SPAN};
 use crate::wire::submessage::{AckNack, NackFrag};
 use core::time::Duration;
 
-/// How long a sample that came out of turn may wait for the one before it, before that is asked for.
+/// How long a sample that arrived out of order may wait for the one before it, until that is requested.
 pub(super) const REORDERED: Duration = Duration::from_millis(1);
-/// How long nothing of a sample in fragments has come, before those that are missing are asked for.
+/// How long after the last fragment of a sample the missing ones are requested.
 pub(super) const QUIET: Duration = Duration::from_millis(5);
-/// The same of fragments behind the last that came, where the writer did not say yet that it sent them.
+/// The same for fragments after the last that arrived, if the writer has not announced yet that it sent them.
 const UNTOLD: Duration = Duration::from_millis(50);
-/// The same is not asked for again earlier.
+/// Minimum time between two requests.
 const AGAIN: Duration = Duration::from_millis(10);
-/// Nor is it given up: first after this long, then ever more seldom.
+/// First interval at which a request is repeated; it doubles each time.
 const FIRST_RETRY: Duration = Duration::from_millis(40);
 const SLOWEST_RETRY: Duration = Duration::from_secs(1);
-/// How often a writer of which nothing is known is asked what it has.
+/// How often a writer about which nothing is known is asked what it has.
 const GREETINGS: u32 = 6;
-/// Sets of fragments that are asked for at once, of 256 each.
+/// Maximum number of fragment sets per request, with 256 fragments each.
 const MOST_SETS: usize = 4;
 
-/// Whether and when a writer is to be answered.
+/// Whether and when to answer a writer.
 #[derive(Debug)]
 pub(crate) struct Asking {
     at: Option<Duration>,
-    /// The writer wants an answer.
+    /// The writer requested an answer.
     wanted: bool,
     asked: Option<Duration>,
     retry: Duration,
@@ -61,7 +61,7 @@ impl Asking {
         self.at_latest(now);
     }
 
-    /// Something came: what is missing now is asked for soon.
+    /// Something arrived: request what is missing soon.
     pub(super) fn progress(&mut self) {
         self.retry = FIRST_RETRY;
     }
@@ -72,16 +72,16 @@ impl Asking {
     }
 }
 
-/// What a reader lacks of a writer.
+/// What a reader lacks from a writer.
 struct Missing {
     set: NumberSet,
     fragments: Vec<(i64, NumberSet)>,
-    /// Something of what is missing may still be on the way until then.
+    /// Time until which some of what is missing may still be on the way.
     recheck: Option<Duration>,
 }
 
 impl WriterProxy {
-    /// Answers the writer if that is due, and asks for what is missing.
+    /// Answers the writer if that is due, and requests what is missing.
     pub(super) fn ask(&mut self, cx: &mut Context<'_>, reader: EntityId, writer: Guid) {
         let now = cx.now;
         if self.asking.at.is_none_or(|at| at > now) {
@@ -89,7 +89,7 @@ impl WriterProxy {
         }
         self.asking.at = None;
         if self.next == 0 {
-            // Nothing is known: an empty set, and a heartbeat is asked for (section 8.4.2.3.4).
+            // Nothing is known: send an empty set, which requests a heartbeat (section 8.4.2.3.4).
             if self.asking.greetings < GREETINGS {
                 self.asking.greetings += 1;
                 self.asking.at_latest(now + self.asking.retry);

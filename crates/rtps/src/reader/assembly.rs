@@ -1,4 +1,4 @@
-//! A sample that comes in fragments. Memory is taken as bytes come; before that, the whole is only charged.
+//! Assembles a sample from fragments. Memory is allocated as bytes arrive; until then the whole sample is only charged.
 
 use crate::account::{Account, Charge};
 use crate::wire::inline::InlineQos;
@@ -8,26 +8,26 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Before this share of a sample is there, only its fragments are kept; a short sample has its memory at once.
+/// Until 1/`SHARE` of a sample has arrived, fragments are kept individually; a short sample gets its memory at once.
 const SHARE: usize = 16;
 const AT_ONCE: usize = 64 << 10;
 
-/// What a fragment costs beside its bytes while it is kept by itself.
+/// Overhead of a fragment that is kept individually.
 const ENTRY: usize = 112;
 
-/// A sample of which fragments came.
+/// A sample of which fragments have arrived.
 #[derive(Debug)]
 pub(super) struct Assembly {
     pub(super) inline: InlineQos,
     pub(super) timestamp: Option<Timestamp>,
     pub(super) key: bool,
-    /// When the last new fragment came.
+    /// When the last new fragment arrived.
     pub(super) at: Duration,
     size: usize,
     fragment: u16,
     fragments: u32,
     missing: u32,
-    /// The highest that came.
+    /// Highest fragment number that arrived.
     highest: u32,
     store: Store,
     charge: Charge,
@@ -35,13 +35,13 @@ pub(super) struct Assembly {
 
 #[derive(Debug)]
 enum Store {
-    /// By number, and their bytes.
+    /// Fragments by number, and their total size.
     Few(BTreeMap<u32, Box<[u8]>>, usize),
     Whole {
         bytes: Vec<u8>,
-        /// A bit for each fragment that came.
+        /// A bit for each fragment that arrived.
         have: Vec<u64>,
-        /// All before this word came.
+        /// All fragments before this word arrived.
         full: usize,
     },
 }
@@ -87,7 +87,7 @@ impl Assembly {
             .shrink_to(self.size + self.fragments as usize / 8 + size_of::<Self>() + 64);
     }
 
-    /// Puts a fragment where it belongs; `false` if it was there.
+    /// Copies a fragment to its position. Returns `false` if it was already there.
     fn place(&mut self, number: u32, fragment: &[u8]) -> bool {
         let Store::Whole { bytes, have, full } = &mut self.store else {
             return false;
@@ -111,7 +111,8 @@ impl Assembly {
         true
     }
 
-    /// Takes fragments; how many of them are new. Those that fit no earlier ones are not taken, nor those for which there is no room.
+    /// Adds fragments and returns how many of them are new. Refuses those that contradict earlier ones, or for which
+    /// there is no room.
     pub(super) fn add(&mut self, now: Duration, frag: &DataFrag<'_>) -> u32 {
         if frag.sample_size as usize != self.size
             || frag.fragment_size != self.fragment
@@ -119,7 +120,7 @@ impl Assembly {
         {
             return 0;
         }
-        // The inline QoS needs to come with the first fragment only (section 8.3.8.3.5).
+        // Only the first fragment has to carry the inline QoS (section 8.3.8.3.5).
         if self.inline.is_empty() {
             self.inline = frag.inline;
         }
@@ -153,7 +154,7 @@ impl Assembly {
         self.missing == 0
     }
 
-    /// Numbers of the fragments that did not come, in order: of those before others that did, or of all.
+    /// Returns the numbers of missing fragments in order: those before the highest that arrived, or all.
     pub(super) fn missing(&self, all: bool) -> impl Iterator<Item = u32> + '_ {
         let from = match &self.store {
             Store::Few(..) => 1,
@@ -173,7 +174,7 @@ impl Assembly {
         }
     }
 
-    /// The sample, once it is complete, and what it costs.
+    /// Returns the complete sample and its charge.
     pub(super) fn into_sample(mut self) -> (Vec<u8>, Charge) {
         self.make_whole();
         let bytes = match self.store {
@@ -183,7 +184,7 @@ impl Assembly {
         (bytes, self.charge)
     }
 
-    /// Bytes of memory that it holds now, about.
+    /// Approximate number of bytes that it holds now.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
         match &self.store {

@@ -1,4 +1,5 @@
-//! A local reader: whom it is matched with, and what it takes of them (DDSI-RTPS 2.5, sections 8.4.10 to 8.4.12).
+//! A local reader: the writers it is matched with, and the samples it accepts (DDSI-RTPS 2.5, sections 8.4.10 to
+//! 8.4.12).
 
 mod asking;
 mod assembly;
@@ -20,17 +21,17 @@ pub(crate) use proxy::{Accounts, Stamp, WriterProxy};
 #[cfg(test)]
 pub(crate) use proxy::{MAX_AHEAD, MAX_GAPS, MAX_PARTIAL};
 
-/// A reader of a user's topic or of discovery.
+/// A reader of a user topic or of discovery.
 #[derive(Debug)]
 pub(crate) struct Reader {
     pub(crate) id: EntityId,
     pub(crate) data: Arc<EndpointData>,
     proxies: BTreeMap<Guid, WriterProxy>,
-    /// Longest sample that it takes, in bytes.
+    /// Longest sample that it accepts, in bytes.
     longest: u32,
 }
 
-/// A whole sample, and what it costs while it waits.
+/// A complete sample, and its charge while it waits.
 #[derive(Debug)]
 pub(crate) struct Arrived {
     pub(crate) sequence: i64,
@@ -42,7 +43,7 @@ pub(crate) struct Arrived {
     pub(crate) charge: Charge,
 }
 
-/// What a submessage brought: samples in order, and how many were lost before them.
+/// Result of a submessage: samples in order, and how many were lost before them.
 #[derive(Debug, Default)]
 pub(crate) struct Brought {
     pub(crate) samples: Vec<Arrived>,
@@ -74,13 +75,13 @@ impl Reader {
         self.proxies.keys().copied()
     }
 
-    /// Those that have shown that they know this reader, and those that best effort never lets show it.
+    /// Writers that have shown that they know this reader, and best-effort writers, which cannot show it.
     pub(crate) fn mutual(&self) -> impl Iterator<Item = Guid> + '_ {
         let known = self.proxies.iter().filter(|(_, p)| p.is_mutual());
         known.map(|(guid, _)| *guid)
     }
 
-    /// Does what a proxy has to do by now, and sets its timer.
+    /// Runs the due actions of a proxy, and sets its timer.
     fn act(&mut self, cx: &mut Context<'_>, guid: Guid) {
         let Some(proxy) = self.proxies.get_mut(&guid) else {
             return;
@@ -153,7 +154,7 @@ impl Reader {
         })
     }
 
-    /// The writer says how many fragments of a sample it has: the reader asks for the missing ones.
+    /// Handles a writer's announcement of how many fragments of a sample it has: the reader requests the missing ones.
     pub(crate) fn on_heartbeat_frag(
         &mut self,
         cx: &mut Context<'_>,

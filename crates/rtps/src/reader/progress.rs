@@ -1,4 +1,4 @@
-//! How a reader gets on with a writer: what is next, what is lost, what will not come.
+//! Tracks a reader's progress with a writer: what is next, what is lost, and what will not arrive.
 
 use super::Arrived;
 use super::proxy::{MAX_GAPS, WriterProxy};
@@ -8,7 +8,7 @@ use crate::wire::submessage::{Gap, Heartbeat};
 use core::time::Duration;
 
 impl WriterProxy {
-    /// Hands over what is next, and passes over what will not come.
+    /// Delivers what is next, and skips what will not arrive.
     pub(super) fn advance(&mut self, out: &mut Vec<Arrived>) {
         while self.next != 0 {
             if let Some(arrived) = self.ahead.remove(&self.next) {
@@ -21,7 +21,7 @@ impl WriterProxy {
             self.gaps.remove(&begin);
             self.next = self.next.max(end);
         }
-        // What the writer takes back is not handed over, even if it came.
+        // Samples that the writer retracts are not delivered, even if they arrived.
         while self.ahead.first_key_value().is_some_and(|(n, _)| *n < self.next) {
             self.ahead.pop_first();
         }
@@ -30,9 +30,9 @@ impl WriterProxy {
         }
     }
 
-    /// What the writer has. Returns how many samples were lost.
+    /// Handles the range of samples that the writer has. Returns how many samples were lost.
     pub(super) fn heartbeat(&mut self, now: Duration, h: &Heartbeat, out: &mut Vec<Arrived>) -> u64 {
-        // Older versions of Fast DDS say that they have nothing by 0 and 0.
+        // Older versions of Fast DDS announce 0 and 0 if they have nothing.
         let first = h.first.max(1);
         let sane = h.last >= first - 1 && first <= MAX_SEQUENCE && h.last <= MAX_SEQUENCE;
         if !self.reliable || !sane || !is_newer(h.count, self.heartbeat) {
@@ -40,7 +40,8 @@ impl WriterProxy {
         }
         self.heartbeat = Some(h.count);
         if self.next == 0 {
-            // Who does not want what was written before the match begins behind it, where the writer still has it.
+            // A reader that does not want samples from before the match starts after them, if the writer still has
+            // them.
             let skip = !self.wants_old && self.has_old;
             let known = self.ahead.keys().next().copied().unwrap_or(first);
             self.next = if skip { h.last + 1 } else { first.min(known) };
@@ -58,12 +59,12 @@ impl WriterProxy {
         lost
     }
 
-    /// The writer has nothing before `first`.
+    /// Skips to `first`: the writer has nothing before it. Returns how many samples were lost.
     fn skip_to(&mut self, first: i64, out: &mut Vec<Arrived>) -> u64 {
         let mut lost = 0u64;
         while self.next < first {
             self.advance(out);
-            // Up to what is there or will not come anyway, or to the first that the writer has.
+            // Up to the next sample that is there or will not arrive anyway, or to the first that the writer has.
             let ahead = self.ahead.keys().next().copied().unwrap_or(first);
             let gap = self.gaps.keys().next().copied().unwrap_or(first);
             let to = ahead.min(gap).min(first);
@@ -73,7 +74,7 @@ impl WriterProxy {
         lost
     }
 
-    /// Samples that will not come, and are no loss.
+    /// Handles samples that will not arrive and do not count as lost.
     pub(super) fn gap(&mut self, gap: &Gap, out: &mut Vec<Arrived>) {
         if !self.reliable || self.next == 0 && !self.wants_old {
             return;
@@ -100,14 +101,14 @@ impl WriterProxy {
         self.advance(out);
     }
 
-    /// Beyond the most that are kept, a gap is forgotten, and told again when it is asked for.
+    /// Adds a gap. Gaps beyond the maximum are dropped; the writer repeats them on request.
     pub(super) fn add_gap(&mut self, from: i64, to: i64) {
         if self.next != 0 && from <= self.next {
             self.next = self.next.max(to);
             return;
         }
         let (mut from, mut to) = (from, to);
-        // What it touches becomes one with it.
+        // Merge with the gaps that it touches.
         while let Some((begin, end)) = self.gaps.range(..=to).next_back().map(|(k, v)| (*k, *v))
             && end >= from
         {

@@ -1,4 +1,4 @@
-//! What a reader has of a writer that it is matched with (DDSI-RTPS 2.5, section 8.4.10).
+//! A reader's state for a matched writer (DDSI-RTPS 2.5, section 8.4.10).
 
 use super::Arrived;
 use super::asking::{Asking, QUIET, REORDERED};
@@ -15,25 +15,26 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Samples of a writer that are kept until an earlier one came, beside their bytes' budget.
+/// Maximum number of samples of a writer kept until earlier ones arrive, in addition to the limit on their bytes.
 pub(crate) const MAX_AHEAD: usize = 1_024;
-/// Samples of a reliable writer that are put together at once; of one that gives best effort a quarter.
+/// Maximum number of samples of a reliable writer that are assembled at once; a quarter for a best-effort writer.
 pub(crate) const MAX_PARTIAL: usize = 16;
-/// Ranges of samples that will not come, kept until an earlier one came.
+/// Maximum number of ranges of samples that will not arrive, kept until earlier ones arrive.
 pub(crate) const MAX_GAPS: usize = 64;
-/// A sample in fragments is given up after this time without a new one.
+/// A fragmented sample is given up after this time without a new fragment.
 pub(crate) const PARTIAL_AGE: Duration = Duration::from_secs(2);
-/// What a complete sample costs beside its bytes.
+/// Overhead of a complete sample, in bytes.
 pub(super) const SAMPLE: usize = 192;
 
-/// How a sample came, beside its bytes.
+/// Reception time and source timestamp of a sample.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stamp {
     pub(crate) now: Duration,
     pub(crate) timestamp: Option<Timestamp>,
 }
 
-/// Which of a participant's memory a sample takes: what waits for earlier ones has only a part of it, so that those fit.
+/// The accounts that a sample is charged to. Samples that wait for earlier ones may use only a part of the memory, so
+/// that the earlier ones fit.
 #[derive(Clone, Debug)]
 pub(crate) struct Accounts {
     pub(crate) all: Arc<Account>,
@@ -46,31 +47,31 @@ pub(crate) struct WriterProxy {
     pub(crate) reliable: bool,
     pub(crate) target: Target,
     pub(crate) pace: Pace,
-    /// What it wrote before the match is wanted.
+    /// Samples that it wrote before the match are wanted.
     pub(super) wants_old: bool,
-    /// It keeps what it wrote before the match, wanted or not.
+    /// It keeps samples from before the match, wanted or not.
     pub(super) has_old: bool,
-    /// The next sample to hand over; 0 until something is known.
+    /// Next sample to deliver; 0 until something is known.
     pub(super) next: i64,
-    /// The newest sample that is known to have been written.
+    /// Newest sample known to be written.
     pub(super) last: i64,
-    /// The newest sample of which the writer said that it was sent as a whole.
+    /// Newest sample that the writer announced as completely sent.
     pub(super) told: i64,
     pub(super) ahead: BTreeMap<i64, Arrived>,
-    /// From a number up to another, without that one.
+    /// Ranges that will not arrive: start to end, end excluded.
     pub(super) gaps: BTreeMap<i64, i64>,
     pub(super) parts: BTreeMap<i64, Assembly>,
     /// Count of its last heartbeat.
     pub(super) heartbeat: Option<u32>,
     pub(super) asking: Asking,
-    /// Base of the empty set that asks a writer of which nothing is known for a heartbeat.
+    /// Base of the empty set that requests a heartbeat from a writer about which nothing is known.
     pub(super) greeting: i64,
     accounts: Accounts,
     _charge: Charge,
 }
 
 impl WriterProxy {
-    /// By the policies of the reader and of the writer.
+    /// A proxy with the policies of the reader and of the writer.
     pub(crate) fn new(
         now: Duration,
         vendor: VendorId,
@@ -94,19 +95,20 @@ impl WriterProxy {
             parts: BTreeMap::new(),
             heartbeat: None,
             asking: Asking::new(reliable.then_some(now)),
-            // Fast DDS sends one at once if that is 0; by any other number it puts its next one off for 3 s. Others refuse 0.
+            // If it is 0, Fast DDS sends a heartbeat at once; otherwise it postpones its next one for 3 s. Others
+            // refuse 0.
             greeting: i64::from(vendor != VendorId::FAST_DDS),
             accounts,
             _charge: charge,
         }
     }
 
-    /// Whether the writer sent something for this reader.
+    /// Whether the writer sent something to this reader.
     pub(super) fn is_mutual(&self) -> bool {
         !self.reliable || self.next != 0
     }
 
-    /// Whether a sample is new. What is known of the writer for the first time by it begins with it.
+    /// Whether a sample is new. If nothing is known about the writer yet, its samples begin with this one.
     fn is_new(&mut self, sequence: i64) -> bool {
         if self.next == 0 && !self.reliable {
             self.next = sequence;
@@ -122,12 +124,13 @@ impl WriterProxy {
         range.is_some_and(|(_, end)| *end > sequence)
     }
 
-    /// Whether nothing is before it. Best effort waits for nobody.
+    /// Whether no earlier sample is missing. Best effort never waits.
     fn is_next(&self, sequence: i64) -> bool {
         !self.reliable || sequence == self.next
     }
 
-    /// A sample in one piece. What came in order is put into `out`; the number of those that were lost before it is returned.
+    /// Handles an unfragmented sample. Appends samples that are now in order to `out`, and returns how many were lost
+    /// before them.
     pub(super) fn data(
         &mut self,
         stamp: Stamp,
@@ -151,7 +154,7 @@ impl WriterProxy {
         } else {
             return 0;
         };
-        // Without room a reliable sample comes again, any other is lost.
+        // Without room, a reliable sample is retransmitted later; any other is lost.
         let Some(charge) = account.take(bytes.len() + SAMPLE) else {
             return 0;
         };
@@ -166,13 +169,13 @@ impl WriterProxy {
         self.take(stamp.now, arrived, out)
     }
 
-    /// A sample exists, and those before it were sent.
+    /// Records that a sample exists, and that those before it were sent.
     fn see(&mut self, sequence: i64) {
         self.last = self.last.max(sequence);
         self.told = self.told.max(sequence - 1);
     }
 
-    /// A whole sample that is new.
+    /// Handles a complete new sample.
     fn take(&mut self, now: Duration, arrived: Arrived, out: &mut Vec<Arrived>) -> u64 {
         let sequence = arrived.sequence;
         self.parts.remove(&sequence);
@@ -180,7 +183,7 @@ impl WriterProxy {
         if !self.reliable {
             let lost = (sequence - self.next).max(0) as u64;
             self.next = sequence + 1;
-            // Older ones come too late now.
+            // Older ones are too late now.
             self.parts.retain(|n, _| *n > sequence);
             out.push(arrived);
             return lost;
@@ -194,7 +197,7 @@ impl WriterProxy {
         0
     }
 
-    /// Fragments of a sample; like [`WriterProxy::data`] when they complete it.
+    /// Handles fragments of a sample; as [`WriterProxy::data`] when they complete it.
     pub(super) fn data_frag(
         &mut self,
         stamp: Stamp,
@@ -241,7 +244,7 @@ impl WriterProxy {
         0
     }
 
-    /// Makes room for a sample in fragments. Of best effort the oldest gives way, else the one that is furthest ahead.
+    /// Makes room for a fragmented sample. For best effort, the oldest is dropped, otherwise the one furthest ahead.
     fn begin(&mut self, now: Duration, frag: &DataFrag<'_>) -> bool {
         let sequence = frag.sequence;
         let most = if self.reliable {
@@ -273,7 +276,7 @@ impl WriterProxy {
         }
     }
 
-    /// A sample whose inline QoS cannot be understood.
+    /// Skips a sample whose inline QoS cannot be understood.
     pub(super) fn pass_over(&mut self, sequence: i64, out: &mut Vec<Arrived>) {
         if self.reliable && self.is_new(sequence) {
             self.see(sequence);
@@ -286,7 +289,7 @@ impl WriterProxy {
         !self.ahead.contains_key(&sequence) && !self.is_gap(sequence)
     }
 
-    /// Gives up samples of which nothing came for long; what is reliable is asked for as a whole.
+    /// Gives up samples without new fragments for too long; reliable ones are requested as a whole.
     pub(super) fn give_up(&mut self, now: Duration) {
         let before = self.parts.len();
         self.parts.retain(|_, a| a.at + PARTIAL_AGE > now);
@@ -295,7 +298,7 @@ impl WriterProxy {
         }
     }
 
-    /// When samples are to be given up.
+    /// When the next sample is due to be given up.
     pub(super) fn partial_due(&self) -> Option<Duration> {
         self.parts.values().map(|a| a.at + PARTIAL_AGE).min()
     }

@@ -1,14 +1,14 @@
-//! A token bucket: how much goes to an address in which time.
+//! A token bucket, which limits the rate towards an address.
 
 use crate::config::Pace;
 use core::time::Duration;
 
-/// Bytes that may go; below 0 it waits. What goes last may overdraw it by a datagram.
+/// Bytes that may be sent; below 0 the bucket waits. The last datagram may overdraw it.
 #[derive(Debug)]
 pub(super) struct Bucket {
     tokens: i64,
     at: Duration,
-    /// Nothing goes before, whatever it holds.
+    /// Nothing is sent before this time, whatever the bucket holds.
     paused: Duration,
     pub(super) pace: Pace,
 }
@@ -30,7 +30,7 @@ impl Bucket {
         let nanos = passed.as_nanos().min(1_000_000_000);
         let more = nanos * u128::from(self.pace.rate) / 1_000_000_000;
         let more = i64::try_from(more).unwrap_or(i64::MAX);
-        // The time that did not make a whole byte stays.
+        // Keep the time that did not make up a whole byte.
         if more > 0 {
             self.tokens = self.tokens.saturating_add(more).min(i64::from(self.pace.burst));
             self.at = now;
@@ -55,7 +55,7 @@ impl Bucket {
             .saturating_sub(i64::try_from(bytes).unwrap_or(i64::MAX));
     }
 
-    /// When something may go.
+    /// When something may be sent.
     pub(super) fn opens(&self) -> Duration {
         if self.tokens > 0 {
             return self.paused;

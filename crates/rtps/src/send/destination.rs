@@ -1,4 +1,4 @@
-//! What waits for one address.
+//! The queue for one address.
 
 use super::bucket::Bucket;
 use super::job::{Job, Target};
@@ -10,31 +10,33 @@ use crate::wire::submessage::Heartbeat;
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Bytes of short messages that wait for an address. Beyond them new ones are dropped: the protocol repeats all of them.
+/// Maximum number of bytes of short messages queued for an address. Further ones are dropped: the protocol repeats all
+/// of them.
 pub(crate) const MAX_CONTROL: usize = 128 << 10;
 
-/// Samples of a writer that wait for an address because they were asked for again. Beyond them none is taken: who lacks one asks again.
+/// Maximum number of requested samples of a writer queued for an address. Further ones are dropped: a reader that lacks
+/// one repeats its request.
 pub(crate) const MAX_REPAIRS: usize = 1_024;
 
-/// Addresses and UDP's and IP's headers, as the bucket counts a datagram.
+/// Size of addresses and of UDP and IP headers, as the bucket counts a datagram.
 const DATAGRAM: usize = 42;
 
-/// What waits for one address: short messages, which go first, and samples of writers, which take turns.
+/// The queue for one address: short messages, which are sent first, and samples of writers, which take turns.
 #[derive(Debug)]
 pub(super) struct Destination {
     bucket: Bucket,
     control: VecDeque<(GuidPrefix, Vec<u8>)>,
     control_bytes: usize,
     jobs: BTreeMap<EntityId, Queue>,
-    /// The writer that went last.
+    /// The writer that sent last.
     turn: EntityId,
 }
 
-/// Samples of a writer.
+/// Queued samples of a writer.
 #[derive(Debug, Default)]
 struct Queue {
     jobs: VecDeque<Job>,
-    /// For whom which of them are, so that nothing is sent twice.
+    /// Which samples are queued for whom, so that nothing is sent twice.
     waits: BTreeSet<(GuidPrefix, i64, EntityId)>,
     repairs: usize,
 }
@@ -64,7 +66,7 @@ impl Queue {
     }
 }
 
-/// A datagram under way.
+/// A datagram under construction.
 struct Packet<'a> {
     out: &'a mut Vec<u8>,
     for_whom: GuidPrefix,
@@ -106,13 +108,13 @@ impl Destination {
         !self.control.is_empty() || !self.jobs.is_empty()
     }
 
-    /// Nothing waits, and it remembers nothing that a new one would not.
+    /// Whether nothing is queued, and its state equals that of a new one.
     pub(super) fn is_idle(&mut self, now: Duration) -> bool {
         self.bucket.refill(now);
         !self.has_work() && self.bucket.is_full()
     }
 
-    /// When it has something to send; `None` if nothing waits.
+    /// When there is something to send; `None` if nothing is queued.
     pub(super) fn ready_at(&self) -> Option<Duration> {
         if !self.control.is_empty() {
             return Some(Duration::ZERO);
@@ -124,7 +126,7 @@ impl Destination {
         self.bucket.pause(until);
     }
 
-    /// Fills a datagram that has its header; `false` if nothing may go yet.
+    /// Fills a datagram that already has its header. Returns `false` if nothing may be sent yet.
     pub(super) fn fill(
         &mut self,
         now: Duration,
@@ -155,7 +157,7 @@ impl Destination {
         sent
     }
 
-    /// Appends a piece of the next writer's sample; `false` if there is none or it does not fit.
+    /// Appends a piece of the next writer's sample. Returns `false` if there is none or it does not fit.
     fn put_sample(
         &mut self,
         packet: &mut Packet<'_>,
@@ -198,12 +200,12 @@ impl Destination {
         true
     }
 
-    /// A sample waits behind the others of its writer.
+    /// Queues a sample after the others of its writer.
     pub(super) fn add(&mut self, job: Job) {
         self.jobs.entry(job.route.writer).or_default().add(job);
     }
 
-    /// Whether a sample waits for a reader already, or no more may.
+    /// Whether a sample is already queued for a reader, or the queue is full.
     pub(super) fn waits(&self, job: &Job) -> bool {
         let Some(queue) = self.jobs.get(&job.route.writer) else {
             return false;
@@ -214,7 +216,7 @@ impl Destination {
             || queue.waits.contains(&(prefix, sequence, EntityId::UNKNOWN))
     }
 
-    /// Whether samples of a writer wait for a participant.
+    /// Whether samples of a writer are queued for a participant.
     pub(super) fn is_sending(&self, writer: EntityId, prefix: GuidPrefix) -> bool {
         let queue = self.jobs.get(&writer);
         let from = (prefix, i64::MIN, EntityId::UNKNOWN);
@@ -236,7 +238,7 @@ impl Destination {
         self.jobs.clear();
     }
 
-    /// Drops what waits for a participant.
+    /// Drops everything queued for a participant.
     pub(super) fn forget(&mut self, prefix: GuidPrefix) {
         self.jobs.retain(|_, queue| {
             queue.retain(|job| job.target.prefix != prefix);
@@ -246,7 +248,7 @@ impl Destination {
         self.control_bytes = self.control.iter().map(|(_, b)| b.len()).sum();
     }
 
-    /// Samples of a writer that go to a target for the first time and have not begun: how many, and their bytes.
+    /// Number and total bytes of a writer's samples that go to a target for the first time and have not started.
     pub(super) fn waiting(&self, writer: EntityId, target: Target) -> (usize, usize) {
         let jobs = self.jobs.get(&writer).into_iter().flat_map(|q| &q.jobs);
         jobs.filter(|j| is_new(j, target))

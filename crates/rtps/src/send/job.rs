@@ -10,18 +10,18 @@ use crate::wire::time::Timestamp;
 use std::net::SocketAddrV4;
 use std::sync::Arc;
 
-/// What was written once, and is sent to many.
+/// A sample, written once and sent to many.
 #[derive(Debug)]
 pub(crate) struct Change {
     pub(crate) sequence: i64,
     pub(crate) payload: Arc<[u8]>,
-    /// Whether the payload is only the key of an instance that is gone.
+    /// Whether the payload is only the key of a disposed instance.
     pub(crate) key: bool,
     pub(crate) inline: InlineQos,
     pub(crate) timestamp: Option<Timestamp>,
 }
 
-/// A participant and an address of it.
+/// A participant and one of its addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Target {
     pub(crate) address: SocketAddrV4,
@@ -35,21 +35,21 @@ pub(crate) struct Job {
     pub(crate) target: Target,
     pub(crate) route: Route,
     pub(crate) change: Arc<Change>,
-    /// Only these fragments.
+    /// Send only these fragments.
     pub(crate) only: Option<NumberSet>,
     /// Whether a heartbeat follows the last piece.
     pub(crate) heartbeat: bool,
-    /// Whether it was asked for again.
+    /// Whether it is a retransmission.
     pub(crate) repair: bool,
-    /// Fragments that went, or the last one looked at.
+    /// Number of fragments sent, or the last one considered.
     sent: u32,
     _charge: Charge,
 }
 
-/// What a job that waits costs its participant, beside the sample.
+/// Charge of a queued job to its participant, in addition to the sample.
 pub(crate) const JOB: usize = 256;
 
-/// Most of a submessage that is no payload: header, timestamps, inline QoS of two identities.
+/// Maximum size of a submessage without its payload: header, timestamps, inline QoS with two identities.
 const OVERHEAD: usize = 160;
 
 impl Job {
@@ -70,12 +70,12 @@ impl Job {
         self.sent > 0
     }
 
-    /// About how long its next piece is, in bytes.
+    /// Approximate length of its next piece, in bytes.
     pub(super) fn next_len(&self, fragment: u16) -> usize {
         self.change.payload.len().min(usize::from(fragment)) + OVERHEAD
     }
 
-    /// Appends the next piece; `true` if that was the last.
+    /// Appends the next piece. Returns `true` if it was the last.
     pub(super) fn put(&mut self, out: &mut Vec<u8>, fragment: u16) -> bool {
         let change = &self.change;
         let payload = if change.key {
@@ -105,7 +105,7 @@ impl Job {
     }
 }
 
-/// Whom a job's sample is from and for.
+/// The writer and the reader of a job's sample.
 pub(crate) fn route(writer: EntityId, reader: EntityId, change: &Change) -> Route {
     Route {
         reader,

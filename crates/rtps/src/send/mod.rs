@@ -1,4 +1,5 @@
-//! What is to be sent, by address: short messages at once, samples at a pace that the receiver's socket buffer bears.
+//! Outgoing messages by address: short messages are sent at once, samples at a pace that the receiver's socket buffer
+//! can take.
 
 mod bucket;
 mod destination;
@@ -18,13 +19,13 @@ use std::ops::Bound;
 pub(crate) use destination::MAX_CONTROL;
 pub(crate) use job::{Change, JOB, Job, Target, route};
 
-/// Everything that waits to be sent.
+/// All outgoing messages.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     vendor: VendorId,
     prefix: GuidPrefix,
     destinations: BTreeMap<SocketAddrV4, Destination>,
-    /// The address that was sent to last.
+    /// The address that was served last.
     turn: Option<SocketAddrV4>,
 }
 
@@ -44,13 +45,14 @@ impl Outbox {
             .or_insert_with(|| Destination::new(now, pace))
     }
 
-    /// A short message, which is dropped if too many wait for the address.
+    /// Queues a short message, or drops it if too many are queued for the address.
     pub(crate) fn control(&mut self, now: Duration, target: Target, pace: Pace, bytes: Vec<u8>) {
         self.at(now, target.address, pace)
             .add_control(target.prefix, bytes);
     }
 
-    /// A sample that goes for the first time. Of those that wait, the newest `depth` within `bytes` stay; what has begun goes on.
+    /// Queues a sample that is sent for the first time. Of the queued ones, the newest `depth` within `bytes` stay;
+    /// started ones continue.
     pub(crate) fn push(&mut self, now: Duration, pace: Pace, job: Job, depth: usize, bytes: usize) {
         let (writer, target) = (job.route.writer, job.target);
         let destination = self.at(now, target.address, pace);
@@ -64,7 +66,7 @@ impl Outbox {
         destination.add(job);
     }
 
-    /// A sample, or fragments of it, that were asked for again; not if it waits already.
+    /// Queues a retransmission of a sample or of some of its fragments, unless it is already queued.
     pub(crate) fn repair(&mut self, now: Duration, pace: Pace, mut job: Job) {
         job.repair = true;
         let destination = self.at(now, job.target.address, pace);
@@ -73,46 +75,46 @@ impl Outbox {
         }
     }
 
-    /// Whether samples of a writer wait for a target.
+    /// Whether samples of a writer are queued for a target.
     pub(crate) fn is_sending(&self, writer: EntityId, target: Target) -> bool {
         let destination = self.destinations.get(&target.address);
         destination.is_some_and(|d| d.is_sending(writer, target.prefix))
     }
 
-    /// The writer no longer has a sample: it does not go where it has not begun to.
+    /// Drops a sample that the writer no longer has, except where sending has started.
     pub(crate) fn cancel(&mut self, writer: EntityId, sequence: i64) {
         for destination in self.destinations.values_mut() {
             destination.retain_of(writer, |j| j.route.sequence != sequence || j.has_begun());
         }
     }
 
-    /// A participant is gone.
+    /// Forgets a participant.
     pub(crate) fn forget(&mut self, prefix: GuidPrefix) {
         self.destinations.values_mut().for_each(|d| d.forget(prefix));
     }
 
-    /// A remote reader is gone: what waits for it alone does not go.
+    /// Forgets a remote reader: drops what is queued for it alone.
     pub(crate) fn forget_reader(&mut self, writer: EntityId, reader: EntityId, target: Target) {
         if let Some(destination) = self.destinations.get_mut(&target.address) {
             destination.retain_of(writer, |j| j.route.reader != reader || j.target != target);
         }
     }
 
-    /// A local writer is gone.
+    /// Forgets a local writer.
     pub(crate) fn forget_writer(&mut self, writer: EntityId) {
         for destination in self.destinations.values_mut() {
             destination.retain_of(writer, |_| false);
         }
     }
 
-    /// No sample is sent any more.
+    /// Drops all samples.
     pub(crate) fn forget_samples(&mut self) {
         self.destinations
             .values_mut()
             .for_each(Destination::forget_samples);
     }
 
-    /// The next datagram, put into `out`, and where it goes.
+    /// Writes the next datagram into `out`, and returns its destination.
     pub(crate) fn next(
         &mut self,
         now: Duration,
@@ -138,12 +140,12 @@ impl Outbox {
         }
     }
 
-    /// When something can be sent; `None` if nothing waits.
+    /// When there is something to send; `None` if nothing is queued.
     pub(crate) fn ready_at(&self) -> Option<Duration> {
         self.destinations.values().filter_map(Destination::ready_at).min()
     }
 
-    /// Forgets addresses to which nothing goes.
+    /// Forgets idle addresses.
     pub(crate) fn tidy(&mut self, now: Duration) {
         self.destinations.retain(|_, d| !d.is_idle(now));
     }

@@ -1,4 +1,4 @@
-//! Forges what a participant may send.
+//! Forges messages that a participant may send.
 
 use super::config;
 use crate::wire::encode::{self, Route};
@@ -13,7 +13,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 pub(super) const VICTIM: usize = 0;
 
-/// Forges what a participant may send.
+/// Forges messages that a participant may send.
 pub(super) struct Attacker {
     pub(super) prefix: GuidPrefix,
     pub(super) from: SocketAddrV4,
@@ -49,7 +49,7 @@ impl Attacker {
         }
     }
 
-    /// A datagram: for all, or for the victim, which shows that it was heard.
+    /// Builds a datagram: for all, or for the victim, which shows that the attacker received messages of the victim.
     pub(super) fn say(
         &self,
         to: &mut Participant,
@@ -86,7 +86,7 @@ impl Attacker {
         self.sequence = 0;
     }
 
-    /// Announces itself and shows that it heard the victim.
+    /// Announces itself and shows that it received messages of the victim.
     pub(super) fn join(&mut self, to: &mut Participant, now: Duration) {
         self.announce(to, now);
         let ack = AckNack {

@@ -1,4 +1,4 @@
-//! Limits of numbers and lengths, each up to it and beyond.
+//! Limits on numbers and lengths: each up to the limit and beyond.
 
 use super::attacker::{Attacker, START, drain, transmit, victim};
 use super::topic;
@@ -100,7 +100,7 @@ fn reading() -> (Participant, Attacker, EntityId) {
     let writer = EntityId::writer(1);
     a.endpoint(&mut p, START, &a.of(writer, "t"), 1);
     drain(&mut p);
-    // What is known of the writer begins with the first.
+    // What is known about the writer begins with its first sample.
     send(&mut a, &mut p, writer, 1);
     assert_eq!(samples(&mut p), 1);
     (p, a, writer)

@@ -1,10 +1,11 @@
-//! What a short sample waits for while long ones are on the way to the same address.
+//! How long a short sample waits while long ones are on the way to the same address.
 
 use super::{Faults, Network, config, topic};
 use crate::{Qos, WriteOptions};
 use core::time::Duration;
 
-/// The longest delay of short samples, one every 7 ms, beside images of a megabyte, one of each of `cameras` writers every 100 ms.
+/// Longest delay of short samples, one every 7 ms, next to images of a megabyte, one per 100 ms from each of `cameras`
+/// writers.
 fn longest_delay(cameras: usize, qos: &Qos) -> Duration {
     let mut net = Network::new(1, Faults::default(), (0..2).map(config));
     let now = net.now;
@@ -46,7 +47,7 @@ fn longest_delay(cameras: usize, qos: &Qos) -> Duration {
     longest
 }
 
-/// Airtime of a fragment at the default pace, and what the network takes.
+/// Airtime of a fragment at the default pace, plus the network's delay.
 const FRAGMENT: Duration = Duration::from_micros(325);
 const NETWORK: Duration = Duration::from_micros(160);
 

@@ -1,4 +1,4 @@
-//! Participants and endpoints find each other, agree or not, and leave.
+//! Participants and endpoints discover each other, are compatible or not, and leave.
 
 use super::attacker::{Attacker, START, victim};
 use super::{Faults, Network, config, topic};
@@ -44,10 +44,10 @@ fn endpoints_are_matched_within_a_second_and_vanish_at_once_when_their_participa
     ];
     assert_eq!(gone[..2], expected);
     assert!(matches!(gone[2..], [Event::ParticipantGone(_)]));
-    assert_eq!((net.p(1).held(), net.p(0).held()), (0, 0), "all is given back");
+    assert_eq!((net.p(1).held(), net.p(0).held()), (0, 0), "all is released");
 }
 
-/// Announcements of itself that a participant sends to an address now.
+/// Number of announcements of itself that a participant sends to an address now.
 fn greetings(p: &mut Participant, now: Duration, to: std::net::SocketAddrV4) -> usize {
     let is_greeting =
         |s: &Submessage<'_>| matches!(s, Submessage::Data(d) if d.writer == EntityId::SPDP_WRITER);
@@ -67,7 +67,7 @@ fn greetings(p: &mut Participant, now: Duration, to: std::net::SocketAddrV4) -> 
 fn a_participant_that_missed_the_answer_to_its_announcement_gets_another_at_the_next() {
     let mut p = victim(|_| ());
     let mut now = START;
-    // Its own first announcements are over.
+    // Its own initial announcements are over.
     for _ in 0..10 {
         greetings(&mut p, now, Attacker::new(1, 9).from);
         now += Duration::from_millis(100);
@@ -85,7 +85,7 @@ fn a_participant_that_missed_the_answer_to_its_announcement_gets_another_at_the_
     let later = START + Duration::from_secs(2);
     a.join(&mut p, later);
     greetings(&mut p, later, a.from);
-    assert_eq!(announced(&mut a, &mut p, 1000), 0, "it has shown that it heard");
+    assert_eq!(announced(&mut a, &mut p, 1000), 0, "it has confirmed");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_writer_of_which_nothing_is_known_is_asked_for_a_heartbeat_in_the_way_that_i
         a.vendor = vendor;
         a.join(&mut p, START);
         let writer = EntityId::writer(1);
-        // Its first heartbeat and its first sample came before its announcement, and are lost.
+        // Its first heartbeat and first sample arrive before its announcement, and are lost.
         a.endpoint(&mut p, START, &a.of(writer, "t"), 1);
         let mut asked = Vec::new();
         let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! What samples, and the questions for them, can make a participant hold.
+//! How much samples, and requests for them, can make a participant hold.
 
 use super::attacker::{Attacker, START, drain, transmit, victim};
 use super::{Faults, Network, config, topic};
@@ -219,14 +219,14 @@ fn readers_without_number_cost_a_bounded_number_of_addresses_and_samples() {
         assert!(p.held() <= limits.participant_memory);
     }
     assert_eq!(p.matched(writer).len(), 4_096);
-    // Of 819,200 samples that were asked for again, as many wait as may.
+    // Of 819,200 requested samples, only the maximum number is queued.
     assert!(p.held() < 16 << 20, "{}", p.held());
     let mut out = Vec::new();
     let mut addresses = BTreeSet::new();
     while let Some(to) = p.poll_transmit(START, &mut out) {
         addresses.insert(to);
     }
-    // Its own, and the group of the domain.
+    // The participant's own address, and the group of the domain.
     assert!(addresses.len() <= MAX_ADDRESSES + 2, "{}", addresses.len());
 }
 

@@ -1,4 +1,5 @@
-//! What strangers, participants and their endpoints can make a participant hold, and what they cannot do to third ones.
+//! What unconfirmed participants, participants and their endpoints can make a participant hold, and what they cannot do
+//! to third ones.
 
 use super::attacker::{Attacker, START, VICTIM, drain, transmit, victim};
 use super::config;
@@ -36,7 +37,7 @@ fn ten_thousand_strangers_cost_no_more_than_their_places_and_displace_no_acquain
         p.held()
     );
     assert!(p.counters().participants_refused > 9_000);
-    // The longest lease that is believed.
+    // The longest lease that is accepted.
     for _ in 0..302 {
         now += Duration::from_secs(1);
         transmit(&mut p, now);
@@ -90,7 +91,7 @@ fn endpoints_are_bounded_in_number_and_memory_and_their_changes_too() {
         .filter(|e| matches!(e, Event::Endpoint(_)))
         .count();
     assert_eq!(known, limits.endpoints);
-    // Ever other user data, and nobody reads of it.
+    // Different user data each time, and no events are taken.
     for n in 0..100_000u32 {
         let mut data = a.of(EntityId::writer(n % 50), "t");
         data.user_data = n.to_le_bytes().repeat(1000);
@@ -121,7 +122,7 @@ fn nobody_speaks_for_another() {
     let mut a = Attacker::new(2, 10);
     a.join(&mut p, START);
     drain(&mut p);
-    // An endpoint of the other, a farewell of the other and of its endpoint, an announcement of the other.
+    // An endpoint of the other, the departure of the other and of its endpoint, and an announcement of the other.
     a.endpoint(&mut p, START, &friend.of(EntityId::writer(2), "t"), 1);
     let inline = InlineQos {
         gone: true,
@@ -154,7 +155,7 @@ fn a_participant_of_this_host_is_not_heard_from_another() {
     let mut local = Attacker::new(1, 1);
     assert!(
         Config::pace(&config(VICTIM), local.from) == config(VICTIM).loopback,
-        "it is this host's"
+        "it belongs to this host"
     );
     local.join(&mut p, START);
     let mut spoofer = Attacker::new(1, 66);

@@ -1,4 +1,4 @@
-//! Participants joined by a network in virtual time, which loses, doubles and delays by a seeded source.
+//! Participants on a network in virtual time, which loses, duplicates and delays datagrams from a seeded source.
 
 mod attacker;
 mod bounds;
@@ -33,7 +33,7 @@ impl Random {
     }
 }
 
-/// What the network does to a datagram, each in percent.
+/// What the network does to datagrams, each in percent.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Faults {
     pub(crate) lost: u32,
@@ -50,7 +50,7 @@ pub(crate) struct Network {
     random: Random,
     flying: BTreeMap<(Duration, u64), (usize, Vec<u8>, SocketAddrV4)>,
     sent: u64,
-    /// Bytes that were sent to each address.
+    /// Number of bytes sent to each address.
     pub(crate) carried: BTreeMap<SocketAddrV4, usize>,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Host {
     pub(crate) participant: Participant,
     pub(crate) events: Vec<Event>,
     pub(crate) up: bool,
-    /// Its program takes events.
+    /// Whether its program takes events.
     pub(crate) reads: bool,
 }
 
@@ -104,7 +104,7 @@ impl Network {
         &mut self.hosts[n].participant
     }
 
-    /// Samples that came to a host so far, taken from its events.
+    /// Returns the samples that a host received so far, from its events.
     pub(crate) fn samples(&mut self, n: usize) -> Vec<Sample> {
         let events = std::mem::take(&mut self.hosts[n].events);
         let mut out = Vec::new();
@@ -135,7 +135,7 @@ impl Network {
         }
     }
 
-    /// Lets each send and take events until nothing more is to be done now.
+    /// Lets each host send and take events until there is nothing more to do now.
     fn settle(&mut self) {
         let mut out = Vec::new();
         for n in 0..self.hosts.len() {
@@ -159,7 +159,7 @@ impl Network {
         }
     }
 
-    /// Lets so much time pass.
+    /// Lets this much time pass.
     pub(crate) fn run(&mut self, time: Duration) {
         let end = self.now + time;
         loop {

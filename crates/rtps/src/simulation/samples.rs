@@ -1,4 +1,4 @@
-//! Samples through a bad network: each that is reliable once and in order, fragments too.
+//! Samples over a bad network: reliable ones arrive once and in order, fragmented ones too.
 
 use super::{Faults, Network, address, config, topic};
 use crate::{Durability, EntityId, Event, History, Pace, Qos, Reliability, WriteError, WriteOptions};
@@ -32,7 +32,7 @@ fn keep_all() -> Qos {
     }
 }
 
-/// Bytes that tell one sample from another.
+/// Bytes that distinguish one sample from another.
 fn sample(n: usize, len: usize) -> Vec<u8> {
     (0..len).map(|i| (i / 251 + i + n * 7) as u8).collect()
 }
@@ -61,7 +61,7 @@ fn every_reliable_sample_comes_once_and_in_order() {
         let numbers: Vec<_> = got.iter().map(|s| s.sequence).collect();
         assert_eq!(numbers, (1..=60).collect::<Vec<_>>(), "seed {seed}");
         for (n, s) in got.iter().enumerate() {
-            // In one piece it is padded.
+            // An unfragmented sample is padded.
             let expected = sample(n, lengths[n % lengths.len()]);
             let padding = s.payload.strip_prefix(&expected[..]);
             assert!(padding.is_some_and(|p| p.len() < 4), "seed {seed}, sample {n}");
@@ -226,7 +226,7 @@ fn best_effort_comes_at_most_once_never_late_and_what_is_missing_is_counted() {
             })
             .sum();
         let last = samples.last().expect("a sample").sequence as u64;
-        // From the first of which anything came.
+        // From the first sample that arrived.
         let first = samples[0].sequence as u64;
         let known = last - (samples.len() as u64 + lost) + 1;
         assert!((1..=first).contains(&known), "seed {seed}: from {known}, {first}");

@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 pub(super) struct Interface {
     pub(super) address: Ipv4Addr,
     pub(super) prefix: u8,
-    /// Multicast may be sent there, or it is the loopback interface, which bears it without saying so.
+    /// Whether it supports multicast, or is the loopback interface, which supports it without a flag.
     pub(super) multicast: bool,
 }
 

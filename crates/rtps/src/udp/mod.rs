@@ -1,4 +1,4 @@
-//! The only I/O: sockets of UDP over IPv4, and a thread that runs a participant over them.
+//! All of the crate's I/O: UDP sockets over IPv4, and a thread that runs a participant over them.
 
 mod interfaces;
 mod node;

@@ -1,4 +1,4 @@
-//! A participant over its sockets, in a thread of its own.
+//! Runs a participant over its sockets in a thread of its own.
 
 use super::queue::Queues;
 use super::sender::Sender;
@@ -18,20 +18,20 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-/// Datagrams that are taken of a socket before others have their turn.
+/// Maximum number of datagrams read from a socket before the others get their turn.
 const AT_ONCE: usize = 64;
-/// Datagrams that are sent before what came is looked at: a receive buffer is full within a millisecond.
+/// Maximum number of datagrams sent before the sockets are read again: a receive buffer fills within a millisecond.
 const SENT_AT_ONCE: usize = 4;
-/// Bytes in a second to each address of this host, where it does not tell how full its buffer is.
+/// Bytes per second to each address of this host, if the kernel does not report how full its buffer is.
 const BLIND_RATE: u64 = 60_000_000;
-/// Runs a participant until it is dropped; then it leaves its domain.
+/// Runs a participant until this is dropped; then the participant leaves its domain.
 #[derive(Debug)]
 pub struct Node {
     handle: Handle,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Acts on the participant of a [`Node`], from any thread.
+/// Controls the participant of a [`Node`], from any thread.
 #[derive(Clone, Debug)]
 pub struct Handle {
     shared: Arc<Shared>,
@@ -46,34 +46,35 @@ struct Shared {
     start: Instant,
 }
 
-/// Why a node does not run.
+/// Why a node cannot run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NodeError {
-    /// The participant cannot be set up so.
+    /// The settings of the participant are refused.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// It has no sockets.
+    /// The sockets cannot be opened.
     #[error(transparent)]
     Transport(#[from] TransportError),
     /// The system refused something.
-    #[error("a thread for a participant: {0}")]
+    #[error("cannot start a thread for a participant: {0}")]
     Io(#[from] io::Error),
 }
 
 impl Node {
-    /// Opens the sockets and runs a participant. `set` changes what it is set up with before it begins.
+    /// Opens the sockets and runs a participant. `set` changes its settings before it starts.
     ///
     /// # Errors
     ///
-    /// If there are no sockets, no thread, or the settings are refused.
+    /// If the sockets or the thread cannot be created, or the settings are refused.
     pub fn open(transport: TransportConfig, set: impl FnOnce(&mut Config)) -> Result<Self, NodeError> {
         let transport = Transport::open(transport)?;
         let mut config = Config::new(random_prefix(), 0);
         transport.configure(&mut config);
         let queues = Queues::new(transport.port());
         if queues.is_none() {
-            // Without seeing the receivers' buffers it is slow enough that they may be without a processor for some milliseconds.
+            // Without a view of the receivers' buffers, send slowly enough that a receiver may go without a processor
+            // for some milliseconds.
             config.loopback.rate = BLIND_RATE;
         }
         set(&mut config);
@@ -97,7 +98,7 @@ impl Node {
         })
     }
 
-    /// A handle to act on the participant by.
+    /// Returns a handle that controls the participant.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
@@ -187,8 +188,8 @@ impl Handle {
         self.shared.lock().mutual(local)
     }
 
-    /// The next event; waits for it no longer than `timeout`. What is not taken stays charged to the participant that caused it, which
-    /// in the end can send no more.
+    /// Returns the next event; waits for it at most `timeout`. Events that are not taken stay charged to the
+    /// participant that caused them, which eventually cannot send anything further.
     pub fn next_event(&self, timeout: Duration) -> Option<Event> {
         let participant = self.shared.lock();
         let waits = |p: &mut Participant| !p.has_events();
@@ -220,7 +221,7 @@ impl Shared {
         self.participant.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes the thread. If the counter were full it would be awake anyway.
+    /// Wakes the thread. If the counter is full, the thread is awake anyway.
     fn ring(&self) {
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
@@ -251,7 +252,7 @@ impl Shared {
                 let now = self.now();
                 let mut participant = self.lock();
                 if let Err(error) = participant.handle(now, datagram, from) {
-                    tracing::trace!(%from, %error, "a datagram was not understood");
+                    tracing::trace!(%from, %error, "cannot read a datagram");
                 }
                 if participant.has_events() {
                     self.happened.notify_one();
@@ -260,7 +261,7 @@ impl Shared {
         }
     }
 
-    /// Sends some of what is to be sent; `true` if there may be more.
+    /// Sends some of what is queued. Returns `true` if there may be more.
     fn transmit(&self, sender: &mut Sender) -> bool {
         let mut more = true;
         for _ in 0..SENT_AT_ONCE {
@@ -271,7 +272,7 @@ impl Shared {
                 break;
             };
             if let Err(error) = sender.send(to) {
-                tracing::trace!(%to, %error, "a datagram was not sent");
+                tracing::trace!(%to, %error, "cannot send a datagram");
             }
             if let Some(pause) = sender.pause(to) {
                 let until = self.now() + pause;
@@ -284,7 +285,7 @@ impl Shared {
         more
     }
 
-    /// Waits until something comes, somebody rings, or the time is over.
+    /// Waits for a datagram, a wake-up or the timeout.
     fn wait(&self, transport: &Transport, timeout: Option<Duration>) {
         let timeout = timeout.map(|t| Timespec {
             tv_sec: t.as_secs().min(3600) as i64,
@@ -298,7 +299,7 @@ impl Shared {
     }
 }
 
-/// A datagram, if one is there.
+/// Reads a datagram, if there is one.
 fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> Option<(usize, SocketAddrV4)> {
     match socket.recv_from(buffer) {
         Ok((length, SocketAddr::V4(from))) => Some((length, from)),
@@ -306,7 +307,7 @@ fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> Option<(usize, SocketAddrV4
     }
 }
 
-/// A prefix that nobody else has and nobody guesses: the vendor, then numbers of the system's random source.
+/// Makes a unique prefix that is hard to guess: the vendor, then numbers from the system's random source.
 fn random_prefix() -> GuidPrefix {
     let random = || {
         // Its keys are random, and differ from instance to instance.

@@ -1,7 +1,7 @@
-//! How full the receive buffer of another socket of this host is, as the kernel tells by `sock_diag(7)`.
+//! How full the receive buffer of another socket on this host is, as the kernel reports it through `sock_diag(7)`.
 //!
-//! UDP has no backpressure: a process that has no processor for a few milliseconds loses what comes meanwhile, once its buffer is
-//! full. Of processes of this host that can be seen beforehand, at a few microseconds a question.
+//! UDP has no backpressure: a process that gets no processor for a few milliseconds loses what arrives once its buffer
+//! is full. For processes on this host, a sender can see that in advance, at a few microseconds per query.
 
 use core::time::Duration;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, socket_with};
@@ -17,13 +17,13 @@ const MEMORY: u16 = 7;
 const UDP: u8 = 17;
 const INET: u8 = 2;
 
-/// What a datagram takes of a buffer beside its length, and by how much more the kernel rounds it up.
+/// Overhead of a datagram in a buffer, including the kernel's rounding.
 const OVERHEAD: usize = 1_200;
-/// A full buffer is looked at again after this long, then ever more seldom.
+/// First interval at which a full buffer is checked again; it doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_micros(200);
 const LONGEST_PAUSE: Duration = Duration::from_millis(5);
 
-/// What is believed of the buffers of sockets that are sent to.
+/// Estimated state of the buffers of the sockets that are sent to.
 #[derive(Debug)]
 pub(super) struct Queues {
     netlink: OwnedFd,
@@ -33,16 +33,16 @@ pub(super) struct Queues {
 
 #[derive(Debug)]
 struct Queue {
-    /// Bytes that it takes before the kernel is asked again.
+    /// Bytes that may be sent before the kernel is queried again.
     credit: usize,
     pause: Duration,
 }
 
-/// Sockets of which something is remembered.
+/// Maximum number of sockets to remember.
 const MOST: usize = 1_024;
 
 impl Queues {
-    /// For datagrams that are sent from a port. `None` where the kernel or a sandbox does not tell.
+    /// For datagrams sent from a port. Returns `None` if the kernel or a sandbox does not report buffers.
     pub(super) fn new(own: u16) -> Option<Self> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let of = Some(netlink::SOCK_DIAG);
@@ -52,12 +52,13 @@ impl Queues {
             own,
             known: BTreeMap::new(),
         };
-        // What it tells of the port itself it tells of others.
+        // If the kernel reports the port itself, it reports others too.
         out.ask(SocketAddrV4::new(Ipv4Addr::LOCALHOST, own))?;
         Some(out)
     }
 
-    /// A datagram was sent to a socket of this host. If its buffer is about full, how long to wait with the next.
+    /// Records a datagram sent to a socket of this host. If the socket's buffer is nearly full, returns how long to
+    /// wait before the next.
     pub(super) fn sent(&mut self, to: SocketAddrV4, len: usize) -> Option<Duration> {
         if self.known.len() >= MOST && !self.known.contains_key(&to) {
             self.known.clear();
@@ -70,14 +71,14 @@ impl Queues {
         if queue.credit > 0 {
             return None;
         }
-        // Nobody listens there, or nobody tells: then nothing can be known.
+        // Nothing listens there, or the kernel does not report it: nothing can be known.
         let Some((held, size)) = self.ask(to) else {
             self.known.remove(&to);
             return None;
         };
         let queue = self.known.get_mut(&to)?;
         if held < size / 2 {
-            // A quarter is left for others, and for a datagram of the longest.
+            // Leave a quarter for other senders and for a datagram of maximum length.
             queue.credit = (size / 4 * 3).saturating_sub(held) / 2;
             queue.pause = FIRST_PAUSE;
             return None;
@@ -87,7 +88,7 @@ impl Queues {
         Some(pause)
     }
 
-    /// Bytes in a socket's receive buffer, and the size of it.
+    /// Returns the number of bytes in a socket's receive buffer, and the buffer's size.
     fn ask(&self, socket: SocketAddrV4) -> Option<(usize, usize)> {
         let mut out = Vec::with_capacity(72);
         out.extend_from_slice(&72u32.to_ne_bytes());
@@ -96,7 +97,7 @@ impl Queues {
         out.extend_from_slice(&[0; 8]);
         out.extend_from_slice(&[INET, UDP, 1 << (MEMORY - 1), 0]);
         out.extend_from_slice(&u32::MAX.to_ne_bytes());
-        // Who sends, then who receives: as a datagram's way to the socket would be looked up.
+        // The sender, then the receiver: the order in which a datagram's path to the socket is looked up.
         out.extend_from_slice(&self.own.to_be_bytes());
         out.extend_from_slice(&socket.port().to_be_bytes());
         for address in [Ipv4Addr::LOCALHOST, *socket.ip()] {
@@ -126,7 +127,7 @@ fn memory(answer: &[u8]) -> Option<(usize, usize)> {
     if half(answer, 4)? != BY_FAMILY {
         return None;
     }
-    // Behind the headers of 16 and 72 bytes stand attributes: length, kind, value.
+    // Attributes follow the headers of 16 and 72 bytes: length, kind, value.
     let mut rest = answer.get(88..)?;
     loop {
         let length = usize::from(half(rest, 0)?);
@@ -155,7 +156,7 @@ mod tests {
         let (sender, own) = bound();
         let (receiver, to) = bound();
         let Some(mut queues) = Queues::new(own.port()) else {
-            return; // Where the kernel does not tell.
+            return; // The kernel does not report buffers.
         };
         assert_eq!(queues.sent(to, 1000), None, "it is empty");
         let datagram = [7; 16_000];
@@ -176,7 +177,7 @@ mod tests {
         assert_eq!(
             queues.sent(to, datagram.len()),
             None,
-            "of nobody nothing is known"
+            "nothing is known without a listener"
         );
     }
 

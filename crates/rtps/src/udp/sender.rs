@@ -1,4 +1,4 @@
-//! Sending, no faster than the system and receivers of this host take it.
+//! Sends no faster than the system and the receivers on this host can take it.
 
 use super::queue::Queues;
 use super::transport::Transport;
@@ -8,16 +8,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io;
 use std::net::SocketAddrV4;
 
-/// How long a datagram waits for room in the system's buffer before it is lost.
+/// How long a datagram waits for room in the system's buffer before it is dropped.
 const SEND_TIMEOUT: Duration = Duration::from_millis(20);
 
-/// Sends datagrams, and looks whether their receivers keep up.
+/// Sends datagrams, and checks whether their receivers keep up.
 pub(super) struct Sender {
     pub(super) transport: Transport,
-    /// The buffers of this host's sockets, where they are to be seen.
+    /// The buffers of this host's sockets, if the kernel reports them.
     queues: Option<Queues>,
     reach: Reach,
-    /// The datagram that is sent next.
+    /// The next datagram to send.
     pub(super) datagram: Vec<u8>,
 }
 
@@ -31,7 +31,7 @@ impl Sender {
         }
     }
 
-    /// Sends, and waits a while where the system's buffer is full.
+    /// Sends, and waits a while if the system's buffer is full.
     pub(super) fn send(&self, to: SocketAddrV4) -> io::Result<()> {
         let sent = self.transport.send(&self.datagram, to);
         if !sent
@@ -51,7 +51,7 @@ impl Sender {
         self.transport.send(&self.datagram, to)
     }
 
-    /// How long to wait with the next sample, by the receiver's buffer.
+    /// How long to wait before the next sample, depending on the receiver's buffer.
     pub(super) fn pause(&mut self, to: SocketAddrV4) -> Option<Duration> {
         let queues = self.queues.as_mut()?;
         self.reach

@@ -1,8 +1,9 @@
-//! One port, several sockets: receive buffers that are together as large as samples need them, where one may not be.
+//! Several sockets on one port: together, their receive buffers are as large as samples need where a single one may not
+//! be.
 //!
-//! A socket may have a buffer of 425,984 bytes by Linux' defaults. Fast DDS sends a sample of a megabyte at once, in datagrams of 64 KB, and
-//! what does not fit is lost. Long datagrams, which are fragments whose order does not matter, go to several sockets in turn; the short ones
-//! all go to the first, in order.
+//! With Linux' defaults a socket's buffer may have 425,984 bytes. Fast DDS sends a sample of a megabyte at once, in
+//! datagrams of 64 KB, and what does not fit is lost. Long datagrams are fragments, whose order does not matter: they
+//! go to several sockets in turn. Short datagrams all go to the first socket, in order.
 
 use crate::wire::kind;
 use nix::libc::{sock_filter, sock_fprog};
@@ -11,14 +12,14 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io;
 use std::net::{SocketAddrV4, UdpSocket};
 
-/// Bytes that the buffers have together, if the system permits less for one.
+/// Total size of the buffers in bytes, if the system permits less for one.
 const ENOUGH: usize = 4 << 20;
-/// Sockets of a port.
+/// Maximum number of sockets of a port.
 const MOST: usize = 16;
 /// Shorter datagrams stay in order.
 const LONG: u32 = 4_096;
 
-/// A socket with a receive buffer of about `bytes` bytes, or several of the same port.
+/// Binds a socket with a receive buffer of about `bytes` bytes, or several sockets on the same port.
 pub(super) fn bind(address: SocketAddrV4, buffer: usize) -> io::Result<Vec<UdpSocket>> {
     let first = open(buffer)?;
     let size = first.recv_buffer_size()?.max(1);
@@ -27,7 +28,7 @@ pub(super) fn bind(address: SocketAddrV4, buffer: usize) -> io::Result<Vec<UdpSo
     } else {
         0
     };
-    // The port is this participant's alone by that of its discovery, which is bound by one socket.
+    // No other participant uses this port, since a single socket binds the discovery port that goes with it.
     first.set_reuse_port(more > 0)?;
     first.bind(&SockAddr::from(address))?;
     let mut out: Vec<UdpSocket> = vec![first.into()];
@@ -45,14 +46,14 @@ pub(super) fn bind(address: SocketAddrV4, buffer: usize) -> io::Result<Vec<UdpSo
 
 fn open(buffer: usize) -> io::Result<Socket> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
-    // What is not permitted is cut.
+    // The system reduces the size to what it permits.
     let _ = socket.set_recv_buffer_size(buffer);
     socket.set_nonblocking(true)?;
     Ok(socket)
 }
 
-/// Which socket a datagram goes to: the first, or, by the number of its first fragment, one of the others
-/// (`SO_ATTACH_REUSEPORT_CBPF` of `socket(7)`).
+/// Distributes datagrams: short ones go to the first socket, others to one of the rest, by the number of their first
+/// fragment (`SO_ATTACH_REUSEPORT_CBPF` of `socket(7)`).
 fn spread(sockets: &[UdpSocket]) -> io::Result<()> {
     let Some(first) = sockets.first() else {
         return Ok(());
@@ -66,7 +67,7 @@ fn spread(sockets: &[UdpSocket]) -> io::Result<()> {
     Ok(setsockopt(first, AttachReusePortCbpf, &program)?)
 }
 
-/// In the classic BPF of the kernel. What lies beyond a datagram's end sends it to the first socket.
+/// The filter in the kernel's classic BPF. A load beyond a datagram's end selects the first socket.
 fn program(others: u32) -> Vec<sock_filter> {
     let op = |code, (jt, jf), k| sock_filter { code, jt, jf, k };
     let next = (0, 0);
@@ -75,7 +76,7 @@ fn program(others: u32) -> Vec<sock_filter> {
         op(JUMP_IF_AT_LEAST, (1, 0), LONG),
         op(RETURN, next, 0),
     ];
-    // A DATA_FRAG behind the header and INFO_DST, INFO_TS, or both; its fragment's number is 24 bytes further.
+    // A DATA_FRAG after the header and INFO_DST, INFO_TS, or both; the fragment number is 24 bytes further.
     let places = [48, 32, 36];
     for (i, at) in places.into_iter().enumerate() {
         let to_the_end = 4 * (places.len() - i - 1) + 1;

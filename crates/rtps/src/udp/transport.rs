@@ -1,4 +1,4 @@
-//! The sockets of a participant, by the well-known ports (DDSI-RTPS 2.5, section 9.6.2.3).
+//! The sockets of a participant, on the well-known ports (DDSI-RTPS 2.5, section 9.6.2.3).
 
 use super::interfaces::{self, Interface};
 use super::spread;
@@ -7,32 +7,32 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 
-/// Group of discovery in every domain.
+/// Discovery multicast group of every domain.
 const GROUP: Ipv4Addr = Ipv4Addr::new(239, 255, 0, 1);
-/// Port of domain 0, ports of a domain, ports of a participant.
+/// Port of domain 0, ports per domain, ports per participant.
 const PORT_BASE: u32 = 7400;
 const DOMAIN_GAIN: u32 = 250;
 const PARTICIPANT_GAIN: u32 = 2;
-/// Offsets: multicast of discovery, unicast of discovery, unicast of data.
+/// Port offsets: discovery multicast, discovery unicast, data unicast.
 const D0: u32 = 0;
 const D1: u32 = 10;
 const D3: u32 = 11;
-/// Participants of a host whose ports are within their domain's.
+/// Largest participant number on a host whose ports lie within the domain's.
 const MAX_PARTICIPANT_ID: u32 = 119;
-/// Participants of a host that are announced to without having been heard.
+/// Number of participant ports per host that receive announcements unasked.
 const ANNOUNCED_IDS: u32 = 32;
-/// Wanted size of receive buffers, in bytes.
+/// Desired size of receive buffers, in bytes.
 const RECEIVE_BUFFER: usize = 8 << 20;
 
-/// How far participants are looked for, as of `ROS_AUTOMATIC_DISCOVERY_RANGE`.
+/// Where to look for participants, as `ROS_AUTOMATIC_DISCOVERY_RANGE`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Range {
     /// Nowhere.
     Off,
-    /// On this host: nothing is bound to any other address.
+    /// On this host: no other address is bound.
     #[default]
     Localhost,
-    /// On the networks of the chosen interfaces.
+    /// On the networks of the selected interfaces.
     Subnet,
 }
 
@@ -41,18 +41,18 @@ pub enum Range {
 pub struct TransportConfig {
     /// Number of the domain, 0 to 232.
     pub domain: u32,
-    /// How far participants are looked for.
+    /// Where to look for participants.
     pub range: Range,
-    /// Of [`Range::Subnet`]: addresses of the interfaces that are used; empty is all.
+    /// With [`Range::Subnet`]: addresses of the interfaces to use; empty for all.
     pub interfaces: Vec<Ipv4Addr>,
-    /// Hosts whose participants are looked for, wherever they are. Not with [`Range::Off`].
+    /// Hosts on which to look for participants, wherever they are. Ignored with [`Range::Off`].
     pub peers: Vec<Ipv4Addr>,
-    /// Size of a receive buffer of data, in bytes; `None` is as much as the system permits (`net.core.rmem_max`), at most 8 MiB. Where that is
-    /// less than 4 MiB, several sockets share the port.
+    /// Size of a receive buffer for data, in bytes; `None` is as much as the system permits (`net.core.rmem_max`), at
+    /// most 8 MiB. If that is less than 4 MiB, several sockets share the port.
     pub receive_buffer: Option<usize>,
 }
 
-/// Why there are no sockets.
+/// Why the sockets cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransportError {
@@ -62,15 +62,15 @@ pub enum TransportError {
     /// All ports of participants of the domain are taken on this host.
     #[error("all ports of participants of domain {0} are taken on this host")]
     NoPort(u32),
-    /// A chosen interface does not exist.
+    /// A selected interface does not exist.
     #[error("this host has no interface with the address {0}")]
     NoInterface(Ipv4Addr),
     /// The system refused something.
     #[error("{what}: {error}")]
     Io {
-        /// What.
+        /// What failed.
         what: &'static str,
-        /// Why.
+        /// The system's error.
         error: io::Error,
     },
 }
@@ -79,7 +79,7 @@ pub enum TransportError {
 #[derive(Debug)]
 pub struct Transport {
     metatraffic: UdpSocket,
-    /// Of one port.
+    /// All on one port.
     data: Vec<UdpSocket>,
     multicast: Option<UdpSocket>,
     /// One for each interface.
@@ -95,11 +95,11 @@ fn failed(what: &'static str) -> impl FnOnce(io::Error) -> TransportError {
 }
 
 impl Transport {
-    /// Opens the sockets: with the first number of a participant whose two ports are free on this host.
+    /// Opens the sockets, with the lowest participant number whose two ports are free on this host.
     ///
     /// # Errors
     ///
-    /// If the domain has no ports, all are taken, an interface is not there, or the system refuses.
+    /// If the domain has no ports, all are taken, an interface does not exist, or the system refuses.
     pub fn open(config: TransportConfig) -> Result<Self, TransportError> {
         if config.domain > 232 {
             return Err(TransportError::Domain(config.domain));
@@ -122,7 +122,7 @@ impl Transport {
             own,
         };
         if out.config.range != Range::Off {
-            // Where multicast does not work, participants of this host find each other without.
+            // Without multicast, participants on this host still find each other.
             match out.join() {
                 Ok(()) => {}
                 Err(error) if out.config.range == Range::Localhost => {
@@ -134,7 +134,7 @@ impl Transport {
         Ok(out)
     }
 
-    /// The group, on each interface, and nothing that came for it by others.
+    /// Joins the group on each interface. The socket ignores groups that other sockets joined.
     fn join(&mut self) -> io::Result<()> {
         let port = port(self.config.domain, D0);
         let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
@@ -155,7 +155,8 @@ impl Transport {
         Ok(())
     }
 
-    /// Sets a participant up with these sockets: its domain, its addresses, where it announces itself, and to whom it sends.
+    /// Configures a participant for these sockets: its domain, its addresses, where it announces itself, and where it
+    /// may send.
     pub fn configure(&self, config: &mut Config) {
         let domain = self.config.domain;
         let ports = |id| SocketAddrV4::new(Ipv4Addr::LOCALHOST, unicast_port(domain, D1, id));
@@ -188,13 +189,13 @@ impl Transport {
         }
         let networks = match self.config.range {
             Range::Subnet => self.used.iter().map(|i| (i.address, i.prefix)).collect(),
-            // This host's other addresses are its own, their networks are out of reach.
+            // This host's other addresses are its own; their networks are out of reach.
             Range::Off | Range::Localhost => self.own.iter().map(|i| (i.address, 32)).collect(),
         };
         config.reach = Reach { networks, hosts };
     }
 
-    /// Number of the participant on this host, by which its ports are.
+    /// Number of the participant on this host, which determines its ports.
     pub fn participant_id(&self) -> u32 {
         self.participant_id
     }
@@ -204,7 +205,7 @@ impl Transport {
         unicast_port(self.config.domain, D3, self.participant_id)
     }
 
-    /// Sockets to receive from; they do not block.
+    /// Sockets to receive from, in non-blocking mode.
     pub(super) fn sockets(&self) -> impl Iterator<Item = &UdpSocket> {
         [&self.metatraffic]
             .into_iter()
@@ -212,11 +213,11 @@ impl Transport {
             .chain(self.multicast.as_ref())
     }
 
-    /// Sends a datagram; to a group, on each interface. `WouldBlock` if the system's buffer is full.
+    /// Sends a datagram; to a group, on each interface. Fails with `WouldBlock` if the system's buffer is full.
     ///
     /// # Errors
     ///
-    /// Of the system. What is refused is lost, as on a network.
+    /// Errors of the system. A datagram that it refuses is lost, as on a network.
     pub(super) fn send(&self, datagram: &[u8], to: SocketAddrV4) -> io::Result<()> {
         if !to.ip().is_multicast() {
             return self.sender().send_to(datagram, SocketAddr::V4(to)).map(drop);
@@ -228,7 +229,7 @@ impl Transport {
         last
     }
 
-    /// The socket that samples are sent by, to wait until it takes more.
+    /// The socket that sends samples, to wait until it is writable.
     pub(super) fn sender(&self) -> &UdpSocket {
         self.data.first().unwrap_or(&self.metatraffic)
     }
@@ -273,7 +274,7 @@ fn bind_pair(
     };
     let buffer = config.receive_buffer.unwrap_or(RECEIVE_BUFFER);
     for id in 0..=MAX_PARTICIPANT_ID {
-        // Domain 232 has few.
+        // Domain 232 has few ports.
         if PORT_BASE + DOMAIN_GAIN * config.domain + D3 + PARTICIPANT_GAIN * id > 65_535 {
             break;
         }

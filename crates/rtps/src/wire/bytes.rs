@@ -1,8 +1,8 @@
-//! Reading scalars of either byte order, and writing little endian.
+//! Reads scalars of either byte order, and writes little endian.
 
 use super::error::WireError;
 
-/// A cursor over foreign bytes. Every method fails rather than read beyond the end.
+/// A cursor over untrusted bytes. Every method fails rather than read beyond the end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'a> {
     all: &'a [u8],
@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
         Ok(self.u32()? as i32)
     }
 
-    /// A string of CDR: its length with the NUL, the bytes, the NUL. One that is not UTF-8 is refused.
+    /// Reads a CDR string: its length including the NUL, the bytes, the NUL. Fails if it is not UTF-8.
     pub(crate) fn string(&mut self, most: usize, what: &'static str) -> Result<String, WireError> {
         let at = self.at;
         let n = self.u32()? as usize;
@@ -98,7 +98,7 @@ impl<'a> Reader<'a> {
             .map_err(|_| WireError::Invalid { what, at })
     }
 
-    /// A sequence of octets of CDR: its length and the bytes.
+    /// Reads a CDR sequence of octets: its length and the bytes.
     pub(crate) fn octets(&mut self, most: usize, what: &'static str) -> Result<&'a [u8], WireError> {
         let n = self.u32()? as usize;
         if n > most {
@@ -107,7 +107,7 @@ impl<'a> Reader<'a> {
         self.take(n)
     }
 
-    /// Goes on at the next multiple of 4, counted from the beginning; where that is beyond the end, at the end.
+    /// Advances to the next multiple of 4, counted from the start, or to the end if that is beyond it.
     pub(crate) fn align4(&mut self) {
         self.at = self.at.next_multiple_of(4).min(self.all.len());
     }
@@ -121,7 +121,7 @@ pub(crate) fn put_u32(out: &mut Vec<u8>, v: u32) {
     out.extend_from_slice(&v.to_le_bytes());
 }
 
-/// A string of CDR, padded to a multiple of 4 counted from where it begins.
+/// Writes a CDR string, padded to a multiple of 4 counted from its start.
 pub(crate) fn put_string(out: &mut Vec<u8>, text: &str) {
     put_u32(out, text.len() as u32 + 1);
     out.extend_from_slice(text.as_bytes());
@@ -129,7 +129,7 @@ pub(crate) fn put_string(out: &mut Vec<u8>, text: &str) {
     pad4(out, text.len() + 1);
 }
 
-/// A sequence of octets of CDR, padded likewise.
+/// Writes a CDR sequence of octets, padded likewise.
 pub(crate) fn put_octets(out: &mut Vec<u8>, bytes: &[u8]) {
     put_u32(out, bytes.len() as u32);
     out.extend_from_slice(bytes);

@@ -1,4 +1,4 @@
-//! Writing messages: a header, then submessages, all little endian (DDSI-RTPS 2.5, section 9.4).
+//! Writes messages: a header, then submessages, all little endian (DDSI-RTPS 2.5, section 9.4).
 
 use super::VERSION;
 use super::bytes::{put_u16, put_u32};
@@ -11,7 +11,7 @@ use super::submessage::{
 };
 use super::time::Timestamp;
 
-/// Begins a message.
+/// Writes the header of a message.
 pub(crate) fn header(out: &mut Vec<u8>, vendor: VendorId, source: GuidPrefix) {
     out.extend_from_slice(b"RTPS");
     out.extend_from_slice(&VERSION);
@@ -19,12 +19,12 @@ pub(crate) fn header(out: &mut Vec<u8>, vendor: VendorId, source: GuidPrefix) {
     out.extend_from_slice(&source.0);
 }
 
-/// Writes one submessage; its length is put in afterwards.
+/// Writes a submessage and fills in its length afterwards.
 fn submessage(out: &mut Vec<u8>, id: u8, flags: u8, write: impl FnOnce(&mut Vec<u8>)) {
     out.extend_from_slice(&[id, flags | LITTLE, 0, 0]);
     let at = out.len();
     write(out);
-    // What is longer than the field says is the last of its datagram: 0 is "up to the end".
+    // A submessage too long for the field must be the last of its datagram: 0 means "up to the end".
     let length = u16::try_from(out.len() - at).unwrap_or(0);
     if let Some(field) = out.get_mut(at - 2..at) {
         field.copy_from_slice(&length.to_le_bytes());
@@ -44,7 +44,7 @@ pub(crate) fn info_ts(out: &mut Vec<u8>, timestamp: Option<Timestamp>) {
     }
 }
 
-/// Whom a sample is from and for.
+/// Sender and receiver of a sample.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Route {
     pub(crate) reader: EntityId,
@@ -73,12 +73,12 @@ pub(crate) fn data(out: &mut Vec<u8>, route: Route, inline: &InlineQos, payload:
             inline.put(out);
         }
         out.extend_from_slice(bytes);
-        // Submessages begin at multiples of 4 (section 9.4.1).
+        // Submessages start at multiples of 4 (section 9.4.1).
         out.resize(out.len() + bytes.len().next_multiple_of(4) - bytes.len(), 0);
     });
 }
 
-/// Fragment `number`, from 1, of a sample whose whole payload is `whole`; nothing for a number that it does not have.
+/// Writes fragment `number`, from 1, of a sample with the payload `whole`. Writes nothing if there is no such fragment.
 pub(crate) fn data_frag(
     out: &mut Vec<u8>,
     route: Route,

@@ -1,4 +1,4 @@
-//! What a participant announces of its writers and readers (DDSI-RTPS 2.5, sections 8.5.4 and 9.6.3.3, 9.6.3.4).
+//! What a participant announces about its writers and readers (DDSI-RTPS 2.5, sections 8.5.4 and 9.6.3.3, 9.6.3.4).
 
 use super::bytes::{put_octets, put_string};
 use super::error::WireError;
@@ -16,27 +16,27 @@ pub(crate) const MAX_TEXT: usize = 1024;
 /// A writer or a reader as its participant announces it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndpointData {
-    /// Its GUID; the kind of its entity says whether it writes or reads.
+    /// Its GUID; the entity kind says whether it is a writer or a reader.
     pub guid: Guid,
-    /// Its topic; of ROS 2, with a prefix such as `rt/`.
+    /// Topic name; in ROS 2, with a prefix such as `rt/`.
     pub topic: String,
-    /// The name of its type.
+    /// Type name.
     pub type_name: String,
     /// Its policies.
     pub qos: Qos,
-    /// What its program says of it; of ROS 2, `typehash=RIHS01_…;`.
+    /// User data from its program; in ROS 2, `typehash=RIHS01_…;`.
     pub user_data: Vec<u8>,
-    /// Where it is reached; none is where its participant is.
+    /// Addresses that reach it; empty for those of its participant.
     pub unicast: Vec<SocketAddrV4>,
 }
 
 impl EndpointData {
-    /// Reads an announcement. What it does not say is DDS' default for a writer or a reader.
+    /// Reads an announcement. Omitted parameters get DDS' defaults for a writer or a reader.
     ///
     /// # Errors
     ///
-    /// If it is cut off, lacks the GUID, topic or type, has longer texts or lists than are taken, or has a parameter that must be
-    /// understood and is unknown.
+    /// If it is truncated, lacks the GUID, topic or type, has longer texts or lists than allowed, or has an unknown
+    /// parameter that must be understood.
     pub(crate) fn read(bytes: &[u8], writer: bool) -> Result<Self, WireError> {
         let mut out = EndpointData {
             guid: Guid::default(),
@@ -77,18 +77,19 @@ impl EndpointData {
         Ok(out)
     }
 
-    /// The announcement, with its encapsulation.
+    /// Returns the announcement, with its encapsulation.
     pub(crate) fn write(&self) -> Vec<u8> {
         let out = &mut PL_CDR_LE.to_vec();
         put(out, pid::ENDPOINT_GUID, |out| {
             out.extend_from_slice(&self.guid.to_bytes());
         });
-        // Fast DDS takes the participant from here alone: without it nodes of ROS 2 show no node for the endpoint.
+        // Fast DDS takes the participant only from this parameter: without it, nodes of ROS 2 show no node for the
+        // endpoint.
         put(out, pid::PARTICIPANT_GUID, |out| {
             let participant = Guid::new(self.guid.prefix, EntityId::PARTICIPANT);
             out.extend_from_slice(&participant.to_bytes());
         });
-        // Older versions of Fast DDS want the key beside the GUID.
+        // Older versions of Fast DDS require the key in addition to the GUID.
         put(out, pid::KEY_HASH, |out| {
             out.extend_from_slice(&self.guid.to_bytes())
         });
@@ -105,7 +106,7 @@ impl EndpointData {
         core::mem::take(out)
     }
 
-    /// What it takes in memory, about.
+    /// Approximate size in memory.
     pub(crate) fn size(&self) -> usize {
         let partitions = self.qos.partitions.iter();
         size_of::<Self>()

@@ -1,14 +1,14 @@
-//! Who is who: GUIDs and their parts (DDSI-RTPS 2.5, sections 8.2.4 and 9.3.1).
+//! Identities: GUIDs and their parts (DDSI-RTPS 2.5, sections 8.2.4 and 9.3.1).
 
 use super::bytes::{Reader, put_u32};
 use super::error::WireError;
 use core::fmt;
 
-/// First 12 bytes of a GUID: the participant. By convention the first two are its vendor's number.
+/// First 12 bytes of a GUID, which identify the participant. By convention they begin with its vendor's number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct GuidPrefix(pub [u8; 12]);
 
-/// Last 4 bytes of a GUID: the endpoint in its participant; the last of them is its kind.
+/// Last 4 bytes of a GUID, which identify the endpoint in its participant; the last byte is its kind.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct EntityId(pub [u8; 4]);
 
@@ -17,11 +17,11 @@ pub struct EntityId(pub [u8; 4]);
 pub struct Guid {
     /// Its participant.
     pub prefix: GuidPrefix,
-    /// Which entity of it.
+    /// The entity of that participant.
     pub entity: EntityId,
 }
 
-/// Number of an implementation, given out by the OMG.
+/// Number of an implementation, assigned by the OMG.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct VendorId(pub [u8; 2]);
 
@@ -30,12 +30,12 @@ impl VendorId {
     pub const FAST_DDS: VendorId = VendorId([0x01, 0x0f]);
     /// Eclipse Cyclone DDS.
     pub const CYCLONE: VendorId = VendorId([0x01, 0x10]);
-    /// What this crate calls itself: a number that the OMG gave to nobody.
+    /// Number that this crate announces; the OMG assigned it to no vendor.
     pub const OURS: VendorId = VendorId([0x01, 0xfe]);
 }
 
 impl EntityId {
-    /// Nobody in particular: in a DATA, every reader that is matched with the writer.
+    /// No particular entity: in a DATA, every reader that is matched with the writer.
     pub const UNKNOWN: EntityId = EntityId([0, 0, 0, 0]);
     /// The participant itself.
     pub const PARTICIPANT: EntityId = EntityId([0, 0, 1, 0xc1]);
@@ -59,17 +59,17 @@ impl EntityId {
         EntityId([a, b, c, 0x04])
     }
 
-    /// Whether it is a writer, by its kind (section 9.3.1.2).
+    /// Whether its kind is a writer (section 9.3.1.2).
     pub fn is_writer(self) -> bool {
         matches!(self.0[3] & 0x3f, 0x02 | 0x03)
     }
 
-    /// Whether it is a reader, by its kind.
+    /// Whether its kind is a reader.
     pub fn is_reader(self) -> bool {
         matches!(self.0[3] & 0x3f, 0x04 | 0x07)
     }
 
-    /// Whether it is of discovery or liveliness, not of a user's topic.
+    /// Whether it belongs to discovery or liveliness rather than to a user topic.
     pub fn is_builtin(self) -> bool {
         self.0[3] & 0xc0 == 0xc0
     }
@@ -81,7 +81,7 @@ impl Guid {
         Guid { prefix, entity }
     }
 
-    /// From its 16 bytes, as ROS 2 shows them in a `Gid`.
+    /// Creates a GUID from its 16 bytes, as ROS 2 shows them in a `Gid`.
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         let (prefix, entity) = bytes.split_at(12);
         let mut guid = Guid::default();
@@ -104,12 +104,12 @@ impl Guid {
     }
 }
 
-/// A sample: its writer and its number there. A reply names its request by this one's identity.
+/// A sample: its writer and its sequence number there. A reply refers to its request by this identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SampleIdentity {
-    /// Who wrote it.
+    /// The writer.
     pub writer: Guid,
-    /// Its number, from 1; [`SampleIdentity::UNKNOWN`] where only the writer is meant.
+    /// Sequence number, from 1; [`SampleIdentity::UNKNOWN`] if only the writer is meant.
     pub sequence: i64,
 }
 
@@ -130,7 +130,7 @@ impl SampleIdentity {
     }
 }
 
-/// A sequence number of any value: high half, low half.
+/// Reads any sequence number: high half, low half.
 pub(crate) fn read_sequence(r: &mut Reader<'_>) -> Result<i64, WireError> {
     let high = r.i32()?;
     Ok(i64::from(high) << 32 | i64::from(r.u32()?))

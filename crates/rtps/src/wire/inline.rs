@@ -5,15 +5,15 @@ use super::error::WireError;
 use super::ids::{Guid, SampleIdentity};
 use super::parameters::{Parameters, pid, put, put_sentinel, unknown};
 
-/// What is read of a sample's inline QoS; the rest of it is policies, which discovery has announced already.
+/// The parameters read from a sample's inline QoS. The rest are policies, which discovery has already announced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct InlineQos {
-    /// The instance is disposed of, its writer has no more to say of it, or both.
+    /// The instance is disposed of, unregistered by its writer, or both.
     pub(crate) gone: bool,
     pub(crate) key_hash: Option<[u8; 16]>,
     /// The request that this answers.
     pub(crate) related: Option<SampleIdentity>,
-    /// The sample cannot be understood without a parameter that is unknown here, and is passed over.
+    /// The sample has an unknown parameter that must be understood, so it is skipped.
     pub(crate) foreign: bool,
 }
 
@@ -21,13 +21,13 @@ pub(crate) struct InlineQos {
 const GONE: u8 = 0x03;
 
 impl InlineQos {
-    /// Reads parameters up to their sentinel. One that is unknown and must be understood costs the sample.
+    /// Reads parameters up to their sentinel. An unknown one that must be understood makes the sample unreadable.
     pub(crate) fn read(r: &mut Reader<'_>) -> Result<Self, WireError> {
         let mut out = InlineQos::default();
         let mut parameters = Parameters::new(r);
         while let Some((id, mut value)) = parameters.next()? {
             match id {
-                // Four octets, in this order whatever the byte order (section 9.6.4.9).
+                // Four octets in this order, regardless of the byte order (section 9.6.4.9).
                 pid::STATUS_INFO => out.gone = value.array::<4>()?[3] & GONE != 0,
                 pid::KEY_HASH => out.key_hash = Some(value.array()?),
                 pid::RELATED_SAMPLE_IDENTITY | pid::FAST_DDS_RELATED_SAMPLE_IDENTITY => {
@@ -44,7 +44,7 @@ impl InlineQos {
         *self == InlineQos::default()
     }
 
-    /// The related identity goes by both of its numbers: older versions of Fast DDS know only their own.
+    /// Writes the related identity under both of its parameter IDs: older versions of Fast DDS know only their own.
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
         if let Some(hash) = self.key_hash {
             put(out, pid::KEY_HASH, |out| out.extend_from_slice(&hash));
@@ -103,7 +103,7 @@ mod tests {
             let mut bytes = [id.to_be_bytes(), [0, 24]].concat();
             bytes.extend_from_slice(&[5; 16]);
             bytes.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0, 42]);
-            // An unknown one between, and the sentinel.
+            // An unknown parameter in between, and the sentinel.
             bytes.extend_from_slice(&[0x80, 0x99, 0, 4, 1, 2, 3, 4, 0, 1, 0, 0]);
             let read = InlineQos::read(&mut Reader::new(&bytes, false)).expect("inline QoS");
             assert_eq!(

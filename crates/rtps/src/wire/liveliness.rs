@@ -1,4 +1,5 @@
-//! `ParticipantMessageData`: a participant says that its writers live (DDSI-RTPS 2.5, sections 8.4.13.5 and 9.6.3.1).
+//! `ParticipantMessageData`: a participant asserts that its writers are alive (DDSI-RTPS 2.5, sections 8.4.13.5 and
+//! 9.6.3.1).
 
 use super::bytes::put_u32;
 use super::ids::GuidPrefix;

@@ -1,4 +1,4 @@
-//! Where a participant is reached (DDSI-RTPS 2.5, section 9.3.2.4).
+//! Addresses of participants (DDSI-RTPS 2.5, section 9.3.2.4).
 
 use super::bytes::{Reader, put_u32};
 use super::error::WireError;
@@ -7,8 +7,8 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 /// `LOCATOR_KIND_UDPv4`.
 const UDP_V4: i32 = 1;
 
-/// An address of UDP over IPv4. `None` for every other kind (IPv6, TCP, shared memory, which Fast DDS announces as kind 16) and for
-/// what cannot be sent to.
+/// Reads a UDP address over IPv4. Returns `None` for every other kind (IPv6, TCP, shared memory, which Fast DDS
+/// announces as kind 16) and for addresses that cannot be sent to.
 pub(crate) fn read(r: &mut Reader<'_>) -> Result<Option<SocketAddrV4>, WireError> {
     let (kind, port) = (r.i32()?, r.u32()?);
     let address = r.array::<16>()?;

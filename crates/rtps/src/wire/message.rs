@@ -1,4 +1,5 @@
-//! A message: its header, and its submessages with what earlier ones say of them (DDSI-RTPS 2.5, sections 8.3.4 and 9.4.4).
+//! A message: its header, and its submessages with the context that earlier ones set (DDSI-RTPS 2.5, sections 8.3.4 and
+//! 9.4.4).
 
 use super::bytes::Reader;
 use super::error::WireError;
@@ -10,7 +11,7 @@ use super::time::Timestamp;
 /// Length of the header of a message.
 pub(crate) const HEADER: usize = 20;
 
-/// The submessages of a datagram that are for a reader or a writer, one after the other.
+/// Iterates over the submessages of a datagram that are for a reader or a writer.
 #[derive(Debug)]
 pub(crate) struct Message<'a> {
     bytes: Reader<'a>,
@@ -20,11 +21,11 @@ pub(crate) struct Message<'a> {
     failed: bool,
 }
 
-/// One submessage, and what the ones before it say of it.
+/// A submessage, and the context that the ones before it set.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Item<'a> {
     pub(crate) source: GuidPrefix,
-    /// All zero for everybody.
+    /// All zero for every participant.
     pub(crate) destination: GuidPrefix,
     pub(crate) timestamp: Option<Timestamp>,
     pub(crate) submessage: Submessage<'a>,
@@ -40,7 +41,7 @@ impl<'a> Message<'a> {
         if major != 2 {
             return Err(WireError::Version { major, minor });
         }
-        // The vendor, which says nothing that matters.
+        // Skip the vendor, which does not matter.
         r.take(2)?;
         Ok(Message {
             source: GuidPrefix(r.array()?),
@@ -51,14 +52,14 @@ impl<'a> Message<'a> {
         })
     }
 
-    /// The next submessage with something for a reader or a writer. After an error there is none.
+    /// Returns the next submessage for a reader or a writer. After an error there is none.
     fn next_item(&mut self) -> Result<Option<Item<'a>>, WireError> {
         while !self.bytes.is_empty() {
             let id = self.bytes.u8()?;
             let flags = self.bytes.u8()?;
             self.bytes.set_little(flags & LITTLE != 0);
             let length = usize::from(self.bytes.u16()?);
-            // Length 0 is "up to the end" but for the two that may be empty (section 9.4.5.1.3).
+            // Length 0 means "up to the end", except for the two kinds that may be empty (section 9.4.5.1.3).
             let body = if length == 0 && id != kind::PAD && id != kind::INFO_TS {
                 self.bytes.rest()
             } else {

@@ -1,7 +1,7 @@
-//! The bytes of RTPS: messages and their submessages, parameter lists, and what discovery announces in these.
+//! The bytes of RTPS: messages and their submessages, parameter lists, and the announcements of discovery in them.
 //!
-//! Both byte orders are read, little endian is written. What is read never panics and takes no memory by a length that
-//! was only announced.
+//! Reads both byte orders, writes little endian. Reading never panics, and allocates no memory for a length that is
+//! only announced.
 
 pub(crate) mod bytes;
 pub(crate) mod encode;
@@ -19,7 +19,7 @@ pub(crate) mod policies;
 pub(crate) mod submessage;
 pub(crate) mod time;
 
-/// The version that is spoken.
+/// Version of the protocol.
 pub(crate) const VERSION: [u8; 2] = [2, 3];
 
 /// Kinds of submessages (DDSI-RTPS 2.5, section 9.4.5.1.1).

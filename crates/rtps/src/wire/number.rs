@@ -4,13 +4,13 @@ use super::bytes::{Reader, put_u32};
 use super::error::WireError;
 use super::ids::{put_sequence, read_sequence};
 
-/// Largest sequence number that is taken from others: beyond it sums could overflow.
+/// Largest sequence number accepted from others: beyond it, sums could overflow.
 pub(crate) const MAX_SEQUENCE: i64 = 1 << 62;
 
-/// Most numbers that a set spans.
+/// Maximum span of a set.
 pub(crate) const SPAN: i64 = 256;
 
-/// A set of numbers of a span of 256.
+/// A set of numbers within a span of 256.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NumberSet {
     pub(crate) base: i64,
@@ -27,7 +27,7 @@ impl NumberSet {
         }
     }
 
-    /// Of those of the numbers that lie within the span.
+    /// Creates a set of those numbers that lie within the span.
     pub(crate) fn of(base: i64, numbers: impl IntoIterator<Item = i64>) -> Self {
         let mut set = NumberSet::new(base);
         for n in numbers {
@@ -36,7 +36,7 @@ impl NumberSet {
         set
     }
 
-    /// Adds a number; `false` if it lies before the base or beyond the span.
+    /// Adds a number. Returns `false` if it lies before the base or beyond the span.
     pub(crate) fn insert(&mut self, n: i64) -> bool {
         let bit = n.wrapping_sub(self.base);
         if !(0..SPAN).contains(&bit) {
@@ -60,11 +60,11 @@ impl NumberSet {
         self.words == [0; 8]
     }
 
-    /// Of sequence numbers.
+    /// Reads a set of sequence numbers.
     pub(crate) fn read(r: &mut Reader<'_>) -> Result<Self, WireError> {
         let at = r.at();
         let base = read_sequence(r)?;
-        // Fast DDS asks for a first heartbeat by an empty set with base 0.
+        // Fast DDS requests a first heartbeat with an empty set with base 0.
         if !(0..=MAX_SEQUENCE).contains(&base) {
             return Err(WireError::Invalid {
                 what: "base of a set of sequence numbers",
@@ -74,7 +74,7 @@ impl NumberSet {
         Self::read_bits(r, base)
     }
 
-    /// Of fragment numbers.
+    /// Reads a set of fragment numbers.
     pub(crate) fn read_fragments(r: &mut Reader<'_>) -> Result<Self, WireError> {
         let base = r.u32()?;
         Self::read_bits(r, i64::from(base))
@@ -93,7 +93,7 @@ impl NumberSet {
         for word in words.iter_mut().take(len.div_ceil(32) as usize) {
             *word = r.u32()?;
         }
-        // Bits beyond the length say nothing.
+        // Bits beyond the length have no meaning.
         if let Some(word) = words.get_mut(len as usize / 32) {
             *word &= !(u32::MAX >> (len % 32));
         }
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn the_example_of_the_specification_is_read() {
-        // 1234:/12[00110]: bit 0 is the most significant of the first word.
+        // 1234:/12[00110]: bit 0 is the most significant bit of the first word.
         let bytes = [0, 0, 0, 0, 0xd2, 4, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0b0011_0000];
         let set = NumberSet::read(&mut Reader::new(&bytes, true)).expect("a set");
         assert_eq!(set.iter().collect::<Vec<_>>(), [1236, 1237]);

@@ -1,4 +1,4 @@
-//! Parameter lists (DDSI-RTPS 2.5, sections 9.4.2.11 and 9.6): of inline QoS, and of what discovery announces.
+//! Parameter lists (DDSI-RTPS 2.5, sections 9.4.2.11 and 9.6): inline QoS, and announcements of discovery.
 
 use super::bytes::{Reader, put_u16};
 use super::error::WireError;
@@ -38,18 +38,17 @@ pub(crate) mod pid {
     pub(crate) const DATA_REPRESENTATION: u16 = 0x0073;
     pub(crate) const RELATED_SAMPLE_IDENTITY: u16 = 0x0083;
     pub(crate) const DOMAIN_TAG: u16 = 0x4014;
-    /// The related sample's identity as Fast DDS has it.
+    /// The related sample's identity under Fast DDS' own ID.
     pub(crate) const FAST_DDS_RELATED_SAMPLE_IDENTITY: u16 = 0x800f;
 
-    /// Who does not know the parameter must not take the list.
+    /// A receiver that does not know the parameter must refuse the list.
     pub(super) const MUST_UNDERSTAND: u16 = 0x4000;
 }
 
 /// Little-endian parameter list, as the encapsulation of a payload.
 pub(crate) const PL_CDR_LE: [u8; 4] = [0, 3, 0, 0];
 
-/// Reads parameters up to the sentinel, one after the other. At least 4 bytes go with each, so that their number is bounded by
-/// the datagram.
+/// Iterates over parameters up to the sentinel. Each takes at least 4 bytes, so the datagram limits their number.
 pub(crate) struct Parameters<'r, 'a> {
     from: &'r mut Reader<'a>,
 }
@@ -59,7 +58,7 @@ impl<'r, 'a> Parameters<'r, 'a> {
         Parameters { from }
     }
 
-    /// The next parameter and its value; `None` at the sentinel.
+    /// Returns the next parameter and its value; `None` at the sentinel.
     pub(crate) fn next(&mut self) -> Result<Option<(u16, Reader<'a>)>, WireError> {
         loop {
             let id = self.from.u16()?;
@@ -76,7 +75,7 @@ impl<'r, 'a> Parameters<'r, 'a> {
     }
 }
 
-/// What an unknown parameter means for its list: nothing, or that it cannot be taken.
+/// Checks an unknown parameter: it is ignored, or makes the list unreadable.
 pub(crate) fn unknown(id: u16) -> Result<(), WireError> {
     if id & pid::MUST_UNDERSTAND != 0 {
         return Err(WireError::MustUnderstand { pid: id });
@@ -84,7 +83,7 @@ pub(crate) fn unknown(id: u16) -> Result<(), WireError> {
     Ok(())
 }
 
-/// The parameters of a payload, by its encapsulation.
+/// Returns a reader for the parameters of a payload, with the byte order of its encapsulation.
 pub(crate) fn payload(bytes: &[u8]) -> Result<Reader<'_>, WireError> {
     let mut r = Reader::new(bytes, true);
     match r.array::<4>()? {
@@ -100,7 +99,7 @@ pub(crate) fn payload(bytes: &[u8]) -> Result<Reader<'_>, WireError> {
     Ok(r)
 }
 
-/// Appends a parameter whose value `write` appends; it is padded to a multiple of 4.
+/// Appends a parameter, whose value `write` appends, padded to a multiple of 4.
 pub(crate) fn put(out: &mut Vec<u8>, id: u16, write: impl FnOnce(&mut Vec<u8>)) {
     put_u16(out, id);
     let at = out.len();

@@ -1,4 +1,5 @@
-//! What a participant announces of itself (DDSI-RTPS 2.5, sections 8.5.3 and 9.6.3.2: `SPDPdiscoveredParticipantData`).
+//! What a participant announces about itself (DDSI-RTPS 2.5, sections 8.5.3 and 9.6.3.2:
+//! `SPDPdiscoveredParticipantData`).
 
 use super::VERSION;
 use super::bytes::{put_octets, put_string, put_u32};
@@ -14,10 +15,10 @@ use std::net::SocketAddrV4;
 pub(crate) const MAX_USER_DATA: usize = 4096;
 /// Longest name of a participant, and domain tag, in bytes.
 pub(crate) const MAX_NAME: usize = 256;
-/// Locators of a kind that are kept of an announcement; the rest is left.
+/// Maximum number of locators of a kind kept from an announcement; the rest are ignored.
 pub(crate) const MAX_LOCATORS: usize = 16;
 
-/// Built-in endpoints that this end has: SPDP, SEDP of both kinds, participant messages (section 9.3.2.12).
+/// Built-in endpoints of this implementation: SPDP, SEDP of both kinds, participant messages (section 9.3.2.12).
 pub(crate) const BUILTIN_ENDPOINTS: u32 = 0x0c3f;
 
 /// A participant as it announces itself.
@@ -25,25 +26,25 @@ pub(crate) const BUILTIN_ENDPOINTS: u32 = 0x0c3f;
 pub struct ParticipantData {
     /// Its GUID.
     pub guid: Guid,
-    /// Whose implementation it is.
+    /// Vendor of its implementation.
     pub vendor: VendorId,
-    /// Version of the protocol that it speaks.
+    /// Its protocol version.
     pub version: [u8; 2],
     /// Its name, which may be empty.
     pub name: String,
-    /// What its program says of it; of ROS 2, `enclave=/;`.
+    /// User data from its program; in ROS 2, `enclave=/;`.
     pub user_data: Vec<u8>,
-    /// How long it lives without a word; `None` is for ever. DDS' default is 100 s.
+    /// How long it counts as alive without a message; `None` is infinite. DDS' default is 100 s.
     pub lease: Option<Duration>,
-    /// Which built-in endpoints it has, a bit for each.
+    /// Its built-in endpoints, one bit each.
     pub builtin_endpoints: u32,
-    /// Its domain; older implementations do not say it.
+    /// Its domain ID; older implementations omit it.
     pub domain: Option<u32>,
-    /// Part of the domain, which meets no other.
+    /// Domain tag; only participants with the same tag meet.
     pub domain_tag: String,
-    /// Where discovery reaches it: UDP over IPv4 only.
+    /// Addresses for discovery: UDP over IPv4 only.
     pub metatraffic: Vec<SocketAddrV4>,
-    /// Where data of its readers goes, where they say nothing else.
+    /// Addresses for data to its readers, unless they announce others.
     pub unicast: Vec<SocketAddrV4>,
 }
 
@@ -52,8 +53,8 @@ impl ParticipantData {
     ///
     /// # Errors
     ///
-    /// If it is cut off, names no GUID of a participant, has longer texts than 256 bytes or user data than 4,096, or has a
-    /// parameter that must be understood and is unknown.
+    /// If it is truncated, names no participant GUID, has texts longer than 256 bytes or user data longer than 4,096,
+    /// or has an unknown parameter that must be understood.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, WireError> {
         let mut out = ParticipantData {
             guid: Guid::default(),
@@ -94,7 +95,7 @@ impl ParticipantData {
         Ok(out)
     }
 
-    /// The announcement, with its encapsulation.
+    /// Returns the announcement, with its encapsulation.
     pub(crate) fn write(&self) -> Vec<u8> {
         let out = &mut PL_CDR_LE.to_vec();
         put(out, pid::PROTOCOL_VERSION, |out| {
@@ -134,7 +135,7 @@ impl ParticipantData {
         core::mem::take(out)
     }
 
-    /// What it takes in memory, about.
+    /// Approximate size in memory.
     pub(crate) fn size(&self) -> usize {
         size_of::<Self>()
             + self.name.len()
@@ -153,7 +154,7 @@ pub(super) fn keep(list: &mut Vec<SocketAddrV4>, address: Option<SocketAddrV4>) 
     }
 }
 
-/// The key of a participant or an endpoint, with its encapsulation, as it is disposed of.
+/// Returns the key of a participant or an endpoint, with its encapsulation, for disposing of it.
 pub(crate) fn key(id: u16, guid: Guid) -> Vec<u8> {
     let out = &mut PL_CDR_LE.to_vec();
     put(out, id, |out| out.extend_from_slice(&guid.to_bytes()));
@@ -161,7 +162,7 @@ pub(crate) fn key(id: u16, guid: Guid) -> Vec<u8> {
     core::mem::take(out)
 }
 
-/// The GUID in such a key.
+/// Reads the GUID from such a key.
 pub(crate) fn read_key(id: u16, bytes: &[u8]) -> Result<Guid, WireError> {
     let mut from = payload(bytes)?;
     let mut parameters = Parameters::new(&mut from);
@@ -173,7 +174,7 @@ pub(crate) fn read_key(id: u16, bytes: &[u8]) -> Result<Guid, WireError> {
     Err(WireError::Missing { what: "GUID" })
 }
 
-/// `BuiltinEndpointSet` bits by the writer whose reader on the other side they name.
+/// Whether a `BuiltinEndpointSet` has this bit.
 pub(crate) fn has(set: u32, bit: u32) -> bool {
     set & 1 << bit != 0
 }

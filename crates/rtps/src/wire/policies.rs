@@ -10,12 +10,12 @@ use crate::qos::{
 };
 use core::time::Duration;
 
-/// Partitions of an endpoint.
+/// Maximum number of partitions of an endpoint.
 pub(crate) const MAX_PARTITIONS: usize = 64;
-/// Data representations of an endpoint.
+/// Maximum number of data representations of an endpoint.
 pub(crate) const MAX_REPRESENTATIONS: usize = 16;
 
-/// Reads a policy; `false` if the parameter is none.
+/// Reads a policy. Returns `false` if the parameter is not a policy.
 pub(super) fn read(qos: &mut Qos, id: u16, v: &mut Reader<'_>) -> Result<bool, WireError> {
     let invalid = |what| WireError::Invalid { what, at: 0 };
     match id {
@@ -101,7 +101,7 @@ fn count(v: &mut Reader<'_>, most: usize, what: &'static str) -> Result<usize, W
     Ok(n)
 }
 
-/// Writes all policies, of a reader but those of writers.
+/// Writes all policies; for a reader, without those of writers.
 pub(super) fn write(out: &mut Vec<u8>, qos: &Qos, writer: bool) {
     put(out, pid::RELIABILITY, |out| {
         put_u32(out, if qos.is_reliable() { 2 } else { 1 });

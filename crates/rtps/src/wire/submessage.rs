@@ -1,4 +1,4 @@
-//! What a submessage says (DDSI-RTPS 2.5, sections 8.3.8 and 9.4.5).
+//! Content of submessages (DDSI-RTPS 2.5, sections 8.3.8 and 9.4.5).
 
 use super::bytes::Reader;
 use super::error::WireError;
@@ -8,7 +8,7 @@ use super::kind;
 use super::number::{MAX_SEQUENCE, NumberSet};
 use super::time::Timestamp;
 
-/// A submessage, whose payload stays where it came.
+/// A submessage that borrows its payload from the datagram.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Submessage<'a> {
     Data(Data<'a>),
@@ -18,13 +18,13 @@ pub(crate) enum Submessage<'a> {
     AckNack(AckNack),
     NackFrag(NackFrag),
     Gap(Gap),
-    /// When what follows was written.
+    /// When the following submessages were written.
     InfoTs(Option<Timestamp>),
-    /// Whom what follows is for; all zero is everybody.
+    /// Destination of the following submessages; all zero for every participant.
     InfoDst(GuidPrefix),
-    /// Whom what follows is from.
+    /// Source of the following submessages.
     InfoSrc(GuidPrefix),
-    /// Padding, or of a kind that is not needed here.
+    /// Padding, or a kind that is not needed here.
     Skipped,
 }
 
@@ -32,7 +32,7 @@ pub(crate) enum Submessage<'a> {
 pub(crate) enum Payload<'a> {
     None,
     Data(&'a [u8]),
-    /// Only the key of an instance, as when it is disposed of.
+    /// Only the key of an instance, for example when it is disposed of.
     Key(&'a [u8]),
 }
 
@@ -51,10 +51,10 @@ pub(crate) struct DataFrag<'a> {
     pub(crate) writer: EntityId,
     pub(crate) sequence: i64,
     pub(crate) inline: InlineQos,
-    /// Number of the first fragment here, from 1.
+    /// Number of the first fragment in this submessage, from 1.
     pub(crate) first: u32,
     pub(crate) count: u16,
-    /// Bytes of every fragment but the last of the sample.
+    /// Size of every fragment in bytes, except the last of the sample.
     pub(crate) fragment_size: u16,
     pub(crate) sample_size: u32,
     /// Whether the sample is only the key of an instance.
@@ -70,7 +70,7 @@ pub(crate) struct Heartbeat {
     pub(crate) first: i64,
     pub(crate) last: i64,
     pub(crate) count: u32,
-    /// No answer is asked for where nothing is missing.
+    /// No answer is requested if nothing is missing.
     pub(crate) last_word: bool,
     pub(crate) liveliness: bool,
 }
@@ -88,10 +88,10 @@ pub(crate) struct HeartbeatFrag {
 pub(crate) struct AckNack {
     pub(crate) reader: EntityId,
     pub(crate) writer: EntityId,
-    /// All before its base came; those in it are missing.
+    /// All samples before its base arrived; those in it are missing.
     pub(crate) missing: NumberSet,
     pub(crate) count: u32,
-    /// No heartbeat is asked for.
+    /// No heartbeat is requested.
     pub(crate) last_word: bool,
 }
 
@@ -108,7 +108,7 @@ pub(crate) struct NackFrag {
 pub(crate) struct Gap {
     pub(crate) reader: EntityId,
     pub(crate) writer: EntityId,
-    /// From here up to the base of the set, without it, and those of the set.
+    /// The gap covers this sample up to the base of the set, base excluded, and those in the set.
     pub(crate) first: i64,
     pub(crate) set: NumberSet,
 }
@@ -123,7 +123,7 @@ pub(crate) const FRAGMENT_OF_KEY: u8 = 0x04;
 pub(crate) const HAS_KEY: u8 = 0x08;
 
 impl<'a> Submessage<'a> {
-    /// Of its kind, its flags and what follows its header.
+    /// Reads a submessage from its kind, its flags and what follows its header.
     pub(crate) fn read(id: u8, flags: u8, body: &'a [u8]) -> Result<Self, WireError> {
         let r = &mut Reader::new(body, flags & LITTLE != 0);
         Ok(match id {
@@ -169,7 +169,7 @@ impl<'a> Submessage<'a> {
             kind::INFO_TS => Submessage::InfoTs(Timestamp::read(r)?),
             kind::INFO_DST => Submessage::InfoDst(GuidPrefix(r.array()?)),
             kind::INFO_SRC => {
-                // Unused, version, vendor.
+                // Unused bytes, version, vendor.
                 r.take(8)?;
                 Submessage::InfoSrc(GuidPrefix(r.array()?))
             }
@@ -182,7 +182,7 @@ fn entity(r: &mut Reader<'_>) -> Result<EntityId, WireError> {
     Ok(EntityId(r.array()?))
 }
 
-/// A number of a sample, from 1.
+/// Reads a sample's sequence number, from 1.
 fn sequence(r: &mut Reader<'_>) -> Result<i64, WireError> {
     let at = r.at();
     let n = read_sequence(r)?;
@@ -195,7 +195,8 @@ fn sequence(r: &mut Reader<'_>) -> Result<i64, WireError> {
     Ok(n)
 }
 
-/// Extra flags, and where the parameters begin, counted from behind that field: what a later version puts before them is skipped.
+/// Reads extra flags and the offset of the parameters, counted from after that field. Skips what a later version puts
+/// before them.
 fn head(r: &mut Reader<'_>, least: usize) -> Result<usize, WireError> {
     r.u16()?;
     let at = r.at();
@@ -253,7 +254,7 @@ fn data_frag<'a>(r: &mut Reader<'a>, flags: u8) -> Result<DataFrag<'a>, WireErro
         what: "numbers of the fragments",
         at,
     };
-    // In 64 bits none of these overflows: 2^32 fragments of 2^16 bytes.
+    // In 64 bits none of these overflow: 2^32 fragments of 2^16 bytes.
     let from = u64::from(first).checked_sub(1).ok_or(invalid)? * u64::from(fragment_size);
     let to = (from + u64::from(count) * u64::from(fragment_size)).min(u64::from(sample_size));
     let last = from + u64::from(count.saturating_sub(1)) * u64::from(fragment_size);
@@ -275,7 +276,7 @@ fn data_frag<'a>(r: &mut Reader<'a>, flags: u8) -> Result<DataFrag<'a>, WireErro
 }
 
 impl DataFrag<'_> {
-    /// How many fragments the sample has.
+    /// Number of fragments of the sample.
     pub(crate) fn fragments(&self) -> u32 {
         self.sample_size.div_ceil(u32::from(self.fragment_size.max(1)))
     }

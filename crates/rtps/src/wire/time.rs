@@ -1,4 +1,4 @@
-//! Points in time and durations of the wire (DDSI-RTPS 2.5, section 9.3.2): seconds and 2⁻³² seconds.
+//! Timestamps and durations on the wire (DDSI-RTPS 2.5, section 9.3.2): seconds and 2⁻³² seconds.
 
 use super::bytes::{Reader, put_u32};
 use super::error::WireError;
@@ -9,7 +9,7 @@ use core::time::Duration;
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// `None` for `TIME_INVALID`.
+    /// Returns `None` for `TIME_INVALID`.
     pub(crate) fn read(r: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
         let (seconds, fraction) = (r.u32()?, r.u32()?);
         if (seconds, fraction) == (u32::MAX, u32::MAX) {
@@ -20,7 +20,7 @@ impl Timestamp {
         )))
     }
 
-    /// Before 1970 is 1970, after 2106 is the end of that.
+    /// Times before 1970 become 1970, times after 2106 the last representable one.
     pub(crate) fn put(self, out: &mut Vec<u8>) {
         let t = self.0.clamp(0, i64::from(u32::MAX - 1) * 1_000_000_000);
         put_u32(out, (t / 1_000_000_000) as u32);
@@ -28,7 +28,7 @@ impl Timestamp {
     }
 }
 
-/// A duration; `None` is infinite, and so is what is longer than 68 years. A negative one is none at all.
+/// Reads a duration; `None` is infinite, and so are durations longer than 68 years. A negative one is zero.
 pub(crate) fn read_duration(r: &mut Reader<'_>) -> Result<Option<Duration>, WireError> {
     let (seconds, fraction) = (r.i32()?, r.u32()?);
     Ok(match seconds {
@@ -51,7 +51,7 @@ pub(crate) fn put_duration(out: &mut Vec<u8>, duration: Option<Duration>) {
     }
 }
 
-/// Rounded to the nearest, so that nanoseconds make the round trip.
+/// Rounds to the nearest, so that nanoseconds survive a round trip.
 fn nanos(fraction: u32) -> u32 {
     let n = (u64::from(fraction) * 1_000_000_000 + (1 << 31)) >> 32;
     (n as u32).min(999_999_999)

@@ -1,4 +1,4 @@
-//! What a writer does when a reader says what it lacks (DDSI-RTPS 2.5, section 8.4.9.2).
+//! How a writer reacts when a reader reports what it lacks (DDSI-RTPS 2.5, section 8.4.9.2).
 
 use super::{FIRST_HEARTBEAT, ReaderProxy, Writer};
 use crate::context::{Context, is_newer};
@@ -11,8 +11,8 @@ use crate::wire::submessage::{AckNack, Gap, NackFrag};
 use std::sync::Arc;
 
 impl Writer {
-    /// Takes what a reader acknowledges, sends again what it lacks, and says what it will not get. `true` if a program that waits
-    /// for room has it now.
+    /// Handles a reader's acknowledgement: retransmits what it lacks, and announces what it will not get. Returns
+    /// `true` if a program that waits for room has it now.
     pub(crate) fn on_acknack(&mut self, cx: &mut Context<'_>, reader: Guid, a: &AckNack) -> bool {
         let last = self.history.last();
         let Some(proxy) = self.proxies.get_mut(&reader) else {
@@ -65,7 +65,7 @@ impl Writer {
         self.prune()
     }
 
-    /// Sends again the fragments that a reader lacks of a sample.
+    /// Retransmits the fragments of a sample that a reader lacks.
     pub(crate) fn on_nack_frag(&mut self, cx: &mut Context<'_>, reader: Guid, n: &NackFrag) {
         let Some(proxy) = self.proxies.get_mut(&reader) else {
             return;
@@ -76,7 +76,7 @@ impl Writer {
         proxy.fragment_count = Some(n.count);
         let first = self.history.first().max(proxy.start);
         let change = self.history.get(n.sequence).filter(|c| c.sequence >= first);
-        // What is gone is said by the next heartbeat.
+        // The next heartbeat announces that a sample is gone.
         if let Some(change) = change
             && !n.missing.is_empty()
             && let Some(job) = repair(proxy, reader, self.id, change, Some(n.missing))
@@ -86,7 +86,7 @@ impl Writer {
     }
 }
 
-/// A sample for one reader, followed by a heartbeat.
+/// Retransmits a sample to one reader, followed by a heartbeat.
 fn repair(
     proxy: &ReaderProxy,
     reader: Guid,

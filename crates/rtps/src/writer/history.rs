@@ -4,12 +4,12 @@ use crate::send::Change;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Samples by their numbers, and how many bytes they are.
+/// Samples by number, and their total bytes.
 #[derive(Debug, Default)]
 pub(super) struct History {
     changes: BTreeMap<i64, Arc<Change>>,
     bytes: usize,
-    /// Number of the newest that was ever written.
+    /// Number of the newest sample ever written.
     last: i64,
 }
 
@@ -18,7 +18,7 @@ impl History {
         self.last
     }
 
-    /// The oldest that is kept; if none is, the next.
+    /// Oldest number that is kept; if there is none, the next one.
     pub(super) fn first(&self) -> i64 {
         self.changes.keys().next().copied().unwrap_or(self.last + 1)
     }
@@ -39,7 +39,7 @@ impl History {
         self.changes.values()
     }
 
-    /// Counts the newest, and keeps it if that is wanted.
+    /// Counts the newest sample, and keeps it if `keep`.
     pub(super) fn add(&mut self, change: &Arc<Change>, keep: bool) {
         self.last = self.last.max(change.sequence);
         if keep {
@@ -59,7 +59,7 @@ impl History {
         self.remove(first)
     }
 
-    /// Drops those up to a number for which `done` holds.
+    /// Drops samples up to a number if `done` holds for them.
     pub(super) fn prune(&mut self, upto: i64, done: impl Fn(&Change) -> bool) {
         let gone: Vec<_> = self
             .changes

@@ -1,4 +1,4 @@
-//! A local writer: what it keeps, and whom it is matched with (DDSI-RTPS 2.5, section 8.4.9).
+//! A local writer: the samples it keeps, and the readers it is matched with (DDSI-RTPS 2.5, section 8.4.9).
 
 mod answer;
 mod history;
@@ -22,11 +22,11 @@ use std::sync::Arc;
 
 pub(crate) use proxy::{PROXY, ReaderProxy};
 
-/// After a sample, readers are first asked what they have; then ever more seldom, until they have all.
+/// First interval after a sample at which readers are asked what they have; it doubles until they have everything.
 const FIRST_HEARTBEAT: Duration = Duration::from_millis(20);
 const SLOWEST_HEARTBEAT: Duration = Duration::from_secs(1);
 
-/// A writer of a user's topic or of discovery.
+/// A writer of a user topic or of discovery.
 #[derive(Debug)]
 pub(crate) struct Writer {
     pub(crate) id: EntityId,
@@ -36,11 +36,11 @@ pub(crate) struct Writer {
     max_bytes: usize,
     history: History,
     proxies: BTreeMap<Guid, ReaderProxy>,
-    /// Where each sample goes once: the addresses of the matched readers.
+    /// Destinations that receive each sample once: the addresses of the matched readers.
     routes: Vec<Route>,
     count: u32,
     interval: Duration,
-    /// A sample was refused, and its program waits for room.
+    /// A sample was refused, and the program waits for room.
     refused: bool,
 }
 
@@ -49,14 +49,14 @@ pub(crate) struct Writer {
 struct Route {
     target: Target,
     pace: Pace,
-    /// The only reader there, or all.
+    /// The only reader there, or unknown for several.
     reader: EntityId,
     reliable: bool,
-    /// Whose account pays.
+    /// The reader whose account is charged.
     payer: Guid,
 }
 
-/// What is to be written.
+/// A sample to write.
 #[derive(Debug)]
 pub(crate) struct New {
     pub(crate) payload: Arc<[u8]>,
@@ -86,7 +86,7 @@ impl Writer {
         }
     }
 
-    /// Whether a sample has to stay after it was sent.
+    /// Whether samples must stay after they are sent.
     fn keeps(&self) -> bool {
         self.data.qos.keeps() || self.proxies.values().any(|p| p.reliable)
     }
@@ -98,7 +98,7 @@ impl Writer {
             && (self.history.len() >= self.depth || self.history.bytes().saturating_add(len) > self.max_bytes)
     }
 
-    /// Keeps a sample and sends it to each address once. The number it got.
+    /// Keeps a sample and sends it to each address once. Returns its number.
     pub(crate) fn write(&mut self, cx: &mut Context<'_>, new: New) -> Result<i64, WriteError> {
         let len = new.payload.len();
         if len > self.max_bytes {
@@ -129,7 +129,7 @@ impl Writer {
         self.history.add(&change, keep);
         for to in &self.routes {
             let charge = self.proxies.get(&to.payer).and_then(ReaderProxy::job);
-            // Who has no room for it asks again, if it is reliable.
+            // A reliable reader without room requests the sample again.
             let Some(charge) = charge else { continue };
             let mut job = Job::new(
                 to.target,
@@ -148,14 +148,14 @@ impl Writer {
         Ok(change.sequence)
     }
 
-    /// Takes a sample back: who has not got it gets a GAP.
+    /// Retracts a sample: readers without it receive a GAP.
     pub(crate) fn retract(&mut self, cx: &mut Context<'_>, sequence: i64) {
         if self.history.remove(sequence).is_some() {
             cx.outbox.cancel(self.id, sequence);
         }
     }
 
-    /// Gives each reliable reader what the writer keeps for it, and the others what they take without asking.
+    /// Adds a reader. A reliable one requests the samples kept for it; a best-effort one is sent them unasked.
     pub(crate) fn add_reader(
         &mut self,
         cx: &mut Context<'_>,
@@ -191,7 +191,7 @@ impl Writer {
         }
     }
 
-    /// Forgets a reader; `true` if a program that waits for room has it now.
+    /// Forgets a reader. Returns `true` if a program that waits for room has it now.
     pub(crate) fn remove_reader(&mut self, cx: &mut Context<'_>, guid: Guid) -> bool {
         let Some(proxy) = self.proxies.remove(&guid) else {
             return false;
@@ -205,7 +205,7 @@ impl Writer {
         self.proxies.keys().copied()
     }
 
-    /// Those that have shown that they know this writer, and those that best effort never lets show it.
+    /// Readers that have shown that they know this writer, and best-effort readers, which cannot show it.
     pub(crate) fn mutual(&self) -> impl Iterator<Item = Guid> + '_ {
         let known = self
             .proxies
@@ -234,12 +234,12 @@ impl Writer {
         self.routes = routes.into_values().collect();
     }
 
-    /// Drops what nobody can still ask for; `true` if a program that waits for room has it now.
+    /// Drops samples that no reader can still request. Returns `true` if a program that waits for room has it now.
     fn prune(&mut self) -> bool {
         let reliable = self.proxies.values().filter(|p| p.reliable);
         let acked = reliable.map(|p| p.acked).min().unwrap_or(i64::MAX);
         if self.data.qos.keeps() {
-            // That an instance is gone is no news to who comes later.
+            // Late joiners do not need to know that an instance is gone.
             self.history.prune(acked, |c| c.inline.gone);
         } else {
             self.history.prune(acked, |_| true);
@@ -249,7 +249,7 @@ impl Writer {
         room
     }
 
-    /// What is kept, said to one reader or all.
+    /// Announces the kept samples to one reader or all.
     fn heartbeat(&mut self, reader: EntityId, last_word: bool) -> Heartbeat {
         self.count = self.count.wrapping_add(1);
         Heartbeat {
@@ -263,7 +263,7 @@ impl Writer {
         }
     }
 
-    /// The one that goes with a sample. An answer is asked for only if samples wait for it.
+    /// The heartbeat that accompanies a sample. It requests an answer only if samples wait for one.
     pub(crate) fn heartbeat_with_sample(&mut self, reader: EntityId) -> Heartbeat {
         let pressed = self.keep_all && self.history.len() * 2 > self.depth;
         self.heartbeat(reader, !pressed)
@@ -275,7 +275,7 @@ impl Writer {
         cx.outbox.control(cx.now, target, pace, bytes);
     }
 
-    /// Asks who lacks samples what it has, unless these still wait to be sent.
+    /// Asks readers that lack samples what they have, unless these samples are still queued.
     pub(crate) fn on_timer(&mut self, cx: &mut Context<'_>) {
         let last = self.history.last();
         let mut asked: BTreeMap<Target, (Pace, EntityId)> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What a writer knows of a reader that it is matched with.
+//! What a writer knows about a matched reader.
 
 use crate::account::{Account, Charge};
 use crate::config::Pace;
@@ -11,9 +11,9 @@ pub(crate) struct ReaderProxy {
     pub(crate) reliable: bool,
     pub(crate) target: Target,
     pub(crate) pace: Pace,
-    /// The first sample that it is given; what was written before is not for it.
+    /// First sample that it receives; it does not want earlier ones.
     pub(super) start: i64,
-    /// It has all up to here.
+    /// It has all samples up to this one.
     pub(super) acked: i64,
     /// Counts of its last ACKNACK and NACK_FRAG.
     pub(super) count: Option<u32>,
@@ -22,7 +22,7 @@ pub(crate) struct ReaderProxy {
     _charge: Charge,
 }
 
-/// What a match costs the remote participant, beside its event.
+/// Memory of a match that is charged to the remote participant, in addition to its event.
 pub(crate) const PROXY: usize = 768;
 
 impl ReaderProxy {
@@ -51,7 +51,7 @@ impl ReaderProxy {
         self.reliable && self.acked < last
     }
 
-    /// The room that a sample takes which waits for it.
+    /// Charges the memory of a queued sample.
     pub(super) fn job(&self) -> Option<Charge> {
         self.account.take(JOB)
     }

@@ -8,23 +8,25 @@ use crate::limits::MAX_EMPTY_ELEMENTS;
 use crate::plan::{Plan, Step};
 
 struct Reader<'a> {
-    /// The message without its header: alignment counts from here.
+    /// The message without its header; alignment counts from here.
     bytes: &'a [u8],
     at: usize,
     swap: bool,
     empties: u32,
-    /// Wide strings, and arrays of words of eight bytes that have no elements.
+    /// Number of wide strings and empty arrays of eight-byte words.
     overestimated: usize,
 }
 
-/// Most bytes after the last field: DDS pads a payload to a multiple of four, and what rmw serializes may be padded to one of eight.
+/// Most bytes after the last field: DDS pads a payload to a multiple of four, and rmw may pad what it serializes to a
+/// multiple of eight.
 const MAX_PADDING: usize = 7;
-/// And more for each field that rmw_fastrtps overestimates, since its `rmw_serialize` gives as many bytes as it estimated: it
-/// aligns an array of words of eight bytes that has no elements, and counts a zero at the end of a wide string, which are 4 bytes
-/// each and up to 4 more by the alignment of what follows. A `JointState` of positions alone has 8 bytes too many.
+/// Additional bytes for each field whose size rmw_fastrtps overestimates, since its `rmw_serialize` returns as many
+/// bytes as it estimated. It aligns an empty array of eight-byte words, and counts a zero at the end of a wide string,
+/// which is 4 bytes each and up to 4 more for the alignment of the following field. A `JointState` with only positions
+/// has 8 bytes too many.
 const PADDING_OF_ESTIMATE: usize = 8;
 
-/// Reads a whole message.
+/// Reads a complete message.
 pub(crate) fn read<'a>(plan: &'a Plan, bytes: &'a [u8], sink: &mut impl Sink<'a>) -> Result<(), CodecError> {
     let (Some(header), Some(body)) = (bytes.first_chunk::<CDR_HEADER>(), bytes.get(CDR_HEADER..)) else {
         let (needed, left) = (CDR_HEADER as u64, bytes.len());
@@ -50,7 +52,7 @@ pub(crate) fn read<'a>(plan: &'a Plan, bytes: &'a [u8], sink: &mut impl Sink<'a>
     };
     reader.walk(&plan.cdr, sink).map_err(|f| f.into_error(plan))?;
     let extra = body.len() - reader.at;
-    // Each of them has taken the four bytes of its count, so that this does not overflow.
+    // Each of them has consumed the four bytes of its count, so this does not overflow.
     if extra > MAX_PADDING + PADDING_OF_ESTIMATE * reader.overestimated {
         return Err(CodecError::Trailing {
             offset: reader.at + CDR_HEADER,
@@ -81,7 +83,7 @@ impl<'a> Reader<'a> {
                     let at = self.at - 4;
                     self.check(n.saturating_sub(1), *bound, at, *path)?;
                     let text = match self.take(1, n.into(), *path)?.split_last() {
-                        // Some writers say 0 for an empty string.
+                        // Some writers use length 0 for an empty string.
                         None => &[][..],
                         Some((0, text)) => text,
                         Some(_) => return Err(self.fault(Kind::Unterminated, at, *path)),
@@ -175,7 +177,7 @@ impl<'a> Reader<'a> {
         }))
     }
 
-    /// Passes over elements of mixed words. Each takes at least a byte, so that the input bounds the work.
+    /// Skips elements of mixed words. Each takes at least a byte, so that the input bounds the work.
     fn skip(&mut self, element: &Fixed, count: u32, path: u32) -> Walk<()> {
         for i in 0..count {
             for run in &element.runs {
@@ -212,7 +214,7 @@ pub(crate) fn align(at: usize, word: u8) -> usize {
         .unwrap_or(usize::MAX)
 }
 
-/// Alignment and bytes of a run in CDR, where the content of an empty message is a byte.
+/// Alignment and size of a run in CDR, where the content of an empty message is one byte.
 pub(crate) fn cdr_run(run: &crate::layout::Run) -> (u8, usize) {
     match run.word {
         0 => (1, run.count as usize),

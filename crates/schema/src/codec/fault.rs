@@ -1,4 +1,4 @@
-//! An error while it travels out of nested arrays and gathers their indices.
+//! An error on its way out of nested arrays, which add their indices.
 
 use crate::CodecError;
 use crate::plan::Plan;
@@ -10,7 +10,7 @@ pub(crate) struct Fault {
     kind: Kind,
     at: usize,
     path: u32,
-    /// Indices of the arrays around it, innermost first.
+    /// Indices of the enclosing arrays, innermost first.
     indices: Vec<u32>,
 }
 
@@ -35,7 +35,7 @@ impl Fault {
         })
     }
 
-    /// Notes that it happened in element `i` of an array.
+    /// Adds that the error occurred in element `i` of an array.
     pub(crate) fn inside(mut self: Box<Self>, i: u32) -> Box<Self> {
         self.indices.push(i);
         self
@@ -71,7 +71,7 @@ impl Fault {
     }
 }
 
-/// Puts indices into the brackets of a path, from the left.
+/// Inserts indices into the brackets of a path, from the left.
 fn fill<'a>(path: &str, mut indices: impl Iterator<Item = &'a u32>) -> String {
     let mut out = String::new();
     let mut parts = path.split("[]").peekable();

@@ -1,4 +1,4 @@
-//! A control part and data parts into ROS 1 or CDR bytes.
+//! Joins a control part and data parts into ROS 1 or CDR bytes.
 
 use super::split::check_len;
 use super::write::{CdrSink, Count, Out, Slice, write_packed};
@@ -6,10 +6,10 @@ use super::{CDR_HEADER, Elements, Found, Sink, Text, packed};
 use crate::plan::{Lift, Plan};
 use crate::{CodecError, Schema};
 
-/// A control part and its data parts that were walked once and found to be a message.
+/// A control part and its data parts, checked to be a message.
 ///
-/// The control part must not change meanwhile: a reader of shared memory copies it first. Data parts may; then
-/// the bytes that come out do, and nothing else.
+/// The control part must not change afterwards: a reader of shared memory copies it first. Data parts may change; then
+/// only the resulting bytes change.
 pub struct Join<'a> {
     plan: &'a Plan,
     pub(super) control: &'a [u8],
@@ -19,7 +19,7 @@ pub struct Join<'a> {
 }
 
 impl Schema {
-    /// Walks a control part and checks that the data parts fit it. Copies nothing.
+    /// Checks a control part and that the data parts match it. Copies nothing.
     ///
     /// # Errors
     /// When they are not a message of this type.
@@ -41,7 +41,7 @@ impl Schema {
         })
     }
 
-    /// The message's ROS 1 bytes: exactly those that it was split from.
+    /// The message's ROS 1 bytes, identical to those from which it was split.
     ///
     /// # Errors
     /// When the parts are not a message of this type.
@@ -141,7 +141,7 @@ impl std::fmt::Debug for Join<'_> {
     }
 }
 
-/// Notes the arrays that were lifted.
+/// Collects the lifted arrays.
 struct Lifted<'a> {
     added: usize,
     lifted: Vec<Found<'a>>,

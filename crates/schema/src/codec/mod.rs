@@ -1,7 +1,7 @@
-//! Bytes in one encoding into bytes in another, without generated types.
+//! Converts bytes between encodings, without generated types.
 //!
-//! Two readers ([`packed`] for ROS 1 bytes and control parts, [`cdr`]) walk the steps of a plan and hand what
-//! they find to a [`Sink`]; the sinks record arrays or write an encoding.
+//! Two readers ([`packed`] for ROS 1 bytes and control parts, [`cdr`]) follow the steps of a plan and pass each element
+//! to a [`Sink`]; the sinks record arrays or write an encoding.
 
 pub(crate) mod cdr;
 pub(crate) mod fault;
@@ -19,12 +19,12 @@ use crate::plan::Lift;
 
 /// Top bit of an array's count in a control part: the elements are the next data part.
 pub const LIFTED: u32 = 1 << 31;
-/// Largest count or length that is accepted, since the bit above it has a meaning of its own.
+/// Largest accepted count or length, since the bit above it has another meaning.
 pub const MAX_COUNT: u32 = LIFTED - 1;
 /// Bytes of the encapsulation header in front of CDR.
 pub(crate) const CDR_HEADER: usize = 4;
 
-/// What a reader found, in the order of the message.
+/// Receives the elements that a reader finds, in the order of the message.
 pub(crate) trait Sink<'a> {
     /// Words of fixed number; `swap` when they are big-endian.
     fn run(&mut self, word: u8, bytes: &'a [u8], swap: bool);
@@ -38,7 +38,7 @@ pub(crate) trait Sink<'a> {
     fn array(&mut self, lift: &'a Lift, count: u32, at: usize, elements: Elements<'a>);
 }
 
-/// The content of a string.
+/// Content of a string.
 #[derive(Clone, Copy)]
 pub(crate) enum Text<'a> {
     /// Bytes, without a zero at the end.
@@ -56,11 +56,11 @@ pub(crate) enum Elements<'a> {
     Packed(&'a [u8]),
     /// Natural layout: a data part.
     Natural(&'a [u8]),
-    /// CDR; `stream` is the whole message without its header, the elements begin at `at` before alignment.
+    /// CDR; `stream` is the whole message without its header, the elements start at `at` before alignment.
     Cdr { stream: &'a [u8], at: usize, swap: bool },
 }
 
-/// A liftable array that was found.
+/// A liftable array in a message.
 #[derive(Clone, Copy)]
 pub(crate) struct Found<'a> {
     pub(crate) lift: &'a Lift,
@@ -70,18 +70,18 @@ pub(crate) struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Bytes as a data part.
+    /// Size as a data part.
     pub(crate) fn natural_len(&self) -> usize {
         natural_len(self.lift, self.count)
     }
 
-    /// Bytes in ROS 1 form, without the count.
+    /// Size in ROS 1 form, without the count.
     pub(crate) fn packed_len(&self) -> usize {
         (u64::from(self.count) * u64::from(self.lift.element.packed)) as usize
     }
 }
 
-/// Bytes of a data part of `count` elements. Does not overflow: below 2^31 elements of at most 2^27 bytes.
+/// Size of a data part of `count` elements. Does not overflow: below 2^31 elements of at most 2^27 bytes.
 pub(crate) fn natural_len(lift: &Lift, count: u32) -> usize {
     (u64::from(count) * u64::from(lift.element.natural)) as usize
 }

@@ -14,7 +14,7 @@ pub(crate) struct Packed<'a> {
     next_part: usize,
 }
 
-/// Reads a whole message.
+/// Reads a complete message.
 pub(crate) fn read<'a>(
     steps: &'a [Step],
     bytes: &'a [u8],
@@ -62,7 +62,7 @@ pub(crate) fn read<'a>(
     Ok(())
 }
 
-/// How many bytes `steps` take at the front of `bytes`.
+/// Number of bytes that `steps` take at the start of `bytes`.
 pub(crate) fn length<'a>(steps: &'a [Step], bytes: &'a [u8]) -> Walk<usize> {
     let mut reader = Packed {
         bytes,
@@ -75,7 +75,7 @@ pub(crate) fn length<'a>(steps: &'a [Step], bytes: &'a [u8]) -> Walk<usize> {
     Ok(reader.at)
 }
 
-/// Only walks.
+/// A sink that ignores everything.
 struct Nothing;
 
 impl<'a> Sink<'a> for Nothing {
@@ -228,7 +228,7 @@ impl<'a> Packed<'a> {
         Ok(part)
     }
 
-    /// Names the field of a run in which the bytes end.
+    /// Finds the field of a run in which the bytes end.
     fn truncated_run(&self, len: u64, fields: &[(u32, u32)]) -> Box<Fault> {
         let left = self.left();
         let inside = fields.iter().rev().find(|(at, _)| *at as usize <= left);

@@ -1,12 +1,12 @@
-//! ROS 1 or CDR bytes into a control part and data parts.
+//! Splits ROS 1 or CDR bytes into a control part and data parts.
 
 use super::write::{ControlSink, Count, Slice, lifts, write_natural};
 use super::{Elements, Found, LIFTED, Sink, Text, cdr, packed};
 use crate::plan::{Lift, Plan};
 use crate::{CodecError, Schema};
 
-/// A message that was walked once: its sizes are known and its parts can be written, each straight to where it
-/// shall lie, in any order. Borrows the message's bytes.
+/// A checked message with known sizes, whose parts can be written in any order, each directly to its destination.
+/// Borrows the message's bytes.
 pub struct Split<'a> {
     plan: &'a Plan,
     source: &'a [u8],
@@ -30,7 +30,7 @@ pub struct PartSizes {
     pub part_lens: Vec<usize>,
 }
 
-/// A control part and data parts in memory of their own.
+/// A control part and data parts in their own memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parts {
     /// The control part.
@@ -47,7 +47,7 @@ impl Parts {
 }
 
 impl Schema {
-    /// Walks a ROS 1 message and learns how it splits. Copies nothing.
+    /// Checks a ROS 1 message and determines how it splits. Copies nothing.
     ///
     /// # Errors
     /// When the bytes are not a message of this type.
@@ -69,7 +69,7 @@ impl Schema {
         })
     }
 
-    /// Walks a CDR message (with its encapsulation header, of either byte order) and learns how it splits.
+    /// Checks a CDR message (with its encapsulation header, of either byte order) and determines how it splits.
     ///
     /// # Errors
     /// When the bytes are not a message of this type, or not plain CDR.
@@ -134,7 +134,7 @@ impl Split<'_> {
         let mut out = Slice { buffer, at: 0 };
         match self.form {
             Form::Ros1 => {
-                // The source with holes: what stands between two lifted arrays is one copy.
+                // The source with gaps: the bytes between two lifted arrays are one copy.
                 let mut from = 0;
                 for found in &self.lifted {
                     super::write::Out::put(&mut out, self.source.get(from..found.at).unwrap_or(&[]));
@@ -171,10 +171,10 @@ impl Split<'_> {
         Ok(())
     }
 
-    /// Writes everything into memory of its own.
+    /// Writes all parts into newly allocated memory.
     pub fn to_parts(&self) -> Parts {
         let mut control = vec![0; self.control_len];
-        // The buffers have the right lengths, so that neither can fail.
+        // The buffers have the correct lengths, so neither can fail.
         let _ = self.write_control(&mut control);
         let mut parts = Vec::with_capacity(self.lifted.len());
         for found in &self.lifted {
@@ -203,7 +203,7 @@ pub(super) fn check_len(needed: usize, buffer: &[u8]) -> Result<(), CodecError> 
     }
 }
 
-/// Notes the arrays to lift and looks at nothing else.
+/// Collects the arrays to lift and ignores everything else.
 struct Lifter<'a> {
     threshold: usize,
     removed: usize,

@@ -1,4 +1,4 @@
-//! ROS 1 bytes that come and go piece by piece: through sockets, without a copy of the whole.
+//! Reads and writes ROS 1 bytes piece by piece, through sockets, without a copy of the whole message.
 
 use super::join::Join;
 use super::write::write_packed;
@@ -7,7 +7,7 @@ use crate::Schema;
 use crate::plan::Step;
 use std::borrow::Cow;
 
-/// Where the data part of a message stands whose first bytes have come.
+/// Position of the data part of a message whose first bytes have arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bulk {
     count: u32,
@@ -17,13 +17,13 @@ pub struct Bulk {
 }
 
 impl Schema {
-    /// Looks into the first bytes of a ROS 1 message of `total` bytes for its data part, so that the rest can be
-    /// written to where it shall lie while it comes. `None` if that is not possible: the type has several arrays
-    /// that may become data parts, or one inside another array, or its elements are converted; or the array is
-    /// shorter than the threshold or does not begin in `head`. Such a message is gathered and split
+    /// Finds the data part of a ROS 1 message of `total` bytes from its first bytes, so that the rest can be written
+    /// directly to its destination as it arrives. `None` if that is not possible: the type has several arrays that may
+    /// become data parts, or one inside another array, or its elements are converted; or the array is shorter than the
+    /// threshold or does not start in `head`. The caller collects and splits such a message
     /// ([`split_ros1`](Self::split_ros1)).
     ///
-    /// What comes afterwards may still not be a message of this type: [`join`](Self::join) tells.
+    /// The bytes that follow may still not be a message of this type: [`join`](Self::join) checks that.
     pub fn bulk_ros1(&self, head: &[u8], total: usize) -> Option<Bulk> {
         let plan = &self.inner.plan;
         let place = plan.packed.iter().position(|s| matches!(s, Step::Lift(_)))?;
@@ -53,7 +53,7 @@ impl Schema {
 }
 
 impl Bulk {
-    /// Bytes of the message in front of the data part.
+    /// Bytes of the message before the data part.
     pub fn at(&self) -> usize {
         self.at
     }
@@ -63,14 +63,14 @@ impl Bulk {
         self.part_len
     }
 
-    /// Length of the control part in bytes. Its first [`at`](Self::at) are written by
-    /// [`write_head`](Self::write_head); the others are the message's bytes behind the data part.
+    /// Length of the control part in bytes. [`write_head`](Self::write_head) writes its first [`at`](Self::at) bytes;
+    /// the others are the message's bytes after the data part.
     pub fn control_len(&self) -> usize {
         self.control_len
     }
 
-    /// Writes the first [`at`](Self::at) bytes of the control part, from the head that was looked into. Buffers that are too
-    /// short are left as they are.
+    /// Writes the first [`at`](Self::at) bytes of the control part, from the same `head`. Leaves buffers that are too
+    /// short unchanged.
     pub fn write_head(&self, head: &[u8], control: &mut [u8]) {
         let before = self.at - 4;
         if let (Some(head), Some(control)) = (head.get(..before), control.get_mut(..self.at)) {

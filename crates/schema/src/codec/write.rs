@@ -1,4 +1,4 @@
-//! Writers: the sinks that make a control part or CDR, into a buffer or only to learn the length.
+//! Writers: sinks that produce a control part or CDR, into a buffer or only to determine the length.
 
 use super::cdr::{align, cdr_run, wide_units};
 use super::{Elements, Found, LIFTED, Sink, Text, natural_len};
@@ -6,7 +6,7 @@ use crate::layout::{Fixed, natural_to_packed, packed_to_natural};
 use crate::limits::MAX_PARTS;
 use crate::plan::Lift;
 
-/// Where bytes go.
+/// Destination of the bytes.
 pub(super) trait Out {
     /// Appends `len` bytes, every one of which `f` writes.
     fn fill(&mut self, len: usize, f: impl FnOnce(&mut [u8]));
@@ -22,7 +22,7 @@ pub(super) trait Out {
     }
 }
 
-/// Counts only.
+/// Only counts.
 #[derive(Default)]
 pub(super) struct Count(usize);
 
@@ -36,7 +36,7 @@ impl Out for Count {
     }
 }
 
-/// Writes into a buffer of the length that a `Count` gave before. What does not fit is dropped.
+/// Writes into a buffer of the length that a `Count` determined. Excess bytes are dropped.
 pub(super) struct Slice<'b> {
     pub(super) buffer: &'b mut [u8],
     pub(super) at: usize,
@@ -56,7 +56,7 @@ impl Out for Slice<'_> {
     }
 }
 
-/// Copies words, turning their bytes around if `swap`.
+/// Copies words, reversing their bytes if `swap`.
 pub(super) fn copy_words(word: u8, from: &[u8], to: &mut [u8], swap: bool) {
     to.copy_from_slice(from);
     if swap && word > 1 {
@@ -64,7 +64,7 @@ pub(super) fn copy_words(word: u8, from: &[u8], to: &mut [u8], swap: bool) {
     }
 }
 
-/// Writes the control part, and notes the arrays that are lifted from it.
+/// Writes the control part, and collects the lifted arrays.
 pub(super) struct ControlSink<'a, O> {
     pub(super) out: O,
     pub(super) threshold: usize,
@@ -125,7 +125,7 @@ pub(super) fn lifts(lift: &Lift, count: u32, threshold: usize, lifted: usize) ->
     count > 0 && lifted < MAX_PARTS && natural_len(lift, count) >= threshold
 }
 
-/// Writes CDR, little-endian. `out` begins after the encapsulation header.
+/// Writes CDR, little-endian. `out` starts after the encapsulation header.
 pub(super) struct CdrSink<O> {
     pub(super) out: O,
 }
@@ -159,7 +159,7 @@ impl<'a, O: Out> Sink<'a> for CdrSink<O> {
     fn text(&mut self, text: Text<'a>) {
         match text {
             Text::Narrow(bytes) => {
-                // Below 2^31, so that the zero still counts.
+                // Below 2^31, so that the terminating zero can be counted too.
                 self.word(bytes.len() as u32 + 1);
                 self.out.put(bytes);
                 self.out.put(&[0]);
@@ -188,7 +188,7 @@ impl<'a, O: Out> Sink<'a> for CdrSink<O> {
         let (bytes, size, natural) = match elements {
             Elements::Packed(bytes) => (bytes, lift.element.packed, false),
             Elements::Natural(bytes) => (bytes, lift.element.natural, true),
-            // Joining reads control parts only.
+            // Joining reads only control parts.
             Elements::Cdr { .. } => return,
         };
         if let Some(word) = lift.uniform {
@@ -233,7 +233,7 @@ pub(super) fn write_natural(found: &Found<'_>, to: &mut [u8]) {
     }
 }
 
-/// Takes elements out of a CDR stream that was walked before, so that they are known to be there.
+/// Copies elements from a CDR stream that was checked before, so that they are known to exist.
 fn from_cdr(found: &Found<'_>, stream: &[u8], mut at: usize, swap: bool, to: &mut [u8], natural: bool) {
     let element: &Fixed = &found.lift.element;
     if let Some(word) = found.lift.uniform {

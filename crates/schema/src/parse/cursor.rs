@@ -1,4 +1,4 @@
-//! One line, read from left to right, that knows its column.
+//! A cursor over one line, read from left to right, that knows its column.
 
 use super::Origin;
 use crate::DefinitionError;
@@ -15,7 +15,7 @@ impl<'a> Cursor<'a> {
         Self { line, at: 0, origin }
     }
 
-    /// At the byte `at` of the line.
+    /// A cursor at byte `at` of the line.
     pub(super) fn at(line: &'a str, at: usize, origin: Origin<'a>) -> Self {
         Self { line, at, origin }
     }
@@ -46,14 +46,14 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Takes all that is left.
+    /// Takes the rest.
     pub(super) fn take_rest(&mut self) -> &'a str {
         let rest = self.rest();
         self.at = self.line.len();
         rest
     }
 
-    /// Nothing but space or a comment is left.
+    /// Whether only space or a comment is left.
     pub(super) fn at_end(&mut self) -> bool {
         self.skip_space();
         self.rest().is_empty() || self.rest().starts_with('#')
@@ -69,7 +69,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// What stands at the cursor, short enough for a message.
+    /// The text at the cursor, short enough for a message.
     pub(super) fn found(&self) -> String {
         let rest = self.rest().trim_end();
         if rest.is_empty() {

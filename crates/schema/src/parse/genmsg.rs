@@ -1,8 +1,9 @@
-//! One line of ROS 1: nothing, a field or a constant, as genmsg reads it (`genmsg/msg_loader.py`).
+//! Parses one line of ROS 1, which is empty, a field or a constant, as genmsg does (`genmsg/msg_loader.py`).
 //!
-//! genmsg parts a line at spaces and strips each word of other white space, takes a line with `=` before any `#` for a
-//! constant, checks the value of a constant but not its name, and lets constants be stated twice or be called like a field.
-//! What it accepts is accepted here with the MD5 sum that it computes, and what it refuses is refused.
+//! genmsg splits a line at spaces and strips other white space from each word. It takes a line with `=` before any `#`
+//! for a constant, checks the value of a constant but not its name, and accepts constants that are declared twice or
+//! named like a field. This parser accepts exactly what genmsg accepts, with the MD5 sum that genmsg
+//! computes (decision 316).
 
 use super::Origin;
 use super::cursor::Cursor;
@@ -37,7 +38,7 @@ pub(super) fn parse(def: &mut Definition, line: &str, origin: Origin<'_>) -> Res
         }
         return constant(def, text, kind, rest, &ty);
     }
-    // A bare `Header` alone means that of std_msgs.
+    // Only a bare `Header` means that of std_msgs.
     if written.starts_with("Header[") {
         ty = RawType::Named(crate::TypeName::join(def.name.package(), "Header"));
     }
@@ -62,7 +63,7 @@ pub(super) fn parse(def: &mut Definition, line: &str, origin: Origin<'_>) -> Res
     let canonical = arity.to_string();
     def.fields.push(RawField {
         name: name.into(),
-        // The sum is of the text: `int32[03]` has another than `int32[3]`.
+        // The sum is over the text: `int32[03]` has a different sum than `int32[3]`.
         written: (!written.ends_with(&canonical)).then(|| written.into()),
         ty,
         arity,
@@ -81,8 +82,8 @@ fn constant(
     let line = text.line;
     let (before, value) = line.split_once('=').unwrap_or((line, ""));
     let (name, value, canonical) = if matches!(ty, RawType::String { .. }) {
-        // Of a string everything behind the sign, `#` and quotes included. Its name begins behind the line's first space, so
-        // that an indented line has its type in the name, and in the sum.
+        // A string is everything after the sign, including `#` and quotes. Its name starts after the line's first
+        // space, so that an indented line has its type in the name, and in the sum.
         let name = before.split_once(' ').map_or("", |(_, name)| name);
         let value = strip(value);
         (strip(name).to_owned(), value.to_owned(), value.to_owned())
@@ -100,7 +101,7 @@ fn constant(
         (name.to_owned(), stated.to_owned(), canonical)
     };
     def.sums.push(format!("{kind} {name}={value}"));
-    // Of several of one name the last counts, as in Python.
+    // Of several constants of one name the last counts, as in Python.
     def.constants.retain(|known| known.name != name);
     if is_identifier(&name) {
         def.constants.push(Constant {
@@ -112,7 +113,7 @@ fn constant(
     Ok(())
 }
 
-/// A line, for errors at parts of it.
+/// A line, for errors in parts of it.
 #[derive(Clone, Copy)]
 struct Text<'a> {
     line: &'a str,
@@ -120,7 +121,7 @@ struct Text<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// A cursor at `part`, which lies in the line.
+    /// A cursor at `part`, which is part of the line.
     fn cursor(self, part: &str) -> Cursor<'a> {
         let at = (part.as_ptr() as usize).saturating_sub(self.line.as_ptr() as usize);
         Cursor::at(self.line, at, self.origin)
@@ -136,7 +137,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// What Python's `strip` takes off.
+/// White space as stripped by Python's `strip`.
 fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
 }

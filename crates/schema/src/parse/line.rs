@@ -1,4 +1,4 @@
-//! One line of ROS 2: nothing, a field or a constant.
+//! Parses one line of ROS 2, which is empty, a field or a constant.
 
 use super::cursor::Cursor;
 use super::{Origin, literal};
@@ -61,7 +61,7 @@ pub(super) fn parse(def: &mut Definition, line: &str, origin: Origin<'_>) -> Res
     Ok(())
 }
 
-/// Reads `pkg/Type`, `string<=10`, `T[]`, `T[3]`, `T[<=3]`; also gives the text that was read.
+/// Parses `pkg/Type`, `string<=10`, `T[]`, `T[3]`, `T[<=3]`; also returns the parsed text.
 pub(super) fn field_type<'a>(
     c: &mut Cursor<'a>,
     package: &str,
@@ -73,7 +73,7 @@ pub(super) fn field_type<'a>(
     let mut ty = match word {
         "string" => RawType::String { bound: None },
         "wstring" if ros2 => RawType::WString { bound: None },
-        // rosidl turns these into the message types of the same purpose.
+        // rosidl replaces these with the corresponding message types.
         "time" if ros2 => RawType::Named(TypeName::join("builtin_interfaces", "Time")),
         "duration" if ros2 => RawType::Named(TypeName::join("builtin_interfaces", "Duration")),
         "Header" if !ros2 => RawType::Named(TypeName::join("std_msgs", "Header")),
@@ -170,7 +170,7 @@ fn default_value(c: &mut Cursor<'_>, ty: &RawType, arity: Arity) -> Result<Strin
     Ok(value.to_owned())
 }
 
-/// Cuts at the first `#` that does not stand between quotes.
+/// Cuts the text at the first `#` outside quotes.
 fn without_comment(text: &str) -> &str {
     let mut quote = None;
     let mut escaped = false;

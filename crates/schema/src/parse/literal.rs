@@ -2,7 +2,7 @@
 
 use crate::definition::{Primitive, RawType};
 
-/// Says what is wrong with `text` as a value of `ty` in ROS 2, if anything is.
+/// Returns what is wrong with `text` as a value of `ty` in ROS 2, if anything.
 pub(super) fn check(ty: &RawType, text: &str) -> Result<(), String> {
     match ty {
         RawType::Primitive(p) => number(*p, text),
@@ -21,8 +21,8 @@ pub(super) fn check(ty: &RawType, text: &str) -> Result<(), String> {
     }
 }
 
-/// The value of a ROS 1 constant that is not a string, as genmsg reads it with Python's own functions: plain decimals and, of
-/// a bool, `True` or `False`.
+/// The value of a ROS 1 constant that is not a string, parsed with Python's rules as genmsg does: returned as plain
+/// decimals, or `True` or `False` for a bool.
 pub(super) fn python(ty: &RawType, text: &str) -> Result<String, String> {
     let RawType::Primitive(p) = ty else {
         return Err("a message cannot have a value".into());
@@ -59,7 +59,7 @@ pub(super) fn python(ty: &RawType, text: &str) -> Result<String, String> {
     }
 }
 
-/// Python lets a single underscore stand between two digits.
+/// Python allows a single underscore between two digits.
 fn without_underscores(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);
@@ -68,7 +68,7 @@ fn without_underscores(text: &str) -> Option<String> {
     (!misplaced).then(|| text.replace('_', ""))
 }
 
-/// Whether Python's `ast.literal_eval` gives something true; of what it takes, only names and real numbers.
+/// Whether Python's `ast.literal_eval` returns a true value; only names and real numbers are supported.
 fn python_truth(text: &str) -> Option<bool> {
     match text {
         "True" => return Some(true),
@@ -82,7 +82,7 @@ fn python_truth(text: &str) -> Option<bool> {
         }
     }
     let plain = without_underscores(digits)?;
-    // `inf` and `nan` are names, and only zero may begin with zeros.
+    // `inf` and `nan` are names, and only zero may start with zeros.
     if !plain.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return None;
     }
@@ -104,7 +104,7 @@ fn number(p: Primitive, text: &str) -> Result<(), String> {
             t if t.parse::<i64>().is_ok() => Ok(()),
             _ => Err("expected true, false or a number for bool".into()),
         },
-        // A byte is unsigned in ROS 2, but was signed in ROS 1's definitions that went along.
+        // A byte is unsigned in ROS 2, but signed in definitions carried over from ROS 1.
         Primitive::Byte => range(-128, 255),
         Primitive::Char | Primitive::Uint8 => range(0, 255),
         Primitive::Int8 => range(-128, 127),
@@ -122,9 +122,9 @@ fn number(p: Primitive, text: &str) -> Result<(), String> {
     }
 }
 
-/// Takes the quotes off a ROS 2 string literal, `"…"` or `'…'`; a backslash keeps the next character.
+/// Removes the quotes of a ROS 2 string literal, `"…"` or `'…'`; a backslash escapes the next character.
 ///
-/// Text without quotes is taken as it is, as rosidl does.
+/// Text without quotes is returned unchanged, as rosidl does.
 pub(crate) fn unquote(text: &str) -> Result<String, String> {
     let text = text.trim();
     let Some(quote) = text.chars().next().filter(|c| matches!(c, '"' | '\'')) else {

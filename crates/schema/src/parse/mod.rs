@@ -1,9 +1,9 @@
-//! `.msg`, `.srv` and `.action` text into definitions.
+//! Parses `.msg`, `.srv` and `.action` text into definitions.
 //!
 //! The grammar is that of ROS 1's genmsg (`genmsg`) and ROS 2's rosidl (`line`): one declaration a line, `type name` or
-//! `type NAME=value`, comments from `#` to the end of the line, sections parted by a line `---`. Where the two
-//! differ the [`Flavour`](crate::Flavour) decides: string constants take the whole rest of the line in ROS 1 and are quoted in
-//! ROS 2; bounds, defaults and `wstring` are ROS 2's.
+//! `type NAME=value`, comments from `#` to the end of the line, sections separated by a line `---`. Where the two
+//! differ the [`Flavour`](crate::Flavour) decides: string constants take the whole rest of the line in ROS 1 and are
+//! quoted in ROS 2; bounds, defaults and `wstring` exist only in ROS 2.
 
 mod cursor;
 mod genmsg;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 pub(crate) use literal::{parse_list, unquote};
 
-/// Where a text came from, for errors.
+/// Origin of a text, for errors.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Origin<'a> {
     /// File name, or the type's name.
@@ -26,7 +26,7 @@ pub(crate) struct Origin<'a> {
     pub(crate) line: usize,
 }
 
-/// Reads one message definition.
+/// Parses one message definition.
 pub(crate) fn message(
     name: TypeName,
     text: &str,
@@ -65,8 +65,8 @@ pub(crate) fn message(
     Ok(def)
 }
 
-/// Cuts a `.srv` (2) or `.action` (3) text at its lines `---`; each section comes with its first line's number. If `lenient`,
-/// lines `---` may be missing, and the last section goes on after further ones.
+/// Splits a `.srv` (2) or `.action` (3) text at its lines `---`; each section comes with its first line's number. If
+/// `lenient`, lines `---` may be missing, and the last section continues after further ones.
 pub(crate) fn sections<const N: usize>(
     name: &TypeName,
     text: &str,
@@ -77,10 +77,10 @@ pub(crate) fn sections<const N: usize>(
     let mut found: [(String, usize); N] = std::array::from_fn(|_| (String::new(), 0));
     let mut at = 0;
     for (i, line) in text.split('\n').enumerate() {
-        // genmsg's rule: the line begins with the delimiter.
+        // genmsg's rule: the line starts with the delimiter.
         if line.starts_with("---") {
             if lenient && at + 1 == N {
-                // Its line counts, so that errors name the right ones.
+                // The separator counts as a line, so that errors have correct line numbers.
                 if let Some(slot) = found.get_mut(at) {
                     slot.0.push('\n');
                 }
@@ -129,7 +129,7 @@ fn check_size(name: &TypeName, text: &str) -> Result<(), DefinitionError> {
     Ok(())
 }
 
-/// Reads a service: its request and response. Their names carry the suffix that ROS gives them.
+/// Parses a service into its request and response. Their names have the suffix that ROS gives them.
 pub(crate) fn service(
     name: &TypeName,
     folder: &'static str,
@@ -137,7 +137,7 @@ pub(crate) fn service(
     flavour: Flavour,
     file: &str,
 ) -> Result<[Definition; 2], DefinitionError> {
-    // genmsg lets the line be missing or be there twice.
+    // genmsg accepts a missing or a second separator.
     let [request, response] = sections::<2>(name, text, file, flavour == Flavour::Ros1)?;
     let suffix = |s: &str| match flavour {
         Flavour::Ros1 => TypeName::join(name.package(), &format!("{}{s}", name.name())),
@@ -151,7 +151,8 @@ pub(crate) fn service(
     Ok([request, response])
 }
 
-/// Reads an action: the seven messages that ROS 1's genaction makes of it, or in ROS 2 its three parts and the message of its feedback.
+/// Parses an action into the seven messages that ROS 1's genaction derives from it, or in ROS 2 into its three parts
+/// and its feedback message.
 pub(crate) fn action(
     name: &TypeName,
     text: &str,
@@ -207,10 +208,10 @@ pub(crate) fn action(
     Ok(out)
 }
 
-/// What every message of an action of ROS 2 begins with.
+/// The first field of every message of a ROS 2 action.
 const GOAL_ID: &str = "unique_identifier_msgs/UUID goal_id\n";
 
-/// The services of an action of ROS 2, by the ends of their names (ROS 2 design, "Actions").
+/// The services of a ROS 2 action, by the suffixes of their names (ROS 2 design, "Actions").
 pub(crate) fn action_service(action: &TypeName, suffix: &str) -> Option<String> {
     let base = action.name();
     Some(match suffix {

@@ -1,4 +1,4 @@
-//! The concatenated text of a definition and all that it needs (`gendeps --cat`).
+//! The concatenated text of a definition and all its dependencies (`gendeps --cat`).
 
 use crate::definition::{Definition, Flavour};
 use crate::parse::{self, Origin};
@@ -11,7 +11,7 @@ pub(super) struct Part<'a> {
     line: usize,
 }
 
-/// Cuts `text` at its separators and reads every part.
+/// Splits `text` at its separators and parses every part.
 pub(super) fn parse(
     root: TypeName,
     text: &str,
@@ -32,7 +32,7 @@ pub(super) fn parse(
     Ok(out)
 }
 
-/// As [`parse`], of a service, which is the first part: gives its text, and the messages.
+/// As [`parse`], for a service, which is the first part: returns its text, and the messages.
 pub(super) fn parse_service(
     root: TypeName,
     text: &str,
@@ -45,7 +45,7 @@ pub(super) fn parse_service(
     Ok((own, messages?))
 }
 
-/// What the name of a service's events ends with.
+/// Suffix of the name of a service's events.
 const EVENT: &str = "_Event";
 
 impl Part<'_> {
@@ -82,12 +82,12 @@ impl Part<'_> {
     }
 }
 
-/// Cuts `text` at its separators.
+/// Splits `text` at its separators.
 fn cut(root: TypeName, text: &str) -> Result<Vec<Part<'_>>, DefinitionError> {
     let file = format!("definition of {root}");
     let mut out = Vec::new();
     let mut name = root;
-    // Byte and line where the current part begins.
+    // Byte and line where the current part starts.
     let (mut start, mut start_line) = (0, 0);
     let mut lines = LineIter { text, at: 0 }.enumerate();
     while let Some((i, (at, line))) = lines.next() {
@@ -130,7 +130,7 @@ fn cut(root: TypeName, text: &str) -> Result<Vec<Part<'_>>, DefinitionError> {
     Ok(out)
 }
 
-/// A line of many `=` and nothing else; ROS writes 80.
+/// A line that consists of many `=`; ROS writes 80.
 fn is_separator(line: &str) -> bool {
     let line = line.trim_end();
     line.len() >= 20 && line.bytes().all(|b| b == b'=')
@@ -141,7 +141,7 @@ fn lines_end(text: &str, at: usize) -> usize {
     at + rest.find('\n').map_or(rest.len(), |n| n + 1)
 }
 
-/// Lines with the byte where each begins.
+/// Lines with the byte where each starts.
 struct LineIter<'a> {
     text: &'a str,
     at: usize,

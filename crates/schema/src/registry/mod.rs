@@ -1,4 +1,4 @@
-//! Finds definitions by name and makes schemas of them.
+//! Finds definitions by name and builds schemas from them.
 
 mod embedded;
 mod resolve;
@@ -14,9 +14,9 @@ use std::path::PathBuf;
 
 /// Definitions of one flavour, found by name.
 ///
-/// A name is looked for first among the definitions that were added, then in the folders, then among the
-/// standard packages' definitions that come with the crate. Reading the folders is the only input of this
-/// crate; it happens in [`schema`](Self::schema) and [`service`](Self::service), blocks, and is not cached.
+/// A name is looked up first among the added definitions, then in the folders, then among the definitions of standard
+/// packages in the crate. Reading the folders is the only input of this crate; it happens in [`schema`](Self::schema)
+/// and [`service`](Self::service), blocks, and is not cached.
 #[derive(Debug, Clone)]
 pub struct Registry {
     flavour: Flavour,
@@ -27,7 +27,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Only the standard packages' definitions.
+    /// A registry with only the definitions of standard packages.
     pub fn new(flavour: Flavour) -> Self {
         Self {
             flavour,
@@ -37,7 +37,7 @@ impl Registry {
         }
     }
 
-    /// The standard packages' definitions and the folders where an installed ROS keeps its own: for ROS 1
+    /// A registry with the definitions of standard packages and the folders of an installed ROS: for ROS 1
     /// `ROS_PACKAGE_PATH` and `/usr/share`, for ROS 2 `AMENT_PREFIX_PATH`.
     pub fn from_env(flavour: Flavour) -> Self {
         Self {
@@ -46,8 +46,8 @@ impl Registry {
         }
     }
 
-    /// Also looks into `folder`, before the folders added earlier, for `package/msg/Type.msg` at most four
-    /// levels down, for `package/Type.msg`, and, if `folder` is called like the package, for `msg/Type.msg`.
+    /// Adds a folder to search, before the folders added earlier, for `package/msg/Type.msg` at most four levels down,
+    /// for `package/Type.msg`, and, if `folder` is named like the package, for `msg/Type.msg`.
     pub fn add_folder(&mut self, folder: impl Into<PathBuf>) {
         self.search.add(folder.into());
     }
@@ -57,11 +57,11 @@ impl Registry {
         self.flavour
     }
 
-    /// Adds or replaces one message definition. A folder in the name is part of what [`Schema::ros2_name`] and
-    /// [`Schema::rihs01`] are of: `srv` of a service's messages, `action` of an action's.
+    /// Adds or replaces one message definition. A folder in the name becomes part of [`Schema::ros2_name`] and
+    /// [`Schema::rihs01`]: `srv` for a service's messages, `action` for an action's.
     ///
     /// # Errors
-    /// When the name or the text is not good; types in it are looked for only later.
+    /// If the name or the text is invalid; types in it are looked up only later.
     pub fn add_message(&mut self, name: &str, text: &str) -> Result<(), DefinitionError> {
         let folder = TypeName::folder(name);
         let name = TypeName::parse(name)?;
@@ -73,7 +73,7 @@ impl Registry {
     /// Adds or replaces one service definition.
     ///
     /// # Errors
-    /// When the name or the text is not good; types in it are looked for only later.
+    /// If the name or the text is invalid; types in it are looked up only later.
     pub fn add_service(&mut self, name: &str, text: &str) -> Result<(), DefinitionError> {
         let folder = TypeName::service_folder(name);
         let name = TypeName::parse(name)?;
@@ -85,12 +85,12 @@ impl Registry {
         Ok(())
     }
 
-    /// Adds what an action is made of. In ROS 1 these are the messages `…Goal`, `…Result`, `…Feedback`, their `…Action…`
-    /// wrappers and `…Action`; in ROS 2 `…_Goal`, `…_Result`, `…_Feedback`, `…_FeedbackMessage`, and the services `…_SendGoal` and
-    /// `…_GetResult`.
+    /// Adds the parts of an action. In ROS 1 these are the messages `…Goal`, `…Result`, `…Feedback`, their `…Action…`
+    /// wrappers and `…Action`; in ROS 2 `…_Goal`, `…_Result`, `…_Feedback`, `…_FeedbackMessage`, and the services
+    /// `…_SendGoal` and `…_GetResult`.
     ///
     /// # Errors
-    /// When the name or the text is not good.
+    /// If the name or the text is invalid.
     pub fn add_action(&mut self, name: &str, text: &str) -> Result<(), DefinitionError> {
         let name = TypeName::parse(name)?;
         for def in parse::action(&name, text, self.flavour, &name.to_string())? {
@@ -108,16 +108,16 @@ impl Registry {
         Ok(())
     }
 
-    /// Adds a definition with all those it needs in one text, as bags and MCAP files carry it: parts separated
-    /// by a line of `=` and a line `MSG: package/Type`.
+    /// Adds a definition and all its dependencies in one text, as stored in bags and MCAP files: parts separated by a
+    /// line of `=` and a line `MSG: package/Type`.
     ///
     /// # Errors
-    /// When the name or the text is not good. Nothing is added then.
+    /// If the name or the text is invalid. Nothing is added then.
     pub fn add_embedded(&mut self, name: &str, text: &str) -> Result<(), DefinitionError> {
         let root = TypeName::parse(name)?;
         let folder = TypeName::folder(name);
         for mut def in embedded::parse(root.clone(), text, self.flavour)? {
-            // The folder is part of a ROS 2 name; the separators' names do not have it. Only names that ROS 2 makes itself have
+            // The folder is part of a ROS 2 name; the names in separators lack it. Only names that ROS 2 generates have
             // underscores: those of a service's or an action's messages.
             let end = |suffix| def.name.name().ends_with(suffix);
             let sibling = match folder {
@@ -132,7 +132,7 @@ impl Registry {
         Ok(())
     }
 
-    /// As [`add_embedded`](Self::add_embedded), of a service: its own text comes first.
+    /// As [`add_embedded`](Self::add_embedded), for a service: its own text comes first.
     ///
     /// # Errors
     /// As [`add_embedded`](Self::add_embedded).
@@ -153,7 +153,7 @@ impl Registry {
     /// The schema of `name`, which is `package/Type` or `package/msg/Type`.
     ///
     /// # Errors
-    /// When a definition is missing, unreadable or wrong, when a type contains itself, or is too large.
+    /// If a definition is missing, unreadable or invalid, or if a type contains itself or is too large.
     pub fn schema(&self, name: &str) -> Result<Schema, DefinitionError> {
         let name = TypeName::parse(name)?;
         Ok(Schema::compile(
@@ -194,7 +194,7 @@ impl Registry {
         ))
     }
 
-    /// Names of the messages that were added or come with the crate, in order; those in folders are not listed.
+    /// Names of the messages that were added or are part of the crate, sorted; messages in folders are not listed.
     pub fn names(&self) -> Vec<TypeName> {
         let mut names: Vec<_> = self.messages.keys().cloned().collect();
         names.extend(builtin::names(self.flavour, false));
@@ -203,7 +203,7 @@ impl Registry {
         names
     }
 
-    /// Names of the services that were added or come with the crate, in order; those in folders are not listed.
+    /// Names of the services that were added or are part of the crate, sorted; services in folders are not listed.
     pub fn service_names(&self) -> Vec<TypeName> {
         let mut names: Vec<_> = self.services.keys().cloned().collect();
         names.extend(builtin::names(self.flavour, true));
@@ -220,7 +220,7 @@ impl Registry {
         Ok(())
     }
 
-    /// One definition, from wherever it is found first.
+    /// One definition, from the first place that has it.
     fn definition(
         &self,
         name: &TypeName,
@@ -251,7 +251,8 @@ impl Registry {
         )
     }
 
-    /// The action of ROS 2 that a message or service belongs to by its name: the action, the rest of the name, its text and file.
+    /// The ROS 2 action that a message or service belongs to by its name: the action, the rest of the name, its text
+    /// and file.
     fn of_action(
         &self,
         name: &TypeName,

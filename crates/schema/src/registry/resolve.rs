@@ -1,4 +1,4 @@
-//! Turns names in definitions into types, within bounds and without circles.
+//! Resolves names in definitions to types, within limits and without cycles.
 
 use super::Registry;
 use crate::definition::{Arity, Definition, RawType};
@@ -25,7 +25,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The type called `name`.
+    /// The type named `name`.
     pub(super) fn message(
         &mut self,
         name: &TypeName,
@@ -47,7 +47,7 @@ impl<'a> Resolver<'a> {
         Ok(resolved)
     }
 
-    /// The type of a definition that is at hand.
+    /// The type of a given definition.
     pub(super) fn root(&mut self, def: Definition) -> Result<Arc<MessageType>, DefinitionError> {
         let (name, folder) = (def.name, def.folder);
         if self.open.len() >= MAX_DEPTH {

@@ -1,4 +1,4 @@
-//! Definition files in folders: the only place of this crate that touches a file system.
+//! Definition files in folders: the only code of this crate that accesses a file system.
 
 use crate::definition::Flavour;
 use crate::limits::MAX_TEXT;
@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// How deep below a folder packages are looked for, and how many folders one search visits at most.
+/// Levels below a folder in which packages are searched, and the most folders that one search visits.
 const LEVELS: usize = 4;
 const MAX_VISITED: usize = 20_000;
 
@@ -18,7 +18,7 @@ pub(super) enum Kind {
     Action,
 }
 
-/// Where to look, first entry first.
+/// Folders to search, first entry first.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SearchPath {
     roots: Vec<Root>,
@@ -27,7 +27,7 @@ pub(super) struct SearchPath {
 #[derive(Debug, Clone)]
 struct Root {
     folder: PathBuf,
-    /// Look below it for the package too (a workspace), not only for `folder/package/msg`.
+    /// Whether to search the package in subfolders too (a workspace), not only `folder/package/msg`.
     deep: bool,
 }
 
@@ -73,7 +73,7 @@ impl SearchPath {
         names.join(", ")
     }
 
-    /// The text of `name` and the file it is in.
+    /// The text of `name` and the path of its file.
     pub(super) fn find(
         &self,
         name: &TypeName,
@@ -96,7 +96,7 @@ impl SearchPath {
     }
 }
 
-/// The files that `name` may be in, if the package lies directly in `folder` or is `folder`.
+/// The files that may contain `name`, if the package is directly in `folder` or is `folder`.
 fn candidates(folder: &Path, name: &TypeName, kind: Kind) -> Vec<PathBuf> {
     let (sub, file) = match kind {
         Kind::Message => ("msg", format!("{}.msg", name.name())),
@@ -112,7 +112,7 @@ fn candidates(folder: &Path, name: &TypeName, kind: Kind) -> Vec<PathBuf> {
     out
 }
 
-/// Looks for the package in the folders below, in the order of their names, nearest level first.
+/// Searches the package in subfolders, sorted by name, nearest level first.
 fn descend(root: &Path, name: &TypeName, kind: Kind) -> Option<PathBuf> {
     let mut level = vec![root.to_path_buf()];
     let mut visited = 0;
@@ -153,8 +153,7 @@ fn subfolders(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The text of a file, `None` if there is none; never more than one byte past the limit, which the parser
-/// then refuses.
+/// The text of a file, `None` if it does not exist; at most one byte beyond the limit, which the parser then refuses.
 fn read(path: &Path) -> Result<Option<String>, DefinitionError> {
     let unreadable = |e: io::Error| DefinitionError::Unreadable {
         path: path.into(),
@@ -176,7 +175,7 @@ fn read(path: &Path) -> Result<Option<String>, DefinitionError> {
         .map_err(unreadable)?;
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Some(text)),
-        // Old packages carry Latin-1 in comments; a definition itself is ASCII.
+        // Old packages have Latin-1 in comments; a definition itself is ASCII.
         Err(e) => Ok(Some(String::from_utf8_lossy(e.as_bytes()).into_owned())),
     }
 }

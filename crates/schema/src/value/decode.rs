@@ -1,4 +1,4 @@
-//! Parts and bytes into values.
+//! Decodes parts and bytes into values.
 
 use super::numbers::kind;
 use super::{Message, Value};
@@ -10,21 +10,21 @@ use crate::{CodecError, Schema};
 use std::sync::Arc;
 
 impl Schema {
-    /// Reads a control part and its data parts.
+    /// Decodes a control part and its data parts.
     ///
-    /// The value takes memory in proportion to the message, though more of it: a message of one byte in an
-    /// array becomes a value of some 80.
+    /// The value takes memory in proportion to the message, but more of it: a message of one byte in an array becomes a
+    /// value of about 80 bytes.
     ///
     /// # Errors
-    /// When they are not a message of this type.
+    /// If they are not a message of this type.
     pub fn decode(&self, control: &[u8], parts: &[&[u8]]) -> Result<Value, CodecError> {
-        // Everything is checked here, with the names of the fields; what follows cannot meet a surprise.
+        // All checks happen here, with the names of the fields; the following code relies on them.
         self.join(control, parts)?;
         self.read_value(control, Lifted::Read(parts))
     }
 
-    /// Reads a control part alone: as [`Schema::decode`], but arrays that are data parts come out empty, and nothing of
-    /// their content is copied.
+    /// Decodes only a control part: as [`Schema::decode`], but arrays that are data parts become empty, and their
+    /// content is not copied.
     ///
     /// # Errors
     /// As [`Schema::decode`].
@@ -33,7 +33,7 @@ impl Schema {
         self.read_value(control, Lifted::Empty)
     }
 
-    /// Reads a ROS 1 message.
+    /// Decodes a ROS 1 message.
     ///
     /// # Errors
     /// When the bytes are not a message of this type.
@@ -42,7 +42,7 @@ impl Schema {
         self.read_value(bytes, Lifted::None)
     }
 
-    /// Reads a CDR message with its encapsulation header, of either byte order.
+    /// Decodes a CDR message with its encapsulation header, of either byte order.
     ///
     /// # Errors
     /// When the bytes are not a message of this type, or not plain CDR.
@@ -71,7 +71,7 @@ impl Schema {
     }
 }
 
-/// Reads one field that [`encode`](super::encode) wrote.
+/// Decodes one field that [`encode`](super::encode) wrote.
 pub(super) fn field(bytes: &[u8], ty: &MessageType, field: &Field) -> Option<Value> {
     Reader {
         bytes,
@@ -82,7 +82,7 @@ pub(super) fn field(bytes: &[u8], ty: &MessageType, field: &Field) -> Option<Val
     .field(ty, field)
 }
 
-/// Reads bytes that were walked before, so that `None` does not occur.
+/// Reads bytes that were checked before, so that `None` does not occur.
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -90,10 +90,10 @@ struct Reader<'a> {
     next_part: usize,
 }
 
-/// What becomes of arrays that are marked as data parts.
+/// How to treat arrays that are marked as data parts.
 #[derive(Clone, Copy)]
 enum Lifted<'a> {
-    /// There are none: the mark is part of a count.
+    /// There are no data parts: the mark is part of a count.
     None,
     Empty,
     Read(&'a [&'a [u8]]),

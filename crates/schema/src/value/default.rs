@@ -1,4 +1,4 @@
-//! Default values: zeros and empty arrays, or what a ROS 2 definition says.
+//! Default values: zeros and empty arrays, or the defaults of a ROS 2 definition.
 
 use super::numbers::kind;
 use super::{Message, Value};
@@ -24,7 +24,7 @@ pub(super) fn message(ty: &Arc<MessageType>) -> Message {
 }
 
 pub(super) fn of_field(ty: &MessageType, f: &Field) -> Value {
-    // The parser has checked the text against the type; should it be wrong all the same, zero stands.
+    // The parser has checked the text against the type; a text that is wrong all the same becomes zero.
     let texts = match (&f.default, f.arity) {
         (None, _) => Vec::new(),
         (Some(text), Arity::One) => vec![text.as_str()],

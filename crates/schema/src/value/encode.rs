@@ -1,4 +1,4 @@
-//! Values into ROS 1 bytes and parts.
+//! Encodes values into ROS 1 bytes and parts.
 
 use super::numbers::kind;
 use super::{Message, Value};
@@ -8,7 +8,7 @@ use crate::types::{Field, FieldType, MessageType};
 use crate::{Parts, Schema, ValueError};
 
 impl Schema {
-    /// Writes a message as ROS 1 bytes. Whole numbers may be of another width than their field, if they fit.
+    /// Writes a message as ROS 1 bytes. Whole numbers may have another width than their field, if they fit.
     ///
     /// # Errors
     /// When `value` is not a message of this type.
@@ -47,7 +47,7 @@ impl Schema {
     }
 }
 
-/// Appends all fields of `m`, which must be a `ty`. `path` is the way to it.
+/// Appends all fields of `m`, which must be a `ty`. `path` is its path.
 fn message(m: &Message, ty: &MessageType, path: &mut String, out: &mut Vec<u8>) -> Result<(), ValueError> {
     if m.ty.name != ty.name || m.values.len() != ty.fields.len() {
         let (expected, found) = (ty.name.to_string(), format!("a message {}", m.ty.name));
@@ -122,7 +122,7 @@ pub(super) fn field(
     Ok(())
 }
 
-/// Appends one value of the field's type, without regard to its arity.
+/// Appends one value of the field's type, ignoring its arity.
 fn one(
     value: &Value,
     ty: &MessageType,
@@ -143,7 +143,7 @@ fn one(
             let kind = kind(*p, ty.flavour).ok_or_else(|| mismatch(value, f, path))?;
             let fitted = match value {
                 Value::Bool(b) if *p == Primitive::Bool => Some(Value::Bool(*b)),
-                // A float32 stays as it is, so that the bits of a NaN do.
+                // A float32 is not converted, which preserves the bits of a NaN.
                 Value::F32(x) if *p == Primitive::Float32 => Some(Value::F32(*x)),
                 Value::F32(x) => kind.float((*x).into()),
                 Value::F64(x) => kind.float(*x),

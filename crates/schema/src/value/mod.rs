@@ -1,4 +1,4 @@
-//! Messages as values: for tools that meet types only at run time.
+//! Messages as values, for tools that learn types only at run time.
 
 mod decode;
 mod default;
@@ -18,8 +18,8 @@ use std::sync::Arc;
 
 /// A message, or one field of it.
 ///
-/// A `bool` is true for every byte but 0, so that a message with other bytes in a `bool` does not come back
-/// byte for byte; everything else does.
+/// A `bool` is true for every byte but 0, so that a message with other bytes in a `bool` is not reproduced byte for
+/// byte; everything else is.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Value {
@@ -91,7 +91,7 @@ impl Message {
         self.ty.fields.iter().zip(&self.values)
     }
 
-    /// The value of one field of its own.
+    /// The value of one of its own fields.
     pub fn field(&self, name: &str) -> Option<&Value> {
         self.fields().find(|(f, _)| f.name == name).map(|(_, v)| v)
     }
@@ -167,7 +167,7 @@ impl Value {
         }
     }
 
-    /// What it is, for messages to people.
+    /// Its kind, for error messages.
     fn kind(&self) -> String {
         match self {
             Value::Bool(_) => "a bool".into(),

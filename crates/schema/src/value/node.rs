@@ -1,4 +1,4 @@
-//! Text that is read as YAML or JSON, before it meets a type. Keeps 64-bit numbers and NaN as they are.
+//! YAML or JSON text before it is matched with a type. Preserves 64-bit numbers and NaN.
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::fmt;
@@ -15,7 +15,7 @@ pub(super) enum Node {
 }
 
 impl Node {
-    /// What it is, for messages to people.
+    /// Its kind, for error messages.
     pub(super) fn describe(&self) -> String {
         match self {
             Node::Null => "nothing".into(),

@@ -1,4 +1,4 @@
-//! Arrays of numbers, as compact as they are on the wire.
+//! Arrays of numbers, as compact as on the wire.
 
 use super::Value;
 use crate::Flavour;
@@ -24,7 +24,7 @@ macro_rules! numbers {
                 }
             }
 
-            /// Whether there are none.
+            /// Whether the array is empty.
             pub fn is_empty(&self) -> bool {
                 self.len() == 0
             }
@@ -37,7 +37,7 @@ macro_rules! numbers {
                 }
             }
 
-            /// Appends an element of the same type; anything else is left out.
+            /// Appends an element of the same type; ignores any other.
             pub(super) fn push(&mut self, value: &Value) {
                 match (self, value) {
                     (Numbers::Bool(v), Value::Bool(x)) => v.push(*x),
@@ -93,7 +93,7 @@ numbers! {
     F64(f64) = "float64",
 }
 
-/// How a primitive is held as a value; `None` for `time` and `duration`, which are two numbers.
+/// How a primitive is stored as a value; `None` for `time` and `duration`, which are two numbers.
 pub(super) fn kind(p: Primitive, flavour: Flavour) -> Option<Kind> {
     Some(match p {
         Primitive::Bool => Kind::Bool,
@@ -123,7 +123,7 @@ impl Kind {
         Numbers::read(self, bytes).at(0)
     }
 
-    /// The whole number `n` as this kind, if it fits. Floats take it rounded.
+    /// The whole number `n` as this kind, if it fits. Floats round it.
     pub(super) fn integer(self, n: i128) -> Option<Value> {
         Some(match self {
             Kind::Bool => Value::Bool(match n {
@@ -144,7 +144,7 @@ impl Kind {
         })
     }
 
-    /// The float `x` as this kind, if the kind is a float and, unless it is infinite, holds it.
+    /// The float `x` as this kind, if the kind is a float and, unless `x` is infinite, can represent it.
     pub(super) fn float(self, x: f64) -> Option<Value> {
         match self {
             Kind::F32 if x.is_finite() && !(x as f32).is_finite() => None,

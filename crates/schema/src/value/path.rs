@@ -14,11 +14,11 @@ impl Value {
     /// The value at `path`, such as `header.stamp.secs` or `ranges[3]`; the empty path is the value itself.
     ///
     /// # Errors
-    /// When the path is none, or leads nowhere.
+    /// If the path is invalid, or does not exist in the value.
     pub fn get(&self, path: &str) -> Result<Value, ValueError> {
         let mut at = Ok(self);
         for (seen, step) in parse(path)? {
-            // The parts of a time and the elements of a number array are no values of their own.
+            // The parts of a time and the elements of a number array are not stored as values.
             let found = match at {
                 Ok(value) => value.step(&step),
                 Err(_) => None,
@@ -32,10 +32,10 @@ impl Value {
         at.cloned()
     }
 
-    /// Replaces the value at `path`. A whole number may be of another width than the field, if it fits.
+    /// Replaces the value at `path`. A whole number may have another width than the field, if it fits.
     ///
     /// # Errors
-    /// When the path leads nowhere, or `value` does not fit there. Nothing is changed then.
+    /// If the path does not exist, or `value` does not fit. The message stays unchanged then.
     pub fn set(&mut self, path: &str, value: Value) -> Result<(), ValueError> {
         let steps: Vec<_> = parse(path)?.into_iter().map(|(_, step)| step).collect();
         match (self, steps.split_first()) {
@@ -59,7 +59,7 @@ impl Value {
         })
     }
 
-    /// An error that names what there is instead of the last part of `seen`.
+    /// An error that lists the existing fields instead of the last part of `seen`.
     fn no_field(&self, path: &str, seen: &str) -> ValueError {
         let cut = seen.rfind(['.', '[']).unwrap_or(0);
         let (parent, field) = (seen.get(..cut).unwrap_or(""), seen.get(cut..).unwrap_or(path));
@@ -194,7 +194,7 @@ fn set_at(
     })
 }
 
-/// The value as the field holds it: what it becomes by being written and read.
+/// The value as the field stores it: the result of writing and reading it.
 fn fit(value: &Value, ty: &MessageType, field: &Field, path: &str) -> Result<Value, ValueError> {
     let mut bytes = Vec::new();
     encode::field(value, ty, field, &mut path.to_owned(), &mut bytes)?;
@@ -217,7 +217,7 @@ fn no_part(part: &str) -> ValueError {
     }
 }
 
-/// Cuts a path into steps; each comes with the path up to and with it.
+/// Splits a path into steps; each comes with the path up to and including it.
 fn parse(path: &str) -> Result<Vec<(&str, Step<'_>)>, ValueError> {
     let bad = || ValueError::Path { path: path.into() };
     let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! Values from YAML or JSON, as `rostopic pub` takes them.
+//! Reads values from YAML or JSON, in the forms of `rostopic pub`.
 
 use super::node::Node;
 use super::numbers::{Kind, kind};
@@ -12,25 +12,25 @@ use std::time::Duration;
 
 /// Most scalars, lists and mappings in one YAML text.
 const MAX_NODES: usize = 4_000_000;
-/// Most of them that aliases may repeat: messages have little use for aliases, and bombs are made of them.
+/// Most of them that aliases may repeat: messages rarely need aliases, and YAML bombs consist of them.
 const MAX_ALIASED: usize = 100_000;
 
-/// Messages as text, read before it is known of which type they are and when they are published.
+/// Messages as text, parsed before their type and their time of publishing are known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Template(Node);
 
 impl Template {
-    /// One message from YAML; an empty text is the default message.
+    /// Parses one message from YAML; an empty text is the default message.
     ///
     /// # Errors
-    /// When the text is not YAML.
+    /// If the text is not YAML.
     pub fn parse(text: &str) -> Result<Self, ValueError> {
         if text.trim().is_empty() {
             return Ok(Template(Node::Null));
         }
         let options = serde_saphyr::options! {
             non_finite_float_policy: serde_saphyr::options::NonFiniteFloatPolicy::PassThrough,
-            // `yes` and `on` are words, `true` is the truth.
+            // `yes` and `on` are strings, only `true` is a boolean.
             strict_booleans: true,
             with_snippet: false,
             budget: serde_saphyr::budget! {
@@ -47,11 +47,11 @@ impl Template {
             })
     }
 
-    /// All messages of a text as `topic echo` prints it: documents of YAML with a line `---` between them and behind the last,
-    /// or a line of JSON each. A text without any is one default message.
+    /// Parses all messages of a text in the form of `topic echo`: YAML documents separated by a line `---`, also after
+    /// the last, or one line of JSON each. A text without any is one default message.
     ///
     /// # Errors
-    /// When a document is not YAML.
+    /// If a document is not YAML.
     pub fn all(text: &str) -> Result<Vec<Self>, ValueError> {
         let mut documents = vec![String::new()];
         for line in text.lines() {
@@ -60,7 +60,7 @@ impl Template {
             if line.trim_end() == "---" {
                 documents.push(String::new());
             } else if let Some(document) = document {
-                // A mapping in braces that ends where another begins: a line of JSON each.
+                // A mapping in braces ends where another starts: one line of JSON each.
                 if is_json(line) && is_json(document.trim_end()) && !document.trim_end().contains('\n') {
                     documents.push(String::new());
                 }
@@ -77,7 +77,7 @@ impl Template {
         documents.iter().map(|document| Self::parse(document)).collect()
     }
 
-    /// Whether it has the word `now` or `auto`, so that it may be another message at each publishing.
+    /// Whether it contains the word `now` or `auto`, so that it may differ each time it is published.
     pub fn is_timed(&self) -> bool {
         fn any(node: &Node) -> bool {
             match node {
@@ -91,38 +91,38 @@ impl Template {
     }
 }
 
-/// In place of a time: that of publishing.
+/// Replaced with the time of publishing, in place of a time.
 const NOW: &str = "now";
-/// In place of a header: one with the time of publishing.
+/// Replaced with a header with the time of publishing, in place of a header.
 const AUTO: &str = "auto";
 
-/// Where in a message its reading is.
+/// Position of the parser in a message.
 struct At {
     path: String,
-    /// What `now` stands for, since 1970.
+    /// Time that `now` stands for, since 1970.
     now: Option<Duration>,
 }
 
 impl Schema {
-    /// A message from YAML (JSON is YAML), as the arguments of `rostopic pub`: a mapping of fields, of which
-    /// those left out keep their default; a list with one item for every field; or, for a message of one
-    /// field, that field's value alone. An empty text is the default message.
+    /// Parses a message from YAML (JSON is YAML), in the forms of `rostopic pub`: a mapping of fields, where missing
+    /// fields have their default; a list with one item for every field; or, for a message with one field, only that
+    /// field's value. An empty text is the default message.
     ///
-    /// A time is a mapping `{secs, nsecs}`, a list of the two, a whole number of nanoseconds, or a decimal
-    /// number of seconds. A float takes `.nan`, `.inf`, `nan`, `inf`, `-inf`. A `uint8[]` also takes a string,
-    /// whose bytes it becomes.
+    /// A time is a mapping `{secs, nsecs}`, a list of the two, a whole number of nanoseconds, or a decimal number of
+    /// seconds. A float accepts `.nan`, `.inf`, `nan`, `inf`, `-inf`. A `uint8[]` also accepts a string, whose bytes
+    /// become its elements.
     ///
     /// # Errors
-    /// When the text is not YAML, names a field that is not there, or a value does not fit its field.
+    /// If the text is not YAML, names an unknown field, or a value does not fit its field.
     pub fn value_from_yaml(&self, text: &str) -> Result<Value, ValueError> {
         self.value_from_node(&Template::parse(text)?.0, None)
     }
 
-    /// As [`value_from_yaml`](Self::value_from_yaml); a time may also be `now` and a header `auto`, for which the time of
-    /// publishing is put, `now` since 1970.
+    /// As [`value_from_yaml`](Self::value_from_yaml); a time may also be `now` and a header `auto`, which are replaced
+    /// with the time of publishing, `now` since 1970.
     ///
     /// # Errors
-    /// When it names a field that is not there, or a value does not fit its field.
+    /// If the template names an unknown field, or a value does not fit its field.
     pub fn value_from_template(&self, template: &Template, now: Duration) -> Result<Value, ValueError> {
         self.value_from_node(&template.0, Some(now))
     }
@@ -130,7 +130,7 @@ impl Schema {
     /// A message from a JSON value; as [`value_from_yaml`](Self::value_from_yaml).
     ///
     /// # Errors
-    /// When it names a field that is not there, or a value does not fit its field.
+    /// If the value names an unknown field, or a value does not fit its field.
     pub fn value_from_json(&self, json: &serde_json::Value) -> Result<Value, ValueError> {
         let node = serde::Deserialize::deserialize(json);
         let node = node.map_err(|e: serde_json::Error| ValueError::Text {
@@ -171,7 +171,7 @@ fn message(node: &Node, ty: &Arc<MessageType>, at: &mut At) -> Result<Message, V
     match node {
         Node::Null => Ok(default::message(ty)),
         Node::Text(word) if at.now.is_some() && stands_for(word, ty) => {
-            // ROS 1's header has its stamp as a time, ROS 2's as a message, which has the two numbers.
+            // ROS 1's header has its stamp as a time, ROS 2's as a message with the two numbers.
             let word = Node::Text(NOW.into());
             let node = match (ty.name.name(), at.now) {
                 ("Header", _) => Node::Map(vec![("stamp".into(), word)]),
@@ -334,7 +334,7 @@ fn one(node: &Node, ty: &MessageType, f: &Field, at: &mut At) -> Result<Value, V
     }
 }
 
-/// A time or duration; `None` when the node has none of the forms.
+/// A time or duration; `None` if the node has none of the forms.
 fn time(node: &Node, time: bool, at: &At) -> Option<Result<Value, ValueError>> {
     const NANOS: i128 = 1_000_000_000;
     let (secs, nsecs) = match node {
@@ -399,13 +399,13 @@ fn stands_for(word: &str, ty: &MessageType) -> bool {
     }
 }
 
-/// A time as ROS 2's message.
+/// A time in the form of ROS 2's message.
 fn seconds(time: Duration) -> Node {
     let (secs, nsecs) = (time.as_secs().into(), time.subsec_nanos().into());
     Node::List(vec![Node::Integer(secs), Node::Integer(nsecs)])
 }
 
-/// What stands for the elements that are not shown; see [`Show`](super::Show).
+/// The placeholder of elements that are not shown; see [`Show`](super::Show).
 fn is_cut(text: &str) -> bool {
     (text.starts_with("… ") && text.ends_with(" more")) || (text.starts_with('<') && text.ends_with(" …>"))
 }

@@ -1,4 +1,4 @@
-//! Values as text for people (YAML, as `rostopic echo` prints it) and as JSON for programs.
+//! Formats values as text for people (YAML, like `rostopic echo`) and as JSON for programs.
 
 use super::{Message, Numbers, Value};
 use serde_json::{Map, Value as Json};
@@ -7,7 +7,7 @@ use std::fmt::{self, Write};
 /// How much of a value to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Show {
-    /// Most elements of an array; of a longer one the first are shown, and how many there are.
+    /// Most elements of an array; of a longer one, the first are shown with the total number.
     pub max_array: usize,
 }
 
@@ -21,9 +21,9 @@ impl Show {
 }
 
 impl Value {
-    /// The value as YAML, one field a line, in the manner of `rostopic echo`. What is not cut reads back as the
-    /// same value, but for bytes of strings that are not UTF-8 or UTF-16, which are replaced. Control characters
-    /// are escaped, so that a message cannot steer a terminal.
+    /// The value as YAML, one field a line, in the style of `rostopic echo`. An uncut text parses to the same value,
+    /// except for bytes of strings that are not UTF-8 or UTF-16, which are replaced. Control characters are escaped, so
+    /// that a message cannot control a terminal.
     pub fn to_yaml(&self, show: Show) -> String {
         let mut out = String::new();
         // Writing to a String does not fail.
@@ -31,8 +31,8 @@ impl Value {
         out
     }
 
-    /// The value as JSON. NaN and the infinities, which JSON has not, are the strings `nan`, `inf` and `-inf`;
-    /// bytes that are not UTF-8 are replaced.
+    /// The value as JSON. NaN and the infinities, which JSON lacks, become the strings `nan`, `inf` and `-inf`; bytes
+    /// that are not UTF-8 are replaced.
     pub fn to_json(&self, show: Show) -> Json {
         json(self, show)
     }
@@ -55,11 +55,11 @@ fn yaml(value: &Value, show: Show, indent: usize, out: &mut String) -> fmt::Resu
             for item in list.iter().take(show.max_array) {
                 let start = out.len();
                 yaml(item, show, indent + 1, out)?;
-                // The item's first line carries the dash in place of its indentation.
+                // The item's first line has the dash in place of its indentation.
                 out.replace_range(start..start + space.len() + 2, &format!("{space}- "));
             }
             match list.len().checked_sub(show.max_array) {
-                // An item, so that what is cut does not read as if it were whole.
+                // An item, so that truncated output cannot be mistaken for complete output.
                 Some(more) if more > 0 => writeln!(out, "{space}- … {more} more"),
                 _ => Ok(()),
             }
@@ -72,7 +72,7 @@ fn yaml(value: &Value, show: Show, indent: usize, out: &mut String) -> fmt::Resu
     }
 }
 
-/// Whether a value takes lines of its own.
+/// Whether a value takes its own lines.
 fn is_block(value: &Value) -> bool {
     match value {
         Value::Message(m) => !m.values.is_empty(),
@@ -161,7 +161,7 @@ fn quoted(text: &str, out: &mut String) -> fmt::Result {
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),
-            // What YAML does not take as printable, and what turns the direction of text around.
+            // Characters that YAML does not consider printable, and those that change the direction of text.
             '\u{feff}' | '\u{fffe}' | '\u{ffff}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
                 write!(out, "\\u{:04x}", u32::from(c))?;
             }
@@ -194,7 +194,7 @@ fn json(value: &Value, show: Show) -> Json {
         Value::U32(n) => (*n).into(),
         Value::I64(n) => (*n).into(),
         Value::U64(n) => (*n).into(),
-        // The shortest text of the float32, not that of the float64 it widens to.
+        // The shortest text of the float32, not that of the float64 to which it widens.
         Value::F32(x) if x.is_finite() => x.to_string().parse::<f64>().unwrap_or((*x).into()).into(),
         Value::F32(x) => json_float((*x).into()),
         Value::F64(x) => json_float(*x),

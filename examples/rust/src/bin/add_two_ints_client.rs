@@ -1,4 +1,4 @@
-//! Has numbers added by whoever serves it.
+//! Client that asks the server to add two numbers.
 //!
 //!     cargo run -p examples --bin add_two_ints_server
 //!     cargo run -p examples --bin add_two_ints_client
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let node = Node::new("asker")?;
-    // The type comes from whoever serves it.
+    // The type comes from the server.
     let add_two_ints = node.discover_service("/add_two_ints", Duration::from_secs(30))?;
     let client = node.client("/add_two_ints", &add_two_ints)?;
     client.wait_for_server(Duration::from_secs(30))?;

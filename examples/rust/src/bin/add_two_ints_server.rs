@@ -1,4 +1,4 @@
-//! Adds what it is asked to, until nobody has asked for a few seconds.
+//! Server that adds two numbers, until no request has come for a few seconds.
 //!
 //!     cargo run -p examples --bin add_two_ints_server
 //!     cargo run -p examples --bin add_two_ints_client
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let node = Node::new("adder")?;
-    // Types of packages that are installed are found by name; this one is written here.
+    // Types of installed packages are found by name; this one is defined here.
     let mut registry = Registry::new(Flavour::Ros1);
     registry.add_service("rospy_tutorials/AddTwoInts", "int64 a\nint64 b\n---\nint64 sum\n")?;
     let add_two_ints = registry.service("rospy_tutorials/AddTwoInts")?;

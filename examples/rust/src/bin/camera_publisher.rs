@@ -1,4 +1,4 @@
-//! Publishes pictures without copying them: each is drawn where its subscribers will read it.
+//! Publishes images without copying them: draws each one where its subscribers read it.
 //!
 //!     cargo run -p examples --bin camera_publisher
 //!     cargo run -p examples --bin camera_subscriber
@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let image = Registry::new(Flavour::Ros1).schema("sensor_msgs/Image")?;
     let publisher = node.publisher("/camera/image", &image)?;
 
-    // The control part is the same for every picture: everything of the message but the pixels.
+    // The control part is the same for every image: the whole message except the pixels.
     let first = json!({
         "header": { "frame_id": "camera" },
         "width": WIDTH, "height": HEIGHT, "encoding": "mono8", "step": WIDTH,

@@ -1,4 +1,4 @@
-//! Looks at pictures where their publisher drew them, until none has come for a second.
+//! Reads images where their publisher drew them, until none has come for a second.
 //!
 //!     cargo run -p examples --bin camera_subscriber
 
@@ -7,12 +7,12 @@ use std::time::Duration;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let node = Node::new("viewer")?;
-    // The type comes from whoever publishes the topic.
+    // The type comes from the topic's publisher.
     let image = node.discover("/camera/image", Duration::from_secs(30))?;
     let subscriber = node.subscriber("/camera/image", &image)?;
     let mut patience = Duration::from_secs(30);
     while let Some(message) = subscriber.take_timeout(patience)? {
-        // In place: the bytes are the publisher's.
+        // In place: these are the publisher's bytes.
         let pixels = message.part(0).bytes();
         let sum: u64 = pixels.iter().map(|p| u64::from(*p)).sum();
         println!(

@@ -1,4 +1,4 @@
-//! Commands a robot and tells what became of each command.
+//! Commands a robot and prints the outcome of each command.
 //!
 //!     cargo run -p examples --bin robot & cargo run -p examples --bin controller
 
@@ -33,20 +33,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         return Err("there is no robot".into());
     }
 
-    // Good for a second: what comes later is not carried out.
+    // Valid for a second: the robot does not execute a command that arrives later.
     let second = Expiry::After(Duration::from_secs(1));
     for speed in [0.5, 2.0] {
         let outcome = desk.send_within::<command::Twist>(&twist(speed), second).wait();
         println!("{speed} m/s: {outcome}");
     }
-    // Whoever moves it first has the right to, until it is released or lost.
+    // The first controller that moves the robot holds the right to, until it releases the right or is lost.
     let holder = desk
         .right(BASE)?
         .holder
         .map_or_else(|| "nobody".to_owned(), |(_, name)| name);
     println!("it is moved by {holder}");
 
-    // Without waiting: a command is sent, and looked after now and then.
+    // Without blocking: sends a command, and polls for its outcome.
     let mut sent = desk.send_within::<command::Twist>(&twist(0.25), second);
     let outcome = loop {
         match sent.wait_for(Duration::from_millis(1)) {

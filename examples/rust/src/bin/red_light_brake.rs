@@ -1,4 +1,4 @@
-//! Looks for a red light in pictures, where the camera drew them, and stops the robot that took them.
+//! Searches images for a red light, where the camera drew them, and stops the robot that took them.
 //!
 //!     cargo run -p examples --bin red_light_robot & cargo run -p examples --bin red_light_brake
 
@@ -8,7 +8,7 @@ use ropewalk::typed;
 use ropewalk::{Node, SubscriberOptions};
 use std::time::Duration;
 
-/// How many of the pixels in the middle are red.
+/// Share of the pixels in the middle that are red.
 fn redness(image: &Image<'_>) -> f64 {
     let (width, height, step) = (image.width as usize, image.height as usize, image.step as usize);
     let (mut red, mut all) = (0.0, 0.0);
@@ -29,7 +29,7 @@ fn redness(image: &Image<'_>) -> f64 {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let node = Node::new("red_light_brake")?;
-    // An old picture is of no use: only the newest waits.
+    // An old image is useless: only the newest waits.
     let newest = SubscriberOptions::default().with_depth(1);
     let pictures = node.subscriber_with("/camera/image", &typed::schema::<Image<'_>>()?, newest)?;
     let wheels = node.publisher("/cmd_vel", &typed::schema::<Twist>()?)?;
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let stop = typed::loan(&Twist::default(), |control, parts| wheels.loan(control, parts))?;
         wheels.publish(stop.into_inner())?;
         println!("red in picture {}", image.header.seq);
-        // The robot may have been listening to something else.
+        // Leaves the robot time to take the command.
         std::thread::sleep(Duration::from_millis(500));
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! A robot with a camera that drives towards a traffic light, which turns red. Somebody has to look at the pictures.
+//! A robot with a camera drives towards a traffic light, which turns red. `red_light_brake` has to watch the images.
 //!
 //!     cargo run -p examples --bin red_light_robot & cargo run -p examples --bin red_light_brake
 
@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             turned.get_or_insert_with(Instant::now);
         }
         pictures.publish(loan.into_inner())?;
-        // Until the next picture it drives, unless it is told something else.
+        // It drives until the next image, unless a command stops it.
         let Some(told) = wheels.take_timeout(Duration::from_millis(33))? else {
             continue;
         };

@@ -1,20 +1,20 @@
-//! A command and a telemetry type of one's own: a robot that sprays, and a desk that has it spray. The library knows neither; robot and
-//! controller agree by their names.
+//! A user-defined command and telemetry type: a robot that sprays, and a controller that commands it. The library
+//! knows neither type; robot and controller agree by their names.
 //!
-//! Any transport can stand in place of the one within this process, without another change.
+//! Any transport can replace the in-process one, without another change.
 
 use remote::transport::{Wire, local};
 use remote::{BASE, CommandKind, Controller, Queue, Robot, TelemetryKind};
 use std::time::Duration;
 
-/// As of `message Litres { float value = 1; }` in a `.proto` file of one's own, which `prost-build` can compile, too.
+/// Same as `message Litres { float value = 1; }` in a `.proto` file, which `prost-build` can compile, too.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Litres {
     #[prost(float, tag = "1")]
     value: f32,
 }
 
-/// Sprays so much. Only for whoever holds the right to move the robot.
+/// Sprays this amount. Only the controller that holds the right to move the robot may send it.
 struct Spray;
 impl CommandKind for Spray {
     type Body = Litres;
@@ -22,7 +22,7 @@ impl CommandKind for Spray {
     const MOVES: Option<&'static str> = Some(BASE);
 }
 
-/// What is left.
+/// The remaining amount.
 struct Tank;
 impl TelemetryKind for Tank {
     type Body = Litres;

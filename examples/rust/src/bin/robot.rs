@@ -1,4 +1,4 @@
-//! A robot that drives as it is told, but not too fast, and stands when its controller is gone.
+//! A robot that follows commands, but not too fast, and stops when its controller is gone.
 //!
 //!     cargo run -p examples --bin robot & cargo run -p examples --bin controller
 
@@ -14,11 +14,11 @@ use std::time::Duration;
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let node = Node::new("rover")?;
     let end = Arc::new(LinkRobot::new(&node, "rover"));
-    // Started once everything is registered: an early controller would be told that there is no such command.
+    // Starts once everything is registered: otherwise an early controller would learn that there is no such command.
     let robot = Robot::builder("rover").end(end).build()?;
     let speed = Arc::new(Mutex::new(0.0));
 
-    // On a thread of the library: what is slow belongs on one of your own.
+    // Runs on a thread of the library: do slow work on your own.
     let told = speed.clone();
     robot.on::<command::Twist>(move |twist, context| {
         let says = twist.linear.unwrap_or_default().x;
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{name} says {says} m/s");
         Ok(())
     });
-    // When its controller is lost the robot tells itself to stop, before this.
+    // When its controller is lost, the robot stops before it calls this.
     let (send, over) = channel();
     robot.on_controller(move |event| {
         if matches!(event, ControllerEvent::Lost { .. }) {

@@ -1,4 +1,4 @@
-//! Gets messages by callback, on a thread of its own, until the fastest has come.
+//! Receives messages in a callback, on a thread of its own, until the fastest speed has arrived.
 //!
 //!     cargo run -p examples --bin twist_subscriber
 

@@ -1,7 +1,7 @@
-//! What every Rust peer of `ropewalk bench ipc` shares: arguments, the protocol on the standard streams, the
+//! Code shared by the Rust peers of `ropewalk bench ipc`: arguments, the protocol on the standard streams, the
 //! schedule, the logs and the result lines of `../../CONTRACT.md`; the same as `../peer.hpp`.
 //!
-//! It knows no middleware: a peer gives closures that loan, publish and receive.
+//! It does not depend on any middleware: a peer passes closures that loan, publish and receive.
 
 mod options;
 mod orchestrator;
@@ -20,7 +20,7 @@ pub fn fail(code: i32, message: impl Display) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// The value, or the end of the process with what was tried.
+/// Returns the value, or ends the process with a description of the attempt.
 pub fn need<T, E: Display>(result: Result<T, E>, what: &str) -> T {
     result.unwrap_or_else(|error| fail(1, format!("{what}: {error}")))
 }
@@ -45,7 +45,7 @@ pub fn say(line: &str) {
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }
 
-/// For `version`.
+/// Prints the answer to `version`.
 pub fn say_version(o: &Options, version: &str, modes: &[&str]) {
     let modes: Vec<String> = modes.iter().map(|mode| format!("\"{mode}\"")).collect();
     say(&format!(
@@ -55,7 +55,7 @@ pub fn say_version(o: &Options, version: &str, modes: &[&str]) {
     ));
 }
 
-/// Gives this thread, and those it makes from now on, SCHED_FIFO.
+/// Gives SCHED_FIFO to this thread, and to threads that it creates later.
 pub fn enter_fifo(o: &Options) {
     if o.fifo == 0 {
         return;
@@ -73,12 +73,12 @@ pub fn enter_fifo(o: &Options) {
     }
 }
 
-/// Waits until `connected` gives at least `count`, asking every 5 ms; returns on `stop`, too.
+/// Waits until `connected` returns at least `count`, polling every 5 ms; also returns on `stop`.
 pub fn wait_connected(orchestrator: &Orchestrator, count: usize, mut connected: impl FnMut() -> usize) {
     while connected() < count && orchestrator.pause_ms(5) {}
 }
 
-/// For publishers and ping, once their subscribers are connected.
+/// For publishers and ping, after their subscribers have connected.
 pub fn ready_and_go(orchestrator: &Orchestrator) {
     if !orchestrator.stopped() {
         say("ready");
@@ -86,7 +86,7 @@ pub fn ready_and_go(orchestrator: &Orchestrator) {
     orchestrator.wait_go();
 }
 
-/// The paper's rule: the whole payload is written, then the sequence number; the stamp comes last. Returns it.
+/// The paper's rule: the whole payload is written, then the sequence number, and last the stamp, which is returned.
 pub fn fill(payload: &mut [MaybeUninit<u8>], sequence: u64) -> u64 {
     let byte = (sequence.wrapping_mul(31) + 1) as u8;
     // One memset, as in C.
@@ -120,8 +120,8 @@ pub fn sequence_of(payload: &[u8]) -> u64 {
         .map_or(u64::MAX, u64::from_le_bytes)
 }
 
-/// Sends all messages on the schedule and prints the publisher's line. `loan` gives the next message's memory, or
-/// none if the system refuses; `bytes` where its payload lies; `publish` sends it and says whether it was accepted.
+/// Sends all messages on the schedule and prints the publisher's line. `loan` returns the next message's memory, or
+/// none if the system refuses; `bytes` returns its payload; `publish` sends it and returns whether it was accepted.
 pub fn send_all<L>(
     o: &Options,
     orchestrator: &Orchestrator,
@@ -159,7 +159,8 @@ pub fn send_all<L>(
     ));
 }
 
-/// Ping's loop: `loan` and `bytes` as above; `exchange` publishes and busy-polls for the reply, false when stopped.
+/// Ping's loop: `loan` and `bytes` as above; `exchange` publishes and busy-polls for the reply, and returns false when
+/// stopped.
 pub fn ping_all<L>(
     o: &Options,
     orchestrator: &Orchestrator,
@@ -207,7 +208,7 @@ impl Log {
         }
     }
 
-    /// The callback's first act; prints `done` with the last message.
+    /// Called first in the callback; prints `done` with the last message.
     #[inline]
     pub fn receive(&mut self, payload: &[u8]) {
         let now = now_ns();
@@ -250,7 +251,8 @@ impl Log {
     }
 }
 
-/// Sleeps to an instant of CLOCK_MONOTONIC; in pieces, so that `stop` is seen in the middle of a long period.
+/// Sleeps until an instant of CLOCK_MONOTONIC, in short steps, so that `stop` takes effect in the middle of a long
+/// period.
 fn sleep_until(due: u64, orchestrator: &Orchestrator) {
     loop {
         let now = now_ns();
@@ -278,7 +280,7 @@ fn sleep_until(due: u64, orchestrator: &Orchestrator) {
     }
 }
 
-/// Memory that is reserved and touched before measuring.
+/// Memory that is reserved and touched before the measurement.
 fn reserved(count: u64) -> Vec<u64> {
     let mut values = vec![1; count as usize];
     values.clear();

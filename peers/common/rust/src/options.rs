@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::fail;
 
-/// What a program can do: its systems, and the commands beyond `version` that it knows.
+/// The systems of a program, and its commands in addition to `version`.
 pub struct Program {
     pub systems: &'static [&'static str],
     pub commands: &'static [&'static str],
@@ -25,10 +25,10 @@ pub struct Options {
     pub rate: f64,
     /// Priority; 0: the ordinary scheduler.
     pub fifo: i32,
-    /// Payload memory in bytes; 0: no bound.
+    /// Limit of the payload memory in bytes; 0: none.
     pub limit: usize,
     pub work_us: u64,
-    /// Messages that a queue holds before it loses the oldest; 0: the system's own queues.
+    /// Queue depth before the oldest message is lost; 0: the system's own queues.
     pub depth: usize,
     pub spin: bool,
 }
@@ -44,7 +44,7 @@ impl Options {
     }
 }
 
-/// The folder that all processes of a cell share.
+/// Returns the folder that all processes of a cell share.
 pub fn runtime_folder() -> PathBuf {
     ["ROPEWALK_RUNTIME_DIR", "TMPDIR"]
         .iter()
@@ -52,7 +52,7 @@ pub fn runtime_folder() -> PathBuf {
         .map_or_else(|| PathBuf::from("/tmp"), PathBuf::from)
 }
 
-/// Reads this process's arguments; ends the process with one line if they are bad.
+/// Parses this process's arguments; ends the process with one line if they are invalid.
 pub fn parse(program: &Program) -> Options {
     let mut arguments = std::env::args().skip(1);
     let mut o = Options {
@@ -149,7 +149,7 @@ fn check(o: &Options, program: &Program) {
         fail(2, "--size is missing: give the payload's bytes");
     }
     if o.messages == 0 {
-        fail(2, "--messages is missing: give how many are measured");
+        fail(2, "--messages is missing: give the number of measured messages");
     }
     if o.total() > MANY {
         fail(

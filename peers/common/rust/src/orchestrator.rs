@@ -1,11 +1,11 @@
-//! The orchestrator's words. A thread sleeps on stdin and on SIGTERM and SIGINT, which mean `stop`.
+//! The orchestrator's commands. A thread blocks on stdin and on SIGTERM and SIGINT, which mean `stop`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::fail;
 
-/// The words heard so far; clones share them.
+/// The commands received so far; clones share them.
 #[derive(Clone)]
 pub struct Orchestrator {
     stopped: Arc<AtomicBool>,
@@ -14,7 +14,7 @@ pub struct Orchestrator {
 }
 
 impl Orchestrator {
-    /// To be made before any other thread, so that all have the signals blocked.
+    /// Create it before any other thread, so that all threads have the signals blocked.
     #[expect(clippy::new_without_default, reason = "it starts a thread")]
     pub fn new() -> Self {
         // SAFETY: the calls fill and read `set`, a plain C struct for which zeros are a value.
@@ -52,12 +52,12 @@ impl Orchestrator {
         while poll(&[self.stop], -1) == 0 {}
     }
 
-    /// Returns on `stop`, too.
+    /// Also returns on `stop`.
     pub fn wait_go(&self) {
         while poll(&[self.go, self.stop], -1) == 0 {}
     }
 
-    /// Sleeps a little for those who must ask again and again; false when stopped.
+    /// Sleeps a little, for polling loops; returns false when stopped.
     pub fn pause_ms(&self, ms: i32) -> bool {
         poll(&[self.stop], ms) == 0
     }
@@ -107,7 +107,7 @@ fn ring(fd: i32) {
     unsafe { libc::write(fd, (&raw const one).cast(), 8) };
 }
 
-/// A bit for each readable (or ended) descriptor; 0 after `ms` milliseconds (-1: never) or a signal.
+/// Returns a bit for each readable (or ended) descriptor; 0 after `ms` milliseconds (-1: never) or a signal.
 fn poll(fds: &[i32], ms: i32) -> u32 {
     let mut set: Vec<libc::pollfd> = fds
         .iter()

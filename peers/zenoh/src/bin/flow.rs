@@ -1,6 +1,6 @@
-//! Flows of numbered, stamped messages over Zenoh, for `ropewalk bench link`; spoken with as `peers/flow/README.md` says.
-//! The session's configuration is a file of the orchestrator's, so that addresses, links and queues are told in Zenoh's
-//! own words; each flow's quality of service comes with it.
+//! Flows of numbered, stamped messages over Zenoh, for `ropewalk bench link`; `peers/flow/README.md` describes the
+//! protocol. The orchestrator writes the session's configuration to a file, so that addresses, links and queues are
+//! configured in Zenoh's own terms; each flow's quality of service is an argument.
 
 #[path = "../../../../crates/bench/src/link/part/circuit.rs"]
 mod circuit;
@@ -16,13 +16,13 @@ use zenoh::qos::{CongestionControl, Priority, Reliability};
 use zenoh::sample::Sample;
 use zenoh::{Config, Session, Wait};
 
-/// Between `go` and the first message.
+/// Time between `go` and the first message.
 const BEFORE_NS: u64 = 200_000_000;
 const SPIN_NS: u64 = 60_000;
 const STAMPED: usize = 16;
 
-/// `--flow TOPIC,BYTES,PERIOD_US,OFFSET_US,COUNT` and `--qos PRIORITY,drop|block,express|batch,reliable|best-effort`, which
-/// of `circuit` and `controller` stands alone.
+/// `--flow TOPIC,BYTES,PERIOD_US,OFFSET_US,COUNT` and `--qos PRIORITY,drop|block,express|batch,reliable|best-effort`;
+/// for `circuit` and `controller`, only `--qos`.
 #[derive(Clone)]
 struct Flow {
     topic: String,
@@ -55,7 +55,7 @@ struct Arguments {
     command: String,
     config: Option<String>,
     flows: Vec<Flow>,
-    /// Topics of a part of the control loop, how it is sent, and how often the circuit is sampled.
+    /// Topics of a part of the control loop, their quality of service, and the number of samples.
     input: String,
     output: String,
     qos: Qos,
@@ -99,13 +99,13 @@ fn publish(flows: &[Flow], session: &Session, orchestrator: &Orchestrator) {
                 scope.spawn(move || {
                     let mut sent = 0;
                     while sent < flow.count && !orchestrator.stopped() {
-                        // As our own sender, which spins only for flows that are not there to saturate.
+                        // As Ropewalk's own sender, which spins only for flows that are not meant to saturate.
                         let spin_ns = if flow.period_us < 1_000 { 0 } else { SPIN_NS };
                         sleep_until(start + (flow.offset_us + sent * flow.period_us) * 1000, spin_ns);
                         let mut message = vec![sent as u8; flow.bytes];
                         message[8..STAMPED].copy_from_slice(&sent.to_le_bytes());
                         message[..8].copy_from_slice(&now_ns().to_le_bytes());
-                        // What it refuses is lost, as what it drops later.
+                        // A refused message is lost, as one that is dropped later.
                         let _ = publisher.put(message).wait();
                         sent += 1;
                     }
@@ -134,7 +134,7 @@ fn publisher(session: &Session, topic: &str, qos: Qos) -> Publisher<'static> {
     need(publisher, "zenoh publisher")
 }
 
-/// Sleeps, and spins for the last `spin_ns`, as our own sender does.
+/// Sleeps, and spins for the last `spin_ns`, as Ropewalk's own sender does.
 fn sleep_until(due_ns: u64, spin_ns: u64) {
     loop {
         let left = due_ns.saturating_sub(now_ns());
@@ -148,7 +148,7 @@ fn sleep_until(due_ns: u64, spin_ns: u64) {
     }
 }
 
-/// When each message of a flow came, into memory reserved before.
+/// Arrival times of a flow's messages, in memory reserved beforehand.
 struct Log {
     sequence: Vec<u64>,
     stamp: Vec<u64>,
@@ -170,7 +170,7 @@ fn subscribe(flows: &[Flow], session: &Session, orchestrator: &Orchestrator) {
             .callback(move |sample| {
                 let now = now_ns();
                 let payload = sample.payload();
-                // A large message lies in several pieces; stamp and number are in the first.
+                // A large message has several pieces; stamp and number are in the first.
                 let first = payload.slices().next().unwrap_or_default();
                 let Ok(mut log) = keep.lock() else { return };
                 if payload.len() != bytes || first.len() < STAMPED || log.sequence.len() == count {
@@ -198,7 +198,7 @@ fn subscribe(flows: &[Flow], session: &Session, orchestrator: &Orchestrator) {
     say(&format!("{{\"received\": [{}]}}", said.join(", ")));
 }
 
-/// Pound's circuit (section VI-G): says its voltage every period, and is driven by the newest answer.
+/// Pound's circuit (section VI-G): publishes its voltage every period, and is driven by the newest answer.
 fn sample(a: &Arguments, session: &Session, orchestrator: &Orchestrator) {
     let publisher = publisher(session, &a.output, a.qos);
     let drive = Arc::new(Mutex::new((0, 0.0)));
@@ -233,7 +233,7 @@ fn sample(a: &Arguments, session: &Session, orchestrator: &Orchestrator) {
     orchestrator.wait_stop();
 }
 
-/// Its controller: answers each sample at once.
+/// Pound's controller: answers each sample at once.
 fn answer(a: &Arguments, session: &Session, orchestrator: &Orchestrator) {
     let publisher = Arc::new(publisher(session, &a.output, a.qos));
     let answering = publisher.clone();
@@ -250,7 +250,7 @@ fn answer(a: &Arguments, session: &Session, orchestrator: &Orchestrator) {
     orchestrator.wait_stop();
 }
 
-/// Waits until the other end of the loop listens; it says nothing before it does.
+/// Waits until the other end of the loop listens; it sends nothing before.
 fn meet(publisher: &Publisher<'_>, orchestrator: &Orchestrator) {
     let heard = || publisher.matching_status().wait().is_ok_and(|s| s.matching());
     while !heard() && orchestrator.pause_ms(5) {}
@@ -320,9 +320,9 @@ fn parse() -> Arguments {
     match command.as_str() {
         "publish" | "subscribe" if a.flows.is_empty() => fail(2, "--flow: give at least one"),
         "circuit" | "controller" if a.input.is_empty() || a.output.is_empty() => {
-            fail(2, "--input, --output: name the topics of the loop")
+            fail(2, "--input, --output: give the topics of the loop")
         }
-        "circuit" if a.samples == 0 => fail(2, "--samples: give how often the circuit is sampled"),
+        "circuit" if a.samples == 0 => fail(2, "--samples: give the number of samples"),
         _ => {}
     }
     a

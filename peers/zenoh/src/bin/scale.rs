@@ -1,5 +1,5 @@
-//! The nodes of `ropewalk bench scale` over Zenoh's TCP, as `peers/scale/README.md` says. A message is so many bytes, the first
-//! four of which are its number.
+//! The nodes of `ropewalk bench scale` over Zenoh's TCP, as described in `peers/scale/README.md`. A message has the
+//! given number of bytes, of which the first four are its number.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ fn main() {
     let _ = session.close().wait();
 }
 
-/// When each answer came.
+/// Arrival times of the answers.
 struct Log {
     at: Vec<AtomicU64>,
     heard: Vec<AtomicBool>,
@@ -145,7 +145,7 @@ fn echo(a: &Arguments, session: &Session, orchestrator: &Orchestrator) {
         let subscriber = session
             .declare_subscriber(key(input))
             .callback(move |sample| {
-                // Zenoh's own way: the bytes are counted references, and not copied.
+                // Zenoh's own way: the bytes are reference-counted, and not copied.
                 if publisher.put(sample.payload().clone()).wait().is_ok() {
                     count.fetch_add(1, Ordering::Relaxed);
                 }
@@ -178,7 +178,7 @@ fn filled(bytes: usize, number: u32) -> Vec<u8> {
     message
 }
 
-/// It may lie in several pieces.
+/// It may have several pieces.
 fn number(payload: &ZBytes) -> u32 {
     let mut bytes = payload.slices().flatten().copied();
     u32::from_le_bytes(std::array::from_fn(|_| bytes.next().unwrap_or_default()))
@@ -242,7 +242,7 @@ fn parse() -> Arguments {
             "--listen" => a.listen.push(value),
             "--connect" => a.connect.push(value),
             "--bytes" => a.bytes = whole() as usize,
-            // Zenoh's queues are by priority and congestion control, and count batches.
+            // Zenoh's queues are per priority and congestion control, and count batches.
             "--queue" => drop(whole()),
             "--messages" => a.messages = whole(),
             "--offset-us" => a.offset_us = whole(),
@@ -264,7 +264,7 @@ fn parse() -> Arguments {
         _ => true,
     };
     if !whole || a.messages > 100_000_000 || a.bytes > 1 << 26 {
-        fail(2, "something is missing or too large: see peers/scale/README.md".to_owned());
+        fail(2, "an option is missing or too large: see peers/scale/README.md".to_owned());
     }
     a
 }

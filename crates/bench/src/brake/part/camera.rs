@@ -1,4 +1,4 @@
-//! The camera, which is the robot: it knows where it stands, draws what it sees, and stops at the command.
+//! The camera, which is the robot: it knows its position, draws its view, and stops at the command.
 
 use super::super::said::{Camera as Told, First, MOST};
 use super::super::scene::{BYTES, Color, HEIGHT, STEP, Scene, WIDTH};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Images a second.
+/// Images per second.
 const RATE: f64 = 30.0;
 
 pub(super) fn run(options: &Camera) -> Result<(), PeerError> {
@@ -31,7 +31,7 @@ pub(super) fn run(options: &Camera) -> Result<(), PeerError> {
     let heard = command.clone();
     let _callback = commands.callback(move |_| {
         let now = clock::monotonic().as_nanos();
-        // The first one counts.
+        // Only the first command counts.
         let _ = heard.compare_exchange(0, now, Ordering::AcqRel, Ordering::Acquire);
     })?;
     let control = control_part(publisher.schema(), HEIGHT, WIDTH, "rgb8", STEP)?;
@@ -104,7 +104,7 @@ fn drive(
     Ok(told)
 }
 
-/// What is to be seen at one instant.
+/// The view at one instant.
 struct View {
     column: Option<i32>,
     lit: Color,

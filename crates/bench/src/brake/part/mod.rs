@@ -1,7 +1,7 @@
-//! The parts of the robot on our own bus: what `ropewalk bench brake-part` runs, once in each process.
+//! The parts of the robot on Ropewalk's bus: the program `ropewalk bench brake-part`, one for each process.
 //!
-//! They use nodes, publishers and subscribers as any program would. `peers/brake` plays the same parts on ROS 1; what
-//! both are told and print `peers/brake/README.md` says.
+//! They use nodes, publishers and subscribers as any program does. `peers/brake` has the same parts on ROS 1;
+//! `peers/brake/README.md` describes the arguments and output of both.
 
 mod camera;
 mod watch;
@@ -14,7 +14,7 @@ use clap::{Args, Subcommand};
 use ropewalk::{Flavour, Registry, Schema, SubscriberOptions};
 use serde_json::json;
 
-/// What one process does.
+/// The role of one process.
 #[derive(Subcommand, Clone, Debug)]
 pub enum Role {
     /// Print name, version and modes.
@@ -23,7 +23,7 @@ pub enum Role {
         #[arg(long, default_value = "ropewalk")]
         system: String,
     },
-    /// Draw a test image, and print its hash and what each recognizer finds.
+    /// Draw a test image, and print its hash and each recognizer's result.
     Check {
         /// Accepted for the contract's sake.
         #[arg(long, default_value = "ropewalk")]
@@ -34,65 +34,65 @@ pub enum Role {
     },
     /// Move, draw, publish, and stop at the command.
     Camera(Camera),
-    /// Log when images come.
+    /// Log the arrival of images.
     Logger(Common),
-    /// Look for a lamp; the red one's sends the command.
+    /// Look for a lamp; the recognizer of red sends the command.
     Recognizer(Recognize),
 }
 
-/// What every role is told.
+/// Options of every role.
 #[derive(Args, Clone, Debug)]
 pub struct Common {
     /// Accepted for the contract's sake.
     #[arg(long, default_value = "ropewalk")]
     system: String,
-    /// What the topics' names begin with, unique to this trial.
+    /// Prefix of the topics' names, unique to this trial.
     #[arg(long)]
     topic: String,
-    /// Images that may wait for one subscriber.
+    /// Queue depth of one subscriber in images.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=64))]
     queue: u32,
 }
 
-/// What the camera is told.
+/// Options of the camera.
 #[derive(Args, Clone, Debug)]
 pub struct Camera {
     #[command(flatten)]
     common: Common,
-    /// Subscribers to wait for.
+    /// Number of subscribers to wait for.
     #[arg(long)]
     watchers: usize,
-    /// The region of interest, within which the light is to be seen.
+    /// The region of interest, within which the light is visible.
     #[arg(long)]
     roi: Region,
-    /// How the robot moves.
+    /// Motion of the robot.
     #[arg(long, value_enum)]
     application: Application,
     /// Microseconds from the start until the line is crossed, or the light comes into view.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=60_000_000))]
     event_us: u64,
-    /// Milliseconds from the start after which it ends without a command.
+    /// Milliseconds from the start until the end if there is no command.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=120_000))]
     end_ms: u64,
 }
 
-/// What a recognizer is told.
+/// Options of a recognizer.
 #[derive(Args, Clone, Debug)]
 pub struct Recognize {
     #[command(flatten)]
     common: Common,
-    /// Its lamp.
+    /// The lamp to look for.
     #[arg(long, value_enum)]
     color: Color,
-    /// Where it looks.
+    /// Region of interest.
     #[arg(long)]
     roi: Region,
 }
 
-/// Does what `role` says, to the end. Blocks until standard input says `stop` or ends.
+/// Runs `role` to the end. Blocks until standard input sends `stop` or ends.
 ///
 /// # Errors
-/// [`PeerError`]: what keeps it from working.
+/// [`PeerError`]: the reason why it cannot work.
 pub fn run(role: &Role) -> Result<(), PeerError> {
     match role {
         Role::Version { .. } => say(&json!({

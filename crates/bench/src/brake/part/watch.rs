@@ -1,4 +1,4 @@
-//! Those who see the images: the logger and the recognizers.
+//! The receivers of the images: the logger and the recognizers.
 
 use super::super::said::{Hit, MOST, Watcher};
 use super::{
@@ -35,7 +35,7 @@ pub(super) fn recognize(options: &Recognize) -> Result<(), PeerError> {
     })
 }
 
-/// Takes images until `stop`; `look` gives when it was done with one, and whether the lamp is in it.
+/// Takes images until `stop`; `look` returns when it was done with an image, and whether the lamp is in it.
 fn watch(
     node: &Node,
     options: &Common,

@@ -1,4 +1,4 @@
-//! Copies for each message, beside the paper's Table I.
+//! Copies per message, compared with the paper's Table I.
 
 use super::super::progress::bytes;
 use super::Row;
@@ -33,7 +33,7 @@ pub(super) fn table(rows: &[&Row]) -> Vec<String> {
             papers_formula(&row.system).into(),
         ]);
     }
-    let mut lines = vec!["Copied payloads for each message, serializations included".to_owned()];
+    let mut lines = vec!["Copied payloads per message, serializations included".to_owned()];
     lines.extend(table.lines());
     lines
 }
@@ -55,7 +55,7 @@ fn formula(rows: &[&Row], row: &Row) -> Option<String> {
     Some(format!("{:.1} + {b:.1} × sub", (y0 - b * x0).abs()))
 }
 
-/// Copies and serializations as the paper counts them, where it does.
+/// Copies and serializations as the paper counts them, where it lists the system.
 fn papers_formula(system: &str) -> &'static str {
     match system {
         "ropewalk" => "0 + 0 × sub (TZC)",

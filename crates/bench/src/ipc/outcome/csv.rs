@@ -3,7 +3,7 @@
 use super::super::{Latency, Metrics, Mode, Params};
 use stats::Cell;
 
-/// One line for each cell, below a head.
+/// One line for each cell, after a header.
 pub(super) fn lines(cells: &[Cell<Params, Metrics>]) -> String {
     let mut lines = vec![
         "experiment,system,size,subscribers,rate_hz,messages,runs,mode,awake,p50_us,p99_us,mean_us,min_us,p25_us,p75_us,\

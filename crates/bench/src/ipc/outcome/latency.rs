@@ -1,4 +1,4 @@
-//! Tables of latencies, beside the floor and the best other system.
+//! Tables of latencies, compared with the floor and the best other system.
 
 use super::super::progress::bytes;
 use super::super::{Experiment, System, elsewhere};
@@ -58,7 +58,7 @@ pub(super) fn table(experiment: Experiment, rows: &[&Row]) -> Vec<String> {
     lines
 }
 
-/// The median of `system` in the cell of `like`.
+/// Returns the median of `system` in the same cell as `like`.
 fn median_of(rows: &[&Row], like: &Row, fits: impl Fn(&Row) -> bool) -> Option<f64> {
     let cells = rows.iter().filter(|c| c.params.is_like(&like.params) && fits(c));
     cells
@@ -70,7 +70,7 @@ fn is_rival(name: &str) -> bool {
     System::ALL.iter().any(|s| s.name() == name && s.is_rival())
 }
 
-/// The rows of systems that cannot be built here, for the cells that were measured.
+/// Returns the rows of systems that cannot be built here, for the cells that were measured.
 fn measured_elsewhere(rows: &[&Row]) -> Vec<String> {
     let mut table = Table::new(&[
         ("payload", Align::Right),

@@ -1,4 +1,4 @@
-//! A result: as JSON, as CSV, as tables.
+//! A result as JSON, as CSV, and as tables.
 
 mod copies;
 mod csv;
@@ -12,19 +12,19 @@ use serde::Serialize;
 use stats::{Cell, Report};
 use std::fmt;
 
-/// What an experiment gave, with what it lacks.
+/// Result of an experiment, with what is missing.
 pub type Outcome = Findings<Params, Metrics, Failed>;
 
-/// A run that gave no numbers.
+/// A run without a result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Failed {
     /// The system.
     pub system: System,
-    /// Under which setting.
+    /// Its setting.
     pub params: Params,
-    /// Which run, from 0.
+    /// Number of the run, from 0.
     pub run: u32,
-    /// What happened.
+    /// The reason.
     pub why: String,
 }
 
@@ -56,7 +56,7 @@ pub struct Floor {
     pub size: u64,
     /// Subscribing processes.
     pub subscribers: u32,
-    /// Which run, from 0.
+    /// Number of the run, from 0.
     pub run: usize,
     /// Median in microseconds.
     pub p50_us: f64,
@@ -91,12 +91,12 @@ impl Outcome {
         }
     }
 
-    /// The cells as CSV, one line each, with a head.
+    /// Returns the cells as CSV, one line each, after a header.
     pub fn csv(&self) -> String {
         csv::lines(&self.report.cells)
     }
 
-    /// The experiment's figure as SVG; of several experiments that of Fig. 7.
+    /// Returns the experiment's figure as SVG; for several experiments that of Fig. 7.
     pub fn figure(&self, experiment: Experiment) -> String {
         let experiment = if experiment == Experiment::All {
             Experiment::Fig7
@@ -111,7 +111,7 @@ impl Outcome {
         figure::draw(experiment, &cells.cloned().collect::<Vec<_>>())
     }
 
-    /// Tables for people.
+    /// Returns tables for people.
     pub fn text(&self) -> String {
         let machine = |name: &str| {
             self.report
@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(v["cells"][0]["metrics"]["latency_us"]["p50"], 25.0);
         assert_eq!(v["health"]["floor"][0]["p50_us"], 25.0);
         assert_eq!(v["missing"], serde_json::json!([]));
-        assert!(!json.contains("elsewhere"), "other people's numbers are no cells");
+        assert!(!json.contains("elsewhere"), "published numbers are not cells");
     }
 
     #[test]
@@ -278,7 +278,7 @@ mod tests {
             system: System::Zeromq,
             why: "no compiler".into(),
         });
-        assert!(o.verdict().is_ok(), "nobody asked for it by name");
+        assert!(o.verdict().is_ok(), "it was not selected by name");
         o.named = true;
         assert!(matches!(o.verdict(), Err(Error::Missing { .. })));
         o.complete = false;

@@ -1,11 +1,11 @@
-//! Tables for people: which experiment has which, and the short ones.
+//! Tables for people: selects the table of each experiment, and builds the short ones.
 
 use super::super::progress::bytes;
 use super::super::{Experiment, Mode, Params, System};
 use super::{Row, copies, latency};
 use crate::table::{Align, Table};
 
-/// The table of an experiment, with a title.
+/// Returns the table of an experiment, with a title.
 pub(super) fn of(experiment: Experiment, rows: &[&Row]) -> Vec<String> {
     match experiment {
         Experiment::Table1 => copies::table(rows),
@@ -52,8 +52,8 @@ fn reliability(rows: &[&Row]) -> Vec<String> {
         ]);
     }
     let mut lines = vec![
-        "Received of all that were to be sent; where one subscriber is slow, by the others. Refused: by the publisher, for \
-         want of memory; lost: missed by a subscriber though published. Depth: of the slow one's queue, if there is one"
+        "Share of received messages; with a slow subscriber, of the others. Refused: by the publisher, for \
+         lack of memory; lost: published but missed by a subscriber. Depth: of the slow one's queue, if there is one"
             .to_owned(),
     ];
     lines.extend(table.lines());
@@ -179,7 +179,7 @@ fn publish(rows: &[&Row]) -> Vec<String> {
             two(q.p99),
         ]);
     }
-    let mut lines = vec!["What the call of publish takes".to_owned()];
+    let mut lines = vec!["Duration of the publish call".to_owned()];
     lines.extend(table.lines());
     lines
 }
@@ -205,7 +205,7 @@ fn memory(rows: &[&Row]) -> Vec<String> {
             mb(m.subscriber_rss_mb),
         ]);
     }
-    let mut lines = vec!["Most resident memory of one process".to_owned()];
+    let mut lines = vec!["Peak resident memory of one process".to_owned()];
     lines.extend(table.lines());
     lines
 }

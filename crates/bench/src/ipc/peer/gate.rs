@@ -1,9 +1,9 @@
-//! Standard input, through which the orchestrator says when.
+//! Standard input, through which the orchestrator sends its commands.
 
 use std::io::BufRead;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-/// What was said so far; a thread that sleeps in `read` listens.
+/// The commands so far; a thread blocks in `read`.
 #[derive(Clone)]
 pub(crate) struct Gate(Arc<(Mutex<State>, Condvar)>);
 
@@ -41,17 +41,17 @@ impl Gate {
         *state.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Blocks until `go`; false if it is `stop` or the end instead.
+    /// Blocks until `go`; returns false on `stop` or the end of input.
     pub(crate) fn wait_for_go(&self) -> bool {
         !self.wait_while(|s| !s.go && !s.stop).stop
     }
 
-    /// Blocks until `stop` or the end.
+    /// Blocks until `stop` or the end of input.
     pub(crate) fn wait_for_stop(&self) {
         self.wait_while(|s| !s.stop);
     }
 
-    /// Whether it is over.
+    /// Returns whether the run is over.
     pub(crate) fn stopped(&self) -> bool {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner).stop
     }

@@ -1,9 +1,9 @@
-//! The peer program of our own system: what `ropewalk bench ipc-peer` runs, once in each process.
+//! The peer program of our own system: `ropewalk bench ipc-peer`, one for each process.
 //!
-//! It uses nodes, publishers and subscribers as any program would, with their defaults. What it is told and what
-//! it prints is the contract that all peers keep (`peers/CONTRACT.md`). As the system `ropewalk` it publishes a control
-//! part that was made beforehand, and reads data parts alone; as `ropewalk-typed` it writes and reads whole messages
-//! as generated structures, which is what programs in other languages do.
+//! It uses nodes, publishers and subscribers as any program does, with their defaults. Its arguments and output follow
+//! the contract of all peers (`peers/CONTRACT.md`). As the system `ropewalk` it publishes a control part that was
+//! encoded beforehand, and reads only data parts. As `ropewalk-typed` it writes and reads whole messages as generated
+//! structures, as programs in other languages do.
 
 mod gate;
 mod pingpong;
@@ -22,49 +22,49 @@ use std::time::Duration;
 
 /// How long a peer waits for others to connect before it gives up.
 const CONNECT: Duration = Duration::from_secs(30);
-/// How often something that waits looks whether it should stop.
+/// How often a waiting thread checks whether it should stop.
 pub(crate) const LOOK: Duration = Duration::from_millis(100);
-/// Where the stamp lies in the payload: nanoseconds of CLOCK_MONOTONIC, u64 little-endian.
+/// Position of the stamp in the payload: nanoseconds of CLOCK_MONOTONIC, u64 little-endian.
 pub(crate) const STAMP: std::ops::Range<usize> = 0..8;
-/// Where the sequence number lies, u64 little-endian, from 0.
+/// Position of the sequence number, u64 little-endian, from 0.
 pub(crate) const SEQUENCE: std::ops::Range<usize> = 8..16;
 
-/// As which system a process is measured.
+/// The system that a process represents.
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum As {
-    /// With a control part made beforehand.
+    /// With a control part encoded beforehand.
     Ropewalk,
     /// With generated structures.
     RopewalkTyped,
 }
 
-/// What one process does.
+/// The role of one process.
 #[derive(Subcommand, Clone, Debug)]
 pub enum Role {
     /// Print name, version and modes.
     Version {
-        /// Of which system.
+        /// System.
         #[arg(long, value_enum, default_value = "ropewalk")]
         system: As,
     },
     /// Publish on a schedule.
     Publish(Publish),
-    /// Log what comes.
+    /// Log received messages.
     Subscribe(Subscribe),
     /// Send, and wait for the echo, spinning.
     Ping(Common),
     /// Echo, spinning.
     Pong(Common),
-    /// Call a service, sleeping until its reply comes.
+    /// Call a service, sleeping until its reply arrives.
     Call(Call),
     /// Serve, sleeping between requests.
     Serve(Serve),
 }
 
-/// What every role is told.
+/// Options of every role.
 #[derive(Args, Clone, Debug)]
 pub struct Common {
-    /// As which system.
+    /// System.
     #[arg(long, value_enum, default_value = "ropewalk")]
     system: As,
     /// The topic, unique to this run.
@@ -73,80 +73,80 @@ pub struct Common {
     /// Bytes of the image's data.
     #[arg(long, value_parser = clap::value_parser!(u64).range(16..=1 << 30))]
     size: u64,
-    /// Messages before those that count.
+    /// Messages before the measured ones.
     #[arg(long)]
     warmup: u32,
-    /// Messages that count.
+    /// Measured messages.
     #[arg(long)]
     messages: u32,
-    /// SCHED_FIFO at this priority.
+    /// Use SCHED_FIFO at this priority.
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=99))]
     fifo: Option<u8>,
 }
 
-/// What a publisher is told.
+/// Options of a publisher.
 #[derive(Args, Clone, Debug)]
 pub struct Publish {
     #[command(flatten)]
     common: Common,
-    /// Subscribers to wait for.
+    /// Number of subscribers to wait for.
     #[arg(long)]
     subscribers: usize,
-    /// Messages a second; 0: as fast as publishing allows.
+    /// Messages per second; 0: as fast as publishing allows.
     #[arg(long, value_parser = rate)]
     rate: f64,
-    /// Most bytes of shared memory.
+    /// Maximum bytes of shared memory.
     #[arg(long)]
     limit: Option<u64>,
-    /// Accepted for the contract's sake: each subscriber brings its own queue.
+    /// Accepted for the contract's sake: each subscriber has its own queue.
     #[arg(long, value_parser = depth())]
     depth: Option<u32>,
 }
 
-/// What a server is told.
+/// Options of a server.
 #[derive(Args, Clone, Debug)]
 pub struct Serve {
     #[command(flatten)]
     common: Common,
-    /// Accepted for the contract's sake: how many clients there are.
+    /// Accepted for the contract's sake: number of clients.
     #[arg(long)]
     subscribers: usize,
 }
 
-/// What a client is told.
+/// Options of a client.
 #[derive(Args, Clone, Debug)]
 pub struct Call {
     #[command(flatten)]
     common: Common,
-    /// Which client this is.
+    /// Index of this client.
     #[arg(long)]
     index: u32,
-    /// Accepted for the contract's sake: how many there are.
+    /// Accepted for the contract's sake: number of clients.
     #[arg(long)]
     subscribers: usize,
-    /// Calls a second; 0: each as soon as the last is answered.
+    /// Calls per second; 0: each as soon as the previous one is answered.
     #[arg(long, value_parser = rate)]
     rate: f64,
 }
 
-/// What a subscriber is told.
+/// Options of a subscriber.
 #[derive(Args, Clone, Debug)]
 pub struct Subscribe {
     #[command(flatten)]
     common: Common,
-    /// Which subscriber this is.
+    /// Index of this subscriber.
     #[arg(long)]
     index: u32,
-    /// How many there are.
+    /// Number of subscribers.
     #[arg(long)]
     subscribers: usize,
-    /// Microseconds that the callback takes (it sleeps).
+    /// Duration of the callback in microseconds (it sleeps).
     #[arg(long, default_value_t = 0)]
     work_us: u64,
-    /// Look for messages without ever sleeping.
+    /// Poll for messages without ever sleeping.
     #[arg(long)]
     spin: bool,
-    /// Messages that the queue holds.
+    /// Capacity of the queue in messages.
     #[arg(long, value_parser = depth())]
     depth: Option<u32>,
 }
@@ -160,31 +160,31 @@ fn rate(text: &str) -> Result<f64, String> {
     good.ok_or_else(|| "give a rate in Hz from 0 to 1000000".into())
 }
 
-/// Why a peer gives up; the text tells the mend.
+/// Why a peer gives up; the text says how to fix it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PeerError {
-    /// The bus refuses.
+    /// An error of the bus.
     #[error(transparent)]
     Node(#[from] ropewalk::NodeError),
-    /// The subscribers did not come.
+    /// The peers did not connect.
     #[error(
-        "only {connected} of {wanted} peers connected within {}: look whether they run",
+        "only {connected} of {wanted} peers connected within {}: check that they run",
         seconds(CONNECT)
     )]
     Alone {
         /// Peers that are connected.
         connected: usize,
-        /// Peers that were waited for.
+        /// Peers to wait for.
         wanted: usize,
     },
-    /// Real-time scheduling was asked for.
+    /// Real-time scheduling is not permitted.
     #[error("SCHED_FIFO {priority} is not permitted: run as root, or raise the limit rtprio (ulimit -r)")]
     Fifo {
-        /// The priority asked for.
+        /// The requested priority.
         priority: u8,
     },
-    /// A standard type is not what this program knows.
+    /// A standard type differs from what this program expects.
     #[error("{0}")]
     Type(String),
     /// Taking a message failed.
@@ -193,22 +193,22 @@ pub enum PeerError {
     /// Publishing failed.
     #[error(transparent)]
     Publish(#[from] bus::PublishError),
-    /// Something else than images came.
+    /// A message is not an image.
     #[error(transparent)]
     Field(#[from] ropewalk::typed::FieldError),
     /// Reserving memory failed where nothing may be refused.
     #[error(transparent)]
     Loan(#[from] bus::LoanError),
-    /// A service cannot be made.
+    /// A service cannot be created.
     #[error(transparent)]
     Create(#[from] bus::CreateError),
     /// A call failed.
     #[error(transparent)]
     Call(#[from] bus::CallError),
-    /// A reply is not the request's.
-    #[error("the reply to request {0} is another's: give each cell its own --topic")]
+    /// A reply does not belong to the request.
+    #[error("the reply to request {0} belongs to another one: give each cell its own --topic")]
     Echo(u64),
-    /// Standard output is gone, or waiting failed.
+    /// Standard output is closed, or waiting failed.
     #[error("{0}")]
     Io(#[from] std::io::Error),
 }
@@ -226,10 +226,10 @@ fn seconds(d: Duration) -> String {
     format!("{} s", d.as_secs())
 }
 
-/// Does what `role` says, to the end. Blocks until standard input says `stop` or ends.
+/// Runs `role` to the end. Blocks until standard input sends `stop` or ends.
 ///
 /// # Errors
-/// [`PeerError`]: what keeps it from working.
+/// [`PeerError`]: the reason why it cannot work.
 pub fn run(role: &Role) -> Result<(), PeerError> {
     match role {
         Role::Version { system } => say(&version(*system)),
@@ -257,7 +257,7 @@ pub(crate) fn say(line: &impl std::fmt::Display) -> Result<(), PeerError> {
     Ok(print(line)?)
 }
 
-/// Prints one line at once.
+/// Prints one line and flushes it.
 pub(crate) fn print(line: &impl std::fmt::Display) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{line}")?;
@@ -270,7 +270,7 @@ fn node() -> Result<(Node, Schema), PeerError> {
     Ok((Node::new("bench")?, image))
 }
 
-/// Moves the calling thread to SCHED_FIFO if the contract asks for it.
+/// Moves the calling thread to SCHED_FIFO if the options require it.
 fn schedule(common: &Common) -> Result<(), PeerError> {
     match common.fifo {
         Some(priority) if clock::realtime_thread(priority) == clock::Scheduling::Other => {
@@ -280,7 +280,7 @@ fn schedule(common: &Common) -> Result<(), PeerError> {
     }
 }
 
-/// Waits for `n` peers, asking `connected`, or until the run is over (false).
+/// Waits until `connected` returns `n` peers, or until the run is over (false).
 pub(crate) fn connect(
     gate: &Gate,
     n: usize,
@@ -304,7 +304,7 @@ pub(crate) fn connect(
     }
 }
 
-/// A number of a payload; `None` if the payload is too short.
+/// Returns a number of a payload; `None` if the payload is too short.
 pub(crate) fn number(payload: &[u8], range: std::ops::Range<usize>) -> Option<u64> {
     Some(u64::from_le_bytes(payload.get(range)?.try_into().ok()?))
 }

@@ -5,7 +5,7 @@ use super::{Common, Gate, PeerError, SEQUENCE, connect, node, number, say, sched
 use ropewalk::{Publisher, Subscriber};
 use serde_json::json;
 
-/// Looks at the gate once in so many empty polls.
+/// Checks the gate once in this many empty polls.
 const POLLS: u32 = 4096;
 
 pub(super) fn ping(options: &Common) -> Result<(), PeerError> {
@@ -50,7 +50,7 @@ pub(super) fn pong(options: &Common) -> Result<(), PeerError> {
     Ok(())
 }
 
-/// Both directions, connected; `None` if the run was over before.
+/// Opens both directions and connects them; `None` if the run is already over.
 fn open(
     options: &Common,
     gate: &Gate,
@@ -67,7 +67,7 @@ fn open(
     Ok(connect(gate, 1, other)?.then_some((publisher, subscriber)))
 }
 
-/// Polls for the next message and gives its number; `None` if the run is over.
+/// Polls for the next message and returns its number; `None` if the run is over.
 fn echo(subscriber: &Subscriber, gate: &Gate) -> Result<Option<u64>, PeerError> {
     loop {
         for _ in 0..POLLS {

@@ -10,7 +10,7 @@ use serde_json::json;
 use stats::Time;
 use std::time::Duration;
 
-/// Between `go` and the first message.
+/// Time between `go` and the first message.
 pub(super) const BEFORE: Duration = Duration::from_millis(200);
 
 pub(super) fn run(options: &Publish) -> Result<(), PeerError> {
@@ -71,23 +71,23 @@ fn publish(options: &Publish, source: &Source<'_>, gate: &Gate) -> Result<(u32, 
     Ok((published, refused, publish_ns))
 }
 
-/// Makes images of one size and sends them.
+/// Creates images of one size and sends them.
 pub(super) struct Source<'a> {
     publisher: &'a Publisher,
     content: Content,
     size: usize,
 }
 
-/// What is in the images beside their data.
+/// Content of the images other than their data.
 enum Content {
-    /// As it lies in blocks, made beforehand.
+    /// Encoded beforehand, in the form of a block.
     Control(Vec<u8>),
-    /// To be written each time.
+    /// Written for each message.
     Typed(Box<Image<'static>>),
 }
 
 impl<'a> Source<'a> {
-    /// Prepares the control part, which is the same for all messages.
+    /// Encodes the control part, which is the same for all messages.
     pub(super) fn new(publisher: &'a Publisher, size: usize) -> Result<Self, PeerError> {
         Ok(Source {
             publisher,
@@ -119,7 +119,7 @@ impl<'a> Source<'a> {
         Ok(Sent { stamp, took })
     }
 
-    /// Sends message `i` with nothing in it but its number, as the answer to one.
+    /// Sends message `i` with only its number, as the answer to a message.
     pub(super) fn answer(&self, i: u64) -> Result<(), PeerError> {
         self.publisher.publish(self.loan(i)?)?;
         Ok(())
@@ -141,9 +141,9 @@ impl<'a> Source<'a> {
 
 /// A message that was published.
 pub(super) struct Sent {
-    /// Right before publishing.
+    /// Taken immediately before publishing.
     pub(super) stamp: Time,
-    /// What publishing took.
+    /// Duration of the publish call.
     pub(super) took: Duration,
 }
 
@@ -170,13 +170,13 @@ pub(crate) fn control_part(
     head.push(0);
     head.extend((step as u32).to_le_bytes());
     head.extend((size as u32).to_le_bytes());
-    // Zeroed pages that nobody writes take no memory.
+    // Zeroed pages that are never written take no memory.
     let mut bytes = vec![0; head.len() + size];
     bytes[..head.len()].copy_from_slice(&head);
     let split = image.split_ros1(&bytes).map_err(|e| complain(&e))?;
     if split.sizes().part_lens != [size] {
         return Err(PeerError::Type(format!(
-            "sensor_msgs/Image: {size} bytes of data do not make one data part"
+            "sensor_msgs/Image: {size} bytes of data do not become one data part"
         )));
     }
     let mut control = vec![0; split.sizes().control_len];
@@ -184,7 +184,7 @@ pub(crate) fn control_part(
     Ok(control)
 }
 
-/// Sleeps as the contract says; clock::sleep_until would wake ten times a second.
+/// Sleeps as the contract requires; clock::sleep_until would wake ten times a second.
 pub(crate) fn sleep_until(until: Time) -> std::io::Result<()> {
     let until = Timespec {
         tv_sec: (until.as_nanos() / 1_000_000_000) as i64,

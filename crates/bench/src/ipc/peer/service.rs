@@ -15,7 +15,7 @@ pub(super) fn call(options: &Call) -> Result<(), PeerError> {
     let (node, _) = node()?;
     let client = node.bus().client(echo(common), ClientOptions::default())?;
     let server = |patience| {
-        // An error comes back from the first call.
+        // The first call returns the error.
         let is_there = client.wait_for_server(patience).unwrap_or(true);
         (is_there, usize::from(is_there))
     };
@@ -78,13 +78,13 @@ pub(super) fn serve(common: &Common) -> Result<(), PeerError> {
             .flatten();
         let mut reply = server.loan(0, &[common.size as usize])?;
         reply.part_mut(0)[SEQUENCE].copy_from_slice(&asked.unwrap_or(u64::MAX).to_le_bytes());
-        // A client that is gone wants no reply; one that misses it says so.
+        // A client that is gone needs no reply; one that misses its reply reports it.
         let _ = server.respond(request, reply);
     }
     Ok(())
 }
 
-/// Requests and replies are one data part each.
+/// A request and a reply are one data part each.
 fn echo(common: &Common) -> ServiceType {
     ServiceType {
         service: common.topic.clone(),

@@ -52,7 +52,7 @@ pub(super) fn run(options: &Subscribe) -> Result<(), PeerError> {
     say(&json!({ "received": log.sequence.len(), "latency_ns": log.latency_ns, "sequence": log.sequence }))
 }
 
-/// What came, in memory reserved before it came.
+/// The received messages, in memory reserved beforehand.
 struct Log {
     warmup: u64,
     last: u64,
@@ -71,7 +71,7 @@ impl Log {
         }
     }
 
-    /// Whether it was the last message.
+    /// Records a message. Returns whether it was the last one.
     fn note(&mut self, now: u64, payload: &[u8]) -> bool {
         let (Some(stamp), Some(sequence)) = (number(payload, STAMP), number(payload, SEQUENCE)) else {
             return false;

@@ -1,4 +1,4 @@
-//! Two senders at once, and the lab beside other load of this machine.
+//! Two senders at once, and the lab under other load of this machine.
 
 use super::{Check, IP_BYTES, RETRIES};
 use crate::ipc::error::RunError;
@@ -10,7 +10,7 @@ use medium::{Phy, theory};
 use serde_json::json;
 use std::time::Duration;
 
-/// Two hosts that always have something to send to a third.
+/// Two hosts that always have packets to send to a third.
 pub(super) fn fairness(seconds: u32) -> Check {
     let phy = Phy::new(6_000_000).expect("a rate of the standard");
     let closed = theory::saturated(&phy, 2, IP_BYTES, PAYLOAD, RETRIES).total / 1e6;
@@ -43,7 +43,7 @@ pub(super) fn fairness(seconds: u32) -> Check {
                 linger: Duration::from_secs(2),
             };
             let ways = probe(&site, &[way("one"), way("two")])?;
-            // While both have something to send: queues fill first, and empty last.
+            // Only while both have packets to send: queues fill first, and empty last.
             const EDGE_NS: u64 = 1_500_000_000;
             let first = ways.iter().filter_map(|w| w.arrival_ns.first()).max();
             let last = ways.iter().filter_map(|w| w.arrival_ns.last()).min();

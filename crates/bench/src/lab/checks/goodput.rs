@@ -1,4 +1,4 @@
-//! Goodput of UDP and TCP beside closed forms.
+//! Goodput of UDP and TCP, compared with closed forms.
 
 use super::{Check, IP_BYTES, Place, RETRIES, SHIPPED};
 use crate::lab::cell::{Params, Target, Timing, Values};
@@ -13,15 +13,15 @@ const TCP_BOUND: &str = "lone exchanges of segments and of every second one's ac
                          some of it, and acknowledging more rarely gains";
 const ETHERNET: &str = "IEEE 802.3: 1538 B on the wire for each packet of 1500 B";
 
-/// How fast a medium is, and how fast it can be.
+/// The rate of a medium, and its theoretical limits.
 struct Speed {
     place: Place,
     ends: [&'static str; 2],
     standard: &'static str,
     rate_mbit_s: f64,
-    /// Of UDP payload, in Mbit/s, and its source.
+    /// Limit for UDP payload, in Mbit/s, and its source.
     udp: (f64, &'static str),
-    /// Of TCP payload.
+    /// Limit for TCP payload.
     tcp: Option<(f64, &'static str)>,
 }
 
@@ -117,7 +117,7 @@ pub(super) fn rows(seconds: u32) -> Vec<Check> {
 fn one_goodput(speed: &Speed, udp: bool, seconds: u32) -> Check {
     let closed = if udp { Some(speed.udp) } else { speed.tcp };
     let scenario = speed.place.0;
-    // The issue's figures for Pound's radio; within 3 % of the closed form for the others.
+    // The expected values for Pound's radio; for the others, within 3 % of the closed form.
     let mut targets = match (scenario, udp) {
         ("wifi-1hop", true) => vec![Target::about("goodput_mbit_s", 5.2, 0.15)],
         ("wifi-2hops", true) => vec![Target::about("goodput_mbit_s", 2.5, 0.15)],
@@ -127,7 +127,7 @@ fn one_goodput(speed: &Speed, udp: bool, seconds: u32) -> Check {
     if udp {
         targets.push(Target::about("ratio", 1.0, 0.03));
     }
-    // Where a relay forwards, its queue wanders for seconds, and goodput with it: too short a run misses what waits.
+    // The queue of a forwarding relay varies over seconds, and so does goodput: a shorter run misses waiting packets.
     let seconds = if speed.udp.1 == CHAIN {
         seconds * 3
     } else {
@@ -140,7 +140,7 @@ fn one_goodput(speed: &Speed, udp: bool, seconds: u32) -> Check {
     ]);
     let flow = if udp {
         params.insert("payload_bytes".into(), json!(PAYLOAD));
-        // More than the medium carries, and not so much more that the sender's work disturbs.
+        // More than the medium carries, but not so much more that the sender's work disturbs.
         Flow::Udp {
             offered_mbit_s: speed.rate_mbit_s.min(speed.udp.0 * 1.3),
         }

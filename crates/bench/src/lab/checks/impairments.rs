@@ -1,4 +1,4 @@
-//! Delay and loss beside the scenarios' own settings.
+//! Delay and loss, compared with the scenarios' own settings.
 
 use super::{Check, OWN};
 use crate::lab::cell::{Params, Target, Timing};
@@ -23,7 +23,7 @@ pub(super) fn rows(quick: bool) -> Vec<Check> {
     const ENDS: [&str; 2] = ["controller", "robot"];
     let few = if quick { 5 } else { 20 };
     let mut rows = Vec::new();
-    // What the lab itself costs: nothing is emulated.
+    // The cost of the lab itself: nothing is emulated.
     rows.push(Check {
         system: "ping",
         what: "round trip of nothing",
@@ -116,7 +116,7 @@ fn both_ways(
 }
 
 fn loss() -> Check {
-    // Twice what was asked for: chance alone then leaves the band once in 2000 times, not once in 80.
+    // Twice the nominal number: chance alone then leaves the band once in 2000 times, not once in 80.
     const PACKETS: u32 = 20_000;
     Check {
         system: "ropewalk",
@@ -148,13 +148,13 @@ fn loss() -> Check {
     }
 }
 
-/// Loss in bursts: each packet leads from good to bad or back, and bad ones are lost.
+/// Loss in bursts: a packet moves the state from good to bad or back, and packets in the bad state are lost.
 fn bursts() -> Check {
     const PACKETS: u32 = 20_000;
     let (to_bad, to_good) = (0.05f64, 0.25f64);
     let share = to_bad / (to_bad + to_good);
     let length = 1.0 / to_good;
-    // A geometric variable's deviation, over the mean number of bursts, five times.
+    // Five times the standard deviation of a geometric variable, over the mean number of bursts.
     let by = 5.0 * (1.0 - to_good).sqrt() / to_good / (f64::from(PACKETS) * share / length).sqrt();
     Check {
         system: "ropewalk",
@@ -167,7 +167,7 @@ fn bursts() -> Check {
         ]),
         targets: vec![
             Target::about("burst_packets", length, by),
-            // As much as the bursts' lengths and number vary.
+            // The variation of the lengths and number of bursts.
             Target::about("out_lost_percent", share * 100.0, 2.0),
         ],
         source: OWN,
@@ -195,7 +195,7 @@ fn bursts() -> Check {
     }
 }
 
-/// A delay drawn anew for each packet. `shape`: (kurtosis − 1), by which the variance of a sample varies.
+/// A delay drawn independently for each packet. `shape`: (kurtosis − 1), by which the variance of a sample varies.
 fn spread(
     scenario: &'static str,
     delay: &'static str,
@@ -204,7 +204,7 @@ fn spread(
     std: f64,
     shape: f64,
 ) -> Check {
-    // Five standard errors, and what the lab itself adds.
+    // Five standard errors, and the delay that the lab itself adds.
     let n = f64::from(packets).sqrt();
     let (of_mean, of_std) = (5.0 * std / n + 0.1, 5.0 * std * shape.sqrt() / 2.0 / n + 0.1);
     Check {

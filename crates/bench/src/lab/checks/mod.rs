@@ -1,4 +1,4 @@
-//! The rows of the validation: what is run, and what has to come out.
+//! The rows of the validation: what runs, and the expected results.
 
 mod contention;
 mod goodput;
@@ -12,12 +12,12 @@ use crate::ipc::error::RunError;
 
 /// IP packets of the goodput rows.
 const IP_BYTES: usize = 1500;
-/// A frame's tries after the first, as in the lab's scenarios.
+/// Retries of a frame, as in the lab's scenarios.
 const RETRIES: u8 = 7;
-/// Where a target is the scenario's own setting.
+/// Source of a target that is the scenario's own setting.
 const OWN: &str = "the scenario's own setting";
 
-/// What is run in a lab, and gives its numbers.
+/// Runs in a lab, and returns its numbers.
 type Run = Box<dyn Fn(&Ground<'_>) -> Result<(Values, Timing), RunError>>;
 
 /// One row.
@@ -28,12 +28,12 @@ pub(super) struct Check {
     pub(super) params: Params,
     pub(super) targets: Vec<Target>,
     pub(super) source: &'static str,
-    /// Whether its numbers are worth something only where the lab kept its time.
+    /// Whether its numbers are valid only if the lab kept its time.
     pub(super) needs_time: bool,
     pub(super) run: Run,
 }
 
-/// A scenario's name and, if it is not shipped, its text.
+/// A scenario's name, and its text if it is not shipped.
 type Place = (&'static str, Option<String>);
 
 const SHIPPED: Option<String> = None;

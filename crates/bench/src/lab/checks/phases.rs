@@ -1,4 +1,5 @@
-//! Scenarios that change while they run, at full length: what each phase carries, and that no packet goes uncounted.
+//! Scenarios that change while they run, at full length: the goodput of each phase, and a check that every packet is
+//! accounted for.
 
 use super::{Check, IP_BYTES, OWN};
 use crate::ipc::error::RunError;
@@ -11,11 +12,11 @@ use serde_json::json;
 use std::time::Duration;
 
 const ENDS: [&str; 2] = ["robot", "base"];
-/// Each rate of `drive-away` holds so long.
+/// Duration of each rate in `drive-away`.
 const PHASE: Duration = Duration::from_secs(20);
-/// Left out at both ends of a phase: the frame in the air, and the time between status and start.
+/// Excluded at both ends of a phase: the frame in the air, and the time between status and start.
 const EDGE: Duration = Duration::from_secs(1);
-/// `drive-away`'s rates in bit/s, and what they are called here.
+/// `drive-away`'s rates in bit/s, and their names here.
 const RATES: [(u64, &str, &str); 4] = [
     (6_000_000, "first_6_mbit_s", "first_6_ratio"),
     (2_000_000, "at_2_mbit_s", "at_2_ratio"),
@@ -93,7 +94,8 @@ fn outage(scenario: &'static str) -> Check {
             ("period_ms".into(), json!(EVERY.as_millis() as u64)),
         ]),
         targets: vec![
-            // The last packet before and the first after are up to a period away, and a frame and its retries long.
+            // The last packet before and the first after are up to a period away, plus the duration of a frame and its
+            // retries.
             Target::within("silence_ms", OUTAGE_MS, OUTAGE_MS + 60.0),
             Target::exactly("lost_beside_the_outage_packets", 0.0),
             Target::exactly("uncounted_packets", 0.0),
@@ -123,13 +125,13 @@ fn outage(scenario: &'static str) -> Check {
     }
 }
 
-/// When the lab's time began, by CLOCK_MONOTONIC, to some milliseconds.
+/// Returns when the lab's time began, by CLOCK_MONOTONIC, to some milliseconds.
 fn began(site: &Site<'_>) -> Result<Duration, RunError> {
     let up = Duration::try_from_secs_f64(site.status()?.uptime_s).unwrap_or_default();
     Ok(clock::monotonic().since(stats::Time::ZERO).saturating_sub(up))
 }
 
-/// Where every packet is that was sent: with the receiver, or counted as lost for a reason.
+/// Accounts for every sent packet: received, or counted as lost with a reason.
 fn account(
     site: &Site<'_>,
     sent: u32,

@@ -1,7 +1,7 @@
 //! Pound's comparison (sections VI-A to VI-D) with real roscpp in the lab.
 //!
-//! Laser and image go from the first host to the last at once; roscore runs on the first, since the paper does not say
-//! where its was. The publisher and the subscriber are one node each, as with the paper's ros-profiler.
+//! Laser and image go from the first host to the last simultaneously. roscore runs on the first host; the paper does
+//! not say where its roscore ran. The publisher and the subscriber are one node each, as with the paper's ros-profiler.
 
 mod paper;
 
@@ -25,7 +25,7 @@ use std::process::Command;
 /// How roscpp carries the two flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Transport {
-    /// TCPROS as it comes.
+    /// TCPROS with its defaults.
     Tcpros,
     /// TCPROS with TCP_NODELAY.
     Nodelay,
@@ -46,7 +46,7 @@ impl Transport {
     }
 }
 
-/// Who paces the publisher.
+/// What paces the publisher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Source {
     /// An absolute schedule on a thread for each flow.
@@ -66,10 +66,10 @@ impl Source {
 
 const MASTER: u16 = 11311;
 
-/// Messages that wait for one subscriber, at either end.
+/// Queue depth of one subscriber, at either end.
 const QUEUE: u64 = 10;
 
-/// One system over so many hops.
+/// One system over a number of hops.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     pub(crate) transport: Transport,
@@ -80,7 +80,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// All that are asked for.
+    /// Returns all selected rows.
     pub(crate) fn all(transports: &[Transport], source: Source, quick: bool) -> Vec<Row> {
         let hops = [("wifi-1hop", 1), ("wifi-2hops", 2)];
         let each = |(scenario, hops)| {
@@ -113,7 +113,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Finds it, and builds it if it is not there.
+    /// Finds it, and builds it if it is missing.
     pub(crate) fn prepare(folder: Option<&Path>, ground: &Ground<'_>) -> Result<Peer, Error> {
         Peer::called("flow", folder, ground)
     }
@@ -144,7 +144,7 @@ impl Peer {
         play::play(what, site, &self.sandbox, legs, &command)
     }
 
-    /// The program that plays a part for some legs on a host, with the master at this address.
+    /// Returns the command of the program for some legs on a host, with the master at this address.
     pub(crate) fn part(
         &self,
         site: &Site<'_>,
@@ -158,7 +158,7 @@ impl Peer {
         self.command(site, host, master, (part.name(), transport), &words)
     }
 
-    /// The program on a host, with a command, a transport and these words beside.
+    /// Returns the command of the program on a host, with a subcommand, a transport and further arguments.
     pub(crate) fn command(
         &self,
         site: &Site<'_>,
@@ -175,7 +175,7 @@ impl Peer {
         command
     }
 
-    /// Starts roscore on a host; gives its address, for the environment.
+    /// Starts roscore on a host; returns its address, for the environment.
     pub(crate) fn roscore(&self, site: &Site<'_>, host: &str) -> Result<(String, Job), RunError> {
         let port = MASTER.to_string();
         let mut roscore = site.command(host, false, &["roscore", "-p", &port]);
@@ -186,7 +186,7 @@ impl Peer {
     }
 }
 
-/// Measures one system; gives a cell for each topic.
+/// Measures one system; returns a cell for each topic.
 pub(crate) fn measure(
     row: &Row,
     runs: u32,

@@ -1,4 +1,4 @@
-//! What the Pound paper measured (Tables I to IV), to stand beside what is measured here.
+//! Results of the Pound paper (Tables I to IV), for comparison.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! The RLC circuit of the Pound paper's section VI-G, and what its controller answers. `peers/zenoh` has this very file.
+//! The RLC circuit of the Pound paper's section VI-G, and its controller. `peers/zenoh` contains the same file.
 
 use std::time::Duration;
 
@@ -20,13 +20,13 @@ pub(crate) struct Circuit {
 }
 
 impl Circuit {
-    /// The capacitor's.
+    /// Returns the voltage of the capacitor.
     pub(crate) fn voltage(&self) -> f64 {
         self.voltage
     }
 
-    /// Lets a period pass with `input` volts; Runge and Kutta's fourth order: the error
-    /// is far below what is measured.
+    /// Advances by a period with `input` volts, by the fourth-order Runge-Kutta method: its error is far below the
+    /// measured differences.
     pub(crate) fn pass(&mut self, input: f64) {
         let h = PERIOD.as_secs_f64() / f64::from(FINE);
         let slope = |i: f64, v: f64| ((input - R * i - v) / L, i / C);
@@ -42,7 +42,7 @@ impl Circuit {
     }
 }
 
-/// What the controller answers to a voltage.
+/// Returns the controller's answer to a voltage.
 pub(crate) fn control(voltage: f64) -> f64 {
     GAIN * (STEP - voltage)
 }

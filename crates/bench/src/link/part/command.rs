@@ -8,21 +8,21 @@ use serde_json::json;
 use stats::Time;
 use std::time::Duration;
 
-/// A command on ROS 1's wire, and its answer.
+/// Size of a command and of its answer on ROS 1's wire.
 const BYTES: usize = 64;
-/// Between `go` and the first command.
+/// Time between `go` and the first command.
 const BEFORE: Duration = Duration::from_millis(200);
 
-/// When and how often commands are sent.
+/// Schedule and number of commands.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plan {
     pub(super) count: u64,
     pub(super) period: Duration,
-    /// How long the last answers are waited for.
+    /// How long to wait for the last answers.
     pub(super) linger: Duration,
 }
 
-/// Sends commands on `output`, and tells how long each took until its answer came on `input`, in ms; -1 if none came.
+/// Sends commands on `output`, and reports the time until each answer arrived on `input`, in ms; -1 if none arrived.
 pub(super) fn command(input: &str, output: &str, plan: Plan) -> Result<(), PeerError> {
     let (gate, publisher, subscriber) = ends(input, output)?;
     let Some(gate) = gate else { return Ok(()) };
@@ -54,7 +54,7 @@ pub(super) fn command(input: &str, output: &str, plan: Plan) -> Result<(), PeerE
     Ok(())
 }
 
-/// Notes what comes within `patience`.
+/// Records the answers that arrive within `patience`.
 fn answers(
     subscriber: &Subscriber,
     patience: Duration,

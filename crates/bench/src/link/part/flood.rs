@@ -1,4 +1,5 @@
-//! A stranger who floods a link, from many addresses of the link's own host: so the flood takes no air.
+//! An unauthenticated sender that floods a link, from many addresses of the link's own host, so that the flood takes no
+//! airtime.
 
 use super::{Gate, PeerError, say};
 use link::stranger::{Stranger, knock};
@@ -11,18 +12,18 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Handshakes that are begun and never go on, each from an address of its own.
+/// Handshakes that are started and never continued, each from its own address.
 const HALF_OPEN: usize = 10_000;
-/// Datagrams of the true peer that are kept, to be sent again.
+/// Maximum number of the true peer's datagrams that are recorded for replay.
 const REPLAYS: usize = 1_000;
-/// Sockets that send what comes from few addresses.
+/// Sockets for datagrams from few addresses.
 const SOCKETS: usize = 64;
-/// Between two bursts.
+/// Interval of the bursts.
 const TICK: Duration = Duration::from_millis(2);
 /// Bytes of IPv4's and UDP's headers.
 const IP_UDP: usize = 28;
 
-/// What is to be flooded, and how.
+/// Target and parameters of the flood.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Flood {
     /// The link's address.
@@ -34,18 +35,18 @@ pub struct Flood {
     /// The link's configuration, by which its process is found.
     #[arg(long)]
     of: PathBuf,
-    /// The team's knock, which every other handshake knows.
+    /// The team's connection secret (`knock`), which every other handshake contains.
     #[arg(long)]
     knock: PathBuf,
-    /// Datagrams a second; 0 only watches.
+    /// Datagrams per second; 0 only watches.
     #[arg(long)]
     rate: u32,
-    /// For so long.
+    /// Duration in seconds.
     #[arg(long)]
     seconds: u32,
 }
 
-/// What was sent, by kind.
+/// Number of datagrams sent, by kind.
 #[derive(Default)]
 struct Sent {
     garbage: u64,
@@ -54,8 +55,8 @@ struct Sent {
     forged: u64,
 }
 
-/// Floods. Says `values`: datagrams of each kind sent (garbage, handshakes, replays, forged sizes), bytes that came in answer,
-/// and the link's resident bytes before, at most, and after.
+/// Floods the link. Prints `values`: number of datagrams sent of each kind (garbage, handshakes, replays, forged
+/// sizes), bytes received in answer, and the link's resident bytes before, at maximum, and after.
 pub(super) fn run(flood: &Flood) -> Result<(), PeerError> {
     let gate = Gate::watch()?;
     let process = find(&flood.of)?;
@@ -101,7 +102,7 @@ struct Arsenal {
     target: SocketAddrV4,
     sockets: Vec<UdpSocket>,
     first_packets: Vec<Vec<u8>>,
-    /// Sees what comes to this host.
+    /// Captures packets that arrive at this host.
     ear: OwnedFd,
     heard: Vec<Vec<u8>>,
     seed: u64,
@@ -113,7 +114,7 @@ impl Arsenal {
     fn new(flood: &Flood) -> Result<Arsenal, PeerError> {
         let text = std::fs::read_to_string(&flood.knock)?;
         let secret =
-            knock(&text).ok_or_else(|| PeerError::Type("the knock is no hexadecimal number".into()))?;
+            knock(&text).ok_or_else(|| PeerError::Type("the knock is not a hexadecimal number".into()))?;
         let mut strangers = [Stranger::new(None), Stranger::new(Some(secret))];
         let count = if flood.rate == 0 { 0 } else { HALF_OPEN };
         let packet = |i: usize| strangers[i % 2].first_packet(&flood.host, flood.target.into());
@@ -132,8 +133,7 @@ impl Arsenal {
         Ok(Arsenal {
             target: flood.target,
             sockets,
-            first_packets: first_packets
-                .ok_or_else(|| PeerError::Type("no handshake can be begun".into()))?,
+            first_packets: first_packets.ok_or_else(|| PeerError::Type("cannot start a handshake".into()))?,
             ear: ear.map_err(io::Error::from)?,
             heard: Vec::new(),
             seed: 1,
@@ -150,7 +150,7 @@ impl Arsenal {
         (self.seed >> 33) as usize % below
     }
 
-    /// Sends one datagram; what the socket does not take is not counted.
+    /// Sends one datagram; one that the socket does not accept is not counted.
     fn fire(&mut self, n: u64, sent: &mut Sent) {
         let socket = n as usize % SOCKETS;
         let (packet, counter) = match n % 4 {
@@ -158,7 +158,7 @@ impl Arsenal {
                 let len = 1 + self.random(1_472);
                 let mut garbage: Vec<u8> = (0..len).map(|_| self.random(256) as u8).collect();
                 if self.random(2) == 0 && len > 6 {
-                    // As a first packet of QUIC begins.
+                    // The beginning of a first packet of QUIC.
                     garbage[..6].copy_from_slice(&[0xC3, 0, 0, 0, 1, 16]);
                 }
                 (garbage, &mut sent.garbage)
@@ -166,7 +166,7 @@ impl Arsenal {
             1 => {
                 let at = self.begun % self.first_packets.len();
                 self.begun += 1;
-                // An address and a port of its own.
+                // From its own address and port.
                 let from = bind(256 + at as u32);
                 let went = from.and_then(|s| s.send_to(&self.first_packets[at], self.target));
                 sent.handshakes += u64::from(went.is_ok());
@@ -178,7 +178,7 @@ impl Arsenal {
             }
             2 => return,
             _ => {
-                // A handshake whose lengths lie, or that is longer or shorter than they say.
+                // A handshake with wrong lengths, or longer or shorter than its lengths say.
                 let at = self.random(self.first_packets.len());
                 let mut forged = self.first_packets[at].clone();
                 match self.random(3) {
@@ -197,7 +197,7 @@ impl Arsenal {
         }
     }
 
-    /// Takes answers, and what the true peer says.
+    /// Receives answers, and the true peer's datagrams.
     fn listen(&mut self) -> Result<(), PeerError> {
         let mut buffer = [0; 2_048];
         for socket in &self.sockets {
@@ -224,7 +224,7 @@ impl Arsenal {
         Ok(())
     }
 
-    /// The datagram in an IPv4 packet, if it came to the link from another host.
+    /// Returns the datagram in an IPv4 packet, if another host sent it to the link.
     fn of_peer<'a>(&self, packet: &'a [u8]) -> Option<&'a [u8]> {
         let head = packet.get(..IP_UDP).filter(|h| h[0] == 0x45 && h[9] == 17)?;
         let address = |at: usize| Ipv4Addr::from([head[at], head[at + 1], head[at + 2], head[at + 3]]);
@@ -234,7 +234,7 @@ impl Arsenal {
     }
 }
 
-/// A socket of the `n`th address of this host's loopback network.
+/// Opens a socket with the `n`th address of this host's loopback network.
 fn bind(n: u32) -> io::Result<UdpSocket> {
     let address = Ipv4Addr::from(0x7F00_0000 | n);
     let socket = UdpSocket::bind(SocketAddrV4::new(address, 0))?;
@@ -242,7 +242,7 @@ fn bind(n: u32) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// The process of the link with this configuration.
+/// Finds the process of the link with this configuration.
 fn find(configuration: &Path) -> Result<u32, PeerError> {
     let wanted = configuration.to_string_lossy();
     for entry in std::fs::read_dir("/proc")? {
@@ -252,7 +252,7 @@ fn find(configuration: &Path) -> Result<u32, PeerError> {
         };
         let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let words: Vec<_> = words.split(|b| *b == 0).map(String::from_utf8_lossy).collect();
-        // Not the process that entered the lab's host for it.
+        // Not the process that entered the lab's host to start it.
         if words.get(1).is_some_and(|w| w == "link") && words.get(2).is_some_and(|w| *w == wanted) {
             return Ok(pid);
         }
@@ -260,10 +260,10 @@ fn find(configuration: &Path) -> Result<u32, PeerError> {
     Err(PeerError::Type(format!("no link runs with {wanted}")))
 }
 
-/// Resident memory of a process in bytes.
+/// Returns the resident memory of a process in bytes.
 fn resident(process: u32) -> Result<u64, PeerError> {
     let text = std::fs::read_to_string(format!("/proc/{process}/statm"))?;
     let pages = text.split(' ').nth(1).and_then(|n| n.parse::<u64>().ok());
-    let pages = pages.ok_or_else(|| PeerError::Type("no size in /proc".into()))?;
+    let pages = pages.ok_or_else(|| PeerError::Type("no memory size in /proc".into()))?;
     Ok(pages * rustix::param::page_size() as u64)
 }

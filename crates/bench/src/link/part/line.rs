@@ -1,7 +1,7 @@
 //! A serial line between two pseudo-terminals, as slow as a real one.
 //!
-//! A pseudo-terminal takes bytes as fast as they are written, whatever its speed is set to. So whoever carries them from
-//! one to the other lets each wait for the time that it would take on a wire.
+//! A pseudo-terminal accepts bytes as fast as they are written, whatever its speed setting. So this process delays each
+//! byte, while carrying it to the other terminal, by the time that it would take on a wire.
 
 use super::{Gate, PeerError, say};
 use rustix::event::{PollFd, PollFlags};
@@ -15,11 +15,11 @@ use std::time::Duration;
 
 /// Bits on the line for each byte: start, eight, stop.
 const BITS: u64 = 10;
-/// Bytes that are carried together: what comes behind them is late by less than a millisecond at 115,200 baud.
+/// Bytes that are carried together: this delays the bytes after them by less than a millisecond at 115,200 baud.
 const TOGETHER: usize = 8;
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Makes two terminals, links to them at these paths, and carries bytes between them until it is told to stop.
+/// Creates two terminals, links to them at these paths, and carries bytes between them until it is stopped.
 pub(super) fn run(baud: u32, paths: &[PathBuf; 2]) -> Result<(), PeerError> {
     let gate = Gate::watch()?;
     let ends = [terminal(&paths[0])?, terminal(&paths[1])?];
@@ -39,7 +39,7 @@ pub(super) fn run(baud: u32, paths: &[PathBuf; 2]) -> Result<(), PeerError> {
     Ok(())
 }
 
-/// The carrying end, and the other end kept open so that it lives when nobody has opened it.
+/// The carrying end, and the other end, kept open so that it exists while no program has opened it.
 struct Terminal {
     master: OwnedFd,
     _slave: OwnedFd,
@@ -52,7 +52,7 @@ fn terminal(link: &Path) -> io::Result<Terminal> {
     let name = ptsname(&master, Vec::new())?;
     let name = Path::new(std::str::from_utf8(name.to_bytes()).map_err(io::Error::other)?).to_owned();
     let slave = std::fs::OpenOptions::new().read(true).write(true).open(&name)?;
-    // Nothing is echoed back before the link sets the terminal itself.
+    // No echo before the link configures the terminal itself.
     let mut raw = tcgetattr(&slave)?;
     raw.make_raw();
     tcsetattr(&slave, OptionalActions::Now, &raw)?;
@@ -63,7 +63,7 @@ fn terminal(link: &Path) -> io::Result<Terminal> {
     })
 }
 
-/// Carries bytes one way, each when the line has had the time for it.
+/// Carries bytes in one direction, each after its time on the line.
 fn carry(from: &Terminal, to: &Terminal, byte: Duration, gate: &Gate) -> Result<(), PeerError> {
     let mut free = Time::ZERO;
     let mut bytes = [0; TOGETHER];
@@ -74,7 +74,7 @@ fn carry(from: &Terminal, to: &Terminal, byte: Duration, gate: &Gate) -> Result<
             continue;
         }
         let came = rustix::io::read(&from.master, &mut bytes).map_err(io::Error::from)?;
-        // From ideal times: what wakes late is caught up with.
+        // From ideal times, so that a late wake-up is caught up.
         free = free.max(clock::monotonic() - byte) + byte * came as u32;
         clock::sleep_until(free, clock::SPIN, || gate.stopped())?;
         let mut rest = &bytes[..came];

@@ -1,7 +1,8 @@
-//! The processes of `ropewalk bench link`: what `ropewalk bench link-part` runs on the hosts of a lab.
+//! The processes of `ropewalk bench link`: the program `ropewalk bench link-part` on the hosts of a lab.
 //!
-//! They speak as `peers/flow` does (`peers/flow/README.md`), so that one orchestrator runs both. The messages are
-//! `std_msgs/UInt8MultiArray` of the flow's size as ROS 1 serializes it, stamped and numbered in their first bytes.
+//! They follow the same contract as `peers/flow` (`peers/flow/README.md`), so that one orchestrator runs both. The
+//! messages are `std_msgs/UInt8MultiArray` of the flow's size as ROS 1 serializes it, with stamp and number in their
+//! first bytes.
 
 mod circuit;
 mod command;
@@ -20,12 +21,12 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// What ROS 1 writes before the data of a std_msgs/UInt8MultiArray without dimensions.
+/// Bytes that ROS 1 writes before the data of a std_msgs/UInt8MultiArray without dimensions.
 const HEADER: usize = 12;
-/// Where the data holds the stamp and the number.
+/// Bytes of stamp and number in the data.
 const STAMPED: usize = 16;
 
-/// What one process does.
+/// The role of one process.
 #[derive(Subcommand, Clone, Debug)]
 pub enum Role {
     /// Send flows.
@@ -33,11 +34,11 @@ pub enum Role {
         /// TOPIC,BYTES,PERIOD_US,OFFSET_US,COUNT.
         #[arg(long, required = true)]
         flow: Vec<Flow>,
-        /// A program that says when each flow's next message is due (`peers/flow tick`), instead of the schedule.
+        /// Program that releases each flow's messages (`peers/flow tick`), in place of the schedule.
         #[arg(long)]
         ticks: Option<PathBuf>,
     },
-    /// Log when messages come.
+    /// Log the arrival of messages.
     Subscribe {
         /// As the publisher's.
         #[arg(long, required = true)]
@@ -48,61 +49,61 @@ pub enum Role {
         /// As the publisher's.
         #[arg(long)]
         flow: Flow,
-        /// Where to listen.
+        /// Address to listen on.
         #[arg(long)]
         address: SocketAddr,
     },
-    /// Log when its messages come.
+    /// Log the arrival of its messages.
     TcpReceive {
         /// As the publisher's.
         #[arg(long)]
         flow: Flow,
-        /// Where to connect to.
+        /// Address to connect to.
         #[arg(long)]
         address: SocketAddr,
     },
-    /// A serial line between two pseudo-terminals.
+    /// Run a serial line between two pseudo-terminals.
     Line {
-        /// Its speed, ten bits for each byte.
+        /// Speed, with ten bits per byte.
         #[arg(long, value_parser = clap::value_parser!(u32).range(300..=10_000_000))]
         baud: u32,
-        /// Where to link to its two ends.
+        /// Paths for links to its two ends.
         #[arg(long = "end", num_args = 1, required = true)]
         ends: Vec<PathBuf>,
     },
-    /// The RLC circuit of Pound's control loop.
+    /// Run the RLC circuit of Pound's control loop.
     Circuit {
         /// Its topics.
         #[command(flatten)]
         ends: Ends,
-        /// How often it is sampled.
+        /// Number of samples.
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..=10_000))]
         samples: u32,
     },
-    /// Who sends commands, and waits for their answers.
+    /// Send commands, and wait for their answers.
     Command {
         /// Its topics.
         #[command(flatten)]
         ends: Ends,
-        /// How many.
+        /// Number of commands.
         #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000))]
         count: u64,
-        /// Between two, in ms.
+        /// Interval in ms.
         #[arg(long, value_parser = clap::value_parser!(u64).range(1..=60_000))]
         period_ms: u64,
-        /// How long the last answers are waited for, in ms.
+        /// How long to wait for the last answers, in ms.
         #[arg(long, value_parser = clap::value_parser!(u64).range(0..=600_000))]
         linger_ms: u64,
     },
-    /// Who answers them.
+    /// Answer commands.
     Answer {
         /// Its topics.
         #[command(flatten)]
         ends: Ends,
     },
-    /// A stranger who floods a link.
+    /// Flood a link from unauthenticated addresses.
     Flood(flood::Flood),
-    /// The controller of the RLC circuit.
+    /// Run the controller of the RLC circuit.
     Controller {
         /// Its topics.
         #[command(flatten)]
@@ -113,15 +114,15 @@ pub enum Role {
 /// The topics of a part of a loop.
 #[derive(Args, Clone, Debug)]
 pub struct Ends {
-    /// What it listens to.
+    /// Topic to receive.
     #[arg(long)]
     input: String,
-    /// What it says.
+    /// Topic to publish.
     #[arg(long)]
     output: String,
 }
 
-/// A flow, as a process is told it.
+/// A flow, in the form of an argument.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flow {
     topic: String,
@@ -153,10 +154,10 @@ impl FromStr for Flow {
     }
 }
 
-/// Does what `role` says, to the end. Blocks until standard input says `stop` or ends.
+/// Runs `role` to the end. Blocks until standard input sends `stop` or ends.
 ///
 /// # Errors
-/// [`PeerError`]: what keeps it from working.
+/// [`PeerError`]: the reason why it cannot work.
 pub fn run(role: &Role) -> Result<(), PeerError> {
     match role {
         Role::Publish { flow, ticks } => publish::run(flow, ticks.as_deref()),
@@ -193,7 +194,7 @@ fn node() -> Result<(Node, Schema), PeerError> {
     Ok((Node::new("bench")?, array))
 }
 
-/// A message of so many bytes on ROS 1's wire, all zero.
+/// Returns a message of this many bytes on ROS 1's wire, all zero.
 fn message(bytes: usize) -> Vec<u8> {
     let mut message = vec![0; bytes];
     message[8..HEADER].copy_from_slice(&((bytes - HEADER) as u32).to_le_bytes());

@@ -1,4 +1,4 @@
-//! The control loop of the Pound paper's section VI-G: circuit and controller, each a process.
+//! The control loop of the Pound paper's section VI-G: circuit and controller, each in its own process.
 
 pub(crate) use super::circuit::PERIOD;
 use super::circuit::{Circuit, control};
@@ -8,12 +8,12 @@ use ropewalk::{Message, Publisher, Subscriber, SubscriberOptions};
 use serde_json::json;
 use std::time::Duration;
 
-/// Between `go` and the first sample.
+/// Time between `go` and the first sample.
 const BEFORE: Duration = Duration::from_millis(200);
 /// Stamp, number, value.
 const BYTES: usize = STAMPED + 8;
 
-/// The same loop within one process: what is answered to a sample drives the circuit from the next on.
+/// The same loop within one process: the answer to a sample drives the circuit from the next sample on.
 pub(crate) fn simulate(samples: usize) -> Vec<f64> {
     let (mut circuit, mut input) = (Circuit::default(), 0.0);
     let sample = |_| {
@@ -25,7 +25,8 @@ pub(crate) fn simulate(samples: usize) -> Vec<f64> {
     (0..samples).map(sample).collect()
 }
 
-/// Samples the circuit every period, sends the sample on `output`, and drives it with the newest that came on `input`.
+/// Samples the circuit every period, sends the sample on `output`, and drives the circuit with the newest value
+/// received on `input`.
 pub(super) fn circuit(input: &str, output: &str, samples: usize) -> Result<(), PeerError> {
     let (gate, publisher, subscriber) = ends(input, output)?;
     let Some(gate) = gate else { return Ok(()) };
@@ -69,7 +70,7 @@ pub(super) fn controller(input: &str, output: &str) -> Result<(), PeerError> {
     Ok(())
 }
 
-/// Both ends of a process, connected; no gate if it was stopped before.
+/// Opens both ends of a process and connects them; no gate if it was stopped before.
 pub(super) fn ends(input: &str, output: &str) -> Result<(Option<Gate>, Publisher, Subscriber), PeerError> {
     let gate = Gate::watch()?;
     let (node, array) = node()?;
@@ -109,12 +110,12 @@ fn read(message: &Message) -> Option<(u64, f64)> {
 mod tests {
     use super::*;
 
-    /// As the paper tells of it: a transient of about two seconds and an overshoot of about 40 %.
+    /// As the paper describes it: a transient of about two seconds and an overshoot of about 40 %.
     #[test]
     fn the_loop_is_the_papers() {
         let v = simulate(200);
         let last = v[199];
-        assert!((last - 0.5).abs() < 0.005, "it ends at {last} V");
+        assert!((last - 0.5).abs() < 0.005, "final value {last} V");
         let peak = v.iter().copied().fold(0.0, f64::max);
         assert!((0.30..0.60).contains(&(peak / last - 1.0)), "peak {peak} V");
         let settled = v

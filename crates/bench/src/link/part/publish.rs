@@ -11,9 +11,9 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-/// Between `go` and the first message.
+/// Time between `go` and the first message.
 const BEFORE: Duration = Duration::from_millis(200);
-/// Quicker flows are released without spinning.
+/// Flows with a shorter period are released without spinning.
 const QUICK_US: u64 = 1_000;
 
 pub(super) fn run(flows: &[Flow], ticks: Option<&Path>) -> Result<(), PeerError> {
@@ -52,12 +52,12 @@ pub(super) fn run(flows: &[Flow], ticks: Option<&Path>) -> Result<(), PeerError>
     Ok(())
 }
 
-/// A thread for each flow, on an absolute schedule.
+/// One thread per flow, on an absolute schedule.
 fn periodic(sources: &mut [Source], gate: &Gate) -> Result<(), PeerError> {
     let start = clock::monotonic() + BEFORE;
     let one = |source: &mut Source| {
         let (offset, period) = (source.flow.offset_us, source.flow.period_us);
-        // What is so quick is there to saturate, and to spin for it would take a processor from those it goes to.
+        // Such a fast flow is there to saturate; spinning for it would take a processor from its receivers.
         let spin = if period < QUICK_US {
             Duration::ZERO
         } else {
@@ -81,7 +81,7 @@ fn periodic(sources: &mut [Source], gate: &Gate) -> Result<(), PeerError> {
     })
 }
 
-/// A program of roscpp whose timers say when a message is due (`peers/flow tick`). It has this process's scheduling.
+/// A program of roscpp whose timers release messages (`peers/flow tick`). It inherits this process's scheduling.
 struct Ticks {
     child: Child,
     said: BufReader<ChildStdout>,
@@ -105,18 +105,18 @@ impl Ticks {
         let mut line = String::new();
         said.by_ref().take(64).read_line(&mut line)?;
         if line != "ready\n" {
-            return Err(PeerError::Type(format!("{} said {line:?}", program.display())));
+            return Err(PeerError::Type(format!("{} printed {line:?}", program.display())));
         }
         Ok(Ticks { child, said })
     }
 
-    /// Sends a message whenever its flow's timer says so.
+    /// Sends a message whenever its flow's timer fires.
     fn release(mut self, sources: &mut [Source], gate: &Gate) -> Result<(), PeerError> {
         let mut input = self.child.stdin.take();
         if let Some(input) = &mut input {
             writeln!(input, "go")?;
         }
-        // One thread reads and publishes: nothing lies between a timer's callback and the message but a pipe.
+        // One thread reads and publishes: between a timer's callback and the message there is only a pipe.
         while sources.iter().any(|s| s.sent < s.flow.count) && !gate.stopped() {
             let mut record = [0; 16];
             self.said.read_exact(&mut record)?;
@@ -124,10 +124,10 @@ impl Ticks {
             let source = sources
                 .get_mut(word(0) as usize)
                 .filter(|s| s.sent < s.flow.count);
-            let source = source.ok_or_else(|| PeerError::Type("a tick for no flow".into()))?;
+            let source = source.ok_or_else(|| PeerError::Type("a tick for an unknown flow".into()))?;
             source.send(Some(Time(word(8))))?;
         }
-        // The end of its input ends it.
+        // It ends with its input.
         drop(input);
         self.child.wait()?;
         Ok(())
@@ -138,9 +138,9 @@ impl Ticks {
 pub(super) struct Source {
     pub(super) flow: Flow,
     publisher: Publisher,
-    /// The message as ROS 1 has it.
+    /// The message in ROS 1's form.
     bytes: Vec<u8>,
-    /// Its control part where the data is a part of its own: then it is written straight into the block.
+    /// Its control part if the data is a data part: then the data is written directly into the block.
     control: Option<Vec<u8>>,
     pub(super) sent: u64,
 }
@@ -161,7 +161,7 @@ impl Source {
         })
     }
 
-    /// Writes, stamps and publishes the next message. The stamp is now, or that of whoever released it.
+    /// Writes, stamps and publishes the next message. The stamp is the current time, or that of the release.
     pub(super) fn send(&mut self, released: Option<Time>) -> Result<(), PeerError> {
         let number = self.sent;
         let fill = |data: &mut [u8]| {
@@ -188,7 +188,7 @@ impl Source {
         };
         self.sent += 1;
         match result {
-            // Lost here as it would be lost later.
+            // The message would also be lost later.
             Err(PeerError::Loan(LoanError::MemoryShort { .. })) => Ok(()),
             result => result,
         }

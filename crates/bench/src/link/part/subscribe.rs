@@ -6,7 +6,7 @@ use ropewalk::{Message, Subscriber, SubscriberOptions};
 use serde_json::{Value, json};
 use stats::Time;
 
-/// Messages that wait for this process, of each flow.
+/// Queue depth of this process, for each flow.
 const DEPTH: u32 = 32;
 
 pub(super) fn run(flows: &[Flow]) -> Result<(), PeerError> {
@@ -53,7 +53,7 @@ fn log(flow: &Flow, subscriber: &Subscriber, gate: &Gate) -> Result<Log, PeerErr
     Ok(log)
 }
 
-/// When each message came, in memory reserved before it came.
+/// Arrival times of messages, in memory reserved beforehand.
 pub(super) struct Log {
     sequence: Vec<u64>,
     stamp_ns: Vec<u64>,

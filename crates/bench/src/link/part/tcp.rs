@@ -1,4 +1,4 @@
-//! Messages over a plain TCP connection, with what the kernel does by default.
+//! Messages over a plain TCP connection, with the kernel's defaults.
 
 use super::subscribe::Log;
 use super::{Flow, Gate, HEADER, PeerError, STAMPED, say};
@@ -8,10 +8,10 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-/// Between `go` and the first message.
+/// Time between `go` and the first message.
 const BEFORE: Duration = Duration::from_millis(200);
 
-/// Sends `flow` to whoever connects to `address`.
+/// Sends `flow` to the client that connects to `address`.
 pub(super) fn send(flow: &Flow, address: SocketAddr) -> Result<(), PeerError> {
     let gate = Gate::watch()?;
     let listener = TcpListener::bind(address)?;
@@ -47,7 +47,7 @@ pub(super) fn send(flow: &Flow, address: SocketAddr) -> Result<(), PeerError> {
     Ok(())
 }
 
-/// Logs when messages of `flow` have come from `address`.
+/// Logs the arrival of messages of `flow` from `address`.
 pub(super) fn receive(flow: &Flow, address: SocketAddr) -> Result<(), PeerError> {
     let gate = Gate::watch()?;
     let Some(mut stream) = connect(&gate, address)? else {
@@ -79,7 +79,7 @@ pub(super) fn receive(flow: &Flow, address: SocketAddr) -> Result<(), PeerError>
     say(&json!({ "received": [log.json(&flow.topic)] }))
 }
 
-/// Connects to who may not be there yet; none if the run is over before.
+/// Connects to a server that may not be running yet; `None` if the run is over before.
 pub(crate) fn connect(gate: &Gate, address: SocketAddr) -> std::io::Result<Option<TcpStream>> {
     while !gate.stopped() {
         match TcpStream::connect(address) {

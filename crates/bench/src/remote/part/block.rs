@@ -1,4 +1,4 @@
-//! Large telemetry: a random string of a given length (section 3.1 of the paper), there and back, or one way.
+//! Large telemetry: a random string of a given length (section 3.1 of the paper), there and back, or in one direction.
 
 use super::over::{Name, Over};
 use super::{Blocks, PartError, code, pause, say, tell};
@@ -15,7 +15,7 @@ use std::time::Duration;
 pub(super) struct Block {
     #[prost(uint64, tag = "1")]
     number: u64,
-    /// When it was made: nanoseconds of CLOCK_MONOTONIC, which all hosts of a lab share.
+    /// Time of its creation: nanoseconds of CLOCK_MONOTONIC, which all hosts of a lab share.
     #[prost(fixed64, tag = "2")]
     stamp: u64,
     #[prost(bytes = "bytes", tag = "3")]
@@ -33,14 +33,14 @@ impl Block {
     }
 }
 
-/// Bytes that nothing can pack, the same for one number.
+/// Returns incompressible bytes, the same for each number.
 fn random(number: u64, bytes: usize) -> Bytes {
     let mut data = vec![0; bytes];
     Noise::new(number).fill(&mut data);
     data.into()
 }
 
-/// What carries a block.
+/// The telemetry kind that carries a block.
 pub(super) struct Thrown;
 
 impl TelemetryKind for Thrown {
@@ -50,7 +50,7 @@ impl TelemetryKind for Thrown {
     const PRIORITY: u8 = 10;
 }
 
-/// Asks the robot to tell a block.
+/// Command that asks the robot to send a block.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct Asked {
     #[prost(uint64, tag = "1")]
@@ -67,14 +67,14 @@ impl CommandKind for Tell {
     const V6: Option<u8> = Some(40);
 }
 
-/// Between two tries to be heard at all.
+/// Interval of probes until the first one arrives.
 const AGAIN: Duration = Duration::from_millis(250);
-/// How often a wait looks whether it is over.
+/// How often a wait checks whether the run is over.
 const LOOK: Duration = Duration::from_millis(100);
-/// Numbers below are tries.
+/// Lower numbers are probes.
 const FIRST: u64 = 1 << 32;
 
-/// What comes, with when it came.
+/// Received blocks, with their arrival times.
 type Heard = Receiver<(Time, Block)>;
 
 fn listen(controller: &Controller, say: Sender<(Time, Block)>) {
@@ -83,7 +83,8 @@ fn listen(controller: &Controller, say: Sender<(Time, Block)>) {
     });
 }
 
-/// Tells blocks and waits until each is back. Prints the round trips in ms, `UNREACHABLE` for what did not come back in its time.
+/// Sends blocks and waits until each is back. Prints the round trips in ms, `UNREACHABLE` for a block that did not come
+/// back in time.
 pub(super) fn throw(gate: &Gate, over: &Over, blocks: &Blocks) -> Result<(), PartError> {
     let ends = over.open()?;
     let robot = Robot::builder(Name::Desk.name())
@@ -94,7 +95,7 @@ pub(super) fn throw(gate: &Gate, over: &Over, blocks: &Blocks) -> Result<(), Par
     let Some(_controller) = ends.found(gate, "desk", Name::Robot, |c| listen(c, sender))? else {
         return Ok(());
     };
-    // Telemetry has no answer: both ways are open when something small has come back.
+    // Telemetry has no answer: both directions are open when a small block has come back.
     for number in 0.. {
         robot.set::<Thrown>(0, &Block::new(number, 16))?;
         match heard.recv_timeout(AGAIN) {
@@ -116,7 +117,7 @@ pub(super) fn throw(gate: &Gate, over: &Over, blocks: &Blocks) -> Result<(), Par
     })
 }
 
-/// Lets the robot tell blocks. Prints how long each took from its stamp, in ms.
+/// Makes the robot send blocks. Prints the time of each from its stamp, in ms.
 pub(super) fn catch(gate: &Gate, over: &Over, blocks: &Blocks, settle: Duration) -> Result<(), PartError> {
     let ends = over.open()?;
     let (sender, heard) = channel();
@@ -141,7 +142,8 @@ pub(super) fn catch(gate: &Gate, over: &Over, blocks: &Blocks, settle: Duration)
     })
 }
 
-/// Does it for each block, by its number, and tells how long that took; `once` gives that and whether the block was what it had to be.
+/// Calls `once` for each block, by its number, and prints the times. `once` returns the time, and whether the block was
+/// correct.
 fn each(
     gate: &Gate,
     blocks: &Blocks,
@@ -154,7 +156,7 @@ fn each(
             break;
         }
         let ms = match once(FIRST + n, Duration::from_millis(blocks.patience_ms))? {
-            Some((_, false)) => return Err(PartError::Wrong(format!("block {n} came changed"))),
+            Some((_, false)) => return Err(PartError::Wrong(format!("block {n} arrived changed"))),
             Some((took, true)) => took.as_secs_f64() * 1e3,
             None if gate.stopped() => return Ok(()),
             None => code::UNREACHABLE,
@@ -166,7 +168,7 @@ fn each(
     tell(gate, &took)
 }
 
-/// The block of a number; none if it does not come in time, or all is over.
+/// Returns the block with a number; `None` if it does not arrive in time, or the run is over.
 fn wait_for(gate: &Gate, heard: &Heard, number: u64, until: Time) -> Option<(Time, Block)> {
     loop {
         let left = until.since(clock::monotonic());
@@ -175,7 +177,7 @@ fn wait_for(gate: &Gate, heard: &Heard, number: u64, until: Time) -> Option<(Tim
         }
         match heard.recv_timeout(left.min(LOOK)) {
             Ok(came) if came.1.number == number => return Some(came),
-            // One that was given up before, or a try.
+            // A block that was given up earlier, or a probe.
             Ok(_) | Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return None,
         }

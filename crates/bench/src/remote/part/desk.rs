@@ -1,4 +1,4 @@
-//! The desk's process: twists.
+//! The operator's process: twists.
 
 use super::over::Over;
 use super::{PartError, Plan, code, pause, tell};
@@ -11,10 +11,10 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-/// After the last one of those that are not waited for: longer than any of them stays good.
+/// How long to wait after the last one of the twists on a schedule: longer than any expiry.
 const LINGER: Duration = Duration::from_secs(90);
 
-/// Sends twists. Prints for each how long it took until it was known that it was executed, in ms, or what became of it instead.
+/// Sends twists. Prints for each the time until its execution was known, in ms, or the code of another outcome.
 pub(super) fn twist(
     gate: &Gate,
     over: &Over,
@@ -61,7 +61,7 @@ fn once(controller: &Controller, n: u64, expiry: Expiry) -> f64 {
     told(&outcome, clock::monotonic().since(sent))
 }
 
-/// One every period, whether those before are decided or not.
+/// One every period, whether earlier ones are decided or not.
 fn on_schedule(
     gate: &Gate,
     controller: &Controller,
@@ -89,7 +89,8 @@ fn on_schedule(
     Ok(sent.into_iter().map(done).collect())
 }
 
-/// Sends twists one by one until it is told to stop. Prints for each when it was sent, in seconds of CLOCK_MONOTONIC, and what [`twist`] prints.
+/// Sends twists one by one until it is stopped. Prints for each when it was sent, in seconds of CLOCK_MONOTONIC, and
+/// what [`twist`] prints.
 pub(super) fn drive(gate: &Gate, over: &Over, rest: Duration) -> Result<(), PartError> {
     let ends = over.open()?;
     let Some(controller) = ends.ready(gate, |_| {})? else {
@@ -136,7 +137,7 @@ fn random(n: u64) -> types::Twist {
     }
 }
 
-/// An outcome that is looked at later, and when it came.
+/// An outcome that is read later, with the time of its arrival.
 enum Awaited {
     Known(Outcome, Time),
     Waits(Pending<Outcome>, Arc<Came>),
@@ -161,7 +162,7 @@ impl Awaited {
         }
     }
 
-    /// What became of it, and when that was known.
+    /// Returns the outcome, and when it was known.
     fn wait(self, end: Time) -> Option<(Outcome, Time)> {
         match self {
             Awaited::Known(outcome, at) => Some((outcome, at)),

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Fetches the file until it is there or it is told to stop. Prints when it began and ended, in seconds of CLOCK_MONOTONIC, and how
-/// many bytes were there.
+/// Fetches the file until it is complete or the run is stopped. Prints the start and end in seconds of CLOCK_MONOTONIC,
+/// and the number of received bytes.
 pub(super) fn fetch(gate: &Gate, over: &Over, into: &Path) -> Result<(), PartError> {
     let ends = over.open()?;
     let Some(controller) = ends.ready(gate, |_| {})? else {

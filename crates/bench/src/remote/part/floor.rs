@@ -1,4 +1,5 @@
-//! Bare sockets: a TCP connection with TCP_NODELAY whose ends block, what no transport between processes undercuts by much.
+//! Bare sockets: a TCP connection with TCP_NODELAY and blocking ends, which no transport between processes beats by
+//! much.
 
 use super::{PartError, Plan, say, tell};
 use crate::ipc::peer::Gate;
@@ -7,7 +8,7 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-/// Answers whoever connects: to each message of `bytes` with `answer` bytes.
+/// Answers each message of `bytes` with `answer` bytes.
 pub(super) fn serve(
     gate: &Gate,
     address: SocketAddr,

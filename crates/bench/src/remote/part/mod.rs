@@ -1,7 +1,7 @@
-//! The processes of `ropewalk bench remote`: what `ropewalk bench remote-part` runs on the hosts.
+//! The processes of `ropewalk bench remote`: the program `ropewalk bench remote-part` on the hosts.
 //!
-//! They use `Robot` and `Controller` as any program would, and speak as `peers/remote` does (`peers/remote/README.md`), so
-//! that one orchestrator runs both.
+//! They use `Robot` and `Controller` as any program does, and follow the same contract as `peers/remote`
+//! (`peers/remote/README.md`), so that one orchestrator runs both.
 
 mod block;
 mod desk;
@@ -18,69 +18,69 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What one process does.
+/// The role of one process.
 #[derive(Subcommand, Clone, Debug)]
 pub enum Role {
-    /// A robot that takes twists, tells large telemetry when it is asked to, and shares a file.
+    /// A robot that takes twists, sends large telemetry on request, and shares a file.
     Robot {
         /// How it is reached.
         #[command(flatten)]
         over: Over,
-        /// A file that it shares.
+        /// A file to share.
         #[arg(long)]
         share: Option<PathBuf>,
-        /// Whether a twist that came after a newer one is carried out all the same.
+        /// Whether to carry out a twist that arrives after a newer one.
         #[arg(long)]
         unordered: bool,
     },
-    /// A robot that tells again what it hears of the desk, which is a robot to it.
+    /// A robot that echoes the operator's telemetry; the operator is a robot to it.
     Repeat {
         /// How they reach each other.
         #[command(flatten)]
         over: Over,
     },
-    /// The desk: sends twists, and tells what became of each.
+    /// The operator's process: sends twists, and reports the outcome of each.
     Twist {
         /// How it reaches the robot.
         #[command(flatten)]
         over: Over,
-        /// How many.
+        /// Number of twists.
         #[command(flatten)]
         plan: Plan,
-        /// Between two, in ms; 0: each when the one before is decided.
+        /// Interval in ms; 0: each when the previous one is decided.
         #[arg(long, default_value_t = 0)]
         period_ms: u64,
-        /// How long each stays good, in ms; 0: what a controller takes by itself.
+        /// Expiry of each in ms; 0: a controller's default.
         #[arg(long, default_value_t = 0)]
         expiry_ms: u64,
     },
-    /// The desk: sends twists until it is told to stop, and tells when each was sent and how long it took.
+    /// The operator's process: sends twists until it is stopped, and reports when each was sent and how long it took.
     Drive {
         /// How it reaches the robot.
         #[command(flatten)]
         over: Over,
-        /// From one's end to the next, in ms.
+        /// Pause in ms between the end of one twist and the next.
         #[arg(long, default_value_t = 5)]
         pause_ms: u64,
     },
-    /// The desk: tells large telemetry and waits until it comes back.
+    /// The operator's process: sends large telemetry and waits until it comes back.
     Throw {
         /// How it and the robot reach each other.
         #[command(flatten)]
         over: Over,
-        /// What.
+        /// The telemetry.
         #[command(flatten)]
         blocks: Blocks,
     },
-    /// The desk: lets the robot tell large telemetry and waits for it.
+    /// The operator's process: makes the robot send large telemetry, and waits for it.
     Catch {
         /// How it reaches the robot.
         #[command(flatten)]
         over: Over,
-        /// What.
+        /// The telemetry.
         #[command(flatten)]
         blocks: Blocks,
-        /// After `go`: the path becomes known meanwhile.
+        /// Time after `go` for the path to become known.
         #[arg(long, default_value_t = 0)]
         settle_ms: u64,
     },
@@ -89,13 +89,13 @@ pub enum Role {
         /// How it reaches the robot.
         #[command(flatten)]
         over: Over,
-        /// Where to.
+        /// Destination folder.
         #[arg(long)]
         into: PathBuf,
     },
-    /// Bare sockets: sends back what comes.
+    /// Bare sockets: answers messages.
     FloorServe {
-        /// Where.
+        /// Address to listen on.
         #[arg(long)]
         address: SocketAddr,
         /// Bytes of a message.
@@ -107,10 +107,10 @@ pub enum Role {
     },
     /// Bare sockets: sends, and waits for the answer.
     FloorCall {
-        /// Where to.
+        /// Address to connect to.
         #[arg(long)]
         address: SocketAddr,
-        /// How many.
+        /// Number of messages.
         #[command(flatten)]
         plan: Plan,
         /// Bytes of a message.
@@ -122,16 +122,16 @@ pub enum Role {
     },
 }
 
-/// How many, and how long at most.
+/// Number of repetitions, and time limit.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Plan {
-    /// How many count.
+    /// Number of measured repetitions.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(super) count: u64,
-    /// How many come before those.
+    /// Number of repetitions before these.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=10_000))]
     pub(super) warm_up: u64,
-    /// None begins after so long, in ms.
+    /// None starts after this time, in ms.
     #[arg(long, default_value_t = 3_600_000)]
     pub(super) budget_ms: u64,
 }
@@ -145,52 +145,52 @@ impl Plan {
 /// Large telemetry.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Blocks {
-    /// How many.
+    /// Number of blocks.
     #[command(flatten)]
     plan: Plan,
-    /// Bytes of each.
+    /// Bytes of each block.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=32 << 20))]
     bytes: u64,
-    /// How long one is waited for, in ms.
+    /// How long to wait for a block, in ms.
     #[arg(long)]
     patience_ms: u64,
 }
 
-/// Why a process gives up; the text tells the mend.
+/// Why a process gives up; the text says how to fix it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PartError {
-    /// The bus refuses.
+    /// An error of the bus.
     #[error(transparent)]
     Node(#[from] ropewalk::NodeError),
-    /// An end refuses.
+    /// An error of an end.
     #[error(transparent)]
     Transport(#[from] ::remote::transport::TransportError),
-    /// A link's configuration.
+    /// An error in a link's configuration.
     #[error(transparent)]
     Config(#[from] ::link::ConfigError),
     /// A file was not fetched.
     #[error(transparent)]
     File(#[from] ::remote::controller::FileError),
-    /// It is not what was asked for.
+    /// An unexpected result or option.
     #[error("{0}")]
     Wrong(String),
-    /// Standard output is gone, or something basic failed.
+    /// Standard output is closed, or a basic operation failed.
     #[error("{0}")]
     Io(#[from] std::io::Error),
 }
 
-/// What stands for a command in a process's values that was not carried out: its time would be 0 or more.
+/// Values for commands that were not carried out; the time of one that was is 0 or more.
 pub(super) mod code {
     pub(crate) const EXPIRED: f64 = -1.0;
     pub(crate) const REJECTED: f64 = -2.0;
     pub(crate) const UNREACHABLE: f64 = -3.0;
 }
 
-/// Does what `role` says. Blocks until standard input says `stop` or ends.
+/// Runs `role`. Blocks until standard input sends `stop` or ends.
 ///
 /// # Errors
-/// [`PartError`]: what keeps it from working.
+/// [`PartError`]: the reason why it cannot work.
 pub fn run(role: &Role) -> Result<(), PartError> {
     let gate = Gate::watch()?;
     let ms = |ms: &u64| Duration::from_millis(*ms);
@@ -234,14 +234,14 @@ fn say(line: &impl std::fmt::Display) -> Result<(), PartError> {
     Ok(crate::ipc::peer::print(line)?)
 }
 
-/// Prints what was measured, and stays until the end.
+/// Prints the measured values, and waits for the end.
 fn tell(gate: &Gate, values: &[f64]) -> Result<(), PartError> {
     say(&json!({ "values": values }))?;
     gate.wait_for_stop();
     Ok(())
 }
 
-/// Sleeps; false if it is over.
+/// Sleeps; returns false if the run is over.
 fn pause(gate: &Gate, time: Duration) -> bool {
     let until = clock::monotonic() + time;
     loop {

@@ -1,4 +1,4 @@
-//! What carries commands and telemetry between the processes of one run.
+//! The transports of commands and telemetry between the processes of one run.
 
 use super::{PartError, say};
 use crate::ipc::peer::{Gate, LOOK};
@@ -13,40 +13,40 @@ use ropewalk::Node;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What carries them.
+/// A transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Way {
     /// This host's bus, and the links that join it to others.
     Bus,
     /// A link of the program's own.
     Direct,
-    /// ZeroMQ, as Robot Remote Control's version 6.
+    /// ZeroMQ, as version 6 of Robot Remote Control.
     ZmqV6,
-    /// ZeroMQ, as our own ends speak.
+    /// ZeroMQ, with Ropewalk's own wire.
     ZmqOwn,
 }
 
 /// How a process reaches others.
 #[derive(Args, Clone, Debug)]
 pub struct Over {
-    /// What carries commands and telemetry.
+    /// Transport of commands and telemetry.
     #[arg(long, value_enum)]
     over: Way,
-    /// The bus's folder, if not this host's usual one.
+    /// Folder of the bus, if not this host's default.
     #[arg(long)]
     bus: Option<PathBuf>,
-    /// The configuration of the program's own link.
+    /// Configuration of the program's own link.
     #[arg(long)]
     config: Option<PathBuf>,
-    /// Where the robot is over ZeroMQ: address for requests, and for telemetry.
+    /// Addresses of the robot over ZeroMQ: for requests, and for telemetry.
     #[arg(long, value_delimiter = ',')]
     robot_at: Vec<String>,
-    /// Where the desk is, which tells telemetry as a robot does.
+    /// Addresses of the operator, which sends telemetry like a robot.
     #[arg(long, value_delimiter = ',')]
     desk_at: Vec<String>,
 }
 
-/// Both processes tell telemetry, so both are robots to the other (section 3.1 of the paper).
+/// Both processes send telemetry, so each is a robot to the other (section 3.1 of the paper).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Name {
     Robot,
@@ -92,7 +92,7 @@ impl Over {
     }
 
     fn config(&self) -> Result<Config, PartError> {
-        let none = || PartError::Wrong("--config: name the link's configuration".into());
+        let none = || PartError::Wrong("--config: give the link's configuration".into());
         Ok(Config::load(self.config.as_ref().ok_or_else(none)?)?)
     }
 }
@@ -103,7 +103,7 @@ impl Ends<'_> {
         self.node.as_ref().ok_or_else(none)
     }
 
-    /// The end of the robot of this name.
+    /// Returns the end of the robot with this name.
     pub(super) fn robot(&self, name: Name) -> Result<Arc<dyn RobotEnd>, PartError> {
         let over = self.over;
         Ok(match over.over {
@@ -122,7 +122,7 @@ impl Ends<'_> {
         })
     }
 
-    /// The end of a controller of the robot of this name.
+    /// Returns the end of a controller for the robot with this name.
     pub(super) fn controller(&self, name: Name) -> Result<Arc<dyn ControllerEnd>, PartError> {
         let over = self.over;
         Ok(match over.over {
@@ -136,7 +136,7 @@ impl Ends<'_> {
         })
     }
 
-    /// A controller that has found its robot; none if the run is over before.
+    /// Returns a controller that has found its robot; `None` if the run is over before.
     pub(super) fn found(
         &self,
         gate: &Gate,
@@ -154,7 +154,7 @@ impl Ends<'_> {
         Ok(Some(controller))
     }
 
-    /// The robot's controller, when it was told to go; none if the run is over before.
+    /// Returns the robot's controller after `go`; `None` if the run is over before.
     pub(super) fn ready(
         &self,
         gate: &Gate,

@@ -7,10 +7,10 @@ use crate::ipc::peer::Gate;
 use remote::{Robot, command};
 use std::path::Path;
 
-/// What a shared file is called.
+/// Identifier of the shared file.
 pub(super) const FILE: &str = "bag";
 
-/// Takes twists, tells large telemetry when it is asked to.
+/// Takes twists, and sends large telemetry on request.
 pub(super) fn obey(gate: &Gate, over: &Over, share: Option<&Path>, unordered: bool) -> Result<(), PartError> {
     let ends = over.open()?;
     let mut builder = Robot::builder(Name::Robot.name()).end(ends.robot(Name::Robot)?);
@@ -35,7 +35,7 @@ pub(super) fn obey(gate: &Gate, over: &Over, share: Option<&Path>, unordered: bo
     Ok(())
 }
 
-/// Tells again what it hears.
+/// Echoes telemetry.
 pub(super) fn repeat(gate: &Gate, over: &Over) -> Result<(), PartError> {
     let ends = over.open()?;
     let robot = Robot::builder(Name::Robot.name())
@@ -45,7 +45,7 @@ pub(super) fn repeat(gate: &Gate, over: &Over) -> Result<(), PartError> {
     let teller = robot.clone();
     let hear = |controller: &remote::Controller| {
         controller.on::<Thrown>(0, move |block, _| {
-            // What could not be told is missed by the desk, which says so.
+            // The operator misses a block that could not be sent, and reports it.
             let _ = teller.set::<Thrown>(0, &block);
         });
     };

@@ -18,13 +18,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Orders that may wait to be written: one that reads takes each at once.
+/// Maximum number of orders that wait to be written: a running agent takes each at once.
 const ORDERS: usize = 64;
-/// How long one may take to end when its input does.
+/// How long an agent may take to end after its input ends.
 const END: Duration = Duration::from_secs(15);
 const LOOK: Duration = Duration::from_millis(10);
 
-/// An agent that was started. Dropping it lets it end, with all that it started.
+/// A running agent. Dropping it ends it, with all that it started.
 pub(super) struct Agent {
     pub(super) host: String,
     orders: Option<SyncSender<String>>,
@@ -32,7 +32,7 @@ pub(super) struct Agent {
 }
 
 impl Agent {
-    /// Starts it. What it says goes to its place on the board.
+    /// Starts the agent. Its output goes to its entry in the `Board`.
     ///
     /// # Errors
     /// [`Error::Nothing`]: the command that reaches it does not start.
@@ -45,11 +45,11 @@ impl Agent {
     ) -> Result<Agent, Error> {
         let failed = |program: &str, e: std::io::Error| {
             let mend = if e.kind() == ErrorKind::NotFound {
-                ": install it, or name another way to the machines by --reach"
+                ": install it, or set another command to reach the machines with --reach"
             } else {
                 ""
             };
-            Error::Nothing(format!("{program} does not start: {e}{mend}"))
+            Error::Nothing(format!("cannot start {program}: {e}{mend}"))
         };
         let mut command = machine
             .command(options, peers)
@@ -85,15 +85,15 @@ impl Agent {
         })
     }
 
-    /// Says a line. Whether it is heard shows in its answer.
+    /// Sends a line. The answer shows whether it arrived.
     pub(super) fn say(&self, line: &Line) {
         if let Some(orders) = &self.orders {
-            // One that does not read does not answer either.
+            // An agent that does not read does not answer either.
             let _ = orders.try_send(protocol::written(line));
         }
     }
 
-    /// Ends its input, and by that its work.
+    /// Ends its input, and so its work.
     pub(super) fn dismiss(&mut self) {
         self.orders = None;
     }
@@ -113,7 +113,7 @@ impl Drop for Agent {
     }
 }
 
-/// Writes orders, and beats in between.
+/// Writes orders, and heartbeats in between.
 fn write(mut input: ChildStdin, orders: &Receiver<String>) {
     let beat = protocol::written(&Line::Beat);
     loop {
@@ -122,7 +122,7 @@ fn write(mut input: ChildStdin, orders: &Receiver<String>) {
             Err(RecvTimeoutError::Timeout) => beat.clone(),
             Err(RecvTimeoutError::Disconnected) => return,
         };
-        // Who listens to it tells how it ended.
+        // The thread that reads its output reports how it ended.
         if input
             .write_all(line.as_bytes())
             .and_then(|()| input.flush())
@@ -133,7 +133,7 @@ fn write(mut input: ChildStdin, orders: &Receiver<String>) {
     }
 }
 
-/// Listens to an agent until it is gone.
+/// Reads an agent's output until the agent is gone.
 struct Ear {
     who: usize,
     machine: Machine,
@@ -152,7 +152,7 @@ impl Ear {
             .with(self.who, |state| state.lost.get_or_insert(why).len());
     }
 
-    /// Why it is gone.
+    /// Returns why it is gone.
     fn until_gone(&self, mut output: ChildStdout) -> String {
         let host = &self.machine.host;
         let mut lines = Lines::new(LONGEST);
@@ -163,7 +163,7 @@ impl Ear {
                 Ok(true) => {}
                 Ok(false) => {
                     return format!(
-                        "{host} is gone: nothing was heard of it for {SILENT:?}; what ran there ends by itself"
+                        "{host} is gone: nothing was received for {SILENT:?}; its processes end by themselves"
                     );
                 }
                 Err(e) => return format!("{host} is gone: {e}"),
@@ -201,20 +201,20 @@ impl Ear {
             .unwrap_or_default()
     }
 
-    /// Something that no agent says.
+    /// Describes output that is not an agent's.
     fn odd(&self, why: &str) -> String {
         let host = &self.machine.host;
         if self.greeted() {
-            return format!("{host} is left alone: {why}");
+            return format!("{host} is released: {why}");
         }
         format!(
-            "{host} is no agent: {why}; what its shell prints without a terminal (.bashrc, .profile) has to go, and its \
-             ropewalk has to be of version {}",
+            "{host} runs no agent: {why}; its shell must print nothing without a terminal (.bashrc, .profile), and its \
+             ropewalk must have version {}",
             env!("CARGO_PKG_VERSION")
         )
     }
 
-    /// Its output has ended.
+    /// Describes the end of its output.
     fn ended(&self) -> String {
         let host = &self.machine.host;
         let status = lock(&self.group).wait(Duration::from_secs(2)).ok().flatten();
@@ -227,13 +227,13 @@ impl Ear {
         let said = if lines.is_empty() {
             String::new()
         } else {
-            format!(" (it said: {})", lines.join(" | "))
+            format!(" (standard error: {})", lines.join(" | "))
         };
         let how = status.map_or_else(|| "closed its output".into(), how);
         if !self.greeted() {
             return self.machine.explain(self.by_ssh, status, &how, &said);
         }
-        format!("{host} is gone: the connection {how}{said}; what ran there ends by itself")
+        format!("{host} is gone: the connection {how}{said}; its processes end by themselves")
     }
 }
 

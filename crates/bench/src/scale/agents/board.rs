@@ -1,4 +1,4 @@
-//! What agents have said, for those who wait for it.
+//! Output of the agents, for threads that wait for it.
 
 use super::protocol::{Answer, Hello, Report};
 use crate::ipc::error::RunError;
@@ -7,30 +7,30 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How often a wait looks whether the user stopped it.
+/// How often a wait checks whether the user stopped it.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Of all agents of a session.
+/// State of all agents of a session.
 pub(super) struct Board {
     states: Mutex<Vec<State>>,
     changed: Condvar,
 }
 
-/// Of one agent.
+/// State of one agent.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) hello: Option<Hello>,
     /// Why it is gone.
     pub(super) lost: Option<String>,
-    /// Lines of the run's nodes that nobody has taken yet.
+    /// Lines of the run's nodes that are not taken yet.
     pub(super) heard: VecDeque<(u32, String)>,
-    /// Why the run went wrong.
+    /// Why the run failed.
     pub(super) failed: Option<String>,
-    /// To the last order.
+    /// Answer to the last order.
     pub(super) answer: Option<Result<Answer, String>>,
     given: u64,
     run: Option<u64>,
-    /// How many lines of the run's nodes may still come.
+    /// How many lines of the run's nodes may still arrive.
     room: usize,
 }
 
@@ -44,14 +44,14 @@ impl Board {
         }
     }
 
-    /// Does something with the state of one; none if there is no such agent.
+    /// Applies `change` to the state of one agent; `None` if there is no such agent.
     pub(super) fn with<T>(&self, who: usize, change: impl FnOnce(&mut State) -> T) -> Option<T> {
         let result = self.lock().get_mut(who).map(change);
         self.changed.notify_all();
         result
     }
 
-    /// Waits until `look` gives something; none if `deadline` passed first.
+    /// Waits until `look` returns a value; `None` if `deadline` passes first.
     ///
     /// # Errors
     /// The user stopped it.
@@ -84,14 +84,14 @@ impl Board {
 }
 
 impl State {
-    /// The number of a new order. Who waited for the last one does so no longer.
+    /// Returns the number of a new order. Waiting for the previous order ends.
     pub(super) fn order(&mut self) -> u64 {
         self.given += 1;
         self.answer = None;
         self.given
     }
 
-    /// From now on the nodes of this run are listened to, for so many lines.
+    /// Starts to store lines of this run's nodes, up to `room`.
     pub(super) fn begin(&mut self, run: u64, room: usize) {
         self.run = Some(run);
         self.room = room;
@@ -99,10 +99,10 @@ impl State {
         self.failed = None;
     }
 
-    /// Keeps what an agent says.
+    /// Stores an agent's report.
     ///
     /// # Errors
-    /// Why it is gone, or no agent.
+    /// Why it is gone, or not an agent.
     pub(super) fn hear(&mut self, report: Report) -> Result<(), String> {
         let odd = |what: &str| Err(format!("it said {what}"));
         match report {
@@ -111,9 +111,9 @@ impl State {
             Report::Hello(_) => return odd("hello twice"),
             _ if self.hello.is_none() => return odd("something before its hello"),
             Report::Beat => {}
-            // What is late belongs to a run that is over.
+            // A late line belongs to a run that is over.
             Report::Said { run, .. } | Report::Failed { run, .. } if self.run != Some(run) => {}
-            Report::Said { .. } if self.room == 0 => return odd("more than its nodes have to say"),
+            Report::Said { .. } if self.room == 0 => return odd("more than its nodes can print"),
             Report::Said { node, line, .. } => {
                 self.room -= 1;
                 self.heard.push_back((node, line));
@@ -122,7 +122,7 @@ impl State {
                 self.failed.get_or_insert(why);
             }
             Report::Done { number, .. } | Report::Refused { number, .. } if number > self.given => {
-                return odd("that it did what nobody told it to");
+                return odd("that it obeyed an order that was not given");
             }
             Report::Done { number, answer } => self.answered(number, Ok(answer)),
             Report::Refused { number, why } => self.answered(number, Err(why)),
@@ -131,7 +131,7 @@ impl State {
     }
 
     fn answered(&mut self, number: u64, answer: Result<Answer, String>) {
-        // Nobody waits for others any more.
+        // Answers to earlier orders are no longer awaited.
         if number == self.given {
             self.answer = Some(answer);
         }
@@ -162,7 +162,7 @@ mod tests {
         assert!(greeted().hear(Report::Hello(Box::default())).is_err());
         let mut state = greeted();
         assert_eq!(state.hear(said(1)), Ok(()));
-        assert!(state.heard.is_empty(), "of no run");
+        assert!(state.heard.is_empty(), "a line of no run");
         state.begin(1, 2);
         assert_eq!(
             [state.hear(said(1)), state.hear(said(0)), state.hear(said(1))],
@@ -179,7 +179,7 @@ mod tests {
             number,
             answer: Answer::Yes,
         };
-        assert!(state.hear(done(1)).is_err_and(|e| e.contains("nobody told")));
+        assert!(state.hear(done(1)).is_err_and(|e| e.contains("not given")));
         let (first, second) = (state.order(), state.order());
         assert_eq!((state.hear(done(first)), state.answer.take()), (Ok(()), None));
         assert_eq!(

@@ -22,15 +22,15 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long machines may take to start all nodes, to look at `/proc`, to see the nodes end, to send a line of rows, and to end
-/// the link.
+/// How long machines may take: to start all nodes, to read `/proc`, to see the nodes end, to send a line of rows, and
+/// to end the link.
 const START: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_secs(30);
 const JOIN: Duration = Duration::from_secs(60);
 const ROWS: Duration = Duration::from_secs(60);
 const END: Duration = Duration::from_secs(60);
 
-/// Runs `system` once. The raw data lie in the run's folder afterwards, here.
+/// Runs `system` once. Afterwards the raw data are in the run's folder on this machine.
 pub(in crate::scale) fn trial(
     tools: &Tools<'_>,
     stage: &Stage<'_>,
@@ -48,7 +48,9 @@ pub(in crate::scale) fn trial(
         (Ok(mut measured), Ok(drops)) => {
             for answer in drops {
                 let Answer::Drops(drops) = answer else {
-                    return Err(RunError::Failed("an agent tells nothing of its link".into()));
+                    return Err(RunError::Failed(
+                        "an agent does not report its link's losses".into(),
+                    ));
                 };
                 for (reason, n) in drops {
                     let sum = measured.drops.entry(reason).or_insert(0);
@@ -57,7 +59,7 @@ pub(in crate::scale) fn trial(
             }
             Ok(measured)
         }
-        // What a link complains of may be why nobody found each other, or come of ending a run so early.
+        // A link's complaint may be why the nodes did not find each other, or a consequence of ending the run early.
         (Err(RunError::Failed(first)), Err(RunError::Failed(then))) if first != then => {
             Err(format!("{first}; {then}").into())
         }
@@ -128,7 +130,7 @@ fn read_keys(tools: &Tools<'_>, host: u32) -> Result<BTreeMap<String, String>, R
     KEYS.iter().map(|name| read(name)).collect()
 }
 
-/// The nodes of a run, as agents tell of them.
+/// The nodes of a run, as the agents report them.
 struct There<'a> {
     agents: &'a Agents<'a>,
     system: System,
@@ -141,7 +143,7 @@ impl There<'_> {
         self.agents.ask(0..self.point.hosts, |_| order.clone(), LOOK)
     }
 
-    /// Brings what a sender logged into a folder here.
+    /// Copies a sender's log into a folder on this machine.
     fn fetch(&self, sender: u32, folder: &Path) -> Result<(), RunError> {
         let [host, _] = self.point.hosts_of(sender);
         let (most, mut all) = (self.point.rows(), Vec::<Row>::new());
@@ -150,7 +152,7 @@ impl There<'_> {
             let order = |_| Order::Rows { sender, from };
             let answer = self.agents.ask(host..host + 1, order, ROWS)?.pop();
             let Some(Answer::Rows { rows, more }) = answer else {
-                return Err(format!("{} gives no rows", self.agents.host(host)).into());
+                return Err(format!("{} sends no rows", self.agents.host(host)).into());
             };
             let none = rows.is_empty();
             all.extend(
@@ -158,7 +160,7 @@ impl There<'_> {
                     .map(|(id, sent_ns, recv_ns)| Row { id, sent_ns, recv_ns }),
             );
             if all.len() as u64 > most || (more && none) {
-                return Err(format!("{} gives more rows than can be", self.agents.host(host)).into());
+                return Err(format!("{} sends more rows than possible", self.agents.host(host)).into());
             }
             if !more {
                 break;
@@ -169,12 +171,12 @@ impl There<'_> {
     }
 }
 
-/// Keeps a line of a node, if that is one of the host's.
+/// Stores a line of a node, if the node is on that host.
 fn keep(said: &mut [Said], point: &Point, host: u32, node: u32, line: &str) -> Result<(), String> {
     let place = said
         .get_mut(node as usize)
         .filter(|_| point.host_of(node) == host);
-    let place = place.ok_or("it tells of a node that it has not")?;
+    let place = place.ok_or("it reports a node that it does not run")?;
     place.hear(clock::monotonic(), Said::parse(line, point.rows())?);
     Ok(())
 }
@@ -222,7 +224,7 @@ impl Cast for There<'_> {
         for (host, answer) in (0..).zip(self.all(&Order::Load)?) {
             let name = self.agents.host(host);
             let Answer::Load(mut load) = answer else {
-                return Err(format!("{name} does not tell what was used").into());
+                return Err(format!("{name} does not report its usage").into());
             };
             if let Some(busiest) = &mut load.busiest {
                 busiest.part = format!("{} on {name}", busiest.part);

@@ -16,14 +16,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long agents may take to be there: programs are asked for their versions.
+/// How long agents may take to start: they query the versions of programs.
 const HELLO: Duration = Duration::from_secs(90);
-/// How long they may take to clear away what ran.
+/// How long they may take to end old processes.
 const STAGE: Duration = Duration::from_secs(60);
-/// How long a ROS master may take to be there.
+/// How long a ROS master may take to start.
 const MASTER: Duration = Duration::from_secs(90);
 
-/// The machines that were named, each with an agent. Dropping it lets all of them end.
+/// The machines of a session, each with an agent. Dropping it ends all agents.
 pub(in crate::scale) struct Agents<'a> {
     pub(super) board: Arc<Board>,
     agents: Vec<Agent>,
@@ -33,10 +33,10 @@ pub(in crate::scale) struct Agents<'a> {
 }
 
 impl<'a> Agents<'a> {
-    /// Reaches all machines. Blocks until each has said hello, or why it cannot.
+    /// Starts the agents. Blocks until each has said hello, or returns why one cannot.
     ///
     /// # Errors
-    /// [`Error::Nothing`] with the machine and the mend, [`Error::Input`], [`Error::Stopped`].
+    /// [`Error::Nothing`] with the machine and how to fix it, [`Error::Input`], [`Error::Stopped`].
     pub(super) fn reach(
         options: &Options,
         peers: Option<&PathBuf>,
@@ -67,7 +67,7 @@ impl<'a> Agents<'a> {
             Ok(Some(Err(why))) => return Err(Error::Nothing(why)),
             Ok(None) => {
                 return Err(Error::Nothing(format!(
-                    "not all machines answered within {HELLO:?}: see that `{}` works on each by itself",
+                    "not all machines answered within {HELLO:?}: check that `{}` works on each machine",
                     "ropewalk bench agent --serve"
                 )));
             }
@@ -78,10 +78,10 @@ impl<'a> Agents<'a> {
         Ok(all)
     }
 
-    /// The version of a system that all can run.
+    /// Returns the version of a system that all machines can run.
     ///
     /// # Errors
-    /// Who cannot, and why.
+    /// The machines that cannot, and why.
     pub(in crate::scale) fn version(&self, system: System) -> Result<String, String> {
         let mut versions: Vec<&str> = Vec::new();
         for (agent, hello) in self.agents.iter().zip(&self.hellos) {
@@ -89,7 +89,7 @@ impl<'a> Agents<'a> {
                 let why = hello
                     .missing
                     .get(system.name())
-                    .map_or("it knows none", String::as_str);
+                    .map_or("it has no such system", String::as_str);
                 return Err(format!("{} on {}: {why}", system.name(), agent.host));
             };
             if !versions.contains(&version.as_str()) {
@@ -99,19 +99,19 @@ impl<'a> Agents<'a> {
         Ok(versions.join(" and "))
     }
 
-    /// Whether there are several, none of which has a radio: they are joined by cables.
+    /// Returns whether there are several machines and none has a radio: then cables join them.
     pub(in crate::scale) fn wired(&self) -> bool {
         self.hellos.len() > 1 && self.hellos.iter().all(has_no_radio)
     }
 
-    /// The machines, as results name them.
+    /// Describes the machines for results.
     pub(in crate::scale) fn describe(&self) -> Value {
         let all = self.agents.iter().zip(&self.hellos).zip(&self.addresses);
         let one = |((agent, hello), address): ((&Agent, &Hello), &Ipv4Addr)| json!({ "host": agent.host, "address": address.to_string(), "machine": hello.machine });
         all.map(one).collect()
     }
 
-    /// Why one of them is gone.
+    /// Returns why one of them is gone.
     pub(in crate::scale) fn lost(&self) -> Option<String> {
         let now = clock::monotonic();
         let lost = self.board.wait(now, &|| false, |states| {
@@ -120,10 +120,11 @@ impl<'a> Agents<'a> {
         lost.ok().flatten()
     }
 
-    /// Clears the machines of a point; gives the ports of their links.
+    /// Prepares the machines for a point; returns the ports of their links.
     pub(in crate::scale) fn stage(&self, point: &Point) -> Result<Vec<u16>, RunError> {
         let addresses = self.addresses.get(..point.hosts as usize);
-        let addresses = addresses.ok_or_else(|| "there are fewer machines than that".to_owned())?;
+        let addresses =
+            addresses.ok_or_else(|| "there are fewer machines than the point needs".to_owned())?;
         let order = |here| Order::Stage {
             addresses: addresses.to_vec(),
             here,
@@ -134,7 +135,7 @@ impl<'a> Agents<'a> {
         answers.map(|(host, answer)| self.port(host, answer)).collect()
     }
 
-    /// Starts a ROS master on the first machine, and gives its port.
+    /// Starts a ROS master on the first machine, and returns its port.
     pub(in crate::scale) fn master(&self) -> Result<u16, RunError> {
         let answers = self.ask(0..1, |_| Order::Master, MASTER)?;
         self.port(0, answers.first().unwrap_or(&Answer::Yes))
@@ -151,10 +152,10 @@ impl<'a> Agents<'a> {
         self.agents.get(host as usize).map_or("?", |a| a.host.as_str())
     }
 
-    /// Gives an order to some, and waits for all their answers.
+    /// Sends an order to some agents, and waits for all their answers.
     ///
     /// # Errors
-    /// One refused, did not answer, or is gone, or the user stopped it.
+    /// An agent refused, did not answer, or is gone, or the user stopped it.
     pub(super) fn ask(
         &self,
         hosts: Range<u32>,
@@ -201,18 +202,18 @@ impl<'a> Agents<'a> {
 
 impl Drop for Agents<'_> {
     fn drop(&mut self) {
-        // All at once; each is waited for afterwards.
+        // All at once; then wait for each.
         self.agents.iter_mut().for_each(Agent::dismiss);
     }
 }
 
-/// Whether a machine has said that it has none: what it does not say is not known.
+/// Returns whether a machine has reported that it has no radio: a missing report is unknown.
 fn has_no_radio(hello: &Hello) -> bool {
     let radios = hello.machine.get(RADIOS).and_then(Value::as_array);
     radios.is_some_and(Vec::is_empty)
 }
 
-/// Whether both ends understand each other, and measure the same.
+/// Checks whether both ends have the same protocol and version.
 fn check(host: &str, hello: &Hello) -> Result<(), String> {
     let own = env!("CARGO_PKG_VERSION");
     if hello.version == own && hello.protocol == PROTOCOL {
@@ -220,12 +221,12 @@ fn check(host: &str, hello: &Hello) -> Result<(), String> {
     }
     let (theirs, what) = (&hello.version, hello.protocol);
     let same = if theirs == own {
-        format!(" (and speaks {what} where {PROTOCOL} is spoken: it was built from another state)")
+        format!(" (and its protocol is {what}, not {PROTOCOL}: it was built from another state)")
     } else {
         String::new()
     };
     Err(format!(
-        "{host} has ropewalk {theirs}, this is {own}{same}: install the same on both, or name it by --program"
+        "{host} has ropewalk {theirs}, this is {own}{same}: install the same on both, or set its path with --program"
     ))
 }
 
@@ -259,6 +260,6 @@ mod tests {
             other.contains("robot has ropewalk 9.9") && other.contains("--program"),
             "{other}"
         );
-        assert!(check("robot", &hello(PROTOCOL + 1, own)).is_err_and(|e| e.contains("speaks")));
+        assert!(check("robot", &hello(PROTOCOL + 1, own)).is_err_and(|e| e.contains("protocol")));
     }
 }

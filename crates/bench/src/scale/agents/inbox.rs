@@ -1,4 +1,4 @@
-//! What the coordinator says to an agent.
+//! The coordinator's lines to an agent.
 
 use super::lines::Lines;
 use super::protocol::{self, BEAT, LONGEST, Line, Order, Report, SILENT};
@@ -10,15 +10,15 @@ use std::io::{Read, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Orders that may wait: the coordinator waits for the answer to each.
+/// Maximum number of orders that wait: the coordinator waits for the answer to each.
 const WAITING: usize = 16;
-/// How long an agent may take to clear away what it started when it is over.
+/// How long an agent may take to end what it started when the session is over.
 const CLEAR: Duration = Duration::from_secs(40);
 
 /// An order with its number.
 pub(super) type Numbered = (u64, Order);
 
-/// The orders that came; threads listen, beat, and see that this process does not outlive its use.
+/// The received orders. Threads read input, send heartbeats, and end this process when it is no longer needed.
 #[derive(Clone)]
 pub(super) struct Inbox(Arc<Shared>);
 
@@ -35,21 +35,21 @@ struct State {
     heard: Time,
 }
 
-/// Why no more will come.
+/// Why the session is over.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Over {
-    /// The coordinator has gone, or let this agent go.
+    /// The coordinator is gone, or has ended this agent.
     Ended,
-    /// Nothing came for a while.
+    /// Nothing was received for a while.
     Silent,
-    /// Who started this process has ended.
+    /// The parent of this process has ended.
     Orphaned,
-    /// It said what is not understood.
+    /// An invalid line was received.
     Odd(String),
 }
 
 impl Inbox {
-    /// Listens to standard input from now on.
+    /// Starts to read standard input.
     pub(super) fn watch() -> Result<Inbox, Error> {
         let inbox = Inbox(Arc::new(Shared {
             state: Mutex::default(),
@@ -65,7 +65,7 @@ impl Inbox {
         Ok(inbox)
     }
 
-    /// Says from now on that this agent is still there.
+    /// Starts to send heartbeats.
     pub(super) fn beat(&self) -> Result<(), Error> {
         thread("beat", || {
             while say(&Report::Beat) {
@@ -74,7 +74,7 @@ impl Inbox {
         })
     }
 
-    /// The next order; none: it is over.
+    /// Returns the next order; `None`: the session is over.
     pub(super) fn next(&self) -> Option<Numbered> {
         let mut state = self.lock();
         loop {
@@ -88,18 +88,19 @@ impl Inbox {
         }
     }
 
-    /// Whether [`Inbox::next`] would not wait.
+    /// Returns whether [`Inbox::next`] would not wait.
     pub(super) fn has_news(&self) -> bool {
         let state = self.lock();
         state.over.is_some() || !state.orders.is_empty()
     }
 
-    /// Why it is over, if it is.
+    /// Returns why the session is over, if it is.
     pub(super) fn over(&self) -> Option<Over> {
         self.lock().over.clone()
     }
 
-    /// Whether who started this process has ended, which may be why it is over, or have come after that.
+    /// Returns whether the parent of this process has ended, which may be the reason for the end of the session, or
+    /// have followed it.
     pub(super) fn is_orphaned(&self) -> bool {
         getppid() != self.0.parent
     }
@@ -131,7 +132,7 @@ impl Inbox {
                         let mut state = self.lock();
                         if state.orders.len() == WAITING {
                             drop(state);
-                            return self.end(Over::Odd("more orders than anybody waits for".into()));
+                            return self.end(Over::Odd("more orders than answers are awaited".into()));
                         }
                         state.orders.push_back((number, order));
                         self.0.changed.notify_all();
@@ -153,7 +154,7 @@ impl Inbox {
             }
             if self.over().is_some() {
                 std::thread::sleep(CLEAR);
-                // Its keeper ends what is left.
+                // The parent process ends the remaining processes.
                 std::process::exit(1);
             }
         }
@@ -164,7 +165,7 @@ impl Inbox {
     }
 }
 
-/// Says a line; false if nobody reads any more.
+/// Sends a line; returns false if the reader is gone.
 pub(super) fn say(report: &Report) -> bool {
     let line = protocol::written(report);
     let mut out = std::io::stdout().lock();

@@ -1,4 +1,4 @@
-//! Above an agent: what clears away what it leaves, however it ends.
+//! The parent process of an agent: removes what the agent leaves, however the agent ends.
 
 use super::options::Options;
 use crate::ipc::Error;
@@ -13,25 +13,25 @@ use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// How the folder is called in which an agent and its processes write.
+/// Prefix of the folder in which an agent and its processes write.
 const FOLDER: &str = "rwa-";
-/// How long what was killed may take to be gone.
+/// How long killed processes may take to end.
 const END: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Runs an agent on standard input and output, and clears away what it leaves. Blocks until the agent has ended.
+/// Runs an agent on standard input and output, and removes what it leaves. Blocks until the agent has ended.
 ///
 /// # Errors
 /// [`Error`]: it does not start, or was killed.
 pub fn serve(options: &Options) -> Result<(), Error> {
     if std::io::stdin().is_terminal() {
         return Err(Error::Input(
-            "an agent speaks with `ropewalk bench agent HOST`, which starts it: there is nothing to type here".into(),
+            "an agent communicates with `ropewalk bench agent HOST`, which starts it: it is not for terminals".into(),
         ));
     }
     let system = |doing| move |source| Error::System { doing, source };
-    // Whoever loses its parent becomes a child of this process.
-    set_child_subreaper(Some(getpid())).map_err(|e| system("becoming a keeper")(e.into()))?;
+    // A process that loses its parent becomes a child of this process.
+    set_child_subreaper(Some(getpid())).map_err(|e| system("becoming a child subreaper")(e.into()))?;
     let folder = tempfile::Builder::new().prefix(FOLDER).tempdir();
     let folder = folder.map_err(|source| Error::File {
         path: std::env::temp_dir(),
@@ -42,7 +42,7 @@ pub fn serve(options: &Options) -> Result<(), Error> {
     command
         .args(["bench", "scale-agent"])
         .env("TMPDIR", folder.path());
-    // Who kills the keeper's group leaves the agent the time to end what it started.
+    // If this process's group is killed, the agent has the time to end what it started.
     command.process_group(0);
     if let Some(peers) = options.peers() {
         command.arg("--peers").arg(peers);
@@ -59,13 +59,13 @@ pub fn serve(options: &Options) -> Result<(), Error> {
     }
 }
 
-/// Whether a folder is one of a keeper's.
+/// Returns whether a folder is one of those that this module creates.
 pub(super) fn is_ours(folder: &Path) -> bool {
     let name = folder.file_name().and_then(|n| n.to_str());
     name.is_some_and(|n| n.starts_with(FOLDER))
 }
 
-/// Waits for a child, and for all others that end before it.
+/// Waits for a child, and reaps all others that end before it.
 fn until_ended(child: Pid) -> Option<WaitStatus> {
     loop {
         match wait(WaitOptions::empty()) {
@@ -76,7 +76,7 @@ fn until_ended(child: Pid) -> Option<WaitStatus> {
     }
 }
 
-/// Kills all children, and those that become so by that, until there are none.
+/// Kills all children, and their children in turn, until none are left.
 fn end_all() {
     let until = Instant::now() + END;
     loop {
@@ -92,7 +92,7 @@ fn end_all() {
     }
 }
 
-/// The children of this process.
+/// Returns the children of this process.
 fn children() -> Vec<Pid> {
     let own = getpid();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -104,7 +104,7 @@ fn children() -> Vec<Pid> {
     pids.filter(is_child).filter_map(Pid::from_raw).collect()
 }
 
-/// The fourth field of `/proc/PID/stat`; the second is a name in parentheses, whatever it holds.
+/// Returns the fourth field of `/proc/PID/stat`; the second is a name in parentheses with any content.
 fn parent(stat: &str) -> Option<i32> {
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(1)?.parse().ok()

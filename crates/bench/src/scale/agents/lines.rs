@@ -1,10 +1,10 @@
-//! Lines from somebody else.
+//! Lines from another process.
 
-/// Splits what comes into lines, of which none is longer than may be.
+/// Splits received bytes into lines with a maximum length.
 #[derive(Debug)]
 pub(super) struct Lines {
     bytes: Vec<u8>,
-    /// What was looked through already.
+    /// Bytes that were already searched.
     seen: usize,
     longest: usize,
 }
@@ -18,12 +18,13 @@ impl Lines {
         }
     }
 
-    /// Adds what came. Take all lines before the next: so no more is kept than the longest line and one of these.
+    /// Adds received bytes. Take all lines before the next call: so at most the longest line and one of these is
+    /// stored.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next whole line, without its end.
+    /// Returns the next complete line, without its end.
     ///
     /// # Errors
     /// It is too long.

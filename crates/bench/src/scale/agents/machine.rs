@@ -1,4 +1,4 @@
-//! A machine as the user names it.
+//! A machine, as the user names it.
 
 use super::options::{Options, serve};
 use crate::ipc::Error;
@@ -26,7 +26,7 @@ impl FromStr for Machine {
             Some((host, address)) => (host, Some(address)),
             None => (text, None),
         };
-        // What begins with a dash would be an option of the command that reaches it.
+        // A name that begins with a dash would be an option of the command that reaches it.
         let right = |c: char| c.is_ascii_alphanumeric() || "._-@:[]%".contains(c);
         if host.is_empty() || host.starts_with('-') || !host.chars().all(right) {
             return Err("give HOST or HOST=ADDRESS, as ssh knows it".into());
@@ -35,7 +35,7 @@ impl FromStr for Machine {
         Ok(Machine {
             host: host.to_owned(),
             address: address
-                .map_err(|_| format!("the address of {host} is to be one of IPv4, as 192.168.1.7"))?,
+                .map_err(|_| format!("the address of {host} must be an IPv4 address, such as 192.168.1.7"))?,
         })
     }
 }
@@ -45,7 +45,7 @@ impl Machine {
         self.host == HERE
     }
 
-    /// Starts an agent on it.
+    /// Returns the command that starts an agent on it.
     pub(super) fn command(&self, options: &Options, peers: Option<&PathBuf>) -> io::Result<Command> {
         if self.is_here() {
             let mut command = Command::new(std::env::current_exe()?);
@@ -58,32 +58,32 @@ impl Machine {
         Ok(command)
     }
 
-    /// Why its agent did not even say hello, with the mend.
+    /// Explains why its agent did not start, with how to fix it.
     pub(super) fn explain(&self, by_ssh: bool, status: Option<ExitStatus>, how: &str, said: &str) -> String {
         let host = &self.host;
         let version = env!("CARGO_PKG_VERSION");
         let mend = match status.and_then(|s| s.code()) {
             Some(255) if by_ssh => {
-                format!("see that `ssh {host} true` works without a password (ssh-copy-id {host})")
+                format!("check that `ssh {host} true` works without a password (ssh-copy-id {host})")
             }
             Some(126 | 127) => format!(
-                "there is no ropewalk on its PATH for a shell without login: install version {version} there, or name it by \
+                "ropewalk is not on its PATH for a shell without login: install version {version} there, or set its path with \
                  --program"
             ),
             Some(2) => format!("is its ropewalk older? Install version {version} there"),
-            _ => format!("see that ropewalk {version} is there, and that --reach is right"),
+            _ => format!("check that ropewalk {version} is installed, and that --reach is right"),
         };
         format!("no agent on {host}: the command {how}{said}; {mend}")
     }
 }
 
-/// The addresses by which the machines reach each other.
+/// Returns the addresses by which the machines reach each other.
 ///
 /// # Errors
-/// One has none, or one that counts on itself alone, with the mend.
+/// A machine has no address, or one that is valid only on itself, with how to fix it.
 pub(super) fn addresses(machines: &[Machine]) -> Result<Vec<Ipv4Addr>, Error> {
     if let [machine] = machines {
-        // It speaks with itself alone.
+        // It communicates only with itself.
         return Ok(vec![machine.address.unwrap_or(Ipv4Addr::LOCALHOST)]);
     }
     if machines.is_empty() || !machines.len().is_multiple_of(2) {
@@ -100,7 +100,7 @@ pub(super) fn addresses(machines: &[Machine]) -> Result<Vec<Ipv4Addr>, Error> {
         };
         found.push((machine, address));
     }
-    // This machine's address is the one that it has on the way to another.
+    // This machine's address is the source address of its route to another.
     let way = found.first().map(|(_, a)| *a);
     let mut all = Vec::new();
     for machine in machines {
@@ -126,13 +126,13 @@ fn resolve(host: &str) -> Result<Ipv4Addr, Error> {
         SocketAddr::V4(a) => Some(*a.ip()),
         SocketAddr::V6(_) => None,
     });
-    // A host's own name often stands for 127.0.1.1 on itself.
+    // A host's own name often resolves to 127.0.1.1 on that host.
     found.find(|a| !a.is_loopback()).ok_or_else(|| unknown(host))
 }
 
 fn unknown(host: &str) -> Error {
     Error::Input(format!(
-        "by which address the other machines reach {host} is not known here: give {host}=ADDRESS"
+        "the address by which the other machines reach {host} is unknown: give {host}=ADDRESS"
     ))
 }
 
@@ -183,7 +183,7 @@ mod tests {
     fn addresses_are_those_that_others_reach() {
         let two = of(&["a=10.0.0.1", "b=10.0.0.2"]).expect("is right");
         assert_eq!(two, [Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)]);
-        // The way to a loopback address begins at one.
+        // The route to a loopback address has a loopback source.
         assert_eq!(
             of(&["b=127.1.2.3", "here"]).expect("is right")[1],
             Ipv4Addr::LOCALHOST

@@ -1,9 +1,10 @@
 //! Real machines: `ropewalk bench agent`.
 //!
-//! A coordinator reaches a program on each machine through a command such as ssh, and speaks with it through that command's
-//! input and output, a line of JSON at a time (`protocol`). Whatever a line says is checked by either end. An agent starts the
-//! nodes and the link daemon of its machine as the coordinator would its own, tells what they say and use, and ends all of it
-//! when its input ends or is silent; above it is a keeper, which clears away what an agent leaves that was killed.
+//! A coordinator reaches a program on each machine through a command such as ssh, and communicates with it through that
+//! command's input and output, one line of JSON at a time (`protocol`). Either end checks every line. An agent starts
+//! the nodes and the link daemon of its machine as the coordinator would locally, passes their output and usage on, and
+//! ends all of them when its input ends or is silent. Its parent process removes what a killed agent
+//! leaves (decision 245).
 
 mod agent;
 mod board;
@@ -28,11 +29,11 @@ use super::tools::Tools;
 use super::{Options as Scale, Outcome};
 use crate::ipc::Error;
 
-/// Measures as [`super::run`] does, on the machines of `options`; `scale` is what these say that it is. Blocks, and can be stopped,
-/// as that.
+/// Measures as [`super::run`] does, on the machines of `options`, with the options `scale`. Blocks, and can be stopped,
+/// in the same way.
 ///
 /// # Errors
-/// [`Error`]; what keeps a machine from being reached is told with the mend.
+/// [`Error`]; if a machine cannot be reached, it says how to fix that.
 pub fn run(options: &Options, scale: &Scale, stopped: &dyn Fn() -> bool) -> Result<Outcome, Error> {
     super::run_with(scale, || {
         let agents = Agents::reach(options, scale.peers.as_ref(), stopped)?;
@@ -40,8 +41,8 @@ pub fn run(options: &Options, scale: &Scale, stopped: &dyn Fn() -> bool) -> Resu
     })
 }
 
-/// A line of either end, as a fuzzer gives it: it is understood, and then it can be written and understood again, or it is
-/// refused in one line for people.
+/// A line of either end from a fuzzer: it is parsed, and then written and parsed again with the same result, or refused
+/// with an error of one line.
 pub(crate) fn fuzz(data: &[u8]) {
     use protocol::{LONGEST, Line, Report, written};
     let one_line = |why: String| assert!(why.lines().count() <= 1 && why.len() < 8000, "{why}");

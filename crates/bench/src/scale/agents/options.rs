@@ -1,4 +1,4 @@
-//! What a user can ask for.
+//! The options.
 
 use super::super::Options as Scale;
 use super::machine::Machine;
@@ -6,18 +6,22 @@ use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// How a machine is reached unless it is told: whoever may log in may measure.
+/// Default command to reach a machine: a user who may log in may measure.
 const SSH: &str = "ssh -T -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveInterval=5 {host}";
 
-/// Runs experiments across real machines, with the same commands as on this one.
+/// Run experiments across real machines, with the same commands as on this one
 ///
-/// On each HOST an agent is started through ssh, which starts the nodes there, counts what they use, and ends with all that it
-/// started when the connection ends: nothing of Ropewalk listens or stays. Each HOST needs ssh without a password, and this
-/// version of `ropewalk` on its PATH. Half of the machines send, the others echo: give one, or an even number. What follows `--`
-/// is an experiment; all of `ropewalk bench scale` take place on these machines instead of their media.
+/// An agent is started on each HOST through ssh. It starts the nodes there,
+/// measures what they use, and ends with all that it started when the
+/// connection ends: nothing of Ropewalk listens or stays. Each HOST needs ssh
+/// without a password, and this version of `ropewalk` on its PATH. Half of the
+/// machines send, the others echo: give one, or an even number. An experiment
+/// follows `--`; all of `ropewalk bench scale` run on these machines instead
+/// of on their media.
 ///
-/// The machines speak with each other at their ADDRESSes (default: what HOST stands for here); links are encrypted, with keys
-/// that count for this session alone. `here` is this machine, without ssh.
+/// The machines use their ADDRESSes between each other (default: what HOST
+/// resolves to on this machine). Links are encrypted, with keys that are valid
+/// only for this session. `here` is this machine, without ssh.
 ///
 /// Examples:
 ///   ropewalk bench agent robot1,robot2 -- scale --experiment 8 --quick
@@ -26,25 +30,25 @@ const SSH: &str = "ssh -T -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveIn
 #[derive(Args, Clone, Debug)]
 #[command(verbatim_doc_comment)]
 pub struct Options {
-    /// The machines, and their addresses if others reach them by another than HOST.
+    /// Machines, with their addresses if others reach them by another one than HOST.
     #[arg(
         value_name = "HOST[=ADDRESS],…",
         value_delimiter = ',',
         required_unless_present = "serve"
     )]
     hosts: Vec<Machine>,
-    /// What starts a program on a machine: words, among them {host}. The program's words follow; its input and output are those
-    /// of the command.
+    /// Command that starts a program on a machine: words, among them {host}. The program's words are appended; the
+    /// command's input and output are those of the program.
     #[arg(long, value_name = "COMMAND", default_value = SSH)]
     reach: String,
-    /// Ropewalk there, if it is not on the PATH.
+    /// Path of ropewalk on the machines, if it is not on their PATH.
     #[arg(long, value_name = "PATH", default_value = "ropewalk")]
     program: String,
-    /// The folder of the peers (with --serve; else give it to the experiment, which hands it on).
+    /// Folder of the peers (with --serve; otherwise give it to the experiment, which passes it on).
     #[arg(long, value_name = "FOLDER", conflicts_with = "hosts")]
     peers: Option<PathBuf>,
-    /// Be an agent: what is started on each HOST. It is spoken with through its input and output, and does what experiments
-    /// need, and nothing else.
+    /// Run as an agent: the program that is started on each HOST. It communicates through its standard input and
+    /// output, and does only what experiments need.
     #[arg(long, conflicts_with_all = ["hosts", "experiment"])]
     pub serve: bool,
     /// An experiment with its options, such as `scale --experiment 8 --quick`.
@@ -52,7 +56,7 @@ pub struct Options {
     experiment: Vec<OsString>,
 }
 
-/// What can be run across machines.
+/// The experiments that can run across machines.
 #[derive(Parser)]
 #[command(disable_version_flag = true)]
 struct Experiment {
@@ -66,10 +70,10 @@ enum What {
 }
 
 impl Options {
-    /// The experiment, which takes place on these machines.
+    /// Returns the experiment to run on these machines.
     ///
     /// # Errors
-    /// There is none of that name, or not with such options; or its help was asked for.
+    /// There is no such experiment, its options are invalid, or its help was requested.
     pub fn experiment(&self) -> Result<Scale, clap::Error> {
         let name = OsString::from("ropewalk bench agent HOST,… --");
         let words = std::iter::once(&name).chain(&self.experiment);
@@ -86,7 +90,7 @@ impl Options {
         self.peers.as_ref()
     }
 
-    /// The words that start an agent on a machine, if it is reached by a command.
+    /// Returns the words that start an agent on a machine, if a command reaches it.
     pub(super) fn words(&self, host: &str, peers: Option<&PathBuf>) -> Vec<String> {
         let reach = self.reach.split_whitespace();
         let mut words: Vec<String> = reach.map(|w| w.replace("{host}", host)).collect();
@@ -95,13 +99,13 @@ impl Options {
         words
     }
 
-    /// Whether machines are reached by ssh.
+    /// Returns whether machines are reached by ssh.
     pub(super) fn by_ssh(&self) -> bool {
         self.reach.split_whitespace().next() == Some("ssh")
     }
 }
 
-/// What follows a program that is an agent.
+/// Returns the arguments of a program that runs as an agent.
 pub(super) fn serve(peers: Option<&PathBuf>) -> Vec<String> {
     let mut words: Vec<String> = ["bench", "agent", "--serve"].map(str::to_owned).into();
     if let Some(peers) = peers {

@@ -1,4 +1,4 @@
-//! What is said between the coordinator and an agent: lines of JSON, each checked before it is believed.
+//! The protocol between the coordinator and an agent: lines of JSON, each checked before use.
 
 use super::super::System;
 use super::super::peers::Play;
@@ -12,19 +12,19 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-/// Changes when lines change; both ends must have the same.
+/// Changes when the lines change; both ends must have the same.
 pub(super) const PROTOCOL: u32 = 2;
-/// The longest line of either end, in bytes.
+/// Maximum length of a line of either end, in bytes.
 pub(super) const LONGEST: usize = 1 << 20;
 /// Rows of raw data in a line.
 pub(super) const ROWS: usize = 8192;
-/// The longest line of a node, and how many of one are passed on in a run: it has three to say.
+/// Maximum length of a node's line, and maximum number of lines passed on per node and run: a node prints three.
 pub(super) const NODE_LINE: usize = 4096;
 pub(super) const NODE_LINES: usize = 16;
-/// Between beats, and after how long without a line the other end is gone.
+/// Interval of heartbeats, and the silence after which the other end counts as gone.
 pub(super) const BEAT: Duration = Duration::from_secs(1);
 pub(super) const SILENT: Duration = Duration::from_secs(30);
-/// Where a machine names its wireless devices.
+/// Key under which a machine lists its wireless devices.
 pub(super) const RADIOS: &str = "radios";
 /// The files of a host's keys.
 pub(super) const KEYS: [&str; 5] = [
@@ -35,7 +35,7 @@ pub(super) const KEYS: [&str; 5] = [
     link::keys::REVOKED,
 ];
 const KEY_BYTES: usize = 16 << 10;
-/// Parts, reasons for losses and the like, and their names.
+/// Maximum number of parts, reasons for losses and the like, and maximum length of their names.
 const NAMES: usize = 64;
 const NAME_BYTES: usize = 200;
 
@@ -43,17 +43,17 @@ const NAME_BYTES: usize = 200;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Line {
-    /// It is still there.
+    /// Heartbeat.
     Beat,
-    /// To be done, and answered under the same number.
+    /// An order, which is answered under the same number.
     Order { number: u64, order: Order },
 }
 
-/// What an agent is to do. There is nothing among this that names a program, a file or a variable.
+/// An order to an agent. No order names a program, a file or a variable.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Order {
-    /// Ends all that runs. Here are the machines of the runs that follow; `here` is which of them this is.
+    /// Ends all processes, and sets the machines of the following runs; `here` is the index of this one.
     Stage {
         addresses: Vec<Ipv4Addr>,
         here: u32,
@@ -63,19 +63,19 @@ pub(super) enum Order {
     Master,
     /// Starts the nodes and the link of this machine.
     Run(Box<Run>),
-    /// Looks, and lets the senders go.
+    /// Reads usage, and starts the senders.
     Go,
-    /// Looks.
+    /// Reads usage.
     Look,
-    /// Looks, and tells what was used.
+    /// Reads usage, and returns it.
     Load,
-    /// Tells the nodes to stop.
+    /// Stops the nodes.
     Stop,
     /// Waits until they have ended.
     Join,
-    /// Gives a sender's rows from one on.
+    /// Returns a sender's rows from the given one on.
     Rows { sender: u32, from: u64 },
-    /// Ends the run's link, and tells what it lost.
+    /// Ends the run's link, and returns its losses.
     End,
 }
 
@@ -87,11 +87,11 @@ pub(super) struct Run {
     pub(super) point: Point,
     pub(super) number: u64,
     pub(super) linger_ms: u64,
-    /// Of the machines' links.
+    /// Ports of the machines' links.
     pub(super) ports: Vec<u16>,
-    /// The ROS master's, on the first machine.
+    /// Port of the ROS master, on the first machine.
     pub(super) master: Option<u16>,
-    /// Of this machine's link, by file; none: no link.
+    /// Keys of this machine's link, by file; empty: no link.
     pub(super) keys: BTreeMap<String, String>,
 }
 
@@ -99,58 +99,58 @@ pub(super) struct Run {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Report {
-    /// The first.
+    /// The first line.
     Hello(Box<Hello>),
-    /// It is still there.
+    /// Heartbeat.
     Beat,
     /// A line of a node.
     Said { run: u64, node: u32, line: String },
-    /// A run went wrong.
+    /// A run failed.
     Failed { run: u64, why: String },
-    /// An order was obeyed.
+    /// An order was carried out.
     Done { number: u64, answer: Answer },
-    /// An order was not.
+    /// An order was refused.
     Refused { number: u64, why: String },
-    /// It ends, since it heard what it does not understand.
+    /// It ends, because it received a line that it does not understand.
     Bye { why: String },
 }
 
-/// Who an agent is. Another version may tell more.
+/// Description of an agent. Another version may send more fields.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Hello {
     pub(super) protocol: u32,
     pub(super) version: String,
     #[serde(default)]
     pub(super) machine: BTreeMap<String, Value>,
-    /// The versions of those that it can run, and why it cannot run the others.
+    /// The versions of the systems that it can run, and why it cannot run the others.
     #[serde(default)]
     pub(super) systems: BTreeMap<String, String>,
     #[serde(default)]
     pub(super) missing: BTreeMap<String, String>,
 }
 
-/// What came of an order.
+/// Result of an order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Answer {
     /// It is done.
     Yes,
-    /// A port that is free, or listens.
+    /// A free port, or the port of a listener.
     Port { port: u16 },
-    /// What was used.
+    /// The usage.
     Load(Box<Load>),
-    /// Rows, and whether there are others after them.
+    /// Rows, and whether more follow.
     Rows {
         rows: Vec<(u64, u64, Option<u64>)>,
         more: bool,
     },
-    /// What a link lost, by reason.
+    /// Losses of a link, by reason.
     Drops(BTreeMap<String, u64>),
 }
 
 impl Line {
     /// # Errors
-    /// It is none, or asks for what cannot be.
+    /// It is not a valid line, or has impossible values.
     pub(super) fn parse(bytes: &[u8]) -> Result<Line, String> {
         let line: Line = understand(bytes)?;
         if let Line::Order { order, .. } = &line {
@@ -169,10 +169,10 @@ impl Order {
                 cpu_share,
             } => {
                 if addresses.len() > 64 || *here as usize >= addresses.len() {
-                    return Err("more machines than can be, or this one is not among them".into());
+                    return Err("more machines than allowed, or this one is not among them".into());
                 }
                 if !(0.01..=1.0).contains(cpu_share) {
-                    return Err("a share of the processors that cannot be".into());
+                    return Err("an invalid share of the processors".into());
                 }
                 Ok(())
             }
@@ -186,11 +186,11 @@ impl Run {
     fn check(&self) -> Result<(), String> {
         self.point.check()?;
         if self.linger_ms > 600_000 || self.ports.len() > 64 {
-            return Err("a run with more patience or ports than can be".into());
+            return Err("a run with more patience or ports than allowed".into());
         }
         let known = |(name, text): (&String, &String)| KEYS.contains(&&**name) && text.len() <= KEY_BYTES;
         if !self.keys.iter().all(known) {
-            return Err("a file that is none of a host's keys".into());
+            return Err("a file that is not one of a host's keys".into());
         }
         Ok(())
     }
@@ -199,7 +199,7 @@ impl Run {
         Duration::from_millis(self.linger_ms)
     }
 
-    /// What its nodes have in common, for those who know the rest.
+    /// What the nodes of a run have in common, for callers with the other values.
     pub(super) fn play<'a>(
         &'a self,
         program: Vec<String>,
@@ -220,7 +220,7 @@ impl Run {
 
 impl Report {
     /// # Errors
-    /// It is none, or tells what cannot be.
+    /// It is not a valid line, or has impossible values.
     pub(super) fn parse(bytes: &[u8]) -> Result<Report, String> {
         let mut report: Report = understand(bytes)?;
         match &mut report {
@@ -239,7 +239,7 @@ impl Report {
 }
 
 impl Hello {
-    /// Texts are shown to people: short, and on one line.
+    /// Shortens texts for people: short, and on one line.
     fn shorten(&mut self) {
         self.version = said(&self.version);
         for texts in [&mut self.systems, &mut self.missing] {
@@ -268,11 +268,11 @@ impl Answer {
         if right {
             Ok(())
         } else {
-            Err("an answer with more than can be".into())
+            Err("an answer with more data than allowed".into())
         }
     }
 
-    /// Rows as they are sent.
+    /// Returns rows in the form in which they are sent.
     pub(super) fn rows(all: &[Row], from: u64) -> Answer {
         let from = usize::try_from(from).unwrap_or(usize::MAX).min(all.len());
         let rest = &all[from..];
@@ -284,14 +284,14 @@ impl Answer {
     }
 }
 
-/// Whether names are few, and such that people can be shown them.
+/// Returns whether names are few, and fit to be shown.
 fn short<'a>(names: impl Iterator<Item = &'a String>) -> bool {
     let names: Vec<_> = names.take(NAMES + 1).collect();
     let fits = |n: &&String| n.len() <= NAME_BYTES && !n.chars().any(char::is_control);
     names.len() <= NAMES && names.iter().all(fits)
 }
 
-/// A line as it is sent, with its end.
+/// Returns a line in the form in which it is sent, with its end.
 pub(super) fn written(line: &impl Serialize) -> String {
     // Numbers, texts and maps with text keys: serializing cannot fail.
     let mut text = serde_json::to_string(line).unwrap_or_default();
@@ -299,7 +299,7 @@ pub(super) fn written(line: &impl Serialize) -> String {
     text
 }
 
-/// What somebody else says, on one line and no longer than people read.
+/// Shortens text from another process to one line of readable length.
 pub(super) fn said(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let clean = |c: char| if c.is_control() { '?' } else { c };
@@ -314,7 +314,7 @@ fn understand<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Result<T, String> {
     serde_json::from_str(text).map_err(|e| {
         let e = e.to_string();
         format!(
-            "{:?}, which is not understood ({})",
+            "{:?}, which is not a valid line ({})",
             shorten(&said(text)),
             said(&e)
         )

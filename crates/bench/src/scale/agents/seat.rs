@@ -1,4 +1,4 @@
-//! What runs on an agent's machine.
+//! The processes on an agent's machine.
 
 use super::super::cgroup::Quota;
 use super::super::peers::Play;
@@ -29,7 +29,7 @@ use std::time::Duration;
 /// How long a link may take to end.
 const END: Duration = Duration::from_secs(10);
 
-/// What an agent has from its start on.
+/// What an agent has from its start.
 pub(super) struct Seat {
     pub(super) executable: PathBuf,
     pub(super) programs: Programs,
@@ -46,7 +46,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    /// Sets it, and gives a port that a link may have.
+    /// Sets the stage, and returns a port that a link may use.
     pub(super) fn set(addresses: Vec<Ipv4Addr>, here: u32, cpu_share: f64) -> Result<(Stage, u16), String> {
         let own = addresses
             .get(here as usize)
@@ -56,7 +56,7 @@ impl Stage {
             .and_then(|s| s.local_addr())
             .map_err(|e| {
                 format!(
-                    "{own} is none of its addresses ({e}): give HOST=ADDRESS, by which the others reach it"
+                    "{own} is none of its addresses ({e}): give HOST=ADDRESS with the address by which the others reach it"
                 )
             })?;
         let stage = Stage {
@@ -69,13 +69,13 @@ impl Stage {
         Ok((stage, port.port()))
     }
 
-    /// Starts a ROS master, if there is none, and gives its port.
+    /// Starts a ROS master, if there is none, and returns its port.
     pub(super) fn master(&mut self, inbox: &Inbox) -> Result<u16, String> {
         let master = match self.master.take() {
             Some(master) => master,
             None => {
                 let started = Roscore::start_at(self.address(), &self.sandbox, &|| inbox.over().is_some())?;
-                started.ok_or("it is over")?
+                started.ok_or("the session is over")?
             }
         };
         let port = master.port();
@@ -88,7 +88,7 @@ impl Stage {
         own.copied().unwrap_or(Ipv4Addr::LOCALHOST)
     }
 
-    /// A program within its share of the processors.
+    /// Returns the command of a program within its share of the processors.
     fn command(&self, words: &[String]) -> Command {
         let mut command = Command::new("env");
         command.args(ros_words(self.address())).args(words);
@@ -99,21 +99,21 @@ impl Stage {
     }
 }
 
-/// A run's processes here. Dropping it ends them.
+/// A run's processes on this machine. Dropping it ends them.
 pub(super) struct Cast<'a> {
     run: &'a Run,
     stage: &'a Stage,
     folder: PathBuf,
     crew: Crew<'a, Raw>,
-    /// Which of the run's nodes each of the crew is, and how many of its lines were passed on.
+    /// For each process, the run's node, and how many of its lines were passed on.
     nodes: Vec<(u32, usize)>,
     daemon: Option<Job>,
     watch: Watch,
-    /// The rows that were asked for last, and of which sender.
+    /// The rows that were requested last, and their sender.
     rows: Option<(u32, Vec<Row>)>,
 }
 
-/// Lines of a node, for the coordinator to understand.
+/// Lines of a node, for the coordinator to parse.
 #[derive(Default)]
 pub(super) struct Raw(Vec<String>);
 
@@ -130,7 +130,7 @@ impl Says for Raw {
     }
 
     fn hear(&mut self, _: Time, line: String) {
-        // Whoever says more than that says nothing that is understood.
+        // Further lines could not be valid.
         if self.0.len() < NODE_LINES {
             self.0.push(line);
         }
@@ -168,7 +168,7 @@ impl<'a> Cast<'a> {
         }
         let program = seat.programs.words(run.system);
         if program.first().is_none_or(String::is_empty) {
-            return Err(format!("{} is not here", run.system.name()).into());
+            return Err(format!("{} is not available", run.system.name()).into());
         }
         let play = run.play(program, &stage.addresses, &folder);
         for node in (0..2 * run.point.senders()).filter(|n| run.point.host_of(*n) == stage.here) {
@@ -208,10 +208,10 @@ impl<'a> Cast<'a> {
         Job::start(&mut command)
     }
 
-    /// Listens to the nodes until one says something, or there is news.
+    /// Processes the nodes' output until a node prints a line, or there is news.
     ///
     /// # Errors
-    /// A node is not as it has to be.
+    /// A node failed.
     pub(super) fn listen(&mut self) -> Result<(), String> {
         let nodes = &self.nodes;
         let heard = self.crew.listen(Time::MAX, |peers| {
@@ -226,7 +226,7 @@ impl<'a> Cast<'a> {
         }
     }
 
-    /// What the nodes have said that was not asked for yet.
+    /// Returns the nodes' lines that were not returned yet.
     pub(super) fn lines(&mut self) -> Vec<(u32, String)> {
         let mut new = Vec::new();
         for (peer, (node, told)) in self.crew.peers().iter().zip(&mut self.nodes) {
@@ -268,7 +268,7 @@ impl<'a> Cast<'a> {
         self.crew.join()
     }
 
-    /// Rows of a sender of this machine, which have to be written by now.
+    /// Returns rows of a sender on this machine, which must be written by now.
     pub(super) fn rows(&mut self, sender: u32, from: u64) -> Result<Answer, String> {
         let known = self.rows.as_ref().is_some_and(|(s, _)| *s == sender);
         if !known {
@@ -279,7 +279,7 @@ impl<'a> Cast<'a> {
         Ok(Answer::rows(rows, from))
     }
 
-    /// Ends all; gives what the link lost.
+    /// Ends all processes; returns the link's losses.
     pub(super) fn end(self, inbox: &Inbox) -> Result<BTreeMap<String, u64>, RunError> {
         let Cast {
             crew, daemon, stage, ..
@@ -292,7 +292,7 @@ impl<'a> Cast<'a> {
         let said = job.end(END, &|| inbox.over().is_some())?;
         let line = said.lines().last().unwrap_or_default();
         let status = serde_json::from_str(line)
-            .map_err(|e| format!("the link said no state that is JSON: {e}: {}", shorten(line)))?;
+            .map_err(|e| format!("the link printed no valid JSON state: {e}: {}", shorten(line)))?;
         Ok(links::drops(&BTreeMap::from([("here".to_owned(), status)])))
     }
 
@@ -310,7 +310,7 @@ impl<'a> Cast<'a> {
     }
 }
 
-/// The systems that can be run here with their programs, and why the others cannot.
+/// Returns the systems that can run here with their programs, and why the others cannot.
 pub(super) fn find(
     ground: &crate::lab::site::Ground<'_>,
     peers: Option<&Path>,
@@ -336,7 +336,7 @@ fn cleared(folder: &Path) -> Result<(), RunError> {
     fs::create_dir(folder).map_err(|e| format!("{}: {e}", folder.display()).into())
 }
 
-/// A file that only this user reads.
+/// Writes a file that only this user can read.
 fn write_secret(path: &Path, text: &str) -> Result<(), RunError> {
     let mut options = fs::OpenOptions::new();
     let file = options.write(true).create_new(true).mode(0o600).open(path);
@@ -358,7 +358,7 @@ mod tests {
         assert_eq!(mode & 0o777, 0o600);
         assert!(
             write_secret(&path, "again").is_err(),
-            "what is there is not written over"
+            "an existing file is not overwritten"
         );
     }
 
@@ -369,7 +369,7 @@ mod tests {
         let folder = stage.sandbox.path().to_owned();
         drop(stage);
         assert!(!folder.exists());
-        // TEST-NET-1 is nobody's.
+        // No host has an address of TEST-NET-1.
         let other = Stage::set(vec![Ipv4Addr::new(192, 0, 2, 1)], 0, 1.0);
         assert!(other.is_err_and(|e| e.contains("HOST=ADDRESS")));
     }

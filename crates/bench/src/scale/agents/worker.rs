@@ -1,4 +1,4 @@
-//! An agent: obeys, one order after another.
+//! An agent: carries out one order after another.
 
 use super::inbox::{Inbox, Numbered, Over, say};
 use super::protocol::{self, Answer, Hello, Order, PROTOCOL, RADIOS, Report, Run};
@@ -11,7 +11,7 @@ use clap::Args;
 use std::fs;
 use std::path::PathBuf;
 
-/// What an agent is told by its keeper.
+/// Options that an agent receives from its parent process.
 #[derive(Args, Clone, Debug)]
 pub struct Work {
     /// The folder of the peers.
@@ -19,10 +19,10 @@ pub struct Work {
     peers: Option<PathBuf>,
 }
 
-/// Works until the coordinator lets it go or is gone; all that it started ends with it.
+/// Works until the coordinator ends it or is gone; then ends everything that it started.
 ///
 /// # Errors
-/// [`Error`]: what keeps it from working.
+/// [`Error`]: the reason why it cannot work.
 pub fn work(options: &Work) -> Result<(), Error> {
     let inbox = Inbox::watch()?;
     let worked = obey(options, &inbox);
@@ -31,7 +31,7 @@ pub fn work(options: &Work) -> Result<(), Error> {
         say(&Report::Bye { why });
     }
     if inbox.is_orphaned() {
-        // Its keeper made this folder, and was to remove it.
+        // The parent process created this folder, and would have removed it.
         let folder = std::env::temp_dir();
         if super::keeper::is_ours(&folder) {
             let _ = fs::remove_dir_all(folder);
@@ -78,13 +78,13 @@ fn obey(options: &Work, inbox: &Inbox) -> Result<(), Error> {
                 }
                 Err(why) => refused(inbox, number, &why),
             },
-            _ => refused(inbox, number, "there is no stage yet"),
+            _ => refused(inbox, number, "no stage is set yet"),
         };
     }
     Ok(())
 }
 
-/// Obeys until another stage is wanted; gives that order.
+/// Carries out orders until another stage is wanted; returns that order.
 fn on_stage(seat: &Seat, mut stage: Stage) -> Option<Numbered> {
     let inbox = &seat.inbox;
     let mut next = inbox.next();
@@ -100,7 +100,7 @@ fn on_stage(seat: &Seat, mut stage: Stage) -> Option<Numbered> {
                 inbox.next()
             }
             Order::Run(run) => in_run(seat, &stage, number, &run),
-            // Of a run that did not start.
+            // For a run that did not start.
             Order::End => {
                 done(number, Answer::Drops(Default::default()));
                 inbox.next()
@@ -110,7 +110,7 @@ fn on_stage(seat: &Seat, mut stage: Stage) -> Option<Numbered> {
     }
 }
 
-/// Starts a run and obeys until it is over; gives the order that is none of it.
+/// Starts a run and carries out its orders until it is over; returns the first order that is not part of it.
 fn in_run(seat: &Seat, stage: &Stage, number: u64, run: &Run) -> Option<Numbered> {
     let inbox = &seat.inbox;
     let news = || inbox.has_news();
@@ -185,7 +185,7 @@ fn refuse(number: u64, why: &str) {
     });
 }
 
-/// Refuses, and gives the next order.
+/// Refuses an order, and returns the next one.
 fn refused(inbox: &Inbox, number: u64, why: &str) -> Option<Numbered> {
     refuse(number, why);
     inbox.next()

@@ -1,4 +1,4 @@
-//! The answering node.
+//! The node that answers.
 
 use super::message::Template;
 use super::{Echo, PeerError, named, node, say};
@@ -56,7 +56,7 @@ pub(super) fn run(options: &Echo) -> Result<(), PeerError> {
     say(&json!({ "echoed": echoed, "refused": refused, "drops": named(&drops) }))
 }
 
-/// Publishes a copy of a message; false if memory is short.
+/// Publishes a copy of a message; returns false if memory is short.
 fn answer(message: &Message, publisher: &Publisher) -> Result<bool, PeerError> {
     let control = message.control();
     let lengths: Vec<usize> = (0..message.part_count())

@@ -1,20 +1,20 @@
-//! The messages: a header with a text, a laser scan or an image, numbered in their header's stamp.
+//! The messages: a header with a text, a laser scan or an image, with the message's number in the header's stamp.
 
 use crate::ipc::peer::PeerError;
 use ropewalk::{Flavour, Publisher, Registry, Schema};
 
-/// Below this a message is a header whose text has so many bytes.
+/// A smaller message is a header whose text has this many bytes.
 const LEAST_SCAN: u64 = 128;
-/// From here on it is an image.
+/// A message of this size or more is an image.
 const LEAST_IMAGE: u64 = 100_000;
-/// Bytes of a scan beside its ranges, and of an image beside its data, on ROS 1's wire.
+/// Bytes of a scan other than its ranges, and of an image other than its data, on ROS 1's wire.
 const SCAN_HEAD: u64 = 52;
 const IMAGE_HEAD: u64 = 42;
 
-/// Makes a message of so many bytes with a number.
+/// Creates a message of a given size in bytes with a number.
 type Make = fn(u64, u32) -> Vec<u8>;
 
-/// A message that is sent again and again, with another number each time.
+/// A message that is sent repeatedly, with a different number each time.
 pub(super) struct Template {
     pub(super) schema: Schema,
     control: Vec<u8>,
@@ -23,12 +23,12 @@ pub(super) struct Template {
     pub(super) numbers: Numbers,
 }
 
-/// Where the control part holds a message's number.
+/// Position of a message's number in the control part.
 #[derive(Clone, Copy)]
 pub(super) struct Numbers(usize);
 
 impl Numbers {
-    /// The number of a message that came.
+    /// Returns the number of a received message.
     pub(super) fn of(self, control: &[u8]) -> Option<u32> {
         let bytes = control.get(self.0..self.0 + 4)?;
         Some(u32::from_le_bytes(bytes.try_into().ok()?))
@@ -40,7 +40,7 @@ impl Numbers {
 }
 
 impl Template {
-    /// Of so many bytes as ROS 1 counts them: of the text alone, or of the whole scan or image.
+    /// Creates a message of this many bytes as ROS 1 counts them: of only the text, or of the whole scan or image.
     pub(super) fn new(bytes: u64) -> Result<Template, PeerError> {
         let (name, make): (&str, Make) = match bytes {
             0..LEAST_SCAN => ("std_msgs/Header", text),
@@ -56,12 +56,12 @@ impl Template {
                 .map(|split| split.to_parts())
                 .map_err(|e| wrong(&e))
         };
-        // The number stands where two of them differ.
+        // The number is where two messages with different numbers differ.
         let (one, other) = (split(0)?, split(u32::MAX)?);
         let at = one.control.iter().zip(&other.control).position(|(a, b)| a != b);
         let at = at.filter(|at| at + 4 <= one.control.len());
         Ok(Template {
-            numbers: Numbers(at.ok_or_else(|| wrong(&"its control part holds no stamp"))?),
+            numbers: Numbers(at.ok_or_else(|| wrong(&"its control part has no stamp"))?),
             lengths: one.parts.iter().map(Vec::len).collect(),
             schema,
             control: one.control,
@@ -69,7 +69,7 @@ impl Template {
         })
     }
 
-    /// Sends message `number`; false if memory is short.
+    /// Sends message `number`; returns false if memory is short.
     pub(super) fn send(
         &self,
         publisher: &Publisher,

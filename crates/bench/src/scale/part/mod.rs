@@ -1,6 +1,7 @@
-//! A node of `ropewalk bench scale`, in its own process: what `ropewalk bench scale-part` runs.
+//! A node of `ropewalk bench scale`, in its own process: the program `ropewalk bench scale-part`.
 //!
-//! It keeps the contract of all such nodes (`peers/scale/README.md`), and uses the `ropewalk` crate as any program would.
+//! It follows the contract of all such nodes (`peers/scale/README.md`), and uses the `ropewalk` crate as any program
+//! would.
 
 mod echo;
 mod message;
@@ -14,7 +15,7 @@ use stats::Drops;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// What one process does.
+/// The role of one process.
 #[derive(Subcommand, Clone, Debug)]
 pub enum Role {
     /// Print name and version.
@@ -25,11 +26,11 @@ pub enum Role {
     },
     /// Send on a schedule, and log the answers.
     Send(Send),
-    /// Answer what comes with the same.
+    /// Echo received messages.
     Echo(Echo),
 }
 
-/// What every node is told.
+/// Options of every node.
 #[derive(Args, Clone, Debug)]
 struct Common {
     /// Accepted for the contract's sake.
@@ -38,50 +39,50 @@ struct Common {
     /// Bytes of a message.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1 << 26))]
     bytes: u64,
-    /// Messages that each queue holds.
+    /// Queue depth in messages.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=4096))]
     queue: u32,
 }
 
-/// What a sender is told.
+/// Options of a sender.
 #[derive(Args, Clone, Debug)]
 pub struct Send {
     #[command(flatten)]
     common: Common,
-    /// Where it publishes.
+    /// Topic to publish on.
     #[arg(long)]
     publish: String,
-    /// Where each echo answers.
+    /// Topics of the echoes' answers.
     #[arg(long, value_delimiter = ',', required = true)]
     answers: Vec<String>,
-    /// Messages a second.
+    /// Messages per second.
     #[arg(long, value_parser = rate)]
     hz: f64,
-    /// How many.
+    /// Number of messages.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     messages: u32,
-    /// When the first is due, after the start.
+    /// Delay of the first message after the start.
     #[arg(long, default_value_t = 0)]
     offset_us: u64,
-    /// How long after the last one its log closes, at the latest.
+    /// Maximum time after the last message until the log closes.
     #[arg(long)]
     linger_ms: u64,
-    /// The log.
+    /// Log file.
     #[arg(long)]
     log: PathBuf,
 }
 
-/// What an echo is told.
+/// Options of an echo.
 #[derive(Args, Clone, Debug)]
 pub struct Echo {
     #[command(flatten)]
     common: Common,
-    /// What comes where, and where it is answered: IN:OUT.
+    /// Topic to receive, and topic to answer on: IN:OUT.
     #[arg(long, value_delimiter = ',', required = true)]
     ways: Vec<Way>,
 }
 
-/// A topic, and the one of its answers.
+/// A topic, and the topic of its answers.
 #[derive(Clone, Debug, PartialEq)]
 struct Way {
     input: String,
@@ -107,10 +108,10 @@ fn rate(text: &str) -> Result<f64, String> {
     good.ok_or_else(|| "give a rate from 0.01 to 1000000 Hz".into())
 }
 
-/// Does what `role` says, to the end. Blocks until standard input says `stop` or ends.
+/// Runs `role` to the end. Blocks until standard input sends `stop` or ends.
 ///
 /// # Errors
-/// [`PeerError`]: what keeps it from working.
+/// [`PeerError`]: the reason why it cannot work.
 pub fn run(role: &Role) -> Result<(), PeerError> {
     match role {
         Role::Version { .. } => say(&json!({ "system": "ropewalk", "version": env!("CARGO_PKG_VERSION") })),
@@ -123,7 +124,7 @@ fn node() -> Result<Node, PeerError> {
     Ok(Node::new("bench")?)
 }
 
-/// Losses by reason, as they are printed.
+/// Losses by reason, in printed form.
 fn named(drops: &Drops) -> serde_json::Value {
     drops
         .iter()

@@ -1,4 +1,4 @@
-//! The sending node.
+//! The node that sends.
 
 use super::message::Template;
 use super::{PeerError, Send, named, node, say};
@@ -11,13 +11,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Between `go` and the start.
+/// Time between `go` and the start.
 const BEFORE: Duration = Duration::from_millis(200);
-/// What no message has for a number: an answer to it shows that the way is open.
+/// A number that no message has: an answer to it shows that the path is open.
 const PROBE: u32 = u32::MAX;
-/// Between probes: the first, and the longest.
+/// Interval of probes: the first, and the longest.
 const PROBES: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(1)];
-/// How often it looks whether all are back.
+/// How often it checks whether all messages are back.
 const LOOK: Duration = Duration::from_millis(5);
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -47,7 +47,7 @@ pub(super) fn run(options: &Send) -> Result<(), PeerError> {
     let until_stop = gate.clone();
     let receiver = std::thread::spawn(move || {
         let received = receive(&answers, &wait_set, numbers, due, &state);
-        // What it used is read while it lives.
+        // Its usage is read while it runs.
         until_stop.wait_for_stop();
         received
     });
@@ -59,7 +59,7 @@ pub(super) fn run(options: &Send) -> Result<(), PeerError> {
     log.closed.store(true, Ordering::Release);
     wake.wake();
     say(&"closed")?;
-    // Writing would take a processor from those that still send.
+    // Writing would take a processor from nodes that still send.
     gate.wait_for_stop();
     let received = receiver.join().unwrap_or_else(|e| std::panic::resume_unwind(e))?;
     let each = options.answers.len();
@@ -77,7 +77,7 @@ pub(super) fn run(options: &Send) -> Result<(), PeerError> {
     )
 }
 
-/// What the two threads share.
+/// State shared by the two threads.
 #[derive(Default)]
 struct State {
     back: AtomicU64,
@@ -89,7 +89,7 @@ struct Sent {
     refused: u64,
 }
 
-/// Sends probes until every echo has answered; false if it was told to stop first.
+/// Sends probes until every echo has answered; returns false if it was stopped first.
 fn reach(
     publisher: &Publisher,
     template: &Template,
@@ -122,7 +122,7 @@ fn reach(
     Ok(false)
 }
 
-/// On an absolute schedule; what is late is sent at once.
+/// Sends on an absolute schedule; late messages are sent at once.
 fn send(options: &Send, publisher: &Publisher, template: &Template, gate: &Gate) -> Result<Sent, PeerError> {
     let mut sent = Sent {
         stamps: Vec::with_capacity(options.messages as usize),
@@ -146,7 +146,7 @@ fn send(options: &Send, publisher: &Publisher, template: &Template, gate: &Gate)
     Ok(sent)
 }
 
-/// Logs when each answer came, until the log closes.
+/// Logs the arrival of each answer, until the log closes.
 fn receive(
     answers: &[Subscriber],
     wait_set: &WaitSet,

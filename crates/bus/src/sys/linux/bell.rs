@@ -1,8 +1,8 @@
-//! A doorbell that the publisher opens anew.
+//! A doorbell that the publisher reopens.
 //!
-//! A pipe, not an eventfd: an eventfd's open description is shared by all who hold it, so a hostile reader could
-//! make it blocking and fill it, and the publisher's write would hang. A pipe can be opened anew, and the new
-//! description is the publisher's own.
+//! It is a pipe, not an eventfd: all holders of an eventfd share one open description, so a hostile reader
+//! could make it blocking and fill it, and the publisher's write would hang. A pipe can be reopened, and the
+//! new description belongs to the publisher alone.
 
 use crate::sys::doorbell::{Ringer, Waker};
 use crate::sys::retry;
@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
-/// A peer's pipe, opened anew.
+/// A peer's pipe, reopened.
 #[derive(Debug)]
 pub(crate) struct Reopened {
     pipe: OwnedFd,
@@ -29,17 +29,19 @@ impl Ringer for Reopened {
         vec![waker.read_end()]
     }
 
-    /// For reading too, so that ringing one whose owner died raises no SIGPIPE in the host program.
+    /// Opens for reading too, so that ringing a doorbell whose owner died raises no SIGPIPE in the host
+    /// program.
     fn open(fds: &[OwnedFd]) -> io::Result<Self> {
         let [fd] = fds else {
-            return refuse("the doorbell is one descriptor");
+            return refuse("the doorbell must be one descriptor");
         };
-        // The link text of an anonymous pipe. A FIFO in a file system shows its path, and opening it could
-        // hang where that file system does; asking a pipe for its size fails for everything else.
+        // Check the link text of an anonymous pipe. A FIFO in a file system shows its path instead, and
+        // opening it could hang if that file system hangs. Asking a pipe for its size fails for everything
+        // else.
         let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
         let link = rustix::fs::readlink(&path, Vec::new())?;
         if rustix::pipe::fcntl_getpipe_size(fd).is_err() || !link.as_bytes().starts_with(b"pipe:[") {
-            return refuse("the doorbell is no anonymous pipe");
+            return refuse("the doorbell is not an anonymous pipe");
         }
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
         Ok(Reopened {

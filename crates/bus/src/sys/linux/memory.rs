@@ -1,8 +1,8 @@
-//! Shared memory that is sealed.
+//! Sealed shared memory.
 //!
-//! A descriptor that was passed read-only can be reopened for writing through `/proc/self/fd`, so the promise
-//! not to write is made by a seal: the maker maps its segment writable once, then seals `FUTURE_WRITE`. Sizes
-//! are sealed too, so that no peer can make a mapping trap by shrinking the file.
+//! A descriptor that was passed read-only can be reopened for writing through `/proc/self/fd`, so a seal
+//! enforces that peers cannot write: the creator maps its segment writable once, then seals `FUTURE_WRITE`.
+//! Sizes are sealed too, so that no peer can make a mapping trap by shrinking the file.
 
 use crate::sys::retry;
 use crate::sys::segment::{Kind, SharedMemory, refuse};
@@ -25,7 +25,7 @@ fn seals(kind: Kind) -> SealFlags {
 impl SharedMemory for Memfd {
     fn create(kind: Kind, len: u64) -> io::Result<Self> {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-        // Kernels before 6.3 do not know NOEXEC_SEAL; some later ones are set up to demand it.
+        // Kernels before 6.3 do not know NOEXEC_SEAL; some later ones are configured to require it.
         let fd = match rustix::fs::memfd_create(kind.name(), flags | MemfdFlags::NOEXEC_SEAL) {
             Err(rustix::io::Errno::INVAL) => rustix::fs::memfd_create(kind.name(), flags)?,
             other => other?,
@@ -54,21 +54,21 @@ impl SharedMemory for Memfd {
         retry(|| rustix::fs::fallocate(own, FallocateFlags::empty(), from, len))
     }
 
-    /// Asks for the seals first: only memfds answer, so a descriptor of a file system that never answers (FUSE) is
-    /// not touched any further.
+    /// Asks for the seals first. Only memfds answer, so a descriptor of a file system that never answers
+    /// (FUSE) is not touched any further.
     fn check(fd: BorrowedFd<'_>, kind: Kind, len: u64) -> io::Result<()> {
         let Ok(has) = rustix::fs::fcntl_get_seals(fd) else {
-            return refuse("the descriptor is no memfd");
+            return refuse("the descriptor is not a memfd");
         };
         let needed = seals(kind);
         if !has.contains(needed) {
             return refuse(format!(
-                "the memfd has seals {:#x}, needed are {:#x}",
+                "the memfd has seals {:#x}, expected {:#x}",
                 has.bits(),
                 needed.bits()
             ));
         }
-        // A hugetlb memfd is sealed alike but can trap when its pool is empty.
+        // A hugetlb memfd has the same seals but can trap when its pool is empty.
         const TMPFS_MAGIC: i64 = 0x0102_1994;
         let fs = rustix::fs::fstatfs(fd)?;
         #[allow(clippy::unnecessary_cast, reason = "the type differs between architectures")]
@@ -77,7 +77,7 @@ impl SharedMemory for Memfd {
         }
         let size = rustix::fs::fstat(fd)?.st_size;
         if u64::try_from(size) != Ok(len) {
-            return refuse(format!("the memfd has {size} bytes, announced were {len}"));
+            return refuse(format!("the memfd has {size} bytes, expected {len}"));
         }
         Ok(())
     }

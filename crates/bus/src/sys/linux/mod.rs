@@ -1,4 +1,4 @@
-//! Linux: memfds whose seals keep every promise, and doorbells that the publisher opens anew.
+//! Linux: sealed memfds, and doorbells that the publisher reopens.
 
 mod bell;
 mod memory;
@@ -6,5 +6,5 @@ mod memory;
 pub(crate) use bell::Reopened as Bell;
 pub(crate) use memory::Memfd as Memory;
 
-/// What the handshake says of this variant.
+/// What the handshake announces for this variant.
 pub(crate) const VARIANT: super::Variant = super::Variant::Linux;

@@ -1,8 +1,8 @@
-//! A doorbell whose two ends are passed.
+//! A doorbell with both ends passed.
 //!
-//! The open description is shared with the subscriber, who may make it blocking at any time. So the publisher looks
-//! whether there is room before each write; a pipe without room is readable, which is all that is wanted. The
-//! reading end comes along and stays open, so that ringing one whose owner died raises no SIGPIPE in the host
+//! The subscriber shares the open description and may make it blocking at any time. So the publisher checks
+//! for room before each write; a pipe without room is readable, which is sufficient. The reading end is
+//! passed too and stays open, so that ringing a doorbell whose owner died raises no SIGPIPE in the host
 //! program.
 
 use crate::sys::doorbell::{Ringer, Waker};
@@ -32,13 +32,13 @@ impl Ringer for Passed {
 
     fn open(fds: &[OwnedFd]) -> io::Result<Self> {
         let [read, write] = fds else {
-            return refuse("the doorbell is two descriptors");
+            return refuse("the doorbell must be two descriptors");
         };
         let stats = [rustix::fs::fstat(read)?, rustix::fs::fstat(write)?];
         for stat in &stats {
             if FileType::from_raw_mode(stat.st_mode) != FileType::Fifo || u128::from(stat.st_dev) != pipes()?
             {
-                return refuse("the doorbell is no anonymous pipe");
+                return refuse("the doorbell is not an anonymous pipe");
             }
         }
         let mode = |fd: &OwnedFd| rustix::fs::fcntl_getfl(fd).map(|flags| flags & OFlags::RWMODE);
@@ -46,7 +46,7 @@ impl Ringer for Passed {
             || mode(read)? != OFlags::RDONLY
             || mode(write)? != OFlags::WRONLY
         {
-            return refuse("the doorbell is not the reading and the writing end of one pipe");
+            return refuse("the doorbell must be the reading and the writing end of one pipe");
         }
         rustix::fs::fcntl_setfl(write, rustix::fs::fcntl_getfl(write)? | OFlags::NONBLOCK)?;
         Ok(Passed {
@@ -70,7 +70,7 @@ impl Ringer for Passed {
     }
 }
 
-/// The device of anonymous pipes, which FIFOs in a file system do not have.
+/// The device of anonymous pipes. FIFOs in a file system have another one.
 fn pipes() -> io::Result<u128> {
     static DEVICE: OnceLock<u128> = OnceLock::new();
     if let Some(device) = DEVICE.get() {

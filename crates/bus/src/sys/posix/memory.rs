@@ -1,9 +1,10 @@
-//! Shared memory that has a name for two system calls.
+//! Shared memory that has a name only between two system calls.
 //!
-//! A name is `/ropewalk-<payload|ring>.<12 hexadecimal digits>`: 30 bytes, the least that systems allow is 31. It is
-//! removed before the object gets its size, so a process that is killed in between leaves a file of zero bytes.
-//! [`ShmOpen::sweep`] removes those. A name that somebody removes too early costs its maker another attempt, no
-//! more, so age is enough to call one stale and no process needs to be asked whether it lives.
+//! A name is `/ropewalk-<payload|ring>.<12 hexadecimal digits>`: 30 bytes, one less than the 31 that every
+//! system allows. It is removed before the object gets its size, so a process that is killed in between
+//! leaves a file of zero bytes. [`ShmOpen::sweep`] removes such files. If another process removes a name too
+//! early, its creator merely tries again. So age suffices to call a name stale, without checking whether a
+//! process is alive.
 
 use crate::sys::segment::{Kind, SharedMemory, refuse};
 use rustix::fs::{Mode, OFlags, Stat};
@@ -15,27 +16,27 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::Duration;
 
-/// Where Linux shows the names; other systems have no portable way to list them.
+/// Where Linux shows the names. Other systems have no portable way to list them.
 const NAMES: &str = "/dev/shm";
-/// The longest time that an honest maker needs between its two system calls.
+/// The longest time that an honest creator needs between its two system calls.
 const STALE: Duration = Duration::from_secs(10);
-/// How often a maker tries again when its name was taken or removed.
+/// How often a creator retries when its name was taken or removed.
 const ATTEMPTS: usize = 8;
 
-/// An object of `shm_open` whose name is gone.
+/// An object of `shm_open` whose name has been removed.
 #[derive(Debug)]
 pub(crate) struct ShmOpen {
     own: OwnedFd,
-    /// Read-only; `None` for rings, which peers get as they are.
+    /// Read-only descriptor; `None` for rings, which peers get writable.
     reader: Option<OwnedFd>,
 }
 
 impl ShmOpen {
-    /// Makes an object under a fresh name, opens it as peers need it, and removes the name; `None` if somebody
-    /// else took or removed it in between.
+    /// Creates an object under a fresh name, opens it as peers need it, and removes the name. Returns `None`
+    /// if another process took or removed the name in between.
     fn attempt(kind: Kind) -> io::Result<Option<Self>> {
         let name = format!("/{}.{:012x}", kind.name(), crate::sys::unique_id() >> 16);
-        // The mode lets only reading through, so that nobody opens it anew for writing by accident. The maker's own
+        // The mode permits only reading, so that nobody reopens it for writing by accident. The creator's own
         // descriptor does not depend on it.
         let flags = shm::OFlags::CREATE | shm::OFlags::EXCL | shm::OFlags::RDWR;
         let own = match shm::open(name.as_str(), flags, Mode::RUSR) {
@@ -54,7 +55,7 @@ impl ShmOpen {
             other => other?,
         };
         if let Some(reader) = &reader {
-            // Somebody may have put another object under the name.
+            // Another process may have put a different object under the name.
             let identity = |s: Stat| (s.st_dev, s.st_ino);
             if identity(rustix::fs::fstat(&own)?) != identity(rustix::fs::fstat(reader)?) {
                 return Ok(None);
@@ -82,7 +83,7 @@ impl SharedMemory for ShmOpen {
         self.own.as_fd()
     }
 
-    /// There are no seals. Peers get a descriptor through which they cannot write.
+    /// There are no seals. Peers get a descriptor that cannot write.
     fn protect(&self, _: Kind) -> io::Result<()> {
         Ok(())
     }
@@ -109,8 +110,8 @@ impl SharedMemory for ShmOpen {
         }
     }
 
-    /// That it has no name any more and is on a tmpfs can be told on Linux only; elsewhere the size and the way in
-    /// which the descriptor was opened are all.
+    /// Only Linux can tell whether the object has no name any more and is on a tmpfs. Elsewhere only the size
+    /// and the descriptor's open mode are checked.
     fn check(fd: BorrowedFd<'_>, kind: Kind, len: u64) -> io::Result<()> {
         #[cfg(target_os = "linux")]
         check_linux(fd)?;
@@ -124,9 +125,7 @@ impl SharedMemory for ShmOpen {
         }
         let size = rustix::fs::fstat(fd)?.st_size;
         if u64::try_from(size) != Ok(len) {
-            return refuse(format!(
-                "the shared memory has {size} bytes, announced were {len}"
-            ));
+            return refuse(format!("the shared memory has {size} bytes, expected {len}"));
         }
         Ok(())
     }
@@ -136,13 +135,13 @@ impl SharedMemory for ShmOpen {
     }
 }
 
-/// Every file of a tmpfs answers when asked for seals and no other does, so a descriptor of a file system that never
-/// answers (FUSE) is not touched any further.
+/// Every file of a tmpfs answers when asked for seals and no other does, so a descriptor of a file system
+/// that never answers (FUSE) is not touched any further.
 #[cfg(target_os = "linux")]
 fn check_linux(fd: BorrowedFd<'_>) -> io::Result<()> {
     const TMPFS_MAGIC: i64 = 0x0102_1994;
     if rustix::fs::fcntl_get_seals(fd).is_err() {
-        return refuse("the descriptor is no shared memory");
+        return refuse("the descriptor is not shared memory");
     }
     let fs = rustix::fs::fstatfs(fd)?;
     #[allow(clippy::unnecessary_cast, reason = "the type differs between architectures")]

@@ -1,4 +1,4 @@
-//! A goal of an action of ROS 1: actionlib's topics.
+//! Goal of a ROS 1 action over actionlib's topics.
 
 use super::goal::{Done, Event, Goal, with_goal};
 use crate::failure::{Failure, OrFail};
@@ -6,7 +6,7 @@ use ropewalk::{Flavour, Node, Publisher, Registry, Schema, Subscriber};
 use schema::{Template, Value};
 use std::time::{Duration, Instant};
 
-/// Words of `actionlib_msgs/GoalStatus`.
+/// Names of the states of `actionlib_msgs/GoalStatus`.
 const STATUS: [&str; 10] = [
     "PENDING",
     "ACTIVE",
@@ -20,23 +20,23 @@ const STATUS: [&str; 10] = [
     "LOST",
 ];
 
-/// The topics of an action, and a goal that was sent.
+/// Topics of an action, with one goal that was sent.
 pub(super) struct Actionlib {
     goals: Publisher,
     cancels: Publisher,
     feedback: Option<Subscriber>,
     results: Subscriber,
     id: String,
-    /// Its end, which is told after the feedback that came before it.
+    /// How the goal ended; returned after all feedback that preceded it.
     ended: Option<Done>,
 }
 
-/// Whether somebody takes goals of an action of ROS 1.
+/// Whether the action has a server of ROS 1.
 pub(super) fn is_served(node: &Node, action: &str) -> Result<bool, Failure> {
     Ok(goal_type(node, action)?.is_some())
 }
 
-/// The type of the topic of goals, from whoever subscribes to it.
+/// Type of the goal topic, from its subscribers.
 fn goal_type(node: &Node, action: &str) -> Result<Option<Schema>, Failure> {
     let name = format!("{action}/goal");
     let topics = node.topics().or_input()?;
@@ -62,7 +62,7 @@ impl Actionlib {
         let left = || deadline.saturating_duration_since(Instant::now());
         let Some(schema) = goal_type(node, action)? else {
             return Err(Failure::input(format_args!(
-                "nobody takes goals on {action}/goal"
+                "no server subscribes to {action}/goal"
             )));
         };
         let subscriber = |part: &str| {
@@ -89,7 +89,7 @@ impl Actionlib {
         };
         if !made.goals.wait_for_subscribers(1, left()) {
             return Err(Failure::job(format_args!(
-                "the server of {action} does not take goals in time"
+                "the server of {action} does not subscribe to goals in time"
             )));
         }
         Ok(made)
@@ -101,13 +101,13 @@ impl Actionlib {
         name.strip_suffix("Goal").unwrap_or(name).to_owned()
     }
 
-    /// Sends a goal. Whether the server takes it shows in its end.
+    /// Sends a goal. The result shows whether the server accepted it.
     pub(super) fn send(&self, goal: &str) -> Result<(), Failure> {
         let fields = format!("header: auto\ngoal_id: {{stamp: now, id: '{}'}}", self.id);
         publish(&self.goals, &with_goal(&fields, goal))
     }
 
-    /// What `part` of a message is, if its status is of this goal.
+    /// Field `part` of a message and the message, if its status is about this goal.
     fn own(&self, message: &ropewalk::Message, part: &str) -> Result<Option<(Value, Value)>, Failure> {
         let value = message.value().or_job("a message of the action")?;
         let id = value.get("status.goal_id.id").or_job("a message of the action")?;

@@ -1,4 +1,4 @@
-//! A goal that was sent, whichever ROS its action is of.
+//! A goal that was sent, for actions of ROS 1 and ROS 2.
 
 use crate::failure::Failure;
 use schema::Value;
@@ -6,17 +6,17 @@ use std::time::Duration;
 
 /// A goal under way.
 pub(super) trait Goal {
-    /// Its identity, for people.
+    /// Identifier, for people.
     fn id(&self) -> String;
 
-    /// What came next; blocks for `wait` at most.
+    /// Returns the next event; blocks for `wait` at most.
     fn next(&mut self, wait: Duration) -> Result<Option<Event>, Failure>;
 
-    /// Asks the server to cancel it. Its end comes as an event.
+    /// Asks the server to cancel the goal. The end arrives as an event.
     fn cancel(&mut self) -> Result<(), Failure>;
 }
 
-/// What happens to a goal.
+/// Event of a goal.
 pub(super) enum Event {
     Feedback(Value),
     Done(Done),
@@ -24,14 +24,14 @@ pub(super) enum Event {
 
 /// How a goal ended.
 pub(super) struct Done {
-    /// In the words of its ROS: `SUCCEEDED`, `ABORTED`, `CANCELED` or `PREEMPTED`.
+    /// Status in the terms of its ROS: `SUCCEEDED`, `ABORTED`, `CANCELED` or `PREEMPTED`.
     pub(super) status: &'static str,
-    /// What the server says about it (ROS 1).
+    /// The server's explanation (ROS 1).
     pub(super) text: String,
     pub(super) result: Value,
 }
 
-/// The YAML of a message with `goal` as its field of that name, after other fields.
+/// YAML of a message: other fields, then `goal` as the field of that name.
 pub(super) fn with_goal(fields: &str, goal: &str) -> String {
     if goal.trim().is_empty() {
         return format!("{fields}\ngoal: {{}}\n");

@@ -1,4 +1,4 @@
-//! Which actions there are: `ropewalk action list`, `info`, `type` and `find`.
+//! Actions on this host: `ropewalk action list`, `info`, `type` and `find`.
 
 use super::names;
 use crate::command::endpoints;
@@ -12,10 +12,10 @@ use std::io::Write;
 /// Print the names of all actions, one a line.
 #[derive(Args)]
 pub(super) struct List {
-    /// Print each action's type behind its name.
+    /// Print the type after each action.
     #[arg(short = 't', long)]
     show_types: bool,
-    /// Print the number of actions only.
+    /// Print only the number of actions.
     #[arg(short = 'c', long = "count-actions")]
     count: bool,
     /// Print JSON.
@@ -23,15 +23,15 @@ pub(super) struct List {
     json: bool,
 }
 
-/// Print which nodes serve and call an action.
+/// Print the nodes that serve and call an action.
 #[derive(Args)]
 pub(super) struct Info {
     /// The action.
     action: String,
-    /// Print the action's type behind each node.
+    /// Print the action's type after each node.
     #[arg(short = 't', long)]
     show_types: bool,
-    /// Print the numbers of servers and clients only.
+    /// Print only the numbers of servers and clients.
     #[arg(short = 'c', long)]
     count: bool,
     /// Print JSON.
@@ -47,12 +47,12 @@ pub(super) struct Type {
 
 #[derive(Args)]
 pub(super) struct Find {
-    /// Such as example_interfaces/action/Fibonacci.
+    /// Type name, such as example_interfaces/action/Fibonacci.
     #[arg(value_name = "TYPE")]
     type_name: String,
 }
 
-/// Who serves and calls an action, by the type that each states.
+/// Servers and clients of an action, with the type that each states.
 #[derive(Default)]
 struct Action<'a> {
     types: BTreeSet<String>,
@@ -159,7 +159,7 @@ pub(super) fn find(node: &ropewalk::Node, options: &Find) -> Outcome {
     Ok(())
 }
 
-/// The action of that name, with or without the slash before it.
+/// The action of that name, with or without the leading slash.
 fn one<'a>(graph: &'a Graph, name: &str) -> Result<(&'a str, Action<'a>), Failure> {
     let wanted = name.trim_start_matches('/');
     let found = actions(graph)
@@ -168,7 +168,7 @@ fn one<'a>(graph: &'a Graph, name: &str) -> Result<(&'a str, Action<'a>), Failur
     found.ok_or_else(|| {
         let silent = endpoints::but_silent(&graph.survey);
         Failure::input(format_args!(
-            "nobody serves or calls the action /{wanted}; `ropewalk action list` shows what there is{silent}"
+            "no node serves or calls the action /{wanted}; `ropewalk action list` lists the actions{silent}"
         ))
     })
 }

@@ -1,4 +1,4 @@
-//! `ropewalk action`: looking at actions, and sending goals by hand.
+//! `ropewalk action`: lists actions, and sends goals by hand.
 
 mod actionlib;
 mod goal;
@@ -11,7 +11,9 @@ use crate::failure::{OrFail, Outcome};
 use clap::{Args, Subcommand};
 use ropewalk::Node;
 
-/// List and show actions, and send them goals: actions of ROS 2, and of ROS 1's actionlib.
+/// List and show actions, and send goals
+///
+/// Actions of ROS 2 and of actionlib in ROS 1:
 ///
 ///   ropewalk action list -t
 ///   ropewalk action info /fibonacci
@@ -35,7 +37,7 @@ enum What {
     SendGoal(send::Options),
 }
 
-/// Runs one of the commands.
+/// Runs the subcommand.
 pub(crate) fn run(options: &Options) -> Outcome {
     let node = Node::new("action").or_input()?;
     match &options.what {

@@ -1,22 +1,22 @@
-//! Which topics and services an action is made of, in ROS 2 and in ROS 1.
+//! Topics and services that make up an action, in ROS 2 and in ROS 1.
 
 use crate::graph::{End, Node};
 use bridge::nodes::Kind;
 use std::collections::BTreeMap;
 
-/// What follows an action's name in its services and topics in ROS 2.
+/// Suffixes of an action's services and topics in ROS 2.
 pub(crate) const SEND_GOAL: &str = "/_action/send_goal";
 pub(crate) const GET_RESULT: &str = "/_action/get_result";
 pub(crate) const CANCEL_GOAL: &str = "/_action/cancel_goal";
 pub(crate) const FEEDBACK: &str = "/_action/feedback";
 
-/// The actions that a node serves, or calls, with their types.
+/// Actions that a node serves, or calls, with their types.
 pub(crate) fn of_node(node: &Node, serves: bool) -> BTreeMap<&str, String> {
     let end = |e| if serves { server(e) } else { client(e) };
     node.ends.iter().filter_map(end).collect()
 }
 
-/// The action that an endpoint serves: by its service of goals, or in ROS 1 by its subscription of goals.
+/// The action that an endpoint serves: known by its goal service, or in ROS 1 by its subscription to goals.
 fn server(end: &End) -> Option<(&str, String)> {
     match end.kind {
         Kind::Service => of_ros2(end),

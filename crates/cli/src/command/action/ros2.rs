@@ -1,4 +1,4 @@
-//! A goal of an action of ROS 2: three services and a topic of feedback.
+//! Goal of a ROS 2 action: three services and a feedback topic.
 
 use super::goal::{Done, Event, Goal, with_goal};
 use super::names;
@@ -7,7 +7,7 @@ use ropewalk::{Client, Node, Pending, Service, Subscriber};
 use schema::{Template, Value};
 use std::time::{Duration, Instant};
 
-/// Words of `action_msgs/msg/GoalStatus`.
+/// Names of the states of `action_msgs/msg/GoalStatus`.
 const STATUS: [&str; 7] = [
     "UNKNOWN",
     "ACCEPTED",
@@ -17,9 +17,9 @@ const STATUS: [&str; 7] = [
     "CANCELED",
     "ABORTED",
 ];
-/// How long a result may take: a goal has no limit of time, a call has.
+/// Timeout of the result call: a goal has no time limit, a call needs one.
 const LONG: Duration = Duration::from_secs(365 * 24 * 3600);
-/// How long the server may take to answer that it cancels.
+/// How long the server may take to answer a cancel request.
 const CANCELLING: Duration = Duration::from_secs(5);
 
 /// An accepted goal.
@@ -28,9 +28,9 @@ pub(super) struct Ros2 {
     feedback: Option<Subscriber>,
     cancel: Client,
     result: Pending,
-    /// Its end, which is told after the feedback that came before it.
+    /// How the goal ended; returned after all feedback that preceded it.
     ended: Option<Done>,
-    /// The client of `result`, which has to live as long.
+    /// Client of `result`, which has to live as long as the goal.
     _results: Client,
 }
 
@@ -113,7 +113,7 @@ impl Goal for Ros2 {
     }
 
     fn next(&mut self, wait: Duration) -> Result<Option<Event>, Failure> {
-        // What came before the result is shown before it.
+        // Feedback that arrived before the result is shown before it.
         let message = match &self.feedback {
             Some(feedback) => feedback.take_timeout(wait).or_job("taking feedback")?,
             None => {
@@ -168,7 +168,7 @@ fn value(service: &Service, text: &str) -> Result<Value, Failure> {
     service.request().value_from_template(&template, now).or_input()
 }
 
-/// A number that nobody else has.
+/// A random number, unique in practice.
 fn random() -> std::io::Result<[u8; 16]> {
     use std::io::Read;
     let mut id = [0; 16];

@@ -14,13 +14,13 @@ use serde_json::json;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// Send a goal and wait for its result; Ctrl-C cancels the goal.
+/// Send a goal and wait for its result; Ctrl-C cancels the goal
 ///
 ///   ropewalk action send_goal /fibonacci '{order: 5}'
 ///   ropewalk action send_goal /fibonacci \
 ///     example_interfaces/action/Fibonacci '{order: 5}' --feedback
 ///
-/// The exit code is 0 if the goal succeeds, else 1.
+/// The exit code is 0 if the goal succeeded, else 1.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Options {
@@ -28,7 +28,7 @@ pub(super) struct Options {
     action: String,
     #[command(flatten)]
     goal: Content,
-    /// Print feedback as it comes.
+    /// Print feedback as it arrives.
     #[arg(short, long)]
     feedback: bool,
     /// Wait this many seconds for the server, and for it to accept the goal.
@@ -44,7 +44,7 @@ pub(super) struct Options {
 
 /// How long a cancelled goal may take to end.
 const ENDING: Duration = Duration::from_secs(10);
-/// How soon the result is noticed.
+/// Interval at which the result is polled.
 const INTERVAL: Duration = Duration::from_millis(20);
 
 pub(super) fn run(node: &Node, options: &Options) -> Outcome {
@@ -75,7 +75,7 @@ pub(super) fn run(node: &Node, options: &Options) -> Outcome {
     }
 }
 
-/// Which ROS the action is of, as soon as it has a server.
+/// Returns whether the action is of ROS 1, as soon as it has a server.
 fn is_ros1(node: &Node, action: &str, timeout: Duration) -> Result<bool, Failure> {
     let end = Instant::now() + timeout;
     let service = format!("{action}{}", names::SEND_GOAL);
@@ -92,14 +92,14 @@ fn is_ros1(node: &Node, action: &str, timeout: Duration) -> Result<bool, Failure
         }
         if Instant::now() >= end {
             return Err(Failure::input(format_args!(
-                "nobody served the action {action} within {timeout:?}; `ropewalk action list` shows what there is"
+                "no server of the action {action} within {timeout:?}; `ropewalk action list` lists the actions"
             )));
         }
         std::thread::sleep(Duration::from_millis(100).min(timeout));
     }
 }
 
-/// Hands on feedback until the goal ends; a signal cancels it.
+/// Prints feedback until the goal ends; a signal cancels the goal.
 fn follow(
     goal: &mut dyn Goal,
     signals: &Signals,
@@ -119,7 +119,7 @@ fn follow(
         }
         if cancelled.is_some_and(|at| at.elapsed() > ENDING) {
             return Err(Failure::job(
-                "the server was asked to cancel the goal and goes on with it",
+                "the server did not cancel the goal when asked to, and continues with it",
             ));
         }
     }

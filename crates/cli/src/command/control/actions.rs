@@ -1,4 +1,4 @@
-//! The robot's actions, called by their names.
+//! Calls the robot's actions by name.
 
 use super::session::{Done, PATIENCE, Problem, Session, usage};
 use super::{kinds, moving, shorthand};
@@ -7,11 +7,12 @@ use remote::types::{ComplexActionType, SimpleAction};
 use remote::{Controller, telemetry};
 use std::time::Duration;
 
-/// Calls a simple or complex action, whichever the robot has by that name.
+/// Calls the simple or complex action of that name.
 pub(super) fn call(session: &Session, line: &str, words: &[&str]) -> Done {
     let [name, rest @ ..] = words else {
         return usage(
-            "call ACTION [STATE | X,Y[,HEADING] ... | FORWARD,TURN ...]; `get simple-actions` and `get complex-actions` list them",
+            "call ACTION [STATE | X,Y[,HEADING] ... | FORWARD,TURN ...]; `get simple-actions` and \
+             `get complex-actions` list the actions",
         );
     };
     let controller = &session.controller;
@@ -65,7 +66,7 @@ pub(super) fn call(session: &Session, line: &str, words: &[&str]) -> Done {
     )
 }
 
-/// A number, or one of the names that the robot gave to states.
+/// A number, or a name that the robot gave to one of the action's states.
 fn state_of(action: &SimpleAction, typed: &str) -> Result<f32, String> {
     let names = action
         .r#type
@@ -76,14 +77,14 @@ fn state_of(action: &SimpleAction, typed: &str) -> Result<f32, String> {
     named.or_else(|| typed.parse().ok()).ok_or_else(|| {
         let names: Vec<_> = names.iter().map(|n| &*n.name).collect();
         format!(
-            "{typed:?} is no state of {}: a number {}",
+            "{typed:?} is not a state of {}: give a number {}",
             action.name,
             names.join(" ")
         )
     })
 }
 
-/// Names of all actions, for completion: soon or not at all.
+/// Names of all actions, for completion. Waits for the robot only briefly.
 pub(super) fn names(controller: &Controller) -> Vec<String> {
     const SOON: Duration = Duration::from_millis(500);
     let simple = controller.fetch_within::<telemetry::SimpleActions>(0, SOON);

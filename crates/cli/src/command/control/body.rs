@@ -1,4 +1,4 @@
-//! Bodies of messages as JSON and as text, by the descriptors that `remote` carries.
+//! Message bodies as JSON and as text, by the descriptors in `remote`.
 
 use prost_reflect::{
     DescriptorPool, DeserializeOptions, DynamicMessage, Kind, MessageDescriptor, SerializeOptions,
@@ -6,10 +6,10 @@ use prost_reflect::{
 use serde_json::Value;
 use std::sync::OnceLock;
 
-/// Elements of an array, and characters of a text, that are shown where not all are asked for.
+/// Array elements and string characters shown unless the user asks for all.
 const SHOWN: usize = 8;
 const SHOWN_TEXT: usize = 60;
-/// Characters of what stays on one line.
+/// Longest value shown on one line, in characters.
 const LINE: usize = 100;
 
 fn pool() -> Result<&'static DescriptorPool, String> {
@@ -23,14 +23,15 @@ fn descriptor(message: &str) -> Result<MessageDescriptor, String> {
     pool()?.get_message_by_name(message).ok_or_else(none)
 }
 
-/// All fields, by the names of the `.proto` file; bytes are Base64, enumerations names, and NaN and infinities texts, as ProtoJSON has it.
+/// All fields, named as in the `.proto` file, in the encoding of ProtoJSON: bytes as Base64, enumerations as names, NaN
+/// and infinities as strings.
 pub(super) fn to_json(message: &str, body: &[u8]) -> Result<Value, String> {
     let message = DynamicMessage::decode(descriptor(message)?, body).map_err(|e| e.to_string())?;
     let options = SerializeOptions::new()
         .stringify_64_bit_integers(false)
         .use_proto_field_name(true)
         .skip_default_fields(false);
-    // Through text, where a float of 32 bits has its shortest form.
+    // Through text, where a 32-bit float has its shortest form.
     let mut text = Vec::new();
     message
         .serialize_with_options(&mut serde_json::Serializer::new(&mut text), &options)
@@ -38,7 +39,7 @@ pub(super) fn to_json(message: &str, body: &[u8]) -> Result<Value, String> {
         .map_err(|e| e.to_string())
 }
 
-/// Reads what [`to_json`] writes; fields left out have their defaults.
+/// Parses the output of [`to_json`]; missing fields have their defaults.
 pub(super) fn from_json(message: &str, json: &str) -> Result<Vec<u8>, String> {
     let descriptor = descriptor(message)?;
     let fields: Vec<_> = descriptor.fields().map(|f| f.name().to_owned()).collect();
@@ -52,7 +53,7 @@ pub(super) fn from_json(message: &str, json: &str) -> Result<Vec<u8>, String> {
     Ok(prost::Message::encode_to_vec(&read.map_err(mend)?))
 }
 
-/// The fields of a message, a line each, with type and comment.
+/// Fields of a message, one a line, with type and comment.
 pub(super) fn fields(message: &str) -> Result<Vec<String>, String> {
     let descriptor = descriptor(message)?;
     let field = |field: prost_reflect::FieldDescriptor| {
@@ -74,7 +75,7 @@ pub(super) fn fields(message: &str) -> Result<Vec<String>, String> {
     Ok(descriptor.fields().map(field).collect())
 }
 
-/// What stands above it in the `.proto` file.
+/// The comment above it in the `.proto` file.
 fn comment(of: &MessageDescriptor, path: &[i32]) -> String {
     let file = of.parent_file();
     let info = file.file_descriptor_proto().source_code_info.as_ref();
@@ -86,7 +87,7 @@ fn comment(of: &MessageDescriptor, path: &[i32]) -> String {
     }
 }
 
-/// For people: a line for each field, short ones on one; long arrays and texts shortened unless `full`.
+/// For people: one line per field, short messages on one line; long arrays and strings are shortened unless `full`.
 pub(super) fn show(value: &Value, full: bool) -> String {
     let mut out = String::new();
     let short = if full { value.clone() } else { shortened(value) };
@@ -184,7 +185,7 @@ mod tests {
             Twist::decode(&*back).expect("decodes").linear.map(|l| l.x),
             Some(0.1)
         );
-        // What is packed into a map is shown, too.
+        // Messages packed into a map are shown as well.
         let grid = GridMap {
             frame: "map".into(),
             ..Default::default()
@@ -217,7 +218,11 @@ mod tests {
             let back = remote::types::GoTo::decode(&*back)
                 .expect("decodes")
                 .max_forward_speed;
-            assert_eq!(back.to_bits(), speed.to_bits(), "{speed:e} came back as {back:e}");
+            assert_eq!(
+                back.to_bits(),
+                speed.to_bits(),
+                "{speed:e} was read back as {back:e}"
+            );
         }
     }
 
@@ -259,7 +264,7 @@ mod tests {
         assert!(
             fields.iter().any(|f| f.contains("max_forward_speed")
                 && f.contains("double")
-                && f.contains("# Metres a second")),
+                && f.contains("# Metres per second")),
             "{fields:?}"
         );
     }

@@ -1,4 +1,4 @@
-//! Lines from a terminal, with completion and a history.
+//! Reads lines from a terminal, with completion and a history.
 
 use super::session::{Next, Session};
 use super::{actions, help, kinds};
@@ -28,12 +28,12 @@ pub(super) fn run(session: &mut Session, found: bool) -> Outcome {
     let name = stats::text::printable(&name).into_owned();
     if found {
         crate::screen::tell!(
-            "{name} at {}; `help` lists what can be typed, Tab completes",
+            "{name} at {}; `help` lists the commands, Tab completes",
             session.place
         );
     } else {
         crate::screen::tell!(
-            "nothing was heard of the robot at {} yet; it is listened for",
+            "the robot at {} has not answered yet; still waiting for it",
             session.place
         );
     }
@@ -44,12 +44,12 @@ pub(super) fn run(session: &mut Session, found: bool) -> Outcome {
                 Ok(Next::End) => return Ok(()),
                 Err(problem) => session.output.problem(line.trim(), None, &problem),
             },
-            // The line is thrown away.
+            // Ctrl-C discards the line.
             Err(ReadlineError::Interrupted) => {}
             Err(ReadlineError::Eof) => return Ok(()),
             Err(error) => return Err(error).or_job("reading the terminal"),
         }
-        // Ctrl-C ended what was shown; the session goes on.
+        // Ctrl-C ended only the running output; the session continues.
         session.signals.clear();
     }
 }
@@ -58,7 +58,7 @@ pub(super) fn run(session: &mut Session, found: bool) -> Outcome {
 struct Words(Controller);
 
 impl Words {
-    /// What may stand after these words.
+    /// Words that can follow these.
     fn candidates(&self, before: &[&str]) -> Vec<String> {
         let commands = || help::COMMANDS.iter().map(|(name, _, _)| (*name).to_owned());
         let telemetry = || kinds::TELEMETRY.iter().map(|k| kinds::short(k.name));

@@ -1,4 +1,4 @@
-//! The robot's files.
+//! Lists and downloads the robot's files.
 
 use super::session::{Done, PATIENCE, Problem, Session, usage};
 use remote::controller::{Progress, Saving};
@@ -9,10 +9,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 const FORM: &str = "files ls [IDENTIFIER] | files get IDENTIFIER [PATH [FOLDER]] [--replace] [--hidden]";
-/// Between two words on how far it is.
+/// Interval between two progress reports.
 const PERIOD: Duration = Duration::from_millis(200);
 
-/// Lists and fetches.
+/// Lists or downloads files.
 pub(super) fn files(session: &Session, line: &str, words: &[&str]) -> Done {
     let saving = Saving::default()
         .with_replace(words.contains(&"--replace"))
@@ -71,7 +71,7 @@ fn list(session: &Session, line: &str, identifier: &str) -> Done {
     Ok(())
 }
 
-/// One file, under its path; or all of an identifier, in a folder that is called so.
+/// Downloads one file to its path, or all files of an identifier into a folder of that name.
 fn get(
     session: &Session,
     line: &str,

@@ -1,78 +1,86 @@
-//! What can be typed.
+//! Text of the `help` command.
 
 use super::session::{Done, Problem, Session, usage};
 use super::{body, kinds, shorthand};
 use serde_json::json;
 
-/// Name, form, and what it does.
+/// Name, form, and purpose of each command.
 pub(super) const COMMANDS: &[(&str, &str, &str)] = &[
     (
         "help",
         "[COMMAND | KIND | kinds]",
-        "what can be typed, and the fields of a kind",
+        "list commands, kinds, or the fields of a kind",
     ),
-    ("status", "", "the robot, its round trip, and who may move it"),
-    ("get", "KIND [CHANNEL] [--full]", "the newest value; `get pose`"),
+    (
+        "status",
+        "",
+        "show the robot, its round trip, and who may move it",
+    ),
+    (
+        "get",
+        "KIND [CHANNEL] [--full]",
+        "print the newest value; `get pose`",
+    ),
     (
         "request",
         "KIND [CHANNEL] [--full]",
-        "asks the robot for it, whatever was heard",
+        "ask the robot for the value, even if one is known",
     ),
     (
         "watch",
         "KIND [CHANNEL] [-n N] [--timeout SECONDS]",
-        "values as they come, until Ctrl-C; `watch pose -n 3`",
+        "print values as they arrive, until Ctrl-C; `watch pose -n 3`",
     ),
     (
         "listen",
         "KIND [CHANNEL] [--off]",
-        "it comes by itself from now on, and `get` asks nobody",
+        "subscribe to a kind, so that `get` needs no request",
     ),
     (
         "set",
         "KIND WORDS | JSON",
-        "sends a command; `set twist 0.5 0.2`, `help set` for all",
+        "send a command; `set twist 0.5 0.2`, `help set` for all",
     ),
     (
         "call",
         "ACTION [STATE | POSES | TWISTS]",
-        "one of the robot's actions; `call headlights on`",
+        "run one of the robot's actions; `call headlights on`",
     ),
-    ("authority", "[SUBSYSTEM]", "who may move it"),
+    ("authority", "[SUBSYSTEM]", "show who may move the robot"),
     (
         "take",
         "[SUBSYSTEM] [--over]",
-        "asks for the right to move; --over takes it from another",
+        "ask for the right to move; --over takes it from its holder",
     ),
-    ("release", "[SUBSYSTEM]", "gives the right to move back"),
+    ("release", "[SUBSYSTEM]", "give the right to move back"),
     (
         "hand-over",
         "SUBSYSTEM CONTROLLER",
-        "gives the right to move to another",
+        "give the right to move to another controller",
     ),
     (
         "files",
         "ls [IDENTIFIER] | get IDENTIFIER [PATH [FOLDER]]",
-        "what the robot shares; fetches it, checked, where it was interrupted",
+        "list shared files; download, verify and resume them",
     ),
     (
         "log",
         "LEVEL",
-        "up to which level the robot's log comes: none, fatal, error, warn, info, debug",
+        "set the level of the robot's log: none, fatal, error, warn, info, debug",
     ),
-    ("stats", "", "how much came and went"),
+    ("stats", "", "show traffic counters"),
     (
         "expiry",
         "[MILLISECONDS | default | never]",
-        "how long commands stay good",
+        "show or set how long commands stay valid",
     ),
     (
         "joystick",
         "[SPEED TURN]",
-        "drive by arrows or WASD; space stops, q ends",
+        "drive with arrow keys or WASD; space stops, q ends",
     ),
-    ("sleep", "SECONDS", "waits, in scripts"),
-    ("quit", "", "ends; so does Ctrl-D"),
+    ("sleep", "SECONDS", "wait, in scripts"),
+    ("quit", "", "end; so does Ctrl-D"),
 ];
 
 pub(super) fn help(session: &Session, line: &str, words: &[&str]) -> Done {
@@ -92,7 +100,7 @@ pub(super) fn help(session: &Session, line: &str, words: &[&str]) -> Done {
 }
 
 fn forms() -> String {
-    let mut lines = vec!["set KIND JSON, or in few words (metres, radians, seconds):".to_owned()];
+    let mut lines = vec!["set KIND JSON, or in the short form (metres, radians, seconds):".to_owned()];
     for (kind, form, example) in shorthand::FORMS {
         let short = kinds::short(kind);
         lines.push(format!(
@@ -153,7 +161,7 @@ fn one(name: &str) -> Result<String, Problem> {
     }
     match parts.is_empty() {
         true => usage(format!(
-            "there is neither a command nor a kind {name:?}: `help` and `help kinds` list all"
+            "no command or kind is called {name:?}: `help` and `help kinds` list all"
         )),
         false => Ok(parts.join("\n")),
     }

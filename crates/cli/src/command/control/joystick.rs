@@ -11,23 +11,24 @@ use std::collections::VecDeque;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// Between twists, while a key is held.
+/// Interval between two twists while a key is held.
 const PERIOD: Duration = Duration::from_millis(100);
-/// A key counts as held for so long after it came: terminals tell nothing of its release, and repeat a held key after up to half a second.
+/// How long a key counts as held after its first press. Terminals do not report its release, and repeat a held key only
+/// after up to half a second.
 const HELD: Duration = Duration::from_millis(600);
-/// Once it repeats, for so long.
+/// The same once the key repeats.
 const REPEATING: Duration = Duration::from_millis(200);
-/// Twists whose outcome is not known yet.
+/// Most twists whose outcome is not known yet.
 const MOST_PENDING: usize = 64;
 
-/// One axis: which way, since when it repeats, until when it counts.
+/// One axis: direction, and until when its key counts as held.
 #[derive(Clone, Copy, Debug, Default)]
 struct Axis {
     way: f64,
     until: Duration,
 }
 
-/// What the keys want, by the time since it began.
+/// State of the keys; times count from the start of the joystick.
 #[derive(Debug, Default)]
 struct Stick {
     forward: Axis,
@@ -57,7 +58,7 @@ impl Stick {
         (self.forward, self.turn) = (Axis::default(), Axis::default());
     }
 
-    /// What is to be sent now: shares of the speeds, once zero after the last.
+    /// Returns the twist to send now, as shares of the speeds: one zero twist follows the last.
     fn wanted(&mut self, now: Duration) -> Option<(f64, f64)> {
         let (forward, turn) = (self.forward.at(now), self.turn.at(now));
         let moving = forward != 0.0 || turn != 0.0;
@@ -67,7 +68,7 @@ impl Stick {
     }
 }
 
-/// The terminal gives single keys as long as this is there.
+/// Raw mode of the terminal, which delivers single keys until this is dropped.
 struct Raw;
 
 impl Raw {
@@ -97,7 +98,7 @@ pub(super) fn run(session: &Session, line: &str, words: &[&str]) -> Done {
         },
         _ => return usage("joystick [SPEED TURN], in m/s and rad/s"),
     };
-    crate::screen::say!("arrows or WASD drive ({speed} m/s, {turn} rad/s), space stops, q ends");
+    crate::screen::say!("drive with arrow keys or WASD ({speed} m/s, {turn} rad/s), space stops, q ends");
     let raw = Raw::begin()?;
     let start = Instant::now();
     let mut drive = Drive {
@@ -146,7 +147,8 @@ pub(super) fn run(session: &Session, line: &str, words: &[&str]) -> Done {
     let (sent, failed, stopped) = drive.finish();
     drop(raw);
     let fields = json!({ "sent": sent, "failed": failed, "last": stopped.to_string() });
-    let text = format!("{sent} twists sent, {failed} not executed; the last one, which stops: {stopped}");
+    let text =
+        format!("{sent} twists sent, {failed} not executed; the last one, which stops the robot: {stopped}");
     match stopped {
         Outcome::Executed => session.output.result(line, &text, fields),
         _ => return Err(Problem::Failed { text, fields }),
@@ -187,7 +189,7 @@ impl Drive<'_> {
         }
     }
 
-    /// Takes what is known by now.
+    /// Collects the outcomes that are known by now.
     fn look(&mut self) {
         while self.pending.front().is_some_and(Pending::is_ready) {
             self.take_first();
@@ -205,7 +207,7 @@ impl Drive<'_> {
         self.last = outcome.to_string().chars().take(60).collect();
     }
 
-    /// How many were sent and failed, and what became of the last.
+    /// Numbers of twists sent and failed, and the outcome of the last.
     fn finish(mut self) -> (u64, u64, Outcome) {
         while self.pending.len() > 1 {
             self.take_first();
@@ -229,7 +231,7 @@ mod tests {
         let mut stick = Stick::default();
         assert_eq!(stick.wanted(at(0)), None);
         stick.forward.press(1.0, at(10));
-        // The terminal repeats it after half a second, then every 30 ms.
+        // The terminal repeats the key after half a second, then every 30 ms.
         assert_eq!(stick.wanted(at(400)), Some((1.0, 0.0)));
         for ms in (510..1000).step_by(30) {
             stick.forward.press(1.0, at(ms));

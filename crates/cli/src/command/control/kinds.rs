@@ -1,34 +1,34 @@
-//! The kinds of commands and telemetry by the names that people type.
+//! Kinds of commands and telemetry, by the names that users type.
 
 use prost::{DecodeError, Message, Name};
 use remote::controller::{Info, RequestError, TelemetryQueue};
 use remote::{CommandKind, Controller, Expiry, Outcome, Pending, Queue, TelemetryKind, command, telemetry};
 use std::time::Duration;
 
-/// Values that wait while one is printed.
+/// Queue depth of a watched kind.
 const WAITING: usize = 256;
 
-/// A kind of telemetry, its bodies as bytes.
+/// A kind of telemetry; bodies are bytes.
 pub(super) struct Told {
-    /// As the robot knows it.
+    /// Name of the kind in the protocol.
     pub(super) name: &'static str,
-    /// Names the message that its bodies are.
+    /// Name of the message type of its bodies.
     pub(super) message: fn() -> String,
-    /// The newest that came by itself.
+    /// The newest value that arrived without a request.
     pub(super) latest: fn(&Controller, u8) -> Option<Vec<u8>>,
-    /// Asks for it and waits, at most so long.
+    /// Requests the value and waits for it, up to the given time.
     pub(super) fetch: Fetch,
     pub(super) watch: fn(&Controller, u8) -> Box<dyn Values>,
     pub(super) listen: fn(&Controller, u8, bool),
     pub(super) channels: fn(&Controller) -> Vec<(u8, String)>,
 }
 
-/// Asks for the latest value of a channel: its encoding, if one was set.
+/// Requests the latest value of a channel: its encoding, if one was set.
 type Fetch = fn(&Controller, u8, Duration) -> Result<Option<Vec<u8>>, RequestError>;
 /// Sends an encoded command.
 type Send = fn(&Controller, &[u8], Expiry) -> Result<Pending<Outcome>, DecodeError>;
 
-/// What comes of a kind and channel.
+/// Values of a kind and channel as they arrive.
 pub(super) trait Values {
     fn next(&self, timeout: Duration) -> Option<(Vec<u8>, Info)>;
 }
@@ -99,7 +99,7 @@ pub(super) const COMMANDS: &[Taken] = table!(taken,
     command::Permission command::TargetPose command::Twist command::Joints command::SimpleAction
     command::ComplexAction command::GoTo command::RobotTrajectory);
 
-/// Short names that do not begin the kind's own.
+/// Short names that are no prefix of the kind's own name.
 const ALIASES: &[(&str, &str)] = &[
     ("pose", "CurrentPose"),
     ("pose", "TargetPose"),
@@ -121,12 +121,12 @@ const ALIASES: &[(&str, &str)] = &[
     ("trajectory", "RobotTrajectory"),
 ];
 
-/// The kind of telemetry that is meant.
+/// Finds the kind of telemetry by a name or prefix.
 pub(super) fn telemetry_named(typed: &str) -> Result<&'static Told, String> {
     find(TELEMETRY, |kind| kind.name, typed, "telemetry")
 }
 
-/// The kind of command that is meant.
+/// Finds the kind of command by a name or prefix.
 pub(super) fn command_named(typed: &str) -> Result<&'static Taken, String> {
     find(COMMANDS, |kind| kind.name, typed, "command")
 }
@@ -156,24 +156,24 @@ fn find<T>(
     match begin.as_slice() {
         [kind] => Ok(kind),
         [] => Err(format!(
-            "there is no kind of {what} called {typed:?}; `help kinds` lists all"
+            "no kind of {what} is called {typed:?}; `help kinds` lists all"
         )),
         several => {
             let names: Vec<_> = several.iter().map(|kind| short(name(kind))).collect();
             Err(format!(
-                "{typed:?} may be {}: type more of it",
+                "{typed:?} is ambiguous, it may be {}: type more of the name",
                 names.join(" or ")
             ))
         }
     }
 }
 
-/// Without its package.
+/// The name without its package.
 pub(super) fn own(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }
 
-/// As people type it: `current-pose`.
+/// The name as users type it: `current-pose`.
 pub(super) fn short(name: &str) -> String {
     let mut short = String::new();
     for (i, c) in own(name).char_indices() {

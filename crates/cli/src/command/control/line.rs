@@ -1,13 +1,13 @@
-//! What a line means, before anything is done by it.
+//! Parses a line before it has any effect.
 
 use super::{body, kinds, shorthand};
 use remote::Expiry;
 use std::time::Duration;
 
-/// Seconds that may be given.
+/// Longest time that a user may give, in seconds.
 const MOST_SECONDS: f64 = 86_400.0;
 
-/// A line as its command, the words behind that, and the same as it was written; none if there is nothing on it.
+/// Splits a line into its command, the words after it, and the same text unsplit; `None` if the line is empty.
 pub(super) fn cut(line: &str) -> Option<(&str, Vec<&str>, &str)> {
     let line = line.trim_start();
     let mut words = line.split_whitespace();
@@ -16,11 +16,11 @@ pub(super) fn cut(line: &str) -> Option<(&str, Vec<&str>, &str)> {
     Some((command, words.collect(), tail))
 }
 
-/// `set KIND BODY`: the kind, and its body as bytes.
+/// Parses `set KIND BODY` into the kind and the encoded body.
 pub(super) fn set(tail: &str) -> Result<(&'static kinds::Taken, Vec<u8>), String> {
     let (name, rest) = tail.split_once(char::is_whitespace).unwrap_or((tail, ""));
     if name.is_empty() {
-        return Err("set KIND JSON, or in few words: `help set` shows them".into());
+        return Err("set KIND JSON, or the short form: `help set` lists the forms".into());
     }
     let kind = kinds::command_named(name)?;
     let rest = rest.trim();
@@ -34,17 +34,17 @@ pub(super) fn set(tail: &str) -> Result<(&'static kinds::Taken, Vec<u8>), String
     Ok((kind, bytes))
 }
 
-/// How long, and how, something is watched.
+/// Limits of a `watch` command.
 #[derive(Debug, PartialEq)]
 pub(super) struct Watch {
-    /// Values.
+    /// Number of values after which it ends.
     pub(super) most: u64,
-    /// Without one.
+    /// How long it waits for the next value.
     pub(super) patience: Duration,
     pub(super) full: bool,
 }
 
-/// The words behind kind and channel of `watch`.
+/// Parses the words after kind and channel of `watch`.
 pub(super) fn watch(words: &[&str]) -> Result<Watch, String> {
     const FORM: &str = "watch KIND [CHANNEL] [-n N] [--timeout SECONDS] [--full]";
     let mut watch = Watch {
@@ -71,7 +71,7 @@ pub(super) fn watch(words: &[&str]) -> Result<Watch, String> {
     Ok(watch)
 }
 
-/// The words behind `expiry`; none: it stays what it is.
+/// Parses the words after `expiry`; `None` leaves the expiry unchanged.
 pub(super) fn expiry(words: &[&str]) -> Result<Option<Expiry>, String> {
     Ok(Some(match words {
         [] => return Ok(None),
@@ -81,7 +81,7 @@ pub(super) fn expiry(words: &[&str]) -> Result<Option<Expiry>, String> {
             Some(ms) => Expiry::After(Duration::from_secs_f64(ms / 1e3)),
             None => {
                 return Err(format!(
-                    "{ms:?} is no time: expiry MILLISECONDS, `default` or `never`"
+                    "{ms:?} is not a time: expiry MILLISECONDS, `default` or `never`"
                 ));
             }
         },
@@ -98,12 +98,13 @@ pub(super) fn seconds(word: &str) -> Option<Duration> {
     seconds.map(Duration::from_secs_f64)
 }
 
-/// Any bytes as a line: it means something, or is refused on one line. What is to be sent is what its message can be, and is shown as such.
+/// Any bytes as lines: each is parsed, or refused with a message of one line. The body of a command parses as its
+/// message, and prints as JSON that parses to the same.
 #[cfg_attr(not(test), allow(dead_code, reason = "for the fuzz target"))]
 pub(super) fn fuzz(data: &[u8]) {
     use remote::types::ComplexActionType;
     let text = String::from_utf8_lossy(data);
-    // As they are read: one line after the other.
+    // Line by line, as the session reads them.
     for (command, words, tail) in text.lines().filter_map(cut) {
         let rest = words.get(1..).unwrap_or_default();
         let refused = match command {
@@ -133,7 +134,7 @@ pub(super) fn fuzz(data: &[u8]) {
             _ => Ok(()),
         };
         if let Err(text) = refused {
-            assert!(!text.is_empty(), "{command}: refused without a word");
+            assert!(!text.is_empty(), "{command}: refused without a reason");
         }
     }
 }
@@ -176,7 +177,7 @@ mod tests {
         }
     }
 
-    /// Each seed of the fuzz target, cut at every byte, and mutants of all: some thousands, or as many as `PACKETS` says.
+    /// Each seed of the fuzz target, cut at every byte, and mutants of all: 4000, or as many as `PACKETS` says.
     #[test]
     fn lines_whole_cut_and_mutated_mean_something_or_are_refused() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/control_line");

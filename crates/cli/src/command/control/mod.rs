@@ -1,4 +1,4 @@
-//! `ropewalk control`: commanding a robot by lines, from a terminal or a script.
+//! `ropewalk control`: commands a robot from a terminal or a script.
 
 mod actions;
 mod body;
@@ -24,14 +24,14 @@ use session::{Next, Problem, Session};
 use std::io::{BufRead, IsTerminal};
 use std::time::Duration;
 
-/// Characters of a line that is read.
+/// Longest line of a script, in bytes.
 const LONGEST_LINE: u64 = 1 << 20;
 
-/// Commands a robot and shows what it tells: interactively, or by lines from standard input.
+/// Command a robot and show its telemetry, interactively or from a script on standard input.
 ///
-/// Every command ends with what became of it: executed, rejected and why, expired, or unreachable; and how long that took.
-/// Lines that begin with # say nothing. A script goes on after a line that failed; the exit code is 0 if all succeeded, 1 if a command
-/// failed, 2 if the first failure was a line that makes no sense.
+/// Each command prints its outcome (executed, rejected with a reason, expired, or unreachable) and how long it took.
+/// Lines that start with # are comments. A script continues after a failed line. The exit code is 0 if all lines
+/// succeeded, 1 if a command failed, 2 if the first failure was an invalid line.
 #[derive(Args)]
 #[command(after_help = "Examples:\n  \
     ropewalk control rover                        # type `help`; Tab completes\n  \
@@ -44,25 +44,25 @@ const LONGEST_LINE: u64 = 1 << 20;
     set twist {\"linear\": {\"x\": 0.5}}\n  \
     END")]
 pub(crate) struct Options {
-    /// The robot's name on this host's bus (with its namespace, if a link gives it one), or its address of ZeroMQ.
+    /// The robot's name on this host's bus (with its namespace, if a link gives it one), or its ZeroMQ address.
     robot: String,
     #[command(flatten)]
     ends: ControllerEnds,
-    /// What the robot and its other controllers know this one by.
+    /// Name of this controller, shown to the robot and to its other controllers.
     #[arg(long, default_value = "control")]
     name: String,
-    /// Wait so long for the robot before the first line.
+    /// Wait this many seconds for the robot before the first line.
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = crate::numbers::seconds)]
     wait: f64,
     /// Stop at the first line of a script that fails.
     #[arg(long)]
     stop_on_failure: bool,
-    /// Print an object a line: what became of each line, values, and what happens meanwhile.
+    /// Print one JSON object a line: outcomes, values, and events.
     #[arg(long)]
     json: bool,
 }
 
-/// What failed in a script.
+/// Failed lines of a script.
 #[derive(Default)]
 struct Failures {
     lines: usize,
@@ -84,8 +84,8 @@ pub(crate) fn run(options: &Options) -> Outcome {
         (true, _) => editor::run(&mut session, found),
         (false, true) => script(&mut session, options.stop_on_failure),
         (false, false) => Err(Failure::job(format_args!(
-            "{} is not there: nothing was heard of it in {} s; is `ropewalk robot sim` (or its own program) running in this ROPEWALK_DOMAIN, and \
-             does the link carry it?",
+            "{} did not answer within {} s; is `ropewalk robot sim` (or the robot's own program) running in this \
+             ROPEWALK_DOMAIN, and does the link carry it?",
             options.robot, options.wait
         ))),
     };

@@ -1,4 +1,4 @@
-//! Commands, and the right to move.
+//! Sends commands, and manages the right to move.
 
 use super::session::{Done, Problem, Session, usage};
 use super::{kinds, line, reading};
@@ -7,13 +7,13 @@ use remote::{Expiry, Outcome};
 use serde_json::{Value, json};
 use std::time::Instant;
 
-/// Sends a command of any kind: by JSON or in few words.
+/// Sends a command of any kind, given as JSON or in the short form.
 pub(super) fn set(session: &Session, line: &str, tail: &str) -> Done {
     let (kind, bytes) = line::set(tail).map_err(Problem::Usage)?;
     send(session, line, kind, &bytes)
 }
 
-/// Sends it, waits until it is known what became of it, and prints that.
+/// Sends a command, waits for its outcome, and prints it.
 pub(super) fn send(session: &Session, line: &str, kind: &kinds::Taken, bytes: &[u8]) -> Done {
     let sent = Instant::now();
     let pending = (kind.send)(&session.controller, bytes, session.expiry).map_err(Problem::failed)?;
@@ -45,7 +45,7 @@ pub(super) fn send(session: &Session, line: &str, kind: &kinds::Taken, bytes: &[
             fields["reason"] = reason.as_str().into();
             fields["maybe_executed"] = (*maybe_executed).into();
             if !session.controller.is_found() {
-                text += "; the robot is lost: is it running?";
+                text += "; the connection to the robot is lost: is it running?";
             }
         }
         Outcome::Executed => {}
@@ -62,10 +62,10 @@ fn word(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// Who holds a right, for people.
+/// Holder of a right, for people.
 pub(super) fn holder(right: &Right) -> String {
     match &right.holder {
-        _ if right.mine => "this one".into(),
+        _ if right.mine => "this controller".into(),
         Some((id, name)) => format!("{name} ({id:x})"),
         None => "nobody yet".into(),
     }
@@ -113,7 +113,7 @@ pub(super) fn take(session: &Session, line: &str, words: &[&str]) -> Done {
         ["--over"] => show(session, line, controller.take_right_over("")),
         [subsystem] => show(session, line, controller.request_right(subsystem)),
         [subsystem, "--over"] => show(session, line, controller.take_right_over(subsystem)),
-        _ => usage("take [SUBSYSTEM] [--over]: --over takes it from who has it, if the robot permits"),
+        _ => usage("take [SUBSYSTEM] [--over]: --over takes it from its holder, if the robot permits"),
     }
 }
 
@@ -127,12 +127,12 @@ pub(super) fn release(session: &Session, line: &str, words: &[&str]) -> Done {
 
 pub(super) fn hand_over(session: &Session, line: &str, words: &[&str]) -> Done {
     let [subsystem, to] = words else {
-        return usage("hand-over SUBSYSTEM CONTROLLER: its number, as `status` there says after `this is`");
+        return usage("hand-over SUBSYSTEM CONTROLLER: its number is in its own `status`, after `this is`");
     };
     match u64::from_str_radix(to, 16) {
         Ok(to) => show(session, line, session.controller.hand_right_over(subsystem, to)),
         Err(_) => usage(format!(
-            "{to:?} is no number of a controller: `status` there says it after `this is`"
+            "{to:?} is not a controller's number: its own `status` shows the number after `this is`"
         )),
     }
 }

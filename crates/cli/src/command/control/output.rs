@@ -1,4 +1,4 @@
-//! What the user sees: results, and what happens meanwhile.
+//! Output for the user: results and events.
 
 use super::session::Problem;
 use rustyline::ExternalPrinter;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Prints results to standard output. A cheap handle.
+/// Prints results to standard output. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Output {
     pub(super) json: bool,
@@ -26,7 +26,7 @@ impl Output {
         *self.printer.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(printer));
     }
 
-    /// A result: text for people, fields for programs.
+    /// Prints a result: text for people, fields for programs.
     pub(super) fn result(&self, line: &str, text: &str, fields: Value) {
         if self.json {
             let mut object = json!({ "line": line, "ok": true });
@@ -37,7 +37,7 @@ impl Output {
         }
     }
 
-    /// A line that failed: what became of a command is a result, a line that makes no sense is not.
+    /// Prints a failed line: a command's outcome as a result, an invalid line as an error.
     pub(super) fn problem(&self, line: &str, number: Option<usize>, problem: &Problem) {
         let (text, fields) = match problem {
             Problem::Usage(error) => (error, json!({ "error": error })),
@@ -55,7 +55,7 @@ impl Output {
         }
     }
 
-    /// Something happened that nobody asked for just now.
+    /// Prints an event that no line asked for.
     pub(super) fn event(&self, event: &str, text: &str, fields: Value) {
         let line = if self.json {
             let mut object = json!({ "event": event });
@@ -80,6 +80,6 @@ fn extend(object: &mut Value, fields: Value) {
 
 fn print(text: &str) {
     let mut out = crate::screen::stdout();
-    // Whoever read it is gone: the exit code still tells.
+    // The reader may be gone; the exit code still reports the outcome.
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());
 }

@@ -1,4 +1,4 @@
-//! What the robot tells.
+//! Reads the robot's telemetry.
 
 use super::line::{self, Watch};
 use super::session::{Done, PATIENCE, Problem, Session, TICK, kind_and_channel, usage};
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// What is heard all the time, whatever else is watched.
+/// Kinds that are always subscribed to.
 const ALWAYS: [&str; 2] = [telemetry::LogMessage::NAME, telemetry::PermissionRequest::NAME];
 
-/// The newest value: as it came by itself if that is listened to, else asked for.
+/// Prints the newest value: the last one that arrived if the kind is subscribed to, else requested.
 pub(super) fn get(session: &Session, line: &str, words: &[&str]) -> Done {
     let (kind, channel, rest) = kind_and_channel(session, words)?;
     let full = only_full("get KIND [CHANNEL] [--full]", &rest)?;
@@ -27,7 +27,7 @@ pub(super) fn get(session: &Session, line: &str, words: &[&str]) -> Done {
     }
 }
 
-/// Asks the robot for its newest value.
+/// Requests the newest value from the robot.
 pub(super) fn request(session: &Session, line: &str, words: &[&str]) -> Done {
     let (kind, channel, rest) = kind_and_channel(session, words)?;
     let full = only_full("request KIND [CHANNEL] [--full]", &rest)?;
@@ -63,7 +63,7 @@ fn ask(session: &Session, line: &str, kind: &kinds::Told, channel: u8, full: boo
     }
 }
 
-/// With three digits after the point.
+/// Milliseconds, rounded to three decimals.
 pub(super) fn milliseconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e3
 }
@@ -89,7 +89,7 @@ fn value(
     Ok(())
 }
 
-/// Takes a kind off the list of what is heard, when its watching ends.
+/// Unsubscribes from a kind when `watch` ends.
 struct Watching<'a>(&'a Session, &'a kinds::Told, u8, bool);
 
 impl Drop for Watching<'_> {
@@ -100,7 +100,7 @@ impl Drop for Watching<'_> {
     }
 }
 
-/// Shows values as they come.
+/// Prints values as they arrive.
 pub(super) fn watch(session: &Session, line: &str, words: &[&str]) -> Done {
     let (kind, channel, rest) = kind_and_channel(session, words)?;
     let Watch { most, patience, full } = line::watch(&rest).map_err(Problem::Usage)?;
@@ -135,7 +135,7 @@ pub(super) fn watch(session: &Session, line: &str, words: &[&str]) -> Done {
     Ok(())
 }
 
-/// From now on it comes by itself, and `get` asks nobody.
+/// Subscribes to a kind, so that `get` needs no request.
 pub(super) fn listen(session: &Session, line: &str, words: &[&str]) -> Done {
     let (kind, channel, rest) = kind_and_channel(session, words)?;
     let on = match rest.as_slice() {
@@ -151,13 +151,13 @@ pub(super) fn listen(session: &Session, line: &str, words: &[&str]) -> Done {
         .collect();
     session.output.result(
         line,
-        &format!("heard: {}", names.join(", ")),
+        &format!("subscribed: {}", names.join(", ")),
         json!({ "heard": heard }),
     );
     Ok(())
 }
 
-/// How much came and went.
+/// Prints traffic counters.
 pub(super) fn stats(session: &Session, line: &str) -> Done {
     let statistics = session.controller.statistics();
     let mut table = Table::new(&[

@@ -1,4 +1,4 @@
-//! One line after the other.
+//! Runs the lines of a session one after the other.
 
 use super::output::Output;
 use super::{actions, files, help, joystick, kinds, line, moving, reading};
@@ -8,23 +8,23 @@ use remote::{Controller, Expiry, telemetry};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// How long a question is waited for.
+/// How long a request waits for its answer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a signal may wait.
+/// Longest time until a signal is noticed.
 pub(super) const TICK: Duration = Duration::from_millis(50);
 
-/// A robot, and how it is spoken to.
+/// A robot and the connection to it.
 pub(super) struct Session {
     pub(super) controller: Controller,
     pub(super) output: Output,
     pub(super) signals: Signals,
-    /// Where the robot is.
+    /// Address of the robot.
     pub(super) place: String,
     pub(super) interactive: bool,
     pub(super) expiry: Expiry,
 }
 
-/// What comes after a line.
+/// What to do after a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Line,
@@ -34,9 +34,9 @@ pub(super) enum Next {
 /// Why a line did not succeed.
 #[derive(Debug)]
 pub(super) enum Problem {
-    /// It makes no sense: how it is written.
+    /// The line is invalid; the text shows the correct form.
     Usage(String),
-    /// The robot did not do it, or does not answer.
+    /// The robot refused the command, or did not answer.
     Failed { text: String, fields: Value },
 }
 
@@ -50,7 +50,7 @@ impl Problem {
 
 pub(super) type Done = Result<(), Problem>;
 
-/// A line that makes no sense.
+/// Returns the error of an invalid line.
 pub(super) fn usage<T>(text: impl Into<String>) -> Result<T, Problem> {
     Err(Problem::Usage(text.into()))
 }
@@ -75,7 +75,8 @@ impl Session {
         session
     }
 
-    /// What is heard without being asked for: the robot's log, its questions, and whether it is there. Nothing else comes over the air.
+    /// Subscribes to what arrives without a request: the robot's log, its questions, and whether it is reachable.
+    /// Nothing else uses the air.
     fn hear(&self) {
         let out = self.output.clone();
         self.controller.on_connection(move |connection| {
@@ -100,7 +101,7 @@ impl Session {
         self.controller
             .on::<telemetry::PermissionRequest>(0, move |request, _| {
                 let (uid, what) = (&request.requestuid, &request.description);
-                let text = format!("{what} (answer: set permission {uid} yes, or no)");
+                let text = format!("{what} (answer with: set permission {uid} yes, or no)");
                 out.event(
                     "permission",
                     &text,
@@ -109,12 +110,12 @@ impl Session {
             });
     }
 
-    /// Nothing is told any more.
+    /// Stops reporting events.
     pub(super) fn end(&self) {
         self.controller.on_connection(|_| {});
     }
 
-    /// Carries a line out, and prints what came of it; what failed is for the caller to print.
+    /// Executes a line and prints its result; the caller prints a failure.
     pub(super) fn execute(&mut self, line: &str) -> Result<Next, Problem> {
         let Some((command, words, tail)) = line::cut(line) else {
             return Ok(Next::Line);
@@ -142,10 +143,10 @@ impl Session {
             "quit" | "exit" => return Ok(Next::End),
             other => {
                 let near = help::COMMANDS.iter().find(|(name, _, _)| name.starts_with(other));
-                let mend = near.map_or("`help` lists all".to_owned(), |(name, _, _)| {
-                    format!("do you mean `{name}`?")
+                let mend = near.map_or("`help` lists the commands".to_owned(), |(name, _, _)| {
+                    format!("did you mean `{name}`?")
                 });
-                return usage(format!("there is no command {other:?}; {mend}"));
+                return usage(format!("unknown command {other:?}; {mend}"));
             }
         }
         Ok(Next::Line)
@@ -156,7 +157,7 @@ impl Session {
         let name = controller.robot_name();
         let rtt = controller.round_trip().map(|rtt| rtt.as_secs_f64() * 1e3);
         let found = controller.is_found();
-        // Version 6's robots cannot tell, which is not none.
+        // Robots of version 6 cannot list their kinds, which is not the same as having none.
         let known = |names: Vec<String>| controller.knows_kinds().then_some(names);
         let (commands, telemetry) = (
             known(controller.robot_commands()),
@@ -164,7 +165,7 @@ impl Session {
         );
         let count = |names: &Option<Vec<String>>, of: &str| match names {
             Some(names) => format!("{} kinds of {of}", names.len()),
-            None => format!("? (the robot has not said which {of})"),
+            None => format!("? (the robot has not listed its {of})"),
         };
         let mut rights = Vec::new();
         let mut holders = Vec::new();
@@ -176,8 +177,8 @@ impl Session {
             holders.push(format!("{subsystem}: {}", moving::holder(&right)));
         }
         let text = format!(
-            "robot       {} at {}\nstate       {}\nround trip  {}\nexpiry      {}\nmay move    {}\ntakes       {}\ntells       {}\n\
-             this is     {:x}",
+            "robot       {} at {}\nstate       {}\nround trip  {}\nexpiry      {}\nmay move    {}\ncommands    {}\n\
+             telemetry   {}\nthis is     {:x}",
             name.as_deref().unwrap_or("?"),
             self.place,
             if found { "found" } else { "lost" },
@@ -213,7 +214,7 @@ impl Session {
         let text = self.expiry_text();
         self.output.result(
             line,
-            &format!("commands expire: {text}"),
+            &format!("command expiry: {text}"),
             json!({ "expiry": text }),
         );
         Ok(())
@@ -231,7 +232,7 @@ impl Session {
         self.controller
             .set_log_level(level as u32)
             .map_err(Problem::failed)?;
-        let text = format!("the robot's log comes up to {}", LEVELS[level]);
+        let text = format!("the robot's log is shown up to level {}", LEVELS[level]);
         self.output.result(line, &text, json!({ "level": LEVELS[level] }));
         Ok(())
     }
@@ -257,7 +258,7 @@ impl Session {
     }
 }
 
-/// Kind and channel: a number, or the name that the robot gave it.
+/// Parses kind and channel; the channel is a number, or a name that the robot gave it.
 pub(super) fn kind_and_channel<'a>(
     session: &Session,
     words: &[&'a str],
@@ -283,7 +284,7 @@ pub(super) fn kind_and_channel<'a>(
             match found {
                 Some(channel) => Ok((kind, channel, rest.to_vec())),
                 None => usage(format!(
-                    "{channel:?} is no channel of {}: give a number from 0 to 255{}",
+                    "{channel:?} is not a channel of {}: give a number from 0 to 255{}",
                     kinds::short(kind.name),
                     if names.is_empty() {
                         String::new()

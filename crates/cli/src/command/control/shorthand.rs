@@ -1,4 +1,4 @@
-//! Bodies of commands in few words.
+//! Short forms of command bodies.
 
 use super::kinds::own;
 use prost::Message;
@@ -7,7 +7,7 @@ use remote::types::{
     Position, SimpleAction, Twist, Vector3,
 };
 
-/// How each kind is written, with an example.
+/// Short form of each kind, with an example.
 pub(super) const FORMS: &[(&str, &str, &str)] = &[
     ("Twist", "FORWARD TURN | X Y Z  ROLL PITCH YAW", "0.5 0.2"),
     ("TargetPose", "X Y [HEADING]", "2 1 1.57"),
@@ -23,12 +23,12 @@ pub(super) const FORMS: &[(&str, &str, &str)] = &[
     ("Permission", "REQUEST yes|no", "42 yes"),
 ];
 
-/// The form of a kind.
+/// Short form of a kind.
 pub(super) fn form(kind: &str) -> Option<&'static (&'static str, &'static str, &'static str)> {
     FORMS.iter().find(|(name, _, _)| *name == own(kind))
 }
 
-/// The body of a command of this kind.
+/// Encodes the body of a command of this kind from its short form.
 pub(super) fn body(kind: &str, words: &[&str]) -> Result<Vec<u8>, String> {
     let body = match own(kind) {
         "Twist" => twist(words)?.encode_to_vec(),
@@ -64,7 +64,7 @@ pub(super) fn body(kind: &str, words: &[&str]) -> Result<Vec<u8>, String> {
 }
 
 fn number<T: std::str::FromStr>(word: &str) -> Result<T, String> {
-    word.parse().map_err(|_| format!("{word:?} is no number"))
+    word.parse().map_err(|_| format!("{word:?} is not a number"))
 }
 
 fn numbers(words: &[&str]) -> Result<Vec<f64>, String> {
@@ -72,7 +72,7 @@ fn numbers(words: &[&str]) -> Result<Vec<f64>, String> {
         let good = number(word)
             .ok()
             .filter(|number| crate::numbers::is_moderate(*number));
-        good.ok_or_else(|| format!("{word:?} is no number that a robot can take"))
+        good.ok_or_else(|| format!("{word:?} is not a number that fits the message"))
     };
     words.iter().map(finite).collect()
 }
@@ -141,7 +141,7 @@ fn joints(words: &[&str]) -> Result<JointCommand, String> {
     for word in words {
         let (name, goal) = word
             .split_once('=')
-            .ok_or_else(|| format!("{word:?} is not NAME=POSITION"))?;
+            .ok_or_else(|| format!("{word:?} is not of the form NAME=POSITION"))?;
         let (position, velocity) = match goal.split_once('@') {
             Some((position, velocity)) => (position, Some(number::<f64>(velocity)?)),
             None => (goal, None),
@@ -167,7 +167,7 @@ pub(super) fn simple(name: &str, state: f32) -> SimpleAction {
     }
 }
 
-/// With poses or twists, as its type wants.
+/// With poses or twists, whichever the action's type takes.
 pub(super) fn complex(name: &str, kind: ComplexActionType, words: &[&str]) -> Result<ComplexAction, String> {
     let takes_twists = matches!(kind, ComplexActionType::Twist | ComplexActionType::TwistList);
     let twists = words

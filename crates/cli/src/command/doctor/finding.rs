@@ -1,20 +1,20 @@
-//! What a check found.
+//! Result of a check.
 
 use serde_json::{Value, json};
 use stats::text::printable;
 
-/// How bad it is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
-    /// As it should be, or merely good to know.
+    /// As it should be, or for information only.
     Ok,
-    /// Works, but may be late or come to an end under load.
+    /// Works, but may be late or fail under load.
     Warning,
     /// Does not work.
     Problem,
 }
 
-/// What one check found, and the mend.
+/// Finding of one check, with the mend.
 #[derive(Clone, Debug)]
 pub(super) struct Finding {
     pub(super) level: Level,
@@ -50,7 +50,7 @@ impl Finding {
         }
     }
 
-    /// With numbers for programs, units in the names.
+    /// Adds numbers for programs, with units in the names.
     pub(super) fn with_numbers(mut self, numbers: Value) -> Finding {
         self.numbers = Some(numbers);
         self
@@ -65,7 +65,7 @@ impl Finding {
         json!({"check": self.check, "level": level, "found": self.found, "mend": self.mend, "numbers": self.numbers})
     }
 
-    /// One line, and one more for the mend.
+    /// The finding on one line, and the mend on a second.
     pub(super) fn text(&self, colour: bool) -> String {
         let (mark, code) = match self.level {
             Level::Ok => ("ok     ", "32"),

@@ -1,4 +1,4 @@
-//! Whether programs of this user can find each other, and who does not answer.
+//! Whether programs of this user can find each other, and which processes do not answer.
 
 use super::finding::Finding;
 use bus::{Bus, BusConfig, PublisherOptions, Stamp, SubscriberOptions, Survey, TopicType};
@@ -15,7 +15,7 @@ pub(super) fn check() -> Vec<Finding> {
             return vec![Finding::problem(
                 "environment",
                 e.to_string(),
-                "mend the variable, or unset it",
+                "correct the variable, or unset it",
             )];
         }
     };
@@ -28,7 +28,7 @@ pub(super) fn check() -> Vec<Finding> {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             findings.push(Finding::ok(
                 "runtime folder",
-                "does not exist yet: nobody is on this bus; the first program makes it",
+                "does not exist yet: no program is on this bus; the first one creates it",
             ));
             return findings;
         }
@@ -42,16 +42,16 @@ pub(super) fn check() -> Vec<Finding> {
         }
         Ok(data) => findings.push(folder(&config, data.mode(), data.uid(), data.gid())),
     }
-    // What is wrong with the folder, opening it says best.
+    // Opening the folder gives the best description of what is wrong with it.
     match Bus::open(config).and_then(|bus| bus.survey(PATIENCE)) {
         Ok(survey) => findings.extend(endpoints(&survey)),
-        Err(e) => findings.push(Finding::problem("bus", e.to_string(), "as the message says")),
+        Err(e) => findings.push(Finding::problem("bus", e.to_string(), "do as the message says")),
     }
     findings
 }
 
-/// A folder that a group shares needs two more bits: setgid, so that new sockets get the group, and sticky, so that members
-/// cannot put something of theirs in place of each other's.
+/// A folder shared by a group needs two more bits: setgid, so that new sockets get the group, and sticky, so that
+/// members cannot replace each other's sockets.
 fn folder(config: &BusConfig, mode: u32, uid: u32, gid: u32) -> Finding {
     let found = format!("mode {:03o}, user {uid}, group {gid}", mode & 0o7777);
     let shared = mode & 0o020 != 0;
@@ -65,7 +65,7 @@ fn folder(config: &BusConfig, mode: u32, uid: u32, gid: u32) -> Finding {
     if shared && config.group.is_none() {
         return Finding::warning(
             "runtime folder",
-            format!("{found}: a group shares it"),
+            format!("{found}: shared by a group"),
             format!("set ROPEWALK_GROUP={gid} for every program, or chmod 700 the folder"),
         );
     }
@@ -88,7 +88,7 @@ fn endpoints(survey: &Survey) -> Vec<Finding> {
         findings.push(Finding::warning(
             "stale sockets",
             format!("{} of processes that are gone, removed now", survey.removed),
-            "nothing: their programs were killed; look there if you did not do it",
+            "none; their programs were killed: find out why if it was not you",
         ));
     }
     if survey.left > 0 {
@@ -126,13 +126,13 @@ fn endpoints(survey: &Survey) -> Vec<Finding> {
                 kind(&pair[0].topic),
                 kind(&pair[1].topic)
             ),
-            format!("ropewalk topic info {} tells who uses which", pair[0].topic.topic),
+            format!("ropewalk topic info {} shows who uses which", pair[0].topic.topic),
         ));
     }
     findings
 }
 
-/// The type, with the beginning of its sum: two definitions may share a name.
+/// The type with the start of its hash: two definitions may share a name.
 fn kind(topic: &TopicType) -> String {
     let sum: String = topic
         .type_hash
@@ -145,18 +145,18 @@ fn kind(topic: &TopicType) -> String {
 
 fn state(pid: i32) -> &'static str {
     let stat = read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name before may contain anything, parentheses too.
+    // The program's name comes first and may contain anything, parentheses too.
     match stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next()) {
-        Some('T' | 't') => ": it is stopped",
-        Some('D') => ": it waits for a device",
-        Some('Z') => ": it ended, and its parent has not noticed",
+        Some('T' | 't') => ": the process is stopped",
+        Some('D') => ": the process waits for a device",
+        Some('Z') => ": the process has ended, and its parent has not reaped it",
         _ => "",
     }
 }
 
 const SIZE: usize = 4 << 20;
 
-/// Sends a message to itself, on a bus of its own.
+/// Sends a message to itself, on a private bus.
 pub(super) fn try_it() -> Vec<Finding> {
     let name = "self-test";
     match send() {
@@ -164,7 +164,7 @@ pub(super) fn try_it() -> Vec<Finding> {
         Err(e) => vec![Finding::problem(
             name,
             format!("a message of 4 MiB did not arrive: {e}"),
-            "the message names what is refused; in a container, see docs/guide/containers.md",
+            "the error names the cause; in a container, see docs/guide/containers.md",
         )],
     }
 }
@@ -191,11 +191,13 @@ fn send() -> Result<String, Box<dyn std::error::Error>> {
     let mut loan = publisher.loan(0, &[SIZE])?;
     loan.part_mut(0).fill(0x5A);
     publisher.publish(loan, Stamp::default())?;
-    let message = subscriber.take_timeout(PATIENCE * 5)?.ok_or("nothing came")?;
+    let message = subscriber
+        .take_timeout(PATIENCE * 5)?
+        .ok_or("no message arrived")?;
     let mut copy = vec![0; SIZE];
     message.part(0).copy_to(0, &mut copy);
     if copy.iter().any(|b| *b != 0x5A) {
-        return Err("other bytes came than were sent".into());
+        return Err("the bytes received differ from those sent".into());
     }
     Ok("a message of 4 MiB went through shared memory".into())
 }

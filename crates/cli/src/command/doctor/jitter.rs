@@ -1,4 +1,4 @@
-//! What makes this host wake programs late, and how late it does.
+//! What delays wake-ups on this host, and by how much.
 
 use super::finding::Finding;
 use clock::Scheduling;
@@ -47,10 +47,7 @@ fn governor(cpus: &Path) -> Finding {
         }
     }
     if governors.is_empty() {
-        return Finding::ok(
-            "CPU governor",
-            "none: the firmware or the host of this VM decides",
-        );
+        return Finding::ok("CPU governor", "none: the firmware or the hypervisor decides");
     }
     let list: Vec<_> = governors
         .iter()
@@ -68,7 +65,7 @@ fn governor(cpus: &Path) -> Finding {
     }
 }
 
-/// The deepest idle state that is allowed, by how long leaving it takes.
+/// The deepest allowed idle state, by its exit latency.
 fn idle_states(folder: &Path) -> Finding {
     let mut deepest: Option<(u64, String)> = None;
     for state in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -93,14 +90,14 @@ fn idle_states(folder: &Path) -> Finding {
 
 fn clock_source(name: &str) -> Finding {
     match name.trim() {
-        "" => Finding::ok("clock source", "not told"),
+        "" => Finding::ok("clock source", "unknown"),
         fast @ ("tsc" | "kvm-clock" | "arch_sys_counter" | "hyperv_clocksource_tsc_page") => {
-            Finding::ok("clock source", format!("{fast}: read without a system call"))
+            Finding::ok("clock source", format!("{fast}: readable without a system call"))
         }
         slow => Finding::warning(
             "clock source",
-            format!("{slow}: each reading may be a system call of a microsecond, two a message"),
-            "boot with tsc=reliable if the processor's counter is sound",
+            format!("{slow}: each read may take a system call of about 1 µs, two per message"),
+            "boot with tsc=reliable if the processor's time-stamp counter is sound",
         ),
     }
 }
@@ -110,18 +107,18 @@ fn preemption(version: &str) -> Finding {
         .into_iter()
         .find(|k| version.split_whitespace().any(|w| w == *k));
     match kind {
-        Some("PREEMPT_RT") => Finding::ok("preemption", "PREEMPT_RT: a real-time kernel"),
+        Some("PREEMPT_RT") => Finding::ok("preemption", "PREEMPT_RT: real-time kernel"),
         Some(kind) => Finding::ok("preemption", format!("{kind}; PREEMPT_RT bounds the worst case")),
         None => Finding::warning(
             "preemption",
-            "none: a system call of another program may delay a wake-up by milliseconds",
+            "none: another program's system call may delay a wake-up by milliseconds",
             "use a kernel with PREEMPT_DYNAMIC and preempt=full, or PREEMPT_RT",
         ),
     }
 }
 
 fn real_time() -> Finding {
-    // In a thread of its own: this one stays as it is.
+    // In a separate thread, so that this thread's scheduling does not change.
     match std::thread::spawn(|| clock::realtime_thread(10)).join() {
         Ok(Scheduling::Fifo(_)) => Finding::ok("SCHED_FIFO", "permitted"),
         _ => Finding::warning(
@@ -151,20 +148,20 @@ fn throttle(runtime: &str, period: &str) -> Finding {
                 period / 1000
             ),
         ),
-        _ => Finding::ok("RT throttling", "not told"),
+        _ => Finding::ok("RT throttling", "unknown"),
     }
 }
 
 fn load(text: &str, processors: usize) -> Finding {
     let Some(minute) = text.split_whitespace().next().and_then(|t| t.parse::<f64>().ok()) else {
-        return Finding::ok("load", "not told");
+        return Finding::ok("load", "unknown");
     };
-    let found = format!("{minute:.1} programs want {processors} processors (last minute)");
+    let found = format!("{minute:.1} runnable programs on {processors} processors (last minute)");
     if minute > processors as f64 {
         Finding::warning(
             "load",
             found,
-            "whatever wakes now waits for a processor: end or renice what is not needed",
+            "a program that wakes up waits for a processor: end or renice what is not needed",
         )
     } else {
         Finding::ok("load", found)
@@ -178,12 +175,12 @@ fn pressure(text: &str) -> Option<Finding> {
         .find_map(|w| w.strip_prefix("avg10="))?
         .parse()
         .ok()?;
-    let found = format!("for {waiting} % of the last 10 s something waited for a processor");
+    let found = format!("some program waited for a processor during {waiting} % of the last 10 s");
     Some(if waiting > 20.0 {
         Finding::warning(
             "CPU pressure",
             found,
-            "see top; give what must be in time SCHED_FIFO or a processor of its own",
+            "see top; give time-critical programs SCHED_FIFO or a processor of their own",
         )
     } else {
         Finding::ok("CPU pressure", found)
@@ -216,14 +213,14 @@ fn virtual_machine(cpuinfo: &str, stat: &str) -> Finding {
     Finding::warning(
         "virtual machine",
         format!("yes{stolen}"),
-        "waking an idle processor leaves the VM and comes back: measure on the robot's own computer before you decide",
+        "waking an idle processor takes a VM exit: measure on the robot's own computer before you decide",
     )
 }
 
 const PERIOD: Duration = Duration::from_millis(2);
 const TIMES: u32 = 400;
 
-/// How late sleepers wake, as most threads do and under SCHED_FIFO.
+/// Measures how late sleepers wake, under the default policy and under SCHED_FIFO.
 pub(super) fn measure() -> Vec<Finding> {
     let plain = std::thread::spawn(|| lateness(Scheduling::Other));
     let mut findings: Vec<_> = plain.join().ok().into_iter().collect();
@@ -254,7 +251,7 @@ fn lateness(scheduling: Scheduling) -> Finding {
         Finding::warning(
             "wake-ups",
             found,
-            "the findings above tell why; until then, expect messages to be late by as much",
+            "see the findings above for causes; until they are fixed, expect messages to be this late",
         )
     } else {
         Finding::ok("wake-ups", found)

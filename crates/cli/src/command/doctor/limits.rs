@@ -1,9 +1,9 @@
-//! What this user may do.
+//! Limits of this user.
 
 use super::finding::Finding;
 use rustix::process::{Resource, getrlimit};
 
-/// Descriptors that a process with a few hundred endpoints needs.
+/// File descriptors that a process with a few hundred endpoints needs.
 const FILES: u64 = 4096;
 
 pub(super) fn check() -> Vec<Finding> {
@@ -25,7 +25,7 @@ fn open_files() -> Finding {
             format!("raise the hard limit to {FILES} or more: ulimit -Hn, LimitNOFILE= of systemd"),
         )
     } else {
-        // Programs raise the soft limit by themselves.
+        // Programs raise the soft limit themselves.
         Finding::ok("open files", found)
     }
 }
@@ -36,7 +36,7 @@ fn file_size() -> Finding {
         None => Finding::ok("file size", "unlimited"),
         Some(bytes) => Finding::warning(
             "file size",
-            format!("limited to {bytes} bytes: no message is larger"),
+            format!("limited to {bytes} bytes, which also limits messages"),
             "ulimit -f unlimited",
         ),
     }
@@ -55,7 +55,7 @@ fn kernel() -> Finding {
         Some(v) if v < (5, 14) => Finding::warning(
             "kernel",
             found,
-            "5.14 or newer maps new memory ahead of need (MADV_POPULATE_WRITE); until then first messages are slower",
+            "5.14 or newer maps new memory in advance (MADV_POPULATE_WRITE); before it, first messages are slower",
         ),
         _ => Finding::ok("kernel", found),
     }

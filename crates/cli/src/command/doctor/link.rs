@@ -1,12 +1,12 @@
-//! The links of this host: whom they do not reach.
+//! The links of this host, and the peers that they do not reach.
 
 use super::finding::Finding;
 use crate::command::link::operate::Running;
 use serde_json::Value;
 
-/// Asks each link that runs here.
+/// Asks each link on this host for its state.
 pub(super) fn check() -> Vec<Finding> {
-    // Where the runtime folder is the trouble, another check says so.
+    // Another check reports a runtime folder that cannot be read.
     let links = Running::all().unwrap_or_default();
     links.iter().flat_map(of_link).collect()
 }
@@ -17,7 +17,7 @@ fn of_link(link: &Running) -> Vec<Finding> {
         Err(_) => vec![Finding::problem(
             "link",
             format!("the link {} does not answer", link.name()),
-            "see its log; start it anew",
+            "see its log; restart it",
         )],
     }
 }

@@ -1,11 +1,11 @@
-//! How much memory messages can have, and what happens at its end.
+//! Memory for messages, and what happens when it runs out.
 
 use super::finding::Finding;
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};
 
 const MIB: u64 = 1 << 20;
-/// What a few cameras need.
+/// Memory that a few cameras need.
 const LITTLE: u64 = 256 * MIB;
 
 pub(super) fn check() -> Vec<Finding> {
@@ -23,8 +23,8 @@ fn host(meminfo: &str) -> Finding {
     let Some(free) = field(meminfo, "MemAvailable:") else {
         return Finding::warning(
             "memory",
-            "/proc/meminfo does not tell",
-            "mount /proc: without it, growth is checked against nothing",
+            "/proc/meminfo does not say",
+            "mount /proc: without it, growth is not checked",
         );
     };
     let shared = field(meminfo, "Shmem:").unwrap_or(0);
@@ -44,23 +44,26 @@ fn host(meminfo: &str) -> Finding {
     }
 }
 
-/// Past a control group's limit the kernel kills: pages of shared memory are charged to the group of the process
-/// that touched them first, which is the publisher's.
+/// Above a control group's limit the kernel kills processes. It charges pages of shared memory to the group of the
+/// process that touched them first, the publisher.
 fn group(membership: &str, root: &Path) -> Finding {
     let Some((path, left, limit)) = tightest(membership, root) else {
         return Finding::ok("control group", "no memory limit (cgroup)");
     };
     let found = format!("{} of {} MiB left in {}", left / MIB, limit / MIB, path.display());
-    let mend = "publishers refuse a loan 16 MiB before this limit, but what other programs of the group take at the same \
-                moment is not foreseen, and the kernel then kills: keep the sum of all memory_limit below it";
+    let mend = "publishers refuse a loan 16 MiB before this limit, but cannot foresee what other programs of the group \
+                take at the same moment, and the kernel then kills: keep the sum of all memory_limit below it";
     if left < LITTLE {
         Finding::warning("control group", found, mend)
     } else {
-        Finding::ok("control group", format!("{found}; past it the kernel kills"))
+        Finding::ok(
+            "control group",
+            format!("{found}; above the limit the kernel kills processes"),
+        )
     }
 }
 
-/// The group on the way up that leaves least: its path, what it leaves, and its limit.
+/// The group, of this one and its parents, with the least memory left: path, memory left, and limit.
 fn tightest(membership: &str, root: &Path) -> Option<(PathBuf, u64, u64)> {
     let path = membership.lines().find_map(|l| l.strip_prefix("0::"))?;
     let mut group = PathBuf::from(path.trim().trim_start_matches('/'));

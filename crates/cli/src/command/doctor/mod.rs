@@ -1,4 +1,4 @@
-//! `ropewalk doctor`: what is wrong with this host, and what would make it jitter.
+//! `ropewalk doctor`: finds what is wrong with this host, and what would cause jitter.
 
 mod finding;
 mod folder;
@@ -13,19 +13,20 @@ use finding::{Finding, Level};
 use serde_json::json;
 use std::io::{IsTerminal, Write};
 
-/// Looks for what keeps programs from finding each other, from sharing memory, and from waking in time.
+/// Check this host for problems with discovery, shared memory and wake-up latency.
 ///
-/// Checks the runtime folder (permissions, stale sockets, processes that do not answer), the limits of this user,
-/// the memory left, whom the links of this host do not reach, and what makes a host late: CPU governor, idle states, scheduling, clocks, other load. Then it
-/// sends a message to itself and measures how late this host wakes a sleeper.
+/// Checks the runtime folder (permissions, stale sockets, processes that do not answer), the limits of this user, the
+/// free memory, the peers that the links of this host do not reach, and causes of latency: CPU governor, idle states,
+/// scheduling, clocks, other load. Then it sends a message to itself and measures how late this host wakes a sleeping
+/// thread.
 ///
-/// Exit code 1 if something is broken; warnings leave it 0.
+/// The exit code is 1 if something is broken, 0 if there are only warnings.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Print JSON.
     #[arg(long)]
     json: bool,
-    /// Leave out the measurements (about two seconds).
+    /// Skip the measurements, which take about two seconds.
     #[arg(long)]
     no_measure: bool,
     /// Show only warnings and problems.
@@ -41,7 +42,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     findings.extend(memory::check());
     findings.extend(jitter::check());
     if !options.no_measure {
-        crate::screen::tell!("measuring how late this host wakes ...");
+        crate::screen::tell!("measuring wake-up latency ...");
         findings.extend(folder::try_it());
         findings.extend(jitter::measure());
     }

@@ -1,4 +1,4 @@
-//! Files of definitions in folders of packages.
+//! Definition files in folders of packages.
 
 use super::Search;
 use super::kind::{Interface, Kind};
@@ -7,13 +7,13 @@ use schema::TypeName;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// How many levels below a folder packages are looked for, and in how many folders at most.
+/// Levels below a folder in which packages are looked up, and the most folders searched.
 const LEVELS: usize = 4;
 const MAX_VISITED: usize = 20_000;
-/// The longest file that is read, in bytes.
+/// Longest file that is read, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
-/// All files of definitions; of several of one type the first.
+/// All definition files; of several for one type, the first.
 pub(super) fn files(search: &Search) -> BTreeMap<Interface, PathBuf> {
     let mut files = BTreeMap::new();
     let mut visited = 0;
@@ -23,7 +23,7 @@ pub(super) fn files(search: &Search) -> BTreeMap<Interface, PathBuf> {
     files
 }
 
-/// The text of an action's file.
+/// Text of an action's file.
 pub(super) fn action(search: &Search, name: &TypeName) -> Option<(String, PathBuf)> {
     let wanted = Interface::new(Kind::Action, name.clone());
     let path = files(search).remove(&wanted)?;
@@ -32,7 +32,7 @@ pub(super) fn action(search: &Search, name: &TypeName) -> Option<(String, PathBu
     Some((text, path))
 }
 
-/// Folders of packages, in the order in which the registry looks into them, with the levels below them that it does.
+/// Folders of packages in the order in which the registry searches them, with the number of levels below each.
 fn roots(search: &Search) -> Vec<(PathBuf, usize)> {
     let mut roots: Vec<_> = search
         .folders
@@ -81,7 +81,7 @@ fn descend(folder: &Path, levels: usize, visited: &mut usize, files: &mut BTreeM
     }
 }
 
-/// The definitions of a package's own folder.
+/// The definitions of a single package's folder.
 fn package(folder: &Path, files: &mut BTreeMap<Interface, PathBuf>) {
     let Some(package) = folder.file_name().and_then(|n| n.to_str()) else {
         return;
@@ -98,7 +98,7 @@ fn package(folder: &Path, files: &mut BTreeMap<Interface, PathBuf>) {
     }
 }
 
-/// What is in a folder, by name; nothing if it cannot be read.
+/// Contents of a folder, by name; empty if it cannot be read.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<_> = entries.map(|e| e.path()).collect();

@@ -14,7 +14,7 @@ pub(super) enum Kind {
 impl Kind {
     pub(super) const ALL: [Kind; 3] = [Kind::Message, Kind::Service, Kind::Action];
 
-    /// The folder of its files, and what their names end with.
+    /// Name of the folder of its files, and their extension.
     pub(super) fn folder(self) -> &'static str {
         match self {
             Kind::Message => "msg",
@@ -23,7 +23,7 @@ impl Kind {
         }
     }
 
-    /// Above a list of them.
+    /// Heading of a list of this kind.
     pub(super) fn heading(self) -> &'static str {
         match self {
             Kind::Message => "Messages",
@@ -33,7 +33,7 @@ impl Kind {
     }
 }
 
-/// A type: what it is, and its name.
+/// A type: its kind and its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Interface {
     pub(super) kind: Kind,
@@ -45,7 +45,7 @@ impl Interface {
         Interface { kind, name }
     }
 
-    /// As its ROS writes it.
+    /// The name as its ROS writes it.
     pub(super) fn shown(&self, flavour: Flavour) -> String {
         match flavour {
             Flavour::Ros1 => self.name.to_string(),
@@ -54,7 +54,7 @@ impl Interface {
     }
 }
 
-/// The type of that name, and what it may be: all three if its folder is not said.
+/// The type of that name, and its possible kinds: all three if the name has no folder.
 pub(super) fn parse(text: &str) -> Result<(TypeName, Vec<Kind>), Failure> {
     let name = TypeName::parse(text).or_input()?;
     let folder = text.split('/').nth(1).filter(|_| text.split('/').count() == 3);

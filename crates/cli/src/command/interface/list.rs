@@ -8,7 +8,7 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::io::Write;
 
-/// Which kinds are meant; all if none is.
+/// Kinds to list; all if none is chosen.
 #[derive(Args)]
 struct Kinds {
     /// Messages only.

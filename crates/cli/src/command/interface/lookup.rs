@@ -1,4 +1,4 @@
-//! Finds a type: built in, in folders, or among those that programs on the bus use.
+//! Finds a type: built in, in folders, or among the types in use on the bus.
 
 use super::kind::{Interface, Kind, parse};
 use super::{Search, folders};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// A message, or a part of a service or an action.
 pub(super) struct Section {
     pub(super) ty: Arc<MessageType>,
-    /// The message that every field keeps its default in.
+    /// The message in which every field has its default.
     pub(super) default: Value,
 }
 
@@ -25,7 +25,7 @@ impl Section {
         }
     }
 
-    /// A field of a message, which is a message itself.
+    /// A field of a message that is itself a message.
     fn field(schema: &Schema, name: &str) -> Option<Section> {
         let default = schema.default_value().get(name).ok()?;
         let ty = default.as_message()?.ty().clone();
@@ -40,7 +40,7 @@ pub(super) fn find(search: &Search, text: &str) -> Result<Vec<Section>, Failure>
     for kind in &kinds {
         match in_registry(search, &name, *kind) {
             Ok(sections) => return Ok(sections),
-            // Another type that is missing, or a bad definition, is the user's to mend.
+            // A missing type that this one uses, or an invalid definition, is an error to report.
             Err(Missing::Itself(why)) => drop(unknown.get_or_insert(why)),
             Err(Missing::Failed(failure)) => return Err(failure),
         }
@@ -53,19 +53,19 @@ pub(super) fn find(search: &Search, text: &str) -> Result<Vec<Section>, Failure>
         }
     }
     let other = if search.ros1 {
-        "without --ros1 those of ROS 2 are looked for"
+        "only types of ROS 2 are searched without --ros1"
     } else {
-        "--ros1 looks for those of ROS 1"
+        "use --ros1 for types of ROS 1"
     };
     let why = unknown.unwrap_or_else(|| format!("{name} is unknown"));
     Err(Failure::input(format_args!(
-        "{why}, nor used on the bus; {other}"
+        "{why}, and not in use on the bus; {other}"
     )))
 }
 
 /// Why a type was not found.
 enum Missing {
-    /// Nobody has a definition of it.
+    /// No definition of the type exists.
     Itself(String),
     Failed(Failure),
 }
@@ -89,7 +89,9 @@ fn in_registry(search: &Search, name: &TypeName, kind: Kind) -> Result<Vec<Secti
             .map_err(missing),
         Kind::Action => {
             let Some((text, path)) = folders::action(search, name) else {
-                return Err(Missing::Itself(format!("{name} is no action in the folders")));
+                return Err(Missing::Itself(format!(
+                    "no definition of the action {name} in the folders"
+                )));
             };
             let sections = of_action(search, name, &text);
             sections.map_err(|e| Missing::Failed(Failure::input(format_args!("{}: {e}", path.display()))))
@@ -101,7 +103,7 @@ fn of_service(service: &Service) -> Vec<Section> {
     vec![Section::of(service.request()), Section::of(service.response())]
 }
 
-/// The three parts of an action's file.
+/// The three sections of an action's file.
 fn of_action(search: &Search, name: &TypeName, text: &str) -> Result<Vec<Section>, DefinitionError> {
     let mut registry = search.registry();
     registry.add_action(&name.to_string(), text)?;
@@ -114,7 +116,7 @@ fn of_action(search: &Search, name: &TypeName, text: &str) -> Result<Vec<Section
     Ok(vec![part("Goal")?, part("Result")?, part("Feedback")?])
 }
 
-/// A type of the bus, by the definition that its users tell.
+/// A type in use on the bus, by the definition that its endpoints state.
 fn on_bus(
     node: &Node,
     flavour: Flavour,
@@ -152,7 +154,7 @@ fn on_bus(
     }
 }
 
-/// Whether a type of the bus is of that ROS, as far as it says.
+/// Whether a type on the bus is of that ROS, as far as it states one.
 fn is_of(ros: Ros, flavour: Flavour) -> bool {
     match ros {
         Ros::Unstated => true,
@@ -190,7 +192,7 @@ pub(super) fn all(search: &Search) -> BTreeSet<Interface> {
         .iter()
         .filter(|t| !t.is_of_service() && !t.topic.definition.is_empty())
     {
-        // Records of nodes have no definition that a schema could read.
+        // Records of nodes have no definition that a schema can read.
         if !is_part(&t.topic.topic) && t.topic.topic != bridge::nodes::TOPIC {
             add(Kind::Message, t.topic.flavour.ros, &t.topic.type_name);
         }

@@ -11,16 +11,18 @@ use clap::{Args, Subcommand};
 use ropewalk::{Flavour, Registry};
 use std::path::PathBuf;
 
-/// Show and list types of messages, services and actions, of ROS 2 or, with --ros1, of ROS 1.
+/// Show and list types of messages, services and actions
+///
+/// Types are those of ROS 2 or, with --ros1, of ROS 1.
 ///
 ///   ropewalk interface show sensor_msgs/msg/LaserScan
 ///   ropewalk interface show std_srvs/SetBool --ros1
 ///   ropewalk interface package geometry_msgs
 ///   ropewalk interface proto geometry_msgs/msg/Twist >twist.yaml
 ///
-/// Types of the standard packages are built in. Others are looked for in
-/// --path, AMENT_PREFIX_PATH (with --ros1: ROS_PACKAGE_PATH and /usr/share), and
-/// among the types that programs on the bus use.
+/// Types of the standard packages are built in. Others are looked up in --path,
+/// AMENT_PREFIX_PATH (with --ros1: ROS_PACKAGE_PATH and /usr/share), and among
+/// the types in use on the bus.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Options {
@@ -39,13 +41,13 @@ enum What {
     Packages(list::Packages),
 }
 
-/// Where types are looked for.
+/// Where to look up types.
 #[derive(Args)]
 struct Search {
-    /// Types of ROS 1.
+    /// Use types of ROS 1.
     #[arg(long, global = true)]
     ros1: bool,
-    /// A folder with packages, or a package's own folder, to look for definitions in (may be repeated).
+    /// Folder with packages, or a package's own folder, in which to look up definitions (may be repeated).
     #[arg(long = "path", value_name = "FOLDER", global = true)]
     folders: Vec<PathBuf>,
 }
@@ -62,7 +64,7 @@ impl Search {
     }
 }
 
-/// Runs one of the commands.
+/// Runs the subcommand.
 pub(crate) fn run(options: &Options) -> Outcome {
     let search = &options.search;
     match &options.what {

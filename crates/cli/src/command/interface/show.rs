@@ -6,32 +6,32 @@ use clap::Args;
 use ropewalk::{FieldType, MessageType};
 use std::io::Write;
 
-/// Print a type's definition, with the fields of the types in it indented below theirs.
+/// Print a type's definition, with nested types indented
 ///
 ///   ropewalk interface show sensor_msgs/msg/LaserScan
 ///   ropewalk interface show example_interfaces/action/Fibonacci --path src
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Show {
-    /// Such as sensor_msgs/msg/LaserScan, std_srvs/srv/SetBool or std_msgs/String.
+    /// Type name, such as sensor_msgs/msg/LaserScan, std_srvs/srv/SetBool or std_msgs/String.
     #[arg(value_name = "TYPE")]
     name: String,
-    /// Leave comments out.
+    /// Omit comments.
     #[arg(long)]
     no_comments: bool,
 }
 
-/// Print a message with its defaults as YAML, to fill in and to publish.
+/// Print a message with its defaults as YAML, to fill in and publish
 ///
 ///   ropewalk interface proto geometry_msgs/msg/Twist >twist.yaml
 ///   ropewalk topic pub /cmd_vel geometry_msgs/msg/Twist --file twist.yaml
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Proto {
-    /// The type; of a service the request is printed, of an action the goal.
+    /// The type; for a service the request is printed, for an action the goal.
     #[arg(value_name = "TYPE")]
     name: String,
-    /// Accepted for ros2's sake: nothing is put between quotes.
+    /// Accepted for compatibility with ros2; the output has no quotes anyway.
     #[arg(long, hide = true)]
     no_quotes: bool,
 }
@@ -54,7 +54,7 @@ pub(super) fn proto(search: &Search, options: &Proto) -> Outcome {
     writeln!(crate::screen::stdout(), "{}", text.trim_end()).or_job("writing")
 }
 
-/// The definition as it is written, or without comments; below each field of another type that type's fields.
+/// The definition as written, or without comments; below each field of another type, the fields of that type.
 fn text(ty: &MessageType, comments: bool) -> String {
     let mut out = String::new();
     if !comments {
@@ -80,7 +80,7 @@ fn field_name(line: &str) -> Option<&str> {
     (!is_constant).then_some(name)
 }
 
-/// Constants and fields, and those of the types in it below them.
+/// Constants and fields; below each field of another type, the fields of that type.
 fn nested(ty: &MessageType, indent: usize, out: &mut String) {
     let space = "\t".repeat(indent);
     for c in ty.constants() {

@@ -1,4 +1,4 @@
-//! `ropewalk lab loopback`: a scenario between programs that have no hosts of their own.
+//! `ropewalk lab loopback`: emulates a scenario between programs on this machine.
 
 use super::print;
 use crate::failure::{Failure, OrFail, Outcome};
@@ -14,13 +14,13 @@ use std::time::Duration;
 pub(super) struct Options {
     /// A shipped scenario (see `ropewalk lab list`) or a YAML file.
     scenario: String,
-    /// A host of the scenario and the address of the program that stands for it, two or more.
+    /// A host of the scenario and the address of the program that plays it, two or more.
     #[arg(required = true, num_args = 2.., value_name = "HOST=ADDRESS")]
     programs: Vec<String>,
-    /// End by itself after so many seconds.
+    /// End after this many seconds.
     #[arg(long, value_parser = crate::numbers::duration)]
     seconds: Option<f64>,
-    /// Print two lines of JSON: the ways, and at the end what was carried.
+    /// Print two lines of JSON: the paths, and at the end what was carried.
     #[arg(long)]
     json: bool,
 }
@@ -87,7 +87,7 @@ pub(super) fn run(options: &Options) -> Outcome {
     ))
 }
 
-/// A tap for each way between two of the programs: the program of host `a` (counting from 1) reaches `b` at
+/// A tap for each direction between two of the programs: the program of host `a` (counting from 1) reaches `b` at
 /// 127.77.a.b, on the port of `b`.
 fn taps(scenario: &Scenario, programs: &[String]) -> Result<Vec<Tap>, Failure> {
     let mut ends: Vec<(usize, SocketAddr)> = Vec::new();
@@ -103,7 +103,7 @@ fn taps(scenario: &Scenario, programs: &[String]) -> Result<Vec<Tap>, Failure> {
         })?;
         if ends.iter().any(|(h, a)| *h == host || *a == address) {
             return Err(wrong(
-                "host and address are given once: each program needs its own",
+                "give each host and each address once: each program needs its own",
             ));
         }
         ends.push((host, address));
@@ -120,7 +120,7 @@ fn taps(scenario: &Scenario, programs: &[String]) -> Result<Vec<Tap>, Failure> {
     Ok(taps)
 }
 
-/// Waiting on sockets is this machine's affair, all else what the user wrote.
+/// A failure to wait on sockets is this machine's (exit code 1); every other error is in the user's input.
 fn failure(error: RadioError) -> Failure {
     match error {
         RadioError::Socket { .. } => Failure::job(error),

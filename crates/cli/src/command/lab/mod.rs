@@ -14,11 +14,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Runs programs on emulated hosts with an emulated radio or a bad network between them.
+/// Run programs on emulated hosts with an emulated radio or network
 ///
-/// A scenario names hosts and media; each host gets its own network, name and shared memory on this machine, and any
-/// program runs there. What is lost, late or queued is decided by a model of 802.11 or of a wire, seeded, which reports
-/// its own timing error. Without root it uses a user namespace.
+/// A scenario names hosts and media. Each host gets its own network, name and
+/// shared memory on this machine, and any program runs there. A seeded model
+/// of 802.11 or of a wire decides what is lost, late or queued, and reports
+/// its own timing error. Without root, the lab uses a user namespace.
 ///
 ///   ropewalk lab list
 ///   ropewalk lab up wifi-2hops
@@ -35,7 +36,7 @@ pub(crate) struct Options {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Brings up a scenario in the background, and prints its hosts and addresses.
+    /// Start a scenario in the background; print its hosts and addresses
     ///
     ///   ropewalk lab up wifi-chain-5
     ///   ropewalk lab up field.yaml --name field
@@ -43,31 +44,33 @@ enum Action {
     Up {
         /// A shipped scenario (see `ropewalk lab list`) or a YAML file.
         scenario: String,
-        /// The lab's name, if not the scenario's.
+        /// Name of the lab (default: the scenario's name).
         #[arg(long)]
         name: Option<String>,
-        /// What TCP on the hosts uses to find its rate, if not what the scenario says, or `cubic`; such as bbr, reno.
+        /// TCP congestion control on the hosts, such as bbr or reno (default: the scenario's, else cubic).
         #[arg(long, value_name = "NAME")]
         congestion_control: Option<String>,
-        /// Stay until Ctrl-C, then take it down.
+        /// Stay until Ctrl-C, then stop the lab.
         #[arg(long)]
         foreground: bool,
         /// Print the lab's state as JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Runs a program on a host and gives back its exit code.
+    /// Run a program on a host and return its exit code
     ///
     ///   ropewalk lab exec robot -- iperf3 -c base -u -b 6M
     ///
-    /// The program sees this machine's files, and of its own the network, the host name, /etc/hosts, /dev/shm and the
-    /// bus. ROS_IP, ROS_HOSTNAME and ROPEWALK_RUNTIME_DIR are set. A signal that ends it gives 128 and its number.
+    /// The program sees this machine's files, but has its own network, host name,
+    /// /etc/hosts, /dev/shm and bus. ROS_IP, ROS_HOSTNAME and
+    /// ROPEWALK_RUNTIME_DIR are set. If a signal ends the program, the exit code
+    /// is 128 plus the signal's number.
     #[command(verbatim_doc_comment)]
     Exec {
-        /// The lab; needed only if several run.
+        /// Name of the lab; needed only if several run.
         #[arg(long)]
         name: Option<String>,
-        /// At SCHED_FIFO 30, so that this machine's other load does not count as the network's jitter.
+        /// Run at SCHED_FIFO 30, so that other load on this machine does not count as network jitter.
         #[arg(long)]
         fifo: bool,
         /// The host.
@@ -76,53 +79,56 @@ enum Action {
         #[arg(last = true, required = true)]
         program: Vec<OsString>,
     },
-    /// Changes a link, a medium or a host while the lab runs.
+    /// Change a link, a medium or a host while the lab runs
     ///
-    ///   ropewalk lab set robot-base loss=20%        # both ways; frames on the air, which the radio repairs
-    ///   ropewalk lab set 'robot>base' delay=100ms   # one way
-    ///   ropewalk lab set wifi rate=2Mbit/s          # a whole medium
-    ///   ropewalk lab set relay down                 # a host's radios; `up` again
+    ///   ropewalk lab set robot-base loss=20%       # both directions, per frame;
+    ///                                              # the radio retransmits
+    ///   ropewalk lab set 'robot>base' delay=100ms  # one direction
+    ///   ropewalk lab set wifi rate=2Mbit/s         # a whole medium
+    ///   ropewalk lab set relay down                # a host's radios; `up` again
     ///
-    /// Keys: rate, loss, packet_loss, delay, keep_order, reorder, duplicate, and the words `down` and `up`. Values are
-    /// those of scenarios: loss='{gilbert: {to_bad: 1%, to_good: 30%}}', delay='{normal: [100ms, 10ms]}'.
+    /// Keys: rate, loss, packet_loss, delay, keep_order, reorder, duplicate, and
+    /// the words `down` and `up`. Values are those of scenarios, for example
+    /// loss='{gilbert: {to_bad: 1%, to_good: 30%}}' or
+    /// delay='{normal: [100ms, 10ms]}'.
     #[command(verbatim_doc_comment)]
     Set {
-        /// The lab; needed only if several run.
+        /// Name of the lab; needed only if several run.
         #[arg(long)]
         name: Option<String>,
-        /// HOST-HOST (both ways), HOST>HOST (one way), a medium or a host.
+        /// HOST-HOST (both directions), HOST>HOST (one direction), a medium or a host.
         target: String,
         /// Settings such as loss=20%.
         #[arg(required = true)]
         settings: Vec<String>,
     },
-    /// Shows hosts, use of the air, queues, losses, and how well the emulator kept its time.
+    /// Show hosts, use of the air, queues, losses and the emulator's timing error.
     ///
     /// The verdict is `rerun` if the p99 of its lateness is above 0.3 ms or more than one frame was over 5 ms late.
     Status {
-        /// The lab; needed only if several run.
+        /// Name of the lab; needed only if several run.
         #[arg(long)]
         name: Option<String>,
         /// Print JSON.
         #[arg(long)]
         json: bool,
-        /// Go on showing, every second.
+        /// Repeat every second.
         #[arg(long, conflicts_with = "json")]
         watch: bool,
     },
-    /// Shows live the use of the air and the queue of each host; the same as `status --watch`.
+    /// Show the use of the air and each host's queue, live; the same as `status --watch`.
     Watch {
-        /// The lab; needed only if several run.
+        /// Name of the lab; needed only if several run.
         #[arg(long)]
         name: Option<String>,
     },
-    /// Lists the shipped scenarios and the running labs.
+    /// List the shipped scenarios and the running labs.
     List {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Prints a scenario's YAML, to copy and change.
+    /// Print a scenario's YAML, to copy and change
     ///
     ///   ropewalk lab show drive-away > mine.yaml
     #[command(verbatim_doc_comment)]
@@ -130,47 +136,49 @@ enum Action {
         /// A shipped scenario or a file.
         scenario: String,
     },
-    /// Carries UDP datagrams between this machine's own programs as a scenario would; needs no rights.
+    /// Emulate a scenario between UDP programs on this machine; needs no root
     ///
-    /// The same scenarios and the same model as `up`, but no hosts: each program keeps an address of its own in
-    /// 127.0.0.0/8, and sends what is for another host to the address that is printed. Goes on until Ctrl-C.
+    /// The same scenarios and the same model as `up`, but no hosts. Each program
+    /// has an address in 127.0.0.0/8, and sends datagrams for another host to the
+    /// address that this command prints. Runs until Ctrl-C.
     ///
-    ///   ropewalk lab loopback wifi-2hops robot=127.0.1.1:7400 base=127.0.1.2:7400
+    ///   ropewalk lab loopback wifi-2hops \
+    ///     robot=127.0.1.1:7400 base=127.0.1.2:7400
     #[command(verbatim_doc_comment)]
     Loopback(loopback::Options),
-    /// Ends a lab and everything that runs in it.
+    /// Stop a lab and everything that runs in it.
     ///
-    /// Without a name it is the one that was started in the background from this terminal (or this job, or service). Others
-    /// belong to other programs: they are ended by name, or after a question.
+    /// Without a name, stops the lab that was started in the background from this terminal (or this job, or service).
+    /// Other labs belong to other programs: name one to stop it, or confirm a question.
     Down {
-        /// The lab; needed if none, or more than one, was started here.
+        /// Name of the lab; needed if none, or more than one, was started from here.
         #[arg(long, conflicts_with = "all")]
         name: Option<String>,
-        /// Every lab of this user.
+        /// Stop every lab of this user.
         #[arg(long)]
         all: bool,
     },
-    /// Writes what passes between a host and the emulator as pcap, for Wireshark or tcpdump.
+    /// Write a host's traffic as pcap, for Wireshark or tcpdump
     ///
     ///   ropewalk lab pcap base -w base.pcap
     ///   ropewalk lab pcap base | tcpdump -n -r -
     #[command(verbatim_doc_comment)]
     Pcap {
-        /// The lab; needed only if several run.
+        /// Name of the lab; needed only if several run.
         #[arg(long)]
         name: Option<String>,
         /// The host.
         host: String,
-        /// A file instead of standard output.
+        /// Write to this file instead of standard output.
         #[arg(short = 'w', long, value_name = "FILE")]
         write: Option<PathBuf>,
-        /// End after so many frames.
+        /// End after this many frames.
         #[arg(short, long, value_parser = crate::numbers::count)]
         count: Option<u64>,
     },
 }
 
-/// The hidden command that [`part`] serves.
+/// Hidden command that [`part`] implements.
 const PART: &str = "lab-part";
 
 /// Runs the command.
@@ -188,7 +196,7 @@ pub(crate) fn run(options: &Options) -> ExitCode {
     failure::exit_code(act(&options.action))
 }
 
-/// Runs one of a lab's own processes.
+/// Runs one of a lab's internal processes.
 pub(crate) fn part(arguments: &[String]) -> ExitCode {
     match program() {
         Ok(program) => ::lab::part(&program, arguments),
@@ -211,7 +219,7 @@ fn act(action: &Action) -> Outcome {
             }
             up(&scenario, name.as_deref(), *foreground, *json)
         }
-        Action::Exec { .. } => unreachable!("gives an exit code of its own"),
+        Action::Exec { .. } => unreachable!("returns its own exit code"),
         Action::Set {
             name,
             target,
@@ -252,7 +260,7 @@ fn up(scenario: &Scenario, name: Option<&str>, foreground: bool, json: bool) -> 
     let name = name.unwrap_or(scenario.name());
     let labs = Labs::open().map_err(failure)?;
     let lab = labs.start(name, scenario, &program()?).map_err(failure)?;
-    // A lab in the foreground does not outlive this process, not even one that is killed.
+    // A lab in the foreground ends with this process, even if the process is killed.
     let _held = match foreground {
         true => Some(lab.hold().map_err(failure)?),
         false => {
@@ -331,7 +339,7 @@ fn down(name: Option<&str>, all: bool) -> Outcome {
     for name in end {
         match labs.find(Some(&name)) {
             Ok(lab) => lab.down().map_err(failure)?,
-            // It ended meanwhile, which is what was asked for.
+            // The lab ended meanwhile, as requested.
             Err(LabError::Unknown { .. }) => {}
             Err(e) => return Err(failure(e)),
         }
@@ -342,14 +350,14 @@ fn down(name: Option<&str>, all: bool) -> Outcome {
     Ok(())
 }
 
-/// Which lab `down` means without a name.
+/// The lab that `down` stops without a name.
 #[derive(Debug, PartialEq)]
 enum Whose {
-    /// The only one that was started here.
+    /// The only one started from here.
     Own(String),
     /// None, or several.
     Unclear(String),
-    /// None that was started here, and one that was started elsewhere: the question.
+    /// None started from here, and one started elsewhere; holds the question.
     Others(String),
 }
 
@@ -360,7 +368,7 @@ fn whose(running: &[String], own: &[String]) -> Whose {
             Whose::Unclear("no lab runs: start one, for example with `ropewalk lab up wifi-1hop`".into())
         }
         ([one], []) => Whose::Others(format!(
-            "The lab '{one}' was not started from here, and may be another program's."
+            "The lab '{one}' was not started from here, and may belong to another program."
         )),
         (all, []) => Whose::Unclear(format!(
             "{} labs run ({}), none of which was started from here: name one by --name",
@@ -375,7 +383,7 @@ fn whose(running: &[String], own: &[String]) -> Whose {
     }
 }
 
-/// Asks who sits at the terminal; no where nobody does.
+/// Asks the user at the terminal; false if there is no terminal.
 fn confirms(question: &str) -> bool {
     use std::io::IsTerminal;
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
@@ -395,14 +403,14 @@ fn pcap(lab: &Lab, host: &str, write: Option<&PathBuf>, count: Option<u64>) -> O
         }
         None => Box::new(crate::screen::raw()),
     };
-    // Each piece goes on at once: Ctrl-C leaves a file of whole frames.
+    // Each piece is written at once, so that Ctrl-C leaves a file of whole frames.
     let mut buffer = vec![0; 64 << 10];
     loop {
         match frames.read(&mut buffer).or_job("reading frames")? {
             0 => return Ok(()),
             n => {
                 let written = out.write_all(&buffer[..n]).and_then(|()| out.flush());
-                // Whoever read along has seen enough.
+                // The reader of the pipe has closed it.
                 if written.is_err() && write.is_none() {
                     return Ok(());
                 }
@@ -428,7 +436,7 @@ fn print(text: &str) -> Outcome {
     writeln!(crate::screen::stdout(), "{text}").or_job("printing")
 }
 
-/// What the user wrote wrong is exit code 2, all else 1.
+/// The user's mistakes are exit code 2, all else 1.
 fn failure(error: LabError) -> Failure {
     match error {
         LabError::Scenario(_)

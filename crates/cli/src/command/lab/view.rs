@@ -1,4 +1,4 @@
-//! A lab's numbers for people.
+//! Formats a lab's state for people.
 
 use super::failure;
 use crate::failure::{OrFail, Outcome};
@@ -8,12 +8,12 @@ use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
-/// Time between two pictures.
+/// Interval between two updates.
 const EVERY: Duration = Duration::from_secs(1);
-/// Hosts that a summary shows; the rest are in --json.
+/// Most hosts shown in a summary; --json has the rest.
 const MOST: usize = 40;
 
-/// Names and addresses.
+/// Names and addresses of the hosts.
 pub(super) fn hosts(status: &Status) -> String {
     let width = status.hosts.iter().map(|h| h.name.len()).max().unwrap_or(0);
     let mut text = format!("lab {} is up:\n", status.name);
@@ -28,7 +28,7 @@ pub(super) fn hosts(status: &Status) -> String {
     text
 }
 
-/// Everything; rates and shares are those since `before`, or since the start.
+/// The whole state; rates and shares are those since `before`, or since the start.
 pub(super) fn status(now: &Status, before: Option<&Status>) -> String {
     let span = now.uptime_s - before.map_or(0.0, |b| b.uptime_s);
     let share = |s: f64| {
@@ -114,7 +114,7 @@ pub(super) fn status(now: &Status, before: Option<&Status>) -> String {
     text
 }
 
-/// Shows the status every second until the lab ends or the user has seen enough.
+/// Shows the status every second until the lab or the user ends it.
 pub(super) fn watch(lab: &Lab) -> Outcome {
     let signals = Signals::watch().or_job("watching signals")?;
     let mut out = crate::screen::raw();
@@ -123,13 +123,13 @@ pub(super) fn watch(lab: &Lab) -> Outcome {
     while !signals.stopped() {
         let now = match lab.status() {
             Ok(now) => now,
-            // It was taken down; nothing went wrong.
+            // The lab was stopped, which is no error.
             Err(_) if before.is_some() && !lab.is_running() => return Ok(()),
             Err(e) => return Err(failure(e)),
         };
         let picture = status(&now, before.as_ref());
         let picture = stats::text::printable_lines(&picture).into_owned();
-        // To the top left, then each line and the rest of the screen cleared: no flicker.
+        // Cursor to the top left, then clear each line and the rest of the screen: no flicker.
         let shown = if terminal {
             format!("\x1b[H{}\x1b[J", picture.replace('\n', "\x1b[K\n"))
         } else {

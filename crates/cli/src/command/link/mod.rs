@@ -12,9 +12,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Carries topics and calls of services between this host's bus and other hosts, by priority, over a radio.
+/// Carry topics and service calls to other hosts, by priority, over a radio
 ///
-/// Runs until Ctrl-C. One daemon owns a radio; its topics, priorities and peers are in the configuration:
+/// Runs until Ctrl-C. One daemon owns a radio; its topics, priorities and peers
+/// are in the configuration:
 ///
 ///   host: robot
 ///   keys: keys/robot          # see `ropewalk keys --help`
@@ -22,14 +23,17 @@ use std::time::Duration;
 ///   peers:
 ///     - {name: base, address: '192.168.1.7:7400'}
 ///   topics:
-///     - {name: /scan, priority: 100, direction: out, depth: 2, deadline: 100ms}
+///     - {name: /scan, priority: 100, direction: out, deadline: 100ms,
+///        depth: 2}
 ///     - {name: /cmd_vel, priority: 120, direction: in}
 ///   services:
-///     - {name: /arm/grasp, role: serve}      # the base may call it; there: role: call
-///   ros2: graph               # nodes of ROS 2 see each other; true: and all that they have crosses
+///     # The base may call it (there: role: call)
+///     - {name: /arm/grasp, role: serve}
+///   # Nodes of ROS 2 see each other; true also carries all their endpoints.
+///   ros2: graph
 ///
-/// While it runs, `ropewalk link status` and `ropewalk top` show what it does, and
-/// `ropewalk link set /scan priority=120` changes a topic.
+/// While the link runs, `ropewalk link status` and `ropewalk top` show its
+/// state, and `ropewalk link set /scan priority=120` changes a topic.
 #[derive(Args)]
 #[command(
     verbatim_doc_comment,
@@ -42,7 +46,7 @@ pub(crate) struct Options {
     /// The configuration (YAML).
     #[arg(value_name = "FILE", required = true)]
     config: Option<PathBuf>,
-    /// Print the state as a line of JSON every so often, and when it ends.
+    /// Print the state as a line of JSON at an interval, and at the end.
     #[arg(long)]
     json: bool,
     /// Seconds between two lines of --json.
@@ -58,12 +62,12 @@ pub(crate) fn interval(text: &str) -> Result<f64, String> {
     good.ok_or_else(|| "give 0.1 to 3600 seconds".into())
 }
 
-/// Runs the daemon, or asks one that runs.
+/// Runs the daemon, or queries a running one.
 pub(crate) fn run(options: &Options) -> Outcome {
     match (&options.what, &options.config) {
         (Some(what), _) => operate::run(what),
         (None, Some(file)) => daemon(options, file),
-        (None, None) => Err(Failure::input("give a configuration; see --help")),
+        (None, None) => Err(Failure::input("name a configuration file; see --help")),
     }
 }
 
@@ -120,14 +124,14 @@ fn daemon(options: &Options, file: &Path) -> Outcome {
         .join()
         .unwrap_or_else(|_| panic!("the radio's thread panicked"))
         .or_job("the link")?;
-    // The books as they were closed, also of a link that did not last until its first line.
+    // The final counts, also of a link that ends before its first line.
     if options.json {
         print(&handle)?;
     }
     Ok(())
 }
 
-/// Prints the state; false if nobody reads it.
+/// Prints the state; false if the reader is gone.
 fn print(handle: &Handle) -> Result<bool, Failure> {
     let line = serde_json::to_string(&handle.status()).or_job("writing JSON")?;
     Ok(writeln!(crate::screen::stdout(), "{line}").is_ok())

@@ -1,4 +1,4 @@
-//! Asking and changing links that run on this host.
+//! Queries and changes running links of this host.
 
 use crate::command::endpoints::but_silent;
 use crate::failure::{Failure, OrFail, Outcome};
@@ -23,29 +23,30 @@ pub(crate) enum What {
     Status(Status),
 }
 
-/// Change a topic of a running link, until it is started anew: ropewalk link set /scan priority=120 depth=1
+/// Change a topic of a running link until it restarts: ropewalk link set /scan priority=120 depth=1
 ///
-/// What waits already goes by the new priority. What can be changed: priority=0…127 (127 first), depth=N (newest
-/// messages that may wait), deadline=100ms or none, rate_limit=5Hz or none, every=N (every Nth message only),
-/// min_share=5% (of the air, whatever is more important). Of a service: its priority.
+/// Queued messages take the new priority as well. Keys: priority=0…127 (127 first), depth=N (most messages queued; the
+/// newest stay), deadline=100ms or none, rate_limit=5Hz or none, every=N (keep one message in N), min_share=5% (share
+/// of the air guaranteed against higher priorities). A service has only a priority.
 #[derive(Args)]
 pub(crate) struct Set {
-    /// The topic, by its name on this host's bus (then towards one robot, where robots have namespaces) or on the air.
+    /// The topic, by its name on this host's bus (then only towards one robot, if robots have namespaces) or on the
+    /// air.
     topic: String,
-    /// What to change, as key=value.
+    /// Changes, as key=value.
     #[arg(required = true, value_name = "KEY=VALUE")]
     changes: Vec<String>,
-    /// Only towards or over this peer; else towards all.
+    /// Change it only towards or over this peer (default: towards all).
     #[arg(long)]
     peer: Option<String>,
     #[command(flatten)]
     which: Which,
-    /// Print what holds now as JSON.
+    /// Print the resulting settings as JSON.
     #[arg(long)]
     json: bool,
 }
 
-/// Show what a running link does: peers, topics, losses, services and their calls.
+/// Show the state of a running link: peers, topics, losses, services and their calls.
 #[derive(Args)]
 pub(crate) struct Status {
     #[command(flatten)]
@@ -55,19 +56,19 @@ pub(crate) struct Status {
     json: bool,
 }
 
-/// Which link is meant.
+/// Selects a link.
 #[derive(Args)]
 pub(crate) struct Which {
-    /// The link's name, if several run on this host: its `radio.name`, or its `host`.
+    /// Name of the link, if several run on this host: its `radio.name`, or its `host`.
     #[arg(long)]
     link: Option<String>,
 }
 
-/// A link of this host that runs.
+/// A running link of this host.
 pub(crate) struct Running {
     node: Node,
     link: String,
-    /// Those of its services that were called.
+    /// Clients of its services, created at the first call.
     set: OnceCell<Client>,
     state: OnceCell<Client>,
 }
@@ -76,7 +77,7 @@ pub(super) fn run(what: &What) -> Outcome {
     let mut out = crate::screen::stdout();
     match what {
         What::Set(set) => {
-            // What is wrong in itself needs no link to be said.
+            // An invalid change is an error even if no link runs.
             Change::parse(&set.changes).or_input()?;
             let running = Running::find(&set.which)?;
             let now = running.set(&set.topic, set.peer.as_deref(), &set.changes)?;
@@ -100,7 +101,7 @@ pub(super) fn run(what: &What) -> Outcome {
 }
 
 impl Running {
-    /// The link that is meant.
+    /// Finds the selected link.
     pub(crate) fn find(which: &Which) -> Result<Running, Failure> {
         let node = Node::new("operator").or_input()?;
         let start = Instant::now();
@@ -111,7 +112,7 @@ impl Running {
                 Some(wanted) => links.contains(wanted),
                 None => !links.is_empty(),
             };
-            // Who did not answer may be the link: on a busy machine it takes its time.
+            // A process that did not answer may be the link: on a busy machine it takes time.
             if is_found || survey.silent.is_empty() || start.elapsed() >= PATIENCE {
                 break (Vec::from_iter(links), survey);
             }
@@ -133,7 +134,7 @@ impl Running {
             (None, [one]) => one,
             (None, several) => {
                 return Err(Failure::input(format_args!(
-                    "several links run here: say which with --link; there are {}",
+                    "several links run here: choose one with --link; there are {}",
                     several.join(", ")
                 )));
             }
@@ -147,7 +148,7 @@ impl Running {
         })
     }
 
-    /// All links of this host that run.
+    /// All running links of this host.
     pub(crate) fn all() -> Result<Vec<Running>, Failure> {
         let node = Node::new("operator").or_input()?;
         let links = Running::links(&node.survey().or_input()?);
@@ -160,7 +161,7 @@ impl Running {
         Ok(links.into_iter().map(running).collect())
     }
 
-    /// The names of those that answered.
+    /// Names of the links that answered.
     fn links(survey: &Survey) -> BTreeSet<String> {
         let services = survey.services().into_iter();
         let served = services.filter(|s| !s.servers.is_empty());
@@ -169,7 +170,7 @@ impl Running {
             .collect()
     }
 
-    /// What it is called.
+    /// Its name.
     pub(crate) fn name(&self) -> &str {
         &self.link
     }
@@ -190,13 +191,13 @@ impl Running {
         let request = client.schema().request().value_from_json(request).or_job(doing)?;
         match client.call_value(&request, PATIENCE) {
             Ok(answer) => Ok(answer.to_json(Show::ALL)),
-            // The link's own words.
+            // The link's own error text.
             Err(ropewalk::CallError::Call(bus::CallError::Rejected { text })) => Err(Failure::input(text)),
             Err(e) => Err(Failure::job(e)),
         }
     }
 
-    /// Changes a topic, and gives what holds now.
+    /// Changes a topic, and returns the resulting settings.
     pub(crate) fn set(
         &self,
         topic: &str,
@@ -269,7 +270,7 @@ fn services(state: &Value) -> Vec<String> {
     table.lines()
 }
 
-/// What a topic is called: on this host's bus, or if it is none there as on the air, and whose it is.
+/// Name of a topic: on this host's bus, or if it has none there, on the air with its source.
 pub(crate) fn shown_name(t: &Value, host: &Value) -> String {
     match t["here"].as_str() {
         Some(here) => here.to_owned(),
@@ -278,7 +279,8 @@ pub(crate) fn shown_name(t: &Value, host: &Value) -> String {
     }
 }
 
-/// Who takes what is sent, or whose it is that comes; with the peer over which it goes, if that is another.
+/// Receivers of a topic that is sent, or the source of one that is received; with the peer on the way if that is
+/// another host.
 pub(crate) fn other_end(t: &Value) -> String {
     let ends: Vec<&str> = match t["to"].as_array() {
         Some(to) => to.iter().filter_map(Value::as_str).collect(),
@@ -291,7 +293,7 @@ pub(crate) fn other_end(t: &Value) -> String {
     }
 }
 
-/// How far a topic is that comes.
+/// State of a topic that is received.
 pub(crate) fn received_state(t: &Value) -> &'static str {
     let is_service = t["name"].as_str().is_some_and(|name| name.contains('?'));
     match t["accepted"] == true {
@@ -301,8 +303,9 @@ pub(crate) fn received_state(t: &Value) -> &'static str {
     }
 }
 
-/// What became of a topic's messages: offered, delivered, the share, in flight and lost. The counts are of one moment, so the first
-/// is the sum of the others. What subscribers of the receiver lost, as `receiver` tells, is beside that.
+/// Account of a topic's messages: offered, delivered, the share, in flight and lost. The counts are of one moment, so
+/// the first is the sum of the others. Messages that the receiver's subscribers lost, by `receiver`, are added to the
+/// text of losses.
 fn account(t: &Value, receiver: &Value) -> [String; 5] {
     let a = &t["account"];
     let mut lost = drops([&a["dropped"]]);
@@ -321,7 +324,7 @@ fn account(t: &Value, receiver: &Value) -> [String; 5] {
     ]
 }
 
-/// The share that was delivered of those messages of an account whose fate is known.
+/// Share delivered of the messages whose fate is known.
 pub(crate) fn delivery(account: &Value) -> Option<f64> {
     let delivered = account["delivered"].as_u64()?;
     let lost = account["dropped"].as_object()?.values().filter_map(Value::as_u64);
@@ -329,7 +332,7 @@ pub(crate) fn delivery(account: &Value) -> Option<f64> {
     (known > 0).then(|| delivered as f64 / known as f64)
 }
 
-/// How much of a large message has arrived, if one is under way.
+/// How much of a large message has arrived, if one is in flight.
 fn arrived(share: &Value) -> String {
     let share = share.as_f64();
     share.map_or_else(String::new, |s| {
@@ -384,7 +387,7 @@ fn text(state: &Value) -> String {
         };
         let sent = count(&relay["forwarded"]);
         lines.push(format!(
-            "over ways: messages were sent {sent} times, went nowhere: {lost}"
+            "over relays: messages sent {sent} times, lost without a path: {lost}"
         ));
     }
     let mut table = Table::new(&[

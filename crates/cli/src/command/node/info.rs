@@ -1,4 +1,4 @@
-//! `ropewalk node info`: the endpoints of a node, as `ros2 node info` prints them.
+//! `ropewalk node info`: the endpoints of a node, printed as by `ros2 node info`.
 
 use super::list;
 use crate::command::action::names;
@@ -11,16 +11,17 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Write;
 
-/// Print a node's subscribers, publishers, services and actions.
+/// Print a node's subscribers, publishers, services and actions
 ///
 ///   ropewalk node info /talker
-///   ropewalk node info talker -a        # the parts of actions and other hidden names, too
+///   ropewalk node info talker -a     # with the parts of actions and other
+///                                    # hidden names
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Options {
     /// The node, with its namespace.
     node: String,
-    /// Also print hidden topics and services: names with a word that begins with an underscore.
+    /// Also print hidden topics and services, in whose names a word starts with an underscore.
     #[arg(short, long, alias = "include-hidden")]
     all: bool,
     /// Print JSON.
@@ -53,16 +54,16 @@ pub(super) fn run(node: &ropewalk::Node, options: &Options) -> Outcome {
         .or_job("writing")
 }
 
-/// The error that there is no such node.
+/// The error for an unknown node.
 pub(crate) fn unknown(graph: &Graph, name: &str) -> Failure {
     let silent = endpoints::but_silent(&graph.survey);
     Failure::input(format_args!(
-        "there is no node /{}; `ropewalk node list -a` shows all{silent}",
+        "no node /{}; `ropewalk node list -a` lists all{silent}",
         name.trim_start_matches('/')
     ))
 }
 
-/// The parts of a node by their headings: names with their types.
+/// Sections of a node by their headings: names with their types.
 fn sections(node: &graph::Node, all: bool) -> [(&'static str, &'static str, BTreeMap<&str, String>); 6] {
     let of = |kind: Kind| {
         let ends = node
@@ -98,7 +99,7 @@ fn text(node: &graph::Node, hosts: &Hosts, all: bool) -> String {
         }
         out.push('\n');
     }
-    // The blank line behind the last part.
+    // The blank line after the last section.
     out.pop();
     out
 }

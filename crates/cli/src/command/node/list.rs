@@ -10,13 +10,13 @@ use std::io::Write;
 /// Print the names of all nodes, one a line.
 #[derive(Args)]
 pub(super) struct Options {
-    /// Also print hidden nodes (names that begin with an underscore), and processes that state no node.
+    /// Also print hidden nodes, whose names start with an underscore, and processes that state no node.
     #[arg(short, long)]
     all: bool,
-    /// Print the number of nodes only.
+    /// Print only the number of nodes.
     #[arg(short = 'c', long = "count-nodes")]
     count: bool,
-    /// Print JSON, with each node's process and the hosts that it came over.
+    /// Print JSON, with each node's process and the hosts on its path.
     #[arg(long)]
     json: bool,
 }
@@ -57,7 +57,7 @@ pub(super) fn run(node: &ropewalk::Node, options: &Options) -> Outcome {
         .or_job("writing")
 }
 
-/// What is the same in `node list` and `node info`.
+/// JSON fields common to `node list` and `node info`.
 pub(super) fn to_json(node: &graph::Node, hosts: &Hosts) -> serde_json::Value {
     json!({
         "node": node.name, "ros2": node.is_ros2, "hosts": hosts.list(&node.hosts),

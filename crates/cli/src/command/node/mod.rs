@@ -1,4 +1,4 @@
-//! `ropewalk node`: which nodes there are, and what each has.
+//! `ropewalk node`: lists nodes and their endpoints.
 
 mod info;
 mod list;
@@ -7,12 +7,12 @@ use crate::failure::{OrFail, Outcome};
 use clap::{Args, Subcommand};
 use ropewalk::Node;
 
-/// List nodes, and show what each publishes, subscribes to, serves and calls.
+/// List nodes, and show what each publishes, subscribes to and serves
 ///
-/// Nodes of ROS 2 over rmw_ropewalk come with all that they have, those of
-/// other hosts over links with `ros2: true`. Other programs state a node with
-/// each publisher; if a process states one node, its subscribers and services
-/// are that node's.
+/// Nodes of ROS 2 over rmw_ropewalk appear with all their endpoints; those of
+/// other hosts appear over links with `ros2: true`. Other programs state a node
+/// with each publisher. If a process states a single node, its subscribers and
+/// services count as that node's.
 ///
 ///   ropewalk node list
 ///   ropewalk node info /talker
@@ -30,7 +30,7 @@ enum What {
     Info(info::Options),
 }
 
-/// Runs one of the commands.
+/// Runs the subcommand.
 pub(crate) fn run(options: &Options) -> Outcome {
     let node = Node::new("node").or_input()?;
     match &options.what {

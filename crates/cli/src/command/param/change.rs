@@ -6,14 +6,14 @@ use crate::failure::{Failure, Outcome};
 use clap::Args;
 use ropewalk::Node;
 
-/// Set a parameter: ropewalk param set /talker use_sim_time true
+/// Set parameters of a node: ropewalk param set /talker use_sim_time true
 ///
 ///   ropewalk param set /camera exposure 0.02
-///   ropewalk param set /camera exposure 0.02 gain 3          # several at once
+///   ropewalk param set /camera exposure 0.02 gain 3    # several at once
 ///   ropewalk param set /camera roi '[0, 0, 640, 480]'
 ///
-/// The value is YAML. A parameter that is a double also takes whole numbers,
-/// one that is a string any text.
+/// The value is YAML. A parameter of type double also accepts whole numbers, a
+/// parameter of type string any text.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Set {
@@ -36,7 +36,7 @@ pub(super) struct Delete {
 pub(super) fn set(node: &Node, options: &Set) -> Outcome {
     if !options.pairs.len().is_multiple_of(2) {
         return Err(Failure::input(
-            "a parameter has no value: write NAME VALUE, and more pairs behind it",
+            "a parameter has no value: write NAME VALUE, then more pairs",
         ));
     }
     let remote = options.target.remote(node);
@@ -74,7 +74,7 @@ pub(super) fn delete(node: &Node, options: &Delete) -> Outcome {
     failed("delete", &refused)
 }
 
-/// The error that a node refuses changes.
+/// The error for refused changes.
 pub(super) fn failed(what: &str, refused: &[String]) -> Outcome {
     match refused {
         [] => Ok(()),

@@ -8,7 +8,7 @@ use ropewalk::Node;
 use serde_json::Value as Json;
 use std::io::Write;
 
-/// Print what a parameter is for: its type, description and limits.
+/// Print a parameter's type, description and limits
 ///
 ///   ropewalk param describe /talker use_sim_time
 #[derive(Args)]
@@ -16,7 +16,7 @@ use std::io::Write;
 pub(super) struct Options {
     #[command(flatten)]
     target: Target,
-    /// The parameter, or several.
+    /// One or more parameters.
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
     /// Print a line of JSON for each.
@@ -41,7 +41,7 @@ pub(super) fn run(node: &Node, options: &Options) -> Outcome {
     Ok(())
 }
 
-/// As `ros2 param describe` prints it.
+/// The text that `ros2 param describe` prints.
 fn text(name: &str, ty: &str, all: &Json) -> String {
     let mut out = format!("Parameter name: {name}\n  Type: {ty}\n");
     let stated = |key: &str| all[key].as_str().filter(|text| !text.is_empty());

@@ -1,4 +1,4 @@
-//! Files of parameters, as ROS 2 has them, and `ropewalk param load`.
+//! Parameter files of ROS 2, and `ropewalk param load`.
 
 use super::Target;
 use super::change::failed;
@@ -13,12 +13,12 @@ use std::path::PathBuf;
 /// The key below a node's name.
 const PARAMETERS: &str = "ros__parameters";
 
-/// Set the parameters of a node from a file.
+/// Set the parameters of a node from a file
 ///
 ///   ropewalk param load /talker talker.yaml
 ///
-/// The file is one of ROS 2: `/talker: {ros__parameters: {rate: 5}}`. What
-/// stands below /** is for all nodes.
+/// The file has ROS 2's format: `/talker: {ros__parameters: {rate: 5}}`.
+/// Parameters below /** apply to all nodes.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Load {
@@ -26,7 +26,7 @@ pub(super) struct Load {
     target: Target,
     /// The file.
     file: PathBuf,
-    /// Leave out what is for several nodes: names with * or **.
+    /// Ignore entries for several nodes: names with * or **.
     #[arg(long)]
     no_use_wildcard: bool,
 }
@@ -65,7 +65,7 @@ pub(super) fn load(node: &Node, options: &Load) -> Outcome {
         list.push((name.clone(), value));
     }
     let mut refused = Vec::new();
-    // A file that `dump` made has those that nobody may change, too: that is no failure as long as they are the same.
+    // A file from `dump` also contains read-only parameters, which is no error if their values are the same.
     let fixed_names: Vec<String> = fixed.iter().map(|(name, _)| name.clone()).collect();
     let now = if fixed.is_empty() {
         Vec::new()
@@ -74,8 +74,8 @@ pub(super) fn load(node: &Node, options: &Load) -> Outcome {
     };
     for ((name, value), now) in fixed.iter().zip(now) {
         match *value == now {
-            true => crate::screen::say!("Parameter {name} is read-only, and has this value"),
-            false => refused.push(format!("{name}: it is read-only, and {}", now.yaml())),
+            true => crate::screen::say!("Parameter {name} is read-only and has this value"),
+            false => refused.push(format!("{name}: read-only, its value is {}", now.yaml())),
         }
     }
     let answers = if wanted.is_empty() {
@@ -92,7 +92,7 @@ pub(super) fn load(node: &Node, options: &Load) -> Outcome {
     failed("set", &refused)
 }
 
-/// The parameters for a node, those of names with stars first, so that its own come over them.
+/// Parameters for a node; those below patterns come first, so that the node's own override them.
 fn parameters_of(tree: &Tree, node: &str, wildcards: bool) -> BTreeMap<String, Tree> {
     let mut parts = Vec::new();
     sections(tree, "", &mut parts);
@@ -107,14 +107,14 @@ fn parameters_of(tree: &Tree, node: &str, wildcards: bool) -> BTreeMap<String, T
     out
 }
 
-/// The names of nodes in a file.
+/// Names of the nodes in a file.
 fn nodes(tree: &Tree) -> Vec<String> {
     let mut parts = Vec::new();
     sections(tree, "", &mut parts);
     parts.into_iter().map(|(name, _)| name).collect()
 }
 
-/// Every node's name, or pattern of names, with its parameters. Namespaces may be levels.
+/// Every node name, or pattern of names, with its parameters. Namespaces may be levels.
 fn sections<'a>(tree: &'a Tree, path: &str, out: &mut Vec<(String, &'a Tree)>) {
     let Tree::Map(map) = tree else { return };
     for (key, below) in map {
@@ -125,7 +125,7 @@ fn sections<'a>(tree: &'a Tree, path: &str, out: &mut Vec<(String, &'a Tree)>) {
     }
 }
 
-/// Whether a pattern of words is of a name: `*` is one word, `**` any number of them.
+/// Whether a pattern of words matches a name: `*` is one word, `**` any number of words.
 fn matches(pattern: &[&str], name: &[&str]) -> bool {
     match pattern.split_first() {
         None => name.is_empty(),
@@ -163,7 +163,7 @@ enum Entry {
 }
 
 impl Level {
-    /// A name with dots goes down levels, unless a value is in its way.
+    /// A name with dots becomes nested levels, unless a value already has one of their names.
     fn insert(&mut self, name: &str, value: String) {
         let (first, rest) = match name.split_once('.') {
             Some((first, rest)) if !first.is_empty() && !rest.is_empty() => (first, rest),
@@ -197,7 +197,7 @@ impl Level {
 /// A file with the parameters of one node.
 pub(super) fn text(node: &str, parameters: &[(String, Parameter)]) -> String {
     let mut level = Level::default();
-    // Shorter names first: a value that is in the way is there by then.
+    // Shorter names first: a value in the way of a level is inserted before the level.
     let mut sorted: Vec<_> = parameters.iter().collect();
     sorted.sort_by(|a, b| a.0.cmp(&b.0));
     sorted

@@ -10,19 +10,19 @@ use ropewalk::Node;
 use serde_json::json;
 use std::io::Write;
 
-/// Print the parameters of a node, or of all nodes.
+/// Print the parameters of a node, or of all nodes
 ///
 ///   ropewalk param list
 ///   ropewalk param list /talker --param-type
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Options {
-    /// The node; all nodes if it is left out.
+    /// The node (default: all nodes).
     node: Option<String>,
     /// Print each parameter's type.
     #[arg(long)]
     param_type: bool,
-    /// Only parameters below this prefix (may be repeated).
+    /// Print only parameters below this prefix (may be repeated).
     #[arg(long = "param-prefixes", value_name = "PREFIX")]
     prefixes: Vec<String>,
     #[command(flatten)]
@@ -38,14 +38,14 @@ pub(super) fn run(node: &Node, options: &Options) -> Outcome {
         None => with_parameters(&Graph::look(node)?),
     };
     if nodes.is_empty() {
-        crate::screen::tell!("no node has parameters; `ropewalk node list` shows the nodes");
+        crate::screen::tell!("no node has parameters; `ropewalk node list` lists the nodes");
     }
     let mut out = crate::screen::stdout();
     let mut all = Vec::new();
     for name in &nodes {
         let remote = Remote::new(node, name, options.patience.duration());
         let parameters = of_node(&remote, options);
-        // One that does not answer keeps nobody from the others.
+        // A node that does not answer does not stop the listing of the others.
         let parameters = match parameters {
             Err(error) if nodes.len() > 1 => {
                 crate::screen::tell!("{error}");
@@ -89,7 +89,7 @@ fn of_node(remote: &Remote<'_>, options: &Options) -> Result<Vec<(String, &'stat
     Ok(names.into_iter().zip(types.iter().map(|d| d.ty.word())).collect())
 }
 
-/// The nodes that serve the list of their parameters.
+/// Nodes that serve a list of their parameters.
 fn with_parameters(graph: &Graph) -> Vec<String> {
     let has = |n: &&crate::graph::Node| {
         let service = format!("{}/list_parameters", n.name);

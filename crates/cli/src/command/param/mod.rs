@@ -1,4 +1,4 @@
-//! `ropewalk param`: parameters of nodes of ROS 2, by the services that each node has for them.
+//! `ropewalk param`: parameters of ROS 2 nodes, through the parameter services of each node.
 
 mod change;
 mod describe;
@@ -15,7 +15,7 @@ use clap::{Args, Subcommand};
 use ropewalk::Node;
 use std::time::Duration;
 
-/// List, read and change parameters of ROS 2's nodes, on this host or over a link.
+/// List, read and change parameters of ROS 2 nodes, also over a link
 ///
 ///   ropewalk param list /talker
 ///   ropewalk param get /talker use_sim_time
@@ -40,7 +40,7 @@ enum What {
     Describe(describe::Options),
 }
 
-/// Whose parameters.
+/// The node whose parameters are meant.
 #[derive(Args)]
 struct Target {
     /// The node, with its namespace.
@@ -68,7 +68,7 @@ impl Patience {
     }
 }
 
-/// Runs one of the commands.
+/// Runs the subcommand.
 pub(crate) fn run(options: &Options) -> Outcome {
     let node = Node::new("param").or_input()?;
     match &options.what {

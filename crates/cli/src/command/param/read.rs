@@ -9,15 +9,15 @@ use ropewalk::Node;
 use serde_json::json;
 use std::io::Write;
 
-/// Print the value of a parameter: ropewalk param get /talker use_sim_time
+/// Print values of parameters: ropewalk param get /talker use_sim_time
 #[derive(Args)]
 pub(super) struct Get {
     #[command(flatten)]
     target: Target,
-    /// The parameter, or several.
+    /// One or more parameters.
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
-    /// Print the value alone.
+    /// Print only the value.
     #[arg(long)]
     hide_type: bool,
     /// Print a line of JSON for each.
@@ -25,9 +25,11 @@ pub(super) struct Get {
     json: bool,
 }
 
-/// Print all parameters of a node as YAML that `param load` and `ros2 param load` read.
+/// Print all parameters of a node as YAML, for `param load`
 ///
 ///   ropewalk param dump /talker >talker.yaml
+///
+/// `ros2 param load` reads it as well.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Dump {

@@ -1,4 +1,4 @@
-//! A node's services for its parameters.
+//! Parameter services of a node.
 
 use super::value::{Parameter, Type};
 use crate::failure::{Failure, OrFail};
@@ -7,23 +7,23 @@ use schema::Show;
 use serde_json::{Value as Json, json};
 use std::time::{Duration, Instant};
 
-/// A node whose parameters are asked for.
+/// A node and the clients of its parameter services.
 pub(super) struct Remote<'a> {
     bus: &'a Node,
-    /// With its namespace.
+    /// Name with namespace.
     name: String,
     timeout: Duration,
 }
 
-/// What a node says of a parameter.
+/// Description of a parameter.
 pub(super) struct Descriptor {
     pub(super) ty: Type,
     pub(super) is_read_only: bool,
-    /// All of it, as `rcl_interfaces/msg/ParameterDescriptor`.
+    /// The whole description, as `rcl_interfaces/msg/ParameterDescriptor`.
     pub(super) all: Json,
 }
 
-/// What became of a change.
+/// Outcome of a change.
 pub(super) struct Answer {
     pub(super) is_successful: bool,
     pub(super) reason: String,
@@ -47,7 +47,8 @@ impl<'a> Remote<'a> {
         let schema = match self.bus.discover_service(&path, self.timeout) {
             Err(NodeError::NoServer { service, waited }) => {
                 return Err(Failure::input(format_args!(
-                    "nobody served {service} within {waited:?}: {} is not there, or has no parameters; `ropewalk node list` shows the nodes",
+                    "no server of {service} within {waited:?}: {} does not run, or has no parameters; \
+                     `ropewalk node list` lists the nodes",
                     self.name
                 )));
             }
@@ -63,7 +64,7 @@ impl<'a> Remote<'a> {
         Ok(answer.to_json(Show::ALL))
     }
 
-    /// The names of all parameters below the prefixes, or of all.
+    /// Names of all parameters, or of those below the prefixes.
     pub(super) fn names(&self, prefixes: &[String]) -> Result<Vec<String>, Failure> {
         let answer = self.call("list_parameters", &json!({ "prefixes": prefixes, "depth": 0 }))?;
         let names = answer["result"]["names"].as_array().into_iter().flatten();
@@ -72,7 +73,7 @@ impl<'a> Remote<'a> {
         Ok(names)
     }
 
-    /// The values of parameters, in the order of `names`.
+    /// Values of parameters, in the order of `names`.
     pub(super) fn values(&self, names: &[String]) -> Result<Vec<Parameter>, Failure> {
         let values = self.values_if_set(names)?;
         match values.iter().position(|v| *v == Parameter::NotSet) {
@@ -81,21 +82,21 @@ impl<'a> Remote<'a> {
         }
     }
 
-    /// The same; what is not declared, or has no value yet, is not set.
+    /// The same; a parameter that is not declared, or has no value yet, is not set.
     pub(super) fn values_if_set(&self, names: &[String]) -> Result<Vec<Parameter>, Failure> {
         let answer = self.call("get_parameters", &json!({ "names": names }))?;
         let all = list(&answer["values"]).map(Parameter::from_json).collect();
         self.each(names, all, || Parameter::NotSet, Self::values_if_set)
     }
 
-    /// The types of parameters, and whether they may be changed. An unknown one has no type.
+    /// Types of parameters, and whether they are read-only. An unknown parameter has no type.
     pub(super) fn descriptors(&self, names: &[String]) -> Result<Vec<Descriptor>, Failure> {
         let answer = self.call("describe_parameters", &json!({ "names": names }))?;
         let all = list(&answer["descriptors"]).map(Descriptor::new).collect();
         self.each(names, all, || Descriptor::new(&Json::Null), Self::descriptors)
     }
 
-    /// One for each name: a node that does not know one of them answers for none, and is asked for each.
+    /// One item per name. A node that does not know one of the names answers for none, so each is requested alone.
     fn each<T>(
         &self,
         names: &[String],
@@ -122,15 +123,15 @@ impl<'a> Remote<'a> {
         let all: Vec<_> = parameters.iter().map(one).collect();
         let answer = self.call("set_parameters", &json!({ "parameters": all }))?;
         let mut answers: Vec<_> = list(&answer["results"]).map(Answer::new).collect();
-        // A node answers for each.
+        // A node returns a result for each parameter.
         answers.resize_with(parameters.len(), || Answer::new(&Json::Null));
         Ok(answers)
     }
 
-    /// The error that a parameter is not declared.
+    /// The error for a parameter that is not declared.
     pub(super) fn undeclared(&self, name: &str) -> Failure {
         Failure::input(format_args!(
-            "{0} has no value of the parameter {name}; `ropewalk param list {0}` shows those it has",
+            "{0} has no value for the parameter {name}; `ropewalk param list {0}` lists its parameters",
             self.name
         ))
     }
@@ -152,7 +153,7 @@ impl Answer {
             is_successful: json["successful"] == true,
             reason: json["reason"]
                 .as_str()
-                .unwrap_or("the node does not say why")
+                .unwrap_or("the node gives no reason")
                 .to_owned(),
         }
     }

@@ -1,4 +1,4 @@
-//! A parameter's value: as its node sends it (`rcl_interfaces/msg/ParameterValue`), as YAML, and as a user writes it.
+//! A parameter's value: as a message (`rcl_interfaces/msg/ParameterValue`), as YAML, and as the user writes it.
 
 use super::yaml::{self, Tree};
 use serde_json::{Value as Json, json};
@@ -18,7 +18,7 @@ pub(super) enum Type {
     Texts,
 }
 
-/// In the order of their codes: the type, its word in `ros2 param`, and its field.
+/// In the order of their codes: the type, its name in `ros2 param`, and its field.
 const TYPES: [(Type, &str, &str); 10] = [
     (Type::NotSet, "not set", ""),
     (Type::Bool, "boolean", "bool_value"),
@@ -33,13 +33,13 @@ const TYPES: [(Type, &str, &str); 10] = [
 ];
 
 impl Type {
-    /// Of the code in a message.
+    /// The type of a code.
     pub(super) fn from_code(code: u64) -> Type {
         let found = usize::try_from(code).ok().and_then(|code| TYPES.get(code));
         found.map_or(Type::NotSet, |t| t.0)
     }
 
-    /// As `ros2 param` calls it.
+    /// Its name in `ros2 param`.
     pub(super) fn word(self) -> &'static str {
         TYPES[self as usize].1
     }
@@ -76,7 +76,7 @@ impl Parameter {
         }
     }
 
-    /// Of a message; a field of another type than stated is left out.
+    /// From a message; a field of another type than stated is ignored.
     pub(super) fn from_json(json: &Json) -> Parameter {
         let ty = Type::from_code(json["type"].as_u64().unwrap_or(0));
         let field = &json[TYPES[ty as usize].2];
@@ -101,7 +101,7 @@ impl Parameter {
         }
     }
 
-    /// The message.
+    /// As a message.
     pub(super) fn to_json(&self) -> Json {
         let ty = self.ty();
         let mut out = json!({ "type": ty as u8 });
@@ -111,7 +111,7 @@ impl Parameter {
         out
     }
 
-    /// The value alone. What JSON has no numbers for is a string.
+    /// The value alone. A number that JSON cannot express is a string.
     pub(super) fn plain(&self) -> Json {
         match self {
             Parameter::NotSet => Json::Null,
@@ -146,14 +146,14 @@ impl Parameter {
         }
     }
 
-    /// A value from the command line, as YAML; for a parameter of type `declared`, whole numbers are also doubles, and everything is a
-    /// string.
+    /// Parses a value from the command line, as YAML. For a parameter of type `declared`, whole numbers are also
+    /// doubles, and any text is a string.
     ///
     /// # Errors
-    /// What is no value of a parameter.
+    /// The text is not a parameter value.
     pub(super) fn parse(text: &str, declared: Type) -> Result<Parameter, String> {
         if declared == Type::Text {
-            // Quotes are the user's, words are what they are.
+            // A quoted text is unquoted; any other text is taken as it is.
             return Ok(Parameter::Text(match yaml::parse(text) {
                 Ok(Tree::Text(text)) => text,
                 _ => text.to_owned(),
@@ -162,10 +162,10 @@ impl Parameter {
         Parameter::from_tree(&yaml::parse(text)?, declared)
     }
 
-    /// A value from YAML, for a parameter of type `declared`.
+    /// Converts a value from YAML, for a parameter of type `declared`.
     ///
     /// # Errors
-    /// What is no value of a parameter.
+    /// The YAML is not a parameter value.
     pub(super) fn from_tree(tree: &Tree, declared: Type) -> Result<Parameter, String> {
         let parameter = match (tree, declared) {
             (Tree::Integer(n), Type::Double) => Parameter::Double(*n as f64),
@@ -175,7 +175,7 @@ impl Parameter {
             (Tree::Text(text), _) => Parameter::Text(text.clone()),
             (Tree::List(list), _) => return array(list, declared),
             (Tree::Null, _) => return Err("an empty value has no type: write '' for a string".into()),
-            (Tree::Map(_), _) => return Err("a mapping is no value of a parameter".into()),
+            (Tree::Map(_), _) => return Err("a mapping is not a parameter value".into()),
         };
         Ok(parameter)
     }

@@ -1,9 +1,9 @@
-//! YAML of parameters: what is read, and scalars as PyYAML, which `ros2 param load` reads with, takes them.
+//! YAML of parameters, written so that PyYAML, which `ros2 param load` uses, reads the same scalars.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// Most scalars, lists and mappings of a file.
+/// Most scalars, lists and mappings in a file.
 const MAX_NODES: usize = 1_000_000;
 /// Most of them that aliases may repeat.
 const MAX_ALIASED: usize = 100_000;
@@ -49,7 +49,7 @@ impl Tree {
 /// Reads one document.
 ///
 /// # Errors
-/// Where it is not YAML.
+/// The text is not YAML.
 pub(super) fn parse(text: &str) -> Result<Tree, String> {
     if text.trim().is_empty() {
         return Ok(Tree::Null);
@@ -68,7 +68,8 @@ pub(super) fn parse(text: &str) -> Result<Tree, String> {
     serde_saphyr::from_str_with_options(text, options).map_err(|e| format!("not YAML: {e}"))
 }
 
-/// A double that no reader takes for a whole number or a word: PyYAML wants a dot and a sign in the exponent.
+/// Formats a double so that no reader takes it for a whole number or a word: PyYAML needs a dot, and a sign in the
+/// exponent.
 pub(super) fn double(x: f64) -> String {
     if x.is_nan() {
         return ".nan".into();
@@ -87,13 +88,13 @@ pub(super) fn double(x: f64) -> String {
     }
 }
 
-/// A string between quotes.
+/// A string in quotes.
 pub(super) fn quoted(text: &str) -> String {
-    // YAML's double quotes take the escapes of JSON.
+    // Double-quoted YAML accepts JSON's escapes.
     serde_json::Value::from(text).to_string()
 }
 
-/// A key of a mapping, between quotes where it would be read as something else than this word.
+/// A key of a mapping, quoted where YAML would read it as something else than a string.
 pub(super) fn key(name: &str) -> String {
     const WORDS: [&str; 10] = ["true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan"];
     let is_plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '/')

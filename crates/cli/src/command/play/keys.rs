@@ -1,4 +1,4 @@
-//! Keys of the terminal, each as it is pressed.
+//! Single keys from the terminal.
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::termios::{
@@ -6,15 +6,15 @@ use rustix::termios::{
 };
 use std::io::{self, IsTerminal, Stdin, stdin};
 
-/// The terminal behind standard input, whose keys come one by one and are not shown, until this is dropped.
+/// The terminal on standard input in a mode that delivers single keys without echo, until this is dropped.
 pub(super) struct Keys {
     terminal: Stdin,
     before: Termios,
 }
 
 impl Keys {
-    /// `None` if standard input is no terminal, or one that another program has in front: changing its settings would stop
-    /// this process.
+    /// `None` if standard input is no terminal, or a terminal with another program in the foreground: changing its
+    /// settings would stop this process.
     pub(super) fn open() -> Option<Self> {
         let terminal = stdin();
         if !terminal.is_terminal() || tcgetpgrp(&terminal).ok()? != rustix::process::getpgrp() {
@@ -22,7 +22,7 @@ impl Keys {
         }
         let before = tcgetattr(&terminal).ok()?;
         let mut settings = before.clone();
-        // Ctrl-C and Ctrl-Z stay signals.
+        // Ctrl-C and Ctrl-Z remain signals.
         settings.local_modes &= !(LocalModes::ICANON | LocalModes::ECHO);
         settings.special_codes[SpecialCodeIndex::VMIN] = 0;
         settings.special_codes[SpecialCodeIndex::VTIME] = 0;
@@ -30,12 +30,12 @@ impl Keys {
         Some(Keys { terminal, before })
     }
 
-    /// To be waited for.
+    /// File descriptor to poll.
     pub(super) fn poll(&self) -> PollFd<'_> {
         PollFd::new(&self.terminal, PollFlags::IN)
     }
 
-    /// What was pressed since it was last asked.
+    /// Keys pressed since the last call.
     pub(super) fn pressed(&self) -> io::Result<Vec<u8>> {
         let mut keys = [0; 64];
         let n = match rustix::io::read(&self.terminal, &mut keys) {

@@ -1,13 +1,13 @@
-//! What a recording has and what is not played, counted by reason.
+//! Messages of a recording that are not played, counted by reason.
 
 use recording::ReadError;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Most faults of one kind that are printed one by one; the others are only counted.
+/// Most faults of one kind that are printed; further ones are only counted.
 const TOLD: u64 = 10;
-/// Longest reason that is kept of a channel, in characters.
+/// Longest reason kept for a channel, in characters.
 const LONGEST: usize = 400;
 
 /// Why a message is not played.
@@ -15,11 +15,11 @@ const LONGEST: usize = 400;
 pub(crate) enum Reason {
     /// Its channel has no schema.
     Schemaless,
-    /// Its channel is in an encoding other than ROS 1's and CDR.
+    /// Its channel has an encoding other than ROS 1's and CDR.
     Encoding,
     /// Its type is unknown, or its definition cannot be read.
     Type,
-    /// Its topic's name is outside of ROS's rules.
+    /// Its topic's name is invalid in ROS.
     Name,
     /// The bus refuses a publisher of the topic.
     Bus,
@@ -27,7 +27,7 @@ pub(crate) enum Reason {
     Content,
     /// There is no memory for it on the bus.
     Memory,
-    /// It lies in a part of the file that is damaged.
+    /// It lies in a damaged part of the file.
     Damage,
 }
 
@@ -46,17 +46,17 @@ impl Reason {
     }
 }
 
-/// Why nothing of a channel is played.
+/// Why a channel is not played at all.
 #[derive(Clone, Debug)]
 pub(crate) struct Refusal {
     pub(crate) reason: Reason,
-    /// For people.
+    /// Explanation for people.
     pub(crate) why: String,
 }
 
 impl Refusal {
     pub(crate) fn new(reason: Reason, why: impl fmt::Display) -> Self {
-        // A file's own words may be long.
+        // A text from the file may be long.
         let why = why.to_string().chars().take(LONGEST).collect();
         Refusal { reason, why }
     }
@@ -68,12 +68,12 @@ pub(crate) struct LeftOut {
     messages: BTreeMap<Reason, u64>,
     /// Parts of files that are damaged.
     parts: u64,
-    /// How often something of this kind was printed.
+    /// Number of faults printed of each kind.
     told: BTreeMap<(Reason, String), u64>,
 }
 
 impl LeftOut {
-    /// Prints a fault of one topic or file, unless enough of its kind were printed.
+    /// Prints a fault of a topic or file, unless enough of its kind were printed.
     pub(crate) fn tell(&mut self, reason: Reason, of: &str, why: &str) {
         let told = self.told.entry((reason, of.to_owned())).or_default();
         *told += 1;
@@ -108,7 +108,7 @@ impl LeftOut {
         self.tell(Reason::Damage, "a damaged part", &error.to_string());
     }
 
-    /// Sets how many messages the index counts in damaged parts.
+    /// Sets how many messages the index lists in damaged parts.
     pub(crate) fn missing(&mut self, messages: u64) {
         if self.parts > 0 {
             let count = self.messages.entry(Reason::Damage).or_default();
@@ -116,7 +116,7 @@ impl LeftOut {
         }
     }
 
-    /// Whether there is nothing.
+    /// Whether nothing is left out.
     pub(crate) fn is_empty(&self) -> bool {
         self.parts == 0 && self.messages.values().all(|n| *n == 0)
     }

@@ -1,4 +1,4 @@
-//! `ropewalk play`: recordings onto the bus, in time.
+//! `ropewalk play`: plays recordings on the bus.
 
 mod keys;
 mod left_out;
@@ -21,47 +21,48 @@ use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Plays ROS 1 bags, MCAP files and recordings of rosbag2 onto this host's bus, at the times they were recorded.
+/// Play ROS 1 bags, MCAP files and rosbag2 recordings on this host's bus, with their original timing.
 ///
-/// Data that cannot be played is left out, reported and counted by reason, and the exit code is 3; the rest is played. At a
-/// terminal the space bar pauses, and `s` plays the next message only.
+/// Data that cannot be played is left out, and reported and counted by reason; then the exit code is 3. At a terminal,
+/// the space bar pauses, and `s` plays only the next message.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The recordings: .bag, .mcap and .db3 files (.zstd is unpacked) and folders of rosbag2; several are played as one, by the
+    /// Recordings: .bag, .mcap and .db3 files (.zstd is unpacked) and folders of rosbag2. Several are merged by the
     /// times of their messages.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// How many times as fast as recorded.
+    /// Playback speed, relative to the recording.
     #[arg(long, default_value_t = 1.0, value_parser = numbers::speed)]
     speed: f64,
-    /// Skip the first seconds; what was latched or durable before is published at the beginning.
+    /// Skip this many seconds at the start; latched and durable messages from before are published first.
     #[arg(long, default_value_t = 0.0, value_parser = numbers::seconds)]
     start: f64,
-    /// Play this many seconds of the recording only.
+    /// Play only this many seconds of the recording.
     #[arg(long, value_name = "SECONDS", value_parser = numbers::duration)]
     duration: Option<f64>,
-    /// Begin again at the end, until Ctrl-C.
+    /// Start again at the end, until Ctrl-C.
     #[arg(long = "loop")]
     repeat: bool,
     /// Shorten each gap in the recording to this many seconds.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1")]
     skip_gaps: Option<String>,
-    /// Play these topics only (may be repeated).
+    /// Play only these topics (may be repeated).
     #[arg(long, value_name = "TOPIC")]
     topic: Vec<String>,
-    /// Do not play these topics (may be repeated).
+    /// Exclude these topics (may be repeated).
     #[arg(long, value_name = "TOPIC")]
     exclude: Vec<String>,
     /// Play a topic under another name, such as /scan:=/front/scan (may be repeated).
     #[arg(long, value_name = "FROM:=TO", value_parser = Remap::parse)]
     remap: Vec<Remap>,
-    /// A folder with packages, or a package's own folder, to look for definitions in that the recording lacks (may be repeated).
+    /// Folder with packages, or a package's own folder, in which to look up definitions that the recording lacks (may
+    /// be repeated).
     #[arg(long = "path", value_name = "FOLDER")]
     folders: Vec<PathBuf>,
     /// Publish the recording's time on /clock at this rate; a recorded /clock is left out.
     #[arg(long, value_name = "HZ", num_args = 0..=1, default_missing_value = "100")]
     clock: Option<String>,
-    /// Begin with a pause, which the space bar ends.
+    /// Start paused; the space bar continues.
     #[arg(long)]
     pause: bool,
     /// Wait until every topic has a subscriber, at most this many seconds.
@@ -80,7 +81,7 @@ impl Options {
     }
 }
 
-/// Plays.
+/// Runs the command.
 pub(crate) fn run(options: &Options) -> Outcome {
     let mut files = options.files.clone();
     let longest_gap = optional(
@@ -105,7 +106,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
         repeat: options.repeat,
         longest_gap: longest_gap.map(Duration::from_secs_f64),
     };
-    // Checked before anything is published; where there are no messages there is nothing to skip.
+    // Checked before anything is published; without messages there is nothing to skip.
     if first.is_some() {
         Schedule::new(&pace, begin, end, Time::ZERO).or_input()?;
     } else {
@@ -124,13 +125,13 @@ pub(crate) fn run(options: &Options) -> Outcome {
         crate::screen::tell!("{}", stage::HELP);
     } else if options.pause {
         return Err(Failure::input(
-            "--pause needs a terminal, whose space bar ends the pause",
+            "--pause needs a terminal: its space bar ends the pause",
         ));
     }
     if options.pause {
         stage.toggle();
     }
-    // Without publishers a repeated recording would never come to wait.
+    // Without publishers, a repeated recording would never wait.
     pace.repeat &= outlets.publishers().next().is_some();
     let latched = publish_latched(&set, &outlets, begin + pace.offset, &signals);
     let start = stage.now() + Duration::from_millis(20);
@@ -182,9 +183,8 @@ pub(crate) fn run(options: &Options) -> Outcome {
     report(options, &outlets, played, latched, &left_out)
 }
 
-/// Publishes what durable publishers had said before `from`, as their late subscribers would have got it, and gives how many messages
-/// that are. The player reports what cannot be read or played when it skips
-/// that part.
+/// Publishes the messages that durable publishers kept before `from`, as late subscribers would have received them, and
+/// returns their number. The player reports what cannot be read or played when it skips that part.
 fn publish_latched(set: &Set, outlets: &Outlets, from: Time, signals: &Signals) -> u64 {
     let mut kept: BTreeMap<ChannelId, VecDeque<Message>> = BTreeMap::new();
     let before =
@@ -220,7 +220,7 @@ fn report(options: &Options, outlets: &Outlets, played: u64, latched: u64, left_
         );
     } else {
         let before = if latched > 0 {
-            format!(" and {latched} latched ones of the time before")
+            format!(" and {latched} earlier latched ones")
         } else {
             String::new()
         };
@@ -232,7 +232,7 @@ fn report(options: &Options, outlets: &Outlets, played: u64, latched: u64, left_
     Err(Failure::lost(format_args!("left out by reason: {left_out}")))
 }
 
-/// The number of an option that may be left out: what is no number then is a file.
+/// The number of an option whose value is optional: a text that is no number is a file.
 fn optional(
     text: &Option<String>,
     option: &str,
@@ -253,7 +253,7 @@ fn optional(
     }
 }
 
-/// The generation of ROS whose `/clock` fits the recording.
+/// The ROS generation whose `/clock` fits the recording.
 fn flavour(set: &Set) -> Flavour {
     if set
         .channels()
@@ -272,7 +272,7 @@ fn wait_for_subscribers(outlets: &Outlets, options: &Options) -> Outcome {
         let left = deadline.since(clock::monotonic());
         if !publisher.wait_for_subscribers(1, left) {
             return Err(Failure::job(format_args!(
-                "nobody subscribed to {} in time",
+                "no subscriber to {} in time",
                 publisher.topic()
             )));
         }

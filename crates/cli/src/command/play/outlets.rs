@@ -1,4 +1,4 @@
-//! What of a recording goes onto the bus, and by which publisher.
+//! Which messages of a recording are published, and by which publisher.
 
 use super::Options;
 use super::left_out::{LeftOut, Reason, Refusal};
@@ -7,7 +7,7 @@ use recording::{Channel, ChannelId, Encoding, Set};
 use ropewalk::{Node, NodeError, PublishError, Publisher};
 use std::collections::BTreeMap;
 
-/// `FROM:=TO`: the topic FROM is played as TO.
+/// `FROM:=TO`: plays the topic FROM as TO.
 #[derive(Clone, Debug)]
 pub(super) struct Remap {
     from: String,
@@ -27,22 +27,22 @@ impl Remap {
     }
 }
 
-/// What becomes of the messages of a channel.
+/// Destination of a channel's messages.
 #[derive(Debug)]
 pub(super) enum Outlet {
     Publisher(Publisher, Encoding),
     /// They cannot be played.
     Refused(Refusal),
-    /// The user does not want them.
+    /// The user excluded them.
     Unwanted,
 }
 
-/// A place for the messages of each channel.
+/// The outlet of each channel.
 #[derive(Debug)]
 pub(super) struct Outlets(BTreeMap<ChannelId, Outlet>);
 
 impl Outlets {
-    /// Makes the publishers, and prints which topics with messages cannot be played.
+    /// Creates the publishers, and prints the topics with messages that cannot be played.
     pub(super) fn new(
         set: &Set,
         node: &Node,
@@ -68,7 +68,7 @@ impl Outlets {
             } else {
                 Outlet::Unwanted
             };
-            // A topic without messages costs nothing.
+            // A topic without messages needs no publisher.
             let has_messages = (set.summary().topics.get(&channel.topic)).is_some_and(|t| t.messages > 0);
             if let Outlet::Refused(refusal) = &outlet
                 && has_messages
@@ -125,7 +125,7 @@ pub(super) fn publish(publisher: &Publisher, encoding: &Encoding, data: &[u8]) -
     })
 }
 
-/// Whether two names are of the same topic: the slash at the beginning may be left out.
+/// Whether two names are of the same topic: the leading slash is optional.
 pub(super) fn same(a: &str, b: &str) -> bool {
     a.strip_prefix('/').unwrap_or(a) == b.strip_prefix('/').unwrap_or(b)
 }

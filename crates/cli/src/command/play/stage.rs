@@ -1,4 +1,5 @@
-//! When the next message goes out: the player's clock, which stands still in a pause, and `/clock`, which follows it.
+//! Decides when the next message is published: the player's clock, which stops during a pause, and `/clock`, which
+//! follows it.
 
 use super::keys::Keys;
 use crate::failure::{Failure, OrFail};
@@ -8,26 +9,26 @@ use stats::Time;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-/// Waits for the next message are announced from this length on.
+/// Shortest wait for the next message that is announced.
 const LONG: Duration = Duration::from_secs(10);
-/// How long keys and signals may have to wait.
+/// Longest time until keys and signals are noticed.
 const CHECK: Duration = Duration::from_millis(100);
 
-/// What a user at a terminal can do.
-pub(super) const HELP: &str = "space: pause and go on; s: the next message only";
+/// Keys that a user at a terminal can press.
+pub(super) const HELP: &str = "space: pause or continue; s: play only the next message";
 
-/// The player's clock, and what happens while it waits.
+/// The player's clock, and its state while it waits.
 pub(super) struct Stage<'a> {
     signals: &'a Signals,
     keys: Option<Keys>,
     clock: Option<SimulatedTime>,
     speed: f64,
-    /// What the player's clock is ahead of this host's, in nanoseconds.
+    /// How far the player's clock is ahead of this host's, in nanoseconds.
     ahead: i128,
-    /// Where the player's clock stands in a pause.
+    /// Time of the player's clock during a pause.
     paused: Option<Time>,
     step: bool,
-    /// When the message before was recorded.
+    /// When the previous message was recorded.
     latest: Option<Time>,
     progress: Progress,
 }
@@ -47,7 +48,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Whether keys are listened to.
+    /// Whether keys control the player.
     pub(super) fn has_keys(&self) -> bool {
         self.keys.is_some()
     }
@@ -58,7 +59,7 @@ impl<'a> Stage<'a> {
             .unwrap_or_else(|| shifted(clock::monotonic(), self.ahead))
     }
 
-    /// Pauses, or goes on.
+    /// Pauses or continues.
     pub(super) fn toggle(&mut self) {
         match self.paused.take() {
             None => self.paused = Some(self.now()),
@@ -66,7 +67,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Waits until the message that was recorded at `recorded` is due by the player's clock; false if the user stopped it.
+    /// Waits until the message recorded at `recorded` is due by the player's clock; false if the user stopped it.
     pub(super) fn wait(&mut self, due: Time, recorded: Time) -> Result<bool, Failure> {
         self.announce(due, recorded);
         while !self.signals.stopped() {
@@ -78,7 +79,7 @@ impl<'a> Stage<'a> {
                 until = until.min(clock.tick(wall, recorded - left)?);
             }
             if std::mem::take(&mut self.step) {
-                // The clock stands where the message is, so that the next one keeps its distance.
+                // The clock stops at the message's time, so that the next one keeps its distance.
                 self.paused = self.paused.map(|at| at.max(due));
                 return Ok(true);
             }
@@ -94,12 +95,12 @@ impl<'a> Stage<'a> {
         Ok(false)
     }
 
-    /// Shows how far it is.
+    /// Shows the progress.
     pub(super) fn show(&mut self, played: u64, at: Duration) {
         self.progress.show(played, at, self.paused.is_some());
     }
 
-    /// Clears the line that tells how far it is.
+    /// Clears the progress line.
     pub(super) fn end(&self) {
         self.progress.end();
     }
@@ -129,7 +130,7 @@ impl<'a> Stage<'a> {
         {
             self.progress.end();
             crate::screen::tell!(
-                "nothing was recorded for {}; the next message comes in {} (--skip-gaps shortens such times)",
+                "no message was recorded for {}; the next one follows in {} (--skip-gaps shortens such gaps)",
                 long(recorded.since(before)),
                 long(due.since(self.now()))
             );
@@ -141,7 +142,7 @@ fn shifted(time: Time, by: i128) -> Time {
     Time(u64::try_from((i128::from(time.0) + by).max(0)).unwrap_or(u64::MAX))
 }
 
-/// A long time for people.
+/// A long time, for people.
 fn long(time: Duration) -> String {
     let s = time.as_secs_f64();
     let units = [
@@ -181,7 +182,7 @@ impl SimulatedTime {
         })
     }
 
-    /// Publishes the recorded time `at` if it is its turn, and gives when that is next, by this host's clock.
+    /// Publishes the recorded time `at` if it is due, and returns when the next one is due, by this host's clock.
     fn tick(&mut self, wall: Time, at: Time) -> Result<Time, Failure> {
         if wall >= self.next {
             let word = |n: u64| u32::try_from(n).unwrap_or(u32::MAX).to_le_bytes();
@@ -197,7 +198,7 @@ impl SimulatedTime {
     }
 }
 
-/// A line on the terminal that tells how far it is.
+/// Progress line on the terminal.
 struct Progress {
     total: u64,
     shown: Time,
@@ -213,7 +214,7 @@ impl Progress {
         }
     }
 
-    /// The next message is shown at once.
+    /// Makes the next call of `show` draw at once.
     fn now(&mut self) {
         self.shown = Time::ZERO;
     }

@@ -1,4 +1,4 @@
-//! The file, written by a thread of its own: whoever takes messages never waits for the disk.
+//! Writes the file in a separate thread, so that the thread that takes messages never waits for the disk.
 
 use super::queue::{Item, Popped, Queue};
 use recording::{ChannelId, WriteError, Writer};
@@ -9,10 +9,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A chunk is closed, and so safe from a crash of this process, if nothing came for so long.
+/// Time without a message after which a chunk is closed, and so survives a crash of this process.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// The file's thread, as those see it who feed it.
+/// Handle of the file's threads.
 #[derive(Debug)]
 pub(super) struct Disk {
     pub(super) queue: Arc<Queue>,
@@ -21,7 +21,7 @@ pub(super) struct Disk {
 
 #[derive(Debug, Default)]
 struct Progress {
-    /// Messages in chunks that the system has.
+    /// Messages in chunks handed to the operating system.
     safe: AtomicU64,
     end: Mutex<End>,
     ended: Condvar,
@@ -29,28 +29,28 @@ struct Progress {
 
 #[derive(Debug, Default)]
 struct End {
-    /// The file is finished, or no more can be written.
+    /// The file is finished, or writing failed.
     done: bool,
     error: Option<String>,
-    /// Messages that the file did not take.
+    /// Messages that the file refused.
     lost: Drops,
 }
 
-/// How far it came.
+/// Result of writing.
 #[derive(Debug)]
 pub(super) struct Written {
     /// Messages in the file.
     pub(super) messages: u64,
-    /// What of the others is known.
+    /// Known losses.
     pub(super) lost: Drops,
     /// Whether the file has its index.
     pub(super) finished: bool,
-    /// Why no more could be written.
+    /// Why writing failed.
     pub(super) error: Option<String>,
 }
 
 impl Disk {
-    /// Starts the threads: one that writes what is queued, at most `budget` bytes, and one that has it put on the disk
+    /// Starts two threads: one writes the queue, which holds at most `budget` bytes; the other syncs the file to disk
     /// every `sync`.
     pub(super) fn start(writer: Writer, budget: u64, sync: Option<Duration>) -> std::io::Result<Disk> {
         let disk = Disk {
@@ -69,7 +69,7 @@ impl Disk {
         thread.spawn(move || {
             let mut lost = Drops::default();
             let error = match write(&queue, writer, &progress, &mut lost) {
-                // Now, so that the end says whether it is on the disk.
+                // Before the end is reported, so that it says whether the data is on the disk.
                 Ok(()) => put_on_disk(&file).err().map(|e| format!("syncing: {e}")),
                 Err(error) => Some(error.to_string()),
             };
@@ -85,17 +85,17 @@ impl Disk {
         Ok(disk)
     }
 
-    /// Whether no more can be written.
+    /// Whether writing has ended.
     pub(super) fn has_ended(&self) -> bool {
         self.progress.lock().done
     }
 
-    /// Messages that are in the file, whatever becomes of this process.
+    /// Messages that are in the file even if this process crashes.
     pub(super) fn messages(&self) -> u64 {
         self.progress.safe.load(Ordering::Acquire)
     }
 
-    /// Nothing more comes: waits until all is written, asking now and then whether that is still wanted.
+    /// Closes the queue and waits until all is written, for as long as `wanted` returns true.
     pub(super) fn finish(&self, mut wanted: impl FnMut() -> bool) -> Written {
         const SLICE: Duration = Duration::from_millis(20);
         self.queue.close();
@@ -119,7 +119,7 @@ impl Progress {
     }
 }
 
-/// Writes until the queue ends. What the file refuses for itself costs that alone.
+/// Writes until the queue ends. A message that the file refuses is lost alone.
 fn write(queue: &Queue, mut writer: Writer, progress: &Progress, lost: &mut Drops) -> Result<(), WriteError> {
     let mut channels: Vec<Option<ChannelId>> = Vec::new();
     let mut written = 0u64;
@@ -167,7 +167,7 @@ fn write(queue: &Queue, mut writer: Writer, progress: &Progress, lost: &mut Drop
     Ok(())
 }
 
-/// Has the system put on the disk what it was given, at each interval in which there was something.
+/// Syncs the file at each interval in which data was written.
 fn sync_regularly(file: &File, progress: &Progress, interval: Duration, stop: &Receiver<()>) {
     let mut synced = 0;
     while let Err(RecvTimeoutError::Timeout) = stop.recv_timeout(interval) {
@@ -185,7 +185,7 @@ fn sync_regularly(file: &File, progress: &Progress, interval: Duration, stop: &R
     }
 }
 
-/// What cannot be synced, such as a pipe, need not be.
+/// A file that cannot be synced, such as a pipe, is no error.
 fn put_on_disk(file: &File) -> std::io::Result<()> {
     use std::io::ErrorKind::{InvalidInput, Unsupported};
     match file.sync_data() {

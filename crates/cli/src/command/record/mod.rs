@@ -1,7 +1,7 @@
-//! `ropewalk record`: topics of the bus into an MCAP file or a folder of rosbag2.
+//! `ropewalk record`: records topics of the bus into an MCAP file or a folder of rosbag2.
 //!
-//! Three threads, so that none waits for another: this one takes messages and looks at signals and the time, one writes
-//! the file, and one asks the bus what there is, which a stopped process can hold up.
+//! Uses three threads, so that none waits for another: this one takes messages and checks signals and the time, one
+//! writes the file, and one asks the bus for topics, which a stopped process can delay (decision 311).
 
 mod disk;
 mod queue;
@@ -22,52 +22,53 @@ use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::Duration;
 use topics::Topics;
 
-/// How much may wait for the disk, in MiB, unless `--buffer` says otherwise.
+/// Default of `--buffer`, in MiB.
 const BUFFER_MIB: u64 = 256;
-/// How often new topics are looked for.
+/// Interval at which new topics are looked up.
 const DISCOVERY: Duration = Duration::from_millis(500);
-/// How long nothing may come before signals and the time are looked at.
+/// Interval at which signals and the time are checked while no message arrives.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long what was published before the end may be taken after it.
+/// How long messages published before the end may be taken after it.
 const LAST_TAKE: Duration = Duration::from_millis(200);
-/// How long what was taken may be written after the end of a recording of stated length, unless `--drain` says otherwise.
+/// Default of `--drain` for a recording of fixed length.
 const DRAIN: Duration = Duration::from_millis(500);
 
-/// Records topics of this host's bus into an MCAP file or a folder of rosbag2, until Ctrl-C or --duration.
+/// Record topics of this host's bus into an MCAP file or a folder of rosbag2.
 ///
-/// Messages are stored as ROS 1 writes them (CDR for types of ROS 2), stamped with the time of publishing, with their
-/// publisher's name and whether it latches (`callerid`, `latching`; ROS 2: `offered_qos_profiles`).
-/// A recording that is cut off (power, kill) can be read up to its last chunk: what came in the last second, or since
-/// the last sync, may be missing. After Ctrl-C what waits for the disk is still written; a second Ctrl-C ends at once.
+/// Stops at Ctrl-C or after --duration. Messages are stored as ROS 1 writes them (CDR for types of ROS 2), stamped with
+/// the time of publishing, with their publisher's name and whether it latches (`callerid`, `latching`; ROS 2:
+/// `offered_qos_profiles`). A recording that is cut off (power loss, kill) is readable up to its last chunk: messages
+/// of the last second, or since the last sync, may be missing. After Ctrl-C the buffered messages are still written; a
+/// second Ctrl-C ends at once.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The MCAP file to write; an existing one is kept unless --force.
+    /// The MCAP file to write; an existing one is an error unless --force.
     #[arg(value_name = "FILE", required_unless_present = "rosbag2")]
     file: Option<PathBuf>,
-    /// Write a folder as rosbag2 does instead (MCAP, `metadata.yaml` of version 9): everything in CDR, topics of ROS 1 converted to
-    /// their types of ROS 2.
+    /// Write a folder in the format of rosbag2 instead (MCAP, `metadata.yaml` of version 9): all in CDR, topics of ROS
+    /// 1 converted to their types of ROS 2.
     #[arg(long, value_name = "FOLDER", conflicts_with = "file")]
     rosbag2: Option<PathBuf>,
-    /// Record these topics (may be repeated); without it all of them, also those that come later.
+    /// Record these topics (may be repeated; default: all, including those that appear later).
     #[arg(long, value_name = "TOPIC")]
     topic: Vec<String>,
-    /// Stop after so many seconds.
+    /// Stop after this many seconds.
     #[arg(long, value_name = "SECONDS", value_parser = crate::numbers::duration)]
     duration: Option<f64>,
-    /// How chunks are compressed.
+    /// Compression of chunks.
     #[arg(long, value_enum, default_value_t = Compression::Lz4)]
     compression: Compression,
     /// Replace an existing file or, in an existing folder, the files of a recording.
     #[arg(long)]
     force: bool,
-    /// How much may wait in memory for a slow disk, in MiB; beyond it messages are lost, and counted as `unwritten`.
+    /// Memory for messages that wait for a slow disk, in MiB; further messages are lost, and counted as `unwritten`.
     #[arg(long, value_name = "MIB", default_value_t = BUFFER_MIB, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     buffer: u64,
-    /// Have the system put the file on the disk every so many seconds; 0 for only at the end.
+    /// Sync the file to disk every this many seconds; 0 syncs only at the end.
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(0..=86_400))]
     sync: u64,
-    /// How many seconds what waits in memory may still be written after the end; the rest is lost. Default: half a second
-    /// after --duration, and until it is done after Ctrl-C.
+    /// How many seconds buffered messages may still be written after the end; the rest is lost. Default: half a second
+    /// after --duration, unlimited after Ctrl-C.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=86_400))]
     drain: Option<u64>,
     /// Print the result as JSON.
@@ -82,7 +83,7 @@ enum Compression {
     Zstd,
 }
 
-/// Records.
+/// Runs the command.
 pub(crate) fn run(options: &Options) -> Outcome {
     let signals = Signals::watch().or_job("watching signals")?;
     let node = Node::new("record").or_input()?;
@@ -118,14 +119,14 @@ pub(crate) fn run(options: &Options) -> Outcome {
         if !shown && clock::monotonic().since(end) > DRAIN && std::io::stderr().is_terminal() {
             shown = true;
             let waiting = disk.queue.bytes() >> 20;
-            crate::screen::tell!("writing {waiting} MiB that wait for the disk; Ctrl-C gives them up");
+            crate::screen::tell!("writing {waiting} MiB of buffered messages; Ctrl-C discards them");
         }
         patience.is_none_or(|patience| clock::monotonic().since(end) < patience)
     });
     report(options, target, &topics, &written)
 }
 
-/// Takes until the time is over, the user stops it, or nothing more can be written.
+/// Takes messages until the time is over, the user stops it, or writing fails.
 fn take(
     node: &Node,
     options: &Options,
@@ -143,10 +144,10 @@ fn take(
     while !signals.stopped() && !over(clock::monotonic()) && !disk.has_ended() {
         match found.try_recv() {
             Ok(Ok(found)) => topics.look(node, &wait_set, found, wanted),
-            // The topics that are known go on.
-            Ok(Err(error)) => tracing::warn!(%error, "cannot ask the bus what there is"),
+            // Topics that are known already continue.
+            Ok(Err(error)) => tracing::warn!(%error, "cannot ask the bus for topics"),
             Err(TryRecvError::Empty) => {}
-            Err(TryRecvError::Disconnected) => return Err(Failure::job("nobody asks the bus any more")),
+            Err(TryRecvError::Disconnected) => return Err(Failure::job("the discovery thread has ended")),
         }
         if !topics.take(&disk.queue, None) {
             wait_set.wait(LOOK).or_job("waiting for messages")?;
@@ -158,7 +159,7 @@ fn take(
             crate::screen::draw(&format!("\r{messages} messages on {topics} topics "));
         }
     }
-    // What was published before the end is part of the recording.
+    // Messages published before the end belong to the recording.
     let end = clock::monotonic();
     while topics.take(&disk.queue, Some(end)) && clock::monotonic().since(end) < LAST_TAKE {}
     if terminal {
@@ -167,7 +168,7 @@ fn take(
     Ok(())
 }
 
-/// Asks the bus for its topics again and again, until nobody listens.
+/// Asks the bus for its topics repeatedly, until the receiver is dropped.
 fn discover(node: Node) -> std::io::Result<Receiver<Result<Vec<TopicInfo>, NodeError>>> {
     let (tell, found) = sync_channel(0);
     let thread = std::thread::Builder::new().name("discovery".into());
@@ -199,12 +200,12 @@ fn report(options: &Options, target: &Path, topics: &Topics, written: &disk::Wri
     }
     if let Some(error) = &written.error {
         return Err(Failure::job(format_args!(
-            "{error}; the {messages} messages before it can be read"
+            "{error}; the {messages} messages before it are readable"
         )));
     }
     if !written.finished {
         crate::screen::tell!(
-            "the file has no index, since the disk did not take all in time; it can be read"
+            "the file has no index, because the disk did not write everything in time; it is readable"
         );
     }
     topics::verdict(&lost, &failures)

@@ -1,4 +1,4 @@
-//! What was taken and is not written yet: bounded in bytes, so that a slow disk costs messages and not memory.
+//! Queue of messages to write: bounded in bytes, so that a slow disk costs messages and not memory.
 
 use recording::Channel;
 use stats::Time;
@@ -6,14 +6,14 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What a queued message takes beside its bytes, about.
+/// Approximate memory of a queued message in addition to its bytes.
 const OVERHEAD: u64 = 96;
 
-/// What goes into the file.
+/// An item to write to the file.
 #[derive(Debug)]
 pub(super) enum Item {
-    /// The next channel; channels are numbered from 0 as they come. If the file takes no more of them, the channel
-    /// `instead` stands for it.
+    /// The next channel; channels are numbered from 0 in this order. If the file accepts no further channel, `instead`
+    /// stands for it.
     Channel {
         channel: Channel,
         instead: Option<usize>,
@@ -27,7 +27,7 @@ pub(super) enum Item {
     },
 }
 
-/// What the writer finds.
+/// Result of taking from the queue.
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
@@ -35,13 +35,13 @@ pub(super) enum Item {
 )]
 pub(super) enum Popped {
     Item(Item),
-    /// Nothing came for as long as it was to be waited.
+    /// Nothing arrived within the given time.
     Idle,
-    /// Nothing comes any more.
+    /// The queue is closed and empty.
     End,
 }
 
-/// The queue between those who take messages and the disk.
+/// The queue between the taking thread and the disk.
 #[derive(Debug)]
 pub(super) struct Queue {
     budget: u64,
@@ -57,7 +57,7 @@ struct State {
 }
 
 impl Queue {
-    /// A queue of at most `budget` bytes; a single message is always let in.
+    /// A queue of at most `budget` bytes; a single message always fits.
     pub(super) fn new(budget: u64) -> Self {
         Queue {
             budget,
@@ -66,13 +66,13 @@ impl Queue {
         }
     }
 
-    /// Whether a message of `len` bytes finds room.
+    /// Whether a message of `len` bytes fits.
     pub(super) fn has_room(&self, len: usize) -> bool {
         let state = self.lock();
         state.bytes == 0 || state.bytes.saturating_add(len as u64 + OVERHEAD) <= self.budget
     }
 
-    /// Appends. Whoever appends messages asks [`Queue::has_room`] before it makes them.
+    /// Appends an item. The caller checks [`Queue::has_room`] before it builds a message.
     pub(super) fn push(&self, item: Item) {
         let mut state = self.lock();
         state.bytes += cost(&item);
@@ -81,7 +81,7 @@ impl Queue {
         self.filled.notify_one();
     }
 
-    /// The oldest item; waits for one at most `patience`.
+    /// The oldest item; waits at most `patience` for one.
     pub(super) fn pop(&self, patience: Duration) -> Popped {
         let state = self.lock();
         let empty = |state: &mut State| state.items.is_empty() && !state.closed;
@@ -97,13 +97,13 @@ impl Queue {
         }
     }
 
-    /// Nothing more comes.
+    /// Closes the queue.
     pub(super) fn close(&self) {
         self.lock().closed = true;
         self.filled.notify_all();
     }
 
-    /// Bytes that wait.
+    /// Bytes in the queue.
     pub(super) fn bytes(&self) -> u64 {
         self.lock().bytes
     }
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn it_holds_so_many_bytes_or_one_message() {
         let queue = Queue::new(10_000);
-        assert!(queue.has_room(1 << 30), "a single message is always let in");
+        assert!(queue.has_room(1 << 30), "a single message always fits");
         let mut count = 0;
         while queue.has_room(1000) {
             queue.push(message(1000));
@@ -154,7 +154,7 @@ mod tests {
         queue.close();
         assert!(
             matches!(queue.pop(Duration::MAX), Popped::Item(_)),
-            "what is queued still comes"
+            "queued items still arrive"
         );
         assert!(matches!(queue.pop(Duration::MAX), Popped::End));
     }

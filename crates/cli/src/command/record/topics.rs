@@ -1,4 +1,4 @@
-//! The topics that are recorded: what is subscribed to, and which channel a message belongs to.
+//! Recorded topics: their subscribers, and the channel of each message.
 
 use super::queue::{Item, Queue};
 use crate::failure::Failure;
@@ -10,28 +10,28 @@ use schema::{Flavour, Schema};
 use stats::{DropReason, Drops, Time};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Messages that each publisher may queue for the recorder. Rings take memory, so many topics have shorter ones.
+/// Queue depth towards the recorder, per publisher. Rings take memory, so with many topics they are shorter.
 const DEPTH: u32 = 4096;
 const MANY_TOPICS: usize = 128;
 const DEPTH_OF_MANY: u32 = 1024;
-/// Messages, and bytes, that are taken of a topic before the others have their turn, and signals and the end are looked at.
+/// Messages, and bytes, taken from a topic before the others have their turn and signals and the end are checked.
 const TURN: usize = 256;
 const TURN_BYTES: usize = 16 << 20;
-/// Most channels of one topic; the messages of further publishers are written as if they were the first's.
+/// Most channels of one topic; messages of further publishers are written to the first channel.
 const MAX_CHANNELS: usize = 256;
-/// Most publishers whose channels are remembered; the others' are found anew.
+/// Most publishers whose channels are remembered; those of others are looked up again.
 const MAX_REMEMBERED: usize = 4096;
 
-/// All that is recorded.
+/// All recorded topics.
 #[derive(Debug, Default)]
 pub(super) struct Topics {
     all: Vec<Topic>,
-    /// Topics, by name, sum and ROS, that cannot be recorded, and why.
+    /// Topics, by name, hash and ROS, that cannot be recorded, and why.
     pub(super) left_out: BTreeMap<(String, [u8; 16], bus::Ros), String>,
     channels: usize,
-    /// Everything is recorded as ROS 2 has it.
+    /// Whether everything is recorded in the form of ROS 2.
     ros2: bool,
-    /// Topics, by name, sum and ROS, whose messages the subscriber of their namesake of the other ROS takes, too.
+    /// Topics, by name, hash and ROS, whose messages the subscriber of the same topic of the other ROS also takes.
     covered: BTreeSet<(String, [u8; 16], bus::Ros)>,
 }
 
@@ -41,28 +41,28 @@ struct Topic {
     sum: [u8; 16],
     ros: bus::Ros,
     ros2: bool,
-    /// What its channels have in common.
+    /// Fields common to its channels.
     channel: Channel,
     channels: Vec<Known>,
     by_publisher: HashMap<u64, usize>,
     taken: u64,
     lost: Drops,
-    /// Why it is not taken from any more.
+    /// Why the topic is no longer recorded.
     broken: Option<String>,
 }
 
-/// A channel of a topic, and whose it is.
+/// A channel of a topic, and its publisher.
 #[derive(Debug)]
 struct Known {
     offer: Offer,
-    /// Of a publisher that keeps messages and does not say whose it is: that one alone. A player publishes each channel
-    /// by itself, so that each keeps its own.
+    /// The publisher, if it keeps messages and does not state its node. A player publishes each channel separately, so
+    /// that each keeps its own messages.
     publisher: Option<u64>,
     number: usize,
 }
 
 impl Topics {
-    /// No topics yet; `ros2`: to be recorded in CDR, with types of ROS 2.
+    /// Without topics; `ros2` records in CDR, with types of ROS 2.
     pub(super) fn new(ros2: bool) -> Self {
         Topics {
             ros2,
@@ -70,7 +70,7 @@ impl Topics {
         }
     }
 
-    /// Subscribes to what is not subscribed to yet.
+    /// Subscribes to new topics.
     pub(super) fn look(
         &mut self,
         node: &Node,
@@ -107,7 +107,7 @@ impl Topics {
         }
     }
 
-    /// The topic; `None` if it is taken already.
+    /// The topic; `None` if its messages are taken already.
     fn subscribe(&self, node: &Node, wait_set: &WaitSet, info: &TopicInfo) -> Result<Option<Topic>, String> {
         let mut schema = node.schema_of(info).map_err(|e| e.to_string())?;
         if self.ros2 {
@@ -129,7 +129,7 @@ impl Topics {
         let queue = SubscriberOptions::default()
             .with_depth(depth)
             .with_wait_set(wait_set)
-            // What is recorded is what was published, unless all is to be of ROS 2.
+            // Messages are recorded as published, unless all are to be of ROS 2.
             .with_conversion(self.ros2);
         let subscriber = node.subscriber_with(&info.topic.topic, &schema, queue);
         Ok(Some(Topic {
@@ -146,7 +146,7 @@ impl Topics {
         }))
     }
 
-    /// Gives every topic its turn; whether there is more. With `until`, messages that were queued after it stay.
+    /// Gives every topic its turn; returns whether there is more. With `until`, messages queued after it stay.
     pub(super) fn take(&mut self, queue: &Queue, until: Option<Time>) -> bool {
         let mut more = false;
         for topic in &mut self.all {
@@ -157,18 +157,18 @@ impl Topics {
         more
     }
 
-    /// How many topics there are; several types of one name are one topic.
+    /// Number of topics; several types of one name count as one.
     pub(super) fn count(&self) -> usize {
         let names = self.all.iter().map(|t| t.subscriber.topic());
         names.collect::<BTreeSet<_>>().len()
     }
 
-    /// Messages that were handed to the queue.
+    /// Messages handed to the queue.
     pub(super) fn taken(&self) -> u64 {
         self.all.iter().map(|t| t.taken).sum()
     }
 
-    /// What was lost on the way here, or was not fit to be written.
+    /// Messages lost before the queue, or unfit to be written.
     pub(super) fn lost(&self) -> Drops {
         let mut all = Drops::default();
         for topic in &self.all {
@@ -193,7 +193,7 @@ impl Topics {
 }
 
 impl Topic {
-    /// Takes some messages; whether there are more.
+    /// Takes some messages; returns whether there are more.
     fn turn(&mut self, queue: &Queue, until: Option<Time>, channels: &mut usize) -> bool {
         let mut bytes = 0;
         for _ in 0..TURN {
@@ -201,7 +201,7 @@ impl Topic {
                 Ok(Some(message)) => message,
                 Ok(None) => return false,
                 Err(error) => {
-                    crate::screen::tell!("{}: no more is recorded: {error}", self.subscriber.topic());
+                    crate::screen::tell!("{}: recording stopped: {error}", self.subscriber.topic());
                     self.broken = Some(error.to_string());
                     return false;
                 }
@@ -220,9 +220,9 @@ impl Topic {
         true
     }
 
-    /// Queues a message for the file; its length, or why it is lost.
+    /// Queues a message for the file; returns its length, or why it is lost.
     fn store(&mut self, queue: &Queue, message: &Message, channels: &mut usize) -> Result<usize, DropReason> {
-        // Before it is copied: about as long as it will be.
+        // Estimate before copying: about its final length.
         let len = message.control().len()
             + (0..message.part_count())
                 .map(|i| message.bus().part_len(i))
@@ -230,12 +230,12 @@ impl Topic {
         if len as u64 > MAX_MESSAGE {
             self.tell_first(
                 DropReason::TooLarge,
-                format_args!("{len} bytes, and a recording takes {MAX_MESSAGE}"),
+                format_args!("{len} bytes, but a recording takes at most {MAX_MESSAGE}"),
             );
             return Err(DropReason::TooLarge);
         }
         if !queue.has_room(len) {
-            let why = "the disk is too slow for what comes; `--buffer` says how much may wait for it";
+            let why = "the disk is too slow; raise `--buffer` to hold more messages in memory";
             self.tell_first(DropReason::Unwritten, format_args!("{why}"));
             return Err(DropReason::Unwritten);
         }
@@ -256,14 +256,14 @@ impl Topic {
         Ok(len)
     }
 
-    /// The first loss of a kind is told, all are counted.
+    /// Prints the first loss of a kind; all losses are counted.
     fn tell_first(&self, reason: DropReason, why: std::fmt::Arguments<'_>) {
         if self.lost.count(reason) == 0 {
             crate::screen::tell!("{}: left out a message: {why}", self.subscriber.topic());
         }
     }
 
-    /// The number of the channel of a message's publisher; a new one is queued before the message.
+    /// Number of the channel of a message's publisher; a new channel is queued before the message.
     fn channel_of(&mut self, queue: &Queue, message: &Message, channels: &mut usize) -> usize {
         let id = message.bus().publisher();
         if let Some(number) = self.by_publisher.get(&id) {
@@ -310,7 +310,7 @@ fn channel(topic: &str, schema: &Schema) -> Channel {
     channel
 }
 
-/// Why a recording is not whole, if it is not.
+/// An error if the recording is incomplete.
 pub(super) fn verdict(lost: &Drops, failures: &BTreeMap<&str, &str>) -> Result<(), Failure> {
     if lost.total() > 0 {
         return Err(Failure::lost(format_args!(

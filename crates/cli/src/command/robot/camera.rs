@@ -1,17 +1,17 @@
-//! What the simulated robot's camera sees: a picture drawn from rays.
+//! The simulated robot's camera: an image drawn by casting rays.
 
 use super::sim::base::Place;
 use super::sim::room;
 
-/// Pixels.
+/// Width and height in pixels.
 pub(super) const WIDTH: usize = 64;
 pub(super) const HEIGHT: usize = 48;
-/// Radians, from the left edge to the right.
+/// Field of view in radians, from the left edge to the right.
 pub(super) const VIEW: f64 = 1.05;
-/// Metres: of the walls above and below the camera.
+/// Height of the walls above and below the camera, in metres.
 const WALL: f64 = 0.6;
 
-/// Metres to what each column sees, along the camera's axis.
+/// Distance of what each column shows, in metres along the camera's axis.
 fn columns(place: &Place) -> [f64; WIDTH] {
     std::array::from_fn(|column| {
         let off = VIEW * (0.5 - (column as f64 + 0.5) / WIDTH as f64);
@@ -19,7 +19,7 @@ fn columns(place: &Place) -> [f64; WIDTH] {
     })
 }
 
-/// Rows of what a wall at this distance covers.
+/// Rows that a wall at this distance covers.
 fn rows(distance: f64) -> std::ops::Range<usize> {
     let half = WALL / distance.max(0.05) * focal();
     let middle = HEIGHT as f64 / 2.0;
@@ -27,7 +27,7 @@ fn rows(distance: f64) -> std::ops::Range<usize> {
     clamp(middle - half)..clamp(middle + half)
 }
 
-/// Pixels.
+/// Focal length in pixels.
 pub(super) fn focal() -> f64 {
     WIDTH as f64 / 2.0 / (VIEW / 2.0).tan()
 }

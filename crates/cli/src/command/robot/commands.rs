@@ -1,4 +1,4 @@
-//! What the simulated robot does with commands.
+//! How the simulated robot executes commands.
 
 use super::run::{Horn, Shared, log};
 use super::sim::arm::JointGoal;
@@ -13,21 +13,21 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Where a pose may be given, besides no frame at all.
+/// The frame in which poses may be given, in addition to none.
 const MAP: &str = "map";
-/// A refusal is not told again for so long, and so many different ones are remembered.
+/// Time for which a refusal is not reported again, and the most different refusals remembered.
 const QUIET: Duration = Duration::from_secs(10);
 const MOST_REFUSALS: usize = 16;
-/// Metres a second, where a command says nothing.
+/// Default speed in metres a second.
 const SPEED: f64 = 0.8;
 
-/// Its complex actions, and what each takes.
+/// Its complex actions, with the argument of each.
 pub(super) const COMPLEX: [(&str, ComplexActionType); 2] = [
     ("patrol", ComplexActionType::PoseList),
     ("twists", ComplexActionType::TwistList),
 ];
 
-/// Sets the handlers of all kinds of commands.
+/// Registers handlers for all kinds of commands.
 pub(super) fn register(robot: &Robot, rover: &Shared, horn: &Horn, tell: &Arc<Teller>) {
     on::<command::Twist>(robot, rover, tell, |rover, twist| {
         framed(&twist.header, FRAME)?;
@@ -44,7 +44,10 @@ pub(super) fn register(robot: &Robot, rover: &Shared, horn: &Horn, tell: &Arc<Te
     });
     on::<command::GoTo>(robot, rover, tell, |rover, goal| {
         framed(&goal.header, MAP)?;
-        let pose = goal.waypoint_pose.as_ref().ok_or("it has no waypoint_pose")?;
+        let pose = goal
+            .waypoint_pose
+            .as_ref()
+            .ok_or("the goal has no waypoint_pose")?;
         let speed = if goal.max_forward_speed == 0.0 {
             SPEED
         } else {
@@ -105,17 +108,17 @@ pub(super) fn register(robot: &Robot, rover: &Shared, horn: &Horn, tell: &Arc<Te
     });
 }
 
-/// A handler that says what it did; refusals are told, too.
+/// Registers a handler that reports what it did; refusals are reported as well.
 fn on<K: CommandKind>(
     robot: &Robot,
     rover: &Shared,
     tell: &Arc<Teller>,
     carry_out: impl Fn(&Shared, &K::Body) -> Result<String, Rejection> + Send + 'static,
 ) {
-    // Its clone in the handler ends with `Robot::stop`.
+    // `Robot::stop` drops the handler with this clone.
     let (teller, rover, tell) = (robot.clone(), rover.clone(), tell.clone());
     let kind = K::NAME.rsplit('.').next().unwrap_or(K::NAME);
-    // A joystick repeats the same command many times a second, and a controller that is refused tries again.
+    // A joystick repeats the same command many times a second, and a refused controller retries.
     let mut before: Option<String> = None;
     let mut refused = Refused::default();
     robot.on::<K>(move |body, context| {
@@ -148,7 +151,7 @@ fn on<K: CommandKind>(
     });
 }
 
-/// Refusals that were told of late. Each is told again after some time at the earliest.
+/// Recent refusals. A refusal is reported again only after some time.
 #[derive(Default)]
 struct Refused(VecDeque<(String, Instant)>);
 
@@ -174,15 +177,15 @@ fn who(context: &Context) -> String {
 }
 
 fn no_action(name: &str, known: &str) -> String {
-    format!("there is no action {name:?} of this sort: there are {known}")
+    format!("no action {name:?} of this sort; use one of {known}")
 }
 
-/// A command may name only the frame that it is understood in.
+/// A command may name only the frame in which it is understood.
 fn framed(header: &Option<remote::types::Header>, frame: &str) -> Result<(), String> {
     match header.as_ref().map(|h| h.frame.as_str()) {
-        Some(other) if !other.is_empty() && other != frame => Err(format!(
-            "understood in the frame {frame:?} only, not in {other:?}"
-        )),
+        Some(other) if !other.is_empty() && other != frame => {
+            Err(format!("only the frame {frame:?} is supported, not {other:?}"))
+        }
         _ => Ok(()),
     }
 }
@@ -199,7 +202,7 @@ fn components(twist: &Twist) -> ([f64; 3], [f64; 3]) {
 fn waypoints(poses: &[Pose], repeats: bool) -> Result<Vec<Waypoint>, Rejection> {
     let last = poses.len().saturating_sub(1);
     let each = poses.iter().enumerate().map(|(i, pose)| {
-        // It drives through all but the last.
+        // The rover passes all waypoints but the last without a stop.
         let stops = i == last && !repeats;
         waypoint(pose, SPEED, if stops { 0.0 } else { SPEED })
     });
@@ -217,7 +220,7 @@ fn waypoint(pose: &Pose, speed: f64, end_speed: f64) -> Result<Waypoint, String>
     })
 }
 
-/// Rotation about z, of whichever of the two was set.
+/// Rotation about z, from whichever of the two fields is set.
 fn heading(pose: &Pose) -> Option<f64> {
     match pose.orientation {
         Some(Orientation { x, y, z, w }) if [x, y, z, w] != [0.0; 4] => {
@@ -241,13 +244,13 @@ fn joint_goals(joints: &JointCommand) -> Result<Vec<(&str, JointGoal)>, String> 
     for (what, len) in [("position", position.len()), ("velocity", velocity.len())] {
         if len != 0 && len != name.len() {
             return Err(format!(
-                "{} names, but {len} elements of {what}: none, or one for each",
+                "{} names, but {len} elements of {what}: give none, or one for each name",
                 name.len()
             ));
         }
     }
     if !(effort.is_empty() && acceleration.is_empty() && tics.is_empty()) {
-        return Err("the joints take positions and velocities only".into());
+        return Err("joints take only positions and velocities".into());
     }
     let goal = |i: usize| JointGoal {
         position: position.get(i).copied(),

@@ -1,4 +1,4 @@
-//! What the simulated robot says of itself once: what it can do, what it has, the map of its room.
+//! Static descriptions of the simulated robot: abilities, hardware, and the map of its room.
 
 use super::camera;
 use super::commands::COMPLEX;
@@ -30,7 +30,7 @@ pub(super) fn simple_actions(rover: &Rover) -> SimpleActions {
         };
         definition.value_names = [("off", 0.0), ("on", 1.0)].map(named).into();
     }
-    // In hundredths, so that it is told again only where it differs.
+    // In hundredths, so that it is published again only when it differs visibly.
     let gripper = action(
         "gripper",
         SimpleActionType::ValueFloat,
@@ -56,7 +56,7 @@ pub(super) fn complex_actions() -> ComplexActions {
     }
 }
 
-/// The joints that take commands, with the most of each value.
+/// Joints that take commands, with the maximum of each value.
 pub(super) fn controllable_joints(rover: &Rover) -> JointState {
     let joints = &rover.arm.joints;
     JointState {
@@ -80,7 +80,7 @@ pub(super) fn frames() -> ControllableFrames {
     }
 }
 
-/// There is no stream: the address is of the form that one would have.
+/// The robot streams no video: the address only has the form of one.
 pub(super) fn video() -> VideoStreams {
     let stream = VideoStream {
         url: "rtsp://127.0.0.1:8554/rover".into(),

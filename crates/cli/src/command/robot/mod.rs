@@ -16,7 +16,7 @@ use clap::{Args, Subcommand};
 use remote::transport::zmq::KeyPair;
 use std::path::PathBuf;
 
-/// Robots to command with `ropewalk control`.
+/// Simulate robots, and create keys for them.
 #[derive(Args)]
 pub(crate) struct Options {
     #[command(subcommand)]
@@ -26,20 +26,20 @@ pub(crate) struct Options {
 #[derive(Subcommand)]
 enum What {
     Sim(Sim),
-    /// Makes a key for robots and controllers over ZeroMQ: FILE, to be kept secret, and FILE.pub, to be told.
+    /// Create a key pair for ZeroMQ: FILE (keep it secret) and FILE.pub (share it).
     Key {
         file: PathBuf,
     },
 }
 
-/// Simulates a rover with an arm in a room with pillars: it takes all commands and tells all telemetry of Robot Remote Control.
+/// Simulate a rover with an arm in a room with pillars.
 ///
-/// It drives on two wheels (at most 1.5 m/s and 2 rad/s, with bounded accelerations), integrates its motion in real time, refuses what
-/// it cannot do and says why, and stops when it hears nothing of its controller any more. Its room is 12 m by 8 m,
-/// with the origin, where it starts, in the middle.
+/// The rover takes all commands and publishes all telemetry of Robot Remote Control. It drives on two wheels (at most
+/// 1.5 m/s and 2 rad/s, with bounded accelerations), moves in real time, refuses what it cannot do with a reason, and
+/// stops when it loses its controller. Its room is 12 m by 8 m, with the origin, where it starts, in the middle.
 ///
-/// It is on this host's bus (ROPEWALK_RUNTIME_DIR, ROPEWALK_DOMAIN), and on other hosts where links carry it (docs/guide/remote-link.md); or at an
-/// address of ZeroMQ; or both.
+/// It connects to this host's bus (ROPEWALK_RUNTIME_DIR, ROPEWALK_DOMAIN), and through links to other hosts
+/// (docs/guide/remote-link.md); or listens at a ZeroMQ address; or both.
 #[derive(Args)]
 #[command(after_help = "Example, in two terminals:\n  \
     ropewalk robot sim --name rover\n  \
@@ -47,34 +47,35 @@ enum What {
     and over ZeroMQ:\n  \
     ropewalk robot sim --zmq tcp://127.0.0.1:7010\n  \
     ropewalk control tcp://127.0.0.1:7010\n\n\
-    Simple actions: headlights (0 or 1), gripper (0 shut to 1 open), home (the arm goes to 0),\n  horn (asks for a permission first).\n\
+    Simple actions: headlights (0 or 1), gripper (0 shut to 1 open),\n  \
+    home (the arm goes to 0), horn (asks for permission first).\n\
     Complex actions: patrol (poses, again and again), twists (each for 1 s).\n\
     Joints: arm_pan, arm_shoulder, arm_elbow, gripper.")]
 struct Sim {
-    /// What it is called on the bus: letters, digits and `_`, with `/` between words.
+    /// Its name on the bus: letters, digits and `_`, with `/` between words.
     #[arg(long, default_value = "rover")]
     name: String,
     #[command(flatten)]
     ends: RobotEnds,
-    /// How often it tells where it is and what its joints do; a laser scan comes at most 10 times a second, a picture twice.
+    /// Rate of its pose and joint states; a laser scan is published at most 10 times a second, an image twice.
     #[arg(long, value_name = "HZ", default_value_t = 20.0, value_parser = rate)]
     rate: f64,
-    /// Decides the noise of its sensors.
+    /// Seed of its sensors' noise.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// End after so many seconds; otherwise with Ctrl-C.
+    /// End after this many seconds (default: at Ctrl-C).
     #[arg(long = "for", value_name = "SECONDS", value_parser = crate::numbers::duration)]
     duration: Option<f64>,
-    /// For how long a twist holds, after which it stops; 0: until something else is commanded.
+    /// How long a twist lasts before the rover stops; 0: until the next command.
     #[arg(long, value_name = "SECONDS", default_value_t = 0.5, value_parser = hold)]
     twist_hold: f64,
-    /// Take over hands the right to move to whoever wants it; otherwise its holder has to release it.
+    /// Let a controller take the right to move from its holder; otherwise the holder has to release it.
     #[arg(long)]
     allow_take_over: bool,
-    /// The right to move has to be asked for; otherwise a free one goes to who moves first.
+    /// Require controllers to ask for the right to move; otherwise a free right goes to the first that moves.
     #[arg(long)]
     require_request: bool,
-    /// Print what happens as JSON, an object a line.
+    /// Print events as JSON, one object a line.
     #[arg(long)]
     json: bool,
 }
@@ -89,7 +90,7 @@ fn hold(text: &str) -> Result<f64, String> {
     good.ok_or_else(|| "give 0 to 3600 seconds".into())
 }
 
-/// Runs one of the commands.
+/// Runs the subcommand.
 pub(crate) fn run(options: &Options) -> Outcome {
     match &options.what {
         What::Sim(sim) => run::run(sim),

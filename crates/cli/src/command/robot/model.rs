@@ -1,17 +1,17 @@
-//! The simulated robot's model, as a file to fetch.
+//! The simulated robot's model, as a file to download.
 
 use remote::types::{File, FileDefinition, RobotModelInformation};
 use remote::{Robot, telemetry};
 use std::io;
 use tempfile::TempDir;
 
-/// What the shared folder is called, and the model in it.
+/// Identifier of the shared folder; the model lies in it.
 const SHARED: &str = "model";
 const FILE: &str = "rover.urdf";
-/// Metres, kilograms and radians, as URDF has it; the limits are those of the simulation.
+/// Metres, kilograms and radians, as in URDF; the limits are those of the simulation.
 const URDF: &str = include_str!("rover.urdf");
 
-/// Shares a folder with the model for as long as the folder is kept.
+/// Shares a folder with the model until the returned folder is dropped.
 pub(super) fn share(robot: &Robot) -> io::Result<TempDir> {
     let folder = tempfile::Builder::new().prefix("ropewalk-robot-").tempdir()?;
     std::fs::write(folder.path().join(FILE), URDF)?;

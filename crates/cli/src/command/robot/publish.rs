@@ -1,4 +1,4 @@
-//! When the simulated robot tells what.
+//! When the simulated robot publishes each kind of telemetry.
 
 use super::describe;
 use super::sim::{Noise, Rover};
@@ -11,7 +11,7 @@ use remote::{Robot, telemetry};
 pub(super) struct Publisher {
     noise: Noise,
     seq: u32,
-    /// Of the named channel of simple sensors.
+    /// Channel of the named simple sensor.
     temperature: u8,
     scan: Every,
     image: Every,
@@ -21,7 +21,7 @@ pub(super) struct Publisher {
     waypoints: Option<usize>,
 }
 
-/// Passes at most so often, by the rover's time.
+/// Limits a rate, by the rover's time.
 struct Every {
     period: f64,
     next: f64,
@@ -36,7 +36,7 @@ impl Every {
     }
 
     fn is_due(&mut self, time: f64) -> bool {
-        // Half a millisecond of lateness does not make it wait for a whole tick more.
+        // A delay of half a millisecond does not postpone it by a whole tick.
         let due = time + 5e-4 >= self.next;
         if due {
             self.next = (self.next + self.period).max(time);
@@ -60,7 +60,7 @@ impl Publisher {
         }
     }
 
-    /// Tells once what does not change.
+    /// Publishes what does not change, once.
     pub(super) fn describe(&mut self, robot: &Robot) -> Result<(), TransportError> {
         let rover = Rover::new();
         robot.set::<telemetry::ControllableJoints>(0, &describe::controllable_joints(&rover))?;
@@ -77,7 +77,7 @@ impl Publisher {
         Ok(())
     }
 
-    /// Tells what is due. What a transport cannot carry now is lost, as telemetry may be.
+    /// Publishes what is due. A value that a transport cannot send now is lost, as telemetry may be.
     pub(super) fn publish(&mut self, robot: &Robot, rover: &Rover) {
         if let Err(error) = self.try_publish(robot, rover) {
             tracing::debug!(%error, "telemetry is lost");

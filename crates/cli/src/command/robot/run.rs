@@ -1,4 +1,4 @@
-//! The simulated robot in real time.
+//! Runs the simulated robot in real time.
 
 use super::publish::Publisher;
 use super::sim::base::Happened;
@@ -14,12 +14,12 @@ use serde_json::json;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// More than this at once is no simulation of a moving robot: what the process stood still does not count.
+/// Longest simulated step: time in which the process was stopped beyond this does not count.
 const LONGEST_STEP: Duration = Duration::from_millis(250);
-/// How long a signal may wait.
+/// Longest time until a signal is noticed.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// The rover, for the handlers of commands and for the clock.
+/// The rover, shared between the handlers of commands and the clock.
 #[derive(Clone)]
 pub(super) struct Shared(Arc<Mutex<Rover>>);
 
@@ -29,7 +29,7 @@ impl Shared {
     }
 }
 
-/// The horn, which the rover asks for a permission to sound; one question at a time.
+/// The horn, which the rover asks for permission to sound; one question at a time.
 #[derive(Clone, Default)]
 pub(super) struct Horn(Arc<Mutex<Option<Pending<bool>>>>);
 
@@ -37,7 +37,7 @@ impl Horn {
     pub(super) fn ask(&self, robot: &Robot) -> Result<(), &'static str> {
         let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if asked.is_some() {
-            return Err("it has asked for the permission already, and waits for the answer");
+            return Err("the rover has already asked for permission, and waits for the answer");
         }
         *asked = Some(robot.ask_permission("may the rover sound its horn?"));
         Ok(())
@@ -49,7 +49,7 @@ impl Horn {
     }
 }
 
-/// Runs it until its time is over, or a signal comes.
+/// Runs the robot until its time is over, or a signal arrives.
 pub(super) fn run(options: &Sim) -> Outcome {
     let signals = Signals::watch().or_job("watching for signals")?;
     let rover = Shared(Arc::new(Mutex::new(Rover::new())));
@@ -69,12 +69,14 @@ pub(super) fn run(options: &Sim) -> Outcome {
     commands::register(&robot, &rover, &horn, &tell);
     watch(&robot, &rover, &tell, options.allow_take_over);
     let mut publisher = Publisher::new(options.rate, Noise::new(options.seed));
-    publisher.describe(&robot).or_job("telling what the robot is")?;
+    publisher
+        .describe(&robot)
+        .or_job("publishing the robot's description")?;
     let model = model::share(&robot).or_job("sharing the model")?;
-    // All kinds are known before anyone is served.
+    // All kinds are known before the first controller is served.
     publisher.publish(&robot, &Rover::new());
     robot.start().or_input()?;
-    // With the ports that they have now.
+    // With the ports assigned by now.
     let places: Vec<String> = ends.iter().map(|end| end.describe()).collect();
     let text = format!("{} is ready: {}", options.name, places.join(", "));
     tell.tell(
@@ -136,14 +138,14 @@ fn in_words(happened: Happened) -> (String, serde_json::Value) {
             json!({ "x_m": x, "y_m": y, "waypoints_left": left }),
         ),
         Happened::Blocked => (
-            "touches a wall or a pillar, and stands".into(),
+            "touches a wall or a pillar, and stops".into(),
             json!({ "blocked": true }),
         ),
         Happened::Done => ("the list of twists is done".into(), json!({})),
     }
 }
 
-/// A message of the robot for people, wherever they are.
+/// Publishes a log message of the robot.
 pub(super) fn log(robot: &Robot, level: LogLevel, message: &str) {
     if let Err(error) = robot.log(level, message) {
         tracing::debug!(%error, "a log message is lost");

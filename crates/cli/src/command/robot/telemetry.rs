@@ -1,4 +1,4 @@
-//! The simulated robot's state as messages.
+//! The simulated robot's state as telemetry messages.
 
 use super::camera;
 use super::sim::base::{Goal, MAX_SPEED, Place};
@@ -10,24 +10,24 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub(super) const FRAME: &str = "rover";
 const MAP: &str = "map";
 const LASER: &str = "laser";
-/// Rays of a scan, radians between them, and metres that the laser sees.
+/// Rays of a scan, radians between them, and range of the laser in metres.
 const RAYS: u32 = 181;
 const RAY_STEP: f64 = 0.026;
 const RANGE: (f64, f64) = (0.05, 10.0);
-/// Metres of the laser before the rover's middle.
+/// Distance of the laser in front of the rover's middle, in metres.
 const LASER_X: f64 = 0.2;
-/// Metres of a cell of the map.
+/// Size of a map cell in metres.
 pub(super) const CELL: f64 = 0.1;
 const GRAVITY: f64 = 9.81;
 
-/// One moment: the rover, its time, and what all messages of it begin with.
+/// One moment: the rover, its time, and the header of all its messages.
 pub(super) struct Moment<'a> {
     pub(super) rover: &'a Rover,
     pub(super) seq: u32,
     pub(super) noise: &'a mut Noise,
 }
 
-/// Now, in UTC.
+/// A header stamped with the current time in UTC.
 pub(super) fn header(frame: &str, seq: u32) -> Option<Header> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let timestamp = TimeStamp {
@@ -95,7 +95,7 @@ impl Moment<'_> {
         }
     }
 
-    /// The simulation knows where it is: its odometry does not drift.
+    /// The simulation knows its pose: its odometry does not drift.
     pub(super) fn odometry(&self) -> Odometry {
         Odometry {
             header: self.header(MAP),
@@ -124,7 +124,7 @@ impl Moment<'_> {
         }
     }
 
-    /// With noise: 0.02 m/s², 0.002 rad/s. The field points along the map's x axis.
+    /// With noise: 0.02 m/s², 0.002 rad/s. The magnetic field points along the map's x axis.
     pub(super) fn imu(&mut self) -> Imu {
         let base = &self.rover.base;
         let (forward, sideways) = (base.acceleration.0, base.speed * base.turn);
@@ -162,7 +162,7 @@ impl Moment<'_> {
         Transforms { transform }
     }
 
-    /// At the wrist: what the arm carries, that is itself.
+    /// At the wrist: the arm carries only itself.
     pub(super) fn wrench(&self) -> WrenchState {
         let effort = |name| self.rover.arm.joint(name).map_or(0.0, |j| j.effort());
         let wrench = Wrench {
@@ -196,7 +196,7 @@ impl Moment<'_> {
         }
     }
 
-    /// Metres by ray, with noise of 0.01 m; the first ray points to the right.
+    /// Distance of each ray in metres, with noise of 0.01 m; the first ray points to the right.
     fn ranges(&mut self) -> Vec<f64> {
         let Place { x, y, heading } = self.rover.base.place;
         let (x, y) = (x + LASER_X * heading.cos(), y + LASER_X * heading.sin());
@@ -288,7 +288,7 @@ impl Moment<'_> {
         self.sensor("battery", self.rover.battery, "percent")
     }
 
-    /// Of the motors, which warm up a little as it drives.
+    /// Temperature of the motors, which warm up a little while driving.
     pub(super) fn temperature(&mut self) -> SimpleSensor {
         let celsius = 24.0 + 6.0 * self.rover.base.speed.abs() / MAX_SPEED + self.noise.normal(0.1);
         self.sensor("motor temperature", celsius, "degrees Celsius")
@@ -314,7 +314,7 @@ impl Moment<'_> {
         }
     }
 
-    /// What is left of the path.
+    /// The rest of the path.
     pub(super) fn path(&self) -> Poses {
         let points = match &self.rover.base.goal {
             Goal::Path { points, .. } => Some(points),
@@ -337,7 +337,7 @@ impl Moment<'_> {
     }
 }
 
-/// Radians, from the front.
+/// Angle of a ray in radians, from the front.
 fn ray_angle(ray: u32) -> f64 {
     RAY_STEP * (f64::from(ray) - f64::from(RAYS - 1) / 2.0)
 }

@@ -10,8 +10,9 @@ use schema::Show;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// Call a service with a request written as YAML: ropewalk service call /add_two_ints '{a: 1, b: 2}'
+/// Call a service with a request in YAML
 ///
+///   ropewalk service call /add_two_ints '{a: 1, b: 2}'
 ///   ropewalk service call /brake 'data: true'
 ///   ropewalk service call /brake std_srvs/srv/SetBool '{data: true}' --rate 1
 #[derive(Args)]
@@ -21,10 +22,10 @@ pub(super) struct Options {
     service: String,
     #[command(flatten)]
     request: Content,
-    /// Give up after this many seconds, waiting for a server included.
+    /// Give up after this many seconds, including the wait for a server.
     #[arg(long, default_value_t = 10.0, value_parser = numbers::seconds)]
     timeout: f64,
-    /// Call it this often a second, until Ctrl-C.
+    /// Call the service at this rate, until Ctrl-C.
     #[arg(short, long, value_name = "HZ", value_parser = numbers::rate)]
     rate: Option<f64>,
     /// Print each answer as a line of JSON.

@@ -15,7 +15,7 @@ pub(super) struct Type {
 
 #[derive(Args)]
 pub(super) struct Find {
-    /// Such as std_srvs/srv/SetBool or std_srvs/SetBool.
+    /// Type name, such as std_srvs/srv/SetBool or std_srvs/SetBool.
     #[arg(value_name = "TYPE")]
     type_name: String,
 }
@@ -37,7 +37,7 @@ pub(super) fn print_type(node: &Node, options: &Type) -> Outcome {
     found.retain(|(name, _)| name.trim_start_matches('/') == wanted);
     if found.is_empty() {
         return Err(Failure::input(format_args!(
-            "nobody serves or calls /{wanted}; `ropewalk service list` shows what there is{}",
+            "no program serves or calls /{wanted}; `ropewalk service list` lists the services{}",
             endpoints::but_silent(&graph.survey)
         )));
     }

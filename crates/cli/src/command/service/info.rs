@@ -24,11 +24,11 @@ pub(super) fn run(node: &Node, options: &Options) -> Outcome {
     if services.is_empty() {
         let silent = endpoints::but_silent(&survey);
         return Err(Failure::input(format_args!(
-            "nobody serves or calls {full}; `ropewalk service list` shows what there is{silent}"
+            "no program serves or calls {full}; `ropewalk service list` lists the services{silent}"
         )));
     }
     let mut out = crate::screen::stdout();
-    // More than one if they disagree about the type.
+    // Several if the programs disagree about the type.
     for info in &services {
         let definition = info.service.definition.trim_end();
         let written = if options.json {

@@ -12,13 +12,13 @@ use std::io::Write;
 
 #[derive(Args)]
 pub(super) struct Options {
-    /// Print a line for each service, its name and type alone.
+    /// Print only name and type of each service, one a line.
     #[arg(short = 't', long)]
     show_types: bool,
-    /// Print the number of services only.
+    /// Print only the number of services.
     #[arg(short = 'c', long = "count-services")]
     count: bool,
-    /// Also list hidden services: names with a word that begins with an underscore, such as the parts of actions.
+    /// Also list hidden services, such as the parts of actions: a word of the name starts with an underscore.
     #[arg(short, long, alias = "include-hidden-services")]
     all: bool,
     /// Print JSON.
@@ -72,7 +72,7 @@ fn shown(mut services: Vec<ServiceInfo>, options: &Options) -> Vec<ServiceInfo> 
     services
 }
 
-/// A line for each service, as `ros2 service list -t` prints it.
+/// Prints a line for each service, as `ros2 service list -t` does.
 fn names(node: &Node, options: &Options) -> Outcome {
     let graph = Graph::look(node)?;
     let services = shown(graph.survey.services(), options);

@@ -1,4 +1,4 @@
-//! `ropewalk service`: looking at services, and calling them by hand.
+//! `ropewalk service`: lists services, and calls them by hand.
 
 mod call;
 mod find;
@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use ropewalk::{Node, ServiceInfo};
 use serde_json::{Value, json};
 
-/// Lists, shows and calls services of this host's bus.
+/// List, show and call services of this host's bus
 ///
 ///   ropewalk service list -t
 ///   ropewalk service call /add_two_ints '{a: 1, b: 2}'
@@ -25,9 +25,9 @@ pub(crate) struct Options {
 
 #[derive(Subcommand)]
 enum What {
-    /// Services with their types, servers and clients.
+    /// List services with their types, servers and clients.
     List(list::Options),
-    /// One service: its type, its definition, who serves and who calls it.
+    /// Print a service's type, definition, servers and clients.
     Info(info::Options),
     Call(call::Options),
     /// Print the type of a service: ropewalk service type /add_two_ints
@@ -36,7 +36,7 @@ enum What {
     Find(find::Find),
 }
 
-/// Runs one of the commands.
+/// Runs the subcommand.
 pub(crate) fn run(options: &Options) -> Outcome {
     let node = Node::new("service").or_input()?;
     match &options.what {

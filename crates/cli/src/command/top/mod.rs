@@ -13,26 +13,29 @@ use serde_json::Value;
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-/// Shows a running link of this host, live: peers, topics, losses by reason, use of the air.
+/// Show a running link of this host, live
 ///
-/// Keys: arrows select a topic, + and - change the priority with which it is sent, by 1 (> and < by 10), q ends.
-/// Without a terminal a plain table is printed every so often; --json prints a line instead:
+/// Shows peers, topics, losses by reason, and use of the air. Keys: arrows
+/// select a topic, + and - change its send priority by 1 (> and < by 10),
+/// q ends. Without a terminal, prints a plain table at each interval; --json
+/// prints a line instead:
 ///
 ///   ropewalk top --json --every 5 | jq '.topics[] | {topic, sent_hz, drops}'
 ///
-/// Delays are known where a topic is received, and are as good as the two hosts' clocks agree.
+/// Delays are measured where a topic is received, and are as accurate as the
+/// clocks of the two hosts agree.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Options {
     #[command(flatten)]
     which: Which,
-    /// Seconds between two pictures.
+    /// Seconds between two updates.
     #[arg(long, default_value_t = 1.0, value_parser = interval)]
     every: f64,
     /// Print a line of JSON for each interval.
     #[arg(long)]
     json: bool,
-    /// End after so many.
+    /// End after this many updates.
     #[arg(short = 'n', long = "count", value_parser = crate::numbers::count)]
     count: Option<u64>,
 }
@@ -42,7 +45,7 @@ fn interval(text: &str) -> Result<f64, String> {
     good.ok_or_else(|| "give 0.2 to 3600 seconds".into())
 }
 
-/// Shows it until the user or a signal ends it.
+/// Runs the command until the user or a signal ends it.
 pub(crate) fn run(options: &Options) -> Outcome {
     let signals = Signals::watch().or_job("watching signals")?;
     let running = Running::find(&options.which)?;
@@ -76,7 +79,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     Ok(())
 }
 
-/// Where the pictures come from.
+/// Source of the updates.
 struct Source {
     running: Running,
     before: Value,
@@ -86,12 +89,12 @@ struct Source {
 }
 
 impl Source {
-    /// The next picture, once it is due.
+    /// The next update, once it is due.
     fn renewed(&mut self) -> Result<Option<View>, Failure> {
         if self.is_over() || self.time_left() > Duration::ZERO {
             return Ok(None);
         }
-        // Late ones are left out.
+        // Skips updates that are late.
         self.next = (self.next + self.every).max(Instant::now());
         let now = self.running.state()?;
         let view = View::between(&self.before, &now);

@@ -1,24 +1,24 @@
-//! A link between two instants, as numbers.
+//! Activity of a link between two states, as numbers.
 
 use crate::command::link::operate::{delivery, other_end, received_state, shown_name};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What a link did between two states of it.
+/// Activity of a link between two of its states.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct View {
     pub(super) host: String,
     pub(super) link: String,
     pub(super) interval_s: f64,
-    /// Share of the time that was charged as airtime for what this host sent.
+    /// Share of the time charged as airtime for what this host sent.
     pub(super) air_share: f64,
     pub(super) sent_mbit_s: f64,
     pub(super) queued_bytes: u64,
     pub(super) peers: Vec<Peer>,
-    /// Hosts that only relays reach.
+    /// Hosts reachable only through relays.
     pub(super) ways: Vec<Way>,
-    /// Those that no relay reaches now.
+    /// Hosts that no relay reaches now.
     pub(super) unreachable: Vec<String>,
     pub(super) topics: Vec<Topic>,
     pub(super) unpublished: Vec<String>,
@@ -28,10 +28,10 @@ pub(super) struct View {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Way {
     pub(super) host: String,
-    /// The peer that leads there.
+    /// The peer through which it is reached.
     pub(super) over: String,
     pub(super) hops: u64,
-    /// Airtime of a full datagram all the way.
+    /// Airtime of a full datagram over the whole path.
     pub(super) cost_us: u64,
 }
 
@@ -40,13 +40,13 @@ pub(super) struct Way {
 pub(super) struct Service {
     /// Its name on this host's bus.
     pub(super) service: String,
-    /// Whether its callers are here, or its server.
+    /// Whether its callers are on this host, or its server.
     pub(super) role: String,
     pub(super) peer: String,
     pub(super) state: String,
     pub(super) priority: u8,
     pub(super) calls_hz: f64,
-    /// Since the link began, as those below.
+    /// Since the start of the link, like the counts below.
     pub(super) calls: u64,
     pub(super) open: u64,
     pub(super) answered: u64,
@@ -58,20 +58,20 @@ pub(super) struct Service {
 pub(super) struct Peer {
     pub(super) name: String,
     pub(super) up: bool,
-    /// By receipts; none while nothing asks for any.
+    /// From acknowledgements; none while nothing requests any.
     pub(super) round_trip_ms: Option<f64>,
-    /// By which airtime is reckoned; none where nothing is paced.
+    /// Rate used to compute airtime; none if sending is not paced.
     pub(super) rate_mbit_s: Option<f64>,
-    /// Whether that is set, estimated or guessed.
+    /// Whether the rate is set, estimated or guessed.
     pub(super) rate_source: String,
     pub(super) air_share: f64,
     pub(super) sent_mbit_s: f64,
     pub(super) received_mbit_s: f64,
-    /// Times that it was lost, since the link began.
+    /// How often the peer was lost since the start of the link.
     pub(super) lost: u64,
-    /// Topics that it was refused.
+    /// Topics that the peer refused.
     pub(super) refused_topics: u64,
-    /// Where, for how long, and what to check, if it does not answer.
+    /// If the peer does not answer: its address, for how long, and what to check.
     pub(super) unheard: Option<String>,
 }
 
@@ -85,50 +85,50 @@ pub(super) enum Direction {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Topic {
-    /// Its name on this host's bus; on the air, where it is none there.
+    /// Its name on this host's bus; its name on the air if it has none there.
     pub(super) topic: String,
     pub(super) direction: Direction,
-    /// From or to which it goes over the air.
+    /// The peer to or from which it is sent over the air.
     pub(super) peer: String,
-    /// Whose topic it is: it may come or go on over relays.
+    /// Host of the topic's publisher; relays may lie in between.
     pub(super) source: String,
-    /// For whom it is, where it is sent.
+    /// Receivers, if it is sent.
     pub(super) to: Vec<String>,
-    /// Who is at the other end, for people.
+    /// The other end, for people.
     #[serde(skip)]
     pub(super) other_end: String,
     pub(super) priority: u8,
     pub(super) state: String,
-    /// By the publisher, as far as the sending host knows.
+    /// Rate of the publisher, as far as the sending host knows it.
     pub(super) offered_hz: Option<f64>,
     pub(super) sent_hz: Option<f64>,
     pub(super) delivered_hz: Option<f64>,
-    /// Payload sent, or delivered where it is received.
+    /// Payload sent, or delivered at the receiver.
     pub(super) mbit_s: f64,
-    /// What became of its messages since its sender's link began, at one moment: those offered are those delivered, those in
-    /// `drops`, and those in flight. None before the sender told.
+    /// Account of its messages since the start of the sender's link, at one moment: offered is the sum of delivered,
+    /// `drops`, and in flight. None before the sender's first report.
     pub(super) offered: Option<u64>,
     pub(super) delivered: Option<u64>,
     pub(super) in_flight: Option<u64>,
-    /// Delivered of those whose fate is known.
+    /// Share delivered of the messages whose fate is known.
     pub(super) delivery: Option<f64>,
     pub(super) delay_mean_ms: Option<f64>,
     pub(super) delay_p99_ms: Option<f64>,
     pub(super) jitter_p99_ms: Option<f64>,
     pub(super) air_share: f64,
-    /// Lost in the interval, at both ends.
+    /// Losses in the interval, at both ends.
     pub(super) lost_hz: f64,
-    /// Lost since the sender's link began, by reason, at both ends.
+    /// Losses since the start of the sender's link, by reason, at both ends.
     pub(super) drops: BTreeMap<String, u64>,
-    /// Of those delivered, lost by subscribers of the receiving host, once for each of them.
+    /// Delivered messages that subscribers of the receiving host lost, counted once per subscriber.
     pub(super) not_taken: u64,
 }
 
-/// What tells topics apart in a state.
+/// Keys that identify a topic in a state.
 const TOPIC: [&str; 4] = ["peer", "name", "source", "to"];
 
 impl View {
-    /// What happened between two states of one link.
+    /// Computes the activity between two states of one link.
     pub(super) fn between(before: &Value, now: &Value) -> View {
         let span = number(&now["uptime_clock_s"]) - number(&before["uptime_clock_s"]);
         let span = if span > 0.0 { span } else { f64::INFINITY };
@@ -239,7 +239,7 @@ fn received(rate: Rate, old: &Value, t: &Value) -> Topic {
     }
 }
 
-/// What both ends' counts say of a topic, in one report.
+/// Account of a topic at both ends, from one report.
 fn accounted(rate: Rate, old: &Value, t: &Value) -> Topic {
     let account = &t["account"];
     let (before, drops) = (&old["account"]["dropped"], drops(&account["dropped"]));
@@ -256,10 +256,10 @@ fn accounted(rate: Rate, old: &Value, t: &Value) -> Topic {
     }
 }
 
-/// Turns differences into rates.
+/// Converts differences into rates.
 #[derive(Clone, Copy)]
 struct Rate {
-    /// Seconds; infinite if the two states are one.
+    /// Seconds; infinite if there is only one state.
     span: f64,
 }
 
@@ -268,7 +268,7 @@ impl Rate {
         n as f64 / self.span
     }
 
-    /// A counter that starts anew counts from 0.
+    /// A counter that was reset counts from 0.
     fn hz(self, before: &Value, now: &Value) -> f64 {
         let (before, now) = (count(before), count(now));
         self.per_second(now.checked_sub(before).unwrap_or(now))
@@ -278,13 +278,13 @@ impl Rate {
         self.hz(before, now) * 8.0 / 1e6
     }
 
-    /// Of seconds.
+    /// The counter is in seconds.
     fn share(self, before: &Value, now: &Value) -> f64 {
         ((number(now) - number(before)) / self.span).max(0.0)
     }
 }
 
-/// The item of `among` that is the same thing as `item`; null if it is new.
+/// The item of `among` with the same keys as `item`; null if there is none.
 fn like<'a>(among: &'a Value, item: &Value, keys: &[&str]) -> &'a Value {
     list(among)
         .find(|other| keys.iter().all(|k| other[*k] == item[*k]))
@@ -394,7 +394,7 @@ pub(super) mod tests {
         let cmd = &v.topics[1];
         assert_eq!((cmd.direction, cmd.delivered_hz), (Direction::In, Some(45.0)));
         assert_eq!((cmd.delay_mean_ms, cmd.jitter_p99_ms), (Some(2.5), Some(1.5)));
-        // What arrived since the sender told is not set against what it had offered then.
+        // Messages that arrived after the sender's report are not compared with what it had offered then.
         assert_eq!((cmd.delivery, cmd.delivered), (Some(1.0), Some(99)));
     }
 

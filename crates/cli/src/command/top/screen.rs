@@ -1,4 +1,4 @@
-//! The live picture in a terminal, and its keys.
+//! Live view in a terminal, and its keys.
 
 use super::model::{Direction, Topic, View};
 use super::{Source, view};
@@ -8,10 +8,10 @@ use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use std::time::Duration;
 
-/// How long a key or a signal may wait.
+/// Longest time until a key or a signal is noticed.
 const TICK: Duration = Duration::from_millis(50);
 
-/// The terminal, as it was before once this is dropped: after an error, a signal and a panic, too.
+/// The terminal, restored when this is dropped, also after an error, a signal or a panic.
 struct Screen(DefaultTerminal);
 
 impl Screen {
@@ -26,7 +26,7 @@ impl Drop for Screen {
     }
 }
 
-/// What a key asks for.
+/// Meaning of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wish {
     End,
@@ -52,7 +52,7 @@ fn wish(key: &KeyEvent) -> Wish {
     }
 }
 
-/// Shows pictures until the user or a signal ends it.
+/// Shows updates until the user or a signal ends it.
 pub(super) fn show(source: &mut Source, signals: &Signals) -> Outcome {
     let mut screen = Screen::open()?;
     let (mut picture, mut selected, mut note) =
@@ -91,7 +91,7 @@ pub(super) fn show(source: &mut Source, signals: &Signals) -> Outcome {
     }
 }
 
-/// Where the topic that was selected stands in a newer picture: others may have come before it, and a key is meant for it.
+/// Index of the selected topic in a newer view: other topics may precede it by then, and a key is meant for that topic.
 fn kept(old: &View, selected: usize, new: &View) -> usize {
     let which = |t: &Topic| (t.direction, t.topic.clone(), t.other_end.clone());
     let was = old.topics.get(selected).map(which);
@@ -99,17 +99,17 @@ fn kept(old: &View, selected: usize, new: &View) -> usize {
     same.unwrap_or_else(|| selected.min(new.topics.len().saturating_sub(1)))
 }
 
-/// Changes the priority of the selected topic, and says what came of it.
+/// Changes the priority of the selected topic, and returns a line about the result.
 fn change(source: &Source, picture: &mut View, selected: usize, by: i16) -> String {
     let host = picture.host.clone();
     let Some(topic) = picture.topics.get_mut(selected) else {
-        return "there is no topic".into();
+        return "no topic selected".into();
     };
     if topic.direction == Direction::In || topic.source != host {
         let source = &topic.source;
-        return format!("{}: {source} sets its priority, as its sender", topic.topic);
+        return format!("{}: its sender {source} sets the priority", topic.topic);
     }
-    // Where it goes over relays, whichever it takes.
+    // The final receiver if there is one, whichever relay leads to it.
     let peer = match topic.to.as_slice() {
         [one] => one,
         _ => &topic.peer,

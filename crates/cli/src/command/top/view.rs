@@ -1,4 +1,4 @@
-//! How a link looks: in a terminal, and as a plain table.
+//! Layout of the view: in a terminal, and as a plain table.
 
 use super::model::{Direction, Peer, Service, Topic, View};
 use bench::table::{Align, Table};
@@ -25,7 +25,7 @@ const TOPIC_HEAD: [&str; 13] = [
     "topic", "", "peer", "prio", "offered", "through", "Mbit/s", "deliv %", "delay ms", "p99", "jitter",
     "flight", "lost/s",
 ];
-/// The first and the third are as wide as what stands in them.
+/// The first and the third column grow with their contents.
 const TOPIC_WIDTHS: [u16; 13] = [LEAST_NAME, 3, LEAST_PEER, 4, 7, 7, 7, 7, 8, 7, 7, 6, 7];
 const LEAST_NAME: u16 = 24;
 const LEAST_PEER: u16 = 10;
@@ -33,15 +33,15 @@ const SERVICE_HEAD: [&str; 8] = [
     "service", "", "peer", "prio", "calls", "answered", "open", "failed",
 ];
 const SERVICE_WIDTHS: [u16; 8] = [20, 11, 10, 4, 6, 8, 4, 10];
-/// Between two columns; those that do not fit are left out, from the right.
+/// Space between two columns; columns that do not fit are left out, from the right.
 const SPACING: u16 = 1;
-/// Most lines of peers and of services; topics have the rest.
+/// Most lines of peers and of services; topics get the rest.
 const MOST_PEERS: usize = 8;
 /// Most lines about peers that do not answer.
 const MOST_UNHEARD: usize = 6;
 const MOST_SERVICES: usize = 6;
 
-/// Draws a picture, with the selected topic marked and `note` at the foot.
+/// Draws a view, with the selected topic marked and `note` at the bottom.
 pub(super) fn draw(frame: &mut Frame<'_>, view: &View, selected: usize, note: &str) {
     let peers: Vec<_> = peers(view).collect();
     let lines = |n: usize, most: usize| if n == 0 { 0 } else { 1 + n.min(most) as u16 };
@@ -80,7 +80,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View, selected: usize, note: &s
     frame.render_widget(Line::from(printable(foot).into_owned()).dim(), areas[6]);
 }
 
-/// A text in lines of at most `width` characters, but for words that are longer.
+/// Wraps a text to lines of at most `width` characters, except for longer words.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -98,7 +98,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Names in full, as far as the terminal is wide enough for them beside all other columns.
+/// Shows names in full, as far as the terminal has room for them next to all other columns.
 fn topic_widths(cells: &[[String; 13]], room: u16) -> [u16; 13] {
     let longest = |column: usize| {
         let lengths = cells.iter().map(|c| c[column].chars().count());
@@ -137,7 +137,7 @@ fn rows<const N: usize>(
     let head = Row::new(head[..fit].iter().map(|h| Cell::from(*h))).style(Style::new().underlined());
     let table = Rows::new(
         cells.into_iter().map(shown),
-        // The last one has what is left.
+        // The last column gets the rest.
         widths[..fit].iter().enumerate().map(|(i, w)| match i + 1 == N {
             true => Constraint::Min(*w),
             false => Constraint::Length(*w),
@@ -150,7 +150,7 @@ fn rows<const N: usize>(
     frame.render_stateful_widget(table, area, &mut state);
 }
 
-/// The same as text.
+/// The same as plain text.
 pub(super) fn plain(view: &View) -> String {
     let mut lines = vec![head(view)];
     let mut peers = Table::new(&PEER_HEAD.map(|h| (h, Align::Left)));
@@ -175,7 +175,7 @@ fn head(view: &View) -> String {
     } else {
         format!("{} of {}", view.link, view.host)
     };
-    // At the end, where a narrow terminal cuts it.
+    // At the end, where a narrow terminal truncates it.
     let unpublished = match view.unpublished.as_slice() {
         [] => String::new(),
         names => format!(", nobody publishes {}", names.join(", ")),
@@ -188,12 +188,12 @@ fn head(view: &View) -> String {
     )
 }
 
-/// Who does not answer, where, for how long, and what to check.
+/// Peers that do not answer: address, for how long, and what to check.
 fn unheard(view: &View) -> impl Iterator<Item = &str> {
     view.peers.iter().filter_map(|p| p.unheard.as_deref())
 }
 
-/// Those that are heard, and those behind relays.
+/// Direct peers, and hosts behind relays.
 fn peers(view: &View) -> impl Iterator<Item = [String; 9]> + '_ {
     let behind = |host: &str, state: &str, over: String| {
         let mut cells = [(); 9].map(|()| String::new());
@@ -202,7 +202,7 @@ fn peers(view: &View) -> impl Iterator<Item = [String; 9]> + '_ {
     };
     let ways =
         (view.ways.iter()).map(move |w| behind(&w.host, "relay", format!("{} hops by {}", w.hops, w.over)));
-    let unreachable = (view.unreachable.iter()).map(move |host| behind(host, "down", "no way".into()));
+    let unreachable = (view.unreachable.iter()).map(move |host| behind(host, "down", "no path".into()));
     view.peers.iter().map(peer_cells).chain(ways).chain(unreachable)
 }
 
@@ -212,7 +212,7 @@ fn service_cells(s: &Service) -> [String; 8] {
     if failed.is_empty() {
         failed.push("–".into());
     }
-    // Whether it can be called comes first in the eye.
+    // Whether the service can be called comes first.
     let state = match s.state.as_str() {
         "ready" => arrow.to_owned(),
         other => other.replace('_', " "),
@@ -254,7 +254,7 @@ fn topic_cells(t: &Topic) -> [String; 13] {
         Direction::Out => ("→", t.sent_hz),
         Direction::In => ("←", t.delivered_hz),
     };
-    // What does not flow is said instead of rates.
+    // A topic that does not flow shows its state instead of rates.
     let arrow = if matches!(t.state.as_str(), "ready" | "relayed") {
         arrow.to_owned()
     } else {
@@ -338,7 +338,7 @@ mod tests {
             "{lines:#?}"
         );
         assert!(
-            lines[4].starts_with("lost             down           no way"),
+            lines[4].starts_with("lost             down           no path"),
             "{lines:#?}"
         );
         assert!(
@@ -386,7 +386,7 @@ mod tests {
             drawn(width, height, &view(), 7, "a note that is longer than that");
             drawn(width, height, &View::default(), 0, "");
         }
-        // Narrow ones keep the first columns.
+        // A narrow terminal keeps the first columns.
         let lines = drawn(60, 12, &view(), 0, "");
         assert!(
             lines[6].starts_with("topic") && !lines[6].contains("jitter"),
@@ -415,7 +415,7 @@ mod tests {
         let text = "base has not answered at 192.168.1.7:7400 for 12 s: check that its link runs and lists this host";
         view.peers[0].unheard = Some(text.into());
         assert!(plain(&view).contains(text), "{}", plain(&view));
-        // In whole lines, however narrow.
+        // In whole lines, however narrow the terminal.
         let lines = drawn(60, 20, &view, 0, "");
         let shown = lines[5..7].join(" ");
         assert_eq!(shown, text, "{lines:#?}");

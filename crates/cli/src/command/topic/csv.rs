@@ -1,9 +1,9 @@
-//! A message as one line of comma-separated values (RFC 4180), every leaf in the order of the definition.
+//! A message as a line of comma-separated values (RFC 4180): every leaf, in the order of the definition.
 
 use super::summary::Left;
 use schema::{Show, Value};
 
-/// The line, without its end. Times are two values; elements of arrays are one each.
+/// The line, without its end. A time is two values; each array element is one.
 pub(super) fn line(value: &Value, left: Left) -> String {
     let mut cells = Vec::new();
     add(value, left, &mut cells);

@@ -1,4 +1,4 @@
-//! `ropewalk topic delay`: how old messages are by the stamps in their headers.
+//! `ropewalk topic delay`: age of messages, by the stamps in their headers.
 
 use super::{Topic, follow, subscribe};
 use crate::failure::{Failure, OrFail, Outcome};
@@ -14,12 +14,12 @@ use std::collections::VecDeque;
 use std::io::Write;
 use std::time::Duration;
 
-/// Measure how old messages are when they come, by `header.stamp`.
+/// Measure the age of messages on arrival, by `header.stamp`
 ///
 ///   ropewalk topic delay /scan
 ///   ropewalk topic delay /scan --duration 10 --json
 ///
-/// Between two hosts their clocks have to agree.
+/// Between two hosts, the clocks have to agree.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Options {
@@ -44,7 +44,7 @@ pub(super) fn run(node: &Node, options: &Options, signals: &Signals) -> Outcome 
     let count = |message: Message| {
         let now = clock::realtime();
         let stamp = stamp(&message)?;
-        // Signed: a stamp of a clock that is ahead is later than now.
+        // Signed: the stamp of a clock that is ahead is later than now.
         let delay = now.as_nanos() as f64 - stamp;
         delays.borrow_mut().add(clock::monotonic(), delay / 1e9);
         Ok(true)
@@ -66,13 +66,13 @@ pub(super) fn run(node: &Node, options: &Options, signals: &Signals) -> Outcome 
     follow(&subscriber, signals, options.duration, count, tick)
 }
 
-/// Nanoseconds since 1970 of a message's header.
+/// The stamp of a message's header in nanoseconds since 1970.
 fn stamp(message: &Message) -> Result<f64, Failure> {
     let value = message.small_value().or_job("a message")?;
     let stamp = value.get("header.stamp").map_err(|_| {
         let ty = message.schema().name();
         Failure::input(format_args!(
-            "messages of {ty} have no header.stamp, which a delay is measured by"
+            "messages of {ty} have no header.stamp to measure a delay by"
         ))
     })?;
     let part = |names: [&str; 2]| {
@@ -88,7 +88,7 @@ struct Delays {
     all: VecDeque<(Time, f64)>,
 }
 
-/// Seconds.
+/// In seconds.
 #[derive(Debug, PartialEq)]
 struct Summary {
     mean: f64,
@@ -99,7 +99,7 @@ struct Summary {
 }
 
 impl Delays {
-    /// Most messages that are kept.
+    /// Most messages kept.
     const MAX: usize = 100_000;
 
     fn new(span: Duration) -> Self {

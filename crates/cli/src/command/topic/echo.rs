@@ -11,18 +11,18 @@ use ropewalk::{Message, Node};
 use schema::{Show, Value};
 use std::io::Write;
 
-/// Print messages as YAML, as a line of JSON each, or as comma-separated values.
+/// Print messages as YAML, as JSON lines, or as comma-separated values
 ///
 ///   ropewalk topic echo /scan --once --no-arr
 ///   ropewalk topic echo /odom --field pose.pose.position --csv
 ///   ropewalk topic echo /map --qos-durability transient_local --once
-///   ropewalk topic echo /chatter std_msgs/msg/String     # also before anyone publishes it
+///   ropewalk topic echo /chatter std_msgs/msg/String   # no publisher needed
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Options {
     #[command(flatten)]
     topic: Topic,
-    /// Its type; without it the first publisher says it.
+    /// Type of the topic (default: the first publisher's).
     #[arg(value_name = "TYPE")]
     type_name: Option<String>,
     /// Stop after this many messages.
@@ -31,7 +31,7 @@ pub(super) struct Options {
     /// Stop after the first message.
     #[arg(long, short = '1', conflicts_with = "count")]
     once: bool,
-    /// Show one field only, such as header.stamp or `ranges[3]`.
+    /// Print only one field, such as header.stamp or `ranges[3]`.
     #[arg(long)]
     field: Option<String>,
     /// Print a line of JSON for each message.

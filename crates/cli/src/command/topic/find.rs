@@ -16,12 +16,12 @@ pub(super) struct Type {
 
 #[derive(Args)]
 pub(super) struct Find {
-    /// Such as sensor_msgs/msg/LaserScan or sensor_msgs/LaserScan.
+    /// Type name, such as sensor_msgs/msg/LaserScan or sensor_msgs/LaserScan.
     #[arg(value_name = "TYPE")]
     type_name: String,
 }
 
-/// All topics, those of other hosts' nodes included, with their types.
+/// All topics with their types, including those of other hosts' nodes.
 fn topics(graph: &Graph) -> BTreeSet<(String, String)> {
     let of_bus = graph
         .survey
@@ -46,7 +46,7 @@ pub(super) fn print_type(node: &Node, options: &Type) -> Outcome {
     found.retain(|(name, _)| name.trim_start_matches('/') == wanted);
     if found.is_empty() {
         return Err(Failure::input(format_args!(
-            "nobody uses /{wanted}; `ropewalk topic list` shows what there is{}",
+            "no program uses /{wanted}; `ropewalk topic list` lists the topics{}",
             endpoints::but_silent(&graph.survey)
         )));
     }

@@ -1,4 +1,4 @@
-//! `ropewalk topic info`: what the endpoints of a topic say of themselves.
+//! `ropewalk topic info`: state of a topic's endpoints.
 
 use super::verbose;
 use crate::command::endpoints::{self, hex};
@@ -16,16 +16,16 @@ use stats::Drops;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-/// Asks every publisher and subscriber of a topic what it does, holds and has lost.
+/// Print what every publisher and subscriber of a topic does, holds and has lost.
 ///
-/// Losses are counted by the publisher that dropped a message, by reason: queue full (the subscriber is too slow),
-/// hold limit (it keeps too much), memory short (the publisher's limit is reached), peer stalled (its process is
-/// stopped).
+/// The publisher that drops a message counts the loss by reason: queue full (the subscriber is too slow), hold limit
+/// (the subscriber keeps too many messages), memory short (the publisher's limit is reached), peer stalled (the
+/// subscriber's process is stopped).
 #[derive(Args)]
 pub(crate) struct Options {
     /// The topic.
     topic: String,
-    /// Also print the node and the quality of service of each endpoint, those of other hosts included.
+    /// Also print the node and the quality of service of each endpoint, including those of other hosts.
     #[arg(short, long)]
     verbose: bool,
     /// Print JSON.
@@ -51,7 +51,7 @@ pub(super) fn run(node: &Node, options: &Options) -> Outcome {
         .unwrap_or_default();
     if found.is_empty() && more.is_empty() {
         return Err(Failure::input(format_args!(
-            "nobody uses /{name} in {}; `ropewalk topic list` shows what there is{}",
+            "no program uses /{name} in {}; `ropewalk topic list` lists the topics{}",
             node.bus().config().runtime_dir.display(),
             endpoints::but_silent(&survey)
         )));
@@ -95,7 +95,7 @@ fn to_json(t: &TopicInfo) -> Value {
     })
 }
 
-/// `ros1` or `ros2`, if it is stated.
+/// `ros1` or `ros2`, if the topic states it.
 fn flavour(t: &TopicInfo) -> Option<&'static str> {
     match t.topic.flavour.ros {
         Ros::One => Some("ros1"),
@@ -104,7 +104,7 @@ fn flavour(t: &TopicInfo) -> Option<&'static str> {
     }
 }
 
-/// The type hash of ROS 2, of its types alone.
+/// The type hash of ROS 2, for types of ROS 2 only.
 fn rihs01(t: &TopicInfo) -> Option<String> {
     let digits = || t.topic.flavour.rihs01.iter().map(|b| format!("{b:02x}"));
     (t.topic.flavour.ros == Ros::Two).then(|| format!("RIHS01_{}", digits().collect::<String>()))
@@ -236,7 +236,7 @@ fn refusals(out: &mut String, e: &EndpointInfo) {
     }
 }
 
-/// The subscriber as it describes itself, else its process.
+/// The subscriber's description of itself, else its process.
 fn name_of(t: &TopicInfo, id: u64, pid: i32) -> String {
     match t.subscribers.iter().find(|s| s.id == id) {
         Some(endpoint) => endpoints::who(std::slice::from_ref(endpoint)),
@@ -274,7 +274,7 @@ fn reliability(reliability: Reliability) -> &'static str {
     }
 }
 
-/// What a publisher says of itself, with the comma before it.
+/// The publisher's description of itself, with the comma before it.
 fn offer(offer: &Offer) -> String {
     let mut out = String::new();
     if !offer.node.is_empty() {

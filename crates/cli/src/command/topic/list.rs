@@ -12,13 +12,13 @@ use std::io::Write;
 
 #[derive(Args)]
 pub(super) struct Options {
-    /// Print a line for each topic, its name and type alone.
+    /// Print only name and type of each topic, one a line.
     #[arg(short = 't', long)]
     show_types: bool,
-    /// Print the number of topics only.
+    /// Print only the number of topics.
     #[arg(short = 'c', long = "count-topics")]
     count: bool,
-    /// Also list hidden topics: names with a word that begins with an underscore.
+    /// Also list hidden topics: a word of the name starts with an underscore.
     #[arg(short, long, alias = "include-hidden-topics")]
     all: bool,
     /// Print JSON.
@@ -73,7 +73,7 @@ pub(super) fn run(node: &Node, options: &Options) -> Outcome {
     writeln!(out, "{}", table.lines().join("\n")).or_job("writing")
 }
 
-/// Topics that are no services, by name.
+/// Topics that are not parts of services, by name.
 fn shown<'a>(survey: &'a Survey, options: &Options) -> Vec<&'a TopicInfo> {
     let topics = survey.topics.iter().filter(|t| !t.is_of_service());
     topics
@@ -81,7 +81,7 @@ fn shown<'a>(survey: &'a Survey, options: &Options) -> Vec<&'a TopicInfo> {
         .collect()
 }
 
-/// A line for each topic, as `ros2 topic list -t` prints it.
+/// Prints a line for each topic, as `ros2 topic list -t` does.
 fn names(node: &Node, options: &Options) -> Outcome {
     let graph = Graph::look(node)?;
     if let Some(silent) = endpoints::silent(&graph.survey) {

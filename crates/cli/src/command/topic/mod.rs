@@ -1,4 +1,4 @@
-//! `ropewalk topic`: looking at topics, and publishing by hand.
+//! `ropewalk topic`: shows topics, and publishes by hand.
 
 mod csv;
 mod delay;
@@ -20,7 +20,7 @@ use ropewalk::{Message, Node, Subscriber};
 use schema::Schema;
 use std::time::Duration;
 
-/// Lists, shows, measures and publishes topics of this host's bus.
+/// List, show, measure and publish topics of this host's bus
 ///
 ///   ropewalk topic list -t
 ///   ropewalk topic echo /scan --once --no-arr
@@ -35,14 +35,14 @@ pub(crate) struct Options {
 
 #[derive(Subcommand)]
 enum What {
-    /// Topics with their types, publishers and subscribers.
+    /// List topics with their types, publishers and subscribers.
     List(list::Options),
-    /// Who publishes and subscribes: queues, losses by reason, memory, refusals.
+    /// Print the publishers and subscribers of a topic: queues, losses by reason, memory, refusals.
     Info(info::Options),
     Echo(echo::Options),
-    /// Measure how often messages come, and how regularly, of one topic or of several.
+    /// Measure the rate and the regularity of messages, for one or more topics.
     Hz(rates::Options),
-    /// Measure how many bytes a second come, of one topic or of several.
+    /// Measure the bandwidth in bytes a second, for one or more topics.
     Bw(rates::Options),
     Delay(delay::Options),
     Pub(publish::Options),
@@ -52,7 +52,7 @@ enum What {
     Find(find::Find),
 }
 
-/// Which topic is subscribed to, and how.
+/// A topic, and how to subscribe to it.
 #[derive(Args)]
 struct Topic {
     /// The topic.
@@ -61,7 +61,7 @@ struct Topic {
     how: How,
 }
 
-/// How topics are subscribed to.
+/// How to subscribe.
 #[derive(Args)]
 struct How {
     /// Wait this many seconds for a publisher.
@@ -71,7 +71,7 @@ struct How {
     qos: qos::Wanted,
 }
 
-/// Runs one of the commands.
+/// Runs the subcommand.
 pub(crate) fn run(options: &Options) -> Outcome {
     let signals = Signals::watch().or_job("watching signals")?;
     let node = Node::new("topic").or_input()?;
@@ -88,10 +88,10 @@ pub(crate) fn run(options: &Options) -> Outcome {
     }
 }
 
-/// Messages that wait where nothing else is asked for.
+/// Default queue depth.
 const DEPTH: u32 = 64;
 
-/// Subscribes to a topic, as `schema` if it is given, else as its publishers say once there is one.
+/// Subscribes to a topic, with `schema` if it is given, else with the type of its first publisher.
 fn subscribe(node: &Node, topic: &str, how: &How, schema: Option<Schema>) -> Result<Subscriber, Failure> {
     let qos = how.qos.qos()?;
     let schema = match schema {
@@ -113,8 +113,8 @@ fn subscribe(node: &Node, topic: &str, how: &How, schema: Option<Schema>) -> Res
     Ok(subscriber)
 }
 
-/// Hands messages to `f` until it says stop (false), the user stops it, or `limit` is over; `tick` is called
-/// about ten times a second. Standard output that is closed (`| head`) is a reason to stop.
+/// Passes messages to `f` until it returns false, the user stops it, or `limit` is over; calls `tick` about ten times a
+/// second. Closed standard output (`| head`) also stops it.
 fn follow(
     subscriber: &Subscriber,
     signals: &Signals,

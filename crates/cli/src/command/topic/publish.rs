@@ -12,8 +12,9 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Publish a message written as YAML: ropewalk topic pub /chatter std_msgs/String 'data: hello'
+/// Publish a message given as YAML
 ///
+///   ropewalk topic pub /chatter std_msgs/String 'data: hello'
 ///   ropewalk topic pub /cmd_vel geometry_msgs/msg/Twist \
 ///     '{linear: {x: 0.5}}' --rate 10
 ///   ropewalk topic pub /name std_msgs/msg/String 'data: lab' --keep-alive 60 \
@@ -31,14 +32,14 @@ pub(super) struct Options {
     /// The type, such as geometry_msgs/Twist.
     #[arg(value_name = "TYPE")]
     type_name: String,
-    /// The message as YAML, or several as `topic echo` prints them; fields left out have their defaults. A time may be `now`, a
-    /// header `auto`: the time of publishing.
+    /// The message as YAML, or several as `topic echo` prints them; missing fields have their defaults. A time may be
+    /// `now`, and a header `auto`: both become the time of publishing.
     #[arg(value_name = "YAML", default_value = "{}", allow_hyphen_values = true)]
     message: String,
-    /// Take the messages from a file, or from standard input if it is `-`.
+    /// Read the messages from this file, or from standard input if it is `-`.
     #[arg(short, long, value_name = "FILE", conflicts_with = "message")]
     file: Option<PathBuf>,
-    /// Publish this often a second, until Ctrl-C, several messages in turn; without it publish each once, ten a second.
+    /// Publish at this rate until Ctrl-C, several messages in turn (default: publish each once, at 10 Hz).
     #[arg(short, long, value_name = "HZ", value_parser = numbers::rate)]
     rate: Option<f64>,
     /// Stop after this many messages.
@@ -50,13 +51,13 @@ pub(super) struct Options {
         value_parser = numbers::count
     )]
     count: Option<u64>,
-    /// Publish one message and end.
+    /// Publish one message and exit.
     #[arg(short = '1', long, conflicts_with = "count")]
     once: bool,
-    /// Wait for subscribers, this many seconds at most. [default: 3]
+    /// Wait at most this many seconds for subscribers. [default: 3]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     wait: Option<f64>,
-    /// Wait for this many subscribers, however long it takes unless --wait says how long.
+    /// Wait for this many subscribers, without limit unless --wait is given.
     #[arg(short = 'w', long, value_name = "N")]
     wait_matching_subscriptions: Option<usize>,
     /// Stay this many seconds after the last message, so that late subscribers get what --qos-durability keeps.
@@ -68,7 +69,7 @@ pub(super) struct Options {
     qos: qos::Wanted,
 }
 
-/// How long a subscriber is waited for where nothing else is said, in seconds.
+/// Default wait for a subscriber, in seconds.
 const WAIT: f64 = 3.0;
 
 /// The messages of the command line or of a file.
@@ -95,7 +96,7 @@ pub(super) fn run(node: &Node, publish: &Options, signals: &Signals) -> Outcome 
         let now = Duration::from_nanos(clock::realtime().0);
         schema.value_from_template(template, now).or_input()
     };
-    // All are checked before the first is published.
+    // All messages are checked before the first is published.
     let values: Vec<Value> = templates.iter().map(value).collect::<Result<_, _>>()?;
     let publisher = node
         .publisher_with(&publish.topic, &schema, qos.publisher())
@@ -136,7 +137,7 @@ pub(super) fn run(node: &Node, publish: &Options, signals: &Signals) -> Outcome 
         );
     }
     clock::sleep_until(until, Duration::ZERO, || signals.stopped()).or_job("waiting")?;
-    // What is queued stays takeable only while this process lives.
+    // Queued messages can only be taken while this process lives.
     let patience = clock::monotonic() + Duration::from_secs(1);
     let is_queued = || {
         publisher
@@ -151,7 +152,7 @@ pub(super) fn run(node: &Node, publish: &Options, signals: &Signals) -> Outcome 
     Ok(())
 }
 
-/// Waits for subscribers, as many and as long as the options say.
+/// Waits for subscribers, as the options say.
 fn wait(publisher: &Publisher, publish: &Options, signals: &Signals) {
     let wanted = publish.wait_matching_subscriptions.unwrap_or(1);
     let is_endless = publish.wait.is_none() && publish.wait_matching_subscriptions.is_some();
@@ -167,8 +168,8 @@ fn wait(publisher: &Publisher, publish: &Options, signals: &Signals) {
         if !is_endless && clock::monotonic() >= until {
             let topic = publisher.topic();
             match publish.wait_matching_subscriptions {
-                None => crate::screen::tell!("nobody subscribes to {topic} yet"),
-                Some(n) => crate::screen::tell!("fewer than {n} subscribe to {topic} yet"),
+                None => crate::screen::tell!("no subscriber to {topic} yet"),
+                Some(n) => crate::screen::tell!("fewer than {n} subscribers to {topic} so far"),
             }
             return;
         }

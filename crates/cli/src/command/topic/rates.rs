@@ -14,7 +14,7 @@ use std::time::Duration;
 
 #[derive(Args)]
 pub(super) struct Options {
-    /// The topic, or several.
+    /// One or more topics.
     #[arg(required = true, value_name = "TOPIC")]
     topics: Vec<String>,
     /// Average over this many seconds.
@@ -36,9 +36,9 @@ struct Measured {
     window: Window,
 }
 
-/// Most messages of a topic that are taken before the others are looked at.
+/// Most messages taken from a topic before the others have their turn.
 const MAX_TAKEN: usize = 4096;
-/// How soon a signal is noticed.
+/// Longest time until a signal is noticed.
 const INTERVAL: Duration = Duration::from_millis(100);
 
 pub(super) fn run(node: &Node, measure: &Options, signals: &Signals, bandwidth: bool) -> Outcome {
@@ -77,7 +77,7 @@ pub(super) fn run(node: &Node, measure: &Options, signals: &Signals, bandwidth: 
 }
 
 impl Measured {
-    /// Takes what has come, and not for ever what comes.
+    /// Takes the waiting messages, at most [`MAX_TAKEN`].
     fn count(&mut self) -> Outcome {
         for _ in 0..MAX_TAKEN {
             let Some(message) = self.subscriber.take().or_job("taking a message")? else {

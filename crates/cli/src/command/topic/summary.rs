@@ -1,8 +1,8 @@
-//! Messages with what is long left out.
+//! Messages with long values left out.
 
 use schema::{Arity, Field, Message, Show, Value};
 
-/// What is left out of a message.
+/// What to leave out of a message.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Left {
     pub(super) arrays: bool,
@@ -10,12 +10,12 @@ pub(super) struct Left {
 }
 
 impl Left {
-    /// Whether anything is.
+    /// Whether anything is left out.
     pub(super) fn is_any(self) -> bool {
         self.arrays || self.strings
     }
 
-    /// What stands in place of a field's value, if it is left out.
+    /// Replacement of a field's value, if it is left out.
     pub(super) fn stands_for(self, field: &Field, value: &Value) -> Option<String> {
         let is_array = !matches!(field.arity(), Arity::One);
         let is_string = matches!(value, Value::String(_) | Value::Bytes(_) | Value::Wide(_));

@@ -1,14 +1,14 @@
-//! `ropewalk topic info -v`: the node and the quality of service of each endpoint, as `ros2 topic info -v` prints them.
+//! `ropewalk topic info -v`: node and quality of service of each endpoint, printed as by `ros2 topic info -v`.
 
 use crate::graph::{End, Graph, Hosts, Node};
 use bridge::nodes::{Kind, Qos};
 use bus::{EndpointDetail, EndpointInfo, Reliability};
 use serde_json::{Value, json};
 
-/// Numbers of seconds from which on ROS 2 means for ever.
+/// Number of seconds that means "for ever" in ROS 2.
 const FOR_EVER: u64 = 9_223_372_036;
 
-/// The endpoints of a topic, publishers first, with their nodes.
+/// Endpoints of a topic, publishers first, with their nodes.
 fn ends<'a>(graph: &'a Graph, topic: &'a str) -> Vec<(&'a Node, &'a End)> {
     let mut ends: Vec<_> = graph.ends_of(topic).collect();
     ends.retain(|(_, end)| matches!(end.kind, Kind::Publisher | Kind::Subscription));
@@ -23,7 +23,7 @@ fn hosts(ends: &[(&Node, &End)]) -> Hosts {
     }
 }
 
-/// For people; nothing if nobody uses the topic.
+/// Text for people; empty if the topic has no endpoint.
 pub(super) fn text(graph: &Graph, topic: &str) -> String {
     let ends = ends(graph, topic);
     let hosts = hosts(&ends);
@@ -53,7 +53,7 @@ pub(super) fn text(graph: &Graph, topic: &str) -> String {
     out
 }
 
-/// For programs.
+/// The same as JSON.
 pub(super) fn to_json(graph: &Graph, topic: &str) -> Vec<Value> {
     let ends = ends(graph, topic);
     let hosts = hosts(&ends);
@@ -76,7 +76,7 @@ fn kind(end: &End) -> &'static str {
     }
 }
 
-/// Each policy: what it is called for people, and for programs, and what it is.
+/// Each policy: its name for people, its name for programs, and its value.
 fn policies(graph: &Graph, end: &End) -> Vec<(&'static str, &'static str, String)> {
     match &end.qos {
         Some(qos) => stated(qos),
@@ -136,7 +136,7 @@ fn time((seconds, nanoseconds): (u64, u64)) -> String {
     }
 }
 
-/// What a program that is no node of ROS 2 says on the bus.
+/// What a program without a ROS 2 node states on the bus.
 fn on_bus(graph: &Graph, end: &End) -> Vec<(&'static str, &'static str, String)> {
     let all = graph
         .survey

@@ -1,4 +1,4 @@
-//! No congestion control of QUIC's own: the radio's scheduler decides what leaves when.
+//! Disables QUIC's own congestion control: the radio's scheduler decides what to send when.
 
 use crate::carrier::path_mtu::PathMtu;
 use noq_proto::RttEstimator;
@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// A window that never binds. Above 4 GiB noq does not pace either.
+/// A window that never limits. noq does not pace above 4 GiB either.
 const WINDOW: u64 = 1 << 40;
 
-/// What the acknowledgements of one connection told, in bytes.
+/// Counts from the acknowledgements of one connection, in bytes.
 #[derive(Debug)]
 pub(super) struct Counters {
     mtu: Mutex<PathMtu>,
@@ -22,7 +22,7 @@ pub(super) struct Counters {
 }
 
 impl Counters {
-    /// Of a path that is believed to let `size` bytes of UDP's payload pass.
+    /// Creates the counters of a path that is assumed to fit `size` bytes of UDP payload.
     pub(super) fn new(size: u16) -> Self {
         Counters {
             mtu: Mutex::new(PathMtu::new(size)),
@@ -38,7 +38,7 @@ impl Counters {
     }
 }
 
-/// Makes controllers that count into the same place, whatever path the connection takes.
+/// Makes controllers that share their counters, no matter which path the connection takes.
 #[derive(Debug)]
 pub(super) struct Unbound(pub(super) Arc<Counters>);
 
@@ -48,7 +48,7 @@ impl ControllerFactory for Unbound {
     }
 }
 
-/// Lets everything pass and counts.
+/// Limits nothing and counts.
 #[derive(Debug)]
 struct Counting(Arc<Counters>);
 

@@ -1,4 +1,4 @@
-//! The connections of a carrier, and which of them leads to a peer.
+//! A carrier's connections, and the choice among them for a peer.
 
 use super::congestion::Counters;
 use super::pieces::Joiner;
@@ -14,42 +14,42 @@ use std::net::IpAddr;
 use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// One QUIC connection, established or on the way there.
+/// One QUIC connection, established or in its handshake.
 pub(super) struct Link {
     pub(super) conn: Connection,
     pub(super) counters: Arc<Counters>,
     /// Counts connections.
     pub(super) id: u64,
     pub(super) standing: Standing,
-    /// Something may be to be sent.
+    /// There may be something to send.
     pub(super) dirty: bool,
-    /// What of a long datagram came on it.
+    /// The received parts of a long datagram.
     pub(super) joiner: Joiner,
-    /// A probe of the path came, of which the peer waits to hear.
+    /// A path probe arrived, for whose acknowledgement the peer waits.
     pub(super) hurry: bool,
-    /// noq's room for datagrams when it holds none.
+    /// Free space of noq's datagram buffer when it is empty.
     pub(super) room: usize,
 }
 
 impl Link {
-    /// Whether datagrams may go through it.
+    /// Returns whether datagrams may use it.
     pub(super) fn open(&self) -> bool {
         self.standing.is_up() && !self.conn.is_closed()
     }
 
-    /// Closes it for a `reason`. Nothing that came over it and was not given out yet counts any more.
+    /// Closes the connection for a `reason`. Its datagrams that were not delivered yet are void.
     pub(super) fn end(&mut self, now: Instant, reason: u32) {
         self.standing.peer = None;
         self.conn.close(now, VarInt::from_u32(reason), Bytes::new());
         self.dirty = true;
     }
 
-    /// Whether anything of the other end came.
+    /// Returns whether any datagram of the other end arrived.
     pub(super) fn answered(&mut self) -> bool {
         self.conn.stats().udp_rx.datagrams > 0
     }
 
-    /// When its timed work is to be done at the latest.
+    /// The latest time for its timed work.
     pub(super) fn next_timeout(&mut self) -> Option<Instant> {
         let patience = if self.open() && !self.hurry {
             RIDE
@@ -63,22 +63,22 @@ impl Link {
         self.counters.mtu()
     }
 
-    /// The round trip, without what the peer holds its acknowledgements back.
+    /// The round-trip time, without the peer's acknowledgement delay.
     pub(super) fn rtt(&self) -> Duration {
         self.conn.rtt(PathId::ZERO).unwrap_or_default()
     }
 
-    /// The largest datagram that goes in one packet.
+    /// The largest datagram that fits one packet.
     pub(super) fn max_datagram(&self) -> usize {
         usize::from(self.mtu().size()).saturating_sub(AROUND)
     }
 
-    /// Whether noq still holds a datagram of ours.
+    /// Returns whether noq still holds one of our datagrams.
     pub(super) fn holds(&mut self) -> bool {
         self.conn.datagrams().send_buffer_space() < self.room
     }
 
-    /// The certificate that the other end showed.
+    /// The certificate that the other end presented.
     pub(super) fn certificate(&self) -> Option<CertificateDer<'static>> {
         let shown = self.conn.crypto_session().peer_identity()?;
         shown
@@ -106,12 +106,12 @@ impl Connections {
             .map(|(h, l)| (*h, l))
     }
 
-    /// Where datagrams for `peer` go.
+    /// The connection for datagrams to `peer`.
     pub(super) fn current(&self, peer: PeerIndex, first: bool, now: Instant) -> Option<usize> {
         standing::current(self.open(peer).map(|(h, l)| (h, &l.standing)), first, now)
     }
 
-    /// Whether a handshake is under way that others began from an address.
+    /// Returns whether an incoming handshake from this address is in progress.
     pub(super) fn is_half_open(&self, from: IpAddr) -> bool {
         standing::is_half_open(self.0.values().map(|l| &l.standing), from)
     }

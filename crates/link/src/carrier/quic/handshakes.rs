@@ -1,4 +1,5 @@
-//! How connections begin and end: who is let in, whom we dial, and whose certificate counts.
+//! How connections begin and end: which peers are accepted, which are dialled, and which certificates are
+//! valid.
 
 use super::congestion::Counters;
 use super::connections::Link;
@@ -22,7 +23,8 @@ impl QuicCarrier {
         now: Instant,
     ) -> Result<(), CarrierError> {
         let validated = incoming.remote_address_validated();
-        // A validated address has knocked: only then do we tell it how to validate.
+        // A validated address has presented its admission token. Other senders must not even learn how to
+        // validate.
         if !validated && !self.has_knocked(&incoming) {
             if let Some(peer) = self.peers.iter_mut().find(|p| p.known.address == from) {
                 peer.known.meets(team::STRANGE, now);
@@ -32,7 +34,8 @@ impl QuicCarrier {
             return Ok(());
         }
         let expected = team::expected(self.peers.iter().map(|p| &p.known), from.ip());
-        // A peer where we expect it is spared a round trip, once at a time: an address may be forged.
+        // A peer at its expected address is spared a round trip, one handshake at a time: an address may be
+        // forged.
         let spared = self
             .peers
             .iter()
@@ -48,7 +51,7 @@ impl QuicCarrier {
             }
             Verdict::Retry => {
                 if let Ok(transmit) = self.endpoint.retry(incoming, reply) {
-                    // If the socket is full the client asks again.
+                    // If the socket is full, the client asks again.
                     self.socket.send(transmit.destination, CONTROL, reply)?;
                 }
             }
@@ -58,7 +61,7 @@ impl QuicCarrier {
                     self.forget(ConnectionHandle(handle));
                     self.refused += 1;
                 }
-                // What comes in parts is answered in such.
+                // A connection that starts in parts is answered in parts.
                 let counters = self.counters(parted);
                 let config = self.tls.server(counters.clone());
                 match self.endpoint.accept(incoming, now, reply, Some(config)) {
@@ -78,13 +81,14 @@ impl QuicCarrier {
         Ok(())
     }
 
-    /// Those of a connection that begins in parts, or whole.
+    /// Counters of a connection that starts in parts, or with whole packets.
     fn counters(&self, parted: bool) -> Arc<Counters> {
         let size = self.fixed.unwrap_or(if parted { LEAST } else { START });
         Counters::new(size).into()
     }
 
-    /// Whether the sender of a first packet knows the team's secret, and is the first to use this knock.
+    /// Returns whether the sender of a first packet knows the team's secret, and is the first to use this
+    /// token.
     fn has_knocked(&mut self, incoming: &Incoming) -> bool {
         let id = incoming.orig_dst_cid();
         self.tls.knock.accepts(&id) && (id.first_chunk()).is_some_and(|knock| self.incoming.is_fresh(knock))
@@ -114,8 +118,8 @@ impl QuicCarrier {
         self.drive(handle, now);
     }
 
-    /// A handshake is done: if the certificate counts now, it says who it is. TLS verified it by the keys with which the
-    /// handshake began, which may have been renewed since.
+    /// A handshake is complete: if the certificate is valid now, it names the peer. TLS verified it with the
+    /// keys at the start of the handshake, which may have been renewed since.
     pub(super) fn established(&mut self, handle: ConnectionHandle, now: Instant) {
         let Some(link) = self.connections.get(handle) else {
             return;
@@ -192,7 +196,8 @@ impl QuicCarrier {
         }
     }
 
-    /// Ends the connection over which a datagram was given out last: of another host with the name and the keys of `peer`.
+    /// Closes the connection that delivered the last datagram: it leads to another host with the name and the
+    /// keys of `peer`.
     pub(super) fn end_last(&mut self, peer: PeerIndex, now: Instant) {
         let Some(link) = self.last.take().and_then(|handle| self.connections.get(handle)) else {
             return;
@@ -206,7 +211,7 @@ impl QuicCarrier {
         }
     }
 
-    /// Drops a connection without a word.
+    /// Drops a connection silently.
     pub(super) fn forget(&mut self, handle: ConnectionHandle) {
         if self.connections.0.remove(&handle.0).is_some() {
             self.endpoint.handle_event(handle, EndpointEvent::drained());
@@ -227,7 +232,7 @@ impl QuicCarrier {
             if !peer.known.dial.due(now, alive, answered) {
                 continue;
             }
-            // A path that took whole packets is there again sooner than it is another.
+            // A path that took whole packets is more likely to return than to have changed.
             let takes_whole = self
                 .connections
                 .open(index)
@@ -236,7 +241,7 @@ impl QuicCarrier {
             let counters = self.counters(parted);
             let config = self.tls.client(counters.clone());
             let peer = &mut self.peers[index];
-            // A peer that moved is sought where it was seen and where it should be, in turn.
+            // A peer that moved is tried at its last seen and its configured address in turn.
             let address = peer
                 .seen
                 .filter(|_| peer.attempts % 2 == 1)
@@ -251,8 +256,8 @@ impl QuicCarrier {
         }
     }
 
-    /// Takes renewed keys. Connections whose certificate counts no longer are closed, and handshakes under way are dropped:
-    /// they verify by the keys with which they began.
+    /// Applies renewed keys. Closes connections whose certificate is no longer valid, and drops handshakes in
+    /// progress, which verify with the keys from their start.
     pub(super) fn renew(&mut self, now: Instant) {
         let renewed = self.watch.renewed();
         if renewed.is_none() && now < self.recheck {
@@ -275,13 +280,13 @@ impl QuicCarrier {
             };
             let peer = link.standing.peer.and_then(|p| self.peers.get(p));
             let peer = peer.map(|p| &p.known.name);
-            tracing::warn!(peer, %verdict, "the certificate counts no longer: connection closed");
+            tracing::warn!(peer, %verdict, "the certificate is no longer valid: connection closed");
             link.end(now, code::NOT_VALID);
         }
     }
 }
 
-/// Why a connection ended, with the mend where there is one.
+/// Why a connection ended, and how to fix it if possible.
 fn in_words(reason: &ConnectionError) -> String {
     let code = |code: u64| (0x100..0x200).contains(&code).then_some(code as u8);
     let alert = match reason {

@@ -1,9 +1,9 @@
 //! The QUIC carrier: datagrams in TLS 1.3 between hosts of one team.
 //!
-//! `noq-proto` is a state machine without I/O, and it runs in the radio's thread: a datagram goes from
-//! [`Carrier::send`] through encryption into the socket in one call, so that nothing can queue in between.
-//! Only unreliable datagrams are used (RFC 9221); streams are off, and so is everything of QUIC that would
-//! hold or pace datagrams.
+//! `noq-proto` is a state machine without I/O and runs on the radio thread. In one call, a datagram goes from
+//! [`Carrier::send`] through encryption to the socket, so that nothing can queue in between. The carrier uses
+//! only unreliable datagrams (RFC 9221). Streams are off, as is everything in QUIC that would hold or pace
+//! datagrams (decision 070).
 
 mod congestion;
 mod connections;
@@ -35,29 +35,30 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tls::{Habits, Tls};
 
-/// [`MAX_PAYLOAD`] less QUIC's header (1, connection id 4, packet number up to 4), tag (16) and the frame's head (9).
+/// [`MAX_PAYLOAD`] minus QUIC's header (1, connection id 4, packet number up to 4), tag (16) and the frame's
+/// head (9).
 const MAX_DATAGRAM: usize = 1438;
-/// What of a packet is not its datagram, at most.
+/// Most bytes of a packet that do not belong to its datagram.
 const AROUND: usize = MAX_PAYLOAD - MAX_DATAGRAM;
-/// What QUIC adds on the wire: header 1 + 4 + 2, frame's type 1, tag 16.
+/// Bytes that QUIC adds on the wire: header 1 + 4 + 2, frame type 1, tag 16.
 const QUIC: usize = 24;
-/// Bytes of a connection id.
+/// Length of a connection id, in bytes.
 const ID: usize = 4;
-/// The priority at which acknowledgements and handshakes are marked.
+/// The priority of acknowledgements and handshakes.
 const CONTROL: u8 = 127;
-/// Packets read before others have their turn.
+/// Packets read before other work has its turn.
 const BATCH: usize = 64;
 /// Packets that noq makes at once on a wire: as many as the system takes at once.
 const TOGETHER: NonZeroUsize = NonZeroUsize::new(44).unwrap();
 
-/// So much later than noq wants it, its timed work is done on an established connection, unless a datagram goes
-/// there earlier that leaves room for it: an acknowledgement that is due then rides in its packet. Alone it costs as much air as
-/// 250 bytes, and contends with what the peer sends.
+/// How much later than noq requests its timed work runs on an established connection, unless an earlier
+/// datagram leaves room for it: a due acknowledgement then rides in that datagram's packet. On its own, an
+/// acknowledgement costs as much airtime as 250 bytes, and contends with the peer's packets.
 const RIDE: Duration = Duration::from_millis(250);
-/// Bytes of an acknowledgement of several ranges.
+/// Length of an acknowledgement of several ranges, in bytes.
 const RIDER: usize = 32;
 
-/// Reasons for closing, as the other end sees them.
+/// Close codes, as seen by the other end.
 mod code {
     pub(super) const GOING: u32 = 0;
     pub(super) const NO_PEER: u32 = 1;
@@ -65,21 +66,21 @@ mod code {
     pub(super) const ANOTHER_HOST: u32 = 3;
 }
 
-/// How a QUIC carrier is made.
+/// Configuration of a QUIC carrier.
 #[derive(Clone, Debug)]
 pub struct QuicConfig {
-    /// The local address; port 0 takes a free one.
+    /// The local address. Port 0 selects a free port.
     pub bind: SocketAddr,
     /// The peers, in the order of their indices.
     pub peers: Vec<TeamPeer>,
-    /// Packets that are acknowledged together; the first of them waits for about 25 ms at most, or a round trip.
-    /// Default 60.
+    /// Number of packets that one acknowledgement covers. The first of them waits for about 25 ms at most, or
+    /// a round trip. Default 60.
     pub ack_every: u32,
-    /// The path is a wire: datagrams are gathered and sent in batches. Default false.
+    /// The path is a wire: the carrier sends datagrams in batches. Default false.
     pub wire: bool,
-    /// Bytes of the largest IP packet on the way to the peers; `None`: it is found. Default none.
+    /// Size of the largest IP packet on the path to the peers, in bytes; `None` to discover it. Default none.
     pub mtu: Option<u16>,
-    /// Long datagrams are cut into several packets, which takes `wire`. Default false.
+    /// Split long datagrams into several packets, which requires `wire`. Default false.
     pub joins: bool,
 }
 
@@ -99,20 +100,20 @@ impl QuicConfig {
 
 struct Peer {
     known: Known,
-    /// Where it was seen last, if that is elsewhere.
+    /// Its last seen address, if it differs from the configured one.
     seen: Option<SocketAddr>,
-    /// Attempts that were begun.
+    /// Number of attempts so far.
     attempts: u64,
-    /// The path MTU that was last told of in the log.
+    /// The path MTU last logged.
     told_mtu: Option<usize>,
 }
 
-/// A packet that the socket would not take yet.
+/// A packet that the socket did not take yet.
 struct Pending {
     to: SocketAddr,
     priority: u8,
     packet: Vec<u8>,
-    /// On a wire it may be several, of so many bytes each.
+    /// On a wire it may hold several packets, of this many bytes each.
     segment: usize,
 }
 
@@ -125,16 +126,16 @@ pub struct QuicCarrier {
     connections: Connections,
     peers: Vec<Peer>,
     incoming: Incoming,
-    /// Of one packet, or of what it was cut into.
+    /// Packets of one send call, or the parts of one packet.
     pending: VecDeque<Pending>,
     parts: Parts,
-    /// Counts packets that were cut.
+    /// Counts packets sent in parts.
     cut: u16,
     /// Bytes of UDP payload that a configured path MTU leaves.
     fixed: Option<u16>,
-    /// Connections that have datagrams for us.
+    /// Connections with received datagrams.
     readable: VecDeque<ConnectionHandle>,
-    /// Over which a datagram was given out last.
+    /// The connection that delivered the last datagram.
     last: Option<ConnectionHandle>,
     packet: Vec<u8>,
     cutter: Cutter,
@@ -146,10 +147,10 @@ pub struct QuicCarrier {
 }
 
 impl QuicCarrier {
-    /// Binds, and starts a thread that notices when the keys change. `bundle` says who this host is.
+    /// Binds, and starts a thread that notices changes of the keys. `bundle` identifies this host.
     ///
     /// # Errors
-    /// [`CarrierError::Bind`], or [`CarrierError::Keys`] if TLS refuses the keys.
+    /// [`CarrierError::Bind`], or [`CarrierError::Keys`] if TLS rejects the keys.
     pub fn bind(config: QuicConfig, bundle: Bundle) -> Result<Self, CarrierError> {
         let socket = if config.wire {
             Socket::bind_to_wire(config.bind)?
@@ -170,7 +171,7 @@ impl QuicCarrier {
         let mut endpoint = EndpointConfig::default();
         endpoint
             .cid_generator(Arc::new(|| Box::new(RandomConnectionIdGenerator::new(ID))))
-            // By this bit parts are told from packets.
+            // This bit distinguishes parts from packets.
             .grease_quic_bit(false);
         let server = tls.server(Counters::new(START).into());
         let peer = |p: TeamPeer| Peer {
@@ -213,17 +214,17 @@ impl QuicCarrier {
         self.socket.local()
     }
 
-    /// Whether `peer` is connected, by a certificate that counts.
+    /// Returns whether `peer` is connected, with a valid certificate.
     pub fn connected(&self, peer: PeerIndex) -> bool {
         self.connections.open(peer).next().is_some()
     }
 
-    /// Connections in whatever state, those of unknown hosts included.
+    /// Number of connections in any state, including those of unknown hosts.
     pub fn connections(&self) -> usize {
         self.connections.0.len()
     }
 
-    /// Moves to another local address, as after a change of network; connections go on.
+    /// Moves to another local address, as after a change of network. Connections continue.
     ///
     /// # Errors
     /// [`CarrierError::Bind`] if the address cannot be used; the old one stays.
@@ -240,7 +241,7 @@ impl QuicCarrier {
         Ok(())
     }
 
-    /// The connection over which datagrams go to `peer`.
+    /// The connection for datagrams to `peer`.
     fn way(&self, peer: PeerIndex) -> Option<&Link> {
         let first = self.peers.get(peer)?.known.first;
         let handle = self.connections.current(peer, first, Instant::now())?;
@@ -289,7 +290,7 @@ impl Carrier for QuicCarrier {
     }
 
     fn ready(&mut self) -> bool {
-        // An error shows again, and is told, at the next call that can tell it.
+        // An error occurs again, and is reported, at the next call that can report it.
         self.socket.ready()
             && (self.pending.is_empty() || matches!(self.send_waiting(Instant::now()), Ok(true)))
     }
@@ -310,11 +311,12 @@ impl Carrier for QuicCarrier {
         let Some(link) = self.connections.0.get_mut(&handle) else {
             return Ok(Sent::Lost);
         };
-        // What is longer than the path's packets, but not than QUIC's, goes in parts.
+        // A datagram longer than the path's packets, but not than QUIC's, is sent in parts.
         let most = if self.joins { most } else { MAX_DATAGRAM };
         let marked = matches!(datagram.first(), Some(&(pieces::MARK | pieces::PROBE)));
         let is_one = datagram.len() <= most && !marked;
-        // While a new path is validated noq sends nothing: what it holds goes first, and this one not at all.
+        // While noq validates a new path it sends nothing. The held datagram goes first, and this one is
+        // lost.
         if !is_one && (!self.joins || datagram.len() > pieces::MOST) || link.holds() {
             return Ok(Sent::Lost);
         }
@@ -329,14 +331,14 @@ impl Carrier for QuicCarrier {
             return Ok(Sent::Lost);
         }
         link.dirty = true;
-        // On a wire it is asked for more once for each batch.
+        // On a wire, noq is asked for packets only once per batch.
         let all = !self.is_wire();
         self.transmit(ConnectionHandle(handle), priority, now, all)?;
         Ok(Sent::Taken)
     }
 
     fn receive<'a>(&'a mut self, _: &'a mut [u8]) -> Result<Option<Received<'a>>, CarrierError> {
-        // Bounded, so that a flood of strangers cannot keep the caller here.
+        // Bounded, so that a flood of foreign packets cannot keep the caller here.
         let mut taken = 0;
         while taken < BATCH {
             if let Some(of) = self.next_datagram() {
@@ -383,7 +385,7 @@ impl Carrier for QuicCarrier {
             .chain(probes)
             .min()
             .map(|t| t.saturating_duration_since(now));
-        // A full socket is waited for by its descriptor, not by time.
+        // A full socket is awaited by its descriptor, not by time.
         let next = next.filter(|d| all_sent || !d.is_zero()).unwrap_or(RENEWAL);
         Ok(Some(next.min(RENEWAL)))
     }
@@ -422,7 +424,7 @@ impl Carrier for QuicCarrier {
 }
 
 impl Drop for QuicCarrier {
-    /// Tells the peers, so that they need not wait for silence.
+    /// Notifies the peers, so that they need not wait for a timeout.
     fn drop(&mut self) {
         let now = Instant::now();
         for link in self.connections.0.values_mut() {

@@ -16,7 +16,7 @@ use std::num::NonZeroUsize;
 use std::time::Instant;
 
 impl QuicCarrier {
-    /// Reads one packet, or on a wire those that came together, and says how many.
+    /// Reads one packet, or on a wire those that arrived together, and returns how many.
     pub(super) fn take_packets(&mut self) -> Result<usize, CarrierError> {
         let now = Instant::now();
         let (mut taken, mut of) = (0, None);
@@ -24,7 +24,7 @@ impl QuicCarrier {
             taken += 1;
             if let (Some(from), 1..=MAX_PAYLOAD) = (from, len) {
                 let touched = self.take_datagram(from, now)?;
-                // Once for all of one connection.
+                // Once for all packets of a connection.
                 if let Some(before) = of.filter(|_| of != touched) {
                     self.drive(before, now);
                 }
@@ -42,7 +42,7 @@ impl QuicCarrier {
         Ok(taken)
     }
 
-    /// Takes the packet in the buffer, or a part of one, and says which connection is to be driven then.
+    /// Processes the packet or part in the buffer. Returns the connection to drive next.
     fn take_datagram(
         &mut self,
         from: SocketAddr,
@@ -63,7 +63,7 @@ impl QuicCarrier {
         }
     }
 
-    /// Takes a packet that came `from` there, in parts or whole, and says which connection is to be driven then.
+    /// Processes a packet that came from `from`, in parts or whole. Returns the connection to drive next.
     pub(super) fn take_packet(
         &mut self,
         (from, parted): (SocketAddr, bool),
@@ -87,14 +87,15 @@ impl QuicCarrier {
                 reply.clear();
                 self.incoming(incoming, (from, parted), &mut reply, now)?;
             }
-            // Whoever gets these is nobody we know: a wrong version, a forged token, an unknown connection.
+            // Responses go to unknown senders only: for a wrong version, a forged token, an unknown
+            // connection.
             Some(DatagramEvent::Response(_)) | None => self.refused += 1,
         }
         self.packet = reply;
         Ok(of)
     }
 
-    /// Lets a connection and the endpoint exchange what they have for each other, and acts on what happened.
+    /// Exchanges pending events between a connection and the endpoint, and handles the results.
     pub(super) fn drive(&mut self, handle: ConnectionHandle, now: Instant) {
         let Some(link) = self.connections.get(handle) else {
             return;
@@ -126,7 +127,7 @@ impl QuicCarrier {
         }
     }
 
-    /// Sends what connections have to send, until the socket is full. True if nothing is left.
+    /// Sends the connections' packets until the socket is full. Returns true if nothing is left.
     pub(super) fn send_waiting(&mut self, now: Instant) -> Result<bool, CarrierError> {
         while let Some(p) = self.pending.front_mut() {
             if !self.socket.ready() {
@@ -155,7 +156,8 @@ impl QuicCarrier {
         Ok(true)
     }
 
-    /// Sends what one connection has to send: all, or until noq holds no datagram. False if the socket is full.
+    /// Sends one connection's packets: all of them, or until noq holds no datagram. Returns false if the
+    /// socket is full.
     pub(super) fn transmit(
         &mut self,
         handle: ConnectionHandle,
@@ -219,7 +221,7 @@ impl QuicCarrier {
         }
     }
 
-    /// Sends what was made, packets of `segment` bytes each, in parts of what passes.
+    /// Sends the packets in the buffer, of `segment` bytes each, in parts of the size that fits.
     fn give_in_parts(
         &mut self,
         to: SocketAddr,
@@ -253,7 +255,7 @@ impl QuicCarrier {
         Ok(())
     }
 
-    /// Asks paths for larger packets, where that is due, and tells of what was found.
+    /// Sends path MTU probes that are due, and reports the results.
     pub(super) fn probe(&mut self, now: Instant) -> Result<(), CarrierError> {
         let open = self.connections.0.iter().filter(|(_, l)| l.open());
         let open: Vec<usize> = open.map(|(handle, _)| *handle).collect();
@@ -272,7 +274,7 @@ impl QuicCarrier {
                 self.tell_of_path(peer, news);
             }
             let handle = ConnectionHandle(handle);
-            // What it has to send besides goes first, and would make the probe longer.
+            // Other packets go first, since they would make the probe longer.
             if let Some(size) = size
                 && self.ready()
                 && self.transmit(handle, CONTROL, now, true)?
@@ -302,7 +304,7 @@ impl QuicCarrier {
         link.dirty = true;
         self.transmit(handle, CONTROL, now, false)?;
         self.socket.flush()?;
-        // If this one is acknowledged and the probe is not, the probe is lost.
+        // If this packet is acknowledged and the probe is not, the probe is lost.
         if let Some(link) = self.connections.get(handle) {
             link.mtu().disarm();
             let _ = link.conn.datagrams().send(Bytes::from_static(&[PROBE]), false);
@@ -326,7 +328,7 @@ impl QuicCarrier {
                 tracing::warn!(
                     peer = peer.known.name,
                     mtu = usize::from(size) + headers,
-                    "packets of the path MTU no longer arrive, smaller ones do: it is sought anew"
+                    "packets of the path MTU no longer arrive, smaller ones do: searching again"
                 );
             }
         }
@@ -357,7 +359,7 @@ impl QuicCarrier {
         }
     }
 
-    /// A datagram is about to go: timed work that is due goes with it.
+    /// A datagram is about to leave: due timed work goes with it.
     pub(super) fn let_ride(&mut self, handle: ConnectionHandle, now: Instant) {
         if let Some(link) = self.connections.get(handle)
             && link.conn.poll_timeout().is_some_and(|t| t <= now)
@@ -367,7 +369,7 @@ impl QuicCarrier {
         }
     }
 
-    /// Finds the next datagram that a connection has for us, and says which connection that is.
+    /// Finds the next received datagram and returns its connection.
     pub(super) fn next_datagram(&mut self) -> Option<usize> {
         while let Some(handle) = self.readable.front().copied() {
             let Some(link) = self.connections.0.get_mut(&handle.0) else {
@@ -405,7 +407,7 @@ impl QuicCarrier {
         None
     }
 
-    /// What [`QuicCarrier::next_datagram`] found.
+    /// The datagram that [`QuicCarrier::next_datagram`] found.
     pub(super) fn found(&self, handle: usize) -> Option<Received<'_>> {
         let link = self.connections.0.get(&handle)?;
         Some(Received {

@@ -1,8 +1,9 @@
-//! Packets that are too long for the path go in parts, each a datagram of UDP's of its own.
+//! Sends packets that are too long for the path in parts, each in its own UDP datagram.
 //!
-//! QUIC asks a path for 1,200 bytes, and a handshake cannot do with less (RFC 9000, section 14). IP's own fragments help in
-//! neither IPv6 nor a hole that nobody tells of, and firewalls drop them. A part is no QUIC packet, as it lacks the fixed bit (RFC 9000, section
-//! 17.2). It is not authenticated; the packet that parts make is.
+//! QUIC requires a path of 1,200 bytes, and its handshake needs them (RFC 9000, section 14). IP fragmentation
+//! helps neither with IPv6 nor with an unreported hole, and firewalls drop fragments. A part is not a QUIC
+//! packet, as it lacks the fixed bit (RFC 9000, section 17.2). The part itself is not authenticated, but the
+//! joined packet is.
 
 use crate::carrier::socket::MAX_PAYLOAD;
 use bytes::BytesMut;
@@ -11,23 +12,24 @@ use std::net::SocketAddr;
 
 /// The first byte of a part.
 const MARK: u8 = 0x15;
-/// The bit that all QUIC packets have.
+/// The bit that all QUIC packets have set.
 const FIXED: u8 = 0x40;
-/// The mark, the packet's number as two bytes, the lower first, and the part's index and the number of parts in four bits each.
+/// Length of a part's head: the mark, the packet's number as two bytes (little-endian), and the part's index
+/// and the number of parts in four bits each.
 pub(super) const HEAD: usize = 4;
-/// Parts of a packet at most.
+/// Most parts of a packet.
 const MOST_PARTS: usize = 4;
-/// Packets of which some parts came that are kept, of those that come from where peers are expected, and of others.
+/// Most incomplete packets that are kept, separately for addresses where peers are expected and for others.
 const KEPT: usize = 16;
 
-/// Whether it may be a part, and is no packet.
+/// Returns whether it may be a part and cannot be a packet.
 pub(super) fn is_part(datagram: &[u8]) -> bool {
     datagram.first().is_some_and(|b| b & FIXED == 0)
 }
 
 /// The parts of a `packet`, each of at most `most` bytes.
 pub(super) fn split(packet: &[u8], most: usize, number: u16) -> impl Iterator<Item = Vec<u8>> + '_ {
-    // Parts of one length, as far as may be.
+    // Parts of equal length, as far as possible.
     let count = packet
         .len()
         .div_ceil(most.saturating_sub(HEAD).max(1))
@@ -48,20 +50,20 @@ struct Kept {
     count: usize,
 }
 
-/// Joins parts, which may come in any order.
+/// Joins parts, which may arrive in any order.
 #[derive(Default)]
 pub(super) struct Parts {
-    /// Of those that are expected, and of strangers, the newest last.
+    /// Incomplete packets from expected addresses, and from others, the newest last.
     kept: [VecDeque<Kept>; 2],
 }
 
-/// It is no part.
+/// The bytes are not a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
 impl Parts {
-    /// Takes what came; gives the packet once it is whole. What comes from where a peer is `expected` is kept apart from what
-    /// strangers send.
+    /// Takes a part. Returns the packet once it is complete. Parts from addresses where a peer is `expected`
+    /// are kept apart from others.
     ///
     /// # Errors
     /// [`Malformed`]
@@ -111,14 +113,14 @@ impl Parts {
     }
 }
 
-/// The oldest of the address from which the most are kept: who sends many pushes out their own.
+/// The oldest packet of the address with the most: a sender of many displaces its own.
 fn of_the_busiest(all: &VecDeque<Kept>) -> usize {
     let share = |i: &usize| all.iter().filter(|k| k.from.ip() == all[*i].from.ip()).count();
     (0..all.len()).rev().max_by_key(share).unwrap_or(0)
 }
 
-/// Parts of packets, each behind its length and the port that it comes from: whatever comes, what is joined is what the parts hold, not too
-/// long, and little is kept.
+/// Fuzz target for parts of packets, each after its length and its source port. For any input, the joined
+/// packet consists of the parts' bytes and is not too long, and the memory is bounded.
 pub(crate) fn fuzz(data: &[u8]) {
     let mut parts = Parts::default();
     let mut rest = data;
@@ -139,8 +141,8 @@ pub(crate) fn fuzz(data: &[u8]) {
     assert_eq!(joined, [Ok(None), Ok(Some(BytesMut::from(&sent[..])))]);
 }
 
-/// Whether an attempt to reach a peer goes in parts, by its number: one of four, the second first, and where a peer was seen
-/// elsewhere there, too.
+/// Returns whether an attempt to reach a peer uses parts, by its number: one in four, starting with the
+/// second, and alternately for the last seen and the configured address.
 pub(super) fn is_for_attempt(number: u64) -> bool {
     matches!(number % 8, 1 | 6)
 }
@@ -225,7 +227,7 @@ mod tests {
         assert_eq!(
             whole.map(|w| w.len()),
             Some(1200),
-            "strangers did not push it out"
+            "unknown senders did not displace it"
         );
         assert_eq!(parts.take(from(1), true, &first[0]), Ok(None));
         for number in 0..1000_u16 {

@@ -1,34 +1,35 @@
-//! Datagrams longer than a packet: cut into pieces here, joined there.
+//! Splits datagrams longer than a packet into pieces, and joins them at the receiver.
 //!
-//! Over a wire a packet is quick, and its way through the link's scheduler and bookkeeping is what a host is slowed by. So
-//! the scheduler gives longer datagrams there, and only their encryption is done for each packet.
+//! On a wire, packets are fast, and a host's speed depends on the scheduling and bookkeeping per datagram.
+//! The scheduler therefore produces longer datagrams there, and only encryption runs per packet.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-/// The first byte of a piece. Datagrams of the link begin with another one.
+/// The first byte of a piece. The link's own datagrams begin with other bytes.
 pub(crate) const MARK: u8 = 0xC3;
-/// The first byte of what asks whether its packet passes, and is thrown away by whoever gets it.
+/// The first byte of a path probe, which its receiver discards.
 pub(super) const PROBE: u8 = 0xC4;
-/// The mark, then the datagram's number, its length, and where in it the piece begins, each as two bytes, the lower
-/// first.
+/// Length of a piece's head: the mark, then the datagram's number, its length, and the piece's offset in it,
+/// each as two bytes (little-endian).
 pub(crate) const HEAD: usize = 7;
-/// Pieces of which a datagram is made at most.
+/// Most pieces of a datagram.
 pub(crate) const MOST_PIECES: usize = 11;
-/// Bytes of a datagram in one piece at most.
+/// Most bytes of a datagram in one piece.
 pub(crate) const PIECE: usize = super::MAX_DATAGRAM - HEAD;
-/// The longest datagram that is cut.
+/// The longest datagram that can be split.
 pub(crate) const MOST: usize = PIECE * MOST_PIECES;
 
-/// Cuts datagrams.
+/// Splits datagrams.
 #[derive(Debug, Default)]
 pub(super) struct Cutter {
     number: u16,
-    /// Where pieces are made; it is used again once they are gone.
+    /// Buffer for pieces, reused once they are gone.
     bytes: BytesMut,
 }
 
 impl Cutter {
-    /// The pieces of a datagram of at most [`MOST`] bytes, in order, each of `size` bytes at most without its head.
+    /// The pieces of a datagram of at most [`MOST`] bytes, in order, each of at most `size` bytes without its
+    /// head.
     pub(super) fn cut<'a>(&'a mut self, datagram: &'a [u8], size: usize) -> impl Iterator<Item = Bytes> + 'a {
         self.number = self.number.wrapping_add(1);
         let size = size.max(1);
@@ -37,7 +38,7 @@ impl Cutter {
         datagram.chunks(size).enumerate().map(move |(i, piece)| {
             self.bytes.put_u8(MARK);
             self.bytes.put_u16_le(self.number);
-            // Less than 2^16, as is what it is a multiple of.
+            // Less than 2^16, as are all offsets.
             self.bytes.put_u16_le(datagram.len() as u16);
             self.bytes.put_u16_le((i * size) as u16);
             self.bytes.put_slice(piece);
@@ -46,22 +47,23 @@ impl Cutter {
     }
 }
 
-/// A piece that belongs to nothing: another one before it was lost, or it is none.
+/// An unusable piece: an earlier one was lost, or the piece is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stray;
 
-/// Joins datagrams whose pieces come in order, one at a time: where a piece is missing, its datagram is lost.
+/// Joins datagrams whose pieces arrive in order, one datagram at a time. A missing piece loses its datagram.
 #[derive(Debug, Default)]
 pub(crate) struct Joiner {
     number: u16,
     length: usize,
     bytes: Vec<u8>,
-    /// What came last, if it was no piece.
+    /// The last received datagram, if it was not a piece.
     alone: Option<Bytes>,
 }
 
 impl Joiner {
-    /// Takes what came. True if it is no piece, or the last one of a datagram, which is then [`Joiner::whole`].
+    /// Takes a received datagram. Returns true if it is not a piece, or if it completes a datagram, which
+    /// [`Joiner::whole`] then returns.
     ///
     /// # Errors
     /// [`Stray`]
@@ -93,7 +95,7 @@ impl Joiner {
         Ok(self.bytes.len() == self.length)
     }
 
-    /// The datagram of which the last piece came, or that came in none.
+    /// The completed datagram, or the last one received whole.
     pub(crate) fn whole(&self) -> &[u8] {
         self.alone.as_deref().unwrap_or(&self.bytes)
     }
@@ -103,7 +105,7 @@ impl Joiner {
 mod tests {
     use super::*;
 
-    /// What a joiner makes of `bytes`.
+    /// The result of a joiner for `bytes`.
     fn take(joiner: &mut Joiner, bytes: &[u8]) -> Result<Option<Vec<u8>>, Stray> {
         let whole = joiner.take(Bytes::copy_from_slice(bytes))?;
         Ok(whole.then(|| joiner.whole().to_vec()))
@@ -127,7 +129,7 @@ mod tests {
                 assert_eq!(
                     take(&mut joiner, &[0xB3, 1]),
                     Ok(Some(vec![0xB3, 1])),
-                    "others pass between"
+                    "other datagrams pass in between"
                 );
             }
             assert_eq!(take(&mut joiner, last), Ok(Some(sent.clone())));
@@ -161,7 +163,7 @@ mod tests {
             }
             let again: Vec<Bytes> = cutter.cut(&sent, PIECE).collect();
             assert_eq!(take(&mut joiner, &again[0]), Ok(None));
-            assert_eq!(take(&mut joiner, &again[0]), Ok(None), "it begins anew");
+            assert_eq!(take(&mut joiner, &again[0]), Ok(None), "it starts again");
             assert_eq!(take(&mut joiner, &again[1]), Ok(None));
             assert_eq!(take(&mut joiner, &again[1]), Err(Stray), "a second time");
             assert_eq!(take(&mut joiner, &again[2]), Ok(Some(sent.clone())));
@@ -184,7 +186,7 @@ mod tests {
             assert_eq!(take(&mut joiner, &whole[..len]), Err(Stray), "{len} bytes");
         }
         assert_eq!(take(&mut joiner, &piece(0, 0, 0)), Err(Stray), "of nothing");
-        assert_eq!(take(&mut joiner, &piece(2, 0, 0)), Err(Stray), "nothing of it");
+        assert_eq!(take(&mut joiner, &piece(2, 0, 0)), Err(Stray), "an empty piece");
         assert_eq!(
             take(&mut joiner, &piece(2, 0, 3)),
             Err(Stray),

@@ -52,7 +52,7 @@ impl<const WIRE: bool> Kind for Quic<WIRE> {
 fn a_server_may_move_too() {
     let mut pair = Pair::<false>::new();
     assert!(pair.connected());
-    // Whichever of the two accepted the connection: each moves once.
+    // Each host moves once, no matter which of the two accepted the connection.
     for which in [0, 1] {
         pair.carriers[which].rebind(Quic::<false>::free()).expect("binds");
         let before: Vec<_> = pair
@@ -77,14 +77,14 @@ fn a_server_may_move_too() {
     }
 }
 
-/// Lets packets of up to `most` bytes pass between two hosts, at its own address for each.
+/// Passes packets of up to `most` bytes between two hosts, at its own address for each.
 fn hole(most: usize, hosts: [SocketAddr; 2]) -> [SocketAddr; 2] {
     let sockets = [Quic::<false>::free(), Quic::<false>::free()].map(|a| UdpSocket::bind(a).expect("binds"));
     let addresses = [0, 1].map(|i| sockets[i].local_addr().expect("bound"));
     for from in [0, 1] {
         let [out, into] = [from, 1 - from].map(|i| sockets[i].try_clone().expect("a socket"));
         let to = hosts[1 - from];
-        // It ends with the test's process.
+        // It ends with the test process.
         std::thread::spawn(move || {
             let mut buffer = [0; 2000];
             while let Ok(len) = into.recv(&mut buffer) {
@@ -102,7 +102,7 @@ fn any_path_mtu_is_found_and_what_is_longer_passes_all_the_same() {
     for most in [548, 1000, 1232, 1392, 1472] {
         let mut pair = Pair::<false>::new();
         pair.carriers.clear();
-        // Each is seen at the hole's address that the other dials.
+        // Each appears at the address of the hole that the other dials.
         let seen = hole(most, pair.addresses);
         for which in [0, 1] {
             let peer = TeamPeer {
@@ -135,7 +135,8 @@ fn any_path_mtu_is_found_and_what_is_longer_passes_all_the_same() {
     }
 }
 
-/// Packets that a host which never answers is sent within a span, and attempts to reach it. Another way leads there or not.
+/// Packets sent to a host that never answers within a span, and attempts to reach it, with or without another
+/// way to it.
 fn sought(elsewhere: bool, span: Duration) -> (u64, u64) {
     let mut pair = Pair::<false>::new();
     pair.carriers.truncate(1);
@@ -145,7 +146,7 @@ fn sought(elsewhere: bool, span: Duration) -> (u64, u64) {
     assert!(pair.until(|p| {
         p.carriers[0].leads_elsewhere(0, elsewhere);
         while let Ok(len) = silent.recv(&mut buffer) {
-            // Of one that goes in parts the first counts.
+            // Of an attempt in parts, the first part counts.
             let part = Some(&buffer[..len]).filter(|d| parts::is_part(d));
             packets += u64::from(part.is_none_or(|d| d[3] >> 4 == 0));
         }
@@ -156,7 +157,7 @@ fn sought(elsewhere: bool, span: Duration) -> (u64, u64) {
 
 #[test]
 fn a_host_that_never_answers_is_sent_one_packet_an_attempt() {
-    // Longer than QUIC would wait before it repeats a packet by itself, and than the first attempts live.
+    // Longer than QUIC's own retransmission timeout for a first packet, and than the first attempts last.
     let (packets, attempts) = sought(false, Duration::from_secs(5));
     assert!(
         packets > 10 && packets <= attempts,
@@ -173,7 +174,7 @@ fn a_host_that_never_answers_is_sent_one_packet_an_attempt() {
 fn a_peer_whose_path_took_whole_packets_is_dialled_in_such() {
     let mut pair = Pair::<false>::new();
     assert!(pair.connected());
-    // The other one stands still, so it is sought beside the connection.
+    // The other host stands still, so attempts continue in parallel to the connection.
     let before = pair.carriers[0].peers[0].attempts;
     let start = Instant::now();
     while pair.carriers[0].peers[0].attempts < before + 9 {
@@ -207,7 +208,7 @@ fn acknowledgements_are_counted_and_rare() {
         sent == 600 && all.all(|l| l.counters.in_flight.load(Ordering::Relaxed) == 0)
     });
     let path = pair.carriers[0].path(0).expect("connected");
-    // Both may have dialled, and the connection that counts may have changed.
+    // Both may have dialled, and the current connection may have changed.
     let all = pair.carriers[0].connections.0.values();
     let acked: u64 = all.map(|l| l.counters.acked.load(Ordering::Relaxed)).sum();
     assert!(acked > 600 * MAX_DATAGRAM as u64, "{acked}, {path:?}");

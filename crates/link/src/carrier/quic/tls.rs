@@ -1,4 +1,4 @@
-//! TLS 1.3, mutual, from a host's bundle.
+//! Mutual TLS 1.3 from a host's bundle.
 
 use super::congestion::{Counters, Unbound};
 use super::pieces::MOST_PIECES;
@@ -14,33 +14,34 @@ use rustls::server::danger::ClientCertVerifier;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a dialled peer's first answer is reckoned to take. QUIC repeats its first packet after three times that, which is
-/// longer than an attempt lives that nobody answers: attempts are repeated themselves ([`crate::carrier::team::dial`]), and to a host that
-/// is out of reach each of these packets stands in the device queue for dozens of milliseconds, before what is for others.
+/// Assumed time for a dialled peer's first answer. QUIC retransmits its first packet after three times that,
+/// which is longer than an unanswered attempt lasts: the carrier repeats attempts instead
+/// ([`crate::carrier::team::dial`]). Each packet to a host out of reach stays in the device queue for dozens
+/// of milliseconds, ahead of packets for others.
 const FIRST_ANSWER: Duration = Duration::from_millis(1_100);
-/// Room for one datagram, and noq's bookkeeping of it.
+/// Room for one datagram and noq's bookkeeping of it.
 const SEND_BUFFER: usize = MAX_PAYLOAD + 128;
-/// On a wire for one datagram that is cut.
+/// On a wire, room for one datagram that is split.
 const WIRE_SEND_BUFFER: usize = MOST_PIECES * SEND_BUFFER;
-/// What one packet holds is read at once.
+/// The datagrams of one packet, which are read at once.
 const RECEIVE_BUFFER: usize = 64 << 10;
-/// On a wire what packets hold that came together.
+/// On a wire, the datagrams of packets that arrived together.
 const WIRE_RECEIVE_BUFFER: usize = 256 << 10;
 
-/// Everything of a connection that follows from the keys.
+/// The parts of a connection's configuration that depend on the keys.
 pub(super) struct Tls {
     client: Arc<QuicClientConfig>,
     server: ServerConfig,
-    /// Says whether a certificate still counts.
+    /// Checks whether a certificate is still valid.
     pub(super) verifier: Arc<dyn ClientCertVerifier>,
     pub(super) knock: Knock,
     habits: Habits,
 }
 
-/// What of a connection follows from the path.
+/// The parts of a connection's configuration that depend on the path.
 #[derive(Clone, Copy)]
 pub(super) struct Habits {
-    /// Packets that are acknowledged together.
+    /// Number of packets that one acknowledgement covers.
     pub(super) ack_every: u32,
     /// The path is a wire.
     pub(super) wire: bool,
@@ -57,7 +58,7 @@ impl Tls {
         let malformed = |e: &dyn std::fmt::Display| team::malformed(bundle, e);
         let server = QuicServerConfig::try_from(server).map_err(|e| malformed(&e))?;
         let mut server = ServerConfig::with_crypto(Arc::new(server));
-        // Decided upon at once, so one is enough.
+        // Incoming connections are decided at once, so one is enough.
         server
             .max_incoming(16)
             .incoming_buffer_size(1 << 16)
@@ -72,9 +73,10 @@ impl Tls {
         })
     }
 
-    /// For a connection that we make.
+    /// Configuration of a connection that this host makes.
     ///
-    /// A QUIC client chooses the destination connection id of its first packet (RFC 9000, section 7.2): ours is the knock.
+    /// A QUIC client chooses the destination connection id of its first packet (RFC 9000, section 7.2): here
+    /// it is the admission token.
     pub(super) fn client(&self, counters: Arc<Counters>) -> ClientConfig {
         let mut config = ClientConfig::new(self.client.clone());
         let knock = self.knock.clone();
@@ -86,7 +88,7 @@ impl Tls {
         config
     }
 
-    /// For connections that others make.
+    /// Configuration of connections that other hosts make.
     pub(super) fn server(&self, counters: Arc<Counters>) -> Arc<ServerConfig> {
         let mut config = self.server.clone();
         config.transport_config(Arc::new(self.transport(counters)));
@@ -106,7 +108,8 @@ impl Tls {
             .max_idle_timeout(IdleTimeout::try_from(IDLE).ok())
             .ack_frequency_config(Some(ack))
             .packet_threshold(64)
-            // What passes is found beside QUIC (`path_mtu.rs`), which would not go below 1,200 bytes; what does not goes in parts.
+            // The path MTU is found outside QUIC (`path_mtu.rs`), which would not go below 1,200 bytes.
+            // Longer packets are sent in parts.
             .initial_mtu(mtu)
             .min_mtu(mtu)
             .mtu_discovery_config(None)

@@ -1,13 +1,13 @@
-//! Frames on a line of bytes: COBS between zeros, with a checksum.
+//! Frames on a serial line: COBS between zeros, with a checksum.
 //!
 //! A frame is the datagram followed by its CRC-32 (IEEE 802.3, little-endian), encoded by consistent-overhead
-//! byte stuffing (Cheshire and Baker 1999) so that it has no zero, between two zeros. Whatever garbage stands
-//! on the line, the next zero begins anew.
+//! byte stuffing (Cheshire and Baker 1999) so that it contains no zero, between two zeros. After any garbage
+//! on the line, the next zero starts a new frame.
 
 /// Bytes of the checksum.
 const CRC: usize = 4;
 
-/// Bytes that a frame of `len` bytes needs on the line at most: checksum, stuffing, and the two zeros.
+/// Most bytes that a frame for `len` bytes takes on the line: checksum, stuffing, and the two zeros.
 pub(crate) const fn framed(len: usize) -> usize {
     let inner = len + CRC;
     // One byte before, and one for each 254.
@@ -19,27 +19,27 @@ pub(crate) fn encode(datagram: &[u8], line: &mut Vec<u8>) {
     let mut inner = Vec::with_capacity(datagram.len() + CRC);
     inner.extend_from_slice(datagram);
     inner.extend_from_slice(&crc32fast::hash(datagram).to_le_bytes());
-    // A zero before, too: it ends garbage that would spoil this frame.
+    // The leading zero ends any garbage that would spoil this frame.
     line.push(0);
     line.extend_from_slice(&cobs::encode_vec(&inner));
     line.push(0);
 }
 
-/// Finds frames in bytes that come in pieces of any size.
+/// Finds frames in bytes that arrive in pieces of any size.
 #[derive(Debug)]
 pub(crate) struct Deframer {
-    /// What came of the frame so far, as it is on the line.
+    /// The received bytes of the current frame, still encoded.
     frame: Vec<u8>,
     datagram: Vec<u8>,
     max: usize,
     /// The frame is too long: skip to its end.
     skip: bool,
-    /// Frames that were no frames.
+    /// Number of malformed frames.
     pub(crate) bad: u64,
 }
 
 impl Deframer {
-    /// For datagrams of at most `max` bytes.
+    /// Creates a deframer for datagrams of at most `max` bytes.
     pub(crate) fn new(max: usize) -> Self {
         Deframer {
             frame: Vec::with_capacity(framed(max)),
@@ -50,7 +50,8 @@ impl Deframer {
         }
     }
 
-    /// Takes bytes from the front of `line` until a datagram is whole, and returns it; `None` if all were taken.
+    /// Takes bytes from the front of `line` until a datagram is complete, and returns it; `None` if it took
+    /// all bytes.
     pub(crate) fn next(&mut self, line: &mut &[u8]) -> Option<&[u8]> {
         while let Some(end) = line.iter().position(|b| *b == 0) {
             self.keep(&line[..end]);
@@ -71,10 +72,10 @@ impl Deframer {
         }
     }
 
-    /// Decodes what was kept and gives the datagram's length.
+    /// Decodes the current frame and returns the datagram's length.
     fn finish(&mut self) -> Option<usize> {
         let skipped = std::mem::take(&mut self.skip);
-        // Two frames next to each other have nothing between their zeros.
+        // Adjacent frames have nothing between their zeros.
         if self.frame.is_empty() && !skipped {
             return None;
         }
@@ -162,7 +163,7 @@ mod tests {
             let mut bad = line.clone();
             bad[bit / 8] ^= 1 << (bit % 8);
             let got = read(&mut Deframer::new(MAX), &bad, 1000);
-            // The outer zeros may go: what matters is that nothing wrong comes.
+            // The outer zeros may be lost; what matters is that no wrong datagram is returned.
             assert!(
                 got.iter().all(|d| d == b"a datagram with some \0 bytes \0"),
                 "bit {bit}"

@@ -1,6 +1,6 @@
-//! The serial carrier: one datagram per frame over a line of bytes, for radios that are modems.
+//! The serial carrier: one datagram per frame over a serial line, for radios that are modems.
 //!
-//! Neither encrypted nor authenticated: whoever holds the line is the peer. The frame format is in
+//! Neither encrypted nor authenticated: any device on the line is taken for the peer. The frame format is in
 //! `docs/wire/serial.md`.
 
 pub(crate) mod frame;
@@ -16,13 +16,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Bits on the line for each byte: start, eight, stop.
+/// Bits on the line for each byte: start, eight data bits, stop.
 pub(crate) const BITS: u64 = 10;
-/// How long one frame may occupy the line: what a more important datagram waits for.
+/// Longest time that one frame occupies the line, which a more important datagram has to wait for.
 const FRAME: Duration = Duration::from_millis(20);
-/// Bounds of a datagram, whatever the speed.
+/// Bounds of the datagram size at any speed.
 const SIZES: std::ops::RangeInclusive<usize> = 256..=1023;
-/// How often a line that vanished is looked for.
+/// Interval at which to look for a line that vanished.
 const REOPEN: Duration = Duration::from_millis(250);
 
 /// Frames over a tty.
@@ -32,25 +32,27 @@ pub struct SerialCarrier {
     baud: u32,
     max: usize,
     line: Option<OwnedFd>,
-    /// Never readable: to wait on while there is no line.
+    /// Never readable: a descriptor to wait on while there is no line.
     nothing: OwnedFd,
     reopen: Instant,
-    /// What of the frame the line has not taken.
+    /// The rest of the frame that the line has not taken.
     output: Vec<u8>,
-    /// When the line has sent all it was given.
+    /// When the line has sent everything it was given.
     free: Instant,
     input: Vec<u8>,
-    /// What of `input` is not looked at yet.
+    /// The part of `input` that is not processed yet.
     unread: Range<usize>,
     deframer: Deframer,
     refused: u64,
 }
 
 impl SerialCarrier {
-    /// Opens the line at `path` with `baud` bits a second, 8 data bits, no parity, one stop bit, no flow control.
+    /// Opens the line at `path` with `baud` bits per second, 8 data bits, no parity, one stop bit, no flow
+    /// control.
     ///
     /// # Errors
-    /// [`CarrierError::Line`] if there is no such tty, somebody else uses it, or it has no such speed.
+    /// [`CarrierError::Line`] if there is no such tty, another program uses it, or it does not support the
+    /// speed.
     pub fn open(path: &Path, baud: u32) -> Result<Self, CarrierError> {
         let now = Instant::now();
         let max = max_datagram(baud);
@@ -78,7 +80,7 @@ impl SerialCarrier {
         Duration::from_nanos(bytes as u64 * BITS * 1_000_000_000 / u64::from(self.baud.max(1)))
     }
 
-    /// Gives the line what it takes of the frame.
+    /// Writes as much of the frame as the line takes.
     fn flush(&mut self) {
         let Some(line) = &self.line else {
             self.output.clear();
@@ -95,7 +97,7 @@ impl SerialCarrier {
     }
 
     fn vanished(&mut self, error: Errno) {
-        tracing::warn!(line = %self.path.display(), %error, "the line is gone; looking for it");
+        tracing::warn!(line = %self.path.display(), %error, "the line is gone: waiting for it");
         self.line = None;
         self.output.clear();
         self.reopen = Instant::now() + REOPEN;
@@ -145,7 +147,7 @@ fn open_line(path: &Path, baud: u32) -> Result<OwnedFd, CarrierError> {
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let line = open(path, flags, Mode::empty()).map_err(failed("open"))?;
     let mut settings = termios::tcgetattr(&line).map_err(failed("use as a tty"))?;
-    // Two daemons on one line would cut each other's frames.
+    // Two daemons on one line would corrupt each other's frames.
     termios::ioctl_tiocexcl(&line).map_err(failed("have alone"))?;
     settings.make_raw();
     settings.control_modes |= ControlModes::CLOCAL | ControlModes::CREAD;
@@ -169,7 +171,7 @@ impl Carrier for SerialCarrier {
         if !self.output.is_empty() {
             self.flush();
         }
-        // By the clock, since what a USB adapter still holds nobody tells.
+        // By the clock, since nothing reports what a USB adapter still holds.
         if !self.output.is_empty() || Instant::now() < self.free {
             return false;
         }

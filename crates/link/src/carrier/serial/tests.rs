@@ -9,7 +9,7 @@ conformance!(conforms, Pair);
 
 const BAUD: u32 = 921_600;
 
-/// Two pseudo-terminals, and a thread that is the cable between them.
+/// Two pseudo-terminals, and a thread that acts as the cable between them.
 struct Pair {
     masters: [Arc<OwnedFd>; 2],
     carriers: Vec<SerialCarrier>,
@@ -87,7 +87,7 @@ impl Rig for Pair {
     }
 
     fn intrude(&mut self, bytes: &[u8]) {
-        // Written to the master it comes out of the line, as noise would.
+        // Bytes written to the master come out of the line, as noise would.
         rustix::io::write(&self.masters[0], bytes).expect("writes");
         rustix::io::write(&self.masters[0], &[0]).expect("writes");
     }
@@ -104,7 +104,7 @@ impl Drop for Pair {
 
 #[test]
 fn the_line_is_given_one_frame_at_a_time() {
-    // Nobody reads at the other end, so that all that was given stays countable.
+    // Nothing reads at the other end, so that all written bytes stay countable.
     let master = terminal();
     let mut carrier = SerialCarrier::open(&path(&master), 115_200).expect("opens");
     let datagram = vec![9; carrier.max_datagram()];

@@ -1,25 +1,28 @@
-//! When to dial a peer.
+//! When to dial a peer (decision 071).
 
 use std::time::{Duration, Instant};
 
-/// Time between two attempts: a radio that returns is noticed within it.
+/// Time between two attempts: a returning radio is noticed within it.
 const INTERVAL: Duration = Duration::from_millis(400);
-/// The same, and the silence before the first, while another way leads to the peer: over 802.11 a frame to a host that is out of reach is
-/// tried eight times, and what stands behind it in the device queue waits for as long.
+/// The same interval, and the silence before the first attempt, while another way leads to the peer: over
+/// 802.11 a frame to a host out of reach is tried eight times, and frames behind it in the device queue wait
+/// for that long.
 const SELDOM: Duration = Duration::from_secs(2);
-/// The end that is second by name lets the first dial first.
+/// Delay by which the end that is second by name lets the other end dial first.
 const COURTESY: Duration = Duration::from_millis(150);
-/// A peer that was not heard for this long may have moved or restarted: dial, beside the connection that is there.
+/// A peer that was silent for this long may have moved or restarted: dial it in parallel to the existing
+/// connection.
 const SILENCE: Duration = Duration::from_millis(750);
-/// After the other end refused us; it will hardly change its mind at once.
+/// Pause after the other end refused us, since it will hardly change its mind at once.
 const REFUSED: Duration = Duration::from_secs(2);
-/// An attempt that nobody answers is given up after this, so that paths of seconds succeed too, and QUIC does not repeat its packet.
+/// An unanswered attempt is given up after this time. It is long enough for paths with delays of seconds, and
+/// short enough that QUIC does not retransmit.
 pub(in crate::carrier) const PATIENCE: Duration = Duration::from_millis(3_200);
 
 #[derive(Debug)]
 pub(in crate::carrier) struct Dial {
     next: Instant,
-    /// Another way leads to the peer.
+    /// Whether another way leads to the peer.
     elsewhere: bool,
 }
 
@@ -31,8 +34,8 @@ impl Dial {
         }
     }
 
-    /// Whether to begin an attempt now. `alive` is when the peer was last heard, `answered` whether an attempt that
-    /// is under way got an answer.
+    /// Returns whether to start an attempt. `alive` is when the peer last gave a sign of life, `answered`
+    /// whether a current attempt got an answer.
     pub(in crate::carrier) fn due(&mut self, now: Instant, alive: Option<Instant>, answered: bool) -> bool {
         let (silence, interval) = match self.elsewhere {
             true => (SELDOM, SELDOM),
@@ -48,7 +51,7 @@ impl Dial {
         !answered
     }
 
-    /// Another way leads to the peer, or none does any more: then it is dialled often again.
+    /// Another way now leads to the peer, or none any longer: then dial it often again.
     pub(in crate::carrier) fn leads_elsewhere(&mut self, now: Instant, elsewhere: bool) {
         if self.elsewhere && !elsewhere {
             self.next = self.next.min(now + INTERVAL);
@@ -61,7 +64,7 @@ impl Dial {
         self.next = self.next.max(now + REFUSED);
     }
 
-    /// When to ask again.
+    /// When to call `due` again.
     pub(in crate::carrier) fn next(&self) -> Instant {
         self.next
     }
@@ -80,7 +83,7 @@ mod tests {
         assert!(dial.due(at(150), None, false));
         assert!(!dial.due(at(200), None, false));
         assert!(dial.due(at(550), None, false));
-        assert!(!dial.due(at(950), None, true), "one was answered: wait for it");
+        assert!(!dial.due(at(950), None, true), "one has an answer: wait for it");
         assert!(!dial.due(at(1400), Some(at(1300)), false), "heard");
         assert!(!dial.due(at(2000), Some(at(1300)), false));
         assert!(dial.due(at(2050), Some(at(1300)), false), "silent");
@@ -109,8 +112,8 @@ mod tests {
         assert_eq!(
             attempts(8_000, 11_000, 0, true),
             [8_200, 10_200],
-            "one is there again"
+            "there is one again"
         );
-        assert_eq!(attempts(11_000, 14_000, 11_500, true), [13_500], "it was heard");
+        assert_eq!(attempts(11_000, 14_000, 11_500, true), [13_500], "it is alive");
     }
 }

@@ -1,4 +1,5 @@
-//! What happens to those who knock: who is expected has a budget of its own, and strangers share one by address.
+//! Admits connection attempts: expected peers have a budget of their own, and unknown hosts share one by
+//! address.
 
 use super::knock::KNOCK;
 use super::standing::{Standing, prefix};
@@ -6,38 +7,40 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-/// Handshakes under way that strangers began. One more ends another.
+/// Most handshakes in progress from unknown hosts. One more ends another one.
 const MAX_HALF_OPEN: usize = 64;
 /// The same from one address, or for each peer that is expected there.
 const MAX_SAME: usize = 4;
-/// Handshakes of strangers begun in one second, since each costs a key agreement and a signature.
+/// Most handshakes per second with unknown hosts, since each costs a key agreement and a signature.
 const MAX_RATE: u32 = 50;
 /// The same from one address.
 const MAX_SAME_RATE: u32 = 8;
-/// Handshakes begun in one second for each peer that is expected at an address. Both ends dial 2.5 times a second, there and
-/// where a peer was seen last.
+/// Most handshakes per second for each peer that is expected at an address. Both ends dial 2.5 times a
+/// second, at the configured and at the last seen address.
 const EXPECTED_RATE: u32 = 16;
-/// Knocks that are remembered, so that none lets in a second one: those of a peer's dials in 27 minutes.
+/// Most admission tokens that are remembered, so that none works twice: those of a peer's attempts in 27
+/// minutes.
 const MAX_USED: usize = 4096;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::carrier) enum Verdict {
-    /// Nothing is sent, nothing kept.
+    /// Send nothing, keep nothing.
     Ignore,
-    /// It is to show that it receives at its address, of which nothing is kept.
+    /// Let the sender prove that it receives at its address, without keeping state.
     Retry,
-    /// The handshake begins.
+    /// Start the handshake.
     Accept,
 }
 
-/// Decides about those who knocked, at a bounded rate.
+/// Decides on connection attempts with a valid token, at a bounded rate.
 #[derive(Debug)]
 pub(in crate::carrier) struct Incoming {
     second: Instant,
     strangers: u32,
-    /// Begun in this second by strangers, by the prefix of their address, of which there are no more than of those.
+    /// Handshakes with unknown hosts in this second, by the prefix of their address. Bounded by their total
+    /// number.
     same: BTreeMap<IpAddr, u32>,
-    /// Begun in this second from where peers are expected.
+    /// Handshakes in this second from addresses where peers are expected.
     expected: BTreeMap<IpAddr, u32>,
     used: Used,
 }
@@ -53,13 +56,13 @@ impl Incoming {
         }
     }
 
-    /// Whether nobody was let in by this knock, and from now on nobody else is. It was overheard otherwise.
+    /// Returns whether a token is new, and marks it as used. A reused token was overheard.
     pub(in crate::carrier) fn is_fresh(&mut self, knock: &[u8; KNOCK]) -> bool {
         self.used.put(knock)
     }
 
-    /// Decides about who knocked `from` an address, where so many peers are `expected`. Unless it is `validated` it is to
-    /// show that it receives there.
+    /// Decides on an attempt `from` an address where this many peers are `expected`. A sender that is not
+    /// `validated` must first prove that it receives there.
     pub(in crate::carrier) fn decide(
         &mut self,
         from: IpAddr,
@@ -83,7 +86,7 @@ impl Incoming {
                 return Verdict::Accept;
             }
         }
-        // Whoever shares the address of a peer is a stranger beyond the peer's budget.
+        // Beyond the peer's budget, its address counts as that of an unknown host.
         let prefix = prefix(from);
         let same = self.same.get(&prefix).copied().unwrap_or_default();
         if self.strangers >= MAX_RATE || same >= MAX_SAME_RATE {
@@ -95,8 +98,9 @@ impl Incoming {
     }
 }
 
-/// Which handshakes that others began are to end before one more begins `from` an address where so many peers are
-/// `expected`: the oldest of many from there, or of many strangers the oldest from where most of them are.
+/// The incoming handshake to end before another one starts `from` an address where this many peers are
+/// `expected`: the oldest from there if there are many, or the oldest from the address with the most if there
+/// are many of unknown hosts.
 pub(in crate::carrier) fn surplus<'a, K: Copy>(
     all: impl Iterator<Item = (K, &'a Standing)>,
     from: IpAddr,
@@ -116,7 +120,7 @@ pub(in crate::carrier) fn surplus<'a, K: Copy>(
     oldest_of_most(strangers, MAX_HALF_OPEN)
 }
 
-/// The oldest of those from the prefix that has most of them, if there are `most` or more.
+/// The oldest of the prefix with the most handshakes, if there are `most` or more in total.
 pub(in crate::carrier) fn oldest_of_most<'a, K: Copy>(
     all: impl Iterator<Item = (K, &'a Standing)>,
     most: usize,
@@ -133,7 +137,7 @@ pub(in crate::carrier) fn oldest_of_most<'a, K: Copy>(
     its.min_by_key(|(_, s)| s.started).map(|(k, _)| k)
 }
 
-/// The random halves of the knocks that were used, the newest of them.
+/// The random halves of the newest used tokens.
 #[derive(Debug, Default)]
 struct Used {
     order: VecDeque<[u8; 8]>,
@@ -141,7 +145,7 @@ struct Used {
 }
 
 impl Used {
-    /// Adds one. False if it is there.
+    /// Adds one. Returns false if it is present.
     fn put(&mut self, knock: &[u8; KNOCK]) -> bool {
         let Some(random) = knock.first_chunk::<8>() else {
             return false;
@@ -178,14 +182,14 @@ mod tests {
         };
         assert_eq!(accepted(at(1), 0, now), 8, "one address");
         let many: usize = (2..200).map(|n| accepted(at(n), 0, now)).sum();
-        assert_eq!(many, 42, "what was left of all");
-        assert_eq!(accepted(at(250), 1, now), 16, "a peer is not among them");
-        assert_eq!(accepted(at(251), 2, now), 32, "nor are two");
+        assert_eq!(many, 42, "the rest of the total budget");
+        assert_eq!(accepted(at(250), 1, now), 16, "a peer has its own budget");
+        assert_eq!(accepted(at(251), 2, now), 32, "so have two");
         let later = now + Duration::from_secs(1);
-        assert_eq!(accepted(at(251), 1, later), 24, "who shares its address is");
+        assert_eq!(accepted(at(251), 1, later), 24, "others there share a budget");
         let network = |n: u16| IpAddr::from([0xfd00, 0, 0, 1, 0, 0, 0, n]);
         let many: usize = (1..200).map(|n| accepted(network(n), 0, later)).sum();
-        assert_eq!(many, 8, "a network of IPv6 is one address");
+        assert_eq!(many, 8, "an IPv6 network counts as one address");
     }
 
     #[test]
@@ -198,7 +202,7 @@ mod tests {
         };
         assert!(i.is_fresh(&knock(0)) && !i.is_fresh(&knock(0)));
         assert!((1..MAX_USED).all(|n| i.is_fresh(&knock(n))));
-        assert!(!i.is_fresh(&knock(0)), "it is remembered for so long");
+        assert!(!i.is_fresh(&knock(0)), "it is still remembered");
         assert!(i.is_fresh(&knock(MAX_USED)) && i.used.all.len() == MAX_USED);
     }
 
@@ -218,13 +222,13 @@ mod tests {
         let mut many = few.clone();
         many.push(begun(at(1), 9, false));
         assert_eq!(ends(&many, at(1), 0), Some(0), "the oldest from there");
-        assert_eq!(ends(&many, at(1), 2), None, "two peers may be there");
+        assert_eq!(ends(&many, at(1), 2), None, "two peers may be at the address");
         assert_eq!(ends(&many, at(2), 0), None, "somebody else");
         many.extend((10..69).map(|n| begun(at(n), 0, false)));
         many.push(begun(at(99), 0, true));
-        assert_eq!(ends(&many, at(2), 0), None, "of which one is expected");
+        assert_eq!(ends(&many, at(2), 0), None, "one of them is expected");
         many.push(begun(at(3), 0, false));
-        assert_eq!(ends(&many, at(2), 0), Some(0), "of the address that has most");
-        assert_eq!(ends(&many, at(2), 1), None, "a peer ends no stranger's");
+        assert_eq!(ends(&many, at(2), 0), Some(0), "of the address with the most");
+        assert_eq!(ends(&many, at(2), 1), None, "a peer ends no unknown host's");
     }
 }

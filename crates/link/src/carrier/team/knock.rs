@@ -1,7 +1,9 @@
-//! The knock: who cannot show that it knows the team's shared secret gets no answer at all.
+//! The admission token: a sender that cannot prove knowledge of the team's shared secret gets no answer at
+//! all.
 //!
-//! It is 8 random bytes and 8 bytes of HMAC-SHA256 of them under the team's secret. A server checks that before it keeps
-//! or sends anything. Who overhears a knock may repeat it, and then meets TLS.
+//! The token consists of 8 random bytes and 8 bytes of their HMAC-SHA256 under the team's secret. A server
+//! checks it before it keeps or sends anything. A host that overhears a token can repeat it, but then faces
+//! TLS (decision 072).
 
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
@@ -9,7 +11,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 const RANDOM: usize = 8;
 const PROOF: usize = 8;
 
-/// Bytes of a knock.
+/// Length of a token, in bytes.
 pub(in crate::carrier) const KNOCK: usize = RANDOM + PROOF;
 
 #[derive(Clone)]
@@ -20,7 +22,7 @@ impl Knock {
         Knock(hmac::Key::new(hmac::HMAC_SHA256, secret))
     }
 
-    /// A fresh one.
+    /// Makes a fresh token.
     pub(in crate::carrier) fn make(&self) -> [u8; KNOCK] {
         let mut id = [0; KNOCK];
         let (random, proof) = id.split_at_mut(RANDOM);
@@ -30,7 +32,7 @@ impl Knock {
         id
     }
 
-    /// Whether somebody who knows the secret made `id`. Takes the same time whatever is wrong with it.
+    /// Returns whether `id` was made with the secret. Runs in constant time.
     pub(in crate::carrier) fn accepts(&self, id: &[u8]) -> bool {
         if id.len() != KNOCK {
             return false;

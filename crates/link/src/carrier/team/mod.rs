@@ -1,4 +1,5 @@
-//! What carriers between hosts of one team share: keys, who is let in, when to dial, and which connection counts.
+//! Code that carriers between hosts of one team share: keys, admission, when to dial, and the choice of the
+//! connection.
 
 pub(super) mod dial;
 pub(super) mod incoming;
@@ -20,21 +21,21 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What TLS calls our protocol; another version of the wire format gets another name.
+/// The protocol's name in TLS. Another version of the wire format gets another name.
 const ALPN: &[u8] = b"ropewalk-link/4";
 /// A handshake that takes longer is given up.
 pub(super) const HANDSHAKE: Duration = Duration::from_secs(10);
-/// How often certificates of open connections are looked at again, for those that expired meanwhile.
+/// Interval at which to check the certificates of open connections again, which may have expired.
 pub(super) const RECHECK: Duration = Duration::from_secs(60);
-/// How often renewed keys are asked for.
+/// Interval at which to check for renewed keys.
 pub(super) const RENEWAL: Duration = Duration::from_millis(250);
-/// A peer that is away for longer is dialled anew.
+/// A connection without traffic for this long ends, and its peer is dialled again.
 pub(super) const IDLE: Duration = Duration::from_secs(30);
-/// What kept a peer from being reached counts for so long: longer than the pause between two attempts.
+/// How long the cause of a failed attempt is reported: longer than the pause between two attempts.
 const RECENT: Duration = Duration::from_secs(30);
-/// A datagram or a connection comes from where a peer is, without what only the team knows.
-pub(super) const STRANGE: &str = "what comes from there does not know this team's secret: its keys are of another team (copy it a set                                   made by `ropewalk keys host` of this one)";
-/// How long the log does not repeat what attempts bring up again and again.
+/// A datagram or a connection comes from a peer's address, but without proof of the team's secret.
+pub(super) const STRANGE: &str = "the host there does not know this team's secret: its keys are of another team (copy a set to it, made by `ropewalk keys host` in this team)";
+/// How long the log does not repeat a message of repeated attempts.
 const SILENT: Duration = Duration::from_secs(30);
 
 /// A peer of a carrier between hosts of one team.
@@ -42,29 +43,30 @@ const SILENT: Duration = Duration::from_secs(30);
 pub struct TeamPeer {
     /// The name in its certificate.
     pub name: String,
-    /// Where to dial it. It may come from elsewhere.
+    /// The address to dial. The peer may connect from another one.
     pub address: SocketAddr,
 }
 
-/// What a carrier keeps of a peer.
+/// A carrier's knowledge of a peer.
 pub(super) struct Known {
     pub(super) name: String,
     pub(super) address: SocketAddr,
-    /// We are first by name.
+    /// Whether this host is first by name.
     pub(super) first: bool,
     pub(super) dial: Dial,
     pub(super) said: Said,
-    /// Whence it last proved who it is.
+    /// The address from which it last authenticated.
     pub(super) proven: Option<IpAddr>,
-    /// Why it was not reached last, and when that was seen.
+    /// Why the last attempt to reach it failed, and when.
     trouble: Option<(Cow<'static, str>, Instant)>,
 }
 
-/// Why a peer ends a connection, where it hears another host of this one's name at the same time.
-pub(super) const IS_ANOTHER: &str = "another host with this one's name and keys is connected there, and stays: make keys for each host \
+/// Reason of a peer that ends a connection because another host with this host's name is connected at the
+/// same time.
+pub(super) const IS_ANOTHER: &str = "another host with this one's name and keys is connected there and has precedence: make keys for each host \
                                      (`ropewalk keys host`) and restart this link";
 
-/// How many peers are expected at an address: they are configured there, or proved from there who they are.
+/// Number of peers expected at an address: those configured there, and those that authenticated from there.
 pub(super) fn expected<'a>(peers: impl Iterator<Item = &'a Known>, from: IpAddr) -> usize {
     let from = from.to_canonical();
     let is_there = |p: &&Known| {
@@ -74,7 +76,7 @@ pub(super) fn expected<'a>(peers: impl Iterator<Item = &'a Known>, from: IpAddr)
 }
 
 impl Known {
-    /// As `host` knows it.
+    /// A peer as seen by `host`.
     pub(super) fn new(peer: TeamPeer, host: &str, now: Instant) -> Self {
         let first = *host < *peer.name;
         Known {
@@ -88,35 +90,35 @@ impl Known {
         }
     }
 
-    /// Something keeps it from being reached.
+    /// Records why the peer cannot be reached.
     pub(super) fn meets(&mut self, trouble: impl Into<Cow<'static, str>>, now: Instant) {
         self.trouble = Some((trouble.into(), now));
     }
 
-    /// What did so lately.
+    /// Why it recently could not be reached.
     pub(super) fn trouble(&self) -> Option<String> {
         let (text, at) = self.trouble.as_ref()?;
         (at.elapsed() < RECENT).then(|| text.clone().into_owned())
     }
 
-    /// Tells in the log, once in a while, that two hosts are this peer.
+    /// Logs, once in a while, that two hosts claim to be this peer.
     pub(super) fn tell_of_another(&mut self, from: IpAddr, now: Instant) {
         let text = format!("another host from {from}");
         if self.said.is_new(&text, now) {
             tracing::warn!(
                 peer = self.name,
                 %from,
-                "a second host has this peer's name and keys, and is turned away while the first is heard: make keys for each host (`ropewalk keys host`)"
+                "a second host has this peer's name and keys, and is refused while the first is connected: make keys for each host (`ropewalk keys host`)"
             );
         }
     }
 }
 
-/// TLS 1.3, mutual, from a host's bundle.
+/// Mutual TLS 1.3 from a host's bundle.
 pub(super) struct Mutual {
     pub(super) client: rustls::ClientConfig,
     pub(super) server: rustls::ServerConfig,
-    /// Says whether a certificate still counts.
+    /// Checks whether a certificate is still valid.
     pub(super) verifier: Arc<dyn ClientCertVerifier>,
     pub(super) knock: Knock,
 }
@@ -154,15 +156,15 @@ impl Mutual {
     }
 }
 
-/// Keys that TLS refuses.
+/// The error for keys that TLS rejects.
 pub(super) fn malformed(bundle: &Bundle, problem: &dyn std::fmt::Display) -> KeysError {
     KeysError::Malformed {
         path: bundle.folder().to_owned(),
-        problem: format!("TLS refuses the keys: {problem}"),
+        problem: format!("TLS rejects the keys: {problem}"),
     }
 }
 
-/// Whether what the other end showed still counts, if it showed anything.
+/// Checks whether the certificate of the other end is still valid, if it presented one.
 pub(super) fn counts(
     verifier: &Arc<dyn ClientCertVerifier>,
     shown: Option<&CertificateDer<'_>>,
@@ -174,45 +176,45 @@ pub(super) fn counts(
 static STRANGERS: Quiet = Quiet::new();
 static UNLISTED: Quiet = Quiet::new();
 
-/// Tells in the log, seldom, that a stranger was refused: a flood of them is to fill no disk.
+/// Logs the refusal of an unknown host, rarely: a flood of them must not fill the disk.
 pub(super) fn tell_of_stranger(from: IpAddr, reason: &dyn std::fmt::Display) {
     if let Some(more) = STRANGERS.lets() {
-        tracing::warn!(%from, %reason, more, "a host was refused");
+        tracing::warn!(%from, %reason, more, "refused a host");
     }
 }
 
-/// Tells in the log, seldom, that a host was refused whose certificate is the team's, and that is no peer.
+/// Logs, rarely, the refusal of a host of the team that is not a peer.
 pub(super) fn tell_of_unlisted(from: IpAddr, certificate: Option<&CertificateDer<'_>>) {
     if let Some(more) = UNLISTED.lets() {
         let host = certificate.and_then(host_of).unwrap_or_default();
-        tracing::warn!(host, %from, more, "a host of the team was refused: list it under `peers`, or stop its link");
+        tracing::warn!(host, %from, more, "refused a host of the team: list it under `peers`, or stop its link");
     }
 }
 
-/// What an alert of TLS means between hosts of a team (RFC 8446, section 6).
+/// The meaning of a TLS alert between hosts of a team (RFC 8446, section 6).
 pub(super) fn alert(code: u8) -> String {
     let text = match code {
-        42 | 43 | 46 => "the certificate does not count",
+        42 | 43 | 46 => "the certificate is not valid",
         44 => "the certificate was revoked: make a new one with `ropewalk keys host`",
         45 => "the certificate has expired, or a clock is wrong: make a new one with `ropewalk keys host`",
         48 => "the certificate is of another team: both hosts need keys that one `ropewalk keys team` made",
         49 => "access is denied",
         112 => {
-            "it is another host than the one that is expected there: check its name under `peers`, and the address"
+            "another host than the expected one answers there: check its name under `peers`, and the address"
         }
-        116 => "there is no certificate",
+        116 => "no certificate was presented",
         120 => "it speaks another version of the link's protocol: run the same release on both",
         _ => return format!("TLS alert {code}"),
     };
     text.to_owned()
 }
 
-/// What to say of a peer's connections in the log, once in a while.
+/// Limits the log messages about a peer's connections.
 #[derive(Debug, Default)]
 pub(super) struct Said(Option<(String, Instant)>);
 
 impl Said {
-    /// Whether `text` was not said of late.
+    /// Returns whether `text` was not logged recently.
     pub(super) fn is_new(&mut self, text: &str, now: Instant) -> bool {
         let again = (self.0.as_ref())
             .is_some_and(|(said, at)| said == text && now.saturating_duration_since(*at) < SILENT);

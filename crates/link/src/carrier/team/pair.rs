@@ -1,4 +1,4 @@
-//! Two hosts of one team, for the tests of what carriers between such share.
+//! Two hosts of one team, for tests of the code that their carriers share.
 
 use super::TeamPeer;
 use crate::carrier::Carrier;
@@ -16,7 +16,7 @@ const ROOM: usize = 1 << 14;
 pub(in crate::carrier) trait Kind {
     type Carrier: Carrier;
 
-    /// An address of this host that nobody uses.
+    /// A free address of this host.
     fn free() -> SocketAddr;
 
     fn bind(own: SocketAddr, peers: Vec<TeamPeer>, bundle: Bundle) -> Self::Carrier;
@@ -25,7 +25,7 @@ pub(in crate::carrier) trait Kind {
 
     fn connected(carrier: &Self::Carrier) -> bool;
 
-    /// Something that no host of the team sends.
+    /// Sends bytes that no host of the team sends.
     fn intrude(to: SocketAddr, bytes: &[u8]);
 
     /// As [`Rig::readdress`].
@@ -72,7 +72,7 @@ impl<K: Kind> Pair<K> {
         self.team.add_host(name, DAY).expect("makes");
     }
 
-    /// Lets both work until `done`; false if it does not come true.
+    /// Runs both until `done`; false if that does not happen in time.
     pub(in crate::carrier) fn until(&mut self, mut done: impl FnMut(&mut Self) -> bool) -> bool {
         let start = Instant::now();
         let mut buffer = vec![0; ROOM];
@@ -151,14 +151,14 @@ pub(in crate::carrier) fn a_handshake_that_began_before_a_revocation_lets_nobody
             std::thread::sleep(Duration::from_millis(1));
         }
     };
-    // Robot dials; base answers it, and dials robot, which stands still meanwhile.
+    // Robot dials. Base answers it and dials robot, which stands still meanwhile.
     work(&mut pair.carriers[1], 300);
     work(&mut pair.carriers[0], 300);
     pair.team.revoke("robot").expect("revokes");
     work(&mut pair.carriers[0], 1500);
     let start = Instant::now();
     pair.until(|p| {
-        assert!(!K::connected(&p.carriers[0]), "a revoked host was let in");
+        assert!(!K::connected(&p.carriers[0]), "a revoked host is accepted");
         start.elapsed() > Duration::from_secs(5)
     });
 }
@@ -177,7 +177,7 @@ pub(in crate::carrier) fn a_host_of_the_team_that_is_no_peer_is_refused<K: Kind>
 }
 
 pub(in crate::carrier) fn a_connection_is_to_the_host_that_was_named<K: Kind>() {
-    // The address of base is answered by robot's other self.
+    // Another host of the team answers at the address of base.
     let mut pair = Pair::<K>::new();
     pair.add_host("other");
     pair.carriers.clear();
@@ -186,12 +186,12 @@ pub(in crate::carrier) fn a_connection_is_to_the_host_that_was_named<K: Kind>() 
     pair.carriers = vec![other, robot];
     let start = Instant::now();
     assert!(pair.until(|p| {
-        assert!(!K::connected(&p.carriers[1]), "by whoever sits at its address");
+        assert!(!K::connected(&p.carriers[1]), "connected to another host");
         start.elapsed() > Duration::from_secs(2)
     }));
 }
 
-/// Runs what holds for all of them.
+/// Runs the tests that all team carriers share.
 macro_rules! team_suite {
     ($kind:ty) => {
         #[test]

@@ -1,33 +1,33 @@
-//! How connections stand: whose they are, and which of several to a peer counts.
+//! The state of connections: which peer each belongs to, and which of several to a peer is current.
 
 use crate::carrier::PeerIndex;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-/// A connection is fresh so long after it was heard.
+/// How long a connection stays fresh after a sign of life.
 const FRESH: Duration = Duration::from_millis(300);
-/// Connections to one peer that are kept at once.
+/// Most connections to one peer that are kept.
 const MAX_OPEN: usize = 3;
 
-/// What carriers know of a connection, established or on the way there.
+/// A carrier's knowledge of a connection, established or in its handshake.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::carrier) struct Standing {
-    /// Whose it is: dialled, or proved by its certificate.
+    /// Its peer: the dialled one, or the one named by its certificate.
     pub(in crate::carrier) peer: Option<PeerIndex>,
-    /// We made it.
+    /// Whether this host dialled.
     pub(in crate::carrier) dialed: bool,
     pub(in crate::carrier) from: IpAddr,
-    /// A peer is configured at that address, or proved who it is from there.
+    /// Whether a peer is configured at that address, or authenticated from there.
     pub(in crate::carrier) expected: bool,
     pub(in crate::carrier) started: Instant,
     /// When it was established.
     pub(in crate::carrier) up: Option<Instant>,
-    /// When something of the peer came last.
+    /// When the last datagram of the peer arrived.
     pub(in crate::carrier) heard: Option<Instant>,
 }
 
 impl Standing {
-    /// Of one that we dial to `peer`, or that somebody else began.
+    /// A connection that this host dials to `peer`, or an incoming one.
     pub(in crate::carrier) fn new(peer: Option<PeerIndex>, from: IpAddr, now: Instant) -> Self {
         Standing {
             peer,
@@ -40,25 +40,26 @@ impl Standing {
         }
     }
 
-    /// Whether it is established, with a peer.
+    /// Returns whether it is established with a peer.
     pub(in crate::carrier) fn is_up(&self) -> bool {
         self.up.is_some() && self.peer.is_some()
     }
 
-    /// Whether it is an attempt of ours to reach `peer`.
+    /// Returns whether it is this host's attempt to reach `peer`.
     pub(in crate::carrier) fn attempts(&self, peer: PeerIndex) -> bool {
         self.peer == Some(peer) && self.dialed && self.up.is_none()
     }
 
-    /// When it last showed that the peer is there.
+    /// When it last showed that the peer is alive.
     pub(in crate::carrier) fn alive(&self) -> Option<Instant> {
         self.heard.max(self.up)
     }
 }
 
-/// Which of the `open` connections to a peer is to be used. Both ends may have dialled, and either may be the last that a
-/// restarted or moved peer knows of: what was heard of late counts, then what the end dialled that is `first` by name, so
-/// that both choose alike, and then the oldest, as a newer one may be of another host with the same name and keys.
+/// The current one of the `open` connections to a peer. Both ends may have dialled, and either connection may
+/// be the last that a restarted or moved peer knows of. Fresh connections come first; among them, those
+/// dialled by the end that is `first` by name, so that both ends choose alike; then the oldest, as a newer
+/// one may be of another host with the same name and keys.
 pub(in crate::carrier) fn current<'a, K>(
     open: impl Iterator<Item = (K, &'a Standing)>,
     first: bool,
@@ -73,8 +74,8 @@ pub(in crate::carrier) fn current<'a, K>(
     open.max_by_key(|(_, s)| rank(s)).map(|(k, _)| k)
 }
 
-/// Which connections are needless once one to `peer` is established: other attempts, and of many `open` ones to it those that
-/// are silent for the longest time.
+/// The connections that are superfluous once one to `peer` is established: other attempts, and beyond the
+/// limit those `open` ones that were silent for the longest.
 pub(in crate::carrier) fn needless<'a, K: Copy + Ord>(
     all: impl Iterator<Item = (K, &'a Standing)>,
     open: impl Iterator<Item = (K, &'a Standing)>,
@@ -88,7 +89,7 @@ pub(in crate::carrier) fn needless<'a, K: Copy + Ord>(
     over
 }
 
-/// Whether a handshake is under way that others began from an address.
+/// Returns whether an incoming handshake from an address is in progress.
 pub(in crate::carrier) fn is_half_open<'a>(
     mut all: impl Iterator<Item = &'a Standing>,
     from: IpAddr,
@@ -96,7 +97,8 @@ pub(in crate::carrier) fn is_half_open<'a>(
     all.any(|s| !s.dialed && s.up.is_none() && s.from == from)
 }
 
-/// What of an address one host cannot choose freely: all of IPv4, and of IPv6 the network (RFC 4291, section 2.5.4).
+/// The part of an address that one host cannot choose freely: all of IPv4, and the network of IPv6 (RFC 4291,
+/// section 2.5.4).
 pub(in crate::carrier) fn prefix(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(a) => a.into(),
@@ -121,7 +123,7 @@ mod tests {
             heard: Some(at(heard)),
             ..Standing::new(None, IpAddr::from([10, 0, 0, 1]), at(ms))
         };
-        // Such as of a second host with the peer's name, which is heard just now.
+        // For example, of a second host with the peer's name, which just gave a sign of life.
         let (old, new) = (up(0, 950), up(900, 1000));
         let used = |now| current([("old", &old), ("new", &new)].into_iter(), true, at(now));
         assert_eq!(used(1000), Some("old"));

@@ -1,27 +1,27 @@
-//! Notices when a host's keys change, so that a revocation needs no restart.
+//! Notices changes of a host's keys, so that a revocation needs no restart.
 
 use crate::keys::{Bundle, KeysError, Stamps};
 use crate::worker::Worker;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
-/// How often the files' times are looked at.
+/// Interval at which to check the files' times.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// A thread that reads keys again when they change; files block, and the radio may not.
+/// A thread that reads keys again when they change. Files block, and the radio thread must not.
 pub(crate) struct Watch<T> {
     renewed: Receiver<T>,
     _worker: Worker,
 }
 
 impl<T: Send + 'static> Watch<T> {
-    /// Starts watching `bundle`'s files, of which `make` makes what is needed.
+    /// Starts to watch `bundle`'s files. `make` converts a loaded bundle.
     pub(crate) fn start(
         bundle: Bundle,
         make: impl Fn(&Bundle) -> Result<T, KeysError> + Send + 'static,
     ) -> std::io::Result<Self> {
         let (sender, renewed) = sync_channel(1);
-        // Of before the bundle was read, so that no change goes unseen.
+        // From before the bundle was read, so that no change is missed.
         let mut seen = bundle.stamps().clone();
         let worker = Worker::start("link-keys", move || {
             let now = Stamps::of(bundle.folder());
@@ -29,15 +29,15 @@ impl<T: Send + 'static> Watch<T> {
                 return Some(INTERVAL);
             }
             match Bundle::load(bundle.folder(), bundle.host()).and_then(|b| make(&b)) {
-                // While the one before was not taken: later.
+                // If the previous result is not taken yet, try again later.
                 Ok(made) => {
                     if sender.try_send(made).is_err() {
                         return Some(INTERVAL);
                     }
-                    tracing::info!(folder = %bundle.folder().display(), "keys read again");
+                    tracing::info!(folder = %bundle.folder().display(), "reloaded the keys");
                 }
-                // The set may be half copied; it will have changed once more when it is whole.
-                Err(error) => tracing::warn!(%error, "the changed keys are not used"),
+                // The set may be half copied. It changes once more when it is complete.
+                Err(error) => tracing::warn!(%error, "cannot use the changed keys"),
             }
             seen = now;
             Some(INTERVAL)
@@ -48,7 +48,7 @@ impl<T: Send + 'static> Watch<T> {
         })
     }
 
-    /// What the changed keys give, once.
+    /// The result for changed keys, returned once.
     pub(crate) fn renewed(&self) -> Option<T> {
         self.renewed.try_recv().ok()
     }

@@ -1,4 +1,4 @@
-//! One TCP connection: the knock, TLS, and datagrams in its stream.
+//! One TCP connection: the admission token, TLS, and datagrams in its stream.
 
 use super::frames::{self, Cutter, HEAD, RECORD};
 use crate::carrier::PeerIndex;
@@ -12,39 +12,39 @@ use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
-/// Bytes that are read at once of whom is not known.
+/// Bytes read at once from an unauthenticated peer.
 const LITTLE: usize = 4 << 10;
 
-/// How far a connection is.
+/// The progress of a connection.
 #[derive(Debug)]
 pub(super) enum Stage {
-    /// We dialled: TCP is not connected yet.
+    /// This host dials: TCP is not connected yet.
     Dialing,
-    /// Somebody dialled, and is to knock; so much of it came.
+    /// The other end dialled and has to present its admission token; the received part of it.
     Knocking(Vec<u8>),
-    /// TLS has it: the handshake, then datagrams.
+    /// TLS has the stream: the handshake, then datagrams.
     Talking,
 }
 
-/// What a read brought.
+/// The result of a read.
 #[derive(Debug)]
 pub(super) enum Came {
     Nothing,
-    /// Something, but for nobody else yet.
+    /// Bytes, without a further event.
     Bytes,
-    /// The last byte of a knock, which is to be judged.
+    /// The last byte of a token, which is now to be judged.
     Knock,
-    /// The handshake is done.
+    /// The handshake is complete.
     Up,
 }
 
-/// Where a datagram is that was found.
+/// The place of a found datagram.
 #[derive(Debug, Clone, Copy)]
 enum Found {
     None,
-    /// At the start of what TLS has decrypted, with its length before it: so many bytes.
+    /// At the start of TLS's decrypted bytes, after its length: this many bytes in total.
     Plain(usize),
-    /// In [`Connection::torn`], of so many bytes.
+    /// In [`Connection::torn`], this many bytes.
     Torn(usize),
 }
 
@@ -53,18 +53,19 @@ pub(super) struct Connection {
     stage: Stage,
     tls: Option<rustls::Connection>,
     pub(super) standing: Standing,
-    /// Our knock, as far as it was not sent.
+    /// The unsent rest of this host's token.
     knock: Vec<u8>,
-    /// Datagrams that wait for others to go with in one record.
+    /// Datagrams that wait to share a record with others.
     gathered: Vec<u8>,
-    /// Room for what is read, and where in it is what TLS has not taken, since it holds one record's plain bytes at most.
+    /// Buffer for reads, and the part of it that TLS has not taken, since TLS holds at most one record of
+    /// plaintext.
     room: Vec<u8>,
     cipher: Range<usize>,
-    /// A datagram that came torn, over two records.
+    /// Datagrams that span two records.
     torn: Cutter,
-    /// The datagram that was found last.
+    /// The last datagram found.
     found: Found,
-    /// Since when the socket takes no more.
+    /// Since when the socket has been full.
     pub(super) full: Option<Instant>,
 }
 
@@ -113,23 +114,23 @@ impl Connection {
         &self.stage
     }
 
-    /// Whether datagrams may go through it.
+    /// Returns whether datagrams may use it.
     pub(super) fn open(&self) -> bool {
         self.standing.is_up()
     }
 
-    /// Whether datagrams wait in it.
+    /// Returns whether datagrams wait in it.
     pub(super) fn gathers(&self) -> bool {
         !self.gathered.is_empty()
     }
 
-    /// The certificate that the other end showed.
+    /// The certificate that the other end presented.
     pub(super) fn certificate(&self) -> Option<CertificateDer<'static>> {
         let shown = self.tls.as_ref()?.peer_certificates()?;
         Some(shown.first()?.clone().into_owned())
     }
 
-    /// TCP is connected, or is not to be: to be called when the socket is writable while it dials.
+    /// TCP is connected, or has failed. Call it when the socket becomes writable while dialling.
     pub(super) fn dial_done(&mut self, now: Instant) -> io::Result<()> {
         if let Some(error) = self.socket.take_error()? {
             return Err(error);
@@ -138,24 +139,24 @@ impl Connection {
         self.flush(now)
     }
 
-    /// The knock counts: TLS begins with what came behind it.
+    /// The token is valid: starts TLS with the bytes behind it.
     pub(super) fn let_in(&mut self, tls: rustls::ServerConnection, now: Instant) -> io::Result<Came> {
         self.tls = Some(unbound(tls.into()));
         self.stage = Stage::Talking;
-        // What is said to it at last is to arrive.
+        // Its last messages must arrive even if the connection closes.
         SockRef::from(&self.socket).set_linger(None)?;
         self.take(now)
     }
 
-    /// Reads once, as much as `most` bytes, unless it has not yet given out what it read before.
+    /// Reads once, at most `most` bytes, unless earlier bytes are not processed yet.
     ///
     /// # Errors
-    /// The connection is over.
+    /// The connection has ended.
     pub(super) fn read(&mut self, most: usize, now: Instant) -> io::Result<Came> {
         if !self.cipher.is_empty() {
             return Ok(Came::Bytes);
         }
-        // Nobody who is not known makes us keep much.
+        // An unauthenticated peer must not cause much memory use.
         let most = if self.open() { most } else { most.min(LITTLE) };
         self.room.resize(most, 0);
         match (&self.socket).read(&mut self.room) {
@@ -179,7 +180,7 @@ impl Connection {
         })
     }
 
-    /// Gives TLS what came, as far as it takes it now.
+    /// Passes received bytes to TLS, as far as it takes them at present.
     fn take(&mut self, now: Instant) -> io::Result<Came> {
         let Some(tls) = &mut self.tls else {
             return Ok(Came::Nothing);
@@ -195,7 +196,7 @@ impl Connection {
             let state = match tls.process_new_packets() {
                 Ok(state) => state,
                 Err(error) => {
-                    // The other end is told why.
+                    // Inform the other end of the reason.
                     let _ = tls.write_tls(&mut &self.socket);
                     return Err(io::Error::other(error));
                 }
@@ -206,7 +207,7 @@ impl Connection {
             }
         }
         let up = !tls.is_handshaking() && self.standing.up.is_none();
-        // What TLS answers.
+        // TLS's own answers.
         if tls.wants_write() {
             self.flush(now)?;
         }
@@ -220,10 +221,10 @@ impl Connection {
         Ok(Came::Bytes)
     }
 
-    /// Finds the next datagram of what was read, which is then [`Connection::datagram`].
+    /// Finds the next datagram in the received bytes, which [`Connection::datagram`] then returns.
     ///
     /// # Errors
-    /// The connection is over.
+    /// The connection has ended.
     pub(super) fn next(&mut self, now: Instant) -> io::Result<bool> {
         loop {
             let Some(tls) = &mut self.tls else {
@@ -274,7 +275,7 @@ impl Connection {
         }
     }
 
-    /// Takes a datagram of at most [`frames::MOST`] bytes, which goes at the next [`Connection::flush`].
+    /// Adds a datagram of at most [`frames::MOST`] bytes, which the next [`Connection::flush`] sends.
     pub(super) fn put(&mut self, datagram: &[u8]) -> io::Result<()> {
         let head = frames::head(datagram);
         let with = self.gathered.len() + head.len() + datagram.len();
@@ -296,7 +297,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends what is no datagram.
+    /// Sends bytes that are not a datagram.
     #[cfg(test)]
     pub(super) fn put_unframed(&mut self, bytes: &[u8]) {
         self.gathered.extend_from_slice(bytes);
@@ -310,10 +311,10 @@ impl Connection {
         Ok(())
     }
 
-    /// Gives the system what is to be sent, as far as it takes it ([`Connection::full`]).
+    /// Passes pending bytes to the system, as far as it takes them ([`Connection::full`]).
     ///
     /// # Errors
-    /// The connection is over.
+    /// The connection has ended.
     pub(super) fn flush(&mut self, now: Instant) -> io::Result<()> {
         if !self.gathered.is_empty() {
             self.encrypt()?;
@@ -345,7 +346,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Tells the other end that this is all, as far as the socket takes it.
+    /// Announces the end of the connection to the other end, as far as the socket takes it.
     pub(super) fn say_goodbye(&mut self, now: Instant) {
         if let Some(tls) = &mut self.tls {
             tls.send_close_notify();
@@ -354,7 +355,7 @@ impl Connection {
     }
 }
 
-/// It takes what it is given: how much that is, the carrier sees to.
+/// Removes TLS's buffer limit, since the carrier bounds the buffered bytes.
 fn unbound(mut tls: rustls::Connection) -> rustls::Connection {
     tls.set_buffer_limit(None);
     tls

@@ -1,4 +1,5 @@
-//! How connections begin and end: who is let in, whom we dial, and whose certificate counts.
+//! How connections begin and end: which peers are accepted, which are dialled, and which certificates are
+//! valid.
 
 use super::connection::{Came, Connection, Stage};
 use super::{CarrierError, LISTENER, READ, TlsCarrier, UNSENT, VANISHED};
@@ -16,20 +17,20 @@ use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-/// Who dialled and does not knock for so long is sent away.
+/// An incoming connection without a token is closed after this time.
 const KNOCKING: Duration = Duration::from_secs(2);
-/// Connections that are kept of those who did not knock yet. One more sends another away. A peer's knock comes with its
-/// connection, or at once after it.
+/// Most connections kept without a token. One more closes another one. A peer's token arrives with its
+/// connection, or right after it.
 const MAX_UNKNOCKED: usize = 128;
-/// Connections accepted before others have their turn.
+/// Connections accepted before other work has its turn.
 const ACCEPTED: usize = 16;
-/// So long nobody is let in after the system refused a connection.
+/// Pause in accepting after the system refused a connection.
 const DEAF: Duration = Duration::from_secs(1);
-/// Events of the system taken at once.
+/// System events taken at once.
 const EVENTS: usize = 32;
 
 impl TlsCarrier {
-    /// Takes what the system has for us, reading each connection once. False if that was nothing.
+    /// Processes pending system events, reading each connection once. Returns false if there were none.
     pub(super) fn look(&mut self, now: Instant) -> Result<bool, CarrierError> {
         let mut room = [const { MaybeUninit::uninit() }; EVENTS];
         let none = Default::default();
@@ -52,7 +53,7 @@ impl TlsCarrier {
         Ok(!events.is_empty())
     }
 
-    /// Something happened to a connection.
+    /// Handles an event of a connection.
     fn happened(&mut self, number: u64, now: Instant) {
         let Some(connection) = self.connections.get_mut(&number) else {
             return;
@@ -97,7 +98,7 @@ impl TlsCarrier {
         }
     }
 
-    /// Lets in who knocked, or not.
+    /// Admits or rejects the owner of a token.
     fn judge(&mut self, number: u64, now: Instant) -> io::Result<Came> {
         let Some(connection) = self.connections.get_mut(&number) else {
             return Ok(Came::Nothing);
@@ -110,7 +111,7 @@ impl TlsCarrier {
             let from = connection.standing.from.to_canonical();
             let at = |p: &&mut team::Known| p.address.ip().to_canonical() == from;
             let mut there = self.peers.iter_mut().filter(at);
-            // Where several peers are at an address it may be any.
+            // If several peers share an address, it may be any of them.
             if let (Some(peer), None) = (there.next(), there.next()) {
                 peer.meets(team::STRANGE, now);
             }
@@ -119,7 +120,7 @@ impl TlsCarrier {
         if !knock.first_chunk().is_some_and(fresh) {
             return Err(ErrorKind::PermissionDenied.into());
         }
-        // TCP has shown that it receives at its address.
+        // TCP has proved that the sender receives at its address.
         let from = connection.standing.from;
         let expected = team::expected(self.peers.iter(), from);
         if self.incoming.decide(from, true, expected, now) != Verdict::Accept {
@@ -148,12 +149,12 @@ impl TlsCarrier {
                     continue;
                 }
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return,
-                // For want of a descriptor, as a rule.
+                // Usually for lack of a descriptor.
                 Err(_) if self.make_room(1) => continue,
                 Err(error) => return self.stop_listening(&error, now),
             };
             let socket = Socket::from(socket);
-            // Nothing is kept of whoever is sent away, by the system neither.
+            // The system must not keep state of a closed connection either.
             if prepare(&socket)
                 .and_then(|()| socket.set_linger(Some(Duration::ZERO)))
                 .is_err()
@@ -163,12 +164,13 @@ impl TlsCarrier {
             self.make_room(MAX_UNKNOCKED);
             let connection = Connection::dialed_by(socket.into(), from.ip(), now);
             let number = self.add(connection, epoll::EventFlags::IN);
-            // A peer's knock is there as a rule.
+            // A peer's token has usually arrived already.
             self.happened(number, now);
         }
     }
 
-    /// Sends away one that did not knock, of `most` or more: the oldest from where most of them are. False if there was none.
+    /// Closes a connection without a token if there are `most` or more: the oldest of the address with the
+    /// most. Returns false if there is none.
     fn make_room(&mut self, most: usize) -> bool {
         let unknocked = (self.connections.iter())
             .filter(|(_, c)| matches!(c.stage(), Stage::Knocking(_)))
@@ -181,14 +183,15 @@ impl TlsCarrier {
         true
     }
 
-    /// Whoever waits at the door cannot be let in, for want of a descriptor as a rule: it would wake this thread again and again.
+    /// Stops accepting, usually for lack of a descriptor: a waiting connection would wake this thread over
+    /// and over.
     pub(super) fn stop_listening(&mut self, error: &io::Error, now: Instant) {
-        tracing::warn!(%error, "cannot accept connections for a while; see `ulimit -n`");
+        tracing::warn!(%error, "cannot accept connections for a while: check `ulimit -n`");
         self.listen_for(epoll::EventFlags::empty());
         self.deaf_until = Some(now + DEAF);
     }
 
-    /// Listens again, once it is time.
+    /// Resumes listening when it is time.
     pub(super) fn listen_again(&mut self, now: Instant) {
         if self.deaf_until.take_if(|until| *until <= now).is_some() {
             self.listen_for(epoll::EventFlags::IN);
@@ -196,7 +199,7 @@ impl TlsCarrier {
     }
 
     fn listen_for(&self, events: epoll::EventFlags) {
-        // It can hardly fail, as the listener is in it since the beginning.
+        // This can hardly fail, as the listener is registered from the start.
         let _ = epoll::modify(
             &self.epoll,
             &self.listener,
@@ -215,8 +218,8 @@ impl TlsCarrier {
         number
     }
 
-    /// A handshake is done: if the certificate counts now, it says who it is. TLS verified it by the keys with which the
-    /// handshake began, which may have been renewed since.
+    /// A handshake is complete: if the certificate is valid now, it names the peer. TLS verified it with the
+    /// keys at the start of the handshake, which may have been renewed since.
     fn established(&mut self, number: u64, now: Instant) {
         let Some(connection) = self.connections.get_mut(&number) else {
             return;
@@ -255,7 +258,8 @@ impl TlsCarrier {
         }
     }
 
-    /// Ends the connection over which a datagram was given out last: of another host with the name and the keys of `peer`.
+    /// Closes the connection that delivered the last datagram: it leads to another host with the name and the
+    /// keys of `peer`.
     pub(super) fn end_last(&mut self, peer: PeerIndex, now: Instant) {
         let Some(mut connection) = self.last.take().and_then(|n| self.connections.remove(&n)) else {
             return;
@@ -267,7 +271,7 @@ impl TlsCarrier {
         }
     }
 
-    /// A connection is over.
+    /// Handles the end of a connection.
     pub(super) fn lost(&mut self, number: u64, reason: &io::Error, now: Instant) {
         let Some(connection) = self.connections.remove(&number) else {
             return;
@@ -277,7 +281,7 @@ impl TlsCarrier {
             self.refused += 1;
             return;
         };
-        // Until it said something, the other end may still refuse our certificate.
+        // Until the other end sends a datagram, it may still refuse this host's certificate.
         let talked = connection.open() && connection.standing.heard > connection.standing.up;
         if matches!(connection.stage(), Stage::Dialing) {
             tracing::debug!(peer = peer.name, %reason, "no connection");
@@ -293,9 +297,9 @@ impl TlsCarrier {
             peer.dial.refused(now);
         }
         let text = match (reason.kind(), talked) {
-            (ErrorKind::ConnectionAborted, true) => "the other end said goodbye".to_owned(),
+            (ErrorKind::ConnectionAborted, true) => "the other end closed the connection".to_owned(),
             (ErrorKind::UnexpectedEof | ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset, false) => {
-                "the other end hung up: is this host among its peers, and of its team?".to_owned()
+                "the other end hung up: check that it lists this host under `peers`, and that both are of one team".to_owned()
             }
             _ => reason.to_string(),
         };
@@ -335,7 +339,7 @@ impl TlsCarrier {
         Ok(())
     }
 
-    /// Ends what takes too long, and what is silent.
+    /// Ends connections that take too long or are silent.
     pub(super) fn give_up(&mut self, now: Instant) {
         let over = |c: &Connection| {
             let since = |t: Instant| now.saturating_duration_since(t);
@@ -355,8 +359,9 @@ impl TlsCarrier {
         }
     }
 
-    /// Takes renewed keys. Connections whose certificate counts no longer are closed, and handshakes under way are dropped:
-    /// they verify by the keys with which they began. Who is still to knock is judged by the new ones.
+    /// Applies renewed keys. Closes connections whose certificate is no longer valid, and drops handshakes in
+    /// progress, which verify with the keys from their start. The new keys apply to tokens that are still to
+    /// arrive.
     pub(super) fn renew(&mut self, now: Instant) {
         let renewed = self.watch.renewed();
         if renewed.is_none() && now < self.recheck {
@@ -378,18 +383,18 @@ impl TlsCarrier {
                 return true;
             };
             let peer = c.standing.peer.and_then(|p| peers.get(p)).map(|p| &p.name);
-            tracing::warn!(peer, %verdict, "the certificate counts no longer: connection closed");
+            tracing::warn!(peer, %verdict, "the certificate is no longer valid: connection closed");
             c.say_goodbye(now);
             false
         });
     }
 }
 
-/// Begins to connect, from the address that the peer knows us by.
+/// Starts to connect, from the address that the peer knows.
 fn connect(mut own: SocketAddr, to: SocketAddr, segment: Option<u32>) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
     if !own.ip().is_unspecified() {
-        // With the device, where it is a link-local address.
+        // Includes the device, for a link-local address.
         own.set_port(0);
         socket.bind(&own.into())?;
     }
@@ -407,7 +412,7 @@ fn connect(mut own: SocketAddr, to: SocketAddr, segment: Option<u32>) -> io::Res
 
 fn prepare(socket: &Socket) -> io::Result<()> {
     socket.set_nonblocking(true)?;
-    // A batch is not to wait for the answer to the one before.
+    // A batch must not wait for the answer to the one before.
     socket.set_tcp_nodelay(true)?;
     socket.set_tcp_notsent_lowat(UNSENT)?;
     socket.set_tcp_user_timeout(Some(VANISHED))

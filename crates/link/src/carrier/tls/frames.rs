@@ -1,27 +1,27 @@
-//! Datagrams in a stream: each after its length.
+//! Datagrams in a stream, each after its length.
 
-/// The length before each datagram: two bytes, the lower first.
+/// Length of the length field before each datagram: two bytes, little-endian.
 pub(crate) const HEAD: usize = 2;
 /// The longest datagram, which with its length fills a TLS record.
 pub(crate) const MOST: usize = RECORD - HEAD;
-/// Bytes in one TLS record at most (RFC 8446, section 5.1).
+/// Most bytes in one TLS record (RFC 8446, section 5.1).
 pub(crate) const RECORD: usize = 1 << 14;
 
-/// What cannot come from a host that speaks our protocol: a datagram of so many bytes.
+/// A datagram length that no host with our protocol sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a datagram of {0} bytes in its stream, where 1 to {MOST} are possible")]
+#[error("a datagram of {0} bytes in its stream: 1 to {MOST} are possible")]
 pub(crate) struct Malformed(usize);
 
-/// A stream that is cut into datagrams again.
+/// Splits a stream into datagrams again.
 #[derive(Debug, Default)]
 pub(crate) struct Cutter {
     bytes: Vec<u8>,
-    /// So much of them was given out.
+    /// Bytes already returned.
     taken: usize,
 }
 
 impl Cutter {
-    /// Takes what came. Whoever calls it has first asked [`Cutter::next`] until it had nothing.
+    /// Appends received bytes. Call [`Cutter::next`] until it returns `None` before.
     pub(crate) fn put(&mut self, bytes: &[u8]) {
         if self.taken > 0 {
             self.bytes.drain(..self.taken);
@@ -30,30 +30,30 @@ impl Cutter {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next datagram, if all of it came.
+    /// The next datagram, if it is complete.
     ///
     /// # Errors
-    /// [`Malformed`], and again at each call: nothing behind it has a meaning.
+    /// [`Malformed`], and again at each call: the rest of the stream is meaningless.
     pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, Malformed> {
         let datagram = first(&self.bytes[self.taken..])?;
         self.taken += datagram.map_or(0, |d| HEAD + d.len());
         Ok(datagram)
     }
 
-    /// The last `len` bytes that [`Cutter::next`] gave out.
+    /// The last `len` bytes that [`Cutter::next`] returned.
     pub(crate) fn last(&self, len: usize) -> &[u8] {
         self.bytes
             .get(self.taken.saturating_sub(len)..self.taken)
             .unwrap_or_default()
     }
 
-    /// Bytes that are kept.
+    /// Number of bytes kept.
     pub(crate) fn kept(&self) -> usize {
         self.bytes.len() - self.taken
     }
 }
 
-/// The datagram with which a part of a stream begins, if all of it is there.
+/// The datagram at the start of `stream`, if it is complete.
 ///
 /// # Errors
 /// [`Malformed`]
@@ -68,7 +68,7 @@ pub(crate) fn first(stream: &[u8]) -> Result<Option<&[u8]>, Malformed> {
     Ok(rest.get(..len))
 }
 
-/// The length that goes before a datagram of 1 to [`MOST`] bytes.
+/// The length field of a datagram of 1 to [`MOST`] bytes.
 pub(crate) fn head(datagram: &[u8]) -> [u8; HEAD] {
     (datagram.len() as u16).to_le_bytes()
 }

@@ -1,11 +1,13 @@
 //! The TLS carrier: datagrams in a stream of TLS 1.3 over TCP between hosts of one team, for cables.
 //!
-//! Over a cable a host is slowed by what each packet costs it, and TCP's packets are the kernel's and the network card's
-//! work: a message of three packets is encrypted once and given to the system in one call with others. What it costs is that
-//! a lost packet holds up what was sent behind it, so it is not for radios ([`crate::Config`] refuses it there).
+//! On a cable, the cost per packet slows a host down, and TCP's packets are the work of the kernel and the
+//! network card: a message of three packets is encrypted once and passed to the system in one call with
+//! others. In return, a lost packet holds up everything behind it (head-of-line blocking), so this carrier is
+//! not for radios ([`crate::Config`] refuses it there).
 //!
-//! Nothing queues here that the scheduler could still order: what the socket does not take at once keeps the carrier from
-//! being ready, and the socket itself takes no more than [`UNSENT`] bytes beyond what is on its way to the peer.
+//! Nothing queues here that the scheduler could still order: if the socket does not take everything at once,
+//! the carrier is not ready, and the socket itself holds at most [`UNSENT`] bytes beyond those in flight to
+//! the peer (decision 260).
 
 mod connection;
 mod doors;
@@ -26,32 +28,33 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What the scheduler reckons with as one datagram. Longer ones are made of [`JOINED`] such at most.
+/// The size that the scheduler treats as one datagram. Longer ones are made of at most [`JOINED`] of these.
 const MAX_DATAGRAM: usize = 1438;
 const JOINED: usize = 11;
 const _: () = assert!(MAX_DATAGRAM * JOINED <= MOST);
-/// What TCP and IP add to each packet, with TCP's time stamps, and of TLS what falls upon a packet of a full record's.
+/// Bytes that TCP and IP add to each packet, including TCP's time stamps, plus the share of TLS for a packet
+/// of a full record.
 const TCP_TLS: usize = 52 + HEAD + 3;
-/// Bytes that are gathered before they are given to the system.
+/// Bytes that are batched before they are passed to the system.
 const BATCH: usize = 62_000;
-/// Bytes that wait in a socket beyond what is on its way.
+/// Bytes that may wait in a socket beyond those in flight.
 const UNSENT: u32 = 128 << 10;
-/// Bytes that are read at once.
+/// Bytes read at once.
 const READ: usize = 128 << 10;
-/// Datagrams that may wait here: what TCP holds for a late reader.
+/// Datagrams that may wait here: those that TCP holds for a late reader.
 const HOLDS: usize = 1024;
-/// A peer whose socket takes nothing for so long no longer holds up the others.
+/// After its socket was full for this long, a peer no longer holds up the others.
 const PATIENCE: Duration = Duration::from_millis(5);
-/// What was sent and not acknowledged for so long ends a connection.
+/// A connection ends when sent bytes stay unacknowledged for this long.
 const VANISHED: Duration = Duration::from_secs(10);
-/// Connections that wait to be accepted.
+/// Most connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
-/// Reads, of all connections together, before others have their turn.
+/// Reads, over all connections, before other work has its turn.
 const READS: usize = 8;
 /// Marks the listener's events.
 const LISTENER: u64 = 0;
 
-/// What follows from the keys.
+/// The parts of the carrier that depend on the keys.
 struct Tls {
     client: Arc<rustls::ClientConfig>,
     server: Arc<rustls::ServerConfig>,
@@ -79,28 +82,29 @@ pub struct TlsCarrier {
     epoll: OwnedFd,
     tls: Tls,
     watch: Watch<Tls>,
-    /// By number, which is that of their events.
+    /// By number, which also identifies their events.
     connections: BTreeMap<u64, Connection>,
     next_number: u64,
     peers: Vec<Known>,
     incoming: Incoming,
-    /// Connections that may have datagrams for us.
+    /// Connections that may have received datagrams.
     readable: VecDeque<u64>,
-    /// Over which a datagram was given out last.
+    /// The connection that delivered the last datagram.
     last: Option<u64>,
-    /// Connections in which something waits to be given to the system.
+    /// Connections with bytes that wait to be passed to the system.
     unsent: Vec<u64>,
     recheck: Instant,
-    /// Nobody is let in until then.
+    /// No connection is accepted until then.
     deaf_until: Option<Instant>,
     refused: u64,
 }
 
 impl TlsCarrier {
-    /// Listens at `local`, and starts a thread that notices when the keys change. `bundle` says who this host is.
+    /// Listens at `local`, and starts a thread that notices changes of the keys. `bundle` identifies this
+    /// host.
     ///
     /// # Errors
-    /// [`CarrierError::Bind`], or [`CarrierError::Keys`] if TLS refuses the keys.
+    /// [`CarrierError::Bind`], or [`CarrierError::Keys`] if TLS rejects the keys.
     pub fn bind(local: SocketAddr, peers: Vec<TeamPeer>, bundle: Bundle) -> Result<Self, CarrierError> {
         let bind = |source| CarrierError::Bind {
             address: local,
@@ -109,7 +113,8 @@ impl TlsCarrier {
         let failed = |doing| move |source| CarrierError::Socket { doing, source };
         let listener = TcpListener::bind(local).map_err(bind)?;
         listener.set_nonblocking(true).map_err(bind)?;
-        // What the system keeps while this thread is busy: a peer that finds no room there tries again after a second.
+        // The system keeps these while this thread is busy. A peer that finds no room tries again after a
+        // second.
         rustix::net::listen(&listener, BACKLOG).map_err(|e| bind(e.into()))?;
         let local = listener.local_addr().map_err(bind)?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
@@ -144,18 +149,18 @@ impl TlsCarrier {
         })
     }
 
-    /// Lets no IP packet be longer than `mtu` bytes, as far as TCP makes them of what is sent here.
+    /// Limits IP packets to `mtu` bytes, as far as TCP builds them on this host.
     #[must_use]
     pub fn with_mtu(mut self, mtu: Option<u16>) -> Self {
         self.mtu = mtu;
-        // What is accepted has it from the listener.
+        // Accepted connections inherit it from the listener.
         if let Some(most) = self.segment() {
             let _ = socket2::SockRef::from(&self.listener).set_tcp_mss(most);
         }
         self
     }
 
-    /// Bytes of TCP's payload in an IP packet, if they are set.
+    /// Bytes of TCP payload in an IP packet, if configured.
     fn segment(&self) -> Option<u32> {
         let headers = if self.local.is_ipv4() { 40 } else { 60 };
         self.mtu.map(|mtu| u32::from(mtu).saturating_sub(headers))
@@ -166,12 +171,12 @@ impl TlsCarrier {
         self.local
     }
 
-    /// Whether `peer` is connected, by a certificate that counts.
+    /// Returns whether `peer` is connected, with a valid certificate.
     pub fn connected(&self, peer: PeerIndex) -> bool {
         self.open(peer).next().is_some()
     }
 
-    /// Connections in whatever state, those of unknown hosts included.
+    /// Number of connections in any state, including those of unknown hosts.
     pub fn connections(&self) -> usize {
         self.connections.len()
     }
@@ -182,14 +187,15 @@ impl TlsCarrier {
         all.filter(move |(_, c)| c.standing.peer == Some(peer) && c.open())
     }
 
-    /// Where datagrams for `peer` go.
+    /// The connection for datagrams to `peer`.
     fn current(&self, peer: PeerIndex, now: Instant) -> Option<u64> {
         let first = self.peers.get(peer)?.first;
         standing::current(self.open(peer).map(|(n, c)| (n, &c.standing)), first, now)
     }
 
-    /// Whether the others wait for what a connection's socket did not take. With a single peer they wait, so that the scheduler does
-    /// not count as lost what it could send later. A connection that another one has replaced holds up nobody: its path may be gone.
+    /// Returns whether the other connections wait for a full socket. With a single peer they wait, so that
+    /// the scheduler does not count messages as lost that it could send later. A replaced connection holds up
+    /// nothing, since its path may be gone.
     fn holds_up(&self, number: u64, connection: &Connection, now: Instant) -> bool {
         let patient = |t: Instant| self.peers.len() < 2 || now.saturating_duration_since(t) < PATIENCE;
         let counts = || {
@@ -199,7 +205,7 @@ impl TlsCarrier {
         connection.full.is_some_and(patient) && counts()
     }
 
-    /// Gives the system what waits. True if nothing is left that holds up others.
+    /// Passes waiting bytes to the system. Returns true if nothing is left that holds up others.
     fn send_waiting(&mut self, now: Instant) -> bool {
         if self.unsent.is_empty() {
             return true;
@@ -220,7 +226,7 @@ impl TlsCarrier {
         !self.unsent.iter().any(waits)
     }
 
-    /// Finds the next datagram of those that were read, and says which connection has it.
+    /// Finds the next received datagram and returns its connection.
     fn next_datagram(&mut self, now: Instant) -> Option<u64> {
         while let Some(number) = self.readable.front().copied() {
             let found = match self.connections.get_mut(&number) {
@@ -243,7 +249,7 @@ impl TlsCarrier {
         None
     }
 
-    /// What [`TlsCarrier::next_datagram`] found.
+    /// The datagram that [`TlsCarrier::next_datagram`] found.
     fn found(&mut self, number: u64) -> Option<Received<'_>> {
         let connection = self.connections.get_mut(&number)?;
         Some(Received {
@@ -271,7 +277,7 @@ impl Carrier for TlsCarrier {
     }
 
     fn ready(&mut self) -> bool {
-        // While datagrams are gathered, one more is taken.
+        // During a batch, one more datagram is accepted.
         let stuck = |c: &Connection| c.full.is_some();
         if !(self.unsent.iter()).any(|n| self.connections.get(n).is_some_and(stuck)) {
             return true;
@@ -308,7 +314,7 @@ impl Carrier for TlsCarrier {
 
     fn receive<'a>(&'a mut self, _: &'a mut [u8]) -> Result<Option<Received<'a>>, CarrierError> {
         let now = Instant::now();
-        // Bounded, so that a flood of strangers cannot keep the caller here.
+        // Bounded, so that a flood of foreign connections cannot keep the caller here.
         for _ in 0..READS {
             if let Some(number) = self.next_datagram(now) {
                 return Ok(self.found(number));
@@ -379,7 +385,7 @@ impl Carrier for TlsCarrier {
 }
 
 impl Drop for TlsCarrier {
-    /// Tells the peers, so that they need not wait for silence.
+    /// Notifies the peers, so that they need not wait for a timeout.
     fn drop(&mut self) {
         let now = Instant::now();
         for connection in self.connections.values_mut() {

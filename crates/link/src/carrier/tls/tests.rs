@@ -16,7 +16,7 @@ impl Kind for TlsKind {
     type Carrier = TlsCarrier;
 
     fn free() -> SocketAddr {
-        // None that the system gives to who connects, here or in another program of tests.
+        // A port that the system does not assign to clients, here or in another test program.
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let mut ports = std::iter::repeat_with(|| {
             let number = std::process::id().wrapping_mul(61) + NEXT.fetch_add(1, Ordering::Relaxed);
@@ -44,13 +44,13 @@ impl Kind for TlsKind {
     }
 }
 
-/// Connections of nobody that is known.
+/// Number of connections of unknown hosts.
 fn strangers(carrier: &TlsCarrier) -> usize {
     let unknown = carrier.connections.values().filter(|c| c.standing.peer.is_none());
     unknown.count()
 }
 
-/// What a stranger gets for its bytes until it is sent away.
+/// The answer to an unknown host's bytes until its connection is closed.
 fn answer(pair: &mut Pair, mut stranger: TcpStream) -> Vec<u8> {
     stranger.set_nonblocking(true).expect("a socket");
     let mut came = Vec::new();
@@ -73,15 +73,15 @@ fn whoever_does_not_knock_gets_no_answer() {
     wrong[3] ^= 1;
     for (bytes, why) in [
         (&b""[..], "it says nothing"),
-        (&knock[..15], "half a knock"),
-        (&wrong[..], "a wrong knock"),
+        (&knock[..15], "half a token"),
+        (&wrong[..], "a wrong token"),
         (b"GET / HTTP/1.1\r\nHost: robot\r\n\r\n", "another protocol"),
     ] {
         let mut stranger = TcpStream::connect(pair.addresses[0]).expect("connects");
         stranger.write_all(bytes).expect("sends");
         assert!(answer(&mut pair, stranger).is_empty(), "{why}");
     }
-    // One that overheard a knock meets TLS, which answers with an alert.
+    // A host that overheard a token meets TLS, which answers with an alert.
     let mut stranger = TcpStream::connect(pair.addresses[0]).expect("connects");
     stranger
         .write_all(&[&knock[..], b"no TLS, but long enough for a record"].concat())
@@ -104,7 +104,7 @@ fn a_knock_that_was_overheard_lets_nobody_in() {
         assert_eq!(
             answer(&mut pair, stranger).is_empty(),
             !first,
-            "TLS answers the first alone"
+            "TLS answers only the first"
         );
     }
 }
@@ -112,14 +112,14 @@ fn a_knock_that_was_overheard_lets_nobody_in() {
 #[test]
 fn who_does_not_knock_is_sent_away_for_who_does() {
     let mut pair = Pair::new();
-    // None of the two waits for these.
+    // Neither of the two waits for these.
     let connect = || TcpStream::connect(pair.addresses[0]).expect("connects");
     let silent: Vec<_> = (0..300).map(|_| connect()).collect();
     let start = Instant::now();
     assert!(pair.connected(), "the pair is kept out");
     assert!(
         start.elapsed() < Duration::from_secs(2),
-        "by those who did not knock, until they were given up"
+        "by connections without a token, until they end"
     );
     drop(silent);
 }
@@ -141,7 +141,7 @@ fn many_who_stay_silent_are_bounded_and_sent_away() {
         "{} of them stay",
         strangers(&pair.carriers[0])
     );
-    assert!(pair.connected(), "the pair was hurt");
+    assert!(pair.connected(), "the pair suffers");
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn without_descriptors_nobody_waits_in_vain_for_long() {
     }
     let mut stranger = TcpStream::connect(pair.addresses[0]).expect("is queued by the system");
     stranger.write_all(b"anyone?").expect("sends");
-    assert!(!pair.carriers[0].look(start).expect("goes on"), "it wakes nobody");
+    assert!(!pair.carriers[0].look(start).expect("goes on"), "no wake-up");
     assert!(pair.connected(), "it listens again");
     assert!(start.elapsed() >= Duration::from_secs(1));
 }
@@ -217,7 +217,7 @@ fn a_peer_that_reads_nothing_holds_up_nobody_else() {
         }),
         "the other one waits"
     );
-    // What was taken comes once it reads again.
+    // Accepted datagrams arrive once it reads again.
     let mut came = 0;
     assert!(
         pair.until(|_| {

@@ -1,4 +1,4 @@
-//! Calls of this program at services of its peers.
+//! Calls of this program to its peers' services.
 
 use super::{Call, Engine, HEAD, Use, body, header};
 use crate::direct::inbox::{Came, News};
@@ -75,7 +75,7 @@ impl Engine {
         }
     }
 
-    /// A call has no answer, since its request is lost.
+    /// Ends a call without a reply, since its request is lost.
     pub(super) fn lose(&mut self, now: Time, number: u64, reason: DropReason) {
         let Some(call) = self.calls.get(&number) else {
             return;
@@ -130,7 +130,7 @@ impl Engine {
                         };
                         self.uses.insert(of, used);
                     }
-                    Err(error) => tracing::error!(%error, "a service of a peer cannot be called"),
+                    Err(error) => tracing::error!(%error, "cannot call a peer's service"),
                 }
             }
             News::Withdrawn(of) => self.end(now, of),
@@ -151,7 +151,7 @@ impl Engine {
         }
     }
 
-    /// A peer offers a service no more.
+    /// A peer no longer offers a service.
     pub(super) fn end(&mut self, now: Time, of: Of) {
         let Some(used) = self.uses.remove(&of) else { return };
         let open = self.calls.iter().filter(|(_, c)| c.of == of);
@@ -164,7 +164,7 @@ impl Engine {
         }
     }
 
-    /// A peer is not heard any more.
+    /// The connection to a peer is lost.
     pub(super) fn lost(&mut self, now: Time, peer: PeerId) {
         let open = self.calls.iter().filter(|(_, c)| c.of.peer == peer);
         for number in open.map(|(n, _)| *n).collect::<Vec<_>>() {
@@ -178,7 +178,7 @@ impl Engine {
         }
     }
 
-    /// A reply came.
+    /// A reply arrived.
     pub(super) fn answered(&mut self, now: Time, of: Of, came: Came) {
         let Some(Header {
             call,
@@ -187,7 +187,7 @@ impl Engine {
         else {
             return;
         };
-        // Only the host that was asked may answer.
+        // Only the host that received the request may answer.
         let is_ours = |c: &Call| c.of == of && call.run == self.run;
         if !self.calls.get(&call.number).is_some_and(is_ours) {
             return;

@@ -39,7 +39,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Answers a call of a peer.
+    /// Answers a peer's call.
     pub(in crate::direct) fn respond(
         &mut self,
         now: Time,
@@ -92,7 +92,7 @@ impl Engine {
         Ok(())
     }
 
-    /// A request came.
+    /// A request arrived.
     pub(super) fn asked(&mut self, now: Time, of: Of, came: Came) {
         let Some(Header {
             call,
@@ -110,12 +110,12 @@ impl Engine {
         let left = left.saturating_sub(age(&self.radio, of.peer, came.at, came.stamp));
         let answer_to = (of, call, came.at + left);
         if answer_to.2 <= now {
-            // Its caller has given it up.
+            // Its caller has given up.
             return;
         }
         let open = self.open.entry(of).or_default();
         if *open >= depth {
-            let text = format!("{open} calls are open there, as many as may be; call again later");
+            let text = format!("{open} calls are open there, the limit; call again later");
             let _ = self.offer(now, answer_to, Outcome::Busy, (text.as_bytes(), &[]));
             return;
         }
@@ -170,7 +170,7 @@ mod tests {
             let to = (of, call, now + std::time::Duration::from_secs(5));
             engine.respond(now, to, Outcome::Answered, (&[1, 2, 3], &[]))
         };
-        // Until the two have met nothing can be answered.
+        // No reply can be sent before the two have met.
         let begun = clock::monotonic();
         while let Err(reason) = answer(&mut engine, clock::monotonic(), 0) {
             assert!(clock::monotonic().since(begun).as_secs() < 20, "{reason:?}");
@@ -178,7 +178,7 @@ mod tests {
             peer.turn();
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
-        // From here on the peer acknowledges nothing, so that all answers stay under way.
+        // From here on the peer acknowledges nothing, so that all replies stay in progress.
         let now = clock::monotonic();
         for number in 1..MOST_UNDER_WAY {
             answer(&mut engine, now, number).expect("there is room");
@@ -190,7 +190,7 @@ mod tests {
         );
         let then: Vec<_> = engine.sent.iter().map(|(_, (_, call, _))| call.number).collect();
         assert_eq!((first.len(), first), (MOST_UNDER_WAY, then));
-        // Answers whose callers wait no more make room.
+        // Replies whose callers no longer wait make room.
         let later = now + std::time::Duration::from_secs(6);
         answer(&mut engine, later, 5000).expect("there is room again");
         assert_eq!(engine.sent.len(), 1);

@@ -1,4 +1,4 @@
-//! Arrays out of ROS 1 bytes.
+//! Reads arrays from ROS 1 bytes.
 
 use super::{Pieces, Reader};
 use crate::structure::fault::Fault;
@@ -14,7 +14,7 @@ pub(super) struct Elements<'r, 'p, 's> {
 }
 
 impl<'r, 'p, 's> Elements<'r, 'p, 's> {
-    /// `count` is one that the bytes have.
+    /// `count` was checked against the bytes.
     pub(super) fn new(element: Place<'s>, count: usize, from: &'r mut Pieces<'p>) -> Self {
         Elements {
             element,
@@ -24,7 +24,7 @@ impl<'r, 'p, 's> Elements<'r, 'p, 's> {
         }
     }
 
-    /// How many were taken.
+    /// Number of elements taken.
     pub(super) fn index(&self) -> usize {
         self.index
     }

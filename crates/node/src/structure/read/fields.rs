@@ -1,4 +1,4 @@
-//! Messages out of ROS 1 bytes.
+//! Reads messages from ROS 1 bytes.
 
 use super::{Pieces, Reader};
 use crate::structure::fault::Fault;
@@ -6,17 +6,17 @@ use crate::structure::place::{FILLER, Place, is_called};
 use schema::MessageType;
 use serde::de::{DeserializeSeed, IntoDeserializer, MapAccess, Visitor};
 
-/// The fields of one message, one after the other, by the names that the structure has for them.
+/// The fields of one message, one after the other, under the structure's names.
 pub(super) struct Fields<'r, 'p, 's> {
     ty: &'s MessageType,
-    /// Unless it takes the type's.
+    /// The structure's names, unless the type's names are used.
     names: Option<&'static [&'static str]>,
     next: usize,
     from: &'r mut Pieces<'p>,
 }
 
 impl<'r, 'p, 's> Fields<'r, 'p, 's> {
-    /// For what takes any fields.
+    /// For a value that accepts any fields.
     pub(super) fn of_map(ty: &'s MessageType, from: &'r mut Pieces<'p>) -> Self {
         Fields {
             ty,
@@ -26,7 +26,7 @@ impl<'r, 'p, 's> Fields<'r, 'p, 's> {
         }
     }
 
-    /// For a structure with fields of these names, which must be the type's.
+    /// For a structure with fields of these names, which must match the type's.
     pub(super) fn of_structure(
         ty: &'s MessageType,
         names: &'static [&'static str],
@@ -52,17 +52,17 @@ impl<'r, 'p, 's> Fields<'r, 'p, 's> {
         })
     }
 
-    /// Hands all fields to `visitor`.
+    /// Passes all fields to `visitor`.
     pub(super) fn give<'de, V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Fault> {
         let value = visitor.visit_map(&mut self)?;
         match self.name() {
             None => Ok(value),
-            // Of a structure that reads itself in its own way.
+            // A structure with its own deserialization may not read all fields.
             expected => Err(Fault::fields(self.ty, expected, None)),
         }
     }
 
-    /// Of the next field.
+    /// Returns the name of the next field.
     fn name(&self) -> Option<&'s str> {
         match self.names {
             Some(names) => names.get(self.next).copied(),
@@ -84,7 +84,7 @@ impl<'de> MapAccess<'de> for Fields<'_, '_, '_> {
         self.next += 1;
         let Some(field) = field else {
             return match name {
-                // The member that stands for none.
+                // The placeholder member.
                 Some(_) => seed.deserialize(0u8.into_deserializer()),
                 None => Err(Fault::refused("there is no further field")),
             };

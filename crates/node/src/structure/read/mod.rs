@@ -1,4 +1,4 @@
-//! One value of a structure out of ROS 1 bytes.
+//! Reads one value of a structure from ROS 1 bytes.
 
 mod elements;
 mod fields;
@@ -33,7 +33,7 @@ impl Reader<'_, '_, '_> {
         self.from.word()
     }
 
-    /// Of an array or a text.
+    /// Reads the number of elements of an array or a text.
     fn count(&mut self, arity: Arity) -> Result<usize, Fault> {
         match arity {
             Arity::Fixed(n) => Ok(n as usize),
@@ -62,7 +62,7 @@ impl Reader<'_, '_, '_> {
     }
 }
 
-/// A structure that does not take all elements.
+/// The structure does not take all elements.
 #[cold]
 fn taken(given: usize, allowed: usize) -> Fault {
     Fault::length("the structure".into(), given, allowed.to_string())
@@ -126,7 +126,7 @@ impl<'de> Deserializer<'de> for Reader<'_, '_, '_> {
             let units = bytes.as_chunks().0.iter().map(|unit| u16::from_le_bytes(*unit));
             return match char::decode_utf16(units.clone()).collect::<Result<String, _>>() {
                 Ok(text) => visitor.visit_string(text),
-                // A structure that takes units takes any.
+                // A structure that takes units accepts any.
                 Err(_) => {
                     let units = SeqDeserializer::new(units);
                     visitor.visit_seq(units).map_err(|_: Fault| Fault::text("UTF-16"))
@@ -206,7 +206,7 @@ impl<'de> Deserializer<'de> for Reader<'_, '_, '_> {
         visitor.visit_newtype_struct(self)
     }
 
-    /// For what takes whatever there is, as a JSON value does.
+    /// For a value that accepts any type, as a JSON value does.
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         match self.place.number {
             Some(Number::Bool) => self.deserialize_bool(visitor),

@@ -1,9 +1,10 @@
-//! Bytes that lie in several places.
+//! Bytes that are spread over several places.
 
 use crate::structure::fault::Fault;
 use std::borrow::Cow;
 
-/// The ROS 1 bytes of a message in pieces, data parts in place, read from the front. A piece ends where a field or an array does.
+/// The ROS 1 bytes of a message in pieces, data parts in place, read from the front. Every piece ends at the
+/// end of a field or an array.
 pub(in crate::structure) struct Pieces<'p> {
     now: &'p [u8],
     later: std::slice::Iter<'p, Cow<'p, [u8]>>,
@@ -33,7 +34,7 @@ impl<'p> Pieces<'p> {
 
     #[inline]
     pub(in crate::structure) fn word<const N: usize>(&mut self) -> Result<[u8; N], Fault> {
-        // As many as were asked for.
+        // `take` returns exactly `N` bytes.
         Ok(self.take(N)?.first_chunk().copied().unwrap_or([0; N]))
     }
 }

@@ -1,4 +1,4 @@
-//! Arrays and messages of structures into ROS 1 bytes.
+//! Writes arrays and messages of structures as ROS 1 bytes.
 
 use super::Writer;
 use crate::structure::fault::Fault;
@@ -12,7 +12,7 @@ pub(in crate::structure) struct Elements<'s, 'o> {
     arity: Arity,
     element: Place<'s>,
     count: usize,
-    /// Where the count stands that is known at the end.
+    /// Position of the count, which is known only at the end.
     count_at: usize,
     out: &'o mut Vec<u8>,
 }

@@ -1,4 +1,4 @@
-//! One value of a structure into ROS 1 bytes.
+//! Writes one value of a structure as ROS 1 bytes.
 
 mod compound;
 
@@ -31,7 +31,7 @@ impl<'s, 'o> Writer<'_, 's, 'o> {
         Ok(())
     }
 
-    /// Units or elements that are at hand as bytes.
+    /// Appends units or elements that are available as bytes.
     fn units(self, arity: Arity, count: usize, bytes: &[u8]) -> Nothing {
         let count = self.place.check_count(arity, count)?;
         if !matches!(arity, Arity::Fixed(_)) {

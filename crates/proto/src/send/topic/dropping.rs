@@ -1,4 +1,4 @@
-//! When a topic's messages end undelivered: their deadlines, what makes way for newer ones, and what is given up.
+//! Messages that end undelivered: deadlines, making way for newer ones, and giving up.
 
 use super::{OutTopic, Pending};
 use crate::body::{Body, Message};
@@ -7,7 +7,7 @@ use crate::send::reliable::Keeper;
 use core::time::Duration;
 use stats::{DropReason, Time};
 
-/// Longer messages take so long that newer ones come meanwhile.
+/// Longer messages take so long that newer ones arrive meanwhile.
 const LONG: u64 = 16 << 10;
 
 impl<B: Body> OutTopic<B> {
@@ -30,19 +30,19 @@ impl<B: Body> OutTopic<B> {
             .unwrap_or(Time::MAX)
     }
 
-    /// When nobody waits for a message any more, if that was said of it.
+    /// The message's own expiry, if it has one.
     pub(super) fn own_expiry(&self, p: &Pending<B>) -> Option<Time> {
         self.keeper.as_ref().and(p.message.expires)
     }
 
-    /// Whether messages are worth sending for some time only, as far as the settings say.
+    /// Whether the settings limit how long messages are worth sending.
     pub(super) fn has_limit(&self) -> bool {
         self.config.deadline.is_some() || self.keeper.as_ref().and(self.config.expiry).is_some()
     }
 
-    /// Messages that each have their own time to end.
+    /// Messages that each have their own expiry.
     pub(super) fn timed(&self) -> impl Iterator<Item = &Pending<B>> {
-        // Most topics never have any, and are not looked through.
+        // Most topics never have any, and are skipped.
         let keeper = self.keeper.iter().filter(|_| self.has_timed);
         let all = keeper.flat_map(|k| {
             let sending = self.sending.iter().map(|s| &s.pending);
@@ -51,7 +51,7 @@ impl<B: Body> OutTopic<B> {
         all.filter(|p| p.message.expires.is_some())
     }
 
-    /// For how many ms more somebody waits for the message that goes next, where the topic is reliable; at least 1.
+    /// Milliseconds for which the next message is still of use, on a reliable topic; at least 1.
     pub(crate) fn left_ms(&self, now: Time) -> Option<u32> {
         let until = self.deadline_of(self.keeper.as_ref().and(self.head())?);
         let left = u32::try_from(until.since(now).as_millis()).unwrap_or(u32::MAX);
@@ -69,7 +69,7 @@ impl<B: Body> OutTopic<B> {
         all.map(|p| self.deadline_of(p)).chain(own).min()
     }
 
-    /// Drops the oldest message that may be dropped. Gives its bytes.
+    /// Drops the oldest message that may be dropped. Returns its bytes.
     pub(crate) fn drop_oldest(&mut self, reason: DropReason) -> u64 {
         if let Some(keeper) = &mut self.keeper {
             if let Some(p) = keeper.give_up_oldest() {
@@ -94,7 +94,7 @@ impl<B: Body> OutTopic<B> {
         p.bytes()
     }
 
-    /// Drops the message that is partly sent. Gives its bytes.
+    /// Drops the message that is partly sent. Returns its bytes.
     pub(crate) fn drop_sending(&mut self, reason: DropReason) -> u64 {
         let Some(s) = self.sending.take() else { return 0 };
         self.ledger.gives_up(reason);
@@ -105,8 +105,8 @@ impl<B: Body> OutTopic<B> {
         self.dropped(&s.pending, reason)
     }
 
-    /// Gives back the messages that were not begun and are for hosts in `others` alone, and gives up one that was. Gives
-    /// their bytes, too.
+    /// Returns the messages that were not begun and are only for hosts in `others`, and gives up the one that was
+    /// begun, if it is. Also returns their bytes.
     pub(crate) fn take_back(&mut self, others: u64) -> (u64, Vec<Message<B>>) {
         let leaves = |p: &Pending<B>| p.message.route.is_some_and(|r| r.to & !others == 0);
         let (mut bytes, mut taken) = (0, Vec::new());
@@ -122,14 +122,14 @@ impl<B: Body> OutTopic<B> {
         (bytes, taken)
     }
 
-    /// Ends the message that has this stamp, if it is here and the topic is reliable. Gives the bytes.
+    /// Ends the message that has this stamp, if it is here and the topic is reliable. Returns its bytes.
     pub(crate) fn end_message(&mut self, stamp: Time, end: Result<(), DropReason>) -> Option<u64> {
         let keeper = self.keeper.as_mut()?;
         let is_it = |p: &Pending<B>| p.message.stamp == stamp;
         let (pending, seq) = if let Some(kept) = keeper.remove(stamp) {
             (kept.pending, Some(kept.seq))
         } else if let Some(s) = self.sending.take_if(|s| is_it(&s.pending)) {
-            // Delivered or not, the rest of it never comes.
+            // Delivered or not, the rest of it is never sent.
             keeper.gave_up(s.seq);
             (s.pending, Some(s.seq))
         } else {
@@ -137,13 +137,13 @@ impl<B: Body> OutTopic<B> {
             (self.waiting.remove(at)?, None)
         };
         match (end, seq) {
-            // What was delivered needs no word more: its receiver has settled it.
+            // A delivered message needs nothing further: its receiver has settled it.
             (Ok(()), Some(_)) => {
                 self.counts.sent += 1;
                 self.counts.sent_bytes += pending.bytes();
                 self.ledger.came_elsewhere();
             }
-            // It came by another way.
+            // It arrived over another route.
             (Ok(()), None) => self.counts.drops.add(DropReason::Duplicate, 1),
             (Err(reason), seq) => {
                 self.counts.drops.add(reason, 1);
@@ -156,7 +156,7 @@ impl<B: Body> OutTopic<B> {
         Some(pending.bytes())
     }
 
-    /// Drops everything. Gives the bytes.
+    /// Drops everything. Returns the bytes.
     pub(crate) fn clear(&mut self, reason: DropReason) -> u64 {
         let mut bytes = 0;
         while self.oldest().is_some() {
@@ -165,9 +165,9 @@ impl<B: Body> OutTopic<B> {
         bytes + self.drop_sending(reason)
     }
 
-    /// Drops what cannot be wholly sent by its deadline, before it costs (more) airtime: `done` tells when
-    /// so many bytes, with their heads, would be through if they went now. What is reliable is dropped when
-    /// it expires. Gives the bytes.
+    /// Drops messages that cannot be sent in full by their deadline, before they cost (more) airtime: `done` returns
+    /// when this many bytes, including headers, would be through if they were sent now. A reliable message is dropped
+    /// when it expires. Returns the bytes.
     pub(crate) fn expire(&mut self, now: Time, done: impl Fn(usize) -> Time) -> u64 {
         let mut bytes = 0;
         let over: Vec<(Time, u64)> = (self.timed())
@@ -189,7 +189,7 @@ impl<B: Body> OutTopic<B> {
                 bytes += self.drop_oldest(DropReason::Expired);
             }
         }
-        // What is latched goes ahead of what came before it was offered again, and ends later.
+        // Latched messages go ahead of those that arrived before they were offered again, and end later.
         if self.config.latched {
             if (self.sending.as_ref()).is_some_and(|s| self.deadline_of(&s.pending) <= now) {
                 bytes += self.drop_sending(DropReason::Expired);
@@ -216,7 +216,7 @@ impl<B: Body> OutTopic<B> {
         bytes
     }
 
-    /// Keeps the newest messages only. Gives the bytes of the others.
+    /// Keeps only the newest messages. Returns the bytes of the others.
     pub(crate) fn keep_last(&mut self) -> u64 {
         let reason = match self.announcer.accepted() {
             Some(_) => DropReason::Replaced,
@@ -233,8 +233,8 @@ impl<B: Body> OutTopic<B> {
         bytes
     }
 
-    /// Drops what makes way for newer messages: the oldest, or, behind a long one that goes on, the oldest of those that wait. Gives
-    /// its bytes.
+    /// Drops the message that makes way for newer ones: the oldest or, behind a long one that continues, the oldest of
+    /// those that wait. Returns its bytes.
     pub(crate) fn make_way(&mut self, reason: DropReason) -> u64 {
         let newer = if self.goes_on() {
             self.waiting.pop_front()
@@ -247,8 +247,8 @@ impl<B: Body> OutTopic<B> {
         }
     }
 
-    /// Whether a long message that was begun goes on, and what waits behind it makes way: of a source that is faster than the radio
-    /// none would arrive otherwise, since each would be given up while it is sent.
+    /// Whether a long message that was begun continues while those behind it make way: with a source faster than the
+    /// radio none would arrive otherwise, since each would be given up while it is sent.
     fn goes_on(&self) -> bool {
         let is_begun = |k: &Keeper<B>| k.oldest().is_some() || self.sending.is_some();
         let is_long = self.oldest().is_some_and(|p| p.bytes() > LONG);

@@ -1,4 +1,4 @@
-//! Writing fragments of a topic's messages into datagrams, and how much room they take there.
+//! Writes fragments of a topic's messages into datagrams, and computes the room that they take there.
 
 use super::{OutTopic, Pending, Sending, When};
 use crate::body::Body;
@@ -8,8 +8,8 @@ use crate::send::reliable::Sent;
 use crate::wire::{DataHead, Frame, MoreHead, ROUTE_ROOM};
 
 impl<B: Body> OutTopic<B> {
-    /// Appends a fragment of the message that goes next to a datagram that may grow to `max` bytes. If that
-    /// was its last, gives the bytes that wait no more.
+    /// Appends a fragment of the next message to a datagram that may grow to `max` bytes. If it was the last, returns
+    /// the bytes that no longer wait.
     pub(crate) fn put_fragment(
         &mut self,
         id: u32,
@@ -45,7 +45,7 @@ impl<B: Body> OutTopic<B> {
         let (from, ready) = (s.at, s.pending.ready()?);
         let (name, asks) = ((id, s.seq), self.keeper.is_some());
         s.at += match &mut self.coder {
-            // Whoever missed its first fragment has no use for the others.
+            // A receiver that missed the first fragment has no use for the others.
             None if from > 0 && !asks => put_more(&s.pending, name, (from, ready), max, out),
             None => put_piece(&s.pending, name, (from, ready), asks, max, out, &mut when.origin),
             Some(coder) => {
@@ -140,23 +140,23 @@ impl<B: Body> OutTopic<B> {
         Some(0)
     }
 
-    /// Whether nothing of it is sent again or computed from others, so that it may be cut as it comes.
+    /// Whether nothing of it is retransmitted or computed from others, so that it may be cut anywhere.
     pub(crate) fn is_best_effort(&self) -> bool {
         self.keeper.is_none() && self.coder.is_none()
     }
 
-    /// Whether the fragment that goes next leaves to the first one what the message is, and how it goes on.
+    /// Whether the next fragment relies on the first one for the description and the route of the message.
     pub(crate) fn continues(&self) -> bool {
         self.is_best_effort() && self.sending.as_ref().is_some_and(|s| s.at > 0)
     }
 
-    /// Whether what goes next is the first fragment of a message.
+    /// Whether the next fragment is the first of a message.
     pub(crate) fn begins_anew(&self) -> bool {
         let repeats = self.keeper.as_ref().is_some_and(|k| k.due().is_some());
         self.coder.is_none() && !repeats && self.sending.is_none() && !self.waiting.is_empty()
     }
 
-    /// Most that the head of the next fragment takes.
+    /// Most that the header of the next fragment takes.
     pub(crate) fn head_room(&self) -> usize {
         // A symbol cannot be cut.
         if let Some(room) = self.symbol_room() {
@@ -175,7 +175,7 @@ impl<B: Body> OutTopic<B> {
         }
     }
 
-    /// Most that goes before the bytes of a fragment of `p`, the message that goes next.
+    /// Most that precedes the bytes of a fragment of `p`, the next message.
     fn next_head(&self, p: &Pending<B>) -> usize {
         if self.continues() {
             return MoreHead::ROOM;
@@ -184,7 +184,7 @@ impl<B: Body> OutTopic<B> {
         DataHead::room(&p.geometry) + route
     }
 
-    /// Bytes that the rest of the next message takes at most in a datagram, with its head.
+    /// Most bytes that the rest of the next message takes in a datagram, including its header.
     pub(crate) fn rest_with_head(&self) -> usize {
         if let Some(room) = self.symbol_room() {
             return room;
@@ -193,7 +193,7 @@ impl<B: Body> OutTopic<B> {
             return coder.frame_length();
         }
         let around = if self.coder.is_some() { AROUND } else { 0 };
-        // What is sent again goes before the rest of what has begun.
+        // Retransmissions go before the rest of a message that has begun.
         let again = self.keeper.as_ref().and_then(|k| k.due()?.due.front());
         let at = self.sending.as_ref().map_or(0, |s| s.at);
         self.head().map_or(0, |p| {
@@ -202,14 +202,14 @@ impl<B: Body> OutTopic<B> {
         })
     }
 
-    /// Whether parity goes next.
+    /// Whether parity is sent next.
     pub(super) fn puts_parity(&self) -> bool {
         let parity = |c: &Coder| c.presses() || c.is_due() && self.head().is_none();
         self.coder.as_ref().is_some_and(parity)
     }
 }
 
-/// Appends bytes of a message of which some went, as [`put_piece`] does.
+/// Appends bytes of a message that is partly sent, as [`put_piece`] does.
 fn put_more<B: Body>(
     pending: &Pending<B>,
     (topic, seq): (u32, u64),
@@ -223,8 +223,9 @@ fn put_more<B: Body>(
     put_bytes(pending, (from, to), max, out)
 }
 
-/// Appends bytes of a message, no further than `to`, to a datagram that may grow to `max` bytes, and gives
-/// how many. If they are the last, the fragment `asks` for an acknowledgement. `before` is the origin of the fragment before it there.
+/// Appends bytes of a message, at most up to `to`, to a datagram that may grow to `max` bytes, and returns how many. If
+/// they are the last, the fragment `asks` for an acknowledgement. `before` is the origin of the fragment before it in
+/// the datagram.
 fn put_piece<B: Body>(
     pending: &Pending<B>,
     (topic, seq): (u32, u64),
@@ -247,7 +248,7 @@ fn put_piece<B: Body>(
     };
     let left = to - from;
     let room = max.saturating_sub(out.len());
-    // Another frame may follow only one that tells its length.
+    // Another frame may follow only a frame that states its length.
     let ends = DataHead::room(&geometry).saturating_add(left as usize) <= room;
     let mark = out.len();
     head.encode(out, ends.then_some(left), before.replace(origin));
@@ -259,7 +260,7 @@ fn put_piece<B: Body>(
 }
 
 fn put_bytes<B: Body>(pending: &Pending<B>, (from, to): (u32, u32), max: usize, out: &mut Vec<u8>) -> u32 {
-    // Fragments go by byte offset, so a prediction of the next urgent message may cut this one short.
+    // Fragments are addressed by byte offset, so a prediction of the next urgent message may cut this one short.
     let n = (to - from).min(u32::try_from(max.saturating_sub(out.len())).unwrap_or(u32::MAX));
     debug_assert!(n > 0 || from == to, "a fragment of nothing");
     let start = out.len();

@@ -5,9 +5,10 @@ use crate::fountain::Shape;
 use crate::geometry::Geometry;
 use stats::Time;
 
-/// Up to so many bytes a message is short: a dozen fragments, of which one that is not full would cost much.
+/// A message of up to this many bytes is short: a dozen fragments, of which one that is not full would cost much.
 const SHORT: u64 = 16 << 10;
-/// Of a message that still comes, no fewer bytes are sent than this, but the last: a frame costs as much as many bytes.
+/// Least number of bytes to send of a message that is still arriving, except the last: a frame costs as much as many
+/// bytes.
 const PIECE: u32 = 600;
 
 /// A message that waits or is partly sent.
@@ -17,9 +18,9 @@ pub(crate) struct Pending<B> {
     /// Order of arrival over all topics.
     pub(crate) arrival: u64,
     pub(crate) offered_at: Time,
-    /// Hops of the same radio that it has still to go; 0: as many as the peer is away.
+    /// Radio hops that it still has to go; 0: as many as the peer is away.
     pub(crate) hops: u32,
-    /// How it is cut, if it goes as symbols.
+    /// How it is cut, if it is sent as symbols.
     pub(crate) shape: Option<Shape>,
 }
 
@@ -34,7 +35,7 @@ impl<B> Pending<B> {
 }
 
 impl<B: Body> Pending<B> {
-    /// How many bytes of it are there from its start; `None` if it will never be complete.
+    /// Number of its bytes that are available from the start; `None` if it will never be complete.
     pub(super) fn ready(&self) -> Option<u32> {
         let total = self.geometry.total_len();
         match self.message.body.arriving() {
@@ -43,19 +44,19 @@ impl<B: Body> Pending<B> {
         }
     }
 
-    /// Whether enough of it is there for the fragment from `at` on.
+    /// Whether enough of it is available for the fragment from `at` on.
     pub(super) fn is_ready(&self, at: u32) -> bool {
         let enough = |n: u32| n >= self.geometry.total_len() || n.saturating_sub(at) >= PIECE;
         self.ready().is_some_and(enough)
     }
 
-    /// Whether some of it is not there.
+    /// Whether some of it is still missing.
     pub(crate) fn still_comes(&self) -> bool {
         self.ready().is_none_or(|n| n < self.geometry.total_len())
     }
 }
 
-/// The message of which fragments were sent already.
+/// The message that is partly sent.
 pub(crate) struct Sending<B> {
     pub(crate) pending: Pending<B>,
     pub(crate) seq: u64,

@@ -1,4 +1,4 @@
-//! Decoding one chunk of a bag, or a run of records outside chunks.
+//! Decodes one chunk of a bag, or a run of records outside chunks.
 
 use std::io::{Read, Seek};
 
@@ -12,7 +12,7 @@ use crate::reader::directory::Access;
 use crate::reader::source::{Bytes, Source, text};
 use crate::reader::{Limits, TEXTS};
 
-/// Reads and decodes the block. Where it is damaged, what comes before the damage is there.
+/// Reads and decodes the block. Of a damaged block, the messages before the damage are returned.
 pub(crate) fn decode<R: Read + Seek>(
     source: &Source<R>,
     limits: &Limits,
@@ -50,7 +50,7 @@ pub(crate) fn decode<R: Read + Seek>(
 /// Uncompressed records.
 struct Loaded {
     data: Vec<u8>,
-    /// The file offset of the data's first byte, if it stands in the file as it is.
+    /// File offset of the data's first byte, if the data is uncompressed in the file.
     base: Option<u64>,
     damage: Option<ReadError>,
 }
@@ -64,7 +64,7 @@ fn load_chunk<R: Read + Seek>(source: &Source<R>, limits: &Limits, head: &Head) 
     }
     let cut = head.data_len.saturating_sub(source.remaining(head.data));
     let raw = source.bytes(head.data, head.data_len - cut, "a chunk")?;
-    // One byte more than allowed is enough to see that it is too much.
+    // One byte more than allowed is enough to detect excess data.
     let most = size.unwrap_or(limits.block).saturating_add(1);
     let mut data = Vec::new();
     let (name, result) = match compression {
@@ -157,7 +157,7 @@ fn parse<R: Read + Seek>(
                 entry.start = data.len() - records.0.len() - body.len();
                 decoded.entries.push(entry);
             }
-            // The lengths of the others are known: what is wrong with one record costs it alone.
+            // The lengths of the other records are known: an invalid record does not affect them.
             Err(error) => decoded.note(error),
         }
     }
@@ -166,7 +166,7 @@ fn parse<R: Read + Seek>(
     decoded
 }
 
-/// One record within a chunk: a message's entry (without its place), or a connection, which is defined.
+/// Parses one record within a chunk: a message's entry (without its place), or a connection, which it defines.
 fn record<R: Read + Seek>(
     source: &Source<R>,
     limits: &Limits,
@@ -208,7 +208,7 @@ fn record<R: Read + Seek>(
     }
 }
 
-/// Adds the connection to the directory, unless it is there already.
+/// Adds the connection to the directory, unless it is defined already.
 pub(crate) fn define<R: Read + Seek>(
     source: &Source<R>,
     limits: &Limits,

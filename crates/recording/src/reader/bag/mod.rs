@@ -1,7 +1,7 @@
 //! ROS 1 bags, format 2.0.
 //!
-//! A bag that was closed ends with an index: its connections and where its chunks are. One that was not
-//! (the recorder was killed) or that is cut is read chunk by chunk instead.
+//! A closed bag ends with an index of its connections and chunks. A bag that was not closed (the recorder was killed)
+//! or is truncated is read chunk by chunk instead.
 
 mod chunk;
 mod record;
@@ -27,7 +27,7 @@ pub(crate) const MAGIC: &[u8] = b"#ROSBAG V2.0\n";
 /// Records outside chunks are read in runs of about this many bytes.
 const RUN: u64 = 1 << 20;
 
-/// What an entry of the index takes beside its counts, about.
+/// Approximate size of an index entry without its counts.
 const INFO: u64 = 128;
 
 /// Reads the bag's header and its index, or the whole bag if it has none.
@@ -60,7 +60,7 @@ pub(crate) fn open<R: Read + Seek>(source: &Source<R>, limits: &Limits) -> Resul
     if head.next() > source.len() {
         Err(source.truncated(start, "the bag header", head.next() - source.len()))?;
     }
-    // The recorder writes 0 first and the index's place when it closes the bag.
+    // The recorder first writes 0, and the index's position when it closes the bag.
     let broken = if index == 0 {
         None
     } else {
@@ -196,11 +196,11 @@ fn chunk_info<R: Read + Seek>(source: &Source<R>, head: &Head) -> Result<Block, 
     })
 }
 
-/// Reads the bag from `offset` to its end. Where there is no whole record, reading goes on with the next whole chunk.
+/// Reads the bag from `offset` to its end. After an incomplete record, reading continues with the next whole chunk.
 fn scan<R: Read + Seek>(source: &Source<R>, limits: &Limits, mut offset: u64) -> Contents {
     let mut contents = Contents::default();
-    // A run of messages and connections outside chunks: a recorder that was killed before it had completed
-    // its first or last chunk leaves them behind a chunk header with length 0.
+    // A run of messages and connections outside chunks: a recorder that is killed before it completes its first or last
+    // chunk leaves them after a chunk header with length 0.
     let mut run: Option<(u64, u64)> = None;
     while offset < source.len() {
         let head = match Head::read(source, offset, "a record") {
@@ -225,7 +225,7 @@ fn scan<R: Read + Seek>(source: &Source<R>, limits: &Limits, mut offset: u64) ->
         let cut = head.next().saturating_sub(source.len());
         let wrong = match what {
             None => Some(source.malformed(offset, "a chunk or another record", found_op(head.fields()))),
-            // A length that goes past the end is a cut file's, or wrong.
+            // A length beyond the end of the file means that the file is truncated, or that the length is wrong.
             Some(what) if cut > 0 => Some(source.truncated(offset, what, cut)),
             Some(_) => None,
         };
@@ -269,7 +269,7 @@ fn scan<R: Read + Seek>(source: &Source<R>, limits: &Limits, mut offset: u64) ->
     contents
 }
 
-/// Decodes a block for its channels, times and counts.
+/// Decodes a block to collect its channels, times and counts.
 fn add<R: Read + Seek>(
     source: &Source<R>,
     limits: &Limits,

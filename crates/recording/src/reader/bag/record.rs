@@ -28,7 +28,7 @@ const HEADER_LIMIT: u64 = 1 << 20;
 pub(crate) struct Head {
     pub(crate) offset: u64,
     header: Vec<u8>,
-    /// Where its data begins.
+    /// Start of its data.
     pub(crate) data: u64,
     pub(crate) data_len: u64,
 }
@@ -39,7 +39,7 @@ impl Head {
         offset: u64,
         what: &'static str,
     ) -> Result<Self, ReadError> {
-        // Cut heads are reported from the record's beginning, not from the field that is cut.
+        // A truncated head is reported at the start of the record, not of the truncated field.
         let at_start = |error| match error {
             ReadError::Truncated {
                 path, end, missing, ..
@@ -74,7 +74,7 @@ impl Head {
         Fields(&self.header)
     }
 
-    /// Where the next record begins.
+    /// Start of the next record.
     pub(crate) fn next(&self) -> u64 {
         self.data.saturating_add(self.data_len)
     }
@@ -85,7 +85,7 @@ impl Head {
 pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// The first field of that name. What does not follow the format ends the search.
+    /// The first field of that name. Invalid data ends the search.
     pub(crate) fn bytes(&self, name: &str) -> Option<&'a [u8]> {
         let mut fields = Bytes(self.0);
         while let Some(field) = fields.sized() {
@@ -97,7 +97,7 @@ impl<'a> Fields<'a> {
         None
     }
 
-    /// Whether there is nothing but fields.
+    /// Whether all bytes are fields.
     pub(crate) fn are_whole(&self) -> bool {
         let mut fields = Bytes(self.0);
         while fields.sized().is_some_and(|field| field.contains(&b'=')) {}
@@ -140,13 +140,13 @@ pub(crate) fn split<'a>(records: &mut Bytes<'a>) -> Option<(Fields<'a>, &'a [u8]
     Some((Fields(header), data))
 }
 
-/// A connection record's number and channel; `None` if a field that must be there is not.
+/// A connection record's number and channel; `None` if a required field is missing.
 pub(crate) fn connection(header: Fields<'_>, data: &[u8]) -> Option<(u32, Channel)> {
     let number = header.u32("conn")?;
     let topic = header.text("topic")?;
     let fields = Fields(data);
     let type_name = fields.text("type")?;
-    // A publisher of any type announces `*`: as good as unknown.
+    // A publisher of any type announces `*`, which is as good as unknown.
     let md5 = fields.text("md5sum").filter(|md5| md5 != "*");
     let definition = fields.text("message_definition").unwrap_or_default();
     let mut channel = Channel::ros1(&topic, &type_name, "", &definition);

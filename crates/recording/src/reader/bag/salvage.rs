@@ -1,4 +1,4 @@
-//! Going on behind damage: where the next whole chunk begins.
+//! Continues after damage: finds the next whole chunk.
 
 use std::io::{Read, Seek};
 
@@ -7,20 +7,20 @@ use crate::reader::source::{Bytes, Source};
 
 /// The file is searched in steps of this many bytes.
 const STEP: u64 = 1 << 20;
-/// What a chunk's header has in it: the field `op` with its length.
+/// Part of every chunk header: the field `op` with its length.
 const MARK: &[u8] = b"\x04\0\0\0op=\x05";
-/// A chunk's header is at most this long with the lengths around it: it has three short fields.
+/// Longest header of a chunk, including the lengths around it: it has three short fields.
 const LONGEST: u64 = 128;
 
-/// Where the first record from `from` on begins that is a whole chunk by all that its header says.
+/// Offset of the first record, from `from` on, that is a whole chunk according to its header.
 pub(super) fn next_chunk<R: Read + Seek>(source: &Source<R>, mut from: u64) -> Option<u64> {
     while from < source.len() {
-        // A chunk that begins at the end of this step is judged by bytes of the next one.
+        // A chunk that starts at the end of this step is checked with bytes of the next one.
         let length = (STEP + LONGEST).min(source.remaining(from));
         let window = source.bytes(from, length, "a chunk").ok()?;
         let marks = window.windows(MARK.len()).enumerate().filter(|(_, w)| *w == MARK);
         for (mark, _) in marks {
-            // The field may be the first of its header or the last one.
+            // The field may be the first of its header or the last.
             let first = mark.saturating_sub(LONGEST as usize);
             let found = (first..mark).find(|&start| {
                 let bytes = window.get(start..).unwrap_or_default();
@@ -35,7 +35,8 @@ pub(super) fn next_chunk<R: Read + Seek>(source: &Source<R>, mut from: u64) -> O
     None
 }
 
-/// Whether a whole chunk begins here, in whose header the mark lies; `remaining` are the bytes to the end of the file.
+/// Whether a whole chunk starts here, whose header contains the mark; `remaining` is the number of bytes to the end of
+/// the file.
 fn is_chunk(bytes: &[u8], mark: usize, remaining: u64) -> bool {
     let mut rest = Bytes(bytes);
     let Some(header) = rest

@@ -1,4 +1,4 @@
-//! Decoding one chunk of an MCAP file, or a run of records outside chunks.
+//! Decodes one chunk of an MCAP file, or a run of records outside chunks.
 
 use std::io::{Read, Seek};
 
@@ -12,8 +12,8 @@ use crate::reader::directory::{Access, Schema};
 use crate::reader::source::{Bytes, Source, text};
 use crate::reader::{Limits, TEXTS};
 
-/// Reads and decodes the block. Where it is damaged, what comes before the damage is there; of a chunk
-/// whose checksum is wrong, nothing is.
+/// Reads and decodes the block. Of a damaged block, the messages before the damage are returned; of a chunk with a
+/// wrong checksum, none.
 pub(crate) fn decode<R: Read + Seek>(
     source: &Source<R>,
     limits: &Limits,
@@ -159,9 +159,8 @@ impl<R: Read + Seek> Collector<'_, R> {
         Ok(())
     }
 
-    /// Feeds the chunk record to the `mcap` crate, which decompresses it and checks its CRC at the end.
-    /// (Uncompressed chunks do not go this way: an inner record longer than its chunk makes mcap 0.26
-    /// subtract below zero.)
+    /// Feeds the chunk record to the `mcap` crate, which decompresses it and checks its CRC at the end. (Uncompressed
+    /// chunks are decoded here: an inner record longer than its chunk makes mcap 0.26 subtract below zero.)
     fn compressed(
         &mut self,
         head: &Head,
@@ -179,13 +178,14 @@ impl<R: Read + Seek> Collector<'_, R> {
         prefix[1..].copy_from_slice(&head.len.to_le_bytes());
         let mut input = prefix.chain(body);
         let mut total: u64 = 0;
-        // What is too large does not end the reading: whether any of the chunk is to be trusted shows at its end.
+        // An excessive length does not end the reading: the checksum at the end shows whether any of the chunk can be
+        // trusted.
         let mut result = Ok(());
         loop {
             let (op, data) = match reader.next_event() {
                 None => return result,
                 Some(Ok(LinearReadEvent::ReadRequest(wanted))) => {
-                    // Never more than there is: the reader would make room for a length that lies.
+                    // Never more than the available bytes: the reader would allocate what a wrong length asks for.
                     let wanted = wanted.min(1 << 16);
                     let read = input.read(reader.insert(wanted)).unwrap_or(0);
                     reader.notify_read(read);
@@ -207,8 +207,8 @@ impl<R: Read + Seek> Collector<'_, R> {
         }
     }
 
-    /// Takes a record. The lengths of the others are known: what is wrong with it costs it alone, but for a limit of the whole
-    /// chunk.
+    /// Takes a record. The lengths of the other records are known: an invalid record does not affect them, unless it
+    /// exceeds a limit of the whole chunk.
     fn take(&mut self, op: u8, body: &[u8], offset: u64) -> Result<(), ReadError> {
         match self.record(op, body, offset) {
             Err(error @ ReadError::TooLarge { what, .. }) if what != TEXTS => Err(error),
@@ -287,7 +287,7 @@ impl<R: Read + Seek> Collector<'_, R> {
     }
 }
 
-/// Adds a schema or channel to the directory, unless it is there already.
+/// Adds a schema or channel to the directory, unless it is defined already.
 pub(crate) fn define<R: Read + Seek>(
     source: &Source<R>,
     limits: &Limits,
@@ -317,7 +317,7 @@ pub(crate) fn define<R: Read + Seek>(
             return Ok(());
         };
         let none = Schema::default();
-        // A schema that was not defined before costs the channel's type, not the chunk.
+        // A schema that is not defined yet costs the channel its type, not the chunk.
         let schema = directory.schema(raw.schema).unwrap_or(&none);
         let (number, channel) = (u32::from(raw.number), raw.with_schema(schema));
         directory.define(number, channel, limits.index)

@@ -1,4 +1,4 @@
-//! MCAP files (<https://mcap.dev/spec>), read by their summary, or chunk by chunk where there is none.
+//! MCAP files (<https://mcap.dev/spec>), read by their summary, or chunk by chunk without one.
 
 mod chunk;
 mod record;
@@ -26,7 +26,7 @@ const TAIL: u64 = HEAD + 20 + 8;
 /// Records outside chunks are read in runs of about this many bytes.
 const RUN: u64 = 1 << 20;
 
-/// Reads the file's summary, or the whole file if it has none or not a sound one.
+/// Reads the file's summary, or the whole file if the summary is missing or invalid.
 pub(crate) fn open<R: Read + Seek>(source: &Source<R>, limits: &Limits) -> Result<Contents, OpenError> {
     let start = MAGIC.len() as u64;
     let head = Head::read(source, start)?;
@@ -51,7 +51,7 @@ pub(crate) fn open<R: Read + Seek>(source: &Source<R>, limits: &Limits) -> Resul
     Ok(contents)
 }
 
-/// Where the summary begins, if the file ends as one that was closed and has a summary.
+/// Start of the summary, if the file was closed and has one.
 fn summary_start<R: Read + Seek>(source: &Source<R>) -> Option<u64> {
     let offset = source.len().checked_sub(TAIL)?;
     let tail = source.bytes(offset, TAIL, "the footer").ok()?;
@@ -61,7 +61,7 @@ fn summary_start<R: Read + Seek>(source: &Source<R>) -> Option<u64> {
     (op == op::FOOTER && len == 20 && tail.ends_with(MAGIC) && start != 0).then_some(start)
 }
 
-/// The summary's contents; `None` if it is sound but does not say enough to find all messages.
+/// The summary's contents; `None` if it is valid but not sufficient to find all messages.
 fn read_summary<R: Read + Seek>(
     source: &Source<R>,
     limits: &Limits,
@@ -75,7 +75,7 @@ fn read_summary<R: Read + Seek>(
     }
     check_crc(source, start)?;
     let mut directory = Directory::default();
-    // Schemas may come after the channels that refer to them.
+    // Schemas may follow the channels that refer to them.
     let mut channels = Vec::new();
     let mut indexes = Vec::new();
     let mut statistics = None;
@@ -114,7 +114,7 @@ fn read_summary<R: Read + Seek>(
     };
     for head in channels {
         let body = source.bytes(head.body, head.len, record::name(head.op))?;
-        // A summary may repeat channels without their schemas: then only the data has these.
+        // A summary may repeat channels without their schemas: then only the data has the schemas.
         let schema = record::channel(&body).map_or(0, |channel| channel.schema);
         if schema != 0 && directory.schema(schema).is_none() {
             return Ok(None);
@@ -214,15 +214,15 @@ fn covers<R: Read + Seek>(
     is_bare(source, offset, end)
 }
 
-/// Messages are read in the order of their chunks' times: an index that states other times than the chunks themselves would
-/// deliver messages late.
+/// Messages are read in the order of their chunks' times: an index with times other than the chunks' own would deliver
+/// messages late.
 fn check_spans<R: Read + Seek>(source: &Source<R>, indexes: &[ChunkIndex]) -> Result<(), ReadError> {
     for index in indexes {
         let head = source.bytes(index.offset, HEAD + 16, "a chunk")?;
         let mut head = Bytes(&head);
         let (op, _) = (head.u8(), head.u64());
         let (first, last) = (head.u64(), head.u64());
-        // What is no chunk is told when it is read.
+        // An entry that is not a chunk is reported when it is read.
         if op == Some(op::CHUNK) && (first, last) != (Some(index.first.0), Some(index.last.0)) {
             let found = format!("messages from {} to {} ns", index.first.0, index.last.0);
             return Err(source.malformed(
@@ -246,7 +246,7 @@ fn is_bare<R: Read + Seek>(source: &Source<R>, mut offset: u64, end: u64) -> Res
     Ok(offset == end)
 }
 
-/// Reads the file from `offset` to its footer. Where there is no whole record, reading goes on with the next whole chunk.
+/// Reads the file from `offset` to its footer. After an incomplete record, reading continues with the next whole chunk.
 fn scan<R: Read + Seek>(source: &Source<R>, limits: &Limits, mut offset: u64) -> Contents {
     let mut contents = Contents::default();
     let mut run: Option<(u64, u64)> = None;
@@ -269,7 +269,7 @@ fn scan<R: Read + Seek>(source: &Source<R>, limits: &Limits, mut offset: u64) ->
             }
         };
         let cut = head.next().saturating_sub(source.len());
-        // A length that goes past the end is a cut file's, or wrong.
+        // A length beyond the end of the file means that the file is truncated, or that the length is wrong.
         let resumed = (cut > 0)
             .then(|| salvage::next_chunk(source, offset + 1))
             .flatten();
@@ -314,8 +314,8 @@ fn scan<R: Read + Seek>(source: &Source<R>, limits: &Limits, mut offset: u64) ->
     contents
 }
 
-/// What follows the last record. A recorder that was killed leaves neither an end of the data nor a footer:
-/// that is a file without index, not a damaged one.
+/// Checks what follows the last record. A killed recorder leaves neither an end of the data nor a footer: such a file
+/// has no index, but is not damaged.
 fn check_end<R: Read + Seek>(
     source: &Source<R>,
     offset: u64,
@@ -333,7 +333,7 @@ fn check_end<R: Read + Seek>(
     Ok(())
 }
 
-/// Decodes a block for its channels, times and counts.
+/// Decodes a block to collect its channels, times and counts.
 fn add<R: Read + Seek>(
     source: &Source<R>,
     limits: &Limits,

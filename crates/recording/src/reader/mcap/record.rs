@@ -1,7 +1,7 @@
 //! Records of MCAP (<https://mcap.dev/spec>): an opcode of one byte, a length of eight, the body.
 //!
-//! The bodies are parsed here and not by the `mcap` crate, whose `parse_record` allocates what a length
-//! field asks for before it looks how much there is (`mcap` 0.26 on `binrw` 0.15).
+//! The bodies are parsed here and not by the `mcap` crate, whose `parse_record` allocates what a length field asks for
+//! before it checks how much data there is (`mcap` 0.26 on `binrw` 0.15).
 
 use std::io::{Read, Seek};
 
@@ -28,7 +28,7 @@ pub(crate) mod op {
 /// Opcode and length.
 pub(crate) const HEAD: u64 = 9;
 
-/// What an opcode stands for, for messages.
+/// Name of an opcode, for error messages.
 pub(crate) fn name(op: u8) -> &'static str {
     match op {
         op::HEADER => "the header",
@@ -66,7 +66,7 @@ impl Head {
         }
     }
 
-    /// Where the next record begins.
+    /// Start of the next record.
     pub(crate) fn next(&self) -> u64 {
         self.body.saturating_add(self.len)
     }
@@ -114,7 +114,7 @@ pub(crate) fn schema(body: &[u8]) -> Option<(u16, Schema)> {
     let mut body = Bytes(body);
     let id = body.u16()?;
     let (name, encoding, definition) = (text(body.sized()?), text(body.sized()?), body.sized()?);
-    // Binary schemas (of protobuf, say) are of no use to us as text.
+    // Binary schemas (of protobuf, for example) are useless as text.
     let definition = std::str::from_utf8(definition).unwrap_or_default().to_owned();
     Some((
         id,
@@ -126,7 +126,7 @@ pub(crate) fn schema(body: &[u8]) -> Option<(u16, Schema)> {
     ))
 }
 
-/// A channel as the file has it, to be completed by its schema.
+/// A channel as in the file, to be completed by its schema.
 pub(crate) struct RawChannel {
     pub(crate) number: u16,
     pub(crate) schema: u16,

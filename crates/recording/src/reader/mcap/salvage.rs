@@ -1,4 +1,4 @@
-//! Going on behind damage: where the next whole chunk begins.
+//! Continues after damage: finds the next whole chunk (decision 315).
 
 use std::io::{Read, Seek};
 
@@ -7,13 +7,13 @@ use crate::reader::source::{Bytes, Source};
 
 /// The file is searched in steps of this many bytes.
 const STEP: u64 = 1 << 20;
-/// A chunk's head is at most this long: opcode and length, the fixed fields and the name of its compression.
+/// Longest head of a chunk: opcode and length, the fixed fields and the name of its compression.
 const LONGEST: u64 = HEAD + 64;
 
-/// Where the first record from `from` on begins that is a whole chunk by all that its header says.
+/// Offset of the first record, from `from` on, that is a whole chunk according to its header.
 pub(super) fn next_chunk<R: Read + Seek>(source: &Source<R>, mut from: u64) -> Option<u64> {
     while from < source.len() {
-        // A chunk that begins at the end of this step is judged by bytes of the next one.
+        // A chunk that starts at the end of this step is checked with bytes of the next one.
         let length = (STEP + LONGEST).min(source.remaining(from));
         let window = source.bytes(from, length, "a chunk").ok()?;
         for (at, _) in (window.iter().enumerate().take(STEP as usize)).filter(|(_, byte)| **byte == op::CHUNK)
@@ -28,7 +28,7 @@ pub(super) fn next_chunk<R: Read + Seek>(source: &Source<R>, mut from: u64) -> O
     None
 }
 
-/// Whether a whole chunk begins here; `remaining` are the bytes to the end of the file.
+/// Whether a whole chunk starts here; `remaining` is the number of bytes to the end of the file.
 fn is_chunk(bytes: &[u8], remaining: u64) -> bool {
     let mut rest = Bytes(bytes);
     let (_op, Some(len)) = (rest.u8(), rest.u64()) else {

@@ -1,7 +1,7 @@
 //! SQLite files of rosbag2 (`.db3`): tables `topics` and `messages`, since 2023 also `message_definitions`.
 //!
-//! Rows are read in the order in which they were recorded, by runs of about a megabyte, which are merged by time like chunks. The
-//! file's index of times is not used: it may be missing, and it is one more thing that a damaged file has wrong.
+//! Rows are read in the order of recording, in runs of about a megabyte, which are merged by time like chunks. The
+//! file's index of times is not used: it may be missing, and in a damaged file it is one more thing that can be wrong.
 
 mod rows;
 mod topics;
@@ -30,7 +30,7 @@ pub(crate) const MAGIC: &[u8] = b"SQLite format 3\0";
 
 /// Rows are read in runs of about this many bytes of messages.
 const RUN: u64 = 1 << 20;
-/// Most places of a file behind which reading goes on after damage.
+/// Most damaged places in a file after which reading continues.
 const MAX_RESUMES: usize = 64;
 /// Memory for pages of a file, in KiB.
 const CACHE_KIB: i64 = 512;
@@ -42,11 +42,11 @@ pub(crate) struct Database {
     path: PathBuf,
     /// The channels of the topics, by their ids.
     topics: BTreeMap<i64, ChannelId>,
-    /// First and last row of each run; a block's offset is a place in it.
+    /// First and last row of each run; a block's offset is an index into it.
     runs: Vec<(i64, i64)>,
 }
 
-/// Opens the database in the file `at`, whose bytes are `source`, for reading only.
+/// Opens the database in the file `at`, whose bytes are `source`, read-only.
 pub(crate) fn open_file<R: Read + Seek>(
     at: &Path,
     source: &Source<R>,
@@ -62,7 +62,7 @@ pub(crate) fn open_file<R: Read + Seek>(
         name.push(suffix);
         std::fs::metadata(name).is_ok_and(|file| file.len() > 0)
     };
-    // Without a log there is nothing but the file to read, and reading must neither lock it nor leave files beside it.
+    // Without a log, only the file is read, and reading must neither lock it nor leave files next to it.
     let log = beside("-wal");
     let connection = if log { uri(&absolute, "") } else { None };
     let ignored = log && connection.is_none();
@@ -82,7 +82,7 @@ pub(crate) fn open_file<R: Read + Seek>(
 
 fn uri(path: &Path, query: &str) -> Option<Connection> {
     let connection = connect(path, query).ok()?;
-    // Opening reads nothing; the log is found out about by the first statement.
+    // Opening reads nothing; the first statement detects the log.
     let read = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()));
     read.ok().map(|()| connection)
 }
@@ -101,7 +101,7 @@ fn connect(path: &Path, query: &str) -> rusqlite::Result<Connection> {
     Connection::open_with_flags(text, flags)
 }
 
-/// Opens a database that is no file: it is read as a whole, since SQLite reads files and memory alone.
+/// Opens a database that is not a file. It is read whole, since SQLite reads only files and memory.
 pub(crate) fn open_source<R: Read + Seek>(
     source: &Source<R>,
     limits: &Limits,
@@ -126,7 +126,7 @@ fn failed(path: &Path, error: &rusqlite::Error) -> ReadError {
     }
 }
 
-/// Finds out what there is.
+/// Reads the contents.
 fn read<R: Read + Seek>(
     connection: Connection,
     source: &Source<R>,
@@ -152,7 +152,7 @@ fn read<R: Read + Seek>(
     Ok((database, contents))
 }
 
-/// What is missing of a file that is shorter than its header says.
+/// Missing bytes of a file that is shorter than its header states.
 fn cut<R: Read + Seek>(source: &Source<R>) -> Option<ReadError> {
     let header = source.bytes(0, 100, "the header of a database").ok()?;
     let word = |at: usize| {
@@ -163,15 +163,15 @@ fn cut<R: Read + Seek>(source: &Source<R>) -> Option<ReadError> {
         1 => 1 << 16,
         size => size,
     };
-    // The number of pages is that of the last change, if its writer counted both.
+    // The page count is valid only if both change counters of the header agree.
     let missing = (page * word(28)?).saturating_sub(source.len());
     let counts = word(24)? == word(92)?;
     (counts && missing > 0).then(|| source.truncated(0, "the database", missing))
 }
 
-/// The file is foreign: its schema runs nothing, and no value is longer than a block.
+/// The file is untrusted: its schema executes nothing, and no value is longer than a block.
 fn harden(connection: &Connection, limits: &Limits, cut: bool) -> rusqlite::Result<()> {
-    // Only with this is what is left of a file that was cut read. Nothing is ever written, be it the schema.
+    // Only without this setting is the rest of a truncated file read. Nothing is ever written, not even the schema.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, !cut)?;
     if cut {
         connection.pragma_update(None, "writable_schema", true)?;
@@ -225,7 +225,7 @@ impl Database {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends the message of a row, or says why it is none.
+    /// Appends the message of a row, or returns why it is invalid.
     fn fetch(
         &self,
         data: &mut Statement<'_>,
@@ -251,7 +251,7 @@ impl Database {
         Ok(())
     }
 
-    /// Time and channel of a row, or why it is no message.
+    /// Time and channel of a row, or why it is not a message.
     fn judge(&self, head: &Head, limits: &Limits) -> Result<(Time, ChannelId), String> {
         let time = head.time.and_then(|time| u64::try_from(time).ok());
         let time = time.ok_or("its time is not a number of nanoseconds")?;
@@ -267,7 +267,7 @@ impl Database {
         Ok((Time(time), *topic))
     }
 
-    /// Divides the table into runs, and counts; the first damage, if there is any.
+    /// Divides the table into runs, and counts; returns the first damage, if any.
     fn scan(&mut self, limits: &Limits, contents: &mut Contents) -> Option<ReadError> {
         let mut runs = Runs::default();
         let mut damage: Option<ReadError> = None;
@@ -299,7 +299,7 @@ impl Database {
         damage
     }
 
-    /// Scans from the row `first` on; what ends the reading of the file.
+    /// Scans from the row `first` on; returns what ends the reading of the file.
     fn scan_from(
         &self,
         connection: &Connection,
@@ -361,14 +361,14 @@ struct Runs {
     open: Option<Run>,
     /// The last row that was read.
     last: Option<i64>,
-    /// Until when the messages before it were recorded.
+    /// Latest time of the messages before it.
     latest: Time,
 }
 
 impl Runs {
     fn add(&mut self, row: i64, time: Option<Time>, bytes: u64, limits: &Limits) {
         self.last = Some(row);
-        // Rows that are no messages are reported behind the messages before them.
+        // Rows that are not messages are reported after the messages before them.
         let at = time.unwrap_or(self.latest);
         self.latest = at;
         let longest = RUN.min(limits.block);

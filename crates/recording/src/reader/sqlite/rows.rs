@@ -1,15 +1,15 @@
-//! The rows of `messages` one after the other, and where reading goes on behind rows that cannot be read.
+//! Iterates over the rows of `messages`, and continues after rows that cannot be read.
 
 use std::ops::ControlFlow;
 
 use rusqlite::{Connection, Error, ffi};
 
-/// What a row says of its message. The message itself is not read: a long one lies on pages of its own.
+/// Columns of a row without the message itself: a long one lies on separate pages.
 const HEADS: &str = "SELECT _rowid_, topic_id, timestamp, iif(typeof(data) = 'blob', length(data), NULL) \
                      FROM messages NOT INDEXED WHERE _rowid_ BETWEEN ?1 AND ?2 ORDER BY _rowid_";
 const FIRST: &str = "SELECT _rowid_ FROM messages NOT INDEXED WHERE _rowid_ >= ?1 ORDER BY _rowid_ LIMIT 1";
 
-/// A row without its message; `None` where a value is of another type.
+/// A row without its message; `None` for a value of another type.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
     pub(super) row: i64,
@@ -18,7 +18,7 @@ pub(super) struct Head {
     pub(super) length: Option<u64>,
 }
 
-/// Hands over the rows from `first` to `last` in ascending order, until the callback breaks.
+/// Passes the rows from `first` to `last` in ascending order, until the callback breaks.
 pub(super) fn walk(
     connection: &Connection,
     first: i64,
@@ -36,7 +36,7 @@ pub(super) fn walk(
             time: number(2)?,
             length: number(3)?.and_then(|length| u64::try_from(length).ok()),
         };
-        // A damaged tree may name a page many times over.
+        // A damaged tree may refer to a page many times.
         if before.is_some_and(|before| head.row <= before) {
             let code = ffi::Error::new(ffi::SQLITE_CORRUPT);
             return Err(Error::SqliteFailure(
@@ -45,7 +45,7 @@ pub(super) fn walk(
             ));
         }
         before = Some(head.row);
-        // Behind the last one there may be damage that is none of these rows.
+        // After the last row there may be damage that does not concern these rows.
         if each(head).is_break() || head.row >= last {
             break;
         }
@@ -53,7 +53,7 @@ pub(super) fn walk(
     Ok(())
 }
 
-/// The first row that can be read behind `failed`, which cannot: rows that cannot be read lie together on a page.
+/// The first readable row after the unreadable row `failed`: unreadable rows lie together on a page.
 pub(super) fn behind(connection: &Connection, failed: i64) -> Option<i64> {
     let first = |from: i64| {
         let found = connection.query_row(FIRST, [from], |row| row.get::<_, i64>(0));
@@ -73,7 +73,7 @@ pub(super) fn behind(connection: &Connection, failed: i64) -> Option<i64> {
         }
         step = step.checked_mul(2)?;
     };
-    // Between the last place that cannot be read and the first that can.
+    // Between the last unreadable and the first readable row.
     while found.0.checked_sub(bad)? > 1 {
         let middle = bad + (found.0 - bad) / 2;
         match first(middle) {

@@ -1,4 +1,4 @@
-//! What the tables are, and the channels that `topics` and `message_definitions` define.
+//! Checks the tables, and reads the channels that `topics` and `message_definitions` define.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -35,12 +35,12 @@ pub(super) fn read(
         if let Some(missing) = needed.iter().find(|name| !found.contains(**name)) {
             return Err(lacking(format!("table `{table}` has no column `{missing}`")));
         }
-        // The number by which rows are found must be the table's own.
+        // The row number must be the table's own.
         if found.contains("_rowid_") {
             return Err(lacking(format!("table `{table}` has a column `_rowid_`")));
         }
     }
-    // Since 2023; without it types are known by name only.
+    // Since 2023; without this table types are known only by name.
     let defined = columns("message_definitions")?.is_some_and(|columns| {
         ["topic_type", "encoding", "encoded_message_definition"]
             .iter()
@@ -99,9 +99,9 @@ pub(super) fn read(
     Ok(topics)
 }
 
-/// The columns of a table; `None` if there is none of that name, or it is no plain table.
+/// The columns of a table; `None` if there is none of that name, or it is not a plain table.
 fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Option<BTreeSet<String>>> {
-    // Views and virtual tables have no pages of their own.
+    // Views and virtual tables have no pages.
     let plain: bool = connection.query_row(
         "SELECT count(*) = 1 FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 AND name = ?1",
         [table],
@@ -111,7 +111,7 @@ fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Option<BTre
         return Ok(None);
     }
     let mut names = BTreeSet::new();
-    // Columns that are computed are none of rosbag2.
+    // rosbag2 has no computed columns.
     let mut statement = connection.prepare("SELECT name FROM pragma_table_xinfo(?1) WHERE hidden = 0")?;
     let mut rows = statement.query([table])?;
     while let Some(row) = rows.next()? {
@@ -134,7 +134,7 @@ fn definitions(connection: &Connection, limits: &Limits) -> rusqlite::Result<BTr
             continue;
         };
         length = length.saturating_add((name.len() + encoding.len() + definition.len()) as u64);
-        // Types behind that are known by name only.
+        // Types after this are known only by name.
         if length > limits.index {
             break;
         }

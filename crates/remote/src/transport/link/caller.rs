@@ -1,4 +1,5 @@
-//! Requests of one class that are under way, and who waits for their answers: a thread of the end's own, or one that waits for one of them.
+//! Requests of one class in progress, and the thread that receives their answers: one of the end's own, or one that
+//! waits for an answer.
 
 use super::gate::Gate;
 use super::robot::setup;
@@ -12,16 +13,16 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// So many requests of one class may be without an answer.
+/// Maximum requests of one class without an answer.
 pub(super) const MOST: u32 = 256;
 
 /// For one class.
 pub(super) struct Caller {
     client: Client,
     under_way: Mutex<UnderWay>,
-    /// Rings when the thread has to receive itself again.
+    /// Notified when the end's own thread has to receive again.
     freed: Condvar,
-    /// Wakes who receives.
+    /// Wakes the thread that receives.
     wake: OwnedFd,
 }
 
@@ -29,9 +30,10 @@ pub(super) struct Caller {
 struct UnderWay {
     closed: bool,
     calls: Vec<Call>,
-    /// Until when whoever receives sleeps if nothing comes.
+    /// Until when the receiving thread sleeps if nothing arrives.
     asleep_until: Option<Time>,
-    /// Somebody who waits for an answer receives instead of the thread, which then touches neither client nor descriptors.
+    /// A thread that waits for an answer receives in place of the end's own thread, which then touches neither client
+    /// nor descriptors.
     borrowed: bool,
 }
 
@@ -74,7 +76,7 @@ impl Caller {
         if under_way.closed {
             return Err((TransportError::Ended, done));
         }
-        // Under the lock, so that who receives knows of the call before its answer can come.
+        // Under the lock, so that the receiving thread knows of the call before its answer can arrive.
         let pending = match self.client.send(loan, timeout) {
             Ok(pending) => pending,
             Err(CallError::Call(error)) => return Err((errors::send(error), done)),
@@ -87,7 +89,7 @@ impl Caller {
             deadline,
             done,
         });
-        // An answer wakes by itself; only an earlier end of somebody's time has to be told.
+        // An answer wakes the receiver itself; only an earlier deadline needs a wake-up.
         if under_way.asleep_until.is_none_or(|until| until > deadline) {
             under_way.asleep_until = Some(deadline);
             drop(under_way);
@@ -96,13 +98,13 @@ impl Caller {
         Ok(())
     }
 
-    /// Lets whoever receives look at once.
+    /// Makes the receiving thread look at once.
     pub(super) fn wake(&self) {
-        // A full counter is as good a wake-up as any.
+        // The counter is full only if the thread is being woken already.
         let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 
-    /// Ends what is under way; nothing more is sent.
+    /// Ends the requests in progress; further ones are refused.
     pub(super) fn close(&self) {
         let mut under_way = lock(&self.under_way);
         under_way.closed = true;
@@ -115,7 +117,7 @@ impl Caller {
         self.wake();
     }
 
-    /// Hands answers up until it is closed; `connected` is told whenever servers come or go.
+    /// Delivers answers until the gate is closed; calls `connected` whenever servers come or go.
     pub(super) fn run(&self, gate: &Gate, mut connected: impl FnMut(bool)) {
         let mut buffer = Vec::new();
         let mut served = false;
@@ -123,7 +125,7 @@ impl Caller {
         loop {
             let mut under_way = lock(&self.under_way);
             while under_way.borrowed && !under_way.closed {
-                // What rang is for who receives.
+                // The wake-up is for the thread that receives.
                 rang = false;
                 under_way = self.freed.wait(under_way).unwrap_or_else(PoisonError::into_inner);
             }
@@ -144,14 +146,15 @@ impl Caller {
             }
             match self.look(under_way) {
                 Looked::Over(over) => over.into_iter().for_each(|(c, r)| hand(c, r, &mut buffer)),
-                // The descriptor does not tell any more of what happened before; a closed gate is told nothing.
+                // The descriptor does not report earlier changes; a closed gate gets no call.
                 Looked::Nothing(_) if self.client.bus().has_server() != served && !gate.is_closed() => {}
                 Looked::Nothing(until) => rang = self.sleep(until),
             }
         }
     }
 
-    /// Hands answers up in this thread, until `over` says so: see [`ControllerEnd::receive`](crate::transport::ControllerEnd::receive).
+    /// Delivers answers in this thread, until `over` returns true: see
+    /// [`ControllerEnd::receive`](crate::transport::ControllerEnd::receive).
     pub(super) fn receive(&self, timeout: Duration, over: &dyn Fn() -> bool) {
         let until = clock::monotonic() + timeout;
         {
@@ -161,7 +164,7 @@ impl Caller {
             }
             under_way.borrowed = true;
         }
-        // Given back also if a callback panics.
+        // Also given back if a callback panics.
         let _borrowed = Borrowed(self);
         let mut buffer = Vec::new();
         let mut rang = false;
@@ -170,7 +173,7 @@ impl Caller {
                 self.clear();
             }
             let under_way = lock(&self.under_way);
-            // That a server is gone, the thread tells.
+            // The end's own thread reports that a server is gone.
             if under_way.closed || under_way.calls.is_empty() || !self.client.bus().has_server() {
                 return;
             }
@@ -181,7 +184,7 @@ impl Caller {
         }
     }
 
-    /// Takes the calls of which the end is known; if there are none, lets the descriptors tell of the next.
+    /// Takes the calls that have ended; if there are none, arms the descriptors for the next.
     fn look(&self, mut under_way: MutexGuard<'_, UnderWay>) -> Looked {
         loop {
             let over = under_way.take_over();
@@ -198,12 +201,12 @@ impl Caller {
             }
         }
         let until = under_way.calls.iter().map(|c| c.deadline).min();
-        // A call that is over leaves its time: the next, which is likely to wait as long, then needs to wake nobody.
+        // Keeps the deadline of an ended call: the next call probably waits as long, and then needs no wake-up.
         under_way.asleep_until = until.or(under_way.asleep_until.filter(|t| *t > clock::monotonic()));
         Looked::Nothing(under_way.asleep_until)
     }
 
-    /// Sleeps until something happens; whether somebody rang, which [`Caller::clear`] forgets.
+    /// Sleeps until something happens. Returns whether there was a wake-up, which [`Caller::clear`] resets.
     fn sleep(&self, until: Option<Time>) -> bool {
         let mut fds = [
             PollFd::from_borrowed_fd(self.client.as_fd(), PollFlags::IN),
@@ -220,14 +223,14 @@ impl Caller {
     }
 }
 
-/// What a look at the calls found.
+/// Result of looking at the calls.
 enum Looked {
     Over(Vec<(Call, Result<Reply, CallError>)>),
-    /// And until when nothing is due.
+    /// With the time until which nothing is due.
     Nothing(Option<Time>),
 }
 
-/// Receiving, lent to who waits; dropping it gives it back to the thread.
+/// Receiving, borrowed by a waiting thread; dropping it gives it back to the end's own thread.
 struct Borrowed<'a>(&'a Caller);
 
 impl Drop for Borrowed<'_> {
@@ -238,7 +241,7 @@ impl Drop for Borrowed<'_> {
 }
 
 impl UnderWay {
-    /// The calls of which the end is known.
+    /// Takes the calls that have ended.
     fn take_over(&mut self) -> Vec<(Call, Result<Reply, CallError>)> {
         let mut over = Vec::new();
         let mut i = 0;
@@ -257,7 +260,7 @@ fn hand(call: Call, result: Result<Reply, CallError>, buffer: &mut Vec<u8>) {
     let result = result.map_err(|error| failed(timeout, error));
     let frame = result.and_then(|reply| {
         frame::read(reply.bus().message(), buffer)
-            .map_err(|error| TransportError::Unreachable(format!("its answer is none: {error}")))
+            .map_err(|error| TransportError::Unreachable(format!("its answer is malformed: {error}")))
     });
     done(frame);
 }

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The end of a controller on this host's bus, for a robot there or on another host to which a link leads.
+/// The end of a controller on this host's bus, for a robot on the same bus or on another host that a link leads to.
 pub struct LinkController {
     node: Node,
     robot: String,
@@ -40,8 +40,8 @@ impl Running {
 }
 
 impl LinkController {
-    /// The end for the robot `name`, as this host's bus knows it: with the namespace, if any, that the link's configuration gives the
-    /// robot's host.
+    /// Returns the end for the robot `name`, as this host's bus knows it: with the namespace, if any, that the link's
+    /// configuration gives to the robot's host.
     pub fn new(node: &Node, name: &str) -> Self {
         LinkController {
             node: node.clone(),
@@ -52,7 +52,7 @@ impl LinkController {
         }
     }
 
-    /// What it needs, once: also [`LinkController::listen`] may be called before it starts.
+    /// Creates the needed parts, once: [`LinkController::listen`] may be called before it starts.
     fn running(&self) -> Result<&Running, TransportError> {
         if self.gate.is_closed() {
             return Err(TransportError::Ended);
@@ -119,7 +119,7 @@ impl ControllerEnd for LinkController {
     fn listen(&self, streams: Listen<'_>) {
         match self.running() {
             Ok(running) => running.listener.listen(streams),
-            Err(error) => tracing::error!(%error, "no telemetry is heard"),
+            Err(error) => tracing::error!(%error, "cannot receive telemetry"),
         }
     }
 
@@ -133,7 +133,7 @@ impl ControllerEnd for LinkController {
         }
         let own = std::thread::current().id();
         let threads = std::mem::take(&mut *lock(&self.threads));
-        // Stopped by its own callback: that thread ends when the callback returns.
+        // If its own callback stops it, that thread ends when the callback returns.
         if threads.iter().any(|t| t.thread().id() == own) {
             return;
         }

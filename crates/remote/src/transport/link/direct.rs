@@ -1,4 +1,4 @@
-//! Ends with a link of their own, in the program itself.
+//! Ends with a link of their own, inside the program.
 
 use super::gate::Gate;
 use super::robot::{LAST_WORDS, MOST_STREAMS, check_len, setup};
@@ -28,8 +28,8 @@ pub struct DirectRobot {
 }
 
 impl DirectRobot {
-    /// The end of the robot `name`, as [`LinkRobot::new`](super::LinkRobot::new), with a link as `config` says: its `host`, `keys`, `radio`, peers, the
-    /// services with `role: serve` and the topics of telemetry.
+    /// Returns the end of the robot `name`, as [`LinkRobot::new`](super::LinkRobot::new), with a link configured by
+    /// `config`: its `host`, `keys`, `radio`, peers, the services with `role: serve` and the topics of telemetry.
     pub fn new(config: Config, name: &str) -> Self {
         DirectRobot {
             config,
@@ -48,7 +48,7 @@ impl DirectRobot {
         }
         if streams.len() >= MOST_STREAMS {
             return Err(TransportError::Setup(format!(
-                "{topic}: the robot has {MOST_STREAMS} topics of telemetry already, the most that go over a link"
+                "{topic}: the robot already has {MOST_STREAMS} topics of telemetry, the maximum over a link"
             )));
         }
         let kind = Arc::new(types::topic_type(topic.clone(), stream.priority).map_err(setup)?);
@@ -57,7 +57,7 @@ impl DirectRobot {
     }
 }
 
-/// What comes for a robot.
+/// Incoming messages for a robot.
 struct ForRobot {
     gate: Gate,
     sink: Arc<dyn RobotSink>,
@@ -80,7 +80,7 @@ impl Local for ForRobot {
                 });
                 self.sink.request(frame, &from, reply);
             }
-            Err(error) => tracing::debug!(%error, "a request without a frame is not answered"),
+            Err(error) => tracing::debug!(%error, "a request without a valid frame is not answered"),
         }
     }
 
@@ -162,12 +162,13 @@ pub struct DirectController {
     wanted: Arc<Wanted>,
 }
 
-/// The topics that are listened to; none: all of the robot's.
+/// The topics to receive; none: all of the robot's.
 type Wanted = RwLock<Option<BTreeSet<String>>>;
 
 impl DirectController {
-    /// The end for the robot `name`, as [`LinkController::new`](super::LinkController::new), with a link as `config` says: its `host`, `keys`, `radio`,
-    /// peers, the services with `role: call` and the topics of telemetry.
+    /// Returns the end for the robot `name`, as [`LinkController::new`](super::LinkController::new), with a link
+    /// configured by `config`: its `host`, `keys`, `radio`, peers, the services with `role: call` and the topics of
+    /// telemetry.
     pub fn new(config: Config, name: &str) -> Self {
         DirectController {
             config,
@@ -179,7 +180,7 @@ impl DirectController {
     }
 }
 
-/// What comes for a controller.
+/// Incoming messages for a controller.
 struct ForController {
     gate: Gate,
     sink: Arc<dyn ControllerSink>,
@@ -249,8 +250,9 @@ impl ControllerEnd for DirectController {
             done(match result {
                 Err(_) if gate.is_closed() => Err(TransportError::Ended),
                 Err(error) => Err(errors::call(timeout, error)),
-                Ok(content) => frame::of(&content)
-                    .map_err(|error| TransportError::Unreachable(format!("its answer is none: {error}"))),
+                Ok(content) => frame::of(&content).map_err(|error| {
+                    TransportError::Unreachable(format!("its answer is malformed: {error}"))
+                }),
             });
         };
         link.call(&service, &control, part.as_slice(), timeout, Box::new(answered));

@@ -1,11 +1,11 @@
-//! What bus and link say, in the words of transports.
+//! Errors of the bus and of links, as errors of transports.
 
 use super::frame;
 use crate::transport::TransportError;
 use bus::{CallError, LoanError};
 use std::time::Duration;
 
-/// Of a frame of `len` bytes.
+/// The error for a frame of `len` bytes.
 pub(super) fn loan(len: usize, error: LoanError) -> TransportError {
     match error {
         LoanError::TooLarge { limit, .. } => TransportError::TooLong {
@@ -16,7 +16,7 @@ pub(super) fn loan(len: usize, error: LoanError) -> TransportError {
     }
 }
 
-/// Of a call that could not be sent.
+/// The error for a call that could not be sent.
 pub(super) fn send(error: CallError) -> TransportError {
     match error {
         CallError::TooMany { outstanding, .. } => TransportError::Busy(outstanding),
@@ -24,7 +24,7 @@ pub(super) fn send(error: CallError) -> TransportError {
     }
 }
 
-/// Of a call that might have taken `timeout`.
+/// The error for a call with this `timeout`.
 pub(super) fn call(timeout: Duration, error: CallError) -> TransportError {
     match error {
         CallError::Timeout { .. } => TransportError::TimedOut(timeout),
@@ -34,7 +34,7 @@ pub(super) fn call(timeout: Duration, error: CallError) -> TransportError {
     }
 }
 
-/// A link's words for what has no error of its own on the bus (`docs/guide/link.md`, Services).
+/// Parses a link's text for errors that the bus has no variant for (`docs/guide/link.md`, Services).
 fn rejected(timeout: Duration, text: String) -> TransportError {
     if let Some(why) = text.strip_prefix("unreachable: ") {
         return TransportError::Unreachable(why.to_owned());

@@ -1,18 +1,18 @@
-//! How a frame lies in a block: as the message `uint8[] data` (`docs/wire/control-part.md`).
+//! The form of a frame in a block: the message `uint8[] data` (`docs/wire/control-part.md`).
 
 use ::link::direct::Content;
 use ropewalk::Loan;
 
-/// From so many bytes on they are a data part.
+/// Frames of this many bytes or more are a data part.
 const PART_FROM: usize = 256;
-/// Of a count word: the elements are a data part.
+/// Flag of a count word: the elements are a data part.
 const LIFTED: u32 = 1 << 31;
 const COUNT: usize = 4;
 
-/// The longest frame: a link's longest message, less what the layers around a frame add.
+/// Maximum length of a frame: a link's longest message, minus the overhead of the layers around a frame.
 pub(super) const MAX: usize = (64 << 20) - 4096;
 
-/// Writes a frame into a block that `take` gives for a control part and data parts of these lengths.
+/// Writes a frame into a block that `take` returns for a control part and data parts of these lengths.
 pub(super) fn write<E>(
     frame: &[u8],
     take: impl FnOnce(usize, &[usize]) -> Result<Loan, E>,
@@ -33,9 +33,9 @@ pub(super) fn write<E>(
     Ok(loan)
 }
 
-/// Why a block holds no frame.
+/// A block that contains no frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a block with {control} B of control part and {parts} data parts is no `uint8[] data`")]
+#[error("a block with {control} B of control part and {parts} data parts is not a `uint8[] data`")]
 pub(super) struct Malformed {
     control: usize,
     parts: usize,
@@ -43,13 +43,13 @@ pub(super) struct Malformed {
 
 /// A block's content.
 pub(super) trait Block {
-    /// The control part, which nobody changes any more.
+    /// The control part, which can no longer change.
     fn control(&self) -> &[u8];
-    /// How many data parts there are.
+    /// Number of data parts.
     fn parts(&self) -> usize;
-    /// The length of the first one.
+    /// Length of the first data part.
     fn part_len(&self) -> usize;
-    /// Copies the first one, which a hostile publisher may be writing.
+    /// Copies the first data part, which a hostile publisher may be writing.
     fn copy(&self, to: &mut [u8]);
 }
 
@@ -89,7 +89,7 @@ impl Block for ropewalk::Message {
     }
 }
 
-/// A frame as a control part, and a data part if it is one.
+/// Splits a frame into a control part, and a data part if it needs one.
 pub(super) fn parts(frame: &[u8]) -> (Vec<u8>, Option<&[u8]>) {
     // Frames are bounded by `MAX`.
     let count = frame.len() as u32;
@@ -99,7 +99,7 @@ pub(super) fn parts(frame: &[u8]) -> (Vec<u8>, Option<&[u8]>) {
     }
 }
 
-/// Where a frame is: whether it is the data part, and its length.
+/// Finds the frame: whether it is the data part, and its length.
 fn find(control: &[u8], parts: usize, part_len: usize) -> Result<(bool, usize), Malformed> {
     let malformed = Malformed {
         control: control.len(),
@@ -115,7 +115,8 @@ fn find(control: &[u8], parts: usize, part_len: usize) -> Result<(bool, usize), 
     }
 }
 
-/// The frame of a block, copied into `buffer`, which grows as needed and is used again: its publisher may be hostile.
+/// Copies the frame of a block into `buffer`, which grows as needed and is reused: the block's publisher may be
+/// hostile.
 pub(super) fn read<'a>(block: &impl Block, buffer: &'a mut Vec<u8>) -> Result<&'a [u8], Malformed> {
     let control = block.control();
     let (is_part, len) = find(control, block.parts(), block.part_len())?;
@@ -130,7 +131,7 @@ pub(super) fn read<'a>(block: &impl Block, buffer: &'a mut Vec<u8>) -> Result<&'
     Ok(to)
 }
 
-/// The frame of what is in this program's own memory.
+/// Returns the frame of content in this program's own memory.
 pub(super) fn of<'a>(content: &Content<'a>) -> Result<&'a [u8], Malformed> {
     let (control, part) = (content.control(), content.part(0));
     let (is_part, _) = find(control, content.part_count(), part.len())?;
@@ -140,7 +141,7 @@ pub(super) fn of<'a>(content: &Content<'a>) -> Result<&'a [u8], Malformed> {
     })
 }
 
-/// Any bytes as a block, of which the first says how much is the control part and how many parts there are.
+/// Any bytes as a block. The first bytes give the length of the control part and the number of parts.
 pub(crate) fn fuzz(bytes: &[u8]) {
     let Some((first, rest)) = bytes.split_first() else {
         return;

@@ -1,4 +1,4 @@
-//! What lets calls of a sink through until an end stops, and then waits for those that have begun.
+//! Lets calls into a sink until an end stops, and then waits for the calls that have started.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,7 +13,7 @@ struct State {
     inside: usize,
 }
 
-/// One that is inside; dropping it leaves.
+/// A call that is inside; dropping it leaves.
 pub(super) struct Pass(Gate);
 
 impl Gate {
@@ -21,7 +21,7 @@ impl Gate {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Enters; none once it is closed.
+    /// Enters; `None` once the gate is closed.
     pub(super) fn enter(&self) -> Option<Pass> {
         let mut state = self.lock();
         if state.closed {
@@ -31,22 +31,22 @@ impl Gate {
         Some(Pass(self.clone()))
     }
 
-    /// Whether nobody enters any more.
+    /// Returns whether the gate is closed.
     pub(super) fn is_closed(&self) -> bool {
         self.lock().closed
     }
 
-    /// Lets nobody in any more.
+    /// Closes the gate: no call enters any more.
     pub(super) fn close(&self) {
         self.lock().closed = true;
     }
 
-    /// Whether nobody is inside.
+    /// Returns whether no call is inside.
     pub(super) fn is_empty(&self) -> bool {
         self.lock().inside == 0
     }
 
-    /// Waits until all have left, at most `patience`.
+    /// Waits until all calls have left, at most `patience`.
     pub(super) fn wait_empty(&self, patience: Duration) {
         let wait = self
             .0

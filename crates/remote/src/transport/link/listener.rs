@@ -1,4 +1,4 @@
-//! Telemetry for a controller: which topics there are, and what comes on them.
+//! Telemetry for a controller: finds the topics and receives their messages.
 
 use super::gate::Gate;
 use super::robot::setup;
@@ -12,19 +12,19 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Messages of a topic that may wait; of those that are more the oldest are lost.
+/// Maximum messages of a topic that wait; beyond that the oldest are lost.
 const DEPTH: u32 = 64;
-/// Topics that are listened to.
+/// Maximum number of topics that are subscribed.
 const MOST_TOPICS: usize = 1024;
-/// How often the bus is asked for topics where all are wanted: soon after something new was found, and then.
+/// Interval of the searches for topics if all are wanted: soon after a find, and later.
 const SOON: Duration = Duration::from_millis(200);
 const LATER: Duration = Duration::from_secs(1);
-/// For how long after a find more is expected.
+/// For how long after a find more topics are expected.
 const RESTLESS: Duration = Duration::from_secs(10);
-/// How long silent programs of the bus may hold up one question.
+/// How long silent programs of the bus may delay one search.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Hands up what comes on a robot's topics.
+/// Delivers the messages of a robot's topics.
 pub(super) struct Listener {
     node: Node,
     robot: String,
@@ -35,11 +35,11 @@ pub(super) struct Listener {
 }
 
 struct Wanted {
-    /// Whatever there is, which [`Listener::search`] finds out.
+    /// Whether all topics are wanted, which [`Listener::search`] finds.
     all: bool,
     topics: BTreeSet<String>,
     closed: bool,
-    /// Since the receiving thread looked.
+    /// Whether it changed since the receiving thread looked.
     is_new: bool,
 }
 
@@ -48,7 +48,7 @@ impl Listener {
         Ok(Listener {
             node: node.clone(),
             robot: robot.to_owned(),
-            // Its priority is the publisher's to tell.
+            // The publisher sets its priority.
             schema: types::telemetry(0).map_err(setup)?,
             wait_set: node.wait_set().map_err(setup)?,
             wanted: Mutex::new(Wanted {
@@ -61,7 +61,7 @@ impl Listener {
         })
     }
 
-    /// Says what is wanted from now on.
+    /// Sets which telemetry is wanted.
     pub(super) fn listen(&self, streams: Listen<'_>) {
         let mut wanted = lock(&self.wanted);
         match streams {
@@ -104,12 +104,12 @@ impl Listener {
         ])
     }
 
-    /// Looks for topics as long as all are wanted.
+    /// Searches for topics as long as all are wanted.
     fn search(&self) {
         let prefix = names::telemetry(&self.robot);
         let mut last_find = Instant::now();
         loop {
-            // A survey that failed shows nothing.
+            // A failed search finds nothing.
             let all = self.node.bus().topics(PATIENCE).unwrap_or_default();
             let is_one = |name: &str| name.starts_with(&prefix);
             let found = all
@@ -143,7 +143,7 @@ impl Listener {
         }
     }
 
-    /// Hands up what comes until it is closed.
+    /// Delivers messages until the gate is closed.
     fn receive(&self, gate: &Gate, sink: &dyn ControllerSink) {
         let mut subscribers = BTreeMap::new();
         let mut buffer = Vec::new();
@@ -175,16 +175,16 @@ impl Listener {
                             }
                         }
                     }
-                    // All that was taken is dropped: the second never happens.
+                    // All messages are dropped after reading, so that the hold limit is never reached.
                     Ok(None) | Err(TakeError::HoldLimit { .. }) => {}
                     Err(error) => {
-                        tracing::error!(%error, "no more telemetry is taken");
+                        tracing::error!(%error, "stopped receiving telemetry");
                         return;
                     }
                 }
             }
             if !came && let Err(error) = self.wait_set.wait(Duration::MAX) {
-                tracing::error!(%error, "no more telemetry is taken");
+                tracing::error!(%error, "stopped receiving telemetry");
                 return;
             }
         }
@@ -201,7 +201,7 @@ impl Listener {
                 .with_wait_set(&self.wait_set);
             match self.node.subscriber_with(topic, &self.schema, options) {
                 Ok(subscriber) => drop(subscribers.insert(topic.clone(), subscriber)),
-                Err(error) => tracing::error!(%error, "telemetry is not heard"),
+                Err(error) => tracing::error!(%error, "cannot receive telemetry"),
             }
         }
     }

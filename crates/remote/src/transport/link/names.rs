@@ -1,8 +1,8 @@
-//! What a robot's services and topics are called.
+//! Names of a robot's services and topics.
 
 use crate::transport::Class;
 
-/// The service that requests of a class go to.
+/// Returns the service for requests of a class.
 pub(super) fn service(robot: &str, class: Class) -> String {
     let last = match class {
         Class::Command => "command",
@@ -12,28 +12,28 @@ pub(super) fn service(robot: &str, class: Class) -> String {
     format!("{}/{last}", base(robot))
 }
 
-/// What the topics of telemetry begin with.
+/// Returns the prefix of the telemetry topics.
 pub(super) fn telemetry(robot: &str) -> String {
     format!("{}/telemetry/", base(robot))
 }
 
-/// Frames of so many bytes and more have a topic of their own, which links may carry in another way: large ones as bulk,
-/// the rest with the newest first.
+/// Frames of this many bytes or more have their own topic, which links may carry in another way: large ones as bulk,
+/// the others newest first.
 const LARGE: usize = 64 << 10;
 
-/// Whether a frame of this length goes on the topic for large ones.
+/// Returns whether a frame of this length uses the topic for large ones.
 pub(super) fn is_large(len: usize) -> bool {
     len >= LARGE
 }
 
-/// The topics of a kind and channel: for frames as they mostly are, and for large ones.
+/// Returns the topics of a kind and channel: for ordinary frames, and for large ones.
 pub(super) fn topics(robot: &str, kind: &str, channel: u8) -> [String; 2] {
     [false, true].map(|large| topic(robot, kind, channel, large))
 }
 
-/// The topic of a kind and channel. A kind's package is a level of the name; what a topic's name may not have becomes
-/// `_`. Two kinds that become one share a topic, which costs nothing but their being told apart on the way: frames say
-/// themselves what they are.
+/// Returns the topic of a kind and channel. A kind's package is a level of the name; characters that a topic's name may
+/// not have become `_`. Two kinds with the same result share a topic; then a subscriber to either receives the frames
+/// of both, and tells them apart by their content.
 pub(super) fn topic(robot: &str, kind: &str, channel: u8, large: bool) -> String {
     let word = |word: &str| {
         let legal = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
@@ -44,7 +44,7 @@ pub(super) fn topic(robot: &str, kind: &str, channel: u8, large: bool) -> String
         }
     };
     let kind: Vec<String> = kind.split('.').map(word).collect();
-    // A word begins with no digit.
+    // A word must not begin with a digit.
     let large = if large { "large/" } else { "" };
     format!("{}{large}{}/c{channel}", telemetry(robot), kind.join("/"))
 }

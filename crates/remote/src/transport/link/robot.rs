@@ -13,16 +13,16 @@ use std::sync::{Arc, Mutex, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Requests of each controller, or of the link with all controllers of other hosts, that may wait; and that may be without an
-/// answer.
+/// Maximum requests of each controller, or of the link with all controllers of other hosts, that wait; and maximum
+/// without an answer.
 const QUEUE: u32 = 64;
 const HELD: u32 = 256;
-/// Bytes of telemetry of a kind and channel that are in use at a time; and that one slow listener may keep.
+/// Maximum bytes of telemetry of a kind and channel in use at a time, and maximum that one slow subscriber may hold.
 const MEMORY: u64 = 256 << 20;
 const LISTENER: u64 = 64 << 20;
-/// Topics of telemetry.
+/// Maximum number of telemetry topics.
 pub(super) const MOST_STREAMS: usize = 1024;
-/// So long answers may take that are under way when it stops.
+/// How long to wait for answers in progress when the end stops.
 pub(super) const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// The end of a robot on this host's bus. Controllers of other hosts reach it over links.
@@ -40,8 +40,8 @@ struct Thread {
 }
 
 impl LinkRobot {
-    /// The end of the robot `name`: words of letters, digits and `_`, with `/` between them, as in names of topics. Empty is allowed
-    /// where one robot has the bus for itself, and other hosts give it a namespace.
+    /// Returns the end of the robot `name`: words of letters, digits and `_`, with `/` between them, as in names of
+    /// topics. The name may be empty if one robot has the bus for itself, and other hosts give it a namespace.
     pub fn new(node: &Node, name: &str) -> Self {
         LinkRobot {
             node: node.clone(),
@@ -60,10 +60,10 @@ impl LinkRobot {
         }
         if streams.len() >= MOST_STREAMS {
             return Err(TransportError::Setup(format!(
-                "{topic}: the robot has {MOST_STREAMS} topics of telemetry already, the most that go over a bus"
+                "{topic}: the robot already has {MOST_STREAMS} topics of telemetry, the maximum over a bus"
             )));
         }
-        // The newest value also for who comes later; a link, too, needs a moment to find a new topic.
+        // Late joiners also receive the newest value; a link, too, needs a moment to find a new topic.
         let options = PublisherOptions::default()
             .with_memory_limit(MEMORY)
             .with_subscriber_quota(LISTENER)
@@ -99,7 +99,7 @@ impl RobotEnd for LinkRobot {
                 .map_err(setup)?;
             threads.push(Thread { interrupt, handle });
         }
-        // Ends with the last of the requests and threads that may give it anything.
+        // Ends with the last request and thread that may still send to it.
         let late = move || rest.into_iter().for_each(Late::finish);
         std::thread::Builder::new()
             .name("remote-late".into())
@@ -131,9 +131,9 @@ impl RobotEnd for LinkRobot {
             }
             Err(error) => match errors::loan(frame.len(), error) {
                 error @ TransportError::TooLong { .. } => Err(error),
-                // Listeners see by the sequence within the next one that it is lost.
+                // Subscribers notice the loss by the sequence in the next frame.
                 error => {
-                    tracing::debug!(%error, topic = publisher.topic(), "telemetry is lost");
+                    tracing::debug!(%error, topic = publisher.topic(), "a telemetry frame is lost");
                     Ok(())
                 }
             },
@@ -149,7 +149,7 @@ impl RobotEnd for LinkRobot {
         }
         let own = std::thread::current().id();
         for thread in threads {
-            // A handler that does not return is not waited for, nor one that stops its own end.
+            // Does not wait for a handler that does not return, nor for one that stops its own end.
             if thread.handle.thread().id() != own && self.gate.is_empty() {
                 let _ = thread.handle.join();
             }
@@ -178,7 +178,7 @@ impl fmt::Debug for LinkRobot {
     }
 }
 
-/// Hands requests of one class up until the end stops.
+/// Passes requests of one class to the sink until the end stops.
 fn serve(server: &Arc<Server>, gate: &Gate, sink: &dyn RobotSink, late: &Sender<Late>) {
     let mut buffer = Vec::new();
     while !gate.is_closed() {
@@ -194,17 +194,17 @@ fn serve(server: &Arc<Server>, gate: &Gate, sink: &dyn RobotSink, late: &Sender<
                 asked.hand(sink, &mut buffer);
             }
             Ok(None) => {}
-            // The robot keeps as many of one caller's requests without an answer as it may.
+            // The robot holds the maximum of one caller's unanswered requests.
             Err(TakeError::HoldLimit { .. }) if server.bus().wait_takeable(Duration::MAX).is_ok() => {}
             Err(error) => {
-                tracing::error!(%error, service = server.service(), "no more requests are taken");
+                tracing::error!(%error, service = server.service(), "stopped receiving requests");
                 return;
             }
         }
     }
 }
 
-/// A request without an answer yet. Dropping it tells its controller that there will be none.
+/// A request without an answer yet. Dropping it notifies its controller that there will be none.
 struct Asked {
     request: Option<Request>,
     /// Weak, so that the service ends when the end stops.
@@ -213,7 +213,7 @@ struct Asked {
     _pass: Pass,
 }
 
-/// An answer, or a request without one, whose caller's handshake is not over: the bus waits for that.
+/// An answer, or a dropped request, whose caller has not finished its handshake: the bus waits for that.
 struct Late(Option<Arc<Server>>, Request, Option<Loan>);
 
 impl Late {
@@ -222,7 +222,7 @@ impl Late {
         if let (Some(server), Some(loan)) = (server, loan)
             && let Err(error) = server.respond(request, loan)
         {
-            tracing::debug!(%error, service = server.service(), "a controller had no answer");
+            tracing::debug!(%error, service = server.service(), "a controller did not receive its answer");
         }
     }
 }
@@ -237,7 +237,7 @@ impl Asked {
                 let from = Peer::Process { uid, pid, host };
                 sink.request(frame, &from, Reply::new(move |answer| self.answer(answer)));
             }
-            Err(error) => tracing::debug!(%error, "a request without a frame is not answered"),
+            Err(error) => tracing::debug!(%error, "a request without a valid frame is not answered"),
         }
     }
 
@@ -261,7 +261,7 @@ impl Drop for Asked {
         let Some(request) = self.request.take() else {
             return;
         };
-        // Of a server that is gone its clients know without a word.
+        // If the server has ended, its clients notice that themselves.
         if let Some(server) = self.server.upgrade()
             && !server.bus().can_answer(request.bus())
         {

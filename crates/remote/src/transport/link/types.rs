@@ -1,4 +1,4 @@
-//! The types of what crosses the bus, so that its tools show it.
+//! The types of the data on the bus, so that the bus's tools can show it.
 
 use bus::{ServiceType, TopicType};
 use ropewalk::{Flavour, Registry, Schema, Service};
@@ -11,8 +11,8 @@ pub(super) fn call() -> Result<Service, DefinitionError> {
     registry.service("ropewalk_remote/Call")
 }
 
-/// Telemetry. How urgent it is stands in the definition, which is not compared: a link that carries it on and is told
-/// nothing else takes that.
+/// Telemetry. Its priority is in the definition, as a comment that is not compared: a link that carries the topic uses
+/// this priority unless it is configured otherwise.
 pub(super) fn telemetry(priority: u8) -> Result<Schema, DefinitionError> {
     let mut registry = Registry::new(Flavour::Ros1);
     let text = include_str!("../../../msg/Telemetry.msg");
@@ -33,7 +33,7 @@ pub(super) fn service_type(name: String) -> Result<ServiceType, DefinitionError>
     })
 }
 
-/// A topic of [`telemetry`]'s type, likewise.
+/// A topic of [`telemetry`]'s type, likewise for a link without a bus.
 pub(super) fn topic_type(name: String, priority: u8) -> Result<TopicType, DefinitionError> {
     let kind = telemetry(priority)?;
     Ok(TopicType {

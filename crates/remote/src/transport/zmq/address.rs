@@ -1,4 +1,4 @@
-//! Where an end binds or connects.
+//! The addresses where an end binds or connects.
 
 use crate::transport::TransportError;
 use std::net::{IpAddr, Ipv6Addr};
@@ -20,18 +20,18 @@ impl Address {
     pub(super) fn parse(text: &str) -> Result<Self, TransportError> {
         let wrong = |why: &str| {
             TransportError::Setup(format!(
-                "`{text}` is no address: {why}; write tcp://HOST:PORT or ipc:///PATH"
+                "`{text}` is not an address: {why}; write tcp://HOST:PORT or ipc:///PATH"
             ))
         };
         if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
-            return Err(wrong("it has blanks"));
+            return Err(wrong("it contains spaces"));
         }
         if let Some(path) = text.strip_prefix("ipc://") {
             // sockaddr_un takes 108 bytes with the final zero.
             return match path.len() {
                 0 => Err(wrong("the path is missing")),
                 1..108 => Ok(Address::Ipc(path.into())),
-                _ => Err(wrong("a socket's path has 107 bytes at most")),
+                _ => Err(wrong("a socket's path has at most 107 bytes")),
             };
         }
         let Some(rest) = text.strip_prefix("tcp://") else {
@@ -44,7 +44,7 @@ impl Address {
             "*" => 0,
             port => port
                 .parse()
-                .map_err(|_| wrong("the port is no number up to 65535"))?,
+                .map_err(|_| wrong("the port is not a number up to 65535"))?,
         };
         let host = host
             .strip_prefix('[')
@@ -64,7 +64,7 @@ impl Address {
         })
     }
 
-    /// Whether only processes of this host reach it.
+    /// Returns whether only processes of this host can reach it.
     pub(super) fn is_local(&self) -> bool {
         match self {
             Address::Tcp { host, .. } => host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback()),
@@ -76,7 +76,7 @@ impl Address {
         matches!(self, Address::Tcp { host, .. } if host.parse::<Ipv6Addr>().is_ok())
     }
 
-    /// Where to bind: the IP address, for which no name can stand.
+    /// Returns the IP address to bind, which must not be a host name.
     pub(super) fn bind_ip(&self) -> Result<Option<(IpAddr, u16)>, TransportError> {
         match self {
             Address::Tcp { host, port } => match host.parse() {
@@ -89,14 +89,19 @@ impl Address {
         }
     }
 
-    /// An error of binding or connecting, with the mend.
+    /// Builds an error of binding or connecting, with how to fix it.
     pub(super) fn failed(&self, what: &str, error: impl fmt::Display, in_use: bool) -> TransportError {
         let mend = match (in_use, self) {
             (true, Address::Tcp { port, .. }) => match owner(*port) {
                 Some(owner) => format!(": {owner} has it; stop that or choose another port"),
-                None => ": a program of another user has it; choose another port (`ss -tlnp` as root tells whose it is)".into(),
+                None => {
+                    ": a program of another user has it; choose another port (`ss -tlnp` as root shows which)"
+                        .into()
+                }
             },
-            (true, Address::Ipc(_)) => ": another program listens there; stop that or choose another path".into(),
+            (true, Address::Ipc(_)) => {
+                ": another program listens there; stop that or choose another path".into()
+            }
             (false, _) => String::new(),
         };
         TransportError::Setup(format!("cannot {what} {self}: {error}{mend}"))
@@ -113,7 +118,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// Which process listens on a TCP port, as far as this user may see: `rrc_robot (process 4711)`.
+/// Returns the process that listens on a TCP port, as far as this user may see: `rrc_robot (process 4711)`.
 fn owner(port: u16) -> Option<String> {
     let sockets: Vec<String> = ["/proc/net/tcp", "/proc/net/tcp6"]
         .into_iter()
@@ -137,7 +142,7 @@ fn owner(port: u16) -> Option<String> {
     ))
 }
 
-/// The link by which a process's descriptors name the socket of this line, where it listens on the port.
+/// Returns the link by which a process's descriptors name the socket of this line, if the socket listens on the port.
 fn listening(line: &str, port: u16) -> Option<String> {
     let mut fields = line.split_whitespace();
     let (_, local) = fields.nth(1)?.rsplit_once(':')?;

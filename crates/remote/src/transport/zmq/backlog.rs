@@ -1,13 +1,13 @@
-//! Telemetry that waits for a listener who is slower than the robot.
+//! Telemetry that waits for a listener that is slower than the robot.
 
 use crate::transport::Stream;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// Most frames that wait for one listener.
+/// Maximum frames that wait for one listener.
 const MAX_FRAMES: usize = 256;
 
-/// A frame and whose it is.
+/// A frame and its stream.
 #[derive(Clone)]
 pub(super) struct Waiting {
     /// Number of the kind, and channel.
@@ -35,8 +35,9 @@ impl Kinds {
     }
 }
 
-/// What waits for one listener, in the order of sending. Where there is no room a stream's own oldest frame goes first, so that images
-/// displace images and no log message; else the oldest of the least urgent.
+/// The frames that wait for one listener, in the order of sending. If there is no room, the oldest frame of the new
+/// frame's own stream is dropped, so that images displace images and no log message; if there is none, the oldest of
+/// the least urgent.
 #[derive(Default)]
 pub(super) struct Backlog {
     queue: VecDeque<Waiting>,
@@ -44,7 +45,7 @@ pub(super) struct Backlog {
 }
 
 impl Backlog {
-    /// Returns how many frames were lost by it, `new` itself maybe. One frame fits always.
+    /// Adds a frame. Returns how many frames were dropped for it, possibly including `new`. One frame always fits.
     pub(super) fn push(&mut self, new: Waiting, most_bytes: usize) -> u64 {
         let mut lost = 0;
         while !self.queue.is_empty()

@@ -1,7 +1,8 @@
-//! How many connections a robot's port has, by address.
+//! Limits the connections to a robot's port, by address.
 //!
-//! libzmq accepts every connection and waits 30 s for its handshake, so strangers who stay silent would take all descriptors of the
-//! process. Its monitor tells of each connection by the number of its descriptor; one too many is shut down through a copy of it.
+//! libzmq accepts every connection and waits 30 s for its handshake, so unauthenticated peers that stay silent would
+//! take all descriptors of the process. Its monitor reports each connection by the number of its descriptor; a
+//! connection above the limit is shut down through a duplicate of that descriptor.
 
 use ::zmq::{Context, DONTWAIT, PAIR, Socket, SocketEvent};
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, Resource, getpid, getrlimit, pidfd_getfd, pidfd_open};
@@ -11,12 +12,12 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Most connections at once, where the process may have more descriptors. Of these, and of three quarters of the descriptors that the
-/// process may have, one address gets half.
+/// Maximum connections at a time; fewer if three quarters of the process's descriptor limit are fewer. One address gets
+/// at most half of them.
 const MAX_CONNECTIONS: u64 = 16_384;
-/// After so long a connection has had its handshake, by libzmq's own limit.
+/// After this time a connection has finished its handshake, by libzmq's own limit.
 const HANDSHAKE: Duration = Duration::from_secs(30);
-/// Events that wait for the robot's thread: libzmq waits where there are more.
+/// Maximum events that wait for the robot's thread: libzmq blocks if there are more.
 const EVENTS: i32 = 100_000;
 
 pub(super) struct Doors {
@@ -26,10 +27,11 @@ pub(super) struct Doors {
 }
 
 impl Doors {
-    /// To be opened before the router is bound. `None` where connections cannot be told apart (Linux before 5.6, or a container that forbids it).
+    /// To be called before the router is bound. `None` if connections cannot be distinguished (Linux before 5.6, or a
+    /// container that forbids it).
     pub(super) fn open(context: &Context, router: &Socket) -> ::zmq::Result<Option<Self>> {
         let own = pidfd_open(getpid(), PidfdFlags::empty()).and_then(|own| {
-            // A container may permit the one call and not the other.
+            // A container may permit only one of the two calls.
             pidfd_getfd(&own, own.as_raw_fd(), PidfdGetfdFlags::empty())?;
             Ok(own)
         });
@@ -37,7 +39,7 @@ impl Doors {
             Ok(own) => own,
             Err(error) => {
                 tracing::warn!(
-                    "strangers' connections are not bounded, since pidfd_getfd does not work here ({error}): it needs Linux 5.6, and \
+                    "connections of unauthenticated peers are not limited, because pidfd_getfd failed ({error}): it needs Linux 5.6, and \
                      in a container a seccomp profile that permits it"
                 );
                 return Ok(None);
@@ -66,7 +68,7 @@ impl Doors {
         }))
     }
 
-    /// Hears who came and went.
+    /// Processes connections that opened and closed.
     pub(super) fn turn(&mut self, crowded: &AtomicU64) {
         while let Ok(event) = self.monitor.recv_bytes(DONTWAIT) {
             while self.monitor.get_rcvmore() == Ok(true) {
@@ -92,18 +94,19 @@ impl Doors {
         let Some((number, from)) = self.table.came(number, from, Instant::now()) else {
             return;
         };
-        // The number may be another's already.
+        // The descriptor may belong to another connection by now.
         let Some((stream, _)) = self.copy(number).filter(|(_, now)| *now == from) else {
             return;
         };
         let _ = stream.shutdown(Shutdown::Both);
         let count = crowded.fetch_add(1, Ordering::Relaxed) + 1;
         if count.is_power_of_two() {
-            tracing::warn!(address = %from.ip(), count, "connections were ended: their address has too many");
+            tracing::warn!(address = %from.ip(), count, "closed connections of an address that has too many");
         }
     }
 
-    /// A connection by its descriptor, and whose it is; `None` if it is over, or none of TCP.
+    /// Returns a duplicate of a connection's descriptor, with the peer's address; `None` if it is closed, or not a TCP
+    /// connection.
     fn copy(&self, number: RawFd) -> Option<(TcpStream, SocketAddr)> {
         let stream = TcpStream::from(pidfd_getfd(&self.own, number, PidfdGetfdFlags::empty()).ok()?);
         let from = stream.peer_addr().ok()?;
@@ -111,7 +114,7 @@ impl Doors {
     }
 }
 
-/// Who is connected.
+/// The open connections.
 struct Table {
     most: usize,
     all: BTreeMap<RawFd, (SocketAddr, Instant)>,
@@ -127,8 +130,9 @@ impl Table {
         }
     }
 
-    /// A connection came. Who has to go for it: the oldest of its address that may still be in its handshake, if that has more than half; of
-    /// the address that has the most, if there are too many of all.
+    /// Adds a connection. Returns the connection to close for it: the oldest of its own address that may still be in
+    /// its handshake, if that address has more than half; or of the address that has the most, if there are too many in
+    /// total.
     fn came(&mut self, number: RawFd, from: SocketAddr, now: Instant) -> Option<(RawFd, SocketAddr)> {
         self.all.insert(number, (from, now));
         *self.of.entry(network(from.ip())).or_default() += 1;
@@ -162,7 +166,7 @@ impl Table {
     }
 }
 
-/// An IPv4 address, or an IPv6 network of 64 bits, which one host may use as a whole.
+/// Returns an IPv4 address, or an IPv6 network of 64 bits, all of which one host may use.
 fn network(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
         IpAddr::V6(ip) if !ip.is_loopback() => Ipv6Addr::from(u128::from(ip) & !u128::from(u64::MAX)).into(),
@@ -189,15 +193,19 @@ mod tests {
                 .came(number, at(host, number as u16), now)
                 .map(|(gone, _)| gone)
         };
-        // A controller of the same address, long before.
+        // A controller of the same address, much earlier.
         assert_eq!(come(&mut table, 1, start), None);
         let later = start + HANDSHAKE;
         for _ in 0..49 {
             assert_eq!(come(&mut table, 1, later), None);
         }
-        assert_eq!(come(&mut table, 1, later), Some(2), "the oldest stranger");
+        assert_eq!(
+            come(&mut table, 1, later),
+            Some(2),
+            "the oldest unauthenticated peer"
+        );
         assert_eq!(come(&mut table, 1, later), Some(3));
-        // Others find places.
+        // Other addresses find room.
         for host in 2..52 {
             assert_eq!(come(&mut table, host, later), None);
         }

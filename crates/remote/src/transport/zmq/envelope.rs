@@ -1,4 +1,5 @@
-//! What surrounds frames of the own wire between our ends (`docs/wire/remote-zmq.md`). Integers are little-endian.
+//! The envelope around frames of Ropewalk's own wire between its own ends (`docs/wire/remote-zmq.md`). Integers are
+//! little-endian.
 
 const REQUEST: u8 = 1;
 const LISTEN: u8 = 2;
@@ -8,35 +9,35 @@ const BUSY: u8 = 5;
 const TELEMETRY: u8 = 6;
 const MARK: u8 = 7;
 
-/// Most streams that a controller can ask for one by one.
+/// Maximum streams that a controller can request one by one.
 pub(super) const MAX_STREAMS: usize = 1024;
 
-/// What a robot's end gets.
+/// Messages to a robot's end.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ToRobot<'a> {
     Request {
         id: u64,
         frame: &'a [u8],
     },
-    /// Telemetry is wanted on this connection from now on.
+    /// Requests telemetry on this connection.
     Listen {
         epoch: u32,
         filter: Filter,
     },
-    /// The newest mark that came on this connection.
+    /// The newest mark that arrived on this connection.
     Return {
         mark: u64,
     },
 }
 
-/// What a controller's end gets.
+/// Messages to a controller's end.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ToController<'a> {
     Answer {
         id: u64,
         frame: &'a [u8],
     },
-    /// As many requests are under way at the robot as may be: this one was not handed up.
+    /// The robot has the maximum of requests in progress: this one was not passed on.
     Busy {
         id: u64,
     },
@@ -44,7 +45,7 @@ pub(super) enum ToController<'a> {
     Mark {
         mark: u64,
     },
-    /// `lost` frames were dropped for this listener since the epoch began.
+    /// A telemetry frame. `lost` frames were dropped for this listener since the epoch began.
     Telemetry {
         epoch: u32,
         lost: u64,
@@ -52,7 +53,7 @@ pub(super) enum ToController<'a> {
     },
 }
 
-/// Which telemetry a listener wants.
+/// The telemetry that a listener wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Filter {
     All,
@@ -92,7 +93,7 @@ impl ToRobot<'_> {
         }
     }
 
-    /// `None` where a stranger's bytes mean nothing.
+    /// `None` if the bytes, which may come from an unauthenticated peer, are malformed.
     pub(super) fn parse(bytes: &[u8]) -> Option<ToRobot<'_>> {
         let (tag, rest) = bytes.split_first()?;
         match *tag {

@@ -1,4 +1,4 @@
-//! Keys of CURVE (ZeroMQ's RFC 26): who a robot is, and who may speak to it.
+//! Keys of CURVE (ZeroMQ's RFC 26): the identity of a robot, and of the controllers that may speak to it.
 
 use super::z85;
 use crate::transport::TransportError;
@@ -10,7 +10,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::str::FromStr;
 
-/// What may be told to everyone. Written as 40 characters of Z85 (ZeroMQ's RFC 32).
+/// A public key, which is no secret. Written as 40 characters of Z85 (ZeroMQ's RFC 32).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PublicKey(pub(super) [u8; 32]);
 
@@ -26,10 +26,10 @@ pub struct KeyPair {
 pub struct AllowedKeys(pub(super) HashMap<PublicKey, String>);
 
 impl PublicKey {
-    /// Reads the file that [`KeyPair::write`] wrote beside the secret one.
+    /// Reads the file that [`KeyPair::write`] wrote next to the secret one.
     ///
     /// # Errors
-    /// [`TransportError::Setup`]: the file cannot be read or holds no key.
+    /// [`TransportError::Setup`]: the file cannot be read or contains no key.
     pub fn read(path: &Path) -> Result<Self, TransportError> {
         text(path)?
             .trim()
@@ -39,21 +39,21 @@ impl PublicKey {
 }
 
 impl KeyPair {
-    /// A new one, by the system's random numbers.
+    /// Creates a new key pair from the system's random numbers.
     ///
     /// # Errors
     /// [`TransportError::Setup`]: the ZeroMQ library in use was built without CURVE.
     pub fn generate() -> Result<Self, TransportError> {
         check_curve()?;
         let pair =
-            ::zmq::CurveKeyPair::new().map_err(|error| setup(format!("cannot make a key: {error}")))?;
+            ::zmq::CurveKeyPair::new().map_err(|error| setup(format!("cannot create a key: {error}")))?;
         Ok(KeyPair {
             public: PublicKey(pair.public_key),
             secret: pair.secret_key,
         })
     }
 
-    /// The part that others are told.
+    /// Returns the part to share.
     pub fn public(&self) -> PublicKey {
         self.public
     }
@@ -70,10 +70,10 @@ impl KeyPair {
         create(Path::new(&beside), 0o644, &public)
     }
 
-    /// Reads what [`KeyPair::write`] wrote.
+    /// Reads the file that [`KeyPair::write`] wrote.
     ///
     /// # Errors
-    /// [`TransportError::Setup`]: the file cannot be read, others may read or write it, or it holds no key.
+    /// [`TransportError::Setup`]: the file cannot be read, others may read or write it, or it contains no key.
     pub fn read(path: &Path) -> Result<Self, TransportError> {
         let at = path.display();
         let mode = fs::metadata(path)
@@ -82,16 +82,14 @@ impl KeyPair {
             & 0o777;
         if mode & 0o077 != 0 {
             return Err(setup(format!(
-                "{at} holds a secret key and others may use it (mode {mode:o}): chmod 600 {at}, and make a new key if others had it"
+                "{at} is a secret key that others can access (mode {mode:o}): chmod 600 {at}, and create a new key if it leaked"
             )));
         }
         let text = text(path)?;
         let mut lines = text.lines();
         let mut key = |what| match lines.next().map(z85::decode) {
             Some(Some(key)) => Ok(key),
-            _ => Err(setup(format!(
-                "{at}: no {what} key where one belongs: make a new one"
-            ))),
+            _ => Err(setup(format!("{at}: contains no {what} key: create a new one"))),
         };
         Ok(KeyPair {
             public: PublicKey(key("public")?),
@@ -101,22 +99,23 @@ impl KeyPair {
 }
 
 impl AllowedKeys {
-    /// Nobody yet.
+    /// Creates an empty list.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// One more.
+    /// Adds a controller.
     #[must_use]
     pub fn with(mut self, name: &str, key: PublicKey) -> Self {
         self.0.insert(key, name.to_owned());
         self
     }
 
-    /// Reads a file with one controller a line: its public key, a blank, and its name. Lines that begin with `# ` and empty ones say nothing.
+    /// Reads a file with one controller per line: its public key, a space, and its name. Lines that begin with `# ` and
+    /// empty ones are ignored.
     ///
     /// # Errors
-    /// [`TransportError::Setup`]: the file cannot be read, or a line is not as it must be.
+    /// [`TransportError::Setup`]: the file cannot be read, or a line is malformed.
     pub fn read(path: &Path) -> Result<Self, TransportError> {
         let mut all = Self::new();
         for (number, line) in text(path)?.lines().enumerate() {
@@ -134,7 +133,7 @@ impl AllowedKeys {
     }
 }
 
-/// CURVE is missing from the sources that the `zmq` crate brings along.
+/// The ZeroMQ sources that the `zmq` crate bundles are built without CURVE.
 pub(super) fn check_curve() -> Result<(), TransportError> {
     if ::zmq::has("curve") == Some(true) {
         return Ok(());
@@ -175,7 +174,7 @@ impl FromStr for PublicKey {
     fn from_str(text: &str) -> Result<Self, TransportError> {
         z85::decode(text).map(PublicKey).ok_or_else(|| {
             setup(format!(
-                "no public key of 40 characters: {}",
+                "not a public key of 40 characters: {}",
                 text.chars().take(45).collect::<String>().escape_debug()
             ))
         })

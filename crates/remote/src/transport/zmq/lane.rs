@@ -1,4 +1,4 @@
-//! One connection of a controller: its socket, whether it stands, and what waits for it.
+//! One connection of a controller: its socket, whether it is connected, and the requests that wait for it.
 
 use super::envelope::ToRobot;
 use super::keys::{KeyPair, PublicKey};
@@ -7,10 +7,10 @@ use ::zmq::{Context, DONTWAIT, PAIR, Socket, SocketType};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// After a refusal ZeroMQ gives up; we try again after this.
+/// ZeroMQ gives up after a refusal; the lane tries again after this.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// How every socket of a controller is made.
+/// Creates every socket of a controller.
 pub(super) struct Maker {
     pub(super) context: Context,
     pub(super) curve: Option<(KeyPair, PublicKey)>,
@@ -29,7 +29,7 @@ impl Maker {
     }
 }
 
-/// A socket that connects, reconnects, and tells what became of it.
+/// A socket that connects, reconnects, and reports the state of its connection.
 pub(super) struct Lane {
     pub(super) socket: Socket,
     pub(super) monitor: Socket,
@@ -38,16 +38,16 @@ pub(super) struct Lane {
     most_bytes: usize,
     waiting_frames: i32,
     pub(super) is_connected: bool,
-    /// Why it is not, as far as is known.
+    /// Why it is not connected, as far as is known.
     pub(super) trouble: Option<&'static str>,
     again: Option<Instant>,
-    /// The newest mark that came, to be sent back.
+    /// The newest mark that arrived, to be sent back.
     pub(super) mark: Option<u64>,
-    /// Requests that the socket did not take yet.
+    /// Requests that the socket did not accept yet.
     pub(super) waiting: VecDeque<(u64, Vec<Vec<u8>>)>,
 }
 
-/// What became of a lane's connection.
+/// A change of a lane's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     Connected,
@@ -78,9 +78,9 @@ impl Lane {
         })
     }
 
-    /// Sends what waits, as far as the socket takes it. Returns the numbers of what was sent.
+    /// Sends the waiting requests, as far as the socket accepts them. Returns the numbers of those that were sent.
     pub(super) fn flush(&mut self) -> Option<u64> {
-        // A socket goes on taking for a moment what a connection that just ended will not carry.
+        // For a moment, a socket still accepts data that a connection which just ended will not carry.
         if !self.is_connected {
             return None;
         }
@@ -93,7 +93,7 @@ impl Lane {
             self.mark = None;
         }
         let (_, parts) = self.waiting.front_mut()?;
-        // The first part is taken or not; then the others are.
+        // If the first part is accepted, so are the others.
         let flags = |more: bool| if more { DONTWAIT | ::zmq::SNDMORE } else { DONTWAIT };
         self.socket.send(&parts[0][..], flags(parts.len() > 1)).ok()?;
         let (id, parts) = self.waiting.pop_front()?;
@@ -104,7 +104,7 @@ impl Lane {
         Some(id)
     }
 
-    /// What its monitor tells, the next of it.
+    /// Returns the next change that its monitor reports.
     pub(super) fn change(&mut self) -> Option<Change> {
         use ::zmq::SocketEvent as Event;
         loop {
@@ -126,7 +126,7 @@ impl Lane {
                 self.trouble.get_or_insert("nobody listens there");
                 continue;
             } else if is(Event::DISCONNECTED) {
-                // It comes after a failed handshake, too, and says less.
+                // This event also follows a failed handshake, and has less detail.
                 self.trouble.get_or_insert("the connection broke");
                 if std::mem::take(&mut self.is_connected) {
                     return Some(Change::Broken);
@@ -140,12 +140,12 @@ impl Lane {
         }
     }
 
-    /// When [`Lane::renew`] is due.
+    /// Returns when [`Lane::renew`] is due.
     pub(super) fn again(&self) -> Option<Instant> {
         self.again
     }
 
-    /// Connects anew where the handshake was refused a while ago.
+    /// Connects again some time after a refused handshake.
     pub(super) fn renew(&mut self, maker: &mut Maker) {
         if self.again.is_none_or(|at| Instant::now() < at) {
             return;
@@ -160,14 +160,14 @@ impl Lane {
         ) {
             Ok((socket, monitor)) => (self.socket, self.monitor) = (socket, monitor),
             Err(error) => {
-                tracing::warn!(%error, address = self.address, "cannot connect anew");
+                tracing::warn!(%error, address = self.address, "cannot reconnect");
                 self.again = Some(Instant::now() + AGAIN);
             }
         }
     }
 
     pub(super) fn why(&self) -> &'static str {
-        self.trouble.unwrap_or("no connection came about")
+        self.trouble.unwrap_or("the connection could not be established")
     }
 }
 
@@ -180,7 +180,7 @@ fn connect(
 ) -> ::zmq::Result<(Socket, Socket)> {
     let socket = maker.context.socket(kind)?;
     tune(&socket, maker.is_ipv6, most_bytes, waiting_frames, 256)?;
-    // What is not connected takes nothing: then it is known that nothing was sent.
+    // An unconnected socket accepts nothing: then it is certain that nothing was sent.
     socket.set_immediate(true)?;
     if let Some((key, robot)) = &maker.curve {
         socket.set_curve_serverkey(&robot.0)?;

@@ -1,7 +1,7 @@
-//! Who listens to a robot's telemetry over the own wire, and what waits for each.
+//! The listeners to a robot's telemetry on Ropewalk's own wire, and the frames that wait for each.
 //!
-//! A publisher of ZeroMQ (PUB) counts frames, not bytes, and drops in silence. Here at most a window stands for a listener in
-//! ZeroMQ ([`Ways`]), the rest waits where it is bounded in bytes, and what is lost is counted and told.
+//! ZeroMQ's PUB socket counts frames, not bytes, and drops silently. Here at most a window per listener is inside
+//! ZeroMQ ([`Ways`]); the rest waits in a queue bounded in bytes, and lost frames are counted and reported.
 
 use super::backlog::{Backlog, Kinds, Waiting};
 use super::envelope::{Filter, ToController};
@@ -9,24 +9,24 @@ use super::ways::{TELEMETRY, Ways};
 use crate::transport::{self, Stream};
 use std::collections::BTreeMap;
 
-/// Most listeners of a robot's end.
+/// Maximum listeners of a robot's end.
 pub(super) const MAX_LISTENERS: usize = 64;
 
 /// A connection, as ROUTER sockets name it.
 pub(super) type Peer = Vec<u8>;
 
-/// Everyone who listens.
+/// All listeners.
 pub(super) struct Listeners {
     /// In order, so that all are served alike in every run.
     all: BTreeMap<Peer, Listener>,
     kinds: Kinds,
     most_bytes: usize,
-    /// What is on the way, answers included.
+    /// The data in transit, including answers.
     pub(super) ways: Ways,
 }
 
 struct Listener {
-    /// Who listens, as the transport proves.
+    /// The listener's identity, as the transport proves it.
     who: transport::Peer,
     epoch: u32,
     filter: Filter,
@@ -35,7 +35,7 @@ struct Listener {
 }
 
 impl Listeners {
-    /// For all of them together at most about `most_bytes` wait here.
+    /// Together, the frames that wait for all listeners take at most about `most_bytes`.
     pub(super) fn new(most_bytes: usize) -> Self {
         Listeners {
             all: BTreeMap::new(),
@@ -45,7 +45,8 @@ impl Listeners {
         }
     }
 
-    /// False: there are as many as may be already. One that has fewer than others takes a place of those who have the most.
+    /// Returns false if the maximum is reached already. A listener whose peer has fewer than others takes a place of
+    /// the peer that has the most.
     pub(super) fn listen(&mut self, peer: &[u8], who: &transport::Peer, epoch: u32, filter: Filter) -> bool {
         if self.all.len() >= MAX_LISTENERS && !self.all.contains_key(peer) {
             self.make_room(who);
@@ -83,18 +84,18 @@ impl Listeners {
         }
     }
 
-    /// They may not listen any more.
+    /// This peer may not listen any more.
     pub(super) fn revoke(&mut self, who: &transport::Peer) {
         self.all.retain(|_, listener| listener.who != *who);
     }
 
-    /// The connection is gone.
+    /// The connection is closed.
     pub(super) fn forget(&mut self, peer: &[u8]) {
         self.all.remove(peer);
         self.ways.forget(peer);
     }
 
-    /// Leaves a frame for everyone who wants it. Returns how many frames were lost by it.
+    /// Queues a frame for all listeners that want it. Returns how many frames were dropped for it.
     pub(super) fn publish(&mut self, stream: Stream<'_>, frame: &[u8]) -> u64 {
         let share = self.most_bytes / self.all.len().max(1);
         let mut lost = 0;
@@ -112,15 +113,15 @@ impl Listeners {
         lost
     }
 
-    /// Whether anything may be sent now.
+    /// Returns whether anything may be sent now.
     pub(super) fn ready(&self) -> bool {
         self.all
             .iter()
             .any(|(peer, listener)| listener.ready(peer, &self.ways))
     }
 
-    /// The next message that may be sent, and to whom; each listener gets one in turn. It is to be counted as [sent](Ways::sent), and a
-    /// peer that is gone to be [forgotten](Self::forget).
+    /// Returns the next messages that may be sent, and their receivers; each listener gets one in turn. Record them as
+    /// [sent](Ways::sent), and [forget](Self::forget) a closed connection.
     pub(super) fn round(&mut self) -> Vec<(Peer, transport::Peer, Vec<u8>)> {
         let Listeners { all, ways, .. } = self;
         let next = |(peer, listener): (&Peer, &mut Listener)| {
@@ -130,7 +131,7 @@ impl Listeners {
         all.iter_mut().filter_map(next).collect()
     }
 
-    /// A message of `round` was not taken.
+    /// A message of `round` was not accepted.
     pub(super) fn untaken(&mut self, peer: &[u8]) {
         if let Some(listener) = self.all.get_mut(peer) {
             listener.lost += 1;
@@ -157,7 +158,7 @@ impl Listener {
     }
 }
 
-/// What a listener lost.
+/// Frames that a listener lost.
 #[derive(Default)]
 pub(super) struct Arrivals {
     pub(super) epoch: u32,
@@ -189,7 +190,7 @@ mod tests {
 
     const UNPROVEN: transport::Peer = transport::Peer::Unproven;
 
-    /// What is sent at once, and the marks behind it.
+    /// Sends everything that fits at once. Returns it, with the marks after it.
     fn drain(listeners: &mut Listeners) -> (Vec<Vec<u8>>, Vec<u64>) {
         let (mut messages, mut marks) = (Vec::new(), Vec::new());
         while let Some((peer, who, message)) = listeners.round().pop() {

@@ -1,11 +1,13 @@
-//! ZeroMQ: the own wire between our ends, encrypted with CURVE or within a host, and version 6 for peers of other makers.
+//! ZeroMQ: Ropewalk's own wire between its own ends, encrypted with CURVE or within a host, and version 6 for peers of
+//! other makers.
 //!
-//! A robot is one address on the own wire ([`ZmqRobot::own`]) and two on version 6 ([`ZmqRobot::plain_v6`]): requests, and telemetry. A
-//! controller opens a connection for each class of requests and one for telemetry, so that neither a file nor an image stands before a
-//! command. Nothing is bound where other hosts reach it unless its user gave keys or said `insecure`.
+//! A robot has one address on the own wire ([`ZmqRobot::own`]) and two on version 6 ([`ZmqRobot::plain_v6`]): requests,
+//! and telemetry. A controller opens a connection for each class of requests and one for telemetry, so that neither a
+//! file nor an image delays a command. Nothing is bound where other hosts can reach it unless its user gave keys or
+//! said `insecure`.
 //!
-//! Each end has one thread that owns its sockets and calls its sink; version 6's telemetry has another. Nothing polls by the clock.
-//! What the bytes are is in `docs/wire/remote-zmq.md`.
+//! Each end has one thread that owns its sockets and calls its sink; version 6's telemetry has another. Nothing is
+//! polled periodically. `docs/wire/remote-zmq.md` describes the bytes (decision 175).
 //!
 //! ```
 //! use remote::transport::zmq::{AllowedKeys, KeyPair, ZmqController, ZmqRobot};
@@ -49,21 +51,21 @@ use ::zmq::Socket;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// Bytes of a request at most; ZeroMQ closes the connection of a peer that sends more.
+/// Maximum bytes of a request; ZeroMQ closes the connection of a peer that sends more.
 pub const MAX_REQUEST: usize = 4 << 20;
-/// Bytes of a telemetry frame at most.
+/// Maximum bytes of a telemetry frame.
 pub const MAX_TELEMETRY: usize = 64 << 20;
-/// Bytes of an answer on the own wire at most.
+/// Maximum bytes of an answer on Ropewalk's own wire.
 pub const MAX_ANSWER: usize = 64 << 20;
-/// Bytes of an answer of version 6 at most, where files come whole.
+/// Maximum bytes of an answer of version 6, where files come whole.
 pub const MAX_ANSWER_V6: usize = 257 << 20;
 
-/// What the own wire's envelope adds at most.
+/// Maximum overhead of the envelope on Ropewalk's own wire.
 const ENVELOPE: usize = 32;
-/// How long what is under way may take when an end stops, here and in ZeroMQ.
+/// How long data in transit may take when an end stops, here and in ZeroMQ.
 const LINGER: Duration = Duration::from_millis(100);
 
-/// Where an end binds or connects: requests, and on version 6 telemetry.
+/// The addresses where an end binds or connects: for requests, and on version 6 for telemetry.
 struct Places {
     requests: Address,
     telemetry: Option<Address>,
@@ -88,20 +90,20 @@ impl Places {
     }
 }
 
-/// Whether keys can be used.
+/// Checks whether keys can be used.
 fn check_keys(wire: Wire) -> Result<(), TransportError> {
     if wire == Wire::V6 {
-        let text = "version 6 has no CURVE, and its peers of other makers could not connect; use the own wire, or leave the keys away";
+        let text = "version 6 has no CURVE, and peers of other makers could not connect; use the own wire, or remove the keys";
         return Err(TransportError::Setup(text.into()));
     }
     keys::check_curve()
 }
 
 fn wake() -> Result<Wake, TransportError> {
-    Wake::new().map_err(|error| TransportError::Setup(format!("no eventfd: {error}")))
+    Wake::new().map_err(|error| TransportError::Setup(format!("cannot create an eventfd: {error}")))
 }
 
-/// A user's callback that panics costs its own request or frame, and no one else's. Whether it did not.
+/// Runs a user's callback. If it panics, only its own request or frame is lost. Returns whether it did not panic.
 fn guarded(callback: impl FnOnce()) -> bool {
     let result = catch_unwind(AssertUnwindSafe(callback));
     if result.is_err() {
@@ -110,11 +112,11 @@ fn guarded(callback: impl FnOnce()) -> bool {
     result.is_ok()
 }
 
-/// What an end takes and keeps.
+/// Limits of an end.
 struct Limits {
     request: usize,
     answer: usize,
-    /// Messages that ZeroMQ keeps of one connection, in either direction.
+    /// Messages that ZeroMQ keeps for one connection, in either direction.
     requests_waiting: i32,
     answers_waiting: i32,
     /// Bytes of answers that wait for the thread, beyond the first.
@@ -131,7 +133,8 @@ impl Limits {
                 answers_waiting: 1024,
                 given_bytes: MAX_ANSWER,
             },
-            // Anyone can ask here, for whole files too: few answers wait for who does not read them.
+            // Anyone can send requests here, also for whole files: few answers wait for a controller that does not read
+            // them.
             Wire::V6 => Limits {
                 request: MAX_REQUEST,
                 answer: MAX_ANSWER_V6,
@@ -154,21 +157,21 @@ impl Limits {
     }
 }
 
-/// What all sockets have in common: bounds, and that a peer which vanished is noticed.
+/// Options of all sockets: bounds, and detection of peers that vanish.
 fn tune(socket: &Socket, is_ipv6: bool, most_bytes: usize, receive: i32, send: i32) -> ::zmq::Result<()> {
     socket.set_linger(LINGER.as_millis() as i32)?;
     socket.set_ipv6(is_ipv6)?;
     socket.set_maxmsgsize(most_bytes as i64)?;
     socket.set_rcvhwm(receive)?;
     socket.set_sndhwm(send)?;
-    // Above what two seconds of delay and lost packets make of a ping.
+    // Longer than a ping can take with two seconds of delay and lost packets.
     socket.set_heartbeat_ivl(3_000)?;
     socket.set_heartbeat_timeout(15_000)?;
     socket.set_reconnect_ivl(100)?;
     socket.set_reconnect_ivl_max(1_000)
 }
 
-/// Milliseconds of a poll, never less than the time.
+/// Milliseconds for a poll, rounded up.
 fn ceil_ms(time: Duration) -> i64 {
     i64::try_from(time.as_micros().div_ceil(1000)).unwrap_or(i64::MAX)
 }

@@ -1,13 +1,13 @@
-//! Answers in the order of asking, for peers whose requests have no numbers.
+//! Answers in the order of the requests, for peers whose requests have no numbers.
 
 use super::listeners::Peer;
 use std::collections::{HashMap, VecDeque};
 use std::ops::Deref;
 
-/// Most unanswered requests of one connection.
+/// Maximum unanswered requests of one connection.
 const MAX_ASKED: usize = 64;
 
-/// What was asked by whom. A connection is known here only while it waits for answers.
+/// Requests by connection. A connection is known here only while it waits for answers.
 #[derive(Default)]
 pub(super) struct Orders {
     asked: HashMap<Peer, VecDeque<Asked>>,
@@ -23,15 +23,15 @@ struct Asked {
 enum Answer {
     Awaited,
     Given(Vec<u8>),
-    /// Whoever had the request let it fall.
+    /// The sink dropped the request.
     Never,
 }
 
-/// What stood before the request, its empty delimiter included: REQ sockets know their answer by it.
+/// The parts before the request, including the empty delimiter: REQ sockets match their answer by it.
 pub(super) type Envelope = Vec<Vec<u8>>;
 
 impl Orders {
-    /// `None`: too many of this connection are unanswered.
+    /// `None`: too many requests of this connection are unanswered.
     pub(super) fn ask(&mut self, peer: &[u8], envelope: Envelope) -> Option<u64> {
         self.tickets += 1;
         let asked = Asked {
@@ -49,7 +49,7 @@ impl Orders {
         Some(self.tickets)
     }
 
-    /// Returns what may be sent to the peer now, in order.
+    /// Returns the answers that may be sent to the peer now, in order.
     pub(super) fn answer(
         &mut self,
         peer: &[u8],
@@ -83,8 +83,8 @@ impl Orders {
     }
 }
 
-/// Splits what a ROUTER socket received after the connection's name: what stands before the request, and the request. `None` without a
-/// delimiter, with more than one part after it, or with more before it than proxies add.
+/// Splits what a ROUTER socket received after the connection's name into the parts before the request, and the request.
+/// `None` without a delimiter, with more than one part after it, or with more before it than proxies add.
 pub(super) fn split<P: Deref<Target = [u8]>>(mut parts: Vec<P>) -> Option<(Envelope, P)> {
     let delimiter = parts.iter().position(|part| part.is_empty())?;
     if delimiter + 2 != parts.len() || delimiter > 8 {

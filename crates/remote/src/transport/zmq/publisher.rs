@@ -1,8 +1,8 @@
 //! Telemetry of version 6: a PUB socket that is bounded in bytes and knows what each subscriber lost.
 //!
-//! ZeroMQ's own PUB bounds frames and not bytes, keeps the oldest of them, and drops without a word; so this end of the
-//! socket is spoken here ([`super::zmtp`]). Frames are shared between subscribers and written by whoever publishes, as far as the kernel takes
-//! them at once; the thread writes the rest.
+//! ZeroMQ's own PUB socket bounds frames and not bytes, keeps the oldest of them, and drops silently; so this module
+//! implements that side of the protocol itself ([`super::zmtp`]). Subscribers share frames. The publishing thread
+//! writes as much as the kernel accepts at once; the end's thread writes the rest.
 
 use super::address::Address;
 use super::backlog::{Backlog, Kinds};
@@ -23,13 +23,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Most subscribers at once.
+/// Maximum subscribers at a time.
 pub(super) const MAX_SUBSCRIBERS: usize = 64;
-/// How long a connection may take to say what it is.
+/// Maximum time for a connection's handshake.
 const HANDSHAKE: Duration = Duration::from_secs(30);
-/// How long what is under way may take when the end stops.
+/// How long data in transit may take when the end stops.
 const LINGER: Duration = Duration::from_millis(100);
-/// Answers to pings that wait for one subscriber.
+/// Maximum answers to pings that wait for one subscriber.
 const MAX_CONTROL: usize = 16;
 
 pub(super) struct Publisher {
@@ -54,12 +54,12 @@ struct Table {
 
 struct Connection {
     stream: Arc<Stream>,
-    /// Of another process of this host, `None`.
+    /// `None` for another process of this host.
     host: Option<IpAddr>,
     name: String,
     since: Instant,
     said: Subscriber,
-    /// What is being written, and how much of it is.
+    /// The frame that is being written, and how much of it has been.
     current: Option<(Arc<[u8]>, usize)>,
     control: VecDeque<Arc<[u8]>>,
     backlog: Backlog,
@@ -68,7 +68,8 @@ struct Connection {
 }
 
 impl Publisher {
-    /// Binds. For all subscribers together at most about `most_bytes` wait here; the kernel's buffers come on top. What is lost is added to `lost`.
+    /// Binds. Together, the frames that wait for all subscribers take at most about `most_bytes`, in addition to the
+    /// kernel's buffers. Lost frames are added to `lost`.
     pub(super) fn open(
         address: &Address,
         most_bytes: usize,
@@ -97,7 +98,7 @@ impl Publisher {
         })
     }
 
-    /// Where it is bound.
+    /// Returns where it is bound.
     pub(super) fn address(&self) -> &Address {
         &self.address
     }
@@ -128,7 +129,7 @@ impl Publisher {
         }
     }
 
-    /// Ends, after at most 100 ms.
+    /// Stops, after at most 100 ms.
     pub(super) fn stop(&self) {
         self.shared.stopping.store(true, Ordering::SeqCst);
         self.shared.wake.ring();
@@ -208,7 +209,7 @@ fn accept(listener: &Listener, shared: &Shared) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
             Err(error) => {
                 tracing::warn!(%error, "cannot accept a subscriber");
-                // Out of descriptors, most likely: it would be ready again at once.
+                // Probably out of descriptors: the listener would be ready again at once.
                 std::thread::sleep(Duration::from_millis(100));
                 return;
             }
@@ -218,7 +219,7 @@ fn accept(listener: &Listener, shared: &Shared) {
         if table.all.len() >= MAX_SUBSCRIBERS && !table.make_room(host) {
             tracing::warn!(
                 subscriber = name,
-                "refused: {MAX_SUBSCRIBERS} subscribers are the most"
+                "refused: at most {MAX_SUBSCRIBERS} subscribers are allowed"
             );
             continue;
         }
@@ -240,8 +241,9 @@ fn accept(listener: &Listener, shared: &Shared) {
 }
 
 impl Table {
-    /// Sends one away for a subscriber of `host`: the oldest that has not said what it is, else the newest of the address that has the
-    /// most, if that stays ahead. Whether there was one.
+    /// Closes one connection to make room for a subscriber of `host`: the oldest that has not finished its handshake;
+    /// else the newest of the address that has the most, if that address then still has no fewer than `host`. Returns
+    /// whether there was one.
     fn make_room(&mut self, host: Option<IpAddr>) -> bool {
         let mut silent = self.all.iter().enumerate().filter(|(_, c)| !c.said.is_ready());
         let leaves = silent.next().map(|(at, _)| at).or_else(|| {
@@ -252,7 +254,7 @@ impl Table {
         });
         let Some(at) = leaves else { return false };
         let mut gone = self.all.remove(at);
-        gone.refuse("others need its place");
+        gone.refuse("another subscriber needs its place");
         true
     }
 }
@@ -267,14 +269,14 @@ impl Connection {
             self.read();
         }
         if !self.said.is_ready() && self.since.elapsed() > HANDSHAKE {
-            self.refuse("it did not say what it is within 30 s");
+            self.refuse("it did not finish its handshake within 30 s");
         }
         self.write();
     }
 
     fn read(&mut self) {
         let mut buffer = [0; 4096];
-        // A few at most, so that one that floods has no more than its turn.
+        // A few at most, so that a peer that floods gets only its turn.
         for _ in 0..4 {
             match self.stream.read(&mut buffer) {
                 Ok(0) => return self.over = true,
@@ -293,14 +295,17 @@ impl Connection {
     }
 
     fn refuse(&mut self, why: &str) {
-        tracing::warn!(subscriber = self.name, "a subscriber is sent away: {why}");
+        tracing::warn!(
+            subscriber = self.name,
+            "closed the connection of a subscriber: {why}"
+        );
         if self.current.is_none() {
             let _ = self.stream.write(&zmtp::error(why));
         }
         self.over = true;
     }
 
-    /// Writes as much as the kernel takes.
+    /// Writes as much as the kernel accepts.
     fn write(&mut self) {
         while !self.over {
             let (frame, done) = match self.current.take() {
@@ -324,7 +329,8 @@ impl Connection {
         }
     }
 
-    /// Version 6 has no way to tell a subscriber: its operator finds it in the log, each time it has doubled.
+    /// Version 6 cannot report losses to a subscriber: its operator finds the number in the log, each time it has
+    /// doubled.
     fn count_lost(&mut self, lost: u64) {
         let before = self.lost;
         self.lost += lost;
@@ -332,7 +338,7 @@ impl Connection {
             tracing::warn!(
                 subscriber = self.name,
                 lost = self.lost,
-                "a subscriber is slower than the telemetry: frames were dropped for it"
+                "a subscriber is slower than the telemetry: dropped frames for it"
             );
         }
     }
@@ -359,7 +365,7 @@ impl Listener {
                 Listener::Unix(UnixListener::bind(path).map_err(failed)?)
             }
             (Address::Tcp { .. }, None) => {
-                return Err(TransportError::Setup(format!("{address} cannot be bound")));
+                return Err(TransportError::Setup(format!("cannot bind {address}")));
             }
         };
         match &listener {
@@ -389,7 +395,7 @@ impl Listener {
                 let (stream, from) = tcp.accept()?;
                 stream.set_nonblocking(true)?;
                 stream.set_nodelay(true)?;
-                // A subscriber whose host vanished costs its place no longer than a minute.
+                // A subscriber whose host vanished keeps its place for at most a minute.
                 sockopt::set_socket_keepalive(&stream, true)?;
                 sockopt::set_tcp_keepidle(&stream, Duration::from_secs(30))?;
                 sockopt::set_tcp_keepintvl(&stream, Duration::from_secs(10))?;
@@ -405,7 +411,7 @@ impl Listener {
     }
 }
 
-/// A socket file of a process that has died; one that answers stays, and binding fails.
+/// Removes the socket file of a process that has died. A socket that answers stays, and binding fails.
 fn remove_stale(path: &Path) {
     if UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
         let _ = std::fs::remove_file(path);

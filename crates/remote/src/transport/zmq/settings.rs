@@ -1,36 +1,36 @@
-//! Ends by names of files, as configurations and other languages give them.
+//! Ends with keys given as file names, for configurations and other languages.
 
 use super::{KeyPair, PublicKey, ZmqController, ZmqRobot};
 use crate::transport::TransportError;
 use std::path::PathBuf;
 
-/// How an end is reached over ZeroMQ: what [`ZmqRobot`] and [`ZmqController`] take, with keys by the files that they are in. As safe as those:
-/// by default the own wire, which other hosts reach by keys alone.
+/// Settings of an end over ZeroMQ: those of [`ZmqRobot`] and [`ZmqController`], with keys given by their files. As safe
+/// as those: the default is Ropewalk's own wire, which other hosts can reach only with keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ZmqSettings {
-    /// `tcp://IP:PORT` or `ipc:///PATH`, of a robot also `tcp://IP:*` for any port. With `plain_v6`: where requests go; a robot that
-    /// gives none of the two is at ports 7001 and 7002 of this host.
+    /// `tcp://IP:PORT` or `ipc:///PATH`; for a robot also `tcp://IP:*` for any port. With `plain_v6`: the address for
+    /// requests; a robot that gives neither address uses ports 7001 and 7002 of this host.
     pub address: String,
-    /// Where telemetry of version 6 comes from; empty otherwise.
+    /// The address for telemetry of version 6; empty otherwise.
     pub telemetry: String,
-    /// Speaks version 6, with peers of other makers: neither encrypted nor authenticated.
+    /// Use version 6, with peers of other makers: neither encrypted nor authenticated.
     pub plain_v6: bool,
     /// The file with this end's secret key ([`KeyPair::write`]).
     pub key: Option<PathBuf>,
-    /// Of a robot: the file that lists the controllers' public keys ([`AllowedKeys::read`](super::AllowedKeys::read)). Of a
-    /// controller: the file with the robot's ([`PublicKey::read`]).
+    /// For a robot: the file that lists the controllers' public keys ([`AllowedKeys::read`](super::AllowedKeys::read)).
+    /// For a controller: the file with the robot's public key ([`PublicKey::read`]).
     pub peers: Option<PathBuf>,
-    /// Does without keys where other hosts reach it.
+    /// Allow an address that other hosts can reach without keys.
     pub insecure: bool,
-    /// As [`ZmqRobotOptions::waiting_bytes`](super::ZmqRobotOptions::waiting_bytes); 0: as without.
+    /// As [`ZmqRobotOptions::waiting_bytes`](super::ZmqRobotOptions::waiting_bytes); 0: the default.
     pub waiting_bytes: usize,
 }
 
 impl ZmqSettings {
-    /// A robot's end.
+    /// Creates a robot's end.
     ///
     /// # Errors
-    /// [`TransportError::Setup`], as of what it stands for; one of the two files is missing.
+    /// [`TransportError::Setup`], as for the functions that it calls; or one of the two key files is missing.
     pub fn robot(&self) -> Result<ZmqRobot, TransportError> {
         self.check()?;
         let mut options = match self.plain_v6 {
@@ -50,7 +50,7 @@ impl ZmqSettings {
         options.open()
     }
 
-    /// A controller's end.
+    /// Creates a controller's end.
     ///
     /// # Errors
     /// As [`ZmqSettings::robot`].
@@ -69,20 +69,20 @@ impl ZmqSettings {
         options.open()
     }
 
-    /// What says two things, or half of one.
+    /// Refuses settings that contradict each other or are incomplete.
     fn check(&self) -> Result<(), TransportError> {
         let wrong = match (&self.key, &self.peers) {
             (Some(key), None) => format!(
-                "the key {} without those of the other side: name the file that has them, too (a robot's: a line for each controller; a \
-                 controller's: the robot's .pub file)",
+                "the key {} without those of the other side: name the file that has them, too (for a robot: a line per controller; for a \
+                 controller: the robot's .pub file)",
                 key.display()
             ),
             (None, Some(peers)) => format!(
-                "{} says whose keys the other side has, but this end has none: name the file with its secret key, too",
+                "{} has the keys of the other side, but this end has no key: name the file with its secret key, too",
                 peers.display()
             ),
             _ if !self.plain_v6 && !self.telemetry.is_empty() => format!(
-                "an address for telemetry, {}, belongs to version 6 alone: leave it away, or say plain_v6",
+                "only version 6 has an address for telemetry ({}): remove it, or set plain_v6",
                 self.telemetry
             ),
             _ => return Ok(()),
@@ -112,7 +112,7 @@ mod tests {
             address: address.into(),
             ..ZmqSettings::default()
         };
-        refused(ZmqSettings::default(), "no address", "no address");
+        refused(ZmqSettings::default(), "not an address", "not an address");
         refused(own("tcp://192.0.2.1:7010"), "give keys", "give keys");
         assert!(own("tcp://127.0.0.1:7010").robot().is_ok());
         let word = ZmqSettings {

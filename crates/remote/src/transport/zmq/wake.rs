@@ -1,12 +1,12 @@
-//! Waking a thread that waits for sockets.
+//! Wakes a thread that waits for sockets.
 
 use rustix::event::{EventfdFlags, eventfd};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A bell beside a thread's sockets. Whoever leaves work for the thread rings; only a sleeper costs a system call, so that work which the
-/// thread leaves for itself is free.
+/// An eventfd that a thread polls together with its sockets. A thread that leaves work for it rings; that costs a
+/// system call only if the thread sleeps, so work that the thread leaves for itself is free.
 pub(super) struct Wake {
     bell: OwnedFd,
     asleep: AtomicBool,
@@ -20,20 +20,20 @@ impl Wake {
         })
     }
 
-    /// After leaving work under a lock.
+    /// Called after leaving work under a lock.
     pub(super) fn ring(&self) {
         if self.asleep.swap(false, Ordering::SeqCst) {
-            // Full means that it is readable already.
+            // A full counter is readable already.
             let _ = rustix::io::write(&self.bell, &1u64.to_ne_bytes());
         }
     }
 
-    /// By the thread, before it looks under the locks a last time and waits.
+    /// Called by the thread, before it checks under the locks a last time and waits.
     pub(super) fn lie_down(&self) {
         self.asleep.store(true, Ordering::SeqCst);
     }
 
-    /// By the thread, after waiting.
+    /// Called by the thread, after waiting.
     pub(super) fn rise(&self) {
         if !self.asleep.swap(false, Ordering::SeqCst) {
             let _ = rustix::io::read(&self.bell, &mut [0; 8]);

@@ -1,8 +1,8 @@
-//! What is on the way to a connection: sent, and not known to have arrived.
+//! Data in transit to a connection: sent, and not known to have arrived.
 //!
-//! ZeroMQ takes what is sent and says nothing of it afterwards; what a peer does not read stays in this process. So marks are
-//! sent among the messages, random numbers that the peer sends back as they come: it cannot know one before it has read all that
-//! stands before it. A count that the peer gives would prove nothing.
+//! ZeroMQ accepts what is sent and reports nothing afterwards; data that a peer does not read stays in this process. So
+//! marks are sent among the messages: random numbers that the peer sends back as they arrive. The peer cannot know a
+//! mark before it has read everything before it; a count from the peer would prove nothing.
 
 use super::listeners::Peer;
 use crate::clock::random_id;
@@ -10,39 +10,39 @@ use crate::transport;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-/// How much may be on the way to one connection.
+/// Maximum data in transit to one connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Window {
     pub(super) bytes: u64,
     pub(super) messages: u64,
 }
 
-/// Answers to one connection that it has not read: pieces of files are asked for ahead, up to 64 of 256 KiB.
+/// Unread answers of one connection: pieces of files are requested ahead, up to 64 of 256 KiB.
 pub(super) const ANSWERS: Window = Window {
     bytes: 32 << 20,
     messages: 1024,
 };
-/// Telemetry: more would only be older when it arrives.
+/// Telemetry: more would only be older on arrival.
 pub(super) const TELEMETRY: Window = Window {
     bytes: 8 << 20,
     messages: 64,
 };
-/// Bytes on the way to all connections of one peer.
+/// Maximum bytes in transit to all connections of one peer.
 const MAX_OF_PEER: u64 = 128 << 20;
-/// The same of all connections whose peers nobody knows.
+/// The same for all connections of unproven peers together.
 const MAX_OF_UNPROVEN: u64 = 512 << 20;
-/// A mark follows after so much.
+/// A mark follows after this many bytes or messages.
 const MARK_BYTES: u64 = TELEMETRY.bytes / 4;
 const MARK_MESSAGES: u64 = TELEMETRY.messages / 4;
-/// Connections to which something is on the way, before it is asked which of them still exist; and how often at most.
+/// Above this many connections with data in transit, the end checks which of them still exist; and how often at most.
 const MANY: usize = 64;
 pub(super) const ASK: Duration = Duration::from_secs(1);
 
-/// Connections to which something is on the way.
+/// Connections with data in transit.
 #[derive(Default)]
 pub(super) struct Ways {
     all: BTreeMap<Peer, Way>,
-    /// Bytes on the way to each peer.
+    /// Bytes in transit to each peer.
     of_peer: BTreeMap<transport::Peer, u64>,
     asked: Option<Instant>,
 }
@@ -52,13 +52,13 @@ struct Way {
     on_the_way: (u64, u64),
     /// Of these, since the last mark.
     unmarked: (u64, u64),
-    /// Marks on the way, and what is on the way between each and the one before.
+    /// Marks in transit, and the data between each mark and the previous one.
     marks: VecDeque<(u64, (u64, u64))>,
 }
 
 impl Ways {
-    /// Whether `len` bytes more may be sent. A message of any length comes to its turn, since a peer that reads sends marks
-    /// back by quarters of the smallest window at the latest.
+    /// Returns whether `len` more bytes may be sent. A message of any length is sent eventually, because a peer that
+    /// reads returns marks at every quarter of the smallest window at the latest.
     pub(super) fn fits(&self, to: &[u8], who: &transport::Peer, len: usize, window: Window) -> bool {
         let len = len as u64;
         let (bytes, messages) = self.all.get(to).map_or((0, 0), |way| way.on_the_way);
@@ -72,7 +72,7 @@ impl Ways {
             && (of_peer < most / 4 || of_peer + len <= most)
     }
 
-    /// `len` bytes were sent. A mark is to be sent behind them, if it is time.
+    /// Records that `len` bytes were sent. Returns a mark to send after them, if one is due.
     pub(super) fn sent(&mut self, to: &[u8], who: &transport::Peer, len: usize) -> Option<u64> {
         let len = len as u64;
         if !self.all.contains_key(to) {
@@ -92,7 +92,7 @@ impl Ways {
         (way.unmarked.0 >= MARK_BYTES || way.unmarked.1 >= MARK_MESSAGES).then(|| way.mark())
     }
 
-    /// A mark came back: what was sent before it has arrived.
+    /// A mark came back: everything sent before it has arrived.
     pub(super) fn returned(&mut self, from: &[u8], mark: u64) {
         let Some(way) = self.all.get_mut(from) else { return };
         let Some(at) = way.marks.iter().position(|(known, _)| *known == mark) else {
@@ -112,7 +112,7 @@ impl Ways {
         }
     }
 
-    /// The connection is gone.
+    /// The connection is closed.
     pub(super) fn forget(&mut self, to: &[u8]) {
         if let Some(way) = self.all.remove(to) {
             self.give_back(&way.who, way.on_the_way.0);
@@ -128,12 +128,13 @@ impl Ways {
         }
     }
 
-    /// Whether it matters which connections still exist.
+    /// Returns whether it matters which connections still exist.
     pub(super) fn is_much(&self) -> bool {
         self.all.len() > MANY || self.of_peer.values().any(|bytes| *bytes >= MAX_OF_PEER / 4)
     }
 
-    /// Marks to be sent to all, where there are many or one peer has much: of those that are gone nothing else tells.
+    /// Returns marks to send to all connections, if there are many or one peer has much in transit: closed connections
+    /// are not reported in any other way.
     pub(super) fn ask(&mut self, now: Instant) -> Vec<(Peer, u64)> {
         let due = self.asked.is_none_or(|at| now.duration_since(at) >= ASK);
         if !due || !self.is_much() {
@@ -146,7 +147,7 @@ impl Ways {
 }
 
 impl Way {
-    /// A mark for what was sent since the one before; that one again, if nothing was.
+    /// Returns a mark for the data sent since the previous one; the previous mark again if there was none.
     fn mark(&mut self) -> u64 {
         match self.marks.back() {
             Some((mark, _)) if self.unmarked == (0, 0) => *mark,
@@ -164,7 +165,7 @@ mod tests {
     use super::*;
     use crate::transport::Peer::{Local, Unproven};
 
-    /// Sends as much as fits; the bytes, and the marks.
+    /// Sends as much as fits. Returns the bytes, and the marks.
     fn fill(
         ways: &mut Ways,
         to: &[u8],
@@ -223,7 +224,7 @@ mod tests {
         };
         assert_eq!(all(&mut ways, &Local(1)), MAX_OF_PEER);
         assert!(ways.fits(b"other", &Local(2), 1 << 20, ANSWERS));
-        // Connections that are gone are found by asking, and give all back.
+        // Closed connections are found by asking, and free all their data.
         let now = Instant::now();
         let asked = ways.ask(now);
         assert_eq!(asked.len(), 4);

@@ -1,12 +1,12 @@
 //! Keys as text: Z85 (ZeroMQ's RFC 32), five characters for four bytes.
 //!
-//! The crate `zmq` has functions for it, but its decoder leaks the text of each key, and libzmq's reads what is out of the alphabet
-//! without an error.
+//! The crate `zmq` has functions for it, but its decoder leaks the text of each key, and libzmq's accepts characters
+//! outside the alphabet without an error.
 
 const ALPHABET: &[u8; 85] =
     b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
 
-/// The text of a key.
+/// Returns the text of a key.
 pub(super) fn encode(key: &[u8; 32]) -> String {
     let mut text = String::with_capacity(40);
     for four in key.chunks_exact(4) {
@@ -17,7 +17,7 @@ pub(super) fn encode(key: &[u8; 32]) -> String {
     text
 }
 
-/// The key of a text; `None`: it is not one of 40 characters of the alphabet, or five of them exceed 32 bits.
+/// Returns the key of a text. `None`: it is not 40 characters of the alphabet, or five of them exceed 32 bits.
 pub(super) fn decode(text: &str) -> Option<[u8; 32]> {
     let mut key = [0; 32];
     if text.len() != 40 {

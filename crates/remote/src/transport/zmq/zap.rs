@@ -1,4 +1,5 @@
-//! Who may connect to a robot: ZeroMQ's authentication protocol (RFC 27), answered by the thread that owns the robot's socket.
+//! Decides which controllers may connect to a robot: ZeroMQ's authentication protocol (RFC 27), answered by the thread
+//! that owns the robot's socket.
 
 use super::keys::{AllowedKeys, PublicKey};
 use crate::transport;
@@ -6,16 +7,17 @@ use ::zmq::{Context, DONTWAIT, REP, Socket};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Every handshake of CURVE asks here. Without it everyone who knows the robot's public key gets in.
+/// Every CURVE handshake asks here. Without it, anyone who knows the robot's public key gets in.
 pub(super) struct Gate {
     pub(super) socket: Socket,
     allowed: Allowed,
 }
 
-/// The newest list of keys. What a message's connection proved when it began counts only as long as its key stands here.
+/// The newest list of keys. The identity that a message's connection proved when it began counts only as long as its
+/// key is on this list.
 pub(super) struct Allowed {
     keys: AllowedKeys,
-    /// By the text of the key: what ZeroMQ says of each message's connection.
+    /// By the text of the key: ZeroMQ reports it with each message of the connection.
     who: HashMap<String, transport::Peer>,
 }
 
@@ -35,17 +37,17 @@ impl Allowed {
         }
     }
 
-    /// Who has the secret key to this public one, if they may speak.
+    /// Returns the owner of the secret key to this public key, if it may speak.
     pub(super) fn who(&self, key: &str) -> Option<&transport::Peer> {
         self.who.get(key)
     }
 
-    /// Whether they still may.
+    /// Returns whether this peer may still speak.
     pub(super) fn has(&self, who: &transport::Peer) -> bool {
         matches!(who, transport::Peer::Key { key, .. } if self.who.get(&**key) == Some(who))
     }
 
-    /// Those of this list that `newer` does not have, or calls otherwise.
+    /// Returns the peers of this list that `newer` does not have, or has under another name.
     fn without(&self, newer: &Allowed) -> Vec<transport::Peer> {
         let all = self.who.values();
         all.filter(|who| !newer.has(who)).cloned().collect()
@@ -53,7 +55,7 @@ impl Allowed {
 }
 
 impl Gate {
-    /// To be opened before the robot's address is bound.
+    /// To be called before the robot's address is bound.
     pub(super) fn open(context: &Context, allowed: AllowedKeys) -> ::zmq::Result<Self> {
         let socket = context.socket(REP)?;
         socket.set_linger(0)?;
@@ -64,7 +66,7 @@ impl Gate {
         })
     }
 
-    /// Another list counts from now on. Returns who may not speak any more.
+    /// Applies another list. Returns the peers that may not speak any more.
     pub(super) fn allow(&mut self, keys: AllowedKeys) -> Vec<transport::Peer> {
         let newer = Allowed::new(keys);
         let gone = self.allowed.without(&newer);
@@ -72,12 +74,12 @@ impl Gate {
         gone
     }
 
-    /// The newest list.
+    /// Returns the newest list.
     pub(super) fn allowed(&self) -> &Allowed {
         &self.allowed
     }
 
-    /// Answers whoever asks now.
+    /// Answers all pending requests.
     pub(super) fn answer(&self, refused: &AtomicU64) {
         while let Ok(request) = self.socket.recv_multipart(DONTWAIT) {
             let known = self.judge(&request);
@@ -87,7 +89,7 @@ impl Gate {
                     .get(3)
                     .map(|a| String::from_utf8_lossy(a).into_owned())
                     .unwrap_or_default();
-                tracing::warn!(address, "a controller whose key is not allowed was refused");
+                tracing::warn!(address, "refused a controller whose key is not allowed");
             }
             let id = request.get(1).map(Vec::as_slice).unwrap_or_default();
             let (code, text) = if known.is_some() {
@@ -109,7 +111,7 @@ impl Gate {
         }
     }
 
-    /// The key, as text: ZeroMQ says it with each message of the connection (`User-Id`).
+    /// Returns the key as text: ZeroMQ attaches it to each message of the connection (`User-Id`).
     fn judge(&self, request: &[Vec<u8>]) -> Option<String> {
         let [version, _, _, _, _, mechanism, key] = request else {
             return None;
@@ -155,7 +157,7 @@ mod tests {
         }
         let base = gate.allowed().who(&known.to_string()).cloned().unwrap();
         assert!(gate.allowed().has(&base) && !gate.allowed().has(&transport::Peer::Unproven));
-        // A list without it, or that gives its name to another.
+        // A list without the key, or with its name given to another key.
         let newer = AllowedKeys::new().with("base", unknown);
         assert_eq!(gate.allow(newer), std::slice::from_ref(&base));
         assert!(!gate.allowed().has(&base) && gate.judge(&request(b"1.0", b"CURVE", &known.0)).is_none());

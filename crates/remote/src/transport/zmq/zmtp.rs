@@ -1,8 +1,9 @@
-//! ZMTP 3.0 (RFC 23) as a PUB socket without security speaks it: what subscribers send, and what surrounds what they get.
+//! ZMTP 3.0 (RFC 23) as a PUB socket without security speaks it: parses what subscribers send, and frames what they
+//! receive.
 
-/// Most bytes of a frame that a subscriber sends: subscriptions and pings.
+/// Maximum bytes of a frame from a subscriber: subscriptions and pings.
 pub(super) const MAX_FRAME: usize = 1024;
-/// Most subscriptions of one subscriber.
+/// Maximum subscriptions of one subscriber.
 pub(super) const MAX_TOPICS: usize = 256;
 
 const GREETING: usize = 64;
@@ -10,7 +11,7 @@ const MORE: u8 = 1;
 const LONG: u8 = 2;
 const COMMAND: u8 = 4;
 
-/// What this end says first.
+/// The first message of this end.
 pub(super) fn greeting() -> Vec<u8> {
     let mut out = vec![0; GREETING];
     (out[0], out[9]) = (0xff, 0x7f);
@@ -19,20 +20,20 @@ pub(super) fn greeting() -> Vec<u8> {
     out
 }
 
-/// What this end says after the peer's greeting.
+/// The message of this end after the peer's greeting.
 pub(super) fn ready() -> Vec<u8> {
     let mut body = b"\x05READY".to_vec();
     property(&mut body, b"Socket-Type", b"PUB");
     surround(COMMAND, &[&body])
 }
 
-/// Why this end closes the connection.
+/// The message with the reason for closing the connection.
 pub(super) fn error(reason: &str) -> Vec<u8> {
     let len = reason.len().min(255);
     surround(COMMAND, &[b"\x05ERROR", &[len as u8], &reason.as_bytes()[..len]])
 }
 
-/// A message of one part.
+/// Frames a message of one part.
 pub(super) fn message(frame: &[u8]) -> Vec<u8> {
     surround(0, &[frame])
 }
@@ -62,7 +63,7 @@ fn surround(flags: u8, parts: &[&[u8]]) -> Vec<u8> {
     out
 }
 
-/// What a subscriber has said so far.
+/// The state of a subscriber's input.
 #[derive(Default)]
 pub(super) struct Subscriber {
     stage: Stage,
@@ -83,11 +84,11 @@ enum Stage {
 pub(super) enum Refusal {
     #[error("it does not speak ZMTP 3")]
     Greeting,
-    #[error("it wants the security mechanism {0}, and this is the plain wire of version 6")]
+    #[error("it wants the security mechanism {0}, but version 6 has none")]
     Mechanism(String),
-    #[error("its socket is a {0}, and this one is for SUB")]
+    #[error("its socket is a {0}, but only SUB is accepted")]
     Socket(String),
-    #[error("a frame of {0} B, where subscriptions have {MAX_FRAME} at most")]
+    #[error("a frame of {0} B, but subscriptions have at most {MAX_FRAME} B")]
     TooLong(u64),
     #[error("more than {MAX_TOPICS} subscriptions")]
     TooMany,
@@ -96,12 +97,12 @@ pub(super) enum Refusal {
 }
 
 impl Subscriber {
-    /// Takes what came and returns what to answer.
+    /// Takes received bytes and returns the bytes to answer.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<Vec<u8>, Refusal> {
         self.unread.extend_from_slice(bytes);
         let mut answers = Vec::new();
         if self.stage == Stage::Greeting {
-            // A stranger of another protocol does not wait for 64 bytes.
+            // Refuses a peer of another protocol before 64 bytes have arrived.
             if self.unread.first().is_some_and(|b| *b != 0xff)
                 || self.unread.get(9).is_some_and(|b| b & 1 == 0)
             {
@@ -163,7 +164,7 @@ impl Subscriber {
             match body.split_first() {
                 Some((1, topic)) if flags & MORE == 0 => self.subscribe(topic)?,
                 Some((0, topic)) if flags & MORE == 0 => self.cancel(topic),
-                // An XSUB may send what it likes to a PUB, which does not listen.
+                // An XSUB may send anything to a PUB, which ignores it.
                 _ => {}
             }
         } else if let Some(topic) = body.strip_prefix(b"\x09SUBSCRIBE") {
@@ -192,10 +193,10 @@ impl Subscriber {
     }
 }
 
-/// Flags and body of a frame, and what follows it.
+/// Flags and body of a frame, and the bytes after it.
 type Frame<'a> = (u8, &'a [u8], &'a [u8]);
 
-/// The first frame, where it is whole.
+/// Returns the first frame, if it is complete.
 fn frame(bytes: &[u8]) -> Result<Option<Frame<'_>>, Refusal> {
     let Some((flags, rest)) = bytes.split_first() else {
         return Ok(None);
@@ -251,7 +252,7 @@ fn printable(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// Whole and in pieces, anything means the same, and little of it is kept.
+/// Any bytes have the same result whole and in pieces, and little of them is kept.
 pub(super) fn fuzz(bytes: &[u8]) {
     let outcome = |step: usize| {
         let mut subscriber = Subscriber::default();

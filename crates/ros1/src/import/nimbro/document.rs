@@ -1,4 +1,4 @@
-//! YAML that senders and clients are given: their topics or services, and parameters beside.
+//! YAML for senders and clients: their topics or services, and further parameters.
 
 use super::super::{ImportError, Notes, Scalar, check_length, keys, with_lines_below};
 use serde::Deserialize;
@@ -6,12 +6,12 @@ use serde::de::IgnoredAny;
 use serde_saphyr::Spanned;
 use std::collections::BTreeMap;
 
-/// What a document says.
+/// Content of a document.
 #[derive(Default)]
 pub(super) struct Document {
     pub(super) topics: Vec<Entry>,
     pub(super) services: Vec<Entry>,
-    /// Single values of the document itself, each with its line.
+    /// Top-level scalar values of the document, each with its line.
     pub(super) values: Vec<(usize, String, String)>,
 }
 
@@ -20,7 +20,7 @@ pub(super) struct Entry {
     pub(super) file: String,
     pub(super) line: usize,
     pub(super) fields: BTreeMap<String, Scalar>,
-    /// At which line each field is.
+    /// Line of each field.
     lines: BTreeMap<String, usize>,
 }
 
@@ -56,7 +56,7 @@ enum Item {
 }
 
 impl Document {
-    /// Reads a document; `first` is the line of its file at which it begins. `name`: it is the value of this parameter.
+    /// Reads a document that begins at line `first` of its file. `name` is the parameter whose value it is.
     pub(super) fn read(
         file: &str,
         first: usize,
@@ -72,13 +72,13 @@ impl Document {
         let syntax = |e: serde_saphyr::Error| ImportError::Syntax {
             file: file.to_owned(),
             line: first - 1 + e.location().map_or(1, |l| l.line() as usize),
-            problem: "this is no YAML with `topics: [{name: …}]` or `services: [{name: …, type: …}]`".into(),
+            problem: "this is not YAML with `topics: [{name: …}]` or `services: [{name: …, type: …}]`".into(),
         };
         let read = match name {
             "" => serde_saphyr::from_str::<Written>(&text).map_err(syntax)?,
             "topics" => Written::of(serde_saphyr::from_str(&text).map_err(syntax)?, Vec::new()),
             "services" => Written::of(Vec::new(), serde_saphyr::from_str(&text).map_err(syntax)?),
-            // A value of its own, or a list that nothing is made of.
+            // A scalar value, or an empty list.
             _ => Written {
                 rest: BTreeMap::from([(
                     name.to_owned(),
@@ -98,7 +98,7 @@ impl Document {
             let line = first - 1 + line;
             match value {
                 Scalar::Other(_) => {
-                    let why = super::not_carried(&key).unwrap_or("is not understood: left out");
+                    let why = super::not_carried(&key).unwrap_or("is not understood: ignored");
                     notes.add(file, line, format!("{}: {why}", with_lines_below(&key, below)));
                 }
                 value => document.values.push((line, key, value.to_string())),
@@ -116,7 +116,7 @@ impl Document {
                     fields,
                 }),
                 Item::Other(_) => {
-                    let what = "is no {name: …}: left out";
+                    let what = "is not of the form {name: …}: ignored";
                     notes.add(file, first - 1 + lines[i], format!("entry {} {what}", i + 1));
                     None
                 }
@@ -139,7 +139,7 @@ impl Written {
     }
 }
 
-/// The lines of an entry's fields, in its file.
+/// Returns the lines of an entry's fields, in its file.
 fn places(
     text: &str,
     from: usize,
@@ -163,7 +163,7 @@ fn places(
     found
 }
 
-/// Without the indentation that all lines have.
+/// Removes the indentation that all lines share.
 fn dedent(text: &str) -> String {
     let lines = text.lines().filter(|l| !l.trim().is_empty());
     let depth = lines

@@ -1,4 +1,4 @@
-//! What a node of nimbro_network was told.
+//! Settings of a node of nimbro_network.
 
 use super::super::launch::Node;
 use super::super::{ImportError, Notes, global_name, relative_name, resolved};
@@ -6,7 +6,7 @@ use super::document::{Document, Entry};
 use super::not_carried;
 use std::collections::BTreeSet;
 
-/// A node's part in it.
+/// Role of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     TopicSender,
@@ -15,21 +15,21 @@ pub(super) enum Part {
     Server,
 }
 
-/// How two nodes find each other.
+/// How two nodes connect to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Port {
     pub(super) is_tcp: bool,
     pub(super) number: u32,
 }
 
-/// A node, with what its parameters say.
+/// A node with its parameters.
 pub(super) struct Settings {
     pub(super) node: Node,
     pub(super) part: Part,
-    /// Whether it is of the host that sends back.
+    /// Whether it belongs to the host that sends back.
     pub(super) is_back: bool,
     pub(super) port: Port,
-    /// Of senders and clients: where they send to, as it is written.
+    /// For senders and clients: the destination as written.
     pub(super) destination: String,
     pub(super) prefix: String,
     pub(super) is_redundant: bool,
@@ -39,7 +39,7 @@ pub(super) struct Settings {
 }
 
 impl Part {
-    /// What a node does, and whether over TCP.
+    /// Returns a node's role, and whether it uses TCP.
     pub(super) fn of(node: &Node) -> Option<(Part, bool)> {
         let of_topics = matches!(
             node.package.as_str(),
@@ -58,7 +58,7 @@ impl Part {
         })
     }
 
-    /// The parameters that it is addressed by.
+    /// Names of the parameters for address and port.
     fn keys(self) -> (&'static [&'static str], &'static [&'static str]) {
         match self {
             Part::TopicSender => (&["destination_addr", "address"], &["destination_port", "port"]),
@@ -127,7 +127,7 @@ impl Settings {
             _ if ports.contains(&key) => {
                 match value.parse() {
                     Ok(number) => self.port.number = number,
-                    Err(_) => left_out("is no port: nimbro's own is taken"),
+                    Err(_) => left_out("is not a port: using nimbro's default"),
                 }
                 left_out(not_carried("port").unwrap_or_default());
             }
@@ -136,25 +136,25 @@ impl Settings {
                 self.is_redundant = !off.contains(&value.to_ascii_lowercase().as_str());
             }
             "fec" if part == Part::TopicReceiver => {
-                left_out("the sender's `reliability` counts at both ends")
+                left_out("the sender's `reliability` applies at both ends")
             }
             "topic_prefix" if part == Part::TopicReceiver => value.clone_into(&mut self.prefix),
             "timeout" if part == Part::Client && !self.port.is_tcp => {
                 let timeout = value.parse().ok().filter(|t: &f64| (0.001..=3600.0).contains(t));
                 match timeout {
                     Some(timeout) => self.timeout_s = Some(timeout),
-                    None => left_out("is no time in seconds up to an hour: the link's counts"),
+                    None => left_out("is not a time in seconds up to an hour: using the link's default"),
                 }
             }
-            "timeout" if part == Part::Client => left_out("counts only over UDP: left out, as nimbro does"),
+            "timeout" if part == Part::Client => left_out("only applies to UDP: ignored, as in nimbro"),
             "keep_compressed" if part == Part::TopicReceiver => {
-                left_out("messages arrive unpacked; a link that sends them on packs them again");
+                left_out("messages arrive uncompressed; a link that forwards them compresses them again");
             }
-            _ => left_out(not_carried(key).unwrap_or("is not understood: left out")),
+            _ => left_out(not_carried(key).unwrap_or("is not understood: ignored")),
         }
     }
 
-    /// Topics of what has none, and services likewise.
+    /// Notes and drops topics of nodes that take none; likewise services.
     fn misplaced(&mut self, notes: &mut Notes) {
         for (part, entries, what) in [
             (Part::TopicSender, &mut self.topics, "topics"),
@@ -162,26 +162,27 @@ impl Settings {
         ] {
             if part != self.part {
                 for entry in std::mem::take(entries) {
-                    let text = format!("{what} are not read by {}: left out", self.node.kind);
+                    let text = format!("{} does not read {what}: ignored", self.node.kind);
                     notes.add(&entry.file, entry.line, text);
                 }
             }
         }
     }
 
-    /// A topic's name in its sender's ROS, or a service's in its client's: nimbro looks for it in the node's own namespace.
+    /// Returns a topic's name in its sender's ROS, or a service's in its client's: nimbro resolves it in the node's own
+    /// namespace.
     pub(super) fn private(&self, name: &str, remaps: &mut Remaps) -> Option<String> {
         let name = resolved(&self.node.name, name)?;
         Some(remaps.apply(&self.node, name))
     }
 
-    /// A topic's name in its receiver's ROS, or a service's in its server's.
+    /// Returns a topic's name in its receiver's ROS, or a service's in its server's.
     pub(super) fn public(&self, name: &str, remaps: &mut Remaps) -> Option<String> {
         let name = resolved(self.node.namespace(), &format!("{}{name}", self.prefix))?;
         Some(remaps.apply(&self.node, name))
     }
 
-    /// Whether this takes what the other sends.
+    /// Whether this node receives what the other sends.
     pub(super) fn takes(&self, other: &Settings) -> bool {
         let fits = match other.part {
             Part::TopicSender => self.part == Part::TopicReceiver,
@@ -192,7 +193,7 @@ impl Settings {
     }
 }
 
-/// Which remaps had an effect, by file and line.
+/// Remaps that had an effect, by file and line.
 #[derive(Default)]
 pub(super) struct Remaps(pub(super) BTreeSet<(String, usize)>);
 

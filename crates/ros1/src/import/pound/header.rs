@@ -9,7 +9,8 @@ pub(super) struct Call {
     pub(super) arguments: Vec<String>,
 }
 
-/// The macros of a header, or what is there instead, each with its line. Names that `#define` gives a value are replaced.
+/// Returns the macros of a header, or notes about other content, each with its line. Replaces names that `#define`
+/// sets.
 pub(super) fn calls(text: &str) -> Vec<Result<Call, (usize, String)>> {
     let mut scan = Scan::new(text);
     let mut found = Vec::new();
@@ -31,12 +32,12 @@ pub(super) fn calls(text: &str) -> Vec<Result<Call, (usize, String)>> {
                 let name = scan.word();
                 scan.skip_blank();
                 if scan.peek() != Some('(') {
-                    found.push(Err((line, format!("'{name}' is not understood: left out"))));
+                    found.push(Err((line, format!("'{name}' is not understood: ignored"))));
                     continue;
                 }
                 scan.next();
                 let Some(mut arguments) = scan.arguments() else {
-                    found.push(Err((line, format!("{name}( has no end: left out"))));
+                    found.push(Err((line, format!("{name}( has no end: ignored"))));
                     continue;
                 };
                 for argument in &mut arguments {
@@ -54,7 +55,7 @@ pub(super) fn calls(text: &str) -> Vec<Result<Call, (usize, String)>> {
             Some(c) => {
                 found.push(Err((
                     line,
-                    format!("'{c}' is not understood: the line is left out"),
+                    format!("'{c}' is not understood: the line is ignored"),
                 )));
                 scan.rest_of_line();
             }
@@ -62,12 +63,12 @@ pub(super) fn calls(text: &str) -> Vec<Result<Call, (usize, String)>> {
     }
     let unused = defined.into_iter().filter(|(_, value)| !value.is_used);
     found.extend(
-        unused.map(|(name, value)| Err((value.line, format!("{name} is used by no macro: left out")))),
+        unused.map(|(name, value)| Err((value.line, format!("{name} is not used by any macro: ignored")))),
     );
     found
 }
 
-/// What `#define` gives a name.
+/// Value that `#define` gives a name.
 struct Defined {
     line: usize,
     text: String,
@@ -97,8 +98,11 @@ impl Defined {
 fn unevaluated(directive: &str) -> String {
     let word = directive.trim_start_matches('#').trim_start();
     match word.starts_with("if") || word.starts_with("el") {
-        true => format!("`{}` is not evaluated: what is below counts", directive.trim()),
-        false => format!("`{}` is not evaluated: left out", directive.trim()),
+        true => format!(
+            "`{}` is not evaluated: what follows is included",
+            directive.trim()
+        ),
+        false => format!("`{}` is not evaluated: ignored", directive.trim()),
     }
 }
 
@@ -173,7 +177,8 @@ impl<'a> Scan<'a> {
         word
     }
 
-    /// What is between the parentheses, which are behind us and at the end; `None` if there is no end.
+    /// Returns the arguments between parentheses. The opening one is already read, the closing one is read here; `None`
+    /// if it is missing.
     fn arguments(&mut self) -> Option<Vec<String>> {
         let mut arguments = vec![String::new()];
         let mut quoted = false;

@@ -1,4 +1,4 @@
-//! The YAML that Pound reads at its start.
+//! The YAML that Pound reads at start-up.
 
 use super::super::{ImportError, Notes, Scalar, check_length, keys, with_lines_below};
 use serde::de::IgnoredAny;
@@ -9,11 +9,11 @@ use std::net::Ipv4Addr;
 /// The bit rate that Pound assumes.
 const RATE: f64 = 6.0;
 
-/// What the YAML tells.
+/// Content of the YAML.
 pub(super) struct Network {
     pub(super) base: Ipv4Addr,
     pub(super) rate: f64,
-    /// Topics that nodes read at their start, each with its line and what it says.
+    /// Topics that nodes read at start-up, each with its line and fields.
     pub(super) topics: Vec<(usize, BTreeMap<String, Scalar>)>,
 }
 
@@ -27,7 +27,7 @@ impl Default for Network {
     }
 }
 
-/// Keys of the YAML that are carried over.
+/// Keys of the YAML that are converted.
 #[derive(serde::Deserialize)]
 struct Keys {
     #[serde(default)]
@@ -38,7 +38,7 @@ struct Keys {
     topics: Option<Spanned<Listed>>,
 }
 
-/// A list, or something else that should be one.
+/// A list, or something else in place of one.
 #[derive(serde::Deserialize)]
 #[serde(untagged)]
 enum Listed {
@@ -46,11 +46,11 @@ enum Listed {
     Other(IgnoredAny),
 }
 
-/// Keys that are not carried over, with the reason.
+/// Keys that are not converted, with the reason.
 const NOT_CARRIED: &[(&str, &str)] = &[
     (
         "use_ip",
-        "links are over IP (or a serial line): frames without IP are not sent",
+        "links use IP (or a serial line): frames without IP are not sent",
     ),
     (
         "device",
@@ -59,9 +59,9 @@ const NOT_CARRIED: &[(&str, &str)] = &[
     ("nodes", "no MAC addresses are needed: peers are found by IP"),
     (
         "routes",
-        "routes stay the kernel's; set `radio.hops` for them, or `relay` where a host between is a link's",
+        "routes stay in the kernel; set `radio.hops` for them, or `relay` if a host in between runs a link",
     ),
-    ("feedback", "links always report what was lost"),
+    ("feedback", "links always report losses"),
     (
         "auto_tuning",
         "write `rate: auto` in `radio` if the rate is not known",
@@ -72,12 +72,12 @@ const NOT_CARRIED: &[(&str, &str)] = &[
     ),
     (
         "queue",
-        "each topic has its own `depth`; `radio.queue_bytes` bounds all",
+        "each topic has its own `depth`; `radio.queue_bytes` bounds the total",
     ),
-    ("delay", "the pacer follows from the radio's rate"),
+    ("delay", "pacing follows from the radio's rate"),
     (
         "use_discard",
-        "a newer message replaces one that waits; `deadline` drops what is late",
+        "a newer message replaces a queued one; `deadline` drops late messages",
     ),
     ("quiet", "set RUST_LOG"),
 ];
@@ -88,8 +88,9 @@ impl Network {
         let read: Keys = serde_saphyr::from_str(text).map_err(|e| ImportError::Syntax {
             file: file.to_owned(),
             line: e.location().map_or(1, |l| l.line() as usize),
-            problem: "this is no YAML with `base_ip: ADDRESS`, `rate_mbps: NUMBER` and `topics: [{name: …}]`"
-                .into(),
+            problem:
+                "this is not YAML with `base_ip: ADDRESS`, `rate_mbps: NUMBER` and `topics: [{name: …}]`"
+                    .into(),
         })?;
         for (line, key, below) in keys(text) {
             if matches!(key, "base_ip" | "rate_mbps" | "topics") {
@@ -98,7 +99,7 @@ impl Network {
             let all = with_lines_below(key, below);
             match NOT_CARRIED.iter().find(|(k, _)| *k == key) {
                 Some((_, why)) => notes.add(file, line, format!("{all}: {why}")),
-                None => notes.add(file, line, format!("{all}: is not understood: left out")),
+                None => notes.add(file, line, format!("{all}: is not understood: ignored")),
             }
         }
         let mut network = Network::default();
@@ -110,7 +111,7 @@ impl Network {
                     file,
                     line_of(base.referenced),
                     format!(
-                        "base_ip '{}' is no address: {} is taken",
+                        "base_ip '{}' is not an address: using {}",
                         base.value, network.base
                     ),
                 ),
@@ -122,7 +123,7 @@ impl Network {
                 _ => notes.add(
                     file,
                     line_of(rate.referenced),
-                    format!("rate_mbps {} is no rate: {RATE} is taken", rate.value),
+                    format!("rate_mbps {} is not a valid rate: using {RATE}", rate.value),
                 ),
             }
         }
@@ -134,7 +135,7 @@ impl Network {
                 Listed::Other(_) => notes.add(
                     file,
                     line_of(topics.referenced),
-                    "topics: is no list of `- name: …` with names and numbers: left out",
+                    "topics: is not a list of `- name: …` with names and numbers: ignored",
                 ),
             }
         }
@@ -142,12 +143,12 @@ impl Network {
     }
 }
 
-/// The lines at which the items of `topics` begin.
+/// Returns the lines at which the items of `topics` begin.
 fn items(text: &str) -> impl Iterator<Item = usize> + '_ {
     let lines = text.lines().enumerate().map(|(number, line)| (number + 1, line));
     let below = lines.skip_while(|(_, line)| !line.starts_with("topics"));
     let first = below.clone().next().map_or(1, |(number, _)| number);
     let begin = below.filter(|(_, line)| line.trim_start().starts_with('-'));
-    // One that is written in one line has its line.
+    // All items of a list on a single line have that line.
     begin.map(|(number, _)| number).chain(std::iter::repeat(first))
 }

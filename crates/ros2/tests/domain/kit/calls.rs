@@ -1,16 +1,16 @@
-//! Clients and servers of a domain, as Fast DDS and as Cyclone DDS frame requests and responses.
+//! Clients and servers in a domain, with the framing of Fast DDS and of Cyclone DDS.
 
 use super::peer::{Peer, reliable};
 use rtps::{EntityId, Guid, Sample, SampleIdentity, VendorId, WriteOptions};
 use schema::Service;
 use std::time::Duration;
 
-/// How requests and responses name each other.
+/// How requests and responses are correlated.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Framing {
-    /// By inline QoS.
+    /// Through inline QoS.
     Fast,
-    /// By 16 bytes in the payload behind its encapsulation: the client, and a number.
+    /// Through 16 bytes in the payload after its encapsulation: the client, and a number.
     Cyclone,
 }
 
@@ -52,7 +52,7 @@ impl Client {
         peer.connected(self.responses, 1);
     }
 
-    /// Sends a request; its number.
+    /// Sends a request and returns its number.
     pub(crate) fn ask(&mut self, peer: &Peer, request: &[u8]) -> i64 {
         self.asked += 1;
         let mut options = WriteOptions::default();
@@ -79,12 +79,12 @@ impl Client {
         }
     }
 
-    /// The next response to this client: to which request, and what.
+    /// Returns the next response to this client: the number of its request, and the payload.
     pub(crate) fn answer(&self, peer: &Peer, patience: Duration) -> Option<(i64, Vec<u8>)> {
         while let Some(sample) = peer.next_within(self.responses, patience) {
             match self.framing {
                 Framing::Fast => {
-                    // One to a client of the other framing has none.
+                    // A response to a client of the other framing has none.
                     let own = Guid::new(peer.node.guid().prefix, self.responses);
                     if let Some(related) = sample.related.filter(|r| r.writer == own) {
                         return Some((related.sequence, sample.payload));
@@ -124,7 +124,7 @@ impl Server {
         }
     }
 
-    /// The next request, and its payload without a header.
+    /// Returns the next request, and its payload without a header.
     pub(crate) fn request(&self, peer: &Peer, patience: Duration) -> Option<(Sample, Vec<u8>)> {
         let sample = peer.next_within(self.requests, patience)?;
         let payload = match self.framing {

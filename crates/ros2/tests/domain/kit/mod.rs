@@ -1,4 +1,4 @@
-//! A domain and a bus of the test's own, a bridge between them, and peers.
+//! A domain and a bus for one test, a bridge between them, and peers.
 
 mod calls;
 mod peer;
@@ -17,12 +17,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// A watchdog, no limit.
+/// A watchdog, not a limit to test.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
-/// As long as what must not come is waited for.
+/// How long to wait for what must not arrive.
 pub(crate) const A_WHILE: Duration = Duration::from_millis(800);
 
-/// A domain that no other test of this host has meanwhile.
+/// A domain that no other test on this host uses meanwhile.
 pub(crate) struct Domain {
     pub(crate) number: u32,
     _lock: File,
@@ -43,7 +43,7 @@ impl Domain {
     }
 }
 
-/// A bus, and a bridge between it and a domain. It ends with the test, in order.
+/// A bus, and a bridge between it and a domain. It shuts down in order at the end of the test.
 pub(crate) struct Robot {
     pub(crate) handle: Handle,
     thread: Option<JoinHandle<Result<(), BridgeError>>>,
@@ -74,7 +74,7 @@ impl Robot {
         self.handle.status()
     }
 
-    /// Waits until a problem of `what` is told that has these words.
+    /// Waits until a problem of `what` that contains these words is reported.
     pub(crate) fn problem(&self, what: &str, words: &[&str]) {
         let told = || self.status().problems.get(what).cloned().unwrap_or_default();
         until(&format!("a problem of {what} with {words:?}"), || {
@@ -103,14 +103,14 @@ pub(crate) fn node(folder: &Path, name: &str) -> Node {
     Node::with_config(name, BusConfig::new(folder)).expect("a node")
 }
 
-/// Waits until there is something.
+/// Waits until `is` returns something.
 pub(crate) fn until<T>(what: &str, mut is: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + LONG;
     loop {
         if let Some(found) = is() {
             return found;
         }
-        assert!(Instant::now() < end, "{what} does not come");
+        assert!(Instant::now() < end, "timeout: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -140,19 +140,19 @@ pub(crate) fn text(text: &str) -> Vec<u8> {
     cdr(&string(), &format!("data: {text:?}"))
 }
 
-/// What a message of the bus says.
+/// The text of a message from the bus.
 pub(crate) fn said(message: &ropewalk::Message) -> String {
     said_in(&message.cdr().expect("CDR"))
 }
 
-/// What a `std_msgs/String` in CDR says.
+/// The text of a `std_msgs/String` in CDR.
 pub(crate) fn said_in(bytes: &[u8]) -> String {
     let value = string().decode_cdr(bytes).expect("a string");
     let data = value.get("data").expect("its text");
     data.as_str().expect("a text").to_owned()
 }
 
-/// All that comes at a subscriber of strings, until nothing comes for a while.
+/// Receives strings from a subscriber until none arrives for a while.
 pub(crate) fn all_said(subscriber: &ropewalk::Subscriber) -> Vec<String> {
     let mut out = Vec::new();
     while let Some(message) = subscriber.take_timeout(A_WHILE).expect("a bus") {

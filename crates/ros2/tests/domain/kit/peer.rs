@@ -1,4 +1,4 @@
-//! A participant of a domain that says of itself what a node of ROS 2 says.
+//! A participant of a domain that announces what a ROS 2 node announces.
 
 use super::{Domain, LONG, until};
 use rtps::{
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// A participant. What comes is sorted whenever something is asked for.
+/// A participant. Events are sorted on each query.
 pub(crate) struct Peer {
     pub(crate) node: Node,
     state: Mutex<State>,
@@ -37,7 +37,7 @@ pub(crate) fn best_effort() -> Qos {
     }
 }
 
-/// For who comes late.
+/// For late joiners.
 pub(crate) fn kept() -> Qos {
     Qos {
         durability: Durability::TransientLocal,
@@ -81,7 +81,7 @@ impl Peer {
             .expect("a sample");
     }
 
-    /// Waits until an endpoint is connected to `count` of others.
+    /// Waits until an endpoint is connected to `count` others.
     pub(crate) fn connected(&self, local: EntityId, count: usize) {
         until("the other endpoint", || {
             self.sort(Duration::ZERO);
@@ -89,7 +89,7 @@ impl Peer {
         });
     }
 
-    /// The next sample of a reader.
+    /// Returns the next sample of a reader.
     pub(crate) fn next(&self, reader: EntityId) -> Sample {
         self.next_within(reader, LONG).expect("a sample")
     }
@@ -110,12 +110,12 @@ impl Peer {
         }
     }
 
-    /// All samples of a reader, until nothing comes for a while.
+    /// Returns all samples of a reader, until none arrives for a while.
     pub(crate) fn all(&self, reader: EntityId) -> Vec<Sample> {
         std::iter::from_fn(|| self.next_within(reader, super::A_WHILE)).collect()
     }
 
-    /// The endpoints of others with this topic of DDS.
+    /// Returns the endpoints of others on this DDS topic.
     pub(crate) fn endpoints(&self, topic: &str) -> Vec<Arc<EndpointData>> {
         self.sort(Duration::ZERO);
         let state = self.state.lock().expect("no panic");
@@ -123,14 +123,14 @@ impl Peer {
         all.cloned().collect()
     }
 
-    /// The other participants.
+    /// Returns the other participants.
     pub(crate) fn participants(&self) -> Vec<Arc<ParticipantData>> {
         self.sort(Duration::ZERO);
         let state = self.state.lock().expect("no panic");
         state.participants.values().cloned().collect()
     }
 
-    /// Says that this is its node with all these endpoints, as the nodes of ROS 2 do.
+    /// Announces a node with all these endpoints, as ROS 2 nodes do.
     pub(crate) fn tell(&self, name: &str, endpoints: &[EntityId]) -> EntityId {
         let writer = self.info_writer();
         self.write(
@@ -155,7 +155,7 @@ impl Peer {
         endpoints.iter().map(|e| Guid::new(own, *e)).collect()
     }
 
-    /// Takes what came.
+    /// Receives and sorts events.
     pub(crate) fn sort(&self, patience: Duration) {
         let mut patience = patience;
         while let Some(event) = self.node.next_event(patience) {
@@ -176,7 +176,7 @@ impl Peer {
 const INFO: &str = "ros_discovery_info";
 const INFO_TYPE: &str = "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_";
 
-/// An endpoint of a topic of ROS 2, with the hash of its type.
+/// An endpoint of a ROS 2 topic, with the hash of its type.
 fn named(topic: &str, schema: &Schema, qos: Qos) -> EndpointConfig {
     let (namespace, name) = {
         let ros = schema.ros2_name();
@@ -188,7 +188,7 @@ fn named(topic: &str, schema: &Schema, qos: Qos) -> EndpointConfig {
     out
 }
 
-/// `rmw_dds_common/ParticipantEntitiesInfo` in CDR, of nodes by namespace and name.
+/// `rmw_dds_common/ParticipantEntitiesInfo` in CDR, for nodes by namespace and name.
 pub(crate) fn info(participant: Guid, nodes: &[(&str, &str, Vec<Guid>)]) -> Vec<u8> {
     let length = |out: &mut Vec<u8>, n: usize| {
         out.resize(out.len().next_multiple_of(4), 0);
@@ -212,7 +212,7 @@ pub(crate) fn info(participant: Guid, nodes: &[(&str, &str, Vec<Guid>)]) -> Vec<
     out
 }
 
-/// The nodes that such a message names, each with its endpoints.
+/// The nodes in such a message, each with its endpoints.
 pub(crate) fn guids(bytes: &[u8]) -> BTreeMap<String, Vec<Guid>> {
     let mut at = 20;
     let mut out = BTreeMap::new();

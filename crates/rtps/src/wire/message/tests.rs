@@ -31,7 +31,7 @@ fn inline() -> InlineQos {
     }
 }
 
-/// One of each kind, and what is read of it.
+/// A message with one submessage of each kind, and what reading it returns.
 fn everything() -> (Vec<u8>, Vec<Submessage<'static>>) {
     let (reader, writer) = (EntityId::reader(2), EntityId::writer(1));
     let heartbeat = Heartbeat {
@@ -133,11 +133,11 @@ fn every_submessage_makes_the_round_trip() {
 fn big_endian_submessages_are_read() {
     let mut bytes = b"RTPS\x02\x01\x01\x0f".to_vec();
     bytes.extend_from_slice(&SOURCE.0);
-    // HEARTBEAT, not little endian, final and liveliness.
+    // HEARTBEAT, big endian, final and liveliness.
     bytes.extend_from_slice(&[0x07, 0x06, 0, 28]);
     bytes.extend_from_slice(&[0, 0, 2, 4, 0, 0, 1, 3]);
     bytes.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0, 42]);
-    // INFO_SRC of another, unknown kinds and padding around, then HEARTBEAT_FRAG up to the end.
+    // INFO_SRC of another participant, surrounded by unknown kinds and padding, then HEARTBEAT_FRAG up to the end.
     bytes.extend_from_slice(&[0x80, 0, 0, 4, 1, 2, 3, 4, 0x01, 0, 0, 0]);
     bytes.extend_from_slice(&[0x0c, 0, 0, 20, 0, 0, 0, 0, 2, 1, 1, 15]);
     bytes.extend_from_slice(&DESTINATION.0);
@@ -167,7 +167,7 @@ fn what_is_no_message_is_refused() {
     );
 }
 
-/// All that is read of a datagram; what is read twice is the same.
+/// Reads a whole datagram; reading it twice gives the same result.
 fn read(bytes: &[u8]) -> usize {
     let Ok(message) = Message::new(bytes) else {
         return 0;

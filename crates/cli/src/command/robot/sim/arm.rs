@@ -2,9 +2,9 @@
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Wish {
-    /// Where it stops when it slows down now.
+    /// At the place where it stops when it slows down now.
     Hold,
-    /// A position, and the most speed on the way.
+    /// A position, and the maximum speed on the way.
     Position(f64, f64),
     Velocity(f64),
 }
@@ -12,7 +12,7 @@ enum Wish {
 #[derive(Clone, Debug)]
 pub(crate) struct Joint {
     pub(crate) name: &'static str,
-    /// Radians; metres of the gripper. So all others.
+    /// In radians; metres for the gripper. The same holds for the other fields.
     pub(crate) min: f64,
     pub(crate) max: f64,
     pub(crate) max_velocity: f64,
@@ -23,11 +23,11 @@ pub(crate) struct Joint {
     wish: Wish,
 }
 
-/// What a joint shall do.
+/// Goal of a joint.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct JointGoal {
     pub(crate) position: Option<f64>,
-    /// With a position: the most speed on the way.
+    /// With a position: the maximum speed on the way.
     pub(crate) velocity: Option<f64>,
 }
 
@@ -63,13 +63,13 @@ impl Arm {
         self.joints.iter().find(|j| j.name == name)
     }
 
-    /// All or none of the joints get their goal.
+    /// Sets the goals of all the joints, or of none on an error.
     pub(super) fn aim(&mut self, goals: &[(&str, JointGoal)]) -> Result<(), String> {
         let mut next = self.joints.clone();
         for (name, goal) in goals {
             let names = || self.joints.each_ref().map(|j| j.name).join(", ");
             let joint = next.iter_mut().find(|j| j.name == *name);
-            let joint = joint.ok_or_else(|| format!("there is no joint {name:?}: they are {}", names()))?;
+            let joint = joint.ok_or_else(|| format!("no joint {name:?}; the joints are {}", names()))?;
             joint.wish = joint.check(*goal)?;
         }
         self.joints = next;
@@ -120,7 +120,7 @@ impl Joint {
         }
     }
 
-    /// Newton metres (newtons of the gripper) that hold it.
+    /// Newton metres (newtons for the gripper) that hold it.
     pub(crate) fn effort(&self) -> f64 {
         let load = match self.name {
             "arm_shoulder" => 6.0 * self.position.cos(),
@@ -183,7 +183,7 @@ mod tests {
             "{shoulder:?}"
         );
         assert!((0.5..=1.0).contains(&fastest), "{fastest}");
-        // At its end it stops by itself.
+        // At its limit it stops by itself.
         assert_eq!(
             arm.joint("arm_pan").map(|j| (j.position, j.velocity)),
             Some((2.8, 0.0))

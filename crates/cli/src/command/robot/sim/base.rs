@@ -1,4 +1,4 @@
-//! How the rover drives: two driven wheels, bounded speeds and accelerations.
+//! Driving of the rover: two driven wheels, bounded speeds and accelerations.
 
 use super::room;
 use std::collections::VecDeque;
@@ -10,9 +10,10 @@ pub(crate) const MAX_TURN: f64 = 2.0;
 /// Metres and radians a second squared.
 const ACCELERATION: f64 = 1.0;
 const TURN_ACCELERATION: f64 = 4.0;
-/// Metres.
+/// Radius of the rover in metres.
 pub(super) const RADIUS: f64 = 0.3;
-/// Metres and radians from a waypoint at which it is reached; and where the next follows without a stop.
+/// Metres and radians from a waypoint within which it is reached; and the distance if the next one follows without a
+/// stop.
 const NEAR: f64 = 0.02;
 const NEAR_TURN: f64 = 0.01;
 const PASSING: f64 = 0.15;
@@ -30,29 +31,29 @@ pub(crate) struct Place {
 pub(crate) struct Waypoint {
     pub(crate) x: f64,
     pub(crate) y: f64,
-    /// To turn to once it is there.
+    /// Heading to turn to on arrival.
     pub(crate) heading: Option<f64>,
-    /// On the way and at the waypoint, metres a second.
+    /// Speed on the way and at the waypoint, metres a second.
     pub(crate) speed: f64,
     pub(crate) end_speed: f64,
 }
 
-/// What the rover is about.
+/// Current goal of the rover.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Goal {
     Stand,
-    /// Speed forwards and about the vertical axis, until something else is wanted.
+    /// Speed forwards and about the vertical axis, until the next goal.
     Twist(f64, f64),
-    /// The next waypoint first. A path that repeats puts what it reached at its end.
+    /// The next waypoint first. A path that repeats appends each reached waypoint to its end.
     Path {
         points: VecDeque<Waypoint>,
         repeats: bool,
     },
-    /// Twists with the seconds that each has left.
+    /// Twists with the seconds left for each.
     Twists(VecDeque<(f64, f64, f64)>),
 }
 
-/// What happened in a step.
+/// Event of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Happened {
     Reached { x: f64, y: f64, left: usize },
@@ -70,9 +71,9 @@ pub(crate) struct Base {
     pub(crate) acceleration: (f64, f64),
     pub(crate) goal: Goal,
     pub(crate) blocked: bool,
-    /// Metres driven.
+    /// Distance driven in metres.
     pub(crate) driven: f64,
-    /// At the waypoint, turning to its heading.
+    /// Whether it is at the waypoint, turning to its heading.
     turning: bool,
 }
 
@@ -100,7 +101,7 @@ impl Base {
         self.speed != 0.0 || self.turn != 0.0
     }
 
-    /// `dt` seconds of driving; at most some hundredths at a time.
+    /// Drives for `dt` seconds; at most some hundredths at a time.
     pub(super) fn step(&mut self, dt: f64) -> Option<Happened> {
         let mut happened = self.arrive();
         let (speed, turn) = self.wanted(dt);
@@ -132,7 +133,7 @@ impl Base {
         happened
     }
 
-    /// Takes off what is done.
+    /// Removes what is done.
     fn arrive(&mut self) -> Option<Happened> {
         let place = self.place;
         match &mut self.goal {
@@ -195,7 +196,7 @@ impl Base {
     }
 }
 
-/// Turns to the point, and drives as fast as it can still slow down before it.
+/// Turns to the point, and drives as fast as still allows it to stop there.
 fn toward_point(place: &Place, point: &Waypoint) -> (f64, f64) {
     let (dx, dy) = (point.x - place.x, point.y - place.y);
     let off = wrap(dy.atan2(dx) - place.heading);
@@ -249,7 +250,7 @@ mod tests {
         run(&mut base, 0.25);
         assert!((base.speed - 0.25).abs() < 1e-9, "{base:?}");
         run(&mut base, 1.75);
-        // Half a second to the speed of 0.5 m/s: 0.125 m; then 1.5 s at it.
+        // Half a second until it reaches 0.5 m/s: 0.125 m; then 1.5 s at that speed.
         assert!(
             (base.place.x - 0.875).abs() < 0.01 && base.place.y == 0.0,
             "{base:?}"
@@ -264,7 +265,7 @@ mod tests {
         let mut base = Base::new();
         base.aim(Goal::Twist(0.5, 1.0));
         run(&mut base, 2.0 * PI + 1.0);
-        // Of radius 0.5, about (0, 0.5) or near it: it turned before it had its speed.
+        // Radius 0.5, about (0, 0.5) or near it: it turned before it reached its speed.
         let radius = base.place.x.hypot(base.place.y - 0.5);
         assert!((0.3..0.8).contains(&radius), "{base:?}");
     }

@@ -1,5 +1,5 @@
-//! A rover with an arm in a room: how it moves, without clock and without input or output. Time passes by
-//! [`Rover::step`], chance comes from a seed.
+//! A rover with an arm in a room: its motion, without clock, input or output. Time advances by [`Rover::step`],
+//! randomness comes from a seed (decision 186).
 
 pub(super) mod arm;
 pub(super) mod base;
@@ -10,14 +10,14 @@ use arm::{Arm, JointGoal};
 use base::{Base, Goal, Happened, MAX_SPEED, MAX_TURN, Waypoint};
 pub(super) use noise::Noise;
 
-/// Seconds that are integrated at once, at most.
+/// Longest integration step in seconds.
 const STEP: f64 = 0.01;
-/// Percent of the battery a second, standing, and for each metre a second besides.
+/// Battery drain in percent a second while standing, and in addition per metre.
 const IDLE_DRAIN: f64 = 0.001;
 const DRIVE_DRAIN: f64 = 0.01;
-/// Waypoints of a path, at most.
+/// Most waypoints of a path.
 const MOST_POINTS: usize = 10_000;
-/// How long each twist of a list counts, seconds.
+/// Duration of each twist of a list, in seconds.
 const EACH_TWIST: f64 = 1.0;
 
 /// The rover.
@@ -26,11 +26,11 @@ pub(super) struct Rover {
     pub(super) base: Base,
     pub(super) arm: Arm,
     pub(super) headlights: bool,
-    /// Percent.
+    /// Battery in percent.
     pub(super) battery: f64,
-    /// Seconds since it began.
+    /// Simulated time in seconds.
     pub(super) time: f64,
-    /// Names the goal, for people: `standing`, `going to a pose`.
+    /// Name of the goal, for people: `standing`, `going to a pose`.
     pub(super) activity: &'static str,
     happened: Vec<Happened>,
 }
@@ -48,7 +48,7 @@ impl Rover {
         }
     }
 
-    /// So many seconds pass.
+    /// Advances the simulation by this time.
     pub(super) fn step(&mut self, seconds: f64) {
         let steps = (seconds / STEP).ceil().max(1.0);
         let dt = seconds / steps;
@@ -67,12 +67,12 @@ impl Rover {
         }
     }
 
-    /// What happened since this was asked last.
+    /// Events since the last call.
     pub(super) fn take_happened(&mut self) -> Vec<Happened> {
         std::mem::take(&mut self.happened)
     }
 
-    /// Metres and radians a second: x, y, z, and about them.
+    /// Linear and angular velocity: x, y, z in metres a second, and about them in radians a second.
     pub(super) fn twist(&mut self, linear: [f64; 3], angular: [f64; 3]) -> Result<(), String> {
         let (speed, turn) = planar(linear, angular)?;
         if speed == 0.0 && turn == 0.0 {
@@ -93,7 +93,7 @@ impl Rover {
         Ok(())
     }
 
-    /// Drives to the waypoints in their order, and around if it `repeats`.
+    /// Drives to the waypoints in order, again and again if it `repeats`.
     pub(super) fn path(
         &mut self,
         points: &[Waypoint],
@@ -151,10 +151,10 @@ impl Rover {
     }
 }
 
-/// The rover has two driven wheels: what it cannot do is refused, not left out.
+/// The rover has two driven wheels: a motion that it cannot perform is refused, not approximated.
 fn planar(linear: [f64; 3], angular: [f64; 3]) -> Result<(f64, f64), String> {
     if linear.iter().chain(&angular).any(|v| !v.is_finite()) {
-        return Err("the twist has values that are no finite numbers".into());
+        return Err("the twist has values that are not finite numbers".into());
     }
     let ([speed, sideways, up], [roll, pitch, turn]) = (linear, angular);
     if [sideways, up, roll, pitch].iter().any(|v| *v != 0.0) {
@@ -171,7 +171,7 @@ fn planar(linear: [f64; 3], angular: [f64; 3]) -> Result<(f64, f64), String> {
 fn some<'a, T>(what: &str, items: &'a [T]) -> Result<&'a [T], String> {
     match items.len() {
         0 => Err(format!("there are no {what}")),
-        n if n > MOST_POINTS => Err(format!("{n} {what}, but {MOST_POINTS} are the most")),
+        n if n > MOST_POINTS => Err(format!("{n} {what}, but at most {MOST_POINTS} are allowed")),
         _ => Ok(items),
     }
 }

@@ -1,6 +1,6 @@
-//! What sensors add of their own.
+//! Noise of the sensors.
 
-/// Chance from a seed: SplitMix64 (Steele, Lea and Flood, 2014).
+/// Random numbers from a seed: SplitMix64 (Steele, Lea and Flood, 2014).
 #[derive(Clone, Debug)]
 pub(crate) struct Noise(u64);
 
@@ -9,7 +9,7 @@ impl Noise {
         Noise(seed)
     }
 
-    /// From 0 to 1.
+    /// Uniform from 0 to 1.
     fn uniform(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -17,9 +17,9 @@ impl Noise {
         ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Nearly normal, about 0, of this standard deviation: never beyond 3.5 of them.
+    /// Nearly normal around 0 with this standard deviation: at most 3.5 deviations.
     pub(crate) fn normal(&mut self, deviation: f64) -> f64 {
-        // Four uniform ones have a variance of a third.
+        // The sum of four uniform numbers has a variance of a third.
         let sum: f64 = (0..4).map(|_| self.uniform() - 0.5).sum();
         sum * 3f64.sqrt() * deviation
     }

@@ -1,6 +1,6 @@
-//! Where the rover drives: a room with round pillars, seen from above.
+//! The room in which the rover drives, with round pillars, seen from above.
 
-/// Metres from the middle to the walls, in x and y.
+/// Distance from the middle to the walls in x and y, in metres.
 const HALF: (f64, f64) = (6.0, 4.0);
 /// Middle and radius, metres.
 const PILLARS: [(f64, f64, f64); 3] = [(2.5, 1.5, 0.5), (-2.0, -1.5, 0.7), (3.5, -2.0, 0.4)];
@@ -12,7 +12,7 @@ pub(crate) fn touches(x: f64, y: f64, radius: f64) -> bool {
     wall || PILLARS.iter().any(pillar)
 }
 
-/// Metres from a place in the room to what a ray in this direction (radians) meets first.
+/// Distance in metres from a place in the room to the first obstacle in this direction (radians).
 pub(crate) fn distance(x: f64, y: f64, angle: f64) -> f64 {
     let (dy, dx) = angle.sin_cos();
     let to_wall = |at: f64, along: f64, half: f64| match along {

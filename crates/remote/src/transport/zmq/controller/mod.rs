@@ -1,4 +1,4 @@
-//! The controller's end: what it is asked for, and what its thread shares with everyone else.
+//! The controller's end: its interface, and the state that it shares with its thread.
 
 mod serve;
 
@@ -18,14 +18,15 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::{JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
 
-/// Most requests under way of one controller's end.
+/// Maximum requests in progress of one controller's end.
 pub const MAX_REQUESTS: usize = 1024;
-/// Bytes of requests that wait for the thread or a connection, at most.
+/// Maximum bytes of requests that wait for the thread or a connection.
 const MAX_WAITING_BYTES: usize = 64 << 20;
-/// Telemetry frames that ZeroMQ keeps while the sink is busy, of upstream's PUB sockets; on the own wire the window bounds it.
+/// Telemetry frames of upstream's PUB sockets that ZeroMQ keeps while the sink is busy; on Ropewalk's own wire the
+/// window bounds it.
 const V6_TELEMETRY_WAITING: i32 = 8;
 
-/// How a controller reaches its robot over ZeroMQ; see [`ZmqController::own`] and [`ZmqController::plain_v6`].
+/// Options of a controller's end over ZeroMQ; see [`ZmqController::own`] and [`ZmqController::plain_v6`].
 #[derive(Clone, Debug)]
 pub struct ZmqControllerOptions {
     wire: Wire,
@@ -36,30 +37,31 @@ pub struct ZmqControllerOptions {
 }
 
 impl ZmqControllerOptions {
-    /// Encrypts, and speaks to nobody but the robot that has the secret part of `robot`.
+    /// Encrypts, and speaks only to the robot that has the secret key of `robot`.
     #[must_use]
     pub fn curve(mut self, key: KeyPair, robot: PublicKey) -> Self {
         self.curve = Some((key, robot));
         self
     }
 
-    /// Commands whoever answers at an address of another host, and lets everyone on the way read and change it.
+    /// Commands whichever peer answers at an address of another host, and allows anyone on the path to read and change
+    /// the traffic.
     #[must_use]
     pub fn insecure(mut self) -> Self {
         self.insecure = true;
         self
     }
 
-    /// Checks it all; nothing is connected before [`ControllerEnd::start`].
+    /// Checks all options; nothing is connected before [`ControllerEnd::start`].
     ///
     /// # Errors
-    /// [`TransportError::Setup`] with the mend: a malformed address, another host without CURVE or [`insecure`](Self::insecure) on the own wire, no CURVE in
-    /// the ZeroMQ library.
+    /// [`TransportError::Setup`], with how to fix it: a malformed address, another host without CURVE or
+    /// [`insecure`](Self::insecure) on Ropewalk's own wire, no CURVE in the ZeroMQ library.
     pub fn open(self) -> Result<ZmqController, TransportError> {
         let places = Places::parse(self.wire, &self.requests, &self.telemetry)?;
         if let Some(address) = places.all().find(|a| matches!(a, Address::Tcp { port: 0, .. })) {
             return Err(TransportError::Setup(format!(
-                "{address}: port 0 is no robot's; give the port that the robot printed"
+                "{address}: no robot has port 0; give the port that the robot printed"
             )));
         }
         let requests = &places.requests;
@@ -67,7 +69,7 @@ impl ZmqControllerOptions {
             check_keys(self.wire)?;
         } else if self.wire == Wire::Own && !requests.is_local() && !self.insecure {
             return Err(TransportError::Setup(format!(
-                "{requests} is another host, and nothing tells its robot from someone else: give keys (CURVE), or say `insecure`"
+                "{requests} is another host, and nothing proves that its robot is the right one: give keys (CURVE), or say `insecure`"
             )));
         }
         let inbox = Inbox {
@@ -91,7 +93,7 @@ pub struct ZmqController {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What others leave for the thread.
+/// Work for the thread.
 struct Inbox {
     wake: Wake,
     state: Mutex<State>,
@@ -125,7 +127,7 @@ struct Asked {
 }
 
 impl ZmqController {
-    /// The own wire, to the address that the robot has; see [`ZmqRobot::own`](super::ZmqRobot::own).
+    /// Ropewalk's own wire, to the robot's address; see [`ZmqRobot::own`](super::ZmqRobot::own).
     pub fn own(address: &str) -> ZmqControllerOptions {
         ZmqControllerOptions {
             wire: Wire::Own,
@@ -203,7 +205,7 @@ impl ControllerEnd for ZmqController {
             Stage::Not => {}
             Stage::Running => {
                 return Err(TransportError::Setup(format!(
-                    "{} is started already",
+                    "{} was already started",
                     self.describe()
                 )));
             }
@@ -229,7 +231,9 @@ impl ControllerEnd for ZmqController {
         let thread = std::thread::Builder::new()
             .name("zmq-controller".into())
             .spawn(move || thread.run())
-            .map_err(|error| TransportError::Setup(format!("no thread for {}: {error}", self.describe())))?;
+            .map_err(|error| {
+                TransportError::Setup(format!("cannot start a thread for {}: {error}", self.describe()))
+            })?;
         state.stage = Stage::Running;
         state.owner = Some(thread.thread().id());
         *lock(&self.thread) = Some(thread);
@@ -291,7 +295,7 @@ impl ControllerEnd for ZmqController {
             state.owner
         };
         self.inbox.wake.ring();
-        // A sink that stops its own end is on that thread: the end follows its return.
+        // If the sink stops its own end, this is that thread: the end stops after the sink returns.
         if owner == Some(std::thread::current().id()) {
             return;
         }

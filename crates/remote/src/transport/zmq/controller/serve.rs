@@ -1,4 +1,5 @@
-//! The thread that owns a controller's sockets: requests to their lanes, and what comes to who waits for it.
+//! The thread that owns a controller's sockets: passes requests to their lanes, and received messages to their
+//! callbacks.
 
 use super::super::envelope::{Filter, ToController, ToRobot};
 use super::super::lane::{Change, Lane, Maker};
@@ -36,7 +37,7 @@ pub(super) struct Pending {
     done: Done,
 }
 
-/// Messages of one socket before the others are looked at again.
+/// Maximum messages of one socket before the others are served again.
 const BATCH: usize = 64;
 
 impl Loop {
@@ -73,7 +74,7 @@ impl Loop {
             if let Err(error) = polled
                 && error != ::zmq::Error::EINTR
             {
-                tracing::error!(%error, "ZeroMQ's poll failed: the controller's end is over");
+                tracing::error!(%error, "ZeroMQ's poll failed: the controller's end has stopped");
                 self.inbox.lock().stage = Stage::Stopping;
                 break;
             }
@@ -125,7 +126,7 @@ impl Loop {
             let (id, len) = (self.ids, frame.len());
             let parts = match self.wire {
                 Wire::Own => vec![ToRobot::Request { id, frame: &frame }.encode()],
-                // What a REQ socket that correlates sends: four bytes, a delimiter, the request.
+                // The format of a REQ socket that correlates: four bytes, a delimiter, the request.
                 Wire::V6 => vec![(id as u32).to_be_bytes().to_vec(), Vec::new(), frame],
             };
             let lane = lane_of(class);
@@ -145,7 +146,7 @@ impl Loop {
         }
     }
 
-    /// One at a time to a REP socket of version 6; what waits behind it here may still be given up unsent.
+    /// A REP socket of version 6 gets one request at a time; requests that wait here may still be given up unsent.
     fn may_send(&self, lane: &Lane) -> bool {
         self.wire == Wire::Own
             || !self
@@ -164,7 +165,7 @@ impl Loop {
                 }
             }
         }
-        // Its messages are small and few, and the next ones say the same.
+        // Its messages are small and few, and later ones repeat their content.
         while self.telemetry.flush().is_some() {}
     }
 
@@ -211,9 +212,9 @@ impl Loop {
         self.telemetry.renew(&mut self.maker);
     }
 
-    /// Answers to what was sent do not come any more.
+    /// Answers to sent requests can no longer arrive.
     fn broken(&mut self, lane: usize) {
-        // Those that had come before it broke are taken first.
+        // Answers that arrived before the connection broke are taken first.
         self.answers();
         let lost: Vec<u64> = self
             .pending
@@ -261,10 +262,11 @@ impl Loop {
                             self.answered(lane, id, Err(TransportError::Busy(MAX_UNANSWERED)));
                         }
                         Some(ToController::Mark { mark }) => self.lanes[lane].mark = Some(mark),
-                        _ => tracing::debug!(from = self.address, "a message that is no answer was dropped"),
+                        _ => tracing::debug!(from = self.address, "dropped a message that is not an answer"),
                     },
                     (Wire::V6, [number, delimiter, frame]) if delimiter.is_empty() && number.len() == 4 => {
-                        // The one under way has this number, or this is the late answer of one that was given up.
+                        // The request in progress has this number, or else this is the late answer to a request that
+                        // was given up.
                         let id = self.pending.iter().find(|(id, p)| {
                             p.is_sent && p.lane == lane && (**id as u32).to_be_bytes()[..] == number[..]
                         });
@@ -272,7 +274,7 @@ impl Loop {
                             self.answered(lane, id, Ok(frame));
                         }
                     }
-                    _ => tracing::debug!(from = self.address, "a message that is no answer was dropped"),
+                    _ => tracing::debug!(from = self.address, "dropped a message that is not an answer"),
                 }
             }
         }
@@ -321,7 +323,7 @@ impl Loop {
                 }
             }
             if !is_single {
-                tracing::debug!(from = self.address, "telemetry of several parts was dropped");
+                tracing::debug!(from = self.address, "dropped telemetry of several parts");
                 continue;
             }
             if self.wire == Wire::V6 {
@@ -336,7 +338,7 @@ impl Loop {
                     continue;
                 }
                 _ => {
-                    tracing::debug!(from = self.address, "a message that is no telemetry was dropped");
+                    tracing::debug!(from = self.address, "dropped a message that is not telemetry");
                     continue;
                 }
             };

@@ -1,14 +1,14 @@
-//! The file with the list of allowed keys, read again when it changes.
+//! The file with the list of allowed keys, which is read again when it changes.
 
 use super::super::keys::AllowedKeys;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How often it is looked whether the file is another.
+/// How often the file is checked for changes.
 pub(super) const LOOK: Duration = Duration::from_millis(500);
 
-/// A file's identity and content, as far as its metadata tell: device, inode, bytes, and when it was changed.
+/// A file's identity and content, as far as its metadata show: device, inode, bytes, and time of change.
 type Version = (u64, u64, u64, (i64, i64));
 
 pub(super) struct List {
@@ -19,7 +19,7 @@ pub(super) struct List {
 
 impl List {
     pub(super) fn new(path: PathBuf) -> Self {
-        // The file may have changed since it was read: the first look reads it.
+        // The file may have changed since it was read: the first check reads it.
         List {
             path,
             version: None,
@@ -27,7 +27,7 @@ impl List {
         }
     }
 
-    /// The list, if it is due to look and the file is another than before.
+    /// Returns the list if a check is due and the file has changed.
     pub(super) fn look(&mut self) -> Option<AllowedKeys> {
         if self.looked.is_some_and(|at| at.elapsed() < LOOK) {
             return None;
@@ -44,7 +44,7 @@ impl List {
         match AllowedKeys::read(&self.path) {
             Ok(keys) => Some(keys),
             Err(error) => {
-                tracing::error!(%error, "the list of allowed keys cannot be read: the one before still counts");
+                tracing::error!(%error, "cannot read the list of allowed keys: the previous one still applies");
                 None
             }
         }

@@ -1,4 +1,4 @@
-//! The robot's end: what it is asked for, and what its thread shares with everyone else.
+//! The robot's end: its interface, and the state that it shares with its thread.
 
 mod list;
 mod serve;
@@ -23,10 +23,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 
-/// Most requests that are unanswered at once, of all controllers.
+/// Maximum unanswered requests at a time, of all controllers.
 pub const MAX_UNANSWERED: usize = 1024;
 
-/// How a robot is reached over ZeroMQ; see [`ZmqRobot::own`] and [`ZmqRobot::plain_v6`].
+/// Options of a robot's end over ZeroMQ; see [`ZmqRobot::own`] and [`ZmqRobot::plain_v6`].
 #[derive(Clone, Debug)]
 pub struct ZmqRobotOptions {
     wire: Wire,
@@ -39,59 +39,61 @@ pub struct ZmqRobotOptions {
 }
 
 impl ZmqRobotOptions {
-    /// Binds requests and telemetry of version 6 to these addresses instead of this host alone.
+    /// Binds requests and telemetry of version 6 to these addresses, instead of to this host only.
     #[must_use]
     pub fn bind_v6(mut self, requests: &str, telemetry: &str) -> Self {
         (self.requests, self.telemetry) = (requests.to_owned(), telemetry.to_owned());
         self
     }
 
-    /// Encrypts, proves the robot to controllers by `key`, and lets only these controllers speak. The own wire alone can.
+    /// Encrypts, proves the robot to controllers by `key`, and accepts only these controllers. Only Ropewalk's own wire
+    /// supports this.
     #[must_use]
     pub fn curve(mut self, key: KeyPair, allowed: AllowedKeys) -> Self {
         self.curve = Some((key, allowed));
         self
     }
 
-    /// As [`curve`](Self::curve), with the list of controllers in a file ([`AllowedKeys::read`]), which is read again when it changes: a
-    /// controller that is taken off it is not heard any more within half a second, and what it moves stops. A file that
-    /// cannot be read then changes nothing, and is logged.
+    /// As [`curve`](Self::curve), with the list of controllers in a file ([`AllowedKeys::read`]), which is read again
+    /// when it changes. A controller that is removed from the list is cut off within half a second, and what it moves
+    /// stops. If the changed file cannot be read, the previous list still applies, and the error is logged.
     ///
     /// # Errors
-    /// [`TransportError::Setup`]: as of [`AllowedKeys::read`].
+    /// [`TransportError::Setup`], as for [`AllowedKeys::read`].
     pub fn curve_file(mut self, key: KeyPair, allowed: &Path) -> Result<Self, TransportError> {
         self.curve = Some((key, AllowedKeys::read(allowed)?));
         self.list = Some(allowed.to_owned());
         Ok(self)
     }
 
-    /// Lets anyone who reaches an address that other hosts reach listen to the robot and command it.
+    /// Lets anyone who can reach an address that is open to other hosts listen to the robot and command it.
     #[must_use]
     pub fn insecure(mut self) -> Self {
         self.insecure = true;
         self
     }
 
-    /// Bytes of telemetry that may wait for listeners who are slower than the robot, for all of them together (64 MiB unless set). Each has an equal share, and one frame whatever its
-    /// length; on the own wire up to 8 MiB a listener are on the way besides.
+    /// Maximum bytes of telemetry that wait for listeners slower than the robot, for all of them together (64 MiB
+    /// unless set). Each listener has an equal share, and always room for one frame of any length. On Ropewalk's own
+    /// wire, up to 8 MiB per listener are in transit in addition.
     #[must_use]
     pub fn waiting_bytes(mut self, most: usize) -> Self {
         self.waiting_bytes = most;
         self
     }
 
-    /// Checks it all; nothing is bound before [`RobotEnd::start`].
+    /// Checks all options; nothing is bound before [`RobotEnd::start`].
     ///
     /// # Errors
-    /// [`TransportError::Setup`] with the mend: a malformed address, one that other hosts reach without CURVE or [`insecure`](Self::insecure), no CURVE in the
-    /// ZeroMQ library.
+    /// [`TransportError::Setup`], with how to fix it: a malformed address, one that other hosts can reach without CURVE
+    /// or [`insecure`](Self::insecure), no CURVE in the ZeroMQ library.
     pub fn open(self) -> Result<ZmqRobot, TransportError> {
         let places = Places::parse(self.wire, &self.requests, &self.telemetry)?;
         if self.curve.is_some() {
             check_keys(self.wire)?;
         } else if let Some(open) = places.all().find(|a| !a.is_local() && !self.insecure) {
             return Err(TransportError::Setup(format!(
-                "{open} lets anyone who reaches it command the robot: give keys (CURVE), bind to 127.0.0.1, or say `insecure`"
+                "{open} lets anyone who can reach it command the robot: give keys (CURVE), bind to 127.0.0.1, or say `insecure`"
             )));
         }
         for address in places.all() {
@@ -137,7 +139,7 @@ struct Shared {
     wake: Wake,
     wire: Wire,
     given: Mutex<Given>,
-    /// The list of keys that counts from now on.
+    /// A newer list of keys that is to be applied.
     newer: Mutex<Option<AllowedKeys>>,
     listeners: Mutex<Listeners>,
     stopping: AtomicBool,
@@ -152,7 +154,7 @@ struct Bound {
     publisher: Option<Publisher>,
 }
 
-/// Answers that the thread is to send.
+/// Answers for the thread to send.
 #[derive(Default)]
 struct Given {
     queue: VecDeque<Answer>,
@@ -163,7 +165,7 @@ struct Answer {
     peer: Peer,
     who: transport::Peer,
     way: Way,
-    /// `None`: whoever had the request let it fall.
+    /// `None`: the sink dropped the request.
     frame: Option<Vec<u8>>,
 }
 
@@ -185,27 +187,28 @@ struct Counts {
     unanswered: AtomicUsize,
 }
 
-/// What a robot's end counted since it was opened.
+/// Counters of a robot's end since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ZmqRobotStatistics {
-    /// Messages that are none of the wire's.
+    /// Messages that do not follow the wire format.
     pub malformed: u64,
-    /// Handshakes by keys that are not allowed.
+    /// Handshakes with keys that are not allowed.
     pub refused: u64,
-    /// Messages, and answers to them, of controllers whose key is not allowed any more.
+    /// Messages of controllers whose key is not allowed any more, and answers to them.
     pub revoked: u64,
-    /// Requests that came while as many were unanswered as may be.
+    /// Requests that came while the maximum was unanswered.
     pub busy: u64,
-    /// Connections that were ended since their address had too many.
+    /// Connections that were closed because their address had too many.
     pub crowded: u64,
-    /// Answers whose asker was gone, or read too slowly.
+    /// Answers whose requester was gone, or read too slowly.
     pub undelivered: u64,
-    /// Telemetry frames that were dropped for listeners who were too slow, each listener's counted.
+    /// Telemetry frames that were dropped for listeners that were too slow, counted for each listener.
     pub telemetry_lost: u64,
 }
 
 impl ZmqRobot {
-    /// The own wire, at one address for requests and telemetry. `address` is `tcp://IP:PORT` (`*` for any port) or `ipc:///PATH`.
+    /// Ropewalk's own wire, at one address for requests and telemetry. `address` is `tcp://IP:PORT` (`*` for any port)
+    /// or `ipc:///PATH`.
     pub fn own(address: &str) -> ZmqRobotOptions {
         ZmqRobotOptions {
             wire: Wire::Own,
@@ -218,8 +221,9 @@ impl ZmqRobot {
         }
     }
 
-    /// Robot Remote Control's wire, version 6, for controllers of other makers: neither encrypted nor authenticated, for this host alone, at
-    /// the ports of their examples (7001 and 7002) unless [bound](ZmqRobotOptions::bind_v6) elsewhere.
+    /// Robot Remote Control's wire, version 6, for controllers of other makers: neither encrypted nor authenticated,
+    /// for this host only, at the ports of their examples (7001 and 7002) unless [bound](ZmqRobotOptions::bind_v6)
+    /// elsewhere.
     pub fn plain_v6() -> ZmqRobotOptions {
         ZmqRobotOptions {
             wire: Wire::V6,
@@ -228,25 +232,26 @@ impl ZmqRobot {
         .bind_v6("tcp://127.0.0.1:7001", "tcp://127.0.0.1:7002")
     }
 
-    /// Only these controllers may speak from now on: no message that is taken after this counts for another, whatever it is part of, and
-    /// what others move stops. Of an end without CURVE it changes nothing.
+    /// Replaces the list of allowed controllers. No message received after this counts for any other controller, even
+    /// if it is part of something that began before, and what other controllers move stops. Has no effect on an end
+    /// without CURVE.
     pub fn allow(&self, allowed: AllowedKeys) {
         *lock(&self.shared.newer) = Some(allowed);
         self.shared.wake.ring();
     }
 
-    /// Where controllers send requests, once started: the address with its port.
+    /// Returns where controllers send requests, once started: the address with its port.
     pub fn requests_address(&self) -> Option<&str> {
         self.shared.bound.get().map(|bound| bound.requests.as_str())
     }
 
-    /// Where controllers of version 6 get telemetry, once started.
+    /// Returns where controllers of version 6 receive telemetry, once started.
     pub fn telemetry_address(&self) -> Option<String> {
         let publisher = self.shared.bound.get()?.publisher.as_ref()?;
         Some(publisher.address().to_string())
     }
 
-    /// What was counted so far.
+    /// Returns the counters.
     pub fn statistics(&self) -> ZmqRobotStatistics {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let counts = &self.shared.counts;
@@ -311,7 +316,7 @@ impl ZmqRobot {
     }
 }
 
-/// ZeroMQ's way of asking for any port.
+/// ZeroMQ's notation for any port.
 fn wildcard(address: &Address) -> String {
     match address {
         Address::Tcp { port: 0, .. } => format!("{}*", address.to_string().trim_end_matches('0')),
@@ -330,7 +335,7 @@ impl RobotEnd for ZmqRobot {
             Running::Not => {}
             Running::Yes { .. } => {
                 return Err(TransportError::Setup(format!(
-                    "{} is started already",
+                    "{} was already started",
                     self.describe()
                 )));
             }
@@ -352,7 +357,9 @@ impl RobotEnd for ZmqRobot {
                 }
                 .run()
             })
-            .map_err(|error| TransportError::Setup(format!("no thread for {}: {error}", self.describe())))?;
+            .map_err(|error| {
+                TransportError::Setup(format!("cannot start a thread for {}: {error}", self.describe()))
+            })?;
         *running = Running::Yes { thread };
         Ok(())
     }
@@ -393,7 +400,7 @@ impl RobotEnd for ZmqRobot {
         self.shared.wake.ring();
         let before = std::mem::replace(&mut *lock(&self.running), Running::Over);
         let is_own_thread = match before {
-            // A sink that stops its own end is on that thread: the end follows its return.
+            // If the sink stops its own end, this is that thread: the end stops after the sink returns.
             Running::Yes { thread } if thread.thread().id() == std::thread::current().id() => true,
             Running::Yes { thread } => {
                 if thread.join().is_err() {

@@ -1,4 +1,4 @@
-//! The thread that owns a robot's sockets: requests to the sink, answers and telemetry to who waits for them.
+//! The thread that owns a robot's sockets: passes requests to the sink, and answers and telemetry to controllers.
 
 use super::super::doors::Doors;
 use super::super::envelope::{ToController, ToRobot};
@@ -30,24 +30,25 @@ pub(super) struct Loop {
     pub(super) orders: Orders,
     pub(super) last_sent: Option<Instant>,
     pub(super) trim: Trim,
-    /// Where the allowed keys are read from, if from a file.
+    /// The source of the allowed keys, if they come from a file.
     pub(super) list: Option<List>,
 }
 
-/// What a socket with `ZMQ_IMMEDIATE` has not read when its connection ends is lost there, so the last answer gets a start on the end.
+/// A socket with `ZMQ_IMMEDIATE` loses unread data when its connection ends, so the end waits this long after the last
+/// answer.
 const PARTING: Duration = Duration::from_millis(20);
 
-/// When the heap is to give back what stood for peers that read nothing.
+/// When the heap is to return the memory that was used for peers that read nothing.
 #[derive(Default)]
 pub(super) struct Trim {
     was_much: bool,
     at: Option<Instant>,
 }
 
-/// ZeroMQ frees what it kept for a connection that is gone a moment later.
+/// ZeroMQ frees the memory of a closed connection a moment later.
 const FREED: Duration = Duration::from_millis(500);
 
-/// Requests that are handed up before answers and telemetry are looked at again.
+/// Maximum requests that are passed on before answers and telemetry are sent again.
 const BATCH: usize = 32;
 
 impl Loop {
@@ -106,7 +107,7 @@ impl Loop {
             if let Err(error) = polled
                 && error != ::zmq::Error::EINTR
             {
-                tracing::error!(%error, "ZeroMQ's poll failed: the robot's end is over");
+                tracing::error!(%error, "ZeroMQ's poll failed: the robot's end has stopped");
                 break;
             }
             if !stopping {
@@ -141,14 +142,14 @@ impl Loop {
                 self.shared.counts.malformed.fetch_add(1, Ordering::Relaxed);
                 tracing::debug!(
                     at = self.shared.at(),
-                    "a message that is none of the wire's was dropped"
+                    "dropped a message that does not follow the wire format"
                 );
             }
             self.send_given();
         }
     }
 
-    /// The newest list of keys counts for whatever is taken from now on.
+    /// The newest list of keys applies to everything that is received from here on.
     fn renew_keys(&mut self) {
         let newer = lock(&self.shared.newer).take();
         let newer = newer.or_else(|| self.list.as_mut().and_then(List::look));
@@ -156,14 +157,15 @@ impl Loop {
             return;
         };
         for who in gate.allow(newer) {
-            tracing::warn!(at = self.shared.at(), %who, "may not command any more");
+            tracing::warn!(at = self.shared.at(), %who, "its key was removed from the list: it may not command any more");
             lock(&self.shared.listeners).revoke(&who);
             let sink = &self.sink;
             guarded(|| sink.revoked(&who));
         }
     }
 
-    /// Who sent a message, as its connection proved in its handshake; `None`: their key is not on the newest list.
+    /// Returns the sender of a message, as its connection proved in the handshake; `None`: the sender's key is not on
+    /// the newest list.
     fn who(&self, parts: &mut [Message]) -> Option<transport::Peer> {
         let Some(gate) = &self.ends.gate else {
             return Some(transport::Peer::Unproven);
@@ -176,7 +178,7 @@ impl Loop {
         self.ends.gate.as_ref().is_none_or(|gate| gate.allowed().has(who))
     }
 
-    /// False: it makes no sense.
+    /// Returns false if the message is malformed.
     fn own(&mut self, peer: &[u8], who: &transport::Peer, parts: &[Message]) -> bool {
         let [message] = parts else { return false };
         match ToRobot::parse(message) {
@@ -188,10 +190,7 @@ impl Loop {
             }
             Some(ToRobot::Listen { epoch, filter }) => {
                 if !lock(&self.shared.listeners).listen(peer, who, epoch, filter) {
-                    tracing::warn!(
-                        at = self.shared.at(),
-                        "a listener was refused: there are too many"
-                    );
+                    tracing::warn!(at = self.shared.at(), "refused a listener: there are too many");
                 }
             }
             Some(ToRobot::Return { mark }) => lock(&self.shared.listeners).ways.returned(peer, mark),
@@ -234,7 +233,10 @@ impl Loop {
         let reply = Reply::new(move |frame| asker.answer(frame));
         let sink = &self.sink;
         if !guarded(|| sink.request(frame, who, reply)) {
-            tracing::error!(at = self.shared.at(), "so a request stays unanswered");
+            tracing::error!(
+                at = self.shared.at(),
+                "the sink dropped a request: it stays unanswered"
+            );
         }
         true
     }
@@ -262,7 +264,7 @@ impl Loop {
             }
             match (way, frame) {
                 (Way::Id(_), None) => {}
-                // Its number and tag stand in front already.
+                // Its number and tag are already at the front.
                 (Way::Id(_), Some(frame)) => {
                     let sent = self.deliver(&peer, &who, frame);
                     self.sent(sent);
@@ -280,7 +282,7 @@ impl Loop {
         self.last_sent = Some(Instant::now());
         if let Err(error) = result {
             self.shared.counts.undelivered.fetch_add(1, Ordering::Relaxed);
-            tracing::debug!(at = self.shared.at(), %error, "an answer could not be delivered");
+            tracing::debug!(at = self.shared.at(), %error, "cannot deliver an answer");
         }
     }
 
@@ -296,7 +298,7 @@ impl Loop {
         }
     }
 
-    /// Sends a message of the own wire, which counts as on the way until a mark behind it comes back.
+    /// Sends a message of Ropewalk's own wire. It counts as in transit until a mark sent after it comes back.
     fn send_counted(&self, peer: &[u8], who: &transport::Peer, message: Vec<u8>) -> ::zmq::Result<()> {
         let len = message.len();
         let sent = send(&self.ends.router, peer, &[], message);
@@ -321,7 +323,7 @@ impl Loop {
         }
     }
 
-    /// Finds connections that are gone, where what is on the way to them could stand in the way of others.
+    /// Finds closed connections, if the data in transit to them could block other connections.
     fn ask(&self) {
         let asked = lock(&self.shared.listeners).ways.ask(Instant::now());
         for (peer, mark) in asked {
@@ -329,7 +331,7 @@ impl Loop {
         }
     }
 
-    /// One round; true: more may be sent at once.
+    /// Sends one round of telemetry. Returns true if more may be sent at once.
     fn send_telemetry(&self) -> bool {
         if self.shared.wire == Wire::V6 {
             return false;
@@ -350,7 +352,7 @@ impl Loop {
 }
 
 impl Trim {
-    /// Whether it is to be done soon.
+    /// Returns whether to trim soon.
     fn turn(&mut self, is_much: bool, now: Instant) -> bool {
         if std::mem::replace(&mut self.was_much, is_much) && !is_much {
             self.at = Some(now + FREED);
@@ -363,7 +365,7 @@ impl Trim {
     }
 }
 
-/// One message with who sent it in front; parts beyond what any message of ours has are not kept.
+/// Receives one message, with its sender as the first part. Parts beyond those of any valid message are discarded.
 fn receive_parts(socket: &Socket) -> Option<Vec<Message>> {
     let mut parts = Vec::new();
     let mut flags = DONTWAIT;
@@ -381,7 +383,7 @@ fn receive_parts(socket: &Socket) -> Option<Vec<Message>> {
 }
 
 fn send(router: &Socket, peer: &[u8], envelope: &[Vec<u8>], frame: Vec<u8>) -> ::zmq::Result<()> {
-    // Only the first part can fail: it says for whom the rest is.
+    // Only the first part can fail: it addresses the rest.
     router.send(peer, DONTWAIT | SNDMORE)?;
     for part in envelope {
         router.send(&part[..], DONTWAIT | SNDMORE)?;
@@ -389,7 +391,7 @@ fn send(router: &Socket, peer: &[u8], envelope: &[Vec<u8>], frame: Vec<u8>) -> :
     router.send(frame, DONTWAIT)
 }
 
-/// Who waits for an answer.
+/// A controller that waits for an answer.
 struct Asker {
     shared: Arc<Shared>,
     peer: Peer,
