@@ -1,6 +1,6 @@
 //! Every interleaving of a publisher and a subscriber on a ring and a doorbell, by loom.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p bus --release --test loom_ring`
+//! `RUSTFLAGS="--cfg loom" cargo test -p ropewalk-bus --release --test loom_ring`
 #![cfg(loom)]
 #![allow(missing_docs)]
 

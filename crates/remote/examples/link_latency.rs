@@ -2,7 +2,7 @@
 //! links of their own, the latter over QUIC on this host's loopback; at 30 Hz and back to back.
 //!
 //! ```console
-//! $ cargo run --release -p remote --example link_latency [-- --json]
+//! $ cargo run --release -p ropewalk-remote --example link_latency [-- --json]
 //! ```
 //! It takes two minutes. Wake-ups of threads make most of it, so run it on a machine with nothing else to do.
 

@@ -1,7 +1,7 @@
 //! How long a twist takes to a robot in another process and back over ZeroMQ on loopback, beside ZeroMQ's bare sockets.
 //!
 //! ```text
-//! cargo run --release -p remote --example zmq_latency -- [--json] [--pause] [COUNT]
+//! cargo run --release -p ropewalk-remote --example zmq_latency -- [--json] [--pause] [COUNT]
 //! ```
 //!
 //! One at a time: each is sent when the one before is answered; with `--pause` 0 to 1 ms later, when caches are colder and processors

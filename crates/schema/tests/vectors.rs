@@ -1,6 +1,6 @@
 //! The golden messages of `tests/vectors/schema`, which other languages read too.
 //!
-//! `UPDATE_VECTORS=1 cargo test -p schema --test vectors` writes them anew; the test then fails, so that nobody
+//! `UPDATE_VECTORS=1 cargo test -p ropewalk-schema --test vectors` writes them anew; the test then fails, so that nobody
 //! takes the new bytes for checked ones.
 
 use schema::{Flavour, Registry, Show};
