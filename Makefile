@@ -27,7 +27,7 @@ build: libzmq
 	$(CARGO) build --release --locked -p ropewalk-cli
 
 # Build the command, the libraries and the examples in one go: otherwise cargo would rebuild shared crates with other features.
-PROGRAMS := -p ropewalk-cli -p capi -p rmw -p examples
+PROGRAMS := -p ropewalk-cli -p ropewalk-capi -p ropewalk-rmw -p examples
 
 built: libzmq
 	$(CARGO) build --release --locked $(PROGRAMS)
@@ -108,7 +108,7 @@ ros2: built-tested
 
 # Nodes that use rmw_zenoh's protocol, and the bridge to them. Builds the feature that only they need, in a separate folder.
 ZENOH := $(TARGET)/zenoh
-FEATURE := --profile tested --locked --target-dir $(ZENOH) --features ropewalk-cli/zenoh -p ropewalk-cli -p ros2
+FEATURE := --profile tested --locked --target-dir $(ZENOH) --features ropewalk-cli/zenoh -p ropewalk-cli -p ropewalk-ros2
 zenoh: libzmq
 	$(CARGO) clippy $(FEATURE) --all-targets -- -D warnings
 	$(CARGO) build $(FEATURE)
@@ -145,20 +145,20 @@ installed: built-tested wheel
 
 # The bus's suite over shm_open and passed pipes instead of memfds (docs/decisions/037-posix-variant.md).
 unit-posix: built-posix
-	$(CARGO) test -p bus --features posix --locked
+	$(CARGO) test -p ropewalk-bus --features posix --locked
 
 # Only the build may be slow: the tests have watchdogs.
 built-posix:
-	$(CARGO) clippy -p bus --all-targets --features posix --locked -- -D warnings
-	$(CARGO) test -p bus --features posix --locked --no-run
+	$(CARGO) clippy -p ropewalk-bus --all-targets --features posix --locked -- -D warnings
+	$(CARGO) test -p ropewalk-bus --features posix --locked --no-run
 
 # Checks every interleaving of the ring and the doorbell, up to loom's bound.
 loom:
-	RUSTFLAGS="--cfg loom" $(CARGO) test -p bus --profile tested --locked --target-dir $(TARGET)/loom --test loom_ring
+	RUSTFLAGS="--cfg loom" $(CARGO) test -p ropewalk-bus --profile tested --locked --target-dir $(TARGET)/loom --test loom_ring
 
 # The ring's unit tests under Miri, which needs a nightly toolchain with the components miri and rust-src.
 miri:
-	$(CARGO) +nightly miri test -p bus --lib --target-dir $(TARGET)/miri ring::
+	$(CARGO) +nightly miri test -p ropewalk-bus --lib --target-dir $(TARGET)/miri ring::
 
 # Compares checksums, hashes and bytes of every type that Debian and rosbags know with genmsg and rosbags.
 schema-crosscheck: setup built-tested
@@ -189,22 +189,22 @@ networks: built-tested setup packages
 
 # Processes that join a bus and are killed at random moments; `make test` runs 300.
 soak:
-	CYCLES=$(or $(CYCLES),10000) $(CARGO) test -p bus --release --locked --test soak
+	CYCLES=$(or $(CYCLES),10000) $(CARGO) test -p ropewalk-bus --release --locked --test soak
 
 # A day of traffic between two radios in virtual time, once with the rate set and once unknown; HOURS is the duration.
 day:
-	HOURS=$(or $(HOURS),24) $(CARGO) test -p proto --release --locked --test day -- --nocapture
+	HOURS=$(or $(HOURS),24) $(CARGO) test -p ropewalk-proto --release --locked --test day -- --nocapture
 
 # A million operations of publishers and subscribers against a model; no cargo-fuzz needed.
 fuzz-short:
-	OPERATIONS=$(or $(OPERATIONS),1000000) $(CARGO) test -p bus --release --locked --lib fuzzing -- --nocapture
+	OPERATIONS=$(or $(OPERATIONS),1000000) $(CARGO) test -p ropewalk-bus --release --locked --lib fuzzing -- --nocapture
 
 # Mutated packets for every parser of the bus, the link, remote and the ROS 1 bridge, and lines for that of `control`; `make test` runs a few thousand each. No cargo-fuzz needed.
 fuzz-packets: export PACKETS ?= 10000000
 fuzz-packets:
-	$(CARGO) test --profile tested --locked -p bus --lib mutated -- --nocapture
-	$(CARGO) test --profile tested --locked -p link --test parsers -- --nocapture
-	$(CARGO) test --profile tested --locked -p remote -p ros1 --lib fuzzing -- --nocapture
+	$(CARGO) test --profile tested --locked -p ropewalk-bus --lib mutated -- --nocapture
+	$(CARGO) test --profile tested --locked -p ropewalk-link --test parsers -- --nocapture
+	$(CARGO) test --profile tested --locked -p ropewalk-remote -p ropewalk-ros1 --lib fuzzing -- --nocapture
 	$(CARGO) test --profile tested --locked -p ropewalk-cli --bins control::line -- --nocapture
 
 # The same, with a table of the lines reached (needs rustup's component llvm-tools).

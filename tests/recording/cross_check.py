@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Check an MCAP file that Ropewalk wrote with independent readers.
 
-    cargo run --release -p recording --example convert -- out.mcap [some.bag]
+    cargo run --release -p ropewalk-recording --example convert -- out.mcap [some.bag]
     venv/bin/python tests/recording/cross_check.py out.mcap [some.bag]
 
 Every channel's MD5 must match its definition, every message must match its type to the last byte (both checked

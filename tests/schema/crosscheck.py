@@ -2,7 +2,7 @@
 
     .venv/bin/python tests/schema/crosscheck.py --binary target/release/examples/crosscheck
 
-The binary is `cargo build --example crosscheck -p schema`. Needs the Debian packages of apt.txt, and
+The binary is `cargo build --example crosscheck -p ropewalk-schema`. Needs the Debian packages of apt.txt, and
 requirements.txt in a venv made by `/usr/bin/python3 -m venv --system-site-packages`. Installs nothing.
 
 Exit status: 0 everything agrees, 1 something differs, 2 it could not run.

@@ -1,7 +1,7 @@
 //! The crash matrix: a publisher or a subscriber is killed, stopped, or forked at each step of its life. Its
 //! peers get all messages that they should, every loss is counted, and nothing is left behind.
 //!
-//! `cargo test -p bus --test crash_matrix` prints the matrix.
+//! `cargo test -p ropewalk-bus --test crash_matrix` prints the matrix.
 #![allow(missing_docs)]
 
 mod common;

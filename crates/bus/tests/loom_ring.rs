@@ -1,7 +1,7 @@
 //! Checks every interleaving of a publisher and a subscriber on a ring and a doorbell, with
 //! loom (decision 040).
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p bus --release --test loom_ring`
+//! `RUSTFLAGS="--cfg loom" cargo test -p ropewalk-bus --release --test loom_ring`
 #![cfg(loom)]
 #![allow(missing_docs)]
 

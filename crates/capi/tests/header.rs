@@ -38,7 +38,7 @@ fn the_header_is_up_to_date() {
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         committed == made,
-        "{} differs from the one generated from the source: run UPDATE=1 cargo test -p capi --test header",
+        "{} differs from the one generated from the source: run UPDATE=1 cargo test -p ropewalk-capi --test header",
         path.display()
     );
 }

@@ -16,7 +16,7 @@ mod screen;
 mod signals;
 mod types;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use failure::Outcome;
 use std::process::ExitCode;
 
@@ -61,6 +61,8 @@ enum Command {
     Msg(command::msg::Options),
     Gen(command::generate::Options),
     Doctor(command::doctor::Options),
+    Completions(command::completions::Options),
+    Man(command::man::Options),
     /// One process of a lab.
     #[command(hide = true)]
     LabPart {
@@ -115,6 +117,8 @@ fn main() -> ExitCode {
         Command::Msg(options) => command::msg::run(&options),
         Command::Gen(options) => command::generate::run(&options),
         Command::Doctor(options) => command::doctor::run(&options),
+        Command::Completions(options) => command::completions::run(&options, Cli::command()),
+        Command::Man(options) => command::man::run(&options, Cli::command()),
         Command::LabPart { arguments } => return command::lab::part(&arguments),
         Command::DemoPart { spec, parts } => demo::run_parts(&spec, &parts),
     };
@@ -127,6 +131,6 @@ mod tests {
 
     #[test]
     fn every_command_is_one_that_can_be_parsed() {
-        <Cli as clap::CommandFactory>::command().debug_assert();
+        Cli::command().debug_assert();
     }
 }

@@ -28,7 +28,7 @@ fn same(folder: &Path, registry: &Registry, names: &[String]) {
         let committed = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(
             committed == file.text,
-            "{} differs from what is generated: run UPDATE=1 cargo test -p generate --test rust_files",
+            "{} differs from what is generated: run UPDATE=1 cargo test -p ropewalk-generate --test rust_files",
             path.display()
         );
     }

@@ -1,7 +1,7 @@
 //! Rewrites a recording as MCAP, or, if the target does not end in `.mcap`, as a folder of rosbag2. Without a source,
 //! it records the simulated room for ten seconds.
 //!
-//! `cargo run -p recording --example convert -- TARGET [SOURCE]`
+//! `cargo run -p ropewalk-recording --example convert -- TARGET [SOURCE]`
 
 use std::error::Error;
 use std::process::ExitCode;

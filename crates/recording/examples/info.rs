@@ -1,6 +1,6 @@
 //! Prints what a recording contains: topics, types, counts, rates, sizes.
 //!
-//! `cargo run -p recording --example info -- FILE`
+//! `cargo run -p ropewalk-recording --example info -- FILE`
 
 use std::process::ExitCode;
 

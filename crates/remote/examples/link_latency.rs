@@ -3,7 +3,7 @@
 //! to back.
 //!
 //! ```console
-//! $ cargo run --release -p remote --example link_latency [-- --json]
+//! $ cargo run --release -p ropewalk-remote --example link_latency [-- --json]
 //! ```
 //! It takes two minutes. Most of the time is wake-ups of threads, so run it on an otherwise idle machine.
 

@@ -2,7 +2,7 @@
 //! sockets.
 //!
 //! ```text
-//! cargo run --release -p remote --example zmq_latency -- [--json] [--pause] [COUNT]
+//! cargo run --release -p ropewalk-remote --example zmq_latency -- [--json] [--pause] [COUNT]
 //! ```
 //!
 //! One at a time: each is sent when the previous one is answered; with `--pause` 0 to 1 ms later, when caches are

@@ -1,4 +1,4 @@
-//! Times within one process, for people: `cargo test --release -p remote --test latency -- --ignored --nocapture`
+//! Times within one process, for people: `cargo test --release -p ropewalk-remote --test latency -- --ignored --nocapture`
 //! prints them as JSON. Nothing is asserted: machines differ.
 
 mod conformance;

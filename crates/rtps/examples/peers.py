@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Test `peer` against nodes of ROS 2 over Fast DDS, and against participants of Cyclone DDS.
 
-    cargo build --release -p rtps --example peer
+    cargo build --release -p ropewalk-rtps --example peer
     crates/rtps/examples/peers.py ros2 target/ros2-kilted target/release/examples/peer [TEST...]
     crates/rtps/examples/peers.py cyclone FOLDER-OF-A-VENV target/release/examples/peer [TEST...]
 

@@ -1,6 +1,6 @@
 //! The golden messages of `tests/vectors/schema`, which other languages read as well.
 //!
-//! `UPDATE_VECTORS=1 cargo test -p schema --test vectors` rewrites them; the test then fails, so that unchecked bytes
+//! `UPDATE_VECTORS=1 cargo test -p ropewalk-schema --test vectors` rewrites them; the test then fails, so that unchecked bytes
 //! are not mistaken for checked ones.
 
 use schema::{Flavour, Registry, Show};

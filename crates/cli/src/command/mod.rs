@@ -2,6 +2,7 @@
 
 pub(crate) mod action;
 pub(crate) mod bench;
+pub(crate) mod completions;
 pub(crate) mod control;
 pub(crate) mod doctor;
 pub(crate) mod endpoints;
@@ -11,6 +12,7 @@ pub(crate) mod interface;
 pub(crate) mod keys;
 pub(crate) mod lab;
 pub(crate) mod link;
+pub(crate) mod man;
 pub(crate) mod msg;
 pub(crate) mod node;
 mod optional_type;
