@@ -21,5 +21,6 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options, mut command: Command) -> Outcome {
     let mut script = Vec::new();
     clap_complete::generate(options.shell, &mut command, "ropewalk", &mut script);
-    std::io::Write::write_all(&mut std::io::stdout(), &script).map_err(|e| Failure::job(format!("standard output: {e}")))
+    std::io::Write::write_all(&mut std::io::stdout(), &script)
+        .map_err(|e| Failure::job(format!("standard output: {e}")))
 }
