@@ -19,15 +19,16 @@ BEHIND := lint built-posix loom
 .PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets unit unit-posix cpp sanitized sanitized-library valgrind ros1 ros2 zenoh python wheel deb installed loom built-posix miri schema-crosscheck recording-crosscheck kill \
     attacks networks soak day fuzz-short fuzz-packets fuzz-coverage fuzz clean
 
-# Shows in a minute why priorities matter; needs neither ROS nor root.
-demo: build
-	$(BIN)/ropewalk demo --figure ropewalk-demo.svg
+# Shows in a minute why priorities matter; needs neither ROS nor root. Link-time optimization would take longer than everything else.
+demo: libzmq
+	$(CARGO) build --profile quick --locked -p ropewalk-cli
+	$(TARGET)/quick/ropewalk demo --figure ropewalk-demo.svg
 
 build: libzmq
-	$(CARGO) build --release --locked -p ropewalk-cli
+	$(CARGO) build --release --locked -p ropewalk-cli -p ropewalk-bench
 
 # Build the command, the libraries and the examples in one go: otherwise cargo would rebuild shared crates with other features.
-PROGRAMS := -p ropewalk-cli -p ropewalk-capi -p ropewalk-rmw -p examples
+PROGRAMS := -p ropewalk-cli -p ropewalk-bench -p ropewalk-capi -p ropewalk-rmw -p examples
 
 built: libzmq
 	$(CARGO) build --release --locked $(PROGRAMS)
@@ -54,7 +55,7 @@ packages: libzmq setup
 libzmq:
 	pkg-config --exists libzmq 2>/dev/null || scripts/apt-install $$(grep -v '^#' tests/remote/apt.txt)
 
-lint: deny budgets
+lint: deny budgets words book crates
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	$(CARGO) fmt --manifest-path python/Cargo.toml --check

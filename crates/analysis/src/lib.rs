@@ -18,5 +18,5 @@ pub mod model;
 pub mod plan;
 pub mod raw;
 pub mod report;
-pub mod svg;
-pub mod table;
+
+pub use terminal::{svg, table};

@@ -26,10 +26,10 @@ mod keep;
 pub mod lab;
 pub mod link;
 mod links;
-pub mod machine;
 mod noise;
+mod program;
 mod progress;
 pub mod remote;
 pub mod scale;
 
-pub use analysis::{svg, table};
+pub use terminal::{machine, svg, table};

@@ -1,7 +1,7 @@
 //! Delays as SVG.
 
-use bench::svg::{self, escape};
 use std::fmt::Write;
+use terminal::svg::{self, escape};
 
 /// One distribution: a name and its cumulative points (value in nanoseconds, share at or below it).
 pub(crate) struct Series<'a> {

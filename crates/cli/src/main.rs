@@ -6,19 +6,17 @@
 
 mod command;
 mod demo;
-mod failure;
 mod figure;
 mod graph;
 mod numbers;
 mod offers;
 mod qos;
-mod screen;
-mod signals;
 mod types;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use failure::Outcome;
 use std::process::ExitCode;
+use terminal::{failure, help, screen, signals};
 
 /// Robot communication in one piece: zero-copy topics on one host, priorities over a shared radio.
 ///
@@ -39,8 +37,8 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Demo(demo::Options),
-    Bench(command::bench::Options),
-    Plan(analysis::plan::Options),
+    Bench(command::bench::Bench),
+    Plan(command::bench::Plan),
     Link(command::link::Options),
     Ros1(command::ros1::Options),
     Ros2(command::ros2::Options),
@@ -61,8 +59,8 @@ enum Command {
     Msg(command::msg::Options),
     Gen(command::generate::Options),
     Doctor(command::doctor::Options),
-    Completions(command::completions::Options),
-    Man(command::man::Options),
+    Completions(help::Completions),
+    Man(help::Man),
     /// One process of a lab.
     #[command(hide = true)]
     LabPart {
@@ -95,8 +93,8 @@ fn main() -> ExitCode {
         .init();
     let outcome: Outcome = match cli.command {
         Command::Demo(options) => demo::run(&options),
-        Command::Bench(options) => command::bench::run(&options),
-        Command::Plan(options) => command::plan::run(&options),
+        Command::Bench(options) => command::bench::bench(&options),
+        Command::Plan(options) => command::bench::plan(&options),
         Command::Link(options) => command::link::run(&options),
         Command::Ros1(options) => command::ros1::run(&options),
         Command::Ros2(options) => command::ros2::run(&options),
@@ -117,8 +115,8 @@ fn main() -> ExitCode {
         Command::Msg(options) => command::msg::run(&options),
         Command::Gen(options) => command::generate::run(&options),
         Command::Doctor(options) => command::doctor::run(&options),
-        Command::Completions(options) => command::completions::run(&options, Cli::command()),
-        Command::Man(options) => command::man::run(&options, Cli::command()),
+        Command::Completions(options) => options.run(Cli::command()),
+        Command::Man(options) => options.run(Cli::command()),
         Command::LabPart { arguments } => return command::lab::part(&arguments),
         Command::DemoPart { spec, parts } => demo::run_parts(&spec, &parts),
     };

@@ -114,9 +114,9 @@ pub(crate) fn prepare(
 ) -> Result<Result<Ready, Missing>, Error> {
     let missing = |why: String| Ok(Err(Missing { system, why }));
     let program = if system.is_this_program() {
-        match std::env::current_exe() {
+        match crate::program::ropewalk() {
             Ok(program) => program,
-            Err(e) => return missing(format!("cannot find this program: {e}")),
+            Err(e) => return missing(e.to_string()),
         }
     } else {
         let Some(folder) = folder else {

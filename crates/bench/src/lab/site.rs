@@ -44,10 +44,7 @@ impl<'a> Ground<'a> {
     pub(crate) fn new(prefix: &str, stopped: &'a dyn Fn() -> bool) -> Result<Ground<'a>, Error> {
         let folder = tempfile::Builder::new().prefix(prefix).tempdir();
         Ok(Ground {
-            executable: std::env::current_exe().map_err(|source| Error::System {
-                doing: "finding this program's file",
-                source,
-            })?,
+            executable: crate::program::ropewalk()?,
             folder: folder.map_err(|source| Error::File {
                 path: std::env::temp_dir(),
                 source,

@@ -2,7 +2,6 @@
 
 pub(crate) mod action;
 pub(crate) mod bench;
-pub(crate) mod completions;
 pub(crate) mod control;
 pub(crate) mod doctor;
 pub(crate) mod endpoints;
@@ -12,12 +11,10 @@ pub(crate) mod interface;
 pub(crate) mod keys;
 pub(crate) mod lab;
 pub(crate) mod link;
-pub(crate) mod man;
 pub(crate) mod msg;
 pub(crate) mod node;
 mod optional_type;
 pub(crate) mod param;
-pub(crate) mod plan;
 pub(crate) mod play;
 pub(crate) mod record;
 pub(crate) mod robot;

@@ -2,10 +2,10 @@
 
 use crate::failure::{OrFail, Outcome};
 use crate::types::SearchPath;
-use bench::table::{Align, Table};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::io::Write;
+use terminal::table::{Align, Table};
 
 /// Show message types: fields, hashes, and their control and data parts.
 ///

@@ -5,11 +5,11 @@ use super::run::{RunResult, State};
 use super::{Options, System};
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::figure::{self, Panel, Series};
-use bench::table::{Align, Table};
 use proto::AirtimeModel;
 use serde::Serialize;
 use stats::{Cell, FlowMetrics, Report};
 use std::io::Write;
+use terminal::table::{Align, Table};
 
 #[derive(Serialize)]
 struct Params {
@@ -232,7 +232,7 @@ fn draw(options: &Options, results: &[RunResult]) -> String {
 }
 
 fn json(results: &[RunResult], awake: bool) -> Report<Params, Metrics> {
-    let mut machine = bench::machine::describe();
+    let mut machine = terminal::machine::describe();
     let sleep = if awake {
         "none (/dev/cpu_dma_latency held at 0)"
     } else {
@@ -253,7 +253,7 @@ fn json(results: &[RunResult], awake: bool) -> Report<Params, Metrics> {
     Report {
         experiment: "demo".into(),
         machine,
-        versions: bench::machine::versions(),
+        versions: terminal::machine::versions(),
         cells: cells.collect(),
     }
 }

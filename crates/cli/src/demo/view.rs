@@ -3,9 +3,9 @@
 use super::System;
 use super::protocol::Spec;
 use super::run::State;
-use bench::table::{Align, Table};
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
+use terminal::table::{Align, Table};
 
 /// Shows a run while it lasts: redrawn in place on a terminal, printed at intervals elsewhere. Uses standard error,
 /// since standard output is for the result.

@@ -37,7 +37,7 @@ pub fn serve(options: &Options) -> Result<(), Error> {
         path: std::env::temp_dir(),
         source,
     })?;
-    let program = std::env::current_exe().map_err(system("finding this program's file"))?;
+    let program = crate::program::ropewalk()?;
     let mut command = Command::new(program);
     command
         .args(["bench", "scale-agent"])

@@ -3,11 +3,11 @@
 use super::line::{self, Watch};
 use super::session::{Done, PATIENCE, Problem, Session, TICK, kind_and_channel, usage};
 use super::{body, kinds};
-use bench::table::{Align, Table};
 use remote::{Rate, TelemetryKind, telemetry};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+use terminal::table::{Align, Table};
 
 /// Kinds that are always subscribed to.
 const ALWAYS: [&str; 2] = [telemetry::LogMessage::NAME, telemetry::PermissionRequest::NAME];

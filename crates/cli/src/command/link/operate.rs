@@ -2,7 +2,6 @@
 
 use crate::command::endpoints::but_silent;
 use crate::failure::{Failure, OrFail, Outcome};
-use bench::table::{Align, Table};
 use bus::Survey;
 use clap::{Args, Subcommand};
 use link::control::{Change, name};
@@ -13,6 +12,7 @@ use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::time::{Duration, Instant};
+use terminal::table::{Align, Table};
 
 /// How long a link may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);

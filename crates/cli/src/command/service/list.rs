@@ -4,11 +4,11 @@ use super::to_json;
 use crate::command::endpoints::{self, who};
 use crate::failure::{OrFail, Outcome};
 use crate::graph::{Graph, is_hidden};
-use bench::table::{Align, Table};
 use clap::Args;
 use ropewalk::{Node, ServiceInfo};
 use serde_json::json;
 use std::io::Write;
+use terminal::table::{Align, Table};
 
 #[derive(Args)]
 pub(super) struct Options {

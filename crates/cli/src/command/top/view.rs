@@ -1,13 +1,13 @@
 //! Layout of the view: in a terminal, and as a plain table.
 
 use super::model::{Direction, Peer, Service, Topic, View};
-use bench::table::{Align, Table};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style, Stylize};
 use ratatui::text::Line;
 use ratatui::widgets::{Cell, Paragraph, Row, Table as Rows, TableState};
 use stats::text::printable;
+use terminal::table::{Align, Table};
 
 const PEER_HEAD: [&str; 9] = [
     "peer",

@@ -4,7 +4,6 @@ use super::verbose;
 use crate::command::endpoints::{self, hex};
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::graph::Graph;
-use bench::table::{Align, Table};
 use bus::{
     EndpointDetail, EndpointInfo, MemoryPolicy, Offer, PublisherInfo, QueuePolicy, Reliability, Ros,
     SubscriberInfo, TopicInfo,
@@ -15,6 +14,7 @@ use serde_json::{Value, json};
 use stats::Drops;
 use std::fmt::Write as _;
 use std::io::Write as _;
+use terminal::table::{Align, Table};
 
 /// Print what every publisher and subscriber of a topic does, holds and has lost.
 ///

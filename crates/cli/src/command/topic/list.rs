@@ -3,12 +3,12 @@
 use crate::command::endpoints::{self, hex, who};
 use crate::failure::{OrFail, Outcome};
 use crate::graph::{Graph, is_hidden};
-use bench::table::{Align, Table};
 use bus::{Survey, TopicInfo};
 use clap::Args;
 use ropewalk::Node;
 use serde_json::json;
 use std::io::Write;
+use terminal::table::{Align, Table};
 
 #[derive(Args)]
 pub(super) struct Options {

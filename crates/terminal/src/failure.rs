@@ -5,14 +5,14 @@ use std::process::ExitCode;
 
 /// Why a command failed, and the exit code for the kind of failure.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub struct Failure {
     code: u8,
     message: String,
 }
 
 impl Failure {
     /// The job failed: exit code 1.
-    pub(crate) fn job(message: impl fmt::Display) -> Self {
+    pub fn job(message: impl fmt::Display) -> Self {
         Failure {
             code: 1,
             message: message.to_string(),
@@ -20,7 +20,7 @@ impl Failure {
     }
 
     /// Bad usage or input: exit code 2.
-    pub(crate) fn input(message: impl fmt::Display) -> Self {
+    pub fn input(message: impl fmt::Display) -> Self {
         Failure {
             code: 2,
             message: message.to_string(),
@@ -28,7 +28,7 @@ impl Failure {
     }
 
     /// Data was lost: exit code 3.
-    pub(crate) fn lost(message: impl fmt::Display) -> Self {
+    pub fn lost(message: impl fmt::Display) -> Self {
         Failure {
             code: 3,
             message: message.to_string(),
@@ -36,12 +36,12 @@ impl Failure {
     }
 
     /// Whether the user's input caused the failure.
-    pub(crate) fn is_bad_input(&self) -> bool {
+    pub fn is_bad_input(&self) -> bool {
         self.code == 2
     }
 
     /// Prints the message as one line on standard error and returns the exit code.
-    pub(crate) fn report(&self) -> ExitCode {
+    pub fn report(&self) -> ExitCode {
         crate::screen::tell!("ropewalk: {self}");
         ExitCode::from(self.code)
     }
@@ -56,10 +56,10 @@ impl fmt::Display for Failure {
 }
 
 /// Result of a command.
-pub(crate) type Outcome = Result<(), Failure>;
+pub type Outcome = Result<(), Failure>;
 
 /// Returns the exit code of a finished command, and reports its failure.
-pub(crate) fn exit_code(outcome: Outcome) -> ExitCode {
+pub fn exit_code(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
@@ -67,7 +67,7 @@ pub(crate) fn exit_code(outcome: Outcome) -> ExitCode {
 }
 
 /// Turns an error into a [`Failure`] of one kind.
-pub(crate) trait OrFail<T> {
+pub trait OrFail<T> {
     /// The job failed: exit code 1.
     fn or_job(self, doing: &str) -> Result<T, Failure>;
     /// Bad usage or input: exit code 2.

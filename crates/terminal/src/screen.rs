@@ -10,7 +10,7 @@ use std::fmt;
 use std::io::{self, Write};
 
 /// A writer that makes text safe to print.
-pub(crate) struct Screen<W>(W);
+pub struct Screen<W>(W);
 
 impl<W: Write> Write for Screen<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -25,47 +25,49 @@ impl<W: Write> Write for Screen<W> {
 }
 
 /// Standard output.
-pub(crate) fn stdout() -> Screen<io::StdoutLock<'static>> {
+pub fn stdout() -> Screen<io::StdoutLock<'static>> {
     Screen(raw().lock())
 }
 
 /// Standard error.
-pub(crate) fn stderr() -> Screen<io::Stderr> {
+pub fn stderr() -> Screen<io::Stderr> {
     Screen(io::stderr())
 }
 
 /// Standard output without escaping.
 #[allow(clippy::disallowed_methods, reason = "this is the way")]
-pub(crate) fn raw() -> io::Stdout {
+pub fn raw() -> io::Stdout {
     io::stdout()
 }
 
 /// Writes control sequences to the terminal on standard error, for example to redraw a line; never text from others.
-pub(crate) fn draw(sequence: &str) {
+pub fn draw(sequence: &str) {
     let _ = io::stderr().write_all(sequence.as_bytes());
 }
 
 /// Prints a line to standard output; a closed output is no error.
-pub(crate) fn line_out(line: fmt::Arguments<'_>) {
+pub fn line_out(line: fmt::Arguments<'_>) {
     let _ = writeln!(stdout(), "{line}");
 }
 
 /// Prints a line to standard error.
-pub(crate) fn line_err(line: fmt::Arguments<'_>) {
+pub fn line_err(line: fmt::Arguments<'_>) {
     let _ = writeln!(stderr(), "{line}");
 }
 
+#[macro_export]
 /// Like `println!`, but escapes control characters.
 macro_rules! say {
     ($($format:tt)*) => { $crate::screen::line_out(format_args!($($format)*)) };
 }
 
+#[macro_export]
 /// Like `eprintln!`, but escapes control characters.
 macro_rules! tell {
     ($($format:tt)*) => { $crate::screen::line_err(format_args!($($format)*)) };
 }
 
-pub(crate) use {say, tell};
+pub use crate::{say, tell};
 
 #[cfg(test)]
 mod tests {

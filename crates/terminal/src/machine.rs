@@ -40,7 +40,7 @@ pub fn versions() -> BTreeMap<String, String> {
 }
 
 /// Returns its wireless devices, such as `wlan0`, from `/sys/class/net`.
-pub(crate) fn radios() -> Vec<String> {
+pub fn radios() -> Vec<String> {
     let devices = std::fs::read_dir("/sys/class/net")
         .into_iter()
         .flatten()

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Remembers whether the user asked this process to stop (SIGINT, SIGTERM, SIGHUP).
 #[derive(Clone)]
-pub(crate) struct Signals(Arc<AtomicBool>);
+pub struct Signals(Arc<AtomicBool>);
 
 impl Signals {
     /// From this call on, the first of these signals is remembered instead of ending the process; a second one ends it.
-    pub(crate) fn watch() -> std::io::Result<Self> {
+    pub fn watch() -> std::io::Result<Self> {
         let flag = Arc::new(AtomicBool::new(false));
         for signal in [
             signal_hook::consts::SIGINT,
@@ -23,18 +23,18 @@ impl Signals {
     }
 
     /// Whether a signal arrived.
-    pub(crate) fn stopped(&self) -> bool {
+    pub fn stopped(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
     /// Forgets the signal after its effect: the next one counts as the first.
-    pub(crate) fn clear(&self) {
+    pub fn clear(&self) {
         self.0.store(false, Ordering::Relaxed);
     }
 }
 
 /// Makes the process survive SIGHUP.
-pub(crate) fn outlive_hangups() {
+pub fn outlive_hangups() {
     // If this fails, SIGHUP ends the process as by default.
     let _ = signal_hook::flag::register(signal_hook::consts::SIGHUP, Arc::default());
 }

@@ -1,0 +1,64 @@
+#![forbid(unsafe_code)]
+//! The program behind `ropewalk bench` and `ropewalk plan`.
+//!
+//! Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 the job failed,
+//! 2 bad usage or input.
+
+mod experiments;
+mod plan;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use std::process::ExitCode;
+use terminal::{failure, help, screen, signals};
+
+/// Benchmark Ropewalk on this machine, next to other middleware
+///
+/// Labs, links and bridges are processes of `ropewalk`, which has to be next to this program.
+#[derive(Parser)]
+#[command(
+    name = "ropewalk-bench",
+    version,
+    after_help = "Exit codes: 0 done, 1 the job failed, 2 bad usage or input."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    #[command(flatten)]
+    Experiment(Box<experiments::What>),
+    Plan(analysis::plan::Options),
+    #[command(hide = true)]
+    Completions(help::Completions),
+    #[command(hide = true)]
+    Man(help::Man),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "warn".into());
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(false)
+        .with_writer(screen::stderr)
+        .with_target(false)
+        .init();
+    failure::exit_code(match cli.command {
+        Command::Experiment(what) => experiments::run(&what),
+        Command::Plan(options) => plan::run(&options),
+        Command::Completions(options) => options.run(Cli::command()),
+        Command::Man(options) => options.run(Cli::command()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_can_be_parsed() {
+        Cli::command().debug_assert();
+    }
+}
