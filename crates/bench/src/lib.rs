@@ -17,18 +17,13 @@
 //! ```
 
 pub mod brake;
-pub mod findings;
 mod flows;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod ipc;
-mod keep;
+mod kit;
 pub mod lab;
 pub mod link;
-mod links;
-mod noise;
-mod program;
-mod progress;
 pub mod remote;
 pub mod scale;
 

@@ -22,12 +22,13 @@ pub use options::Options;
 pub use outcome::{Failed, Outcome, Paper};
 pub use recognize::Region;
 
-use crate::ipc::error::RunError;
-use crate::ipc::programs::{self, Door, Ready};
-use crate::ipc::roscore;
-use crate::ipc::sandbox::Sandbox;
 use crate::ipc::{Error, Missing, System};
-use crate::{findings, machine};
+use crate::kit::error::RunError;
+use crate::kit::findings;
+use crate::kit::programs::{self, Door, Ready};
+use crate::kit::roscore;
+use crate::kit::sandbox::Sandbox;
+use crate::machine;
 use stats::{Cell, Report};
 use trial::{Surroundings, Trial};
 

@@ -3,8 +3,8 @@
 use super::metrics::{Metrics, Params, Spread};
 use super::trial::Trial;
 use super::{Application, Options, figure, motion};
-use crate::findings::{self, Failure, Findings, Health};
 use crate::ipc::{Error, HostLoad, System};
+use crate::kit::findings::{self, Failure, Findings, Health};
 use crate::table::{Align, Table};
 use serde::Serialize;
 use stats::{Cell, Report};

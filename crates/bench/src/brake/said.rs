@@ -1,7 +1,7 @@
 //! Output of the robot's parts: lines of JSON, checked before use.
 
-use crate::ipc::crew::Says;
-use crate::ipc::line::shorten;
+use crate::kit::line::shorten;
+use crate::kit::processes::Says;
 use serde::{Deserialize, Serialize};
 use stats::Time;
 

@@ -5,11 +5,11 @@ use super::said::{Camera, Hit, Said, Watcher};
 use super::scene::Color;
 use super::{Application, Options};
 use crate::ipc::System;
-use crate::ipc::crew::Crew;
-use crate::ipc::error::RunError;
-use crate::ipc::programs::Ready;
-use crate::ipc::roscore::Roscore;
-use crate::ipc::sandbox::Sandbox;
+use crate::kit::error::RunError;
+use crate::kit::processes::Processes;
+use crate::kit::programs::Ready;
+use crate::kit::roscore::Roscore;
+use crate::kit::sandbox::Sandbox;
 use std::process::Command;
 use std::time::Duration;
 
@@ -145,7 +145,7 @@ pub(super) fn run(
         .chain(more.take(options.load as usize))
         .collect();
 
-    let mut crew = Crew::<Said>::new((), around.sandbox, around.stopped);
+    let mut processes = Processes::<Said>::new((), around.sandbox, around.stopped);
     let mut start = |role: &str, name: String, more: &[(&str, String)]| {
         let mut command = system.command(role);
         common(&mut command, number, options.queue);
@@ -155,7 +155,7 @@ pub(super) fn run(
         if let Some(roscore) = around.roscore.filter(|_| system.system.needs_roscore()) {
             roscore.prepare(&mut command);
         }
-        crew.start(format!("{} {name}", system.system), &mut command)
+        processes.start(format!("{} {name}", system.system), &mut command)
     };
     let roi = ("--roi", options.roi.to_string());
     let camera = [
@@ -177,10 +177,10 @@ pub(super) fn run(
     }
 
     let patience = Duration::from_millis(end_ms) + HANGING;
-    conduct(&mut crew, patience, system.system)?;
-    crew.look();
-    crew.join()?;
-    let mut peers = crew.into_peers().into_iter();
+    conduct(&mut processes, patience, system.system)?;
+    processes.look();
+    processes.join()?;
+    let mut peers = processes.into_peers().into_iter();
     let camera = peers.next().and_then(|p| p.said.camera);
     let watchers: Option<Vec<Watcher>> = peers.map(|p| p.said.watcher).collect();
     let (Some(camera), Some(watchers)) = (camera, watchers) else {
@@ -196,22 +196,22 @@ fn common(command: &mut Command, number: usize, queue: u32) {
     command.args(["--queue", &queue.to_string()]);
 }
 
-fn conduct(crew: &mut Crew<'_, Said>, patience: Duration, system: System) -> Result<(), RunError> {
-    if !crew.listen(clock::monotonic() + READY, |peers| {
+fn conduct(processes: &mut Processes<'_, Said>, patience: Duration, system: System) -> Result<(), RunError> {
+    if !processes.listen(clock::monotonic() + READY, |peers| {
         peers.iter().all(|p| p.said.ready)
     })? {
-        let late = crew.peers().iter().filter(|p| !p.said.ready);
+        let late = processes.peers().iter().filter(|p| !p.said.ready);
         let late: Vec<_> = late.map(|p| &*p.name).collect();
         return Err(format!("not ready within {READY:?}: {}", late.join(", ")).into());
     }
-    crew.listen(clock::monotonic() + SETTLE, |_| false)?;
-    crew.tell(0, "go");
-    let over = |peers: &[crate::ipc::crew::Peer<Said>]| peers[0].said.camera.is_some();
-    if !crew.listen(clock::monotonic() + patience, over)? {
-        return Err(crew.peers()[0].complain(&format!("it did not finish within {patience:?}")));
+    processes.listen(clock::monotonic() + SETTLE, |_| false)?;
+    processes.tell(0, "go");
+    let over = |peers: &[crate::kit::processes::Peer<Said>]| peers[0].said.camera.is_some();
+    if !processes.listen(clock::monotonic() + patience, over)? {
+        return Err(processes.peers()[0].complain(&format!("it did not finish within {patience:?}")));
     }
-    crew.look();
-    if !crew.stop(RESULT, |peers| {
+    processes.look();
+    if !processes.stop(RESULT, |peers| {
         peers[1..].iter().all(|p| p.said.watcher.is_some())
     })? {
         return Err(format!("{system}: not all parts gave a result within {RESULT:?}").into());

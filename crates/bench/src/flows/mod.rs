@@ -6,7 +6,7 @@
 pub(crate) mod play;
 pub(crate) mod said;
 
-use crate::lab::cell::Values;
+use crate::kit::cell::Values;
 use said::Received;
 use stats::{Drops, Flow, Time};
 

@@ -2,11 +2,11 @@
 
 use super::Sent;
 use super::said::{Received, Rule, Said};
-use crate::ipc::crew::{Crew, Peer};
-use crate::ipc::error::RunError;
-use crate::ipc::sandbox::Sandbox;
-use crate::lab::cell::Timing;
-use crate::lab::site::Site;
+use crate::kit::cell::Timing;
+use crate::kit::error::RunError;
+use crate::kit::processes::{Peer, Processes};
+use crate::kit::sandbox::Sandbox;
+use crate::kit::site::Site;
 use lab::Status;
 use std::process::Command;
 use std::time::Duration;
@@ -103,7 +103,7 @@ pub(crate) fn play_with(
         flows: legs.len().max(1),
         most: legs.iter().map(|l| l.flow.count).max().unwrap_or(MOST_VALUES),
     };
-    let mut crew = Crew::<Said>::new(rule, sandbox, site.stopped());
+    let mut processes = Processes::<Said>::new(rule, sandbox, site.stopped());
     // The legs of each process.
     let mut parts: Vec<(Part, Vec<usize>)> = Vec::new();
     for part in [Part::Publish, Part::Subscribe] {
@@ -116,7 +116,7 @@ pub(crate) fn play_with(
         for host in hosts {
             let own: Vec<usize> = (0..legs.len()).filter(|i| part.host(&legs[*i]) == host).collect();
             let of_host: Vec<&Leg> = own.iter().map(|i| &legs[*i]).collect();
-            crew.start(
+            processes.start(
                 format!("{what}: {} on {host}", part.name()),
                 &mut command(part, host, &of_host),
             )?;
@@ -124,21 +124,21 @@ pub(crate) fn play_with(
         }
     }
     for extra in extras.iter_mut() {
-        crew.start(format!("{what}: {}", extra.name), &mut extra.command)?;
+        processes.start(format!("{what}: {}", extra.name), &mut extra.command)?;
     }
-    let ready = crew.listen(clock::monotonic() + READY, |peers| {
+    let ready = processes.listen(clock::monotonic() + READY, |peers| {
         peers.iter().all(|p| p.said.ready)
     })?;
     if !ready {
         let why = format!("{what}: publisher and subscriber did not find each other within {READY:?}");
         return Err(why.into());
     }
-    crew.listen(clock::monotonic() + SETTLE, |_| false)?;
+    processes.listen(clock::monotonic() + SETTLE, |_| false)?;
     let senders = parts.iter().filter(|p| p.0 == Part::Publish).count();
     let own = parts.len();
     (0..senders)
         .chain(own..own + extras.len())
-        .for_each(|who| crew.tell(who, "go"));
+        .for_each(|who| processes.tell(who, "go"));
     let flows = legs.iter().map(|l| Duration::from_micros(l.flow.takes_us()));
     let takes = flows.chain(extras.iter().filter_map(|e| e.takes)).max();
     let patience = takes.unwrap_or_default() + RESULT;
@@ -149,22 +149,22 @@ pub(crate) fn play_with(
         let extra = |i: &usize| waits[*i - own] && peers[*i].said.values.is_none();
         sending.or_else(|| (own..peers.len()).find(extra))
     };
-    if !crew.listen(clock::monotonic() + patience, |peers| ended(peers).is_none())? {
-        let who = ended(crew.peers()).unwrap_or_default();
-        return Err(crew.peers()[who].complain(&format!("it did not finish within {patience:?}")));
+    if !processes.listen(clock::monotonic() + patience, |peers| ended(peers).is_none())? {
+        let who = ended(processes.peers()).unwrap_or_default();
+        return Err(processes.peers()[who].complain(&format!("it did not finish within {patience:?}")));
     }
-    crew.listen(clock::monotonic() + LINGER, |_| false)?;
+    processes.listen(clock::monotonic() + LINGER, |_| false)?;
     let lab = site.status()?;
-    let heard_out = crew.stop(RESULT, |peers| {
+    let heard_out = processes.stop(RESULT, |peers| {
         peers[senders..own].iter().all(|p| p.said.received.is_some())
     })?;
     if !heard_out {
         return Err(format!("{what}: no result within {RESULT:?}").into());
     }
-    crew.join()?;
+    processes.join()?;
     let mut received: Vec<Option<Received>> = vec![None; legs.len()];
     let mut whole = vec![false; legs.len()];
-    let mut peers = crew.into_peers();
+    let mut peers = processes.into_peers();
     let values = peers.split_off(own).into_iter().map(|p| p.said.values).collect();
     for ((part, own), peer) in parts.iter().zip(peers) {
         let (published, logs) = (

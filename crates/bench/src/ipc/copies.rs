@@ -1,7 +1,7 @@
 //! Counts copied bytes, with a library that is loaded into the peers.
 
-use super::error::RunError;
-use super::sandbox::Sandbox;
+use crate::kit::error::RunError;
+use crate::kit::sandbox::Sandbox;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -319,9 +319,9 @@ fn copies(setting: &Setting, trials: &[Trial]) -> Option<Copies> {
 mod tests {
     use super::super::Experiment;
     use super::super::copies::CopyCount;
-    use super::super::line::{Published, Received};
-    use super::super::usage::{Memory, Usage};
     use super::*;
+    use crate::kit::line::{Published, Received};
+    use crate::kit::usage::{Memory, Usage};
     use std::time::Duration;
 
     fn received(latency_us: &[u64], sequence: &[u64]) -> Received {

@@ -6,43 +6,36 @@
 //! the same session (decision 044).
 
 mod copies;
-pub(crate) mod crew;
 mod elsewhere;
-pub(crate) mod error;
 mod figure;
-pub(crate) mod group;
-pub(crate) mod line;
 mod metrics;
 mod options;
 mod outcome;
 pub mod peer;
 mod plan;
-pub(crate) mod programs;
 mod progress;
-pub(crate) mod roscore;
-pub(crate) mod sandbox;
 mod setting;
 mod system;
 mod trial;
-pub(crate) mod usage;
 
-pub use crate::findings::Health;
-pub use error::Error;
+pub use crate::kit::error::Error;
+pub use crate::kit::findings::Health;
+pub use crate::kit::programs::Missing;
+pub use crate::kit::usage::HostLoad;
 pub use metrics::{Copies, Latency, Metrics, Quantiles, Slow};
 pub use options::{Experiment, Options};
 pub use outcome::{Failed, Floor, Outcome};
-pub use programs::Missing;
 pub use setting::{Mode, Params};
 pub use system::{Language, System};
-pub use usage::HostLoad;
 
-use crate::progress::Progress;
-use crate::{findings, machine};
+use crate::kit::error::RunError;
+use crate::kit::findings;
+use crate::kit::programs::{Door, Ready};
+use crate::kit::progress::Progress;
+use crate::kit::roscore::Roscore;
+use crate::kit::sandbox::Sandbox;
+use crate::machine;
 use clock::Busy;
-use error::RunError;
-use programs::{Door, Ready};
-use roscore::Roscore;
-use sandbox::Sandbox;
 use setting::Setting;
 use stats::{Cell, Report};
 use std::path::{Path, PathBuf};
@@ -84,10 +77,10 @@ impl<'a> Session<'a> {
     /// Finds the systems that can take part.
     fn open(options: &'a Options, stopped: &'a dyn Fn() -> bool) -> Result<Self, Error> {
         let sandbox = Sandbox::new()?;
-        let folder = programs::folder(options.peers.as_deref());
+        let folder = crate::kit::programs::folder(options.peers.as_deref());
         let (mut systems, mut missing) = (Vec::new(), Vec::new());
         for system in options.wanted() {
-            match programs::prepare(Door::Ipc, system, folder.as_deref(), &sandbox, stopped)? {
+            match crate::kit::programs::prepare(Door::Ipc, system, folder.as_deref(), &sandbox, stopped)? {
                 Ok(ready) => systems.push(ready),
                 Err(gone) => missing.push(gone),
             }
@@ -117,7 +110,7 @@ impl<'a> Session<'a> {
     fn start_roscore(&mut self) -> Result<(), Error> {
         let systems = std::mem::take(&mut self.systems);
         (self.roscore, self.systems) =
-            roscore::start_for(systems, &mut self.missing, &self.sandbox, self.stopped)?;
+            crate::kit::roscore::start_for(systems, &mut self.missing, &self.sandbox, self.stopped)?;
         Ok(())
     }
 
@@ -125,7 +118,7 @@ impl<'a> Session<'a> {
         if !matches!(self.options.experiment, Experiment::Table1 | Experiment::All) {
             return Ok(());
         }
-        match programs::copy_counter(folder, self.stopped)? {
+        match crate::kit::programs::copy_counter(folder, self.stopped)? {
             Ok(library) => self.copy_counter = Some(library),
             Err(why) => self.note(format!("copies cannot be counted: {why}")),
         }

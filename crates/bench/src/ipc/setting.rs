@@ -1,7 +1,7 @@
 //! One setting of one experiment: the options of its peers, and its form in results.
 
-use super::programs::Ready;
 use super::{Experiment, Language, System};
+use crate::kit::programs::Ready;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 

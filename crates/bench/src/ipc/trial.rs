@@ -1,14 +1,14 @@
 //! One run of one system under one setting.
 
 use super::copies::{self, CopyCount};
-use super::crew::{Crew, Peer};
-use super::error::RunError;
-use super::line::{Count, Published, Received, Spoken};
-use super::programs::Ready;
-use super::roscore::Roscore;
-use super::sandbox::Sandbox;
 use super::setting::{Mode, Setting};
-use super::usage::{Host, HostLoad, Memory, Usage};
+use crate::kit::error::RunError;
+use crate::kit::line::{Count, Published, Received, Spoken};
+use crate::kit::processes::{Peer, Processes};
+use crate::kit::programs::Ready;
+use crate::kit::roscore::Roscore;
+use crate::kit::sandbox::Sandbox;
+use crate::kit::usage::{Host, HostLoad, Memory, Usage};
 use rustix::process::getpid;
 use stats::Time;
 use std::path::Path;
@@ -65,7 +65,7 @@ pub(super) fn run(
         warmup: u64::from(setting.warmup),
         messages: u64::from(setting.messages),
     };
-    let mut crew = Crew::<Spoken>::new(count, around.sandbox, around.stopped);
+    let mut processes = Processes::<Spoken>::new(count, around.sandbox, around.stopped);
     let roles = roles(system, setting);
     for (i, role) in roles.iter().enumerate() {
         let mut command = command(system, setting, role, number);
@@ -78,18 +78,18 @@ pub(super) fn run(
                 .ok_or("the library that counts copies is missing".to_owned())?;
             copies::prepare(&mut command, library, around.sandbox, i);
         }
-        crew.start(format!("{} {}", system.system, role.name()), &mut command)?;
+        processes.start(format!("{} {}", system.system, role.name()), &mut command)?;
     }
-    let trial = conduct(&mut crew, system, setting);
-    crew.look();
+    let trial = conduct(&mut processes, system, setting);
+    processes.look();
     let mut trial = trial?;
-    crew.join()?;
+    processes.join()?;
     if setting.count_copies {
         for i in 0..roles.len() {
             trial.copies.push(copies::read(around.sandbox, i)?);
         }
     }
-    for peer in crew.into_peers() {
+    for peer in processes.into_peers() {
         if let Some((_, published)) = peer.said.published {
             trial.published = published;
         }
@@ -102,10 +102,14 @@ pub(super) fn run(
 }
 
 /// From the start of the processes to their results.
-fn conduct(crew: &mut Crew<'_, Spoken>, system: &Ready, setting: &Setting) -> Result<Trial, RunError> {
+fn conduct(
+    processes: &mut Processes<'_, Spoken>,
+    system: &Ready,
+    setting: &Setting,
+) -> Result<Trial, RunError> {
     let ready = |peers: &[Peer<Spoken>]| peers.iter().all(|p| p.said.ready > 0);
-    if !crew.listen(clock::monotonic() + READY, ready)? {
-        let late: Vec<_> = crew
+    if !processes.listen(clock::monotonic() + READY, ready)? {
+        let late: Vec<_> = processes
             .peers()
             .iter()
             .filter(|p| p.said.ready == 0)
@@ -118,11 +122,11 @@ fn conduct(crew: &mut Crew<'_, Spoken>, system: &Ready, setting: &Setting) -> Re
     } else {
         SETTLE_BLIND
     };
-    crew.listen(clock::monotonic() + settle, |_| false)?;
+    processes.listen(clock::monotonic() + settle, |_| false)?;
 
     let host = Host::now();
     let own_before = Usage::of(getpid()).unwrap_or_default();
-    let before: Vec<_> = crew.peers().iter().map(Peer::usage).collect();
+    let before: Vec<_> = processes.peers().iter().map(Peer::usage).collect();
     let start = clock::monotonic();
     // With several clients, each has its own schedule.
     let leaders = if setting.mode == Mode::Call {
@@ -130,14 +134,16 @@ fn conduct(crew: &mut Crew<'_, Spoken>, system: &Ready, setting: &Setting) -> Re
     } else {
         1
     };
-    (0..leaders).for_each(|who| crew.tell(who, "go"));
+    (0..leaders).for_each(|who| processes.tell(who, "go"));
     let used_up = |peers: &[Peer<Spoken>]| {
         let mut leaders = peers.iter().take(leaders);
         leaders.all(|p| p.said.published.is_some() || p.said.round_trips.is_some())
     };
     let patience = setting.expected() * 2 + HANGING;
-    if !crew.listen(start + patience, used_up)? {
-        return Err(crew.peers()[0].complain(&format!("it did not finish publishing within {patience:?}")));
+    if !processes.listen(start + patience, used_up)? {
+        return Err(
+            processes.peers()[0].complain(&format!("it did not finish publishing within {patience:?}"))
+        );
     }
     let expected = if matches!(setting.mode, Mode::PingPong | Mode::Call) {
         0
@@ -146,27 +152,27 @@ fn conduct(crew: &mut Crew<'_, Spoken>, system: &Ready, setting: &Setting) -> Re
     };
     // A slow subscriber may still have to process its queue: its last message is not awaited.
     let awaited = expected - usize::from(setting.slow_us.is_some()).min(expected);
-    crew.listen(clock::monotonic() + GRACE, |peers| {
+    processes.listen(clock::monotonic() + GRACE, |peers| {
         peers.iter().map(|p| p.said.done.len()).sum::<usize>() >= awaited
     })?;
 
-    let after: Vec<_> = crew.peers().iter().map(Peer::usage).collect();
+    let after: Vec<_> = processes.peers().iter().map(Peer::usage).collect();
     let used = before.into_iter().zip(after).map(|(before, after)| {
         let (before, _) = before.unwrap_or_default();
         let (after, memory) = after.unwrap_or_default();
         (after.since(&before), memory)
     });
     let used: Vec<_> = used.collect();
-    let end = last_event(crew.peers()).unwrap_or(start);
+    let end = last_event(processes.peers()).unwrap_or(start);
     let elapsed = clock::monotonic().since(start);
     // The loops that keep the processors awake are in this process.
     let own = Usage::of(getpid()).unwrap_or_default().since(&own_before);
     let others = others(Host::now().since(&host), own.cpu, &used, elapsed);
-    crew.look();
+    processes.look();
 
     let results =
         |peers: &[Peer<Spoken>]| peers.iter().map(|p| p.said.received.len()).sum::<usize>() >= expected;
-    if !crew.stop(RESULT, results)? {
+    if !processes.stop(RESULT, results)? {
         return Err(format!(
             "{}: not all subscribers gave a result within {RESULT:?}",
             system.system

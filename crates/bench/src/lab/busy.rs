@@ -1,7 +1,7 @@
 //! Keeps processors busy with ordinary processes.
 
-use super::site::Job;
-use crate::ipc::error::RunError;
+use crate::kit::error::RunError;
+use crate::kit::site::Job;
 use std::process::Command;
 
 /// Number of loops: one for each processor, so that none is left over for the lab.

@@ -1,8 +1,8 @@
 //! Pound's flows as SVG: jitter and delay of each system, the paper's next to the measured ones.
 
-use super::cell::{Metrics, Params};
-use super::outcome::{Group, groups, label};
 use super::{PaperRow, Series};
+use crate::kit::cell::{Metrics, Params};
+use crate::kit::outcome::{Group, groups, label};
 use crate::svg::{close, escape, open};
 use stats::Cell;
 use std::fmt::Write;
@@ -165,8 +165,8 @@ fn one(svg: &mut String, row: &Bars, y: f64) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cell::{Timing, Values};
     use super::*;
+    use crate::kit::cell::{Timing, Values};
     use serde_json::json;
 
     #[test]

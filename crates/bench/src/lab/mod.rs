@@ -4,29 +4,27 @@
 //! own [`probe`]), reads the lab's own timing, and ends it. A run in which the lab was late is repeated.
 
 mod busy;
-pub(crate) mod cell;
 mod checks;
-mod crowd;
 pub(crate) mod figure;
+mod many_hosts;
 mod options;
-pub(crate) mod outcome;
 pub(crate) mod pound;
 pub mod probe;
-pub(crate) mod site;
 pub(crate) mod tools;
 mod wire;
 
-pub use cell::{Metrics, Params, Target, Timing, Values, Verdict};
+pub use crate::kit::cell::{Metrics, Params, Target, Timing, Values, Verdict};
+pub use crate::kit::outcome::{Failed, Outcome, Series};
 pub use options::{Experiment, Options};
-pub use outcome::{Failed, Outcome, Series};
 pub use pound::{PaperRow, Source, Transport};
 
 use crate::ipc::Error;
-use crate::ipc::error::RunError;
-use crate::{findings, machine};
+use crate::kit::error::RunError;
+use crate::kit::findings;
+use crate::kit::site::Ground;
+use crate::machine;
 use checks::Check;
 use serde_json::json;
-use site::Ground;
 use stats::{Cell, Report};
 use std::process::Command;
 use std::time::Duration;
@@ -98,7 +96,7 @@ pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Err
         match run() {
             Ok(cells) => {
                 for cell in cells {
-                    eprintln!("    {}", outcome::one_line(&cell.metrics));
+                    eprintln!("    {}", crate::kit::outcome::one_line(&cell.metrics));
                     report.cells.push(cell);
                 }
             }

@@ -1,8 +1,8 @@
 //! The programs that measure: iperf3, ping, and Ropewalk's own probe.
 
 use super::probe::Arrivals;
-use super::site::{Job, Site};
-use crate::ipc::error::RunError;
+use crate::kit::error::RunError;
+use crate::kit::site::{Job, Site};
 use serde::Deserialize;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! A wire between two hosts of a lab without emulation: as fast as the machine.
 
-use super::site::Site;
-use crate::ipc::error::RunError;
+use crate::kit::error::RunError;
+use crate::kit::site::Site;
 use std::time::Duration;
 
 const DEVICE: &str = "wire";

@@ -5,8 +5,8 @@ use super::network::{Setting, Topic};
 use super::tools::Means;
 use super::{Carrier, Experiment, Options, Part, Row, Run, System};
 use crate::flows::Sent;
-use crate::lab::cell::{Params, Target};
-use crate::lab::site::Site;
+use crate::kit::cell::{Params, Target};
+use crate::kit::site::Site;
 use clap::ValueEnum;
 use serde_json::json;
 

@@ -8,10 +8,10 @@ use super::{Carrier, Experiment, Options, Part, Row, System};
 use crate::flows::Sent;
 use crate::flows::play::{Leg, Part as Plays};
 use crate::flows::said::{Rule, Said};
-use crate::ipc::crew::Crew;
-use crate::ipc::error::RunError;
-use crate::lab::cell::{Params, Target, Timing, Values};
-use crate::lab::site::Site;
+use crate::kit::cell::{Params, Target, Timing, Values};
+use crate::kit::error::RunError;
+use crate::kit::processes::Processes;
+use crate::kit::site::Site;
 use serde_json::{Value, json};
 use std::process::Command;
 use std::time::Duration;
@@ -157,27 +157,27 @@ fn transfer(
     command: impl Fn(Plays, &str) -> Command,
 ) -> Result<Values, RunError> {
     let rule = Rule { flows: 1, most: 1 };
-    let mut crew = Crew::<Said>::new(rule, &tools.sandbox, site.stopped());
+    let mut processes = Processes::<Said>::new(rule, &tools.sandbox, site.stopped());
     for part in [Plays::Publish, Plays::Subscribe] {
         let host = part.host(leg);
-        crew.start(
+        processes.start(
             format!("bulk: {} on {host}", part.name()),
             &mut command(part, host),
         )?;
     }
-    if !crew.listen(clock::monotonic() + READY, |all| all.iter().all(|p| p.said.ready))? {
+    if !processes.listen(clock::monotonic() + READY, |all| all.iter().all(|p| p.said.ready))? {
         return Err(format!("bulk: the two ends did not find each other within {READY:?}").into());
     }
-    crew.tell(0, "go");
+    processes.tell(0, "go");
     let end = clock::monotonic() + Duration::from_micros(leg.flow.offset_us) + patience;
-    crew.listen(end, |_| false)?;
+    processes.listen(end, |_| false)?;
     // The sender may still be in the middle of its message: it ends with the run.
-    crew.tell(1, "stop");
-    let heard = |all: &[crate::ipc::crew::Peer<Said>]| all[1].said.received.is_some();
-    if !crew.listen(clock::monotonic() + RESULT, heard)? {
+    processes.tell(1, "stop");
+    let heard = |all: &[crate::kit::processes::Peer<Said>]| all[1].said.received.is_some();
+    if !processes.listen(clock::monotonic() + RESULT, heard)? {
         return Err(format!("bulk: no result within {RESULT:?}").into());
     }
-    let logs = crew.peers()[1].said.received.as_deref().unwrap_or_default();
+    let logs = processes.peers()[1].said.received.as_deref().unwrap_or_default();
     let came = logs
         .first()
         .and_then(|log| Some((log.arrival_ns.first()?, log.stamp_ns.first()?)));

@@ -4,9 +4,9 @@ use super::tools::Means;
 use super::{Experiment, Part, Row, System};
 use crate::flows::play::{Leg, Played};
 use crate::flows::said::Received;
-use crate::ipc::error::RunError;
-use crate::lab::cell::{Params, Target, Values};
-use crate::lab::site::Site;
+use crate::kit::cell::{Params, Target, Values};
+use crate::kit::error::RunError;
+use crate::kit::site::Site;
 use serde_json::Value;
 use stats::Time;
 use std::collections::BTreeMap;
@@ -14,16 +14,16 @@ use std::time::Duration;
 
 /// The lab of a case.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct LabSetup {
     /// A shipped scenario, or the name of `yaml`.
     pub(super) scenario: &'static str,
     pub(super) yaml: Option<String>,
     pub(super) hops: u32,
 }
 
-impl Place {
-    pub(super) fn shipped(scenario: &'static str, hops: u32) -> Place {
-        Place {
+impl LabSetup {
+    pub(super) fn shipped(scenario: &'static str, hops: u32) -> LabSetup {
+        LabSetup {
             scenario,
             yaml: None,
             hops,
@@ -77,7 +77,7 @@ impl Seen<'_> {
 pub(super) struct Case {
     pub(super) experiment: Experiment,
     pub(super) system: System,
-    pub(super) place: Place,
+    pub(super) place: LabSetup,
     pub(super) means: Means,
     /// Further parameters: for people, and by name.
     pub(super) varies: Vec<(&'static str, String, Value)>,

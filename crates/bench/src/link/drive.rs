@@ -1,12 +1,12 @@
 //! A robot that drives away and comes back: the radio's rate falls from 6 to 2 to 1 Mbit/s and returns, without notice
 //! to the links.
 
-use super::case::{Case, Place, Seen, leg};
+use super::case::{Case, LabSetup, Seen, leg};
 use super::network::Setting;
 use super::{Carrier, Experiment, Options, Part, Row, System, pound};
 use crate::flows::{IMAGE, IMAGE_BYTES, LASER, LASER_BYTES, LASER_US, Sent, image_us};
-use crate::ipc::error::RunError;
-use crate::lab::cell::{Target, Values};
+use crate::kit::cell::{Target, Values};
+use crate::kit::error::RunError;
 use clap::ValueEnum;
 use serde_json::json;
 use stats::Histogram;
@@ -43,7 +43,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
             let case = Case {
                 experiment: Experiment::DriveAway,
                 system: *system,
-                place: Place {
+                place: LabSetup {
                     scenario,
                     yaml: yaml.clone(),
                     hops: 1,

@@ -6,9 +6,9 @@ use super::tools::{Means, Tools};
 use super::{Carrier, Experiment, Options, Part, Row, System, pound};
 use crate::flows::play::{Extra, Leg, play_with};
 use crate::flows::{self, play};
-use crate::ipc::error::RunError;
-use crate::lab::cell::{Params, Target, Timing, Values};
-use crate::lab::site::Site;
+use crate::kit::cell::{Params, Target, Timing, Values};
+use crate::kit::error::RunError;
+use crate::kit::site::Site;
 use serde_json::json;
 use std::time::Duration;
 

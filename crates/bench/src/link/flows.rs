@@ -1,12 +1,12 @@
 //! More flows, more hops (section VI-H), competing flows, and robots that share a radio.
 
-use super::case::{Case, Place, Seen, leg};
+use super::case::{Case, LabSetup, Seen, leg};
 use super::network::{Neighbours, Setting, Topic};
 use super::{Carrier, Experiment, Options, Part, Row, System};
 use crate::flows::play::Leg;
 use crate::flows::{IMAGE, IMAGE_BYTES, LASER, LASER_BYTES, LASER_US, Sent, image_us};
-use crate::ipc::error::RunError;
-use crate::lab::cell::{Target, Values};
+use crate::kit::cell::{Target, Values};
+use crate::kit::error::RunError;
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ type Judge = fn(&Seen<'_>) -> Result<Vec<Part>, RunError>;
 /// What is the same for all systems.
 struct Plan {
     what: &'static str,
-    place: Place,
+    place: LabSetup,
     carriers: &'static [Carrier],
     rate: &'static str,
     /// Which hosts hear each other, if Ropewalk's links forward and nothing else does.
@@ -87,14 +87,14 @@ impl Access {
     }
 
     /// Hosts that hear each other on one channel of 802.11a at 6 Mbit/s.
-    fn place(self, scenario: &'static str, hosts: &[&str]) -> Place {
+    fn place(self, scenario: &'static str, hosts: &[&str]) -> LabSetup {
         let hosts = hosts.join(", ");
         let edca = self == Access::Edca;
         let yaml = format!(
             "description: Hosts on one channel of 802.11a at 6 Mbit/s that hear each other.\nhosts: [{hosts}]\nmedia:\n  - \
              name: wifi\n    wifi: {{standard: 802.11a, rate: 6Mbit/s, topology: mesh, edca: {edca}}}\n"
         );
-        Place {
+        LabSetup {
             scenario,
             yaml: Some(yaml),
             hops: 1,
@@ -140,7 +140,7 @@ fn joystick(lasts: u64, access: Access) -> Plan {
     Plan {
         what: "joystick",
         place: match access {
-            Access::Dcf => Place::shipped("wifi-1hop", 1),
+            Access::Dcf => LabSetup::shipped("wifi-1hop", 1),
             Access::Edca => access.place("wifi-1hop-edca", &PAIR[..2]),
         },
         carriers: &[Carrier::Quic],
@@ -172,7 +172,7 @@ fn several(count: usize, lasts: u64) -> Plan {
     topics.extend((0..more.len()).map(|i| topic(90 - 10 * i as u8, 2)));
     Plan {
         what: ["3 flows", "4 flows", "5 flows"][count - 3],
-        place: Place::shipped("wifi-1hop", 1),
+        place: LabSetup::shipped("wifi-1hop", 1),
         carriers: &[Carrier::Quic],
         rate: RATE,
         neighbours: &[],
@@ -208,7 +208,7 @@ fn pair(lasts: u64, hops: u32, offset: u64) -> Vec<Leg> {
 fn chain(hops: u32, scenario: &'static str, lasts: u64) -> Plan {
     Plan {
         what: ["3 hops", "4 hops", "5 hops"][hops as usize - 3],
-        place: Place::shipped(scenario, hops),
+        place: LabSetup::shipped(scenario, hops),
         carriers: &[Carrier::Quic],
         rate: RATE,
         neighbours: &[],
@@ -231,7 +231,7 @@ fn chain(hops: u32, scenario: &'static str, lasts: u64) -> Plan {
 fn forwarded(by: &'static str, lasts: u64) -> Plan {
     Plan {
         what: "forwarding",
-        place: Place::shipped("wifi-chain-4", 3),
+        place: LabSetup::shipped("wifi-chain-4", 3),
         carriers: &[Carrier::Quic],
         rate: RATE,
         neighbours: match by {
@@ -313,7 +313,7 @@ pub(super) fn team(options: &Options) -> Vec<Row> {
     };
     let plan = Plan {
         what: "8 robots",
-        place: Place::shipped("team-of-8", 1),
+        place: LabSetup::shipped("team-of-8", 1),
         carriers: &[Carrier::Quic],
         rate: "24Mbit/s",
         neighbours: &[],

@@ -31,10 +31,12 @@ pub use options::{Carrier, Ends, Experiment, Options, System};
 
 use crate::flows::play::Leg;
 use crate::ipc::Error;
-use crate::ipc::error::RunError;
-use crate::lab::cell::{Metrics, Params, Target, Timing, Values};
-use crate::lab::{Failed, Series, outcome, tried};
-use crate::{findings, machine};
+use crate::kit::cell::{Metrics, Params, Target, Timing, Values};
+use crate::kit::error::RunError;
+use crate::kit::findings;
+use crate::kit::outcome;
+use crate::lab::{Failed, Series, tried};
+use crate::machine;
 use serde_json::json;
 use stats::{Cell, Report};
 use tools::Tools;

@@ -2,9 +2,9 @@
 
 use super::{Carrier, Tools};
 use crate::flows::play::Leg;
-use crate::ipc::error::RunError;
-use crate::lab::site::Site;
-use crate::links::{Daemons, link_words};
+use crate::kit::error::RunError;
+use crate::kit::links::{Daemons, link_words};
+use crate::kit::site::Site;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,12 +1,12 @@
 //! Pound's comparison (sections VI-A to VI-D): laser and image from the first host to the last, simultaneously.
 
-use super::case::{Case, Place, leg};
+use super::case::{Case, LabSetup, leg};
 use super::network::{Setting, Topic};
 use super::tools::Means;
 use super::{Carrier, Ends, Experiment, Options, Row, System};
 use crate::flows;
+use crate::kit::cell::Target;
 use crate::lab::Source;
-use crate::lab::cell::Target;
 use clap::ValueEnum;
 use serde_json::json;
 
@@ -18,16 +18,16 @@ const LOSSY: &str = "description: One hop of 802.11a at 6 Mbit/s; 10 % of the fr
 
 /// Returns all selected rows.
 pub(super) fn rows(options: &Options) -> Vec<Row> {
-    let lossy = Place {
+    let lossy = LabSetup {
         scenario: "wifi-1hop-loss",
         yaml: Some(LOSSY.into()),
         hops: 1,
     };
     let both = &[RATE, "auto"][..];
     let places = [
-        (Place::shipped("wifi-1hop", 1), both, false),
+        (LabSetup::shipped("wifi-1hop", 1), both, false),
         (lossy, &both[..1], true),
-        (Place::shipped("wifi-2hops", 2), both, false),
+        (LabSetup::shipped("wifi-2hops", 2), both, false),
     ];
     let mut rows = Vec::new();
     for (place, rates, loss) in places.iter().filter(|p| options.wants_hops(p.0.hops)) {

@@ -1,13 +1,13 @@
 //! Pound's Table V: two flows while the radio of the sender, or of the relay, is off for five seconds. Also, two flows
 //! while the direct path fades or ends and one of Ropewalk's relays offers another.
 
-use super::case::{Case, Place, Seen, leg};
+use super::case::{Case, LabSetup, Seen, leg};
 use super::network::{Neighbours, Setting, Topic};
 use super::{Carrier, Experiment, Options, Part, Row, System};
 use crate::flows::said::Received;
 use crate::flows::{LASER_BYTES, LASER_US, Sent};
-use crate::ipc::error::RunError;
-use crate::lab::cell::{Target, Values};
+use crate::kit::cell::{Target, Values};
+use crate::kit::error::RunError;
 use clap::ValueEnum;
 use serde_json::json;
 use std::time::Duration;
@@ -32,7 +32,7 @@ fn two_ways(then: &str) -> String {
 
 /// An event, and its target.
 struct Trouble {
-    place: Place,
+    place: LabSetup,
     /// What is off, or what happens to the direct path.
     what: (&'static str, &'static str, &'static str),
     neighbours: Neighbours,
@@ -41,7 +41,7 @@ struct Trouble {
 
 fn troubles() -> Vec<Trouble> {
     let ways = |scenario, then: &'static str, shown| Trouble {
-        place: Place {
+        place: LabSetup {
             scenario,
             yaml: Some(two_ways(then)),
             hops: 2,
@@ -51,7 +51,7 @@ fn troubles() -> Vec<Trouble> {
         judge: |seen| judge(seen, CHANGE, disturbed),
     };
     let out = |scenario, hops, who, neighbours| Trouble {
-        place: Place::shipped(scenario, hops),
+        place: LabSetup::shipped(scenario, hops),
         what: ("out", who, who),
         neighbours,
         judge: |seen| judge(seen, RETURN, after),

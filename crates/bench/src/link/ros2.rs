@@ -3,7 +3,7 @@
 
 use crate::flows::play::{Leg, Part, flow_arguments};
 use crate::ipc::Error;
-use crate::lab::site::{Ground, Site};
+use crate::kit::site::{Ground, Site};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -7,10 +7,10 @@ use super::{Carrier, Experiment, Options, Part, Row, System};
 use crate::flows::Sent;
 use crate::flows::play::Leg;
 use crate::flows::said::Received;
-use crate::ipc::error::RunError;
+use crate::kit::cell::{Params, Target, Timing};
+use crate::kit::error::RunError;
+use crate::kit::site::Site;
 use crate::lab::Source;
-use crate::lab::cell::{Params, Target, Timing};
-use crate::lab::site::Site;
 use serde_json::json;
 use std::fs;
 

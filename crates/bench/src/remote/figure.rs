@@ -3,7 +3,7 @@
 use super::options::{Network, What};
 use super::outcome::shown;
 use super::paper::Given;
-use crate::lab::cell::{Metrics, Params};
+use crate::kit::cell::{Metrics, Params};
 use crate::svg::{close, escape, open};
 use analysis::axis::Axis;
 use stats::Cell;

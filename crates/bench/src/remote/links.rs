@@ -1,6 +1,6 @@
 //! The links' configurations, as `docs/guide/remote-link.md` tells users to write them.
 
-use super::place::Place;
+use super::setup::Setup;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -14,7 +14,7 @@ pub(super) struct Host<'a> {
 /// Returns the configuration of `own`, whose peer is `peer`. Both hosts have a robot for the other: `robots` are their
 /// names, `own`'s first.
 pub(super) fn configuration(
-    place: &Place,
+    setup: &Setup,
     [own, peer]: [&Host<'_>; 2],
     robots: [&str; 2],
     keys: &Path,
@@ -29,13 +29,13 @@ pub(super) fn configuration(
         keys.display(),
         own.address,
         own.port,
-        place.radio,
+        setup.radio,
         peer.name,
         peer.address,
         peer.port
     );
     // Large data that must arrive uses fountain coding; between processes of one host nothing is lost.
-    let bulk = !place.is_loopback();
+    let bulk = !setup.is_loopback();
     for (robot, role) in robots
         .into_iter()
         .zip(["serve".into(), format!("call, from: {}", peer.name)])
@@ -78,7 +78,7 @@ pub(super) fn configuration(
 
 #[cfg(test)]
 mod tests {
-    use super::super::place::{DEFAULT, LOOPBACK};
+    use super::super::setup::{DEFAULT, LOOPBACK};
     use super::*;
 
     #[test]
@@ -88,22 +88,32 @@ mod tests {
             address: "127.0.0.1".into(),
             port,
         };
-        let (desk, robot) = (host("controller", 7400), host("robot", 7401));
-        for place in [&DEFAULT, &LOOPBACK] {
-            let text = configuration(place, [&robot, &desk], ["robot", "desk"], Path::new("/nowhere"));
+        let (operator, robot) = (host("controller", 7400), host("robot", 7401));
+        for setup in [&DEFAULT, &LOOPBACK] {
+            let text = configuration(
+                setup,
+                [&robot, &operator],
+                ["robot", "operator"],
+                Path::new("/nowhere"),
+            );
             link::Config::parse(&text).expect(&text);
             assert!(
                 text.contains("name: /robot/remote/file, role: serve, priority: 5, depth: 64"),
                 "{text}"
             );
             assert!(
-                text.contains("name: /desk/remote/command, role: call, from: controller, priority: 110"),
+                text.contains("name: /operator/remote/command, role: call, from: controller, priority: 110"),
                 "{text}"
             );
-            let text = configuration(place, [&desk, &robot], ["desk", "robot"], Path::new("/nowhere"));
+            let text = configuration(
+                setup,
+                [&operator, &robot],
+                ["operator", "robot"],
+                Path::new("/nowhere"),
+            );
             link::Config::parse(&text).expect(&text);
             let bulk = text.matches("reliability: bulk").count();
-            assert_eq!(bulk, if place.is_loopback() { 0 } else { 2 }, "{text}");
+            assert_eq!(bulk, if setup.is_loopback() { 0 } else { 2 }, "{text}");
             assert!(
                 text.contains("'/robot/remote/telemetry/*', direction: in"),
                 "{text}"

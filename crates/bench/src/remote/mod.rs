@@ -10,9 +10,9 @@ mod options;
 mod outcome;
 mod paper;
 pub mod part;
-mod place;
 mod plan;
 mod properties;
+mod setup;
 mod stage;
 mod tools;
 mod trial;
@@ -21,17 +21,18 @@ mod values;
 pub use options::{Network, Options, System, What};
 pub use outcome::Outcome;
 pub use paper::Given;
-pub use place::Table2;
 pub use properties::{Measured, RoundTrip};
+pub use setup::Table2;
 
-use crate::findings::{Findings, Health};
 use crate::ipc::Error;
-use crate::ipc::error::RunError;
-use crate::lab::cell::{Metrics, Params};
-use crate::lab::outcome::{Failed, one_line};
+use crate::kit::cell::{Metrics, Params};
+use crate::kit::error::RunError;
+use crate::kit::findings;
+use crate::kit::findings::{Findings, Health};
+use crate::kit::outcome::{Failed, one_line};
+use crate::kit::progress::Progress;
 use crate::lab::tried;
-use crate::progress::Progress;
-use crate::{findings, machine};
+use crate::machine;
 use plan::{Means, Row};
 use stats::{Cell, Report};
 use std::collections::BTreeMap;
@@ -105,9 +106,9 @@ impl Session<'_> {
         let mut seen = Vec::new();
         for row in rows {
             progress.begin(row.shown());
-            if !seen.contains(&row.place.shown()) {
-                seen.push(row.place.shown());
-                match properties::measure(self.tools, row.place, self.options) {
+            if !seen.contains(&row.setup.shown()) {
+                seen.push(row.setup.shown());
+                match properties::measure(self.tools, row.setup, self.options) {
                     Ok(None) => {}
                     Ok(Some(measured)) => {
                         let lines = properties::lines(std::slice::from_ref(&measured));
@@ -139,14 +140,14 @@ impl Session<'_> {
     fn failed(&mut self, check: String, row: &Row, why: String) {
         self.failed.push(Failed {
             check,
-            scenario: row.place.shown(),
+            scenario: row.setup.shown(),
             why,
         });
     }
 
     fn one(&mut self, row: &Row) -> Result<Cell<Params, Metrics>, RunError> {
         let mut tries = 0;
-        let (mut trial, timing) = match row.place.is_loopback() {
+        let (mut trial, timing) = match row.setup.is_loopback() {
             true => {
                 let (trial, _) = trial::run(row, self.tools)?;
                 (trial, None)
@@ -179,7 +180,7 @@ impl Session<'_> {
             }
             _ => {}
         }
-        let form = row.place.closed_form_ms(row.what);
+        let form = row.setup.closed_form_ms(row.what);
         trial.values.extend(form.map(|ms| ("closed_form_ms", ms)));
         let targets = row.targets.clone();
         let source = if targets.is_empty() { "" } else { SOURCE };
@@ -198,7 +199,7 @@ impl Session<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::cell::Values;
+    use crate::kit::cell::Values;
     use serde_json::json;
 
     /// A cell with only times of `ms`.

@@ -146,7 +146,7 @@ pub struct Options {
     /// Use fewer runs where a run takes long, and skip some rows of other systems.
     #[arg(long)]
     pub quick: bool,
-    /// Number of runs of each row, in place of 200 or of the number with --quick.
+    /// Number of runs of each row, instead of 200, or of the number with --quick.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub runs: Option<u64>,
     /// Print the result as JSON instead of tables.

@@ -4,10 +4,10 @@ use super::figure;
 use super::options::{Network, What};
 use super::paper::{Given, REMARKS, given};
 use super::properties::{Measured, lines};
-use crate::findings::{self, Findings};
 use crate::ipc::Error;
-use crate::lab::cell::{Metrics, Params};
-use crate::lab::outcome::{Failed, csv, validation, verdict};
+use crate::kit::cell::{Metrics, Params};
+use crate::kit::findings::{self, Findings};
+use crate::kit::outcome::{Failed, csv, validation, verdict};
 use crate::table::{Align, Table};
 use clap::ValueEnum;
 use serde::Serialize;
@@ -179,7 +179,7 @@ pub(super) fn shown(ms: f64) -> String {
 mod tests {
     use super::super::tests::cell;
     use super::*;
-    use crate::findings::Health;
+    use crate::kit::findings::Health;
     use stats::Report;
 
     fn outcome() -> Outcome {

@@ -1,8 +1,8 @@
 //! The rows: system, measurement, network, number of runs, and targets.
 
 use super::options::{Network, Options, System, What};
-use super::place::{DEFAULT, DELAY_2000, LOOPBACK, LOSS_20, LOSS_20_2S, Place, WIFI_6};
-use crate::lab::cell::{Params, Target};
+use super::setup::{DEFAULT, DELAY_2000, LOOPBACK, LOSS_20, LOSS_20_2S, Setup, WIFI_6};
+use crate::kit::cell::{Params, Target};
 use serde_json::json;
 use std::time::Duration;
 
@@ -75,7 +75,7 @@ impl Means {
 /// One line of the plan, which gives a cell.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
-    pub(super) place: &'static Place,
+    pub(super) setup: &'static Setup,
     pub(super) what: What,
     pub(super) means: Means,
     /// Number of measured repetitions, and number before those.
@@ -106,23 +106,23 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
         delay(options),
         radio(options),
     ];
-    let wanted = |row: &Row| options.wants(row.place.network, row.what, row.means.system());
+    let wanted = |row: &Row| options.wants(row.setup.network, row.what, row.means.system());
     let mut rows: Vec<Row> = all.into_iter().flatten().filter(wanted).collect();
     // A floor is measured only with rows to compare.
     let measured: Vec<_> = rows
         .iter()
         .filter(|r| r.means != Means::Sockets)
-        .map(|r| r.place.network)
+        .map(|r| r.setup.network)
         .collect();
     let named = options.names(System::BareSockets);
-    rows.retain(|r| r.means != Means::Sockets || named || measured.contains(&r.place.network));
+    rows.retain(|r| r.means != Means::Sockets || named || measured.contains(&r.setup.network));
     rows
 }
 
 /// How long to wait for telemetry before a run counts as lost: longer than TCP takes for 10 MB at 2 s.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-fn row(options: &Options, place: &'static Place, what: What, means: Means, quick: (u64, u64)) -> Row {
+fn row(options: &Options, setup: &'static Setup, what: What, means: Means, quick: (u64, u64)) -> Row {
     let (quickly, seconds) = quick;
     let budget = if options.quick {
         Duration::from_secs(seconds)
@@ -131,12 +131,12 @@ fn row(options: &Options, place: &'static Place, what: What, means: Means, quick
     };
     let count = if options.quick { quickly } else { RUNS };
     Row {
-        place,
+        setup,
         what,
         means,
         count: options.runs.unwrap_or(count),
         // The first is left out, as in the paper, unless that would take half of the time.
-        warm_up: u64::from(!options.quick || what == What::Twist && place.round_trip_ms() < 100.0),
+        warm_up: u64::from(!options.quick || what == What::Twist && setup.round_trip_ms() < 100.0),
         budget,
         period: Duration::ZERO,
         expiry: Duration::ZERO,
@@ -307,7 +307,7 @@ impl Row {
     /// Describes the row for people.
     pub(super) fn shown(&self) -> String {
         let (what, system) = (self.what.name(), self.means.system().name());
-        format!("{}: {what}, {system} ({})", self.place.shown(), self.setting())
+        format!("{}: {what}, {system} ({})", self.setup.shown(), self.setting())
     }
 
     /// Returns how it differs from other rows of its system.
@@ -325,9 +325,9 @@ impl Row {
     pub(super) fn params(&self, made: u64) -> Params {
         let (name, value) = self.means.param();
         let mut params = Params::from([
-            ("network".into(), json!(self.place.network.name())),
+            ("network".into(), json!(self.setup.network.name())),
             ("what".into(), json!(self.what.name())),
-            ("scenario".into(), json!(self.place.shown())),
+            ("scenario".into(), json!(self.setup.shown())),
             ("check".into(), json!(self.what.name())),
             ("setting".into(), json!(self.setting())),
             (name.into(), json!(value)),
@@ -337,8 +337,8 @@ impl Row {
             let processors = if awake { "awake" } else { "asleep" };
             params.insert("processors".into(), json!(processors));
         }
-        if !self.place.is_loopback() {
-            params.insert("round_trip_ms".into(), json!(self.place.round_trip_ms()));
+        if !self.setup.is_loopback() {
+            params.insert("round_trip_ms".into(), json!(self.setup.round_trip_ms()));
         }
         match self.what {
             What::Twist => {
@@ -359,19 +359,19 @@ impl Row {
 
     /// Returns the approximate duration once everything is set up.
     pub(super) fn expected(&self) -> Duration {
-        let one = self.place.closed_form_ms(self.what).unwrap_or(match self.what {
+        let one = self.setup.closed_form_ms(self.what).unwrap_or(match self.what {
             What::Twist => 1.0,
             _ => self.what.bytes() as f64 * 4e-5,
         });
         // Over TCP, a loss costs a timeout, and a long path many round trips.
-        let hard = self.place.loss > 0.0 || self.place.round_trip_ms() > 1_000.0;
+        let hard = self.setup.loss > 0.0 || self.setup.round_trip_ms() > 1_000.0;
         let factor = match hard && !self.means.is_ours() {
             true => 4.0,
             false => 1.2,
         };
         let one = Duration::from_secs_f64(one / 1e3 * factor);
         let all = match self.what {
-            What::File if self.place.is_loopback() => Duration::from_secs(8),
+            What::File if self.setup.is_loopback() => Duration::from_secs(8),
             What::File => self.budget + Duration::from_secs(3),
             _ if !self.period.is_zero() => self.period * self.count as u32 + one,
             // A repetition that has started is finished.
@@ -382,7 +382,7 @@ impl Row {
 
     /// Returns whether bare sockets are its floor.
     pub(super) fn has_floor(&self) -> bool {
-        self.place.network == Network::Loopback && self.means != Means::Sockets
+        self.setup.network == Network::Loopback && self.means != Means::Sockets
     }
 }
 
@@ -428,7 +428,7 @@ pub(super) mod tests {
             for system in [System::RopewalkLink, System::RopewalkZmq, System::Ros1] {
                 let here = |what| {
                     let one =
-                        |r: &&Row| (r.place.network, r.means.system(), r.what) == (network, system, what);
+                        |r: &&Row| (r.setup.network, r.means.system(), r.what) == (network, system, what);
                     rows.iter().filter(one).count()
                 };
                 assert!(here(What::Twist) > 0, "{network:?} {system:?}");

@@ -1,11 +1,11 @@
 //! Properties of a network before the measurements on it: the paper's Table 2.
 
 use super::options::Options;
-use super::place::{Place, ROBOT, Table2};
+use super::setup::{ROBOT, Setup, Table2};
 use super::tools::Tools;
-use crate::ipc::error::RunError;
-use crate::lab::cell::Timing;
-use crate::lab::site::Site;
+use crate::kit::cell::Timing;
+use crate::kit::error::RunError;
+use crate::kit::site::Site;
 use crate::lab::tools::{Flow, Iperf, Probing, RoundTrips, ping, probe};
 use crate::table::{Align, Table};
 use serde::Serialize;
@@ -56,18 +56,18 @@ pub struct RoundTrip {
 /// Measures the network in a lab that is started for it.
 pub(super) fn measure(
     tools: &Tools<'_>,
-    place: &Place,
+    setup: &Setup,
     options: &Options,
 ) -> Result<Option<Measured>, RunError> {
-    let Some(scenario) = place.scenario else {
+    let Some(scenario) = setup.scenario else {
         return Ok(None);
     };
     let site = Site::up(&tools.ground, scenario, None)?;
     let quick = options.quick;
     // As many as in the paper within its time, or fewer.
     let (pings, every_s) = if quick { (20, 0.1) } else { (100, 0.2) };
-    let RoundTrips { min, mean, max, .. } = ping(&site, [place.desk, ROBOT], pings, every_s)?;
-    let linger = Duration::from_secs_f64(place.round_trip_ms() / 1e3) + Duration::from_millis(200);
+    let RoundTrips { min, mean, max, .. } = ping(&site, [setup.operator, ROBOT], pings, every_s)?;
+    let linger = Duration::from_secs_f64(setup.round_trip_ms() / 1e3) + Duration::from_millis(200);
     let light = |from, to| Probing {
         from,
         to,
@@ -76,13 +76,16 @@ pub(super) fn measure(
         size: 64,
         linger,
     };
-    let ways = probe(&site, &[light(place.desk, ROBOT), light(ROBOT, place.desk)])?;
+    let ways = probe(
+        &site,
+        &[light(setup.operator, ROBOT), light(ROBOT, setup.operator)],
+    )?;
     let bits = (PAYLOAD + IP_UDP) as f64 * 8.0;
-    let offered = place.rate_mbit_s * OFFERED * 1e6;
+    let offered = setup.rate_mbit_s * OFFERED * 1e6;
     let every = Duration::from_secs_f64(bits / offered);
     let seconds = if quick { 1.5 } else { 5.0 };
     let full = Probing {
-        from: place.desk,
+        from: setup.operator,
         to: ROBOT,
         count: (seconds / every.as_secs_f64()) as u32,
         every,
@@ -97,14 +100,14 @@ pub(super) fn measure(
         .map_or(0, |(last, first)| last.saturating_sub(*first));
     let udp_mbit_s = (times.len() - 1) as f64 * bits / (span_ns.max(1) as f64 / 1e3);
     // TCP takes many round trips to find its rate, and more with packet loss.
-    let easy = place.round_trip_ms() < 100.0 && place.loss == 0.0;
+    let easy = setup.round_trip_ms() < 100.0 && setup.loss == 0.0;
     let tcp_mbit_s = match (easy, quick) {
-        (true, _) => Some(tcp(&site, place, if quick { 4 } else { 10 })?),
+        (true, _) => Some(tcp(&site, setup, if quick { 4 } else { 10 })?),
         (false, true) => None,
-        (false, false) => tcp(&site, place, 30).map_or_else(not_measured, |v| Ok(Some(v)))?,
+        (false, false) => tcp(&site, setup, 30).map_or_else(not_measured, |v| Ok(Some(v)))?,
     };
     Ok(Some(Measured {
-        network: place.network.name(),
+        network: setup.network.name(),
         scenario,
         round_trip_ms: RoundTrip { min, mean, max },
         lost_percent: ways[0].lost_percent,
@@ -112,13 +115,13 @@ pub(super) fn measure(
         jitter_ms: ways[0].jitter_ms,
         udp_mbit_s,
         tcp_mbit_s,
-        paper: place.paper,
+        paper: setup.paper,
         lab: Timing::of(&site.status()?),
     }))
 }
 
-fn tcp(site: &Site<'_>, place: &Place, seconds: u32) -> Result<f64, RunError> {
-    Iperf::start(site, [place.desk, ROBOT], Flow::Tcp, seconds, 5201)?.goodput_mbit_s()
+fn tcp(site: &Site<'_>, setup: &Setup, seconds: u32) -> Result<f64, RunError> {
+    Iperf::start(site, [setup.operator, ROBOT], Flow::Tcp, seconds, 5201)?.goodput_mbit_s()
 }
 
 /// iperf3 has its own control connection, which bad networks break.

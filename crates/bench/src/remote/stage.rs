@@ -1,10 +1,10 @@
-//! The place of a run: this host's loopback, or a lab.
+//! The setup of a run: this host's loopback, or a lab.
 
-use super::place::{Place, ROBOT};
+use super::setup::{ROBOT, Setup};
 use super::tools::Tools;
-use crate::ipc::error::RunError;
-use crate::lab::site::Site;
-use crate::links::link_words;
+use crate::kit::error::RunError;
+use crate::kit::links::link_words;
+use crate::kit::site::Site;
 use std::fs::DirBuilder;
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
 use std::os::unix::fs::DirBuilderExt;
@@ -17,7 +17,7 @@ const LINK: u16 = 7400;
 
 /// Two hosts, or two buses of this one.
 pub(super) struct Stage<'a> {
-    pub(super) desk: &'static str,
+    pub(super) operator: &'static str,
     /// Files of both, removed at the end.
     folder: TempDir,
     site: Option<Site<'a>>,
@@ -25,8 +25,8 @@ pub(super) struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    pub(super) fn up(tools: &'a Tools<'a>, place: &Place) -> Result<Stage<'a>, RunError> {
-        let site = match place.scenario {
+    pub(super) fn up(tools: &'a Tools<'a>, setup: &Setup) -> Result<Stage<'a>, RunError> {
+        let site = match setup.scenario {
             Some(scenario) => Some(Site::up(&tools.ground, scenario, None)?),
             None => None,
         };
@@ -36,7 +36,7 @@ impl<'a> Stage<'a> {
             .tempdir_in(tools.ground.folder.path());
         let folder = folder.map_err(|e| format!("cannot create a folder for the run: {e}"))?;
         let stage = Stage {
-            desk: place.desk,
+            operator: setup.operator,
             folder,
             site,
             tools,
@@ -53,7 +53,7 @@ impl<'a> Stage<'a> {
 
     /// Returns the controller's host and the robot's.
     pub(super) fn hosts(&self) -> [&'static str; 2] {
-        [self.desk, ROBOT]
+        [self.operator, ROBOT]
     }
 
     /// Returns the lab, if there is one.

@@ -2,14 +2,14 @@
 
 use super::options::{Options, System};
 use super::plan::Row;
-use crate::findings::found;
 use crate::ipc::Error;
-use crate::ipc::error::RunError;
-use crate::ipc::sandbox::Sandbox;
-use crate::keep::Keep;
+use crate::kit::error::RunError;
+use crate::kit::findings::found;
+use crate::kit::keep::Keep;
+use crate::kit::links::Team;
+use crate::kit::sandbox::Sandbox;
+use crate::kit::site::Ground;
 use crate::lab::pound::Peer;
-use crate::lab::site::Ground;
-use crate::links::Team;
 use crate::machine;
 use std::collections::BTreeMap;
 

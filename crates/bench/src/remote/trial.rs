@@ -2,19 +2,19 @@
 
 use super::links::{Host, configuration};
 use super::options::What;
-use super::place::ROBOT;
 use super::plan::{FILE_BYTES, Means, Row};
+use super::setup::ROBOT;
 use super::stage::Stage;
 use super::tools::Tools;
 use super::values;
 use crate::flows::said::{Rule, Said};
-use crate::ipc::crew::{Crew, Peer};
-use crate::ipc::error::RunError;
-use crate::ipc::roscore::Roscore;
-use crate::lab::cell::{Timing, Values};
-use crate::lab::site::Job;
-use crate::links::Daemons;
-use crate::noise::Noise;
+use crate::kit::cell::{Timing, Values};
+use crate::kit::error::RunError;
+use crate::kit::links::Daemons;
+use crate::kit::noise::Noise;
+use crate::kit::processes::{Peer, Processes};
+use crate::kit::roscore::Roscore;
+use crate::kit::site::Job;
 use serde_json::json;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -44,7 +44,7 @@ pub(super) struct Trial {
 
 /// Runs the row; returns the lab's timing, too, if there is a lab.
 pub(super) fn run(row: &Row, tools: &Tools<'_>) -> Result<(Trial, Option<Timing>), RunError> {
-    let stage = Stage::up(tools, row.place)?;
+    let stage = Stage::up(tools, row.setup)?;
     let set = Set::up(row, tools, &stage)?;
     let busy = (row.awake == Some(true)).then(clock::Busy::keep);
     let told = play(row, tools, &stage, &set);
@@ -98,7 +98,7 @@ impl Set {
             }
             Means::Daemons | Means::Direct => set.links(row, tools, stage)?,
             Means::V6 | Means::Own => {
-                let (robot, desk) = (stage.address(ROBOT)?, stage.address(stage.desk)?);
+                let (robot, operator) = (stage.address(ROBOT)?, stage.address(stage.operator)?);
                 let [a, b, c, d] = stage.tcp_ports()?;
                 let at =
                     |host: &str, ports: [u16; 2]| ports.map(|port| format!("tcp://{host}:{port}")).join(",");
@@ -107,13 +107,13 @@ impl Set {
                 } else {
                     "zmq-own"
                 };
-                let (robot, desk) = (at(&robot, [a, b]), at(&desk, [c, d]));
-                set.words = words(["--over", over, "--robot-at", &robot, "--desk-at", &desk]);
+                let (robot, operator) = (at(&robot, [a, b]), at(&operator, [c, d]));
+                set.words = words(["--over", over, "--robot-at", &robot, "--operator-at", &operator]);
             }
             Means::Service | Means::Topic => {
                 set.ros = Some(match stage.site() {
                     Some(site) => {
-                        let (uri, job) = tools.ros()?.roscore(site, stage.desk)?;
+                        let (uri, job) = tools.ros()?.roscore(site, stage.operator)?;
                         Core::Lab(uri, job)
                     }
                     None => match Roscore::start(&tools.sandbox, tools.ground.stopped)? {
@@ -137,9 +137,9 @@ impl Set {
             })
         };
         let both = [host(0)?, host(1)?];
-        for (i, robots) in [(0, ["desk", ROBOT]), (1, [ROBOT, "desk"])] {
+        for (i, robots) in [(0, ["operator", ROBOT]), (1, [ROBOT, "operator"])] {
             let keys = tools.team.keys(&tools.ground, hosts[i])?;
-            let text = configuration(row.place, [&both[i], &both[1 - i]], robots, &keys);
+            let text = configuration(row.setup, [&both[i], &both[1 - i]], robots, &keys);
             let file = stage.file(&format!("{}.yaml", hosts[i]));
             fs::write(&file, text).map_err(|e| format!("{}: {e}", file.display()))?;
             let file = file.to_string_lossy();
@@ -234,15 +234,15 @@ fn roles(row: &Row) -> [(&'static str, Vec<String>); 2] {
 /// Starts the processes, runs them, and returns the operator's values; for a file also its fetcher's.
 fn play(row: &Row, tools: &Tools<'_>, stage: &Stage<'_>, set: &Set) -> Result<Vec<Vec<f64>>, RunError> {
     let rule = Rule { flows: 1, most: MOST };
-    let mut crew = Crew::<Said>::new(rule, &tools.sandbox, tools.ground.stopped);
-    let [desk, mut robot] = roles(row);
+    let mut processes = Processes::<Said>::new(rule, &tools.sandbox, tools.ground.stopped);
+    let [operator, mut robot] = roles(row);
     let beside = row.what == What::File;
     if beside {
         let file = stage.file("file");
         fill(&file, FILE_BYTES).map_err(|e| format!("{}: {e}", file.display()))?;
         robot.1.extend(words(["--share", &file.to_string_lossy()]));
     }
-    let mut parts = vec![(0, desk), (1, robot)];
+    let mut parts = vec![(0, operator), (1, robot)];
     if beside {
         let into = stage.file("into");
         fs::create_dir(&into).map_err(|e| format!("{}: {e}", into.display()))?;
@@ -250,48 +250,48 @@ fn play(row: &Row, tools: &Tools<'_>, stage: &Stage<'_>, set: &Set) -> Result<Ve
     }
     for (side, (role, more)) in &parts {
         let mut command = set.command(tools, stage, *side, role, more)?;
-        crew.start(format!("{}: {role}", row.shown()), &mut command)?;
+        processes.start(format!("{}: {role}", row.shown()), &mut command)?;
     }
-    if !crew.listen(clock::monotonic() + READY, |all| all.iter().all(|p| p.said.ready))? {
-        let late = crew.peers().iter().find(|p| !p.said.ready);
+    if !processes.listen(clock::monotonic() + READY, |all| all.iter().all(|p| p.said.ready))? {
+        let late = processes.peers().iter().find(|p| !p.said.ready);
         let why = format!("it did not find its peer within {READY:?}");
         return Err(late.map_or_else(|| why.clone().into(), |p| p.complain(&why)));
     }
-    crew.listen(clock::monotonic() + SETTLE, |_| false)?;
-    crew.tell(0, "go");
+    processes.listen(clock::monotonic() + SETTLE, |_| false)?;
+    processes.tell(0, "go");
     if beside {
-        return file(row, &mut crew);
+        return file(row, &mut processes);
     }
     let one = row.patience.max(row.expiry * 3);
     let patience = row.budget.min(row.expected() * 20) + one + RESULT;
     let told = |all: &[Peer<Said>]| all[0].said.values.is_some();
-    if !crew.listen(clock::monotonic() + patience, told)? {
+    if !processes.listen(clock::monotonic() + patience, told)? {
         let why = format!("it did not finish within {patience:?}");
-        return Err(crew.peers()[0].complain(&why));
+        return Err(processes.peers()[0].complain(&why));
     }
-    crew.stop(RESULT, |_| true)?;
-    crew.join()?;
-    let told = crew.into_peers().into_iter().take(1);
+    processes.stop(RESULT, |_| true)?;
+    processes.join()?;
+    let told = processes.into_peers().into_iter().take(1);
     Ok(told.filter_map(|p| p.said.values).collect())
 }
 
 /// Runs twists alone for a while, then during the file transfer until the file is complete or the time is over.
-fn file(row: &Row, crew: &mut Crew<'_, Said>) -> Result<Vec<Vec<f64>>, RunError> {
+fn file(row: &Row, processes: &mut Processes<'_, Said>) -> Result<Vec<Vec<f64>>, RunError> {
     let fetched = |all: &[Peer<Said>]| all[2].said.values.is_some();
-    crew.listen(clock::monotonic() + ALONE, |_| false)?;
-    crew.tell(2, "go");
-    if !crew.listen(clock::monotonic() + row.budget, fetched)? {
-        crew.dismiss(2);
-        if !crew.listen(clock::monotonic() + RESULT, fetched)? {
-            return Err(crew.peers()[2].complain("it did not report its progress"));
+    processes.listen(clock::monotonic() + ALONE, |_| false)?;
+    processes.tell(2, "go");
+    if !processes.listen(clock::monotonic() + row.budget, fetched)? {
+        processes.dismiss(2);
+        if !processes.listen(clock::monotonic() + RESULT, fetched)? {
+            return Err(processes.peers()[2].complain("it did not report its progress"));
         }
     }
-    crew.dismiss(0);
+    processes.dismiss(0);
     let told = |all: &[Peer<Said>]| all[0].said.values.is_some();
-    if !crew.listen(clock::monotonic() + RESULT, told)? {
-        return Err(crew.peers()[0].complain("it did not report the durations of its twists"));
+    if !processes.listen(clock::monotonic() + RESULT, told)? {
+        return Err(processes.peers()[0].complain("it did not report the durations of its twists"));
     }
-    let of = |who: usize| crew.peers()[who].said.values.clone().unwrap_or_default();
+    let of = |who: usize| processes.peers()[who].said.values.clone().unwrap_or_default();
     Ok(vec![of(0), of(2)])
 }
 

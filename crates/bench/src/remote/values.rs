@@ -2,8 +2,8 @@
 
 use super::part::code;
 use super::plan::FILE_BYTES;
-use crate::ipc::error::RunError;
-use crate::lab::cell::Values;
+use crate::kit::cell::Values;
+use crate::kit::error::RunError;
 
 pub(super) const LATENCY: [&str; 7] = [
     "latency_ms.min",

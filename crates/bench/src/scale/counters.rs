@@ -1,6 +1,6 @@
 //! Resource usage of the processes of a run, from `/proc`.
 
-use crate::ipc::usage::{field, thread_usage};
+use crate::kit::usage::{field, thread_usage};
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;

@@ -7,13 +7,13 @@
 pub mod agents;
 mod bisect;
 mod calls;
-mod cast;
 mod cause;
 mod cgroup;
 mod counters;
 mod figure;
 mod links;
 mod measured;
+mod nodes_of_run;
 mod options;
 mod outcome;
 pub mod part;

@@ -5,8 +5,8 @@ use super::measured::{CellMetrics, Metrics, Params};
 use super::point::shown_hz;
 use super::targets::{self, Aim, knees, points};
 use super::{System, Topology};
-use crate::findings::{self, Failure, Findings};
 use crate::ipc::Error;
+use crate::kit::findings::{self, Failure, Findings};
 use crate::table::{Align, Table};
 use serde::Serialize;
 use stats::Cell;
@@ -321,7 +321,7 @@ mod tests {
     use super::super::Medium;
     use super::super::targets::tests::{cell, peak};
     use super::*;
-    use crate::findings::Health;
+    use crate::kit::findings::Health;
     use stats::Report;
 
     fn outcome() -> Outcome {

@@ -2,7 +2,7 @@
 
 use super::counters::tree;
 use super::point::Point;
-use crate::ipc::error::RunError;
+use crate::kit::error::RunError;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Output of the nodes (`peers/scale/README.md`), checked before use.
 
-use crate::ipc::crew::Says;
-use crate::ipc::line::shorten;
+use crate::kit::line::shorten;
+use crate::kit::processes::Says;
 use serde::Deserialize;
 use stats::Time;
 use std::collections::BTreeMap;

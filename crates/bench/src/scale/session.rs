@@ -10,10 +10,10 @@ use super::store::{Entry, FULL, Scratch, Store, What};
 use super::tools::Tools;
 use super::trial::{self, Looks, Run};
 use super::{Medium, Options, System, calls, cause, profile, raw};
-use crate::findings::{Findings, Health, watch};
-use crate::ipc::error::RunError;
 use crate::ipc::{Error, HostLoad};
-use crate::progress::Progress;
+use crate::kit::error::RunError;
+use crate::kit::findings::{Findings, Health, watch};
+use crate::kit::progress::Progress;
 use analysis::model::UNBROKEN;
 use stats::{Cell, Report};
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,14 +41,14 @@ pub(super) struct Session<'a> {
     notes: Vec<String>,
     in_a_row: BTreeMap<(System, Medium), u32>,
     /// Groups of nodes that did not find each other, which takes minutes to see: they are not started again.
-    lost_crowds: BTreeSet<Crowd>,
+    lost_groups: BTreeSet<NodeGroup>,
     stage: Option<Stage<'a>>,
     number: u64,
 }
 
 /// The nodes of a system on a medium: hosts, nodes and the bits of the processors' share. Sizes and rates do not affect
 /// discovery.
-type Crowd = (System, Medium, u32, u32, u64);
+type NodeGroup = (System, Medium, u32, u32, u64);
 
 /// Why a session ends early.
 enum End {
@@ -92,7 +92,7 @@ impl<'a> Session<'a> {
             failed: Vec::new(),
             notes,
             in_a_row: BTreeMap::new(),
-            lost_crowds: BTreeSet::new(),
+            lost_groups: BTreeSet::new(),
             stage: None,
             number: 0,
         })
@@ -188,14 +188,16 @@ impl<'a> Session<'a> {
                 Step::Knee(_, nodes, _) => *nodes,
                 _ => point.nodes,
             };
-            let crowd = (
+            let node_group = (
                 system,
                 point.medium,
                 point.hosts,
                 nodes,
                 point.cpu_share.to_bits(),
             );
-            if self.in_a_row.get(&there).is_some_and(|n| *n >= GIVE_UP) || self.lost_crowds.contains(&crowd) {
+            if self.in_a_row.get(&there).is_some_and(|n| *n >= GIVE_UP)
+                || self.lost_groups.contains(&node_group)
+            {
                 progress.skip();
                 continue;
             }
@@ -248,7 +250,7 @@ impl<'a> Session<'a> {
                     self.stage = None;
                     *self.in_a_row.entry(there).or_insert(0) += 1;
                     if why.contains(trial::NOT_READY) {
-                        self.lost_crowds.insert(crowd);
+                        self.lost_groups.insert(node_group);
                         self.notes.push(format!(
                             "{}: {nodes} nodes on {} did not find each other, so their other points are skipped",
                             system.name(),

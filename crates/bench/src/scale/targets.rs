@@ -43,7 +43,7 @@ impl Aim {
 /// Returns the targets whose cells were measured.
 pub(super) fn aims(cells: &[Measured]) -> Vec<Aim> {
     let mut aims = Vec::new();
-    for (hosts, medium, rivals) in [
+    for (hosts, medium, competitors) in [
         (1, "bus", [("rospy", 10.0), ("roscpp", 3.0)]),
         (2, "veth", [("rospy", 5.0), ("roscpp", 1.0)]),
     ] {
@@ -51,16 +51,16 @@ pub(super) fn aims(cells: &[Measured]) -> Vec<Aim> {
         let Some(ours) = knee(cells, "ropewalk", medium, hosts) else {
             continue;
         };
-        for (rival, target) in rivals {
-            let Some(rival_load) = knee(cells, rival, theirs, hosts) else {
+        for (competitor, target) in competitors {
+            let Some(competitor_load) = knee(cells, competitor, theirs, hosts) else {
                 continue;
             };
             aims.push(Aim {
-                what: format!("scans a second, {medium}: × {rival}"),
+                what: format!("scans a second, {medium}: × {competitor}"),
                 target,
                 at_least: true,
-                value: ours / rival_load,
-                from: format!("{ours:.0} and {rival_load:.0} messages/s"),
+                value: ours / competitor_load,
+                from: format!("{ours:.0} and {competitor_load:.0} messages/s"),
             });
         }
     }
@@ -86,7 +86,7 @@ pub(super) fn aims(cells: &[Measured]) -> Vec<Aim> {
             most,
         ));
     }
-    aims.extend(crowd(cells));
+    aims.extend(node_group(cells));
     aims
 }
 
@@ -113,7 +113,7 @@ fn knee(cells: &[Measured], system: &str, medium: &str, hosts: u32) -> Option<f6
 }
 
 /// 256 nodes at 1 Hz compared with two.
-fn crowd(cells: &[Measured]) -> Option<Aim> {
+fn node_group(cells: &[Measured]) -> Option<Aim> {
     let median = |nodes: u32| {
         let mut fits = cells.iter().filter(|c| {
             let p = &c.params;

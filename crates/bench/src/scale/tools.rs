@@ -2,11 +2,11 @@
 
 use super::agents::Agents;
 use super::{Options, System};
-use crate::findings::found;
 use crate::ipc::Error;
-use crate::ipc::error::RunError;
-use crate::lab::site::Ground;
-use crate::links::Team;
+use crate::kit::error::RunError;
+use crate::kit::findings::found;
+use crate::kit::links::Team;
+use crate::kit::site::Ground;
 use crate::machine;
 use serde_json::Value;
 use std::collections::BTreeMap;

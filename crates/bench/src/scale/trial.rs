@@ -1,7 +1,7 @@
 //! One run of one system at one point.
 
-use super::cast::{Cast, Here};
 use super::measured::Measured;
+use super::nodes_of_run::{Here, RunNodes};
 use super::peers::Play;
 use super::point::Point;
 use super::said::Said;
@@ -10,9 +10,9 @@ use super::statistics::Trips;
 use super::tools::Tools;
 use super::watch::BEFORE;
 use super::{System, agents, calls, links, raw};
-use crate::ipc::crew::Crew;
-use crate::ipc::error::RunError;
-use crate::links::Daemons;
+use crate::kit::error::RunError;
+use crate::kit::links::Daemons;
+use crate::kit::processes::Processes;
 use std::fs;
 use std::ops::Range;
 use std::path::Path;
@@ -97,7 +97,7 @@ fn nodes(
     run: &Run<'_>,
     daemons: &[u32],
 ) -> Result<Measured, RunError> {
-    let mut crew = Crew::<Said>::new(point.rows(), &stage.sandbox, tools.ground.stopped);
+    let mut processes = Processes::<Said>::new(point.rows(), &stage.sandbox, tools.ground.stopped);
     let addresses = stage.addresses()?;
     let play = Play {
         program: tools.program(system),
@@ -111,36 +111,36 @@ fn nodes(
     for node in 0..2 * point.senders() {
         let command = stage.command(&play.node(node))?;
         let mut command = run.traced(command, node);
-        crew.start(play.name(node), &mut command)?;
+        processes.start(play.name(node), &mut command)?;
     }
     let samples = (run.looks == Looks::Profile).then_some(run.folder);
-    let mut cast = Here::new(crew, stage, daemons, samples);
-    let seen = conduct(&mut cast, point, run.linger);
-    cast.crew().look();
+    let mut run_nodes = Here::new(processes, stage, daemons, samples);
+    let seen = conduct(&mut run_nodes, point, run.linger);
+    run_nodes.processes().look();
     let mut measured = seen?;
-    cast.crew().join()?;
-    measured.profile = cast.profile();
-    results(&mut measured, &cast, point);
+    run_nodes.processes().join()?;
+    measured.profile = run_nodes.profile();
+    results(&mut measured, &run_nodes, point);
     logs(&mut measured, point, run.folder)?;
     Ok(measured)
 }
 
 /// Waits until all nodes are ready.
-fn all_ready(cast: &mut dyn Cast, point: &Point) -> Result<(), RunError> {
+fn all_ready(run_nodes: &mut dyn RunNodes, point: &Point) -> Result<(), RunError> {
     let nodes = 0..2 * point.senders() as usize;
     let begin = Instant::now();
     let most = READY + READY_EACH * point.nodes;
     let (mut seen, mut until) = (0, READY);
-    while !cast.listen(
+    while !run_nodes.listen(
         clock::monotonic() + until.saturating_sub(begin.elapsed()),
         0,
         |said| said.ready,
     )? {
         let waited = begin.elapsed();
-        let ready = nodes.clone().filter(|n| cast.said(*n).ready).count();
+        let ready = nodes.clone().filter(|n| run_nodes.said(*n).ready).count();
         match patience(waited, [seen, ready], most) {
             Some(longer) => (seen, until) = (ready, longer),
-            None => return Err(not_ready(cast, point, nodes, waited)),
+            None => return Err(not_ready(run_nodes, point, nodes, waited)),
         }
     }
     Ok(())
@@ -157,9 +157,9 @@ fn patience(waited: Duration, [before, now]: [usize; 2], most: Duration) -> Opti
     (longer > waited).then_some(longer)
 }
 
-fn not_ready(cast: &dyn Cast, point: &Point, nodes: Range<usize>, waited: Duration) -> RunError {
-    let late: Vec<_> = nodes.filter(|n| !cast.said(*n).ready).collect();
-    let few: Vec<_> = late.iter().take(4).map(|n| cast.name(*n)).collect();
+fn not_ready(run_nodes: &dyn RunNodes, point: &Point, nodes: Range<usize>, waited: Duration) -> RunError {
+    let late: Vec<_> = nodes.filter(|n| !run_nodes.said(*n).ready).collect();
+    let few: Vec<_> = late.iter().take(4).map(|n| run_nodes.name(*n)).collect();
     let hint = if point.medium.is_real() && point.hosts > 1 {
         "; do the machines reach each other at their addresses, through their firewalls?"
     } else {
@@ -170,31 +170,35 @@ fn not_ready(cast: &dyn Cast, point: &Point, nodes: Range<usize>, waited: Durati
 }
 
 /// From the start of the processes to their results.
-pub(super) fn conduct(cast: &mut dyn Cast, point: &Point, linger: Duration) -> Result<Measured, RunError> {
+pub(super) fn conduct(
+    run_nodes: &mut dyn RunNodes,
+    point: &Point,
+    linger: Duration,
+) -> Result<Measured, RunError> {
     let echoes = point.senders() as usize;
-    all_ready(cast, point)?;
-    cast.go()?;
+    all_ready(run_nodes, point)?;
+    run_nodes.go()?;
     let nearly = clock::monotonic() + BEFORE + point.lasts().mul_f64(MOST);
-    cast.listen(nearly, echoes, |said| said.closed)?;
-    cast.look()?;
+    run_nodes.listen(nearly, echoes, |said| said.closed)?;
+    run_nodes.look()?;
     let patience = BEFORE + point.lasts() * OVERLOAD + linger + HANGING;
-    if !cast.listen(clock::monotonic() + patience, echoes, |said| said.closed)? {
-        let hanging = (echoes..2 * echoes).find(|n| !cast.said(*n).closed);
+    if !run_nodes.listen(clock::monotonic() + patience, echoes, |said| said.closed)? {
+        let hanging = (echoes..2 * echoes).find(|n| !run_nodes.said(*n).closed);
         let why = format!("{HANGS} within {patience:?}");
-        return Err(hanging.map_or(RunError::Failed(why.clone()), |n| cast.complain(n, &why)));
+        return Err(hanging.map_or(RunError::Failed(why.clone()), |n| run_nodes.complain(n, &why)));
     }
-    let measured = cast.load()?.into_measured();
-    if !cast.stop(RESULT)? {
+    let measured = run_nodes.load()?.into_measured();
+    if !run_nodes.stop(RESULT)? {
         return Err(format!("not all nodes gave a result within {RESULT:?}").into());
     }
     Ok(measured)
 }
 
 /// Reads the nodes' reports of their losses.
-pub(super) fn results(measured: &mut Measured, cast: &dyn Cast, point: &Point) {
+pub(super) fn results(measured: &mut Measured, run_nodes: &dyn RunNodes, point: &Point) {
     let echoes = point.senders() as usize;
     for node in 0..2 * echoes {
-        let result = cast.said(node).result.clone().unwrap_or_default();
+        let result = run_nodes.said(node).result.clone().unwrap_or_default();
         measured.refused = measured.refused.saturating_add(result.refused);
         let (from, to) = if node < echoes {
             ("echo", "sender")

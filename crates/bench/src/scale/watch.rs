@@ -4,7 +4,7 @@ use super::counters::{Snapshot, memory_kib};
 use super::measured::{Busiest, InSockets, Lost, Measured, Wire};
 use super::sockets;
 use super::stage::wire_between;
-use crate::ipc::usage::Host;
+use crate::kit::usage::Host;
 use lab::Status;
 use serde::{Deserialize, Serialize};
 use stats::Time;

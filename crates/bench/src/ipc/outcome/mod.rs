@@ -7,7 +7,7 @@ mod tables;
 
 use super::progress::bytes;
 use super::{Experiment, HostLoad, Metrics, Missing, Mode, Params, System, figure};
-use crate::findings::{Failure, Findings, Health};
+use crate::kit::findings::{Failure, Findings, Health};
 use serde::Serialize;
 use stats::{Cell, Report};
 use std::fmt;

@@ -1,10 +1,10 @@
 //! Two senders at once, and the lab under other load of this machine.
 
 use super::{Check, IP_BYTES, RETRIES};
-use crate::ipc::error::RunError;
+use crate::kit::cell::{Params, Target, Timing, Values};
+use crate::kit::error::RunError;
+use crate::kit::site::Site;
 use crate::lab::busy;
-use crate::lab::cell::{Params, Target, Timing, Values};
-use crate::lab::site::Site;
 use crate::lab::tools::{Flow, Iperf, PAYLOAD, Probing, probe};
 use medium::{Phy, theory};
 use serde_json::json;

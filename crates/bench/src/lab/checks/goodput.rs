@@ -1,8 +1,8 @@
 //! Goodput of UDP and TCP, compared with closed forms.
 
-use super::{Check, IP_BYTES, Place, RETRIES, SHIPPED};
-use crate::lab::cell::{Params, Target, Timing, Values};
-use crate::lab::site::{Ground, Site};
+use super::{Check, IP_BYTES, RETRIES, SHIPPED, ScenarioText};
+use crate::kit::cell::{Params, Target, Timing, Values};
+use crate::kit::site::{Ground, Site};
 use crate::lab::tools::{Flow, Iperf, PAYLOAD};
 use medium::{Phy, Standard, theory};
 use serde_json::json;
@@ -15,7 +15,7 @@ const ETHERNET: &str = "IEEE 802.3: 1538 B on the wire for each packet of 1500 B
 
 /// The rate of a medium, and its theoretical limits.
 struct Speed {
-    place: Place,
+    place: ScenarioText,
     ends: [&'static str; 2],
     standard: &'static str,
     rate_mbit_s: f64,

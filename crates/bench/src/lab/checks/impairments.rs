@@ -1,9 +1,9 @@
 //! Delay and loss, compared with the scenarios' own settings.
 
 use super::{Check, OWN};
-use crate::lab::cell::{Params, Target, Timing};
+use crate::kit::cell::{Params, Target, Timing};
+use crate::kit::site::Site;
 use crate::lab::probe::SIZE;
-use crate::lab::site::Site;
 use crate::lab::tools::{Probing, ping, probe};
 use serde_json::json;
 use std::time::Duration;

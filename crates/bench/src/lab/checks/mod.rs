@@ -5,10 +5,10 @@ mod goodput;
 mod impairments;
 mod phases;
 
-use super::cell::{Params, Target, Timing, Values};
-use super::crowd;
-use super::site::Ground;
-use crate::ipc::error::RunError;
+use super::many_hosts;
+use crate::kit::cell::{Params, Target, Timing, Values};
+use crate::kit::error::RunError;
+use crate::kit::site::Ground;
 
 /// IP packets of the goodput rows.
 const IP_BYTES: usize = 1500;
@@ -34,7 +34,7 @@ pub(super) struct Check {
 }
 
 /// A scenario's name, and its text if it is not shipped.
-type Place = (&'static str, Option<String>);
+type ScenarioText = (&'static str, Option<String>);
 
 const SHIPPED: Option<String> = None;
 
@@ -45,7 +45,7 @@ pub(super) fn all(quick: bool) -> Vec<Check> {
     rows.extend(phases::rows());
     rows.push(contention::fairness(if quick { 10 } else { 20 }));
     rows.extend(contention::lateness(if quick { 5 } else { 15 }));
-    rows.extend([crowd::check(false), crowd::check(true)]);
+    rows.extend([many_hosts::check(false), many_hosts::check(true)]);
     rows
 }
 

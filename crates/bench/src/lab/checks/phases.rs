@@ -2,10 +2,10 @@
 //! accounted for.
 
 use super::{Check, IP_BYTES, OWN};
-use crate::ipc::error::RunError;
-use crate::lab::cell::{Params, Target, Timing, Values};
+use crate::kit::cell::{Params, Target, Timing, Values};
+use crate::kit::error::RunError;
+use crate::kit::site::Site;
 use crate::lab::probe::Arrivals;
-use crate::lab::site::Site;
 use crate::lab::tools::{PAYLOAD, Probing, probe};
 use medium::{Phy, Standard, theory};
 use serde_json::json;

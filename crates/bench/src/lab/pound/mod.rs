@@ -8,14 +8,14 @@ mod paper;
 pub use paper::PaperRow;
 pub(crate) use paper::rows as paper;
 
-use super::cell::{Metrics, Params, Target, Timing, Values};
-use super::site::{Ground, Job, Site};
 use super::tried;
 use crate::flows::play::{self, Leg, Part, Played, flow_arguments};
 use crate::flows::{LASER, Sent};
 use crate::ipc::Error;
-use crate::ipc::error::RunError;
-use crate::ipc::sandbox::Sandbox;
+use crate::kit::cell::{Metrics, Params, Target, Timing, Values};
+use crate::kit::error::RunError;
+use crate::kit::sandbox::Sandbox;
+use crate::kit::site::{Ground, Job, Site};
 use clap::ValueEnum;
 use serde_json::json;
 use stats::Cell;

@@ -3,7 +3,7 @@
 use super::over::{Name, Over};
 use super::{Blocks, PartError, code, pause, say, tell};
 use crate::ipc::peer::Gate;
-use crate::noise::Noise;
+use crate::kit::noise::Noise;
 use prost::bytes::Bytes;
 use remote::{CommandKind, Controller, Expiry, Outcome, Robot, TelemetryKind};
 use stats::Time;
@@ -87,12 +87,12 @@ fn listen(controller: &Controller, say: Sender<(Time, Block)>) {
 /// back in time.
 pub(super) fn throw(gate: &Gate, over: &Over, blocks: &Blocks) -> Result<(), PartError> {
     let ends = over.open()?;
-    let robot = Robot::builder(Name::Desk.name())
-        .end(ends.robot(Name::Desk)?)
+    let robot = Robot::builder(Name::Operator.name())
+        .end(ends.robot(Name::Operator)?)
         .start()?;
     robot.tells::<Thrown>()?;
     let (sender, heard) = channel();
-    let Some(_controller) = ends.found(gate, "desk", Name::Robot, |c| listen(c, sender))? else {
+    let Some(_controller) = ends.found(gate, "operator", Name::Robot, |c| listen(c, sender))? else {
         return Ok(());
     };
     // Telemetry has no answer: both directions are open when a small block has come back.

@@ -4,9 +4,9 @@
 //! (`peers/remote/README.md`), so that one orchestrator runs both.
 
 mod block;
-mod desk;
 mod files;
 mod floor;
+mod operator;
 mod over;
 mod robot;
 
@@ -206,8 +206,8 @@ pub fn run(role: &Role) -> Result<(), PartError> {
             plan,
             period_ms,
             expiry_ms,
-        } => desk::twist(&gate, over, *plan, (ms(period_ms), ms(expiry_ms))),
-        Role::Drive { over, pause_ms } => desk::drive(&gate, over, ms(pause_ms)),
+        } => operator::twist(&gate, over, *plan, (ms(period_ms), ms(expiry_ms))),
+        Role::Drive { over, pause_ms } => operator::drive(&gate, over, ms(pause_ms)),
         Role::Throw { over, blocks } => block::throw(&gate, over, blocks),
         Role::Catch {
             over,

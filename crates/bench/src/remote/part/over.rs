@@ -43,21 +43,21 @@ pub struct Over {
     robot_at: Vec<String>,
     /// Addresses of the operator, which sends telemetry like a robot.
     #[arg(long, value_delimiter = ',')]
-    desk_at: Vec<String>,
+    operator_at: Vec<String>,
 }
 
 /// Both processes send telemetry, so each is a robot to the other (section 3.1 of the paper).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Name {
     Robot,
-    Desk,
+    Operator,
 }
 
 impl Name {
     pub(super) fn name(self) -> &'static str {
         match self {
             Name::Robot => "robot",
-            Name::Desk => "desk",
+            Name::Operator => "operator",
         }
     }
 }
@@ -81,7 +81,7 @@ impl Over {
     fn at(&self, name: Name) -> Result<(&str, &str), PartError> {
         let (at, option) = match name {
             Name::Robot => (&self.robot_at, "--robot-at"),
-            Name::Desk => (&self.desk_at, "--desk-at"),
+            Name::Operator => (&self.operator_at, "--operator-at"),
         };
         match &at[..] {
             [requests, telemetry] => Ok((requests, telemetry)),
@@ -160,7 +160,7 @@ impl Ends<'_> {
         gate: &Gate,
         prepare: impl FnOnce(&Controller),
     ) -> Result<Option<Controller>, PartError> {
-        let found = self.found(gate, "desk", Name::Robot, prepare)?;
+        let found = self.found(gate, "operator", Name::Robot, prepare)?;
         if found.is_some() {
             say(&"ready")?;
         }

@@ -49,7 +49,7 @@ pub(super) fn repeat(gate: &Gate, over: &Over) -> Result<(), PartError> {
             let _ = teller.set::<Thrown>(0, &block);
         });
     };
-    let Some(controller) = ends.found(gate, "repeater", Name::Desk, hear)? else {
+    let Some(controller) = ends.found(gate, "repeater", Name::Operator, hear)? else {
         return Ok(());
     };
     say(&"ready")?;

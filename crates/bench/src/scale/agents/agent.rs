@@ -1,13 +1,13 @@
 //! The coordinator's end of one agent.
 
-use super::board::Board;
 use super::lines::Lines;
 use super::machine::Machine;
 use super::options::Options;
 use super::protocol::{self, BEAT, LONGEST, Line, Report, SILENT};
+use super::reports::Reports;
 use crate::ipc::Error;
-use crate::ipc::crew::keep_last_lines;
-use crate::ipc::group::{Group, how};
+use crate::kit::group::{Group, how};
+use crate::kit::processes::keep_last_lines;
 use clock::{PollFd, PollFlags};
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -32,7 +32,7 @@ pub(super) struct Agent {
 }
 
 impl Agent {
-    /// Starts the agent. Its output goes to its entry in the `Board`.
+    /// Starts the agent. Its output goes to its entry in the `Reports`.
     ///
     /// # Errors
     /// [`Error::Nothing`]: the command that reaches it does not start.
@@ -41,7 +41,7 @@ impl Agent {
         machine: &Machine,
         options: &Options,
         peers: Option<&PathBuf>,
-        board: &Arc<Board>,
+        reports: &Arc<Reports>,
     ) -> Result<Agent, Error> {
         let failed = |program: &str, e: std::io::Error| {
             let mend = if e.kind() == ErrorKind::NotFound {
@@ -70,7 +70,7 @@ impl Agent {
             who,
             machine: machine.clone(),
             by_ssh: options.by_ssh(),
-            board: Arc::clone(board),
+            reports: Arc::clone(reports),
             group: Arc::clone(&group),
             complaints,
             listener,
@@ -138,7 +138,7 @@ struct Ear {
     who: usize,
     machine: Machine,
     by_ssh: bool,
-    board: Arc<Board>,
+    reports: Arc<Reports>,
     group: Arc<Mutex<Group>>,
     complaints: Arc<Mutex<VecDeque<String>>>,
     listener: JoinHandle<()>,
@@ -148,7 +148,7 @@ impl Ear {
     fn listen(&self, output: ChildStdout) {
         let why = self.until_gone(output);
         lock(&self.group).kill();
-        self.board
+        self.reports
             .with(self.who, |state| state.lost.get_or_insert(why).len());
     }
 
@@ -190,13 +190,13 @@ impl Ear {
 
     fn hear(&self, line: &[u8]) -> Result<(), String> {
         let report = Report::parse(line).map_err(|e| format!("it said {e}"))?;
-        self.board
+        self.reports
             .with(self.who, |state| state.hear(report))
             .unwrap_or(Ok(()))
     }
 
     fn greeted(&self) -> bool {
-        self.board
+        self.reports
             .with(self.who, |state| state.hello.is_some())
             .unwrap_or_default()
     }

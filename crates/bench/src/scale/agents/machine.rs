@@ -48,7 +48,7 @@ impl Machine {
     /// Returns the command that starts an agent on it.
     pub(super) fn command(&self, options: &Options, peers: Option<&PathBuf>) -> io::Result<Command> {
         if self.is_here() {
-            let mut command = Command::new(crate::program::ropewalk().map_err(io::Error::other)?);
+            let mut command = Command::new(crate::kit::program::ropewalk().map_err(io::Error::other)?);
             command.args(serve(peers));
             return Ok(command);
         }

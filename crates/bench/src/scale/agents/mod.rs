@@ -7,23 +7,23 @@
 //! leaves (decision 245).
 
 mod agent;
-mod board;
-mod cast;
-mod crowd;
+mod executor;
+mod fleet;
 mod inbox;
-mod keeper;
+mod launcher;
 mod lines;
 mod machine;
+mod nodes_there;
 mod options;
+mod parent;
 mod protocol;
-mod seat;
-mod worker;
+mod reports;
 
-pub(super) use cast::trial;
-pub(super) use crowd::Agents;
-pub use keeper::serve;
+pub use executor::{Work, work};
+pub(super) use fleet::Agents;
+pub(super) use nodes_there::trial;
 pub use options::Options;
-pub use worker::{Work, work};
+pub use parent::serve;
 
 use super::tools::Tools;
 use super::{Options as Scale, Outcome};
@@ -48,7 +48,7 @@ pub(crate) fn fuzz(data: &[u8]) {
     let one_line = |why: String| assert!(why.lines().count() <= 1 && why.len() < 8000, "{why}");
     let mut lines = lines::Lines::new(LONGEST);
     let (head, tail) = data.split_at(data.len() / 2);
-    let mut state = board::State::default();
+    let mut state = reports::State::default();
     for piece in [head, tail, b"\n"] {
         lines.push(piece);
         while let Ok(Some(line)) = lines.next() {

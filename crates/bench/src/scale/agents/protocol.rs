@@ -5,7 +5,7 @@ use super::super::peers::Play;
 use super::super::point::Point;
 use super::super::raw::Row;
 use super::super::watch::Load;
-use crate::ipc::line::shorten;
+use crate::kit::line::shorten;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;

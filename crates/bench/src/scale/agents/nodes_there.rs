@@ -1,9 +1,9 @@
 //! A run whose nodes are on real machines.
 
 use super::super::System;
-use super::super::cast::Cast;
 use super::super::links;
 use super::super::measured::Measured;
+use super::super::nodes_of_run::RunNodes;
 use super::super::peers;
 use super::super::point::Point;
 use super::super::raw::{self, Row};
@@ -12,10 +12,10 @@ use super::super::stage::Stage;
 use super::super::tools::Tools;
 use super::super::trial::{self, Run as Which};
 use super::super::watch::Load;
-use super::crowd::Agents;
+use super::fleet::Agents;
 use super::protocol::{Answer, KEYS, NODE_LINES, Order, Run};
-use crate::ipc::crew::Says;
-use crate::ipc::error::RunError;
+use crate::kit::error::RunError;
+use crate::kit::processes::Says;
 use stats::Time;
 use std::collections::BTreeMap;
 use std::fs;
@@ -87,7 +87,7 @@ fn play(
     let nodes = 2 * point.senders() as usize;
     for host in 0..point.hosts as usize {
         agents
-            .board
+            .reports
             .with(host, |state| state.begin(run.number, nodes * NODE_LINES));
     }
     let order = |host: u32| {
@@ -102,18 +102,18 @@ fn play(
         }))
     };
     agents.ask(0..point.hosts, order, START)?;
-    let mut cast = There {
+    let mut run_nodes = There {
         agents,
         system,
         point,
         said: Vec::new(),
     };
-    cast.said.resize_with(nodes, Said::default);
-    let mut measured = trial::conduct(&mut cast, point, run.linger)?;
+    run_nodes.said.resize_with(nodes, Said::default);
+    let mut measured = trial::conduct(&mut run_nodes, point, run.linger)?;
     agents.ask(0..point.hosts, |_| Order::Join, JOIN)?;
-    trial::results(&mut measured, &cast, point);
+    trial::results(&mut measured, &run_nodes, point);
     for sender in 0..point.senders() {
-        cast.fetch(sender, run.folder)?;
+        run_nodes.fetch(sender, run.folder)?;
     }
     trial::logs(&mut measured, point, run.folder)?;
     Ok(measured)
@@ -181,10 +181,10 @@ fn keep(said: &mut [Said], point: &Point, host: u32, node: u32, line: &str) -> R
     Ok(())
 }
 
-impl Cast for There<'_> {
+impl RunNodes for There<'_> {
     fn listen(&mut self, deadline: Time, first: usize, so: fn(&Said) -> bool) -> Result<bool, RunError> {
         let (agents, point, said) = (self.agents, self.point, &mut self.said);
-        let heard = agents.board.wait(deadline, agents.stopped, |states| {
+        let heard = agents.reports.wait(deadline, agents.stopped, |states| {
             for (host, state) in (0..point.hosts).zip(states) {
                 for (node, line) in state.heard.drain(..) {
                     if let Err(why) = keep(said, point, host, node, &line) {

@@ -1,7 +1,7 @@
 //! Link daemons of an experiment, one on each host, and the keys of their team.
 
-use crate::ipc::error::RunError;
-use crate::lab::site::{Ground, Job};
+use crate::kit::error::RunError;
+use crate::kit::site::{Ground, Job};
 use serde_json::{Map, Value};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

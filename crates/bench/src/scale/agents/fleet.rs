@@ -3,12 +3,12 @@
 use super::super::System;
 use super::super::point::Point;
 use super::agent::Agent;
-use super::board::Board;
 use super::machine;
 use super::options::Options;
 use super::protocol::{Answer, Hello, Line, Order, PROTOCOL, RADIOS};
+use super::reports::Reports;
 use crate::ipc::Error;
-use crate::ipc::error::RunError;
+use crate::kit::error::RunError;
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;
 use std::ops::Range;
@@ -25,7 +25,7 @@ const MASTER: Duration = Duration::from_secs(90);
 
 /// The machines of a session, each with an agent. Dropping it ends all agents.
 pub(in crate::scale) struct Agents<'a> {
-    pub(super) board: Arc<Board>,
+    pub(super) reports: Arc<Reports>,
     agents: Vec<Agent>,
     hellos: Vec<Hello>,
     addresses: Vec<Ipv4Addr>,
@@ -44,7 +44,7 @@ impl<'a> Agents<'a> {
     ) -> Result<Agents<'a>, Error> {
         let machines = options.machines();
         let mut all = Agents {
-            board: Arc::new(Board::new(machines.len())),
+            reports: Arc::new(Reports::new(machines.len())),
             agents: Vec::new(),
             hellos: Vec::new(),
             addresses: machine::addresses(machines)?,
@@ -52,9 +52,9 @@ impl<'a> Agents<'a> {
         };
         for (who, machine) in machines.iter().enumerate() {
             all.agents
-                .push(Agent::start(who, machine, options, peers, &all.board)?);
+                .push(Agent::start(who, machine, options, peers, &all.reports)?);
         }
-        let met = all.board.wait(clock::monotonic() + HELLO, stopped, |states| {
+        let met = all.reports.wait(clock::monotonic() + HELLO, stopped, |states| {
             if let Some(why) = states.iter().find_map(|s| s.lost.clone()) {
                 return Some(Err(why));
             }
@@ -114,7 +114,7 @@ impl<'a> Agents<'a> {
     /// Returns why one of them is gone.
     pub(in crate::scale) fn lost(&self) -> Option<String> {
         let now = clock::monotonic();
-        let lost = self.board.wait(now, &|| false, |states| {
+        let lost = self.reports.wait(now, &|| false, |states| {
             states.iter().find_map(|s| s.lost.clone())
         });
         lost.ok().flatten()
@@ -164,7 +164,7 @@ impl<'a> Agents<'a> {
     ) -> Result<Vec<Answer>, RunError> {
         let some = || hosts.clone().map(|h| h as usize);
         for (host, who) in hosts.clone().zip(some()) {
-            let number = self.board.with(who, |state| state.order());
+            let number = self.reports.with(who, |state| state.order());
             if let (Some(agent), Some(number)) = (self.agents.get(who), number) {
                 let order = order(host);
                 agent.say(&Line::Order { number, order });
@@ -172,7 +172,7 @@ impl<'a> Agents<'a> {
         }
         let mut answers: Vec<Option<Answer>> = vec![None; hosts.len()];
         let deadline = clock::monotonic() + patience;
-        let all = self.board.wait(deadline, self.stopped, |states| {
+        let all = self.reports.wait(deadline, self.stopped, |states| {
             for (who, place) in some().zip(&mut answers) {
                 let state = states.get_mut(who)?;
                 match state.answer.take() {

@@ -1,6 +1,6 @@
 //! The files of peers, and their removal.
 
-use super::Error;
+use super::error::Error;
 use rustix::process::Pid;
 use std::collections::BTreeSet;
 use std::fs;

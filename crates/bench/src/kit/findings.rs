@@ -1,7 +1,7 @@
 //! Results of an experiment in addition to its cells: what is missing, and how reliable they are.
 
-use crate::ipc::usage::{self, Host};
 use crate::ipc::{Error, Floor, HostLoad, Missing};
+use crate::kit::usage::{self, Host};
 use serde::Serialize;
 use stats::Report;
 use std::fmt::Display;

@@ -1,11 +1,11 @@
 //! An agent: carries out one order after another.
 
 use super::inbox::{Inbox, Numbered, Over, say};
+use super::launcher::{Launcher, RunNodes, Stage, find};
 use super::protocol::{self, Answer, Hello, Order, PROTOCOL, RADIOS, Report, Run};
-use super::seat::{Cast, Seat, Stage, find};
 use crate::ipc::Error;
-use crate::ipc::error::RunError;
-use crate::lab::site::Ground;
+use crate::kit::error::RunError;
+use crate::kit::site::Ground;
 use crate::machine;
 use clap::Args;
 use std::fs;
@@ -33,7 +33,7 @@ pub fn work(options: &Work) -> Result<(), Error> {
     if inbox.is_orphaned() {
         // The parent process created this folder, and would have removed it.
         let folder = std::env::temp_dir();
-        if super::keeper::is_ours(&folder) {
+        if super::parent::is_ours(&folder) {
             let _ = fs::remove_dir_all(folder);
         }
     }
@@ -59,7 +59,7 @@ fn obey(options: &Work, inbox: &Inbox) -> Result<(), Error> {
         missing,
     })));
     inbox.beat()?;
-    let seat = Seat {
+    let launcher = Launcher {
         executable: ground.executable.clone(),
         programs,
         inbox: inbox.clone(),
@@ -74,7 +74,7 @@ fn obey(options: &Work, inbox: &Inbox) -> Result<(), Error> {
             } => match Stage::set(addresses, here, cpu_share) {
                 Ok((stage, port)) => {
                     done(number, Answer::Port { port });
-                    on_stage(&seat, stage)
+                    on_stage(&launcher, stage)
                 }
                 Err(why) => refused(inbox, number, &why),
             },
@@ -85,8 +85,8 @@ fn obey(options: &Work, inbox: &Inbox) -> Result<(), Error> {
 }
 
 /// Carries out orders until another stage is wanted; returns that order.
-fn on_stage(seat: &Seat, mut stage: Stage) -> Option<Numbered> {
-    let inbox = &seat.inbox;
+fn on_stage(launcher: &Launcher, mut stage: Stage) -> Option<Numbered> {
+    let inbox = &launcher.inbox;
     let mut next = inbox.next();
     loop {
         let (number, order) = next?;
@@ -99,7 +99,7 @@ fn on_stage(seat: &Seat, mut stage: Stage) -> Option<Numbered> {
                 }
                 inbox.next()
             }
-            Order::Run(run) => in_run(seat, &stage, number, &run),
+            Order::Run(run) => in_run(launcher, &stage, number, &run),
             // For a run that did not start.
             Order::End => {
                 done(number, Answer::Drops(Default::default()));
@@ -111,11 +111,11 @@ fn on_stage(seat: &Seat, mut stage: Stage) -> Option<Numbered> {
 }
 
 /// Starts a run and carries out its orders until it is over; returns the first order that is not part of it.
-fn in_run(seat: &Seat, stage: &Stage, number: u64, run: &Run) -> Option<Numbered> {
-    let inbox = &seat.inbox;
+fn in_run(launcher: &Launcher, stage: &Stage, number: u64, run: &Run) -> Option<Numbered> {
+    let inbox = &launcher.inbox;
     let news = || inbox.has_news();
-    let mut cast = match Cast::start(seat, stage, run, &news) {
-        Ok(cast) => cast,
+    let mut run_nodes = match RunNodes::start(launcher, stage, run, &news) {
+        Ok(run_nodes) => run_nodes,
         Err(RunError::Failed(why)) => return refused(inbox, number, &why),
         Err(RunError::Stopped) => return inbox.next(),
     };
@@ -123,8 +123,8 @@ fn in_run(seat: &Seat, stage: &Stage, number: u64, run: &Run) -> Option<Numbered
     let mut is_well = true;
     loop {
         while is_well && !inbox.has_news() {
-            let heard = cast.listen();
-            for (node, line) in cast.lines() {
+            let heard = run_nodes.listen();
+            for (node, line) in run_nodes.lines() {
                 say(&Report::Said {
                     run: run.number,
                     node,
@@ -140,29 +140,29 @@ fn in_run(seat: &Seat, stage: &Stage, number: u64, run: &Run) -> Option<Numbered
         let (number, order) = inbox.next()?;
         match order {
             Order::Go => {
-                cast.go();
+                run_nodes.go();
                 done(number, Answer::Yes);
             }
             Order::Look => {
-                cast.look();
+                run_nodes.look();
                 done(number, Answer::Yes);
             }
-            Order::Load => done(number, Answer::Load(Box::new(cast.load()))),
+            Order::Load => done(number, Answer::Load(Box::new(run_nodes.load()))),
             Order::Stop => {
-                cast.stop();
+                run_nodes.stop();
                 done(number, Answer::Yes);
             }
-            Order::Join => match cast.join() {
+            Order::Join => match run_nodes.join() {
                 Ok(()) => done(number, Answer::Yes),
                 Err(RunError::Failed(why)) => refuse(number, &why),
                 Err(RunError::Stopped) => refuse(number, "it was stopped"),
             },
-            Order::Rows { sender, from } => match cast.rows(sender, from) {
+            Order::Rows { sender, from } => match run_nodes.rows(sender, from) {
                 Ok(rows) => done(number, rows),
                 Err(why) => refuse(number, &why),
             },
             Order::End => {
-                match cast.end(inbox) {
+                match run_nodes.end(inbox) {
                     Ok(drops) => done(number, Answer::Drops(drops)),
                     Err(RunError::Failed(why)) => refuse(number, &why),
                     Err(RunError::Stopped) => {}

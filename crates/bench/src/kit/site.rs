@@ -1,10 +1,11 @@
 //! One lab and the programs in it.
 
-use crate::ipc::crew::keep_last_lines;
-use crate::ipc::error::RunError;
-use crate::ipc::group::{Group, how};
-use crate::ipc::line::shorten;
-use crate::ipc::{Error, programs};
+use super::error::Error;
+use super::programs;
+use crate::kit::error::RunError;
+use crate::kit::group::{Group, how};
+use crate::kit::line::shorten;
+use crate::kit::processes::keep_last_lines;
 use clock::Busy;
 use lab::{Held, Lab, Labs, Status};
 use std::collections::VecDeque;
@@ -44,7 +45,7 @@ impl<'a> Ground<'a> {
     pub(crate) fn new(prefix: &str, stopped: &'a dyn Fn() -> bool) -> Result<Ground<'a>, Error> {
         let folder = tempfile::Builder::new().prefix(prefix).tempdir();
         Ok(Ground {
-            executable: crate::program::ropewalk()?,
+            executable: crate::kit::program::ropewalk()?,
             folder: folder.map_err(|source| Error::File {
                 path: std::env::temp_dir(),
                 source,
@@ -130,9 +131,9 @@ pub(crate) struct Site<'a> {
     _held: Held,
     /// Where a processor takes long to wake, a sleeping emulator is late (docs/decisions/194-busy-processors.md).
     busy: Option<Busy>,
-    pub(super) ground: &'a Ground<'a>,
+    pub(crate) ground: &'a Ground<'a>,
     /// Hosts with a wire, and their addresses on it.
-    pub(super) wired: Vec<(String, String)>,
+    pub(crate) wired: Vec<(String, String)>,
 }
 
 impl<'a> Site<'a> {

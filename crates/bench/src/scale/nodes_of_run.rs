@@ -4,14 +4,14 @@ use super::profile::{Profile, Sampler};
 use super::said::Said;
 use super::stage::Stage;
 use super::watch::{Load, Parts, Watch};
-use crate::ipc::crew::Crew;
-use crate::ipc::error::RunError;
+use crate::kit::error::RunError;
+use crate::kit::processes::Processes;
 use stats::Time;
 use std::path::Path;
 use std::time::Duration;
 
 /// The nodes of a run: its echoes, and then its senders. Dropping it ends them.
-pub(super) trait Cast {
+pub(super) trait RunNodes {
     /// Processes output until all nodes from `first` on are `so`; returns false if `deadline` passes first.
     ///
     /// # Errors
@@ -35,7 +35,7 @@ pub(super) trait Cast {
 
 /// Nodes that this process has started.
 pub(super) struct Here<'a, 's> {
-    crew: Crew<'s, Said>,
+    processes: Processes<'s, Said>,
     stage: &'s Stage<'a>,
     watch: Watch,
     parts: Parts,
@@ -49,19 +49,19 @@ impl<'a, 's> Here<'a, 's> {
     /// Takes all processes of a run, and its link daemons. Their processor time is sampled into a folder, if one is
     /// given.
     pub(super) fn new(
-        crew: Crew<'s, Said>,
+        processes: Processes<'s, Said>,
         stage: &'s Stage<'a>,
         daemons: &[u32],
         samples: Option<&'s Path>,
     ) -> Here<'a, 's> {
-        let pids: Vec<u32> = crew.peers().iter().map(|p| p.pid()).collect();
+        let pids: Vec<u32> = processes.peers().iter().map(|p| p.pid()).collect();
         let (echoes, senders) = pids.split_at(pids.len() / 2);
         let mut parts = Parts::from([("echo", echoes.to_vec()), ("sender", senders.to_vec())]);
         if !daemons.is_empty() {
             parts.insert("link", daemons.to_vec());
         }
         Here {
-            crew,
+            processes,
             stage,
             watch: Watch::default(),
             parts,
@@ -76,19 +76,19 @@ impl<'a, 's> Here<'a, 's> {
         self.profile.take()
     }
 
-    pub(super) fn crew(&mut self) -> &mut Crew<'s, Said> {
-        &mut self.crew
+    pub(super) fn processes(&mut self) -> &mut Processes<'s, Said> {
+        &mut self.processes
     }
 }
 
-impl Cast for Here<'_, '_> {
+impl RunNodes for Here<'_, '_> {
     fn listen(&mut self, deadline: Time, first: usize, so: fn(&Said) -> bool) -> Result<bool, RunError> {
-        self.crew
+        self.processes
             .listen(deadline, |peers| peers[first..].iter().all(|p| so(&p.said)))
     }
 
     fn said(&self, node: usize) -> &Said {
-        &self.crew.peers()[node].said
+        &self.processes.peers()[node].said
     }
 
     fn go(&mut self) -> Result<(), RunError> {
@@ -97,8 +97,8 @@ impl Cast for Here<'_, '_> {
             self.sampler = Some(Sampler::start(&pids, folder)?);
         }
         self.look()?;
-        let nodes = self.crew.peers().len();
-        (nodes / 2..nodes).for_each(|who| self.crew.tell(who, "go"));
+        let nodes = self.processes.peers().len();
+        (nodes / 2..nodes).for_each(|who| self.processes.tell(who, "go"));
         Ok(())
     }
 
@@ -116,15 +116,15 @@ impl Cast for Here<'_, '_> {
     }
 
     fn stop(&mut self, patience: Duration) -> Result<bool, RunError> {
-        self.crew
+        self.processes
             .stop(patience, |peers| peers.iter().all(|p| p.said.result.is_some()))
     }
 
     fn name(&self, node: usize) -> String {
-        self.crew.peers()[node].name.clone()
+        self.processes.peers()[node].name.clone()
     }
 
     fn complain(&self, node: usize, what: &str) -> RunError {
-        self.crew.peers()[node].complain(what)
+        self.processes.peers()[node].complain(what)
     }
 }

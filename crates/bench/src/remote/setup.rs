@@ -4,12 +4,12 @@ use super::options::{Network, What};
 
 /// A network.
 #[derive(Debug, PartialEq)]
-pub(super) struct Place {
+pub(super) struct Setup {
     pub(super) network: Network,
     /// The lab's scenario; `None`: this host's loopback.
     pub(super) scenario: Option<&'static str>,
     /// The host of the controller; the robot's is named `robot`.
-    pub(super) desk: &'static str,
+    pub(super) operator: &'static str,
     /// Mean delay from the operator to the robot, and back, in ms.
     pub(super) there_ms: f64,
     pub(super) back_ms: f64,
@@ -37,10 +37,10 @@ pub struct Table2 {
 
 pub(super) const ROBOT: &str = "robot";
 
-pub(super) static LOOPBACK: Place = Place {
+pub(super) static LOOPBACK: Setup = Setup {
     network: Network::Loopback,
     scenario: None,
-    desk: "controller",
+    operator: "controller",
     there_ms: 0.0,
     back_ms: 0.0,
     rate_mbit_s: f64::INFINITY,
@@ -49,10 +49,10 @@ pub(super) static LOOPBACK: Place = Place {
     paper: None,
 };
 
-pub(super) static DEFAULT: Place = Place {
+pub(super) static DEFAULT: Setup = Setup {
     network: Network::Default,
     scenario: Some("remote-default"),
-    desk: "controller",
+    operator: "controller",
     there_ms: 4.8,
     back_ms: 4.8,
     rate_mbit_s: 10.45,
@@ -66,10 +66,10 @@ pub(super) static DEFAULT: Place = Place {
     }),
 };
 
-pub(super) static LOSS_20: Place = Place {
+pub(super) static LOSS_20: Setup = Setup {
     network: Network::Loss20,
     scenario: Some("remote-loss-20"),
-    desk: "controller",
+    operator: "controller",
     there_ms: 10.0,
     back_ms: 10.0,
     rate_mbit_s: 10.45,
@@ -84,10 +84,10 @@ pub(super) static LOSS_20: Place = Place {
     }),
 };
 
-pub(super) static LOSS_20_2S: Place = Place {
+pub(super) static LOSS_20_2S: Setup = Setup {
     network: Network::Loss20,
     scenario: Some("remote-loss-20-rtt-2s"),
-    desk: "controller",
+    operator: "controller",
     there_ms: 1_000.0,
     back_ms: 1_000.0,
     rate_mbit_s: 10.0,
@@ -96,10 +96,10 @@ pub(super) static LOSS_20_2S: Place = Place {
     paper: None,
 };
 
-pub(super) static DELAY_2000: Place = Place {
+pub(super) static DELAY_2000: Setup = Setup {
     network: Network::Delay2000,
     scenario: Some("remote-delay-2000"),
-    desk: "controller",
+    operator: "controller",
     there_ms: 2_000.0,
     back_ms: 0.0,
     rate_mbit_s: 10.45,
@@ -113,10 +113,10 @@ pub(super) static DELAY_2000: Place = Place {
     }),
 };
 
-pub(super) static WIFI_6: Place = Place {
+pub(super) static WIFI_6: Setup = Setup {
     network: Network::Wifi6,
     scenario: Some("wifi-1hop"),
-    desk: "base",
+    operator: "base",
     there_ms: 0.0,
     back_ms: 0.0,
     rate_mbit_s: 6.0,
@@ -125,7 +125,7 @@ pub(super) static WIFI_6: Place = Place {
     paper: None,
 };
 
-impl Place {
+impl Setup {
     pub(super) fn is_loopback(&self) -> bool {
         self.scenario.is_none()
     }
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn closed_forms_are_those_of_the_paper_networks() {
-        let form = |place: &Place, what| place.closed_form_ms(what).map(|ms| (ms / 100.0).round() / 10.0);
+        let form = |setup: &Setup, what| setup.closed_form_ms(what).map(|ms| (ms / 100.0).round() / 10.0);
         // 3.5 and 17.3 s.
         assert_eq!(form(&DELAY_2000, What::Telemetry1Mb), Some(3.5));
         assert_eq!(form(&DELAY_2000, What::Telemetry10Mb), Some(17.3));
@@ -173,10 +173,10 @@ mod tests {
 
     #[test]
     fn scenarios_are_what_is_said_of_them() {
-        for place in [&DEFAULT, &LOSS_20, &LOSS_20_2S, &DELAY_2000, &WIFI_6] {
-            let name = place.scenario.expect("a lab's");
+        for setup in [&DEFAULT, &LOSS_20, &LOSS_20_2S, &DELAY_2000, &WIFI_6] {
+            let name = setup.scenario.expect("a lab's");
             let scenario = lab::Scenario::load(name).expect(name);
-            for host in [place.desk, ROBOT] {
+            for host in [setup.operator, ROBOT] {
                 assert!(scenario.hosts().iter().any(|h| h == host), "{name}: {host}");
             }
         }

@@ -1,7 +1,7 @@
 //! Output of the agents, for threads that wait for it.
 
 use super::protocol::{Answer, Hello, Report};
-use crate::ipc::error::RunError;
+use crate::kit::error::RunError;
 use stats::Time;
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(50);
 
 /// State of all agents of a session.
-pub(super) struct Board {
+pub(super) struct Reports {
     states: Mutex<Vec<State>>,
     changed: Condvar,
 }
@@ -34,11 +34,11 @@ pub(super) struct State {
     room: usize,
 }
 
-impl Board {
-    pub(super) fn new(agents: usize) -> Board {
+impl Reports {
+    pub(super) fn new(agents: usize) -> Reports {
         let mut states = Vec::new();
         states.resize_with(agents, State::default);
-        Board {
+        Reports {
             states: Mutex::new(states),
             changed: Condvar::new(),
         }
@@ -190,14 +190,14 @@ mod tests {
 
     #[test]
     fn waits_end_by_what_is_said_or_the_deadline() {
-        let board = Board::new(1);
-        let found = board.wait(clock::monotonic(), &|| false, |s| s[0].lost.clone());
+        let reports = Reports::new(1);
+        let found = reports.wait(clock::monotonic(), &|| false, |s| s[0].lost.clone());
         assert!(matches!(found, Ok(None)));
-        assert_eq!(board.with(1, |_| ()), None);
-        board.with(0, |s| s.lost = Some("gone".into()));
-        let found = board.wait(clock::monotonic(), &|| false, |s| s[0].lost.clone());
+        assert_eq!(reports.with(1, |_| ()), None);
+        reports.with(0, |s| s.lost = Some("gone".into()));
+        let found = reports.wait(clock::monotonic(), &|| false, |s| s[0].lost.clone());
         assert!(matches!(found, Ok(Some(why)) if why == "gone"));
-        let stopped = board.wait(Time::MAX, &|| true, |s| s[0].failed.clone());
+        let stopped = reports.wait(Time::MAX, &|| true, |s| s[0].failed.clone());
         assert!(matches!(stopped, Err(RunError::Stopped)));
     }
 }

@@ -1,6 +1,6 @@
 //! Output of peers: the lines of the contract, and nothing else.
 
-use super::crew::Says;
+use super::processes::Says;
 use serde::Deserialize;
 use stats::Time;
 use std::collections::HashSet;
@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Read};
 
 /// One line of a peer.
 #[derive(Debug, PartialEq)]
-pub(super) enum Line {
+pub(crate) enum Line {
     /// Connected, or subscribed.
     Ready,
     /// The message with the last number arrived.
@@ -23,31 +23,31 @@ pub(super) enum Line {
 
 /// The publisher's messages after the warm-up.
 #[derive(Debug, Default, PartialEq, Deserialize)]
-pub(super) struct Published {
-    pub(super) published: u64,
-    pub(super) refused: u64,
-    pub(super) publish_ns: Vec<u64>,
+pub(crate) struct Published {
+    pub(crate) published: u64,
+    pub(crate) refused: u64,
+    pub(crate) publish_ns: Vec<u64>,
 }
 
 /// The subscriber's messages after the warm-up.
 #[derive(Debug, Default, PartialEq, Deserialize)]
-pub(super) struct Received {
-    pub(super) received: u64,
-    pub(super) latency_ns: Vec<u64>,
-    pub(super) sequence: Vec<u64>,
+pub(crate) struct Received {
+    pub(crate) received: u64,
+    pub(crate) latency_ns: Vec<u64>,
+    pub(crate) sequence: Vec<u64>,
 }
 
 /// Round trips after the warm-up.
 #[derive(Debug, Default, PartialEq, Deserialize)]
-pub(super) struct RoundTrips {
-    pub(super) round_trip_ns: Vec<u64>,
+pub(crate) struct RoundTrips {
+    pub(crate) round_trip_ns: Vec<u64>,
 }
 
 /// Number of messages of a run, by which every line is checked.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Count {
-    pub(super) warmup: u64,
-    pub(super) messages: u64,
+pub(crate) struct Count {
+    pub(crate) warmup: u64,
+    pub(crate) messages: u64,
 }
 
 impl Count {
@@ -59,14 +59,14 @@ impl Count {
 
 /// Output of one peer.
 #[derive(Debug, Default)]
-pub(super) struct Spoken {
+pub(crate) struct Spoken {
     /// Number of `ready` lines.
-    pub(super) ready: u32,
+    pub(crate) ready: u32,
     /// Time of each `done` line.
-    pub(super) done: Vec<Time>,
-    pub(super) published: Option<(Time, Published)>,
-    pub(super) received: Vec<Received>,
-    pub(super) round_trips: Option<(Time, RoundTrips)>,
+    pub(crate) done: Vec<Time>,
+    pub(crate) published: Option<(Time, Published)>,
+    pub(crate) received: Vec<Received>,
+    pub(crate) round_trips: Option<(Time, RoundTrips)>,
 }
 
 impl Says for Spoken {
@@ -169,7 +169,7 @@ impl Line {
 
 /// Reads lines and passes each to `say` until `say` returns false, a line is invalid, or the stream ends. No line takes
 /// more memory than a valid one can need.
-pub(super) fn read<S: Says>(
+pub(crate) fn read<S: Says>(
     stream: impl Read,
     rule: S::Rule,
     mut say: impl FnMut(Result<S::Line, String>) -> bool,

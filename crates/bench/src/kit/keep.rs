@@ -1,6 +1,6 @@
 //! Raw results of an experiment's runs, for closer inspection.
 
-use crate::ipc::error::RunError;
+use crate::kit::error::RunError;
 use serde_json::Value;
 use std::cell::Cell;
 use std::fs;

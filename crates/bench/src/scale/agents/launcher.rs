@@ -9,13 +9,13 @@ use super::super::watch::{Load, Parts, Watch};
 use super::super::{System, links};
 use super::inbox::Inbox;
 use super::protocol::{self, Answer, NODE_LINE, NODE_LINES, Run};
-use crate::ipc::crew::{Crew, Says};
-use crate::ipc::error::RunError;
-use crate::ipc::line::shorten;
-use crate::ipc::roscore::Roscore;
-use crate::ipc::sandbox::Sandbox;
-use crate::lab::site::Job;
-use crate::links::link_words;
+use crate::kit::error::RunError;
+use crate::kit::line::shorten;
+use crate::kit::links::link_words;
+use crate::kit::processes::{Processes, Says};
+use crate::kit::roscore::Roscore;
+use crate::kit::sandbox::Sandbox;
+use crate::kit::site::Job;
 use stats::Time;
 use std::collections::BTreeMap;
 use std::fs;
@@ -30,7 +30,7 @@ use std::time::Duration;
 const END: Duration = Duration::from_secs(10);
 
 /// What an agent has from its start.
-pub(super) struct Seat {
+pub(super) struct Launcher {
     pub(super) executable: PathBuf,
     pub(super) programs: Programs,
     pub(super) inbox: Inbox,
@@ -100,11 +100,11 @@ impl Stage {
 }
 
 /// A run's processes on this machine. Dropping it ends them.
-pub(super) struct Cast<'a> {
+pub(super) struct RunNodes<'a> {
     run: &'a Run,
     stage: &'a Stage,
     folder: PathBuf,
-    crew: Crew<'a, Raw>,
+    processes: Processes<'a, Raw>,
     /// For each process, the run's node, and how many of its lines were passed on.
     nodes: Vec<(u32, usize)>,
     daemon: Option<Job>,
@@ -137,14 +137,14 @@ impl Says for Raw {
     }
 }
 
-impl<'a> Cast<'a> {
+impl<'a> RunNodes<'a> {
     /// Starts the link and the nodes of this machine. It listens until `news`.
     pub(super) fn start(
-        seat: &Seat,
+        launcher: &Launcher,
         stage: &'a Stage,
         run: &'a Run,
         news: &'a dyn Fn() -> bool,
-    ) -> Result<Cast<'a>, RunError> {
+    ) -> Result<RunNodes<'a>, RunError> {
         let machines = stage.addresses.len();
         if run.point.hosts as usize != machines || run.ports.len() != machines {
             return Err(RunError::Failed(
@@ -153,30 +153,30 @@ impl<'a> Cast<'a> {
         }
         let folder = stage.sandbox.path().join("run");
         cleared(&folder)?;
-        let mut cast = Cast {
+        let mut run_nodes = RunNodes {
             run,
             stage,
             folder: folder.clone(),
-            crew: Crew::new((), &stage.sandbox, news),
+            processes: Processes::new((), &stage.sandbox, news),
             nodes: Vec::new(),
             daemon: None,
             watch: Watch::default(),
             rows: None,
         };
         if !run.keys.is_empty() {
-            cast.daemon = Some(cast.link(seat)?);
+            run_nodes.daemon = Some(run_nodes.link(launcher)?);
         }
-        let program = seat.programs.words(run.system);
+        let program = launcher.programs.words(run.system);
         if program.first().is_none_or(String::is_empty) {
             return Err(format!("{} is not available", run.system.name()).into());
         }
         let play = run.play(program, &stage.addresses, &folder);
         for node in (0..2 * run.point.senders()).filter(|n| run.point.host_of(*n) == stage.here) {
-            let mut command = cast.node(&play, node);
-            cast.crew.start(play.name(node), &mut command)?;
-            cast.nodes.push((node, 0));
+            let mut command = run_nodes.node(&play, node);
+            run_nodes.processes.start(play.name(node), &mut command)?;
+            run_nodes.nodes.push((node, 0));
         }
-        Ok(cast)
+        Ok(run_nodes)
     }
 
     fn node(&self, play: &Play<'_>, node: u32) -> Command {
@@ -189,7 +189,7 @@ impl<'a> Cast<'a> {
         command
     }
 
-    fn link(&self, seat: &Seat) -> Result<Job, RunError> {
+    fn link(&self, launcher: &Launcher) -> Result<Job, RunError> {
         let (run, stage) = (self.run, self.stage);
         let keys = stage.sandbox.path().join("keys");
         cleared(&keys)?;
@@ -201,7 +201,7 @@ impl<'a> Cast<'a> {
         let text = links::configuration(&run.point, stage.here, &addresses, &keys.to_string_lossy());
         let file = keys.join("link.yaml");
         write_secret(&file, &text)?;
-        let (program, file) = (seat.executable.to_string_lossy(), file.to_string_lossy());
+        let (program, file) = (launcher.executable.to_string_lossy(), file.to_string_lossy());
         let words = link_words(&program, &file).map(str::to_owned);
         let mut command = stage.command(&words);
         stage.sandbox.prepare(&mut command);
@@ -214,7 +214,7 @@ impl<'a> Cast<'a> {
     /// A node failed.
     pub(super) fn listen(&mut self) -> Result<(), String> {
         let nodes = &self.nodes;
-        let heard = self.crew.listen(Time::MAX, |peers| {
+        let heard = self.processes.listen(Time::MAX, |peers| {
             peers
                 .iter()
                 .zip(nodes)
@@ -229,7 +229,7 @@ impl<'a> Cast<'a> {
     /// Returns the nodes' lines that were not returned yet.
     pub(super) fn lines(&mut self) -> Vec<(u32, String)> {
         let mut new = Vec::new();
-        for (peer, (node, told)) in self.crew.peers().iter().zip(&mut self.nodes) {
+        for (peer, (node, told)) in self.processes.peers().iter().zip(&mut self.nodes) {
             let lines = peer.said.0.get(*told..).unwrap_or_default();
             new.extend(lines.iter().map(|line| (*node, line.clone())));
             *told = peer.said.0.len();
@@ -241,7 +241,7 @@ impl<'a> Cast<'a> {
         self.look();
         let senders = self.run.point.senders();
         for (who, _) in self.nodes.iter().enumerate().filter(|(_, (n, _))| *n >= senders) {
-            self.crew.tell(who, "go");
+            self.processes.tell(who, "go");
         }
     }
 
@@ -260,12 +260,12 @@ impl<'a> Cast<'a> {
     }
 
     pub(super) fn stop(&mut self) {
-        (0..self.nodes.len()).for_each(|who| self.crew.dismiss(who));
+        (0..self.nodes.len()).for_each(|who| self.processes.dismiss(who));
     }
 
     pub(super) fn join(&mut self) -> Result<(), RunError> {
-        self.crew.look();
-        self.crew.join()
+        self.processes.look();
+        self.processes.join()
     }
 
     /// Returns rows of a sender on this machine, which must be written by now.
@@ -281,10 +281,13 @@ impl<'a> Cast<'a> {
 
     /// Ends all processes; returns the link's losses.
     pub(super) fn end(self, inbox: &Inbox) -> Result<BTreeMap<String, u64>, RunError> {
-        let Cast {
-            crew, daemon, stage, ..
+        let RunNodes {
+            processes,
+            daemon,
+            stage,
+            ..
         } = self;
-        drop(crew);
+        drop(processes);
         stage.sandbox.sweep();
         let Some(job) = daemon else {
             return Ok(BTreeMap::new());
@@ -299,7 +302,7 @@ impl<'a> Cast<'a> {
     fn parts(&self) -> Parts {
         let senders = self.run.point.senders();
         let mut parts = Parts::from([("echo", Vec::new()), ("sender", Vec::new())]);
-        for (peer, (node, _)) in self.crew.peers().iter().zip(&self.nodes) {
+        for (peer, (node, _)) in self.processes.peers().iter().zip(&self.nodes) {
             let part = if *node < senders { "echo" } else { "sender" };
             parts.entry(part).or_default().push(peer.pid());
         }
@@ -312,7 +315,7 @@ impl<'a> Cast<'a> {
 
 /// Returns the systems that can run here with their programs, and why the others cannot.
 pub(super) fn find(
-    ground: &crate::lab::site::Ground<'_>,
+    ground: &crate::kit::site::Ground<'_>,
     peers: Option<&Path>,
 ) -> Result<(Programs, BTreeMap<String, String>), RunError> {
     let (mut programs, mut missing) = (Programs::default(), BTreeMap::new());

@@ -1,6 +1,6 @@
 //! Why an experiment fails.
 
-use super::System;
+use crate::ipc::System;
 use std::path::PathBuf;
 
 /// Why an experiment gives no result, or an incomplete one.

@@ -1,9 +1,9 @@
 //! 64 hosts in one lab: how soon they are up, whether they reach each other, and what they leave behind.
 
-use super::cell::{Params, Target, Timing, Values};
 use super::checks::Check;
-use super::site::{Ground, Site, labs_folder};
-use crate::ipc::error::RunError;
+use crate::kit::cell::{Params, Target, Timing, Values};
+use crate::kit::error::RunError;
+use crate::kit::site::{Ground, Site, labs_folder};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs;

@@ -39,7 +39,7 @@ pub(crate) trait Says: Default {
 }
 
 /// The processes of one run. Dropping it ends them all and removes their leftovers.
-pub(crate) struct Crew<'a, S: Says> {
+pub(crate) struct Processes<'a, S: Says> {
     peers: Vec<Peer<S>>,
     rule: S::Rule,
     heard: Receiver<Heard<S::Line>>,
@@ -67,11 +67,11 @@ struct Heard<L> {
     line: Option<Result<L, String>>,
 }
 
-impl<'a, S: Says> Crew<'a, S> {
+impl<'a, S: Says> Processes<'a, S> {
     pub(crate) fn new(rule: S::Rule, sandbox: &'a Sandbox, stopped: &'a dyn Fn() -> bool) -> Self {
         // Bounded: a peer that prints without end blocks, and does not fill our memory.
         let (say, heard) = sync_channel(64);
-        Crew {
+        Processes {
             peers: Vec::new(),
             rule,
             heard,
@@ -225,7 +225,7 @@ impl<'a, S: Says> Crew<'a, S> {
     }
 }
 
-impl<S: Says> Drop for Crew<'_, S> {
+impl<S: Says> Drop for Processes<'_, S> {
     fn drop(&mut self) {
         self.look();
         for peer in &mut self.peers {
@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn who_is_dismissed_tells_the_rest_and_may_end() {
         let sandbox = Sandbox::new().expect("a sandbox");
-        let mut crew = Crew::<Said>::new(Rule { flows: 1, most: 1 }, &sandbox, &|| false);
+        let mut processes = Processes::<Said>::new(Rule { flows: 1, most: 1 }, &sandbox, &|| false);
         let sh = |script: &str| {
             let mut command = Command::new("sh");
             command.args(["-c", script]);
@@ -302,13 +302,15 @@ mod tests {
         let told = |all: &[Peer<Said>]| all[0].said.values.is_some();
         let deadline = || clock::monotonic() + Duration::from_secs(60);
         let script = "echo ready; read word; echo '{\"values\": [1.0]}'";
-        crew.start("one".into(), &mut sh(script)).expect("starts");
-        crew.dismiss(0);
-        assert!(crew.listen(deadline(), told).expect("no complaint"));
-        crew.join().expect("ended well");
+        processes.start("one".into(), &mut sh(script)).expect("starts");
+        processes.dismiss(0);
+        assert!(processes.listen(deadline(), told).expect("no complaint"));
+        processes.join().expect("ended well");
         // A process that ends by itself is an error.
-        crew.start("two".into(), &mut sh("echo ready")).expect("starts");
-        let early = crew.listen(deadline(), |all| all[1].said.values.is_some());
+        processes
+            .start("two".into(), &mut sh("echo ready"))
+            .expect("starts");
+        let early = processes.listen(deadline(), |all| all[1].said.values.is_some());
         assert!(matches!(early, Err(RunError::Failed(why)) if why.contains("too early")));
     }
 }

@@ -1,9 +1,10 @@
 //! Finds, builds and queries the peer programs.
 
+use super::error::Error;
 use super::group::{Group, how};
 use super::line::shorten;
 use super::sandbox::Sandbox;
-use super::{Error, System};
+use crate::ipc::System;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -64,17 +65,17 @@ pub struct Missing {
 
 impl Ready {
     /// Returns whether its subscribers can poll without sleeping.
-    pub(super) fn spins(&self) -> bool {
+    pub(crate) fn spins(&self) -> bool {
         self.modes.iter().any(|m| m == "spin")
     }
 
     /// Returns whether it has services.
-    pub(super) fn calls(&self) -> bool {
+    pub(crate) fn calls(&self) -> bool {
         self.modes.iter().any(|m| m == "call")
     }
 
     /// Returns whether its subscribers are in the publisher's process.
-    pub(super) fn is_intra(&self) -> bool {
+    pub(crate) fn is_intra(&self) -> bool {
         self.modes.iter().any(|m| m == "intra")
     }
 
@@ -114,7 +115,7 @@ pub(crate) fn prepare(
 ) -> Result<Result<Ready, Missing>, Error> {
     let missing = |why: String| Ok(Err(Missing { system, why }));
     let program = if system.is_this_program() {
-        match crate::program::ropewalk() {
+        match crate::kit::program::ropewalk() {
             Ok(program) => program,
             Err(e) => return missing(e.to_string()),
         }
@@ -137,7 +138,7 @@ pub(crate) fn prepare(
 }
 
 /// Returns the library that counts copies, and builds it if it is missing; or why it is not available.
-pub(super) fn copy_counter(
+pub(crate) fn copy_counter(
     folder: Option<&Path>,
     stopped: &dyn Fn() -> bool,
 ) -> Result<Result<PathBuf, String>, Error> {

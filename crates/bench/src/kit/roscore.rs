@@ -1,6 +1,6 @@
 //! A ROS master for the experiment, for the systems that need one.
 
-use super::Error;
+use super::error::Error;
 use super::group::{Group, how};
 use super::programs::{Missing, Ready};
 use super::sandbox::Sandbox;

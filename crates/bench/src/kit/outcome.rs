@@ -1,9 +1,9 @@
 //! A result as JSON, CSV and a table.
 
 use super::cell::{Metrics, Params, Values, Verdict, number};
-use super::{PaperRow, figure};
-use crate::findings::{self, Failure, Findings, Health};
 use crate::ipc::{Error, HostLoad};
+use crate::kit::findings::{self, Failure, Findings, Health};
+use crate::lab::{PaperRow, figure};
 use crate::table::{Align, Table};
 use serde::Serialize;
 use stats::{Cell, Report};

@@ -2,7 +2,7 @@
 
 use super::options::Options;
 use crate::ipc::Error;
-use crate::ipc::group::how;
+use crate::kit::group::how;
 use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, set_child_subreaper, wait,
 };
@@ -37,7 +37,7 @@ pub fn serve(options: &Options) -> Result<(), Error> {
         path: std::env::temp_dir(),
         source,
     })?;
-    let program = crate::program::ropewalk()?;
+    let program = crate::kit::program::ropewalk()?;
     let mut command = Command::new(program);
     command
         .args(["bench", "scale-agent"])

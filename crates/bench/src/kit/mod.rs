@@ -1,0 +1,19 @@
+//! What all experiments share: processes and their output, programs of `peers/`, labs and hosts, links, cells and outcomes.
+
+pub(crate) mod cell;
+pub(crate) mod error;
+pub(crate) mod findings;
+pub(crate) mod group;
+pub(crate) mod keep;
+pub(crate) mod line;
+pub(crate) mod links;
+pub(crate) mod noise;
+pub(crate) mod outcome;
+pub(crate) mod processes;
+pub(crate) mod program;
+pub(crate) mod programs;
+pub(crate) mod progress;
+pub(crate) mod roscore;
+pub(crate) mod sandbox;
+pub(crate) mod site;
+pub(crate) mod usage;
