@@ -22,7 +22,7 @@ use std::time::Duration;
 
 /// The outcome of a command, with its names in Python: outcome, reason, and whether it may have been
 /// executed.
-type Told = (&'static str, String, bool);
+type OutcomeFields = (&'static str, String, bool);
 
 /// A robot or controller, with the process that created it.
 struct Own<T>(Mutex<Option<T>>, u32);
@@ -478,15 +478,15 @@ impl Controller {
     ) -> PyResult<Vec<PathBuf>> {
         let controller = self.0.get()?;
         let fetch = move |tell: &dyn Fn((String, u64, u64)) -> bool| {
-            let told = |p: Progress<'_>| match tell((p.path.to_owned(), p.done, p.size)) {
+            let report = |p: Progress<'_>| match tell((p.path.to_owned(), p.done, p.size)) {
                 true => ControlFlow::Continue(()),
                 false => ControlFlow::Break(()),
             };
             match path {
                 Some(path) => controller
-                    .download(&identifier, &path, &into, told)
+                    .download(&identifier, &path, &into, report)
                     .map(|file| vec![file]),
-                None => controller.download_all(&identifier, &into, told),
+                None => controller.download_all(&identifier, &into, report),
             }
         };
         aside(py, fetch, |told| progress.call1(py, told).map(drop))?.or_raise()
@@ -532,7 +532,7 @@ impl Wake for Listeners {
 
 impl Sent {
     /// Returns the outcome if it is known within `patience`. Returns `None` if another thread is waiting.
-    fn look(&self, patience: Duration) -> Option<Told> {
+    fn look(&self, patience: Duration) -> Option<OutcomeFields> {
         let mut state = match self.state.try_lock() {
             Ok(state) => state,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -550,7 +550,7 @@ impl Sent {
             };
         }
         match &*state {
-            State::Known(outcome) => Some(told(outcome)),
+            State::Known(outcome) => Some(outcome_fields(outcome)),
             _ => None,
         }
     }
@@ -559,7 +559,7 @@ impl Sent {
 #[pymethods]
 impl Sent {
     #[pyo3(signature = (timeout=None))]
-    fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<Told>> {
+    fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<OutcomeFields>> {
         wait(py, timeout, |patience| Ok(self.look(patience)))
     }
 
@@ -583,7 +583,7 @@ impl Sent {
     }
 }
 
-fn told(outcome: &remote::Outcome) -> Told {
+fn outcome_fields(outcome: &remote::Outcome) -> OutcomeFields {
     match outcome {
         remote::Outcome::Executed => ("executed", String::new(), true),
         remote::Outcome::Rejected(reason) => ("rejected", reason.clone(), false),

@@ -88,11 +88,11 @@ with kit.stage() as stage:
 broken = []
 if not alive:
     broken.append("the bridge ended")
-for what, crowd, budget in (("bodies", bodies, BODIES), ("headers", headers, HEADERS)):
-    if crowd.peak > budget:
-        broken.append(f"{what}: {crowd.peak} bytes taken, of {budget}")
-    if crowd.kept > RETURNED or crowd.kept_descriptors > 4:
-        broken.append(f"{what}: {crowd.kept} bytes and {crowd.kept_descriptors} descriptors kept after 5 s")
-    if crowd.lost:
-        broken.append(f"{what}: {crowd.lost} calls of a node on this host were not answered")
+for what, load, budget in (("bodies", bodies, BODIES), ("headers", headers, HEADERS)):
+    if load.peak > budget:
+        broken.append(f"{what}: {load.peak} bytes taken, of {budget}")
+    if load.kept > RETURNED or load.kept_descriptors > 4:
+        broken.append(f"{what}: {load.kept} bytes and {load.kept_descriptors} descriptors kept after 5 s")
+    if load.lost:
+        broken.append(f"{what}: {load.lost} calls of a node on this host were not answered")
 kit.verdict({"bodies": bodies.figures(), "headers": headers.figures()}, *broken)

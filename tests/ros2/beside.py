@@ -8,17 +8,17 @@ import os
 import sys
 import unittest
 
-import house
+import harness
 
 
-class Beside(house.Scenario):
-    def of(self, role: str, rmw: str) -> house.Process:
-        env = house.environment(self.host(""))
+class Beside(harness.Scenario):
+    def of(self, role: str, rmw: str) -> harness.Process:
+        env = harness.environment(self.host(""))
         if rmw == "fastdds":
             # A domain of its own: other programs on this machine may use DDS.
             own = {"RMW_IMPLEMENTATION": "rmw_fastrtps_cpp", "ROS_DOMAIN_ID": str(os.getpid() % 100), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
             env = {k: v for k, v in env.items() if k != "LD_PRELOAD"} | own
-        process = house.Process([sys.executable, str(house.HERE / "values.py"), role], env)
+        process = harness.Process([sys.executable, str(harness.HERE / "values.py"), role], env)
         self.processes.append(process)
         return process
 

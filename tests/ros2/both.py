@@ -13,9 +13,9 @@ import time
 import unittest
 from pathlib import Path
 
-import house
+import harness
 
-EXAMPLE = house.HERE.parents[1] / "examples" / "ros1_and_ros2"
+EXAMPLE = harness.HERE.parents[1] / "examples" / "ros1_and_ros2"
 TYPES = [
     "std_msgs/String",
     "std_msgs/Float64MultiArray",
@@ -125,7 +125,7 @@ executor.spin()
 """
 
 
-class Both(house.Scenario):
+class Both(harness.Scenario):
     def setUp(self) -> None:
         super().setUp()
         self.domain = random.randrange(100, 200)
@@ -137,7 +137,7 @@ class Both(house.Scenario):
         self.core = subprocess.Popen(
             ["/usr/bin/roscore", "-p", str(port)], env=self.ros1, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        end = time.monotonic() + house.LONG
+        end = time.monotonic() + harness.LONG
         while True:
             try:
                 socket.create_connection(("127.0.0.1", port), 1).close()
@@ -149,18 +149,18 @@ class Both(house.Scenario):
     def tearDown(self) -> None:
         # roscore's processes are in its session.
         os.killpg(self.core.pid, signal.SIGINT)
-        self.core.wait(house.LONG)
+        self.core.wait(harness.LONG)
         super().tearDown()
 
-    def begin(self, command: list[str], env: dict[str, str]) -> house.Process:
-        process = house.Process(command, env)
+    def begin(self, command: list[str], env: dict[str, str]) -> harness.Process:
+        process = harness.Process(command, env)
         self.processes.append(process)
         return process
 
     def test_messages_and_services_cross_both_ways_byte_for_byte(self) -> None:
         self.ropewalk("ros1", str(EXAMPLE / "ros1.yaml"), "--master", self.ros1["ROS_MASTER_URI"])
         self.ropewalk("ros2", str(EXAMPLE / "ros2.yaml"), "--domain", str(self.domain), "--range", "localhost")
-        two = self.begin([sys.executable, "-c", ROS2, *TYPES], house.environment(self.host(""), self.domain, dds=True))
+        two = self.begin([sys.executable, "-c", ROS2, *TYPES], harness.environment(self.host(""), self.domain, dds=True))
         two.wait_for("ready")
         one = self.begin(["/usr/bin/python3", "-c", ROS1, *TYPES], self.ros1)
         self.assertEqual(one.wait_for("same", len(TYPES)), [f"same {name} True 5" for name in TYPES])

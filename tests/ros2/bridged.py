@@ -8,7 +8,7 @@ import sys
 import unittest
 from pathlib import Path
 
-import house
+import harness
 
 SEES = """
 import sys, time, rclpy
@@ -99,13 +99,13 @@ services: [%s]
 """
 
 
-class Bridged(house.Scenario):
+class Bridged(harness.Scenario):
     def setUp(self) -> None:
         super().setUp()
         # A domain of its own: other programs on this machine may use DDS.
         self.domain = random.randrange(100, 200)
 
-    def bridge(self, services: str = "", more: str = "", text: str = "") -> house.Process:
+    def bridge(self, services: str = "", more: str = "", text: str = "") -> harness.Process:
         config = Path(self.folder.name) / f"bridge{len(self.processes)}.yaml"
         # The action of the tests, in a package of definitions.
         share = next(p for p in Path(os.environ["LD_LIBRARY_PATH"].split(":")[0]).parent.glob("share/test_msgs/action/Fibonacci.action"))
@@ -117,9 +117,9 @@ class Bridged(house.Scenario):
     def dds(self, text: str) -> list[str]:
         return self.script(text, domain=self.domain, dds=True)
 
-    def begin(self, text: str, dds: bool) -> house.Process:
-        env = house.environment(self.host(""), self.domain if dds else 0, dds)
-        process = house.Process([sys.executable, "-c", text], env)
+    def begin(self, text: str, dds: bool) -> harness.Process:
+        env = harness.environment(self.host(""), self.domain if dds else 0, dds)
+        process = harness.Process([sys.executable, "-c", text], env)
         self.processes.append(process)
         return process
 
@@ -187,12 +187,12 @@ until(lambda: False, 4)
         self.bridge()
         for dds in [True, False]:
             with self.subTest(kept_by="domain" if dds else "bus"):
-                keeper = self.peer("latch", domain=self.domain if dds else 0, dds=dds)
+                latched = self.peer("latch", domain=self.domain if dds else 0, dds=dds)
                 for _ in range(2):
                     late = self.peer("late", domain=0 if dds else self.domain, dds=not dds)
                     self.assertEqual(late.wait_for("heard"), ["heard kept"])
                     late.end()
-                keeper.end()
+                latched.end()
 
     def test_the_log_and_the_clock_cross(self) -> None:
         self.bridge()

@@ -9,7 +9,7 @@ import sys
 import unittest
 from pathlib import Path
 
-import house
+import harness
 import linked
 
 PARAMETERS = """
@@ -39,11 +39,11 @@ for name, parameter in sorted(parameter_dict_from_yaml_file(sys.argv[1], target_
 """
 
 
-class Shell(house.Scenario):
+class Shell(harness.Scenario):
     def done(self, *args: str, code: int = 0, host: str = "") -> list[str]:
         """Returns what a command prints, once it has ended successfully."""
         process = self.ropewalk(*args, host=host)
-        self.assertEqual(process.process.wait(house.LONG), code, (args, process.lines))
+        self.assertEqual(process.process.wait(harness.LONG), code, (args, process.lines))
         process.join()
         return process.printed
 
@@ -51,14 +51,14 @@ class Shell(house.Scenario):
         """Returns what a command prints, once a line begins with the wanted text: a node is known a moment after it starts."""
         for _ in range(100):
             process = self.ropewalk(*args, host=host)
-            process.process.wait(house.LONG)
+            process.process.wait(harness.LONG)
             process.join()
             if any(line.startswith(wanted) for line in process.printed):
                 return process.printed
         self.fail(f"{args}: no {wanted!r} in {process.lines}")
 
-    def node(self, text: str) -> house.Process:
-        process = house.Process([sys.executable, "-c", text], house.environment(self.host("")))
+    def node(self, text: str) -> harness.Process:
+        process = harness.Process([sys.executable, "-c", text], harness.environment(self.host("")))
         self.processes.append(process)
         process.wait_for("ready")
         return process
@@ -131,7 +131,7 @@ class Commands(Shell):
         file = Path(self.folder.name) / "tuned.yaml"
         file.write_text("\n".join(dumped) + "\n")
         # rclpy reads infinity as a string, whichever program wrote the file.
-        process = house.Process([sys.executable, "-c", READ_BY_ROS2, str(file)], house.environment(self.host("")))
+        process = harness.Process([sys.executable, "-c", READ_BY_ROS2, str(file)], harness.environment(self.host("")))
         self.processes.append(process)
         read = process.ended()
         for line in ("fixed 2", "gain 3", "joint.limits 8", "joint.names 9", "name 4", "on 1", "steps 7", "use_sim_time 1"):

@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-import house
+import harness
 from echo import Echo
 
 NAMES = [
@@ -28,8 +28,8 @@ class Dynamic(Echo):
             program = Path(folder) / "dynamic.so"
             links = ["-lrcl", "-lrcutils", "-lrmw", "-lrosidl_dynamic_typesupport", "-lrosidl_typesupport_c", "-lrosidl_runtime_c"]
             links += [f"-l{package}__rosidl_typesupport_c" for package in packages]
-            self.compile(house.HERE / "dynamic.cpp", program, venv, "-fPIC", "-shared", *links)
-            self.passes([sys.executable, "-c", RUN, program], house.environment(self.host("")), NAMES)
+            self.compile(harness.HERE / "dynamic.cpp", program, venv, "-fPIC", "-shared", *links)
+            self.passes([sys.executable, "-c", RUN, program], harness.environment(self.host("")), NAMES)
 
 
 if __name__ == "__main__":

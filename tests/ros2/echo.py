@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-import house
+import harness
 
 CHECK = """
 import importlib, random, sys, time
@@ -94,7 +94,7 @@ rclpy.shutdown()
 """
 
 
-class Echo(house.Scenario):
+class Echo(harness.Scenario):
     def compile(self, source: Path, program: Path, venv: Path, *args: object) -> None:
         command = ["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", source, "-o", program]
         command += [arg for each in (venv / "include").iterdir() for arg in ("-isystem", each)]
@@ -106,7 +106,7 @@ class Echo(house.Scenario):
         assert echo.stdin and echo.stdout
         try:
             self.assertEqual(echo.stdout.readline(), "ready\n")
-            self.assertEqual(self.script(CHECK % (str(house.HERE), names)), [f"types {len(names)} wrong []"])
+            self.assertEqual(self.script(CHECK % (str(harness.HERE), names)), [f"types {len(names)} wrong []"])
         finally:
             echo.stdin.close()
             echo.wait(30)

@@ -6,7 +6,7 @@ import socket
 import unittest
 from pathlib import Path
 
-import house
+import harness
 
 SEES = """
 import sys, time, rclpy
@@ -27,14 +27,14 @@ def port() -> int:
         return taken.getsockname()[1]
 
 
-class Linked(house.Scenario):
+class Linked(harness.Scenario):
     rate = "54Mbit/s"
 
     def setUp(self) -> None:
         super().setUp()
         self.ports = {"robot": port(), "base": port()}
 
-    def link(self, host: str, more: str = "ros2: true", namespace: str = "") -> house.Process:
+    def link(self, host: str, more: str = "ros2: true", namespace: str = "") -> harness.Process:
         other = "base" if host == "robot" else "robot"
         config = Path(self.folder.name) / f"{host}.yaml"
         config.write_text(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unittest
 
-import house
+import harness
 
 # Code that the nodes below share: an image in C, and the functions of rcl.
 START = """
@@ -242,7 +242,7 @@ rclpy.shutdown()
 """
 
 
-class Loans(house.Scenario):
+class Loans(harness.Scenario):
     def test_exhausted_memory_costs_its_message(self) -> None:
         lines = self.script(SHORT)
         # RMW_RET_BAD_ALLOC is 10.

@@ -6,11 +6,11 @@ import sys
 import time
 import unittest
 
-import house
-from house import LONG
+import harness
+from harness import LONG
 
 
-class Scenario(house.Scenario):
+class Scenario(harness.Scenario):
     def test_strings_and_images_reach_nodes_of_other_processes(self) -> None:
         ears = [self.peer("listen", f"ear{n}") for n in range(2)]
         self.peer("talk")
@@ -396,8 +396,8 @@ for name in names:
         wrong.append((name, result))
 print("functions", len(names), "wrong", wrong)
 """
-        env = {k: v for k, v in house.environment(self.host("")).items() if k != "LD_PRELOAD"}
-        process = house.Process([sys.executable, "-X", "faulthandler", "-c", text], env)
+        env = {k: v for k, v in harness.environment(self.host("")).items() if k != "LD_PRELOAD"}
+        process = harness.Process([sys.executable, "-X", "faulthandler", "-c", text], env)
         self.processes.append(process)
         count, wrong = process.ended()[-1].split(" wrong ")
         self.assertEqual((int(count.split()[1]), wrong), (95, "[]"))

@@ -14,7 +14,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "ros2"))
 
-from house import Process  # noqa: E402
+from harness import Process  # noqa: E402
 
 LIBRARIES = ("pyzeros", "sdk")
 STRING = "std_msgs/msg/String"

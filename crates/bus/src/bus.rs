@@ -2,7 +2,7 @@
 
 use crate::config::BusConfig;
 use crate::folder::Folder;
-use crate::house::{House, Shared};
+use crate::housekeeping::{Housekeeping, Shared};
 use crate::publisher::{CreateError, Publisher, PublisherOptions};
 use crate::subscriber::{Subscriber, SubscriberOptions};
 use crate::survey::Survey;
@@ -38,10 +38,10 @@ impl Bus {
         limits::raise_open_files(config.open_files);
         let system = |what| move |source| OpenError::System { what, source };
         let shared = Arc::new(Shared::new(config, folder).map_err(system("making descriptors"))?);
-        let house = House::new(shared.clone());
+        let housekeeping = Housekeeping::new(shared.clone());
         let thread = std::thread::Builder::new()
             .name("ropewalk-bus".into())
-            .spawn(move || house.run())
+            .spawn(move || housekeeping.run())
             .map_err(system("starting the housekeeping thread"))?;
         Ok(Bus {
             inner: Arc::new(Inner {

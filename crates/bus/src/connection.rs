@@ -6,7 +6,7 @@
 use crate::budget::{Copies, Grant, Holder, SEGMENT};
 use crate::content::{Content, ContentBox, Unreadable};
 use crate::frame::{Frame, MAX_FRAME};
-use crate::house::{Command, Shared};
+use crate::housekeeping::{Command, Shared};
 use crate::losses::Losses;
 use crate::ring::{self, Geometry, Taken};
 use crate::sys::process::Peer;
@@ -65,7 +65,7 @@ enum Map {
 struct Incoming {
     segments: Vec<Segment>,
     /// Unmapped segments that have not been reported to the publisher yet.
-    untold: Vec<u64>,
+    unreported: Vec<u64>,
 }
 
 impl Connection {
@@ -165,7 +165,7 @@ impl Connection {
                 Ok(Frame::Retire { id }) => {
                     crate::hooks::step("retire-received");
                     incoming.segments.retain(|s| s.id != id);
-                    incoming.untold.push(id);
+                    incoming.unreported.push(id);
                     Ok(())
                 }
                 Ok(Frame::Refuse { text, .. }) => Err(stats::text::printable(&text).into_owned()),
@@ -183,12 +183,12 @@ impl Connection {
                 self.socket.hang_up();
             }
         }
-        while let Some(id) = incoming.untold.last() {
+        while let Some(id) = incoming.unreported.last() {
             let sent = self.socket.send(&Frame::Unmapped { id: *id }.encode(), &[]);
             if sent.is_err() && !self.has_ended() {
                 break;
             }
-            incoming.untold.pop();
+            incoming.unreported.pop();
             crate::hooks::step("unmapped-sent");
         }
         !self.has_ended()

@@ -43,7 +43,7 @@ pub(crate) struct Content {
 /// Why a taken message cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unreadable {
-    /// It is not where its place says, or it violates the protocol.
+    /// It is not where its queue entry says, or it violates the protocol.
     Malformed,
     /// The copies of its publisher's control parts have reached their limit.
     Crowded,
@@ -71,31 +71,31 @@ impl Content {
     /// Copies and checks the taken message, which lies in `segment`.
     #[inline(always)]
     pub(crate) fn read(&mut self, segment: Arc<PeerSegment>) -> Result<(), Unreadable> {
-        let place = self.taken.place;
-        if !place.offset.is_multiple_of(ALIGN) || place.length < FIXED as u64 {
+        let entry = self.taken.entry;
+        if !entry.offset.is_multiple_of(ALIGN) || entry.length < FIXED as u64 {
             return Err(Unreadable::Malformed);
         }
-        if !segment.exists(place.offset, place.length) {
+        if !segment.exists(entry.offset, entry.length) {
             return Err(Unreadable::Malformed);
         }
-        let whole = (FRONT as u64).min(place.length);
+        let whole = (FRONT as u64).min(entry.length);
         if whole == FRONT as u64 {
-            segment.copy(place.offset, &mut self.front);
+            segment.copy(entry.offset, &mut self.front);
         } else {
-            segment.copy(place.offset, &mut self.front[..whole as usize]);
+            segment.copy(entry.offset, &mut self.front[..whole as usize]);
         }
         let header = self.front.first_chunk();
-        let header = header.and_then(|front| Header::parse(front, place.length));
+        let header = header.and_then(|front| Header::parse(front, entry.length));
         let header = header.filter(|header| header.control.len <= MAX_CONTROL as u64);
         let header = header.ok_or(Unreadable::Malformed)?;
         self.is_long =
             FIXED + header.table_len() > FRONT || header.control.offset + header.control.len > whole;
         if self.is_long {
-            self.read_more(&segment, place.offset, &header)?;
+            self.read_more(&segment, entry.offset, &header)?;
         }
         self.header = header;
         self.segment = Some(segment);
-        let is_inside = table_is_inside(self.table(), place.length);
+        let is_inside = table_is_inside(self.table(), entry.length);
         is_inside.then_some(()).ok_or(Unreadable::Malformed)
     }
 
@@ -136,13 +136,13 @@ impl Content {
     /// Address of `len` bytes at `offset` in the block, mapped until the message is cleared; `None` if the
     /// segment ends before.
     pub(crate) fn at(&self, offset: u64, len: u64) -> Option<NonNull<u8>> {
-        let start = self.taken.place.offset.checked_add(offset)?;
+        let start = self.taken.entry.offset.checked_add(offset)?;
         self.segment.as_ref()?.at(start, len)
     }
 
     /// Private pages of `len` bytes at `offset` in the block.
     pub(crate) fn own_pages(&self, offset: u64, len: u64) -> io::Result<OwnPages> {
-        let start = self.taken.place.offset.checked_add(offset);
+        let start = self.taken.entry.offset.checked_add(offset);
         let (start, segment) = start
             .zip(self.segment.as_ref())
             .ok_or(io::ErrorKind::InvalidInput)?;
@@ -151,7 +151,7 @@ impl Content {
 
     /// Copies from `offset` in the block. Returns false if the segment ends before.
     pub(crate) fn copy(&self, offset: u64, to: &mut [u8]) -> bool {
-        let start = self.taken.place.offset.checked_add(offset);
+        let start = self.taken.entry.offset.checked_add(offset);
         let segment = self.segment.as_ref();
         start
             .zip(segment)

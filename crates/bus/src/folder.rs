@@ -10,17 +10,17 @@
 //!
 //! If a group may write to the folder, any member can replace a file that another has just created with a
 //! symbolic link. So nothing in the folder is changed or followed by its path. A socket is bound and given
-//! its mode and its group in a [`Stage`], and then renamed. A peer's socket is opened without following links
+//! its mode and its group in a [`StagingDir`], and then renamed. A peer's socket is opened without following links
 //! before connecting to it (decision 038).
 
-mod stage;
+mod staging;
 
 use crate::bus::OpenError;
 use crate::config::BusConfig;
 use crate::frame::Role;
 use crate::sys::socket::{Listener, MAX_PATH, Socket};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
-use stage::Stage;
+use staging::StagingDir;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -209,10 +209,10 @@ impl Folder {
     fn try_bind(&self, name: &Name) -> io::Result<(Listener, SocketFile)> {
         let birth = crate::sys::fork::Birth::here()?;
         let inside = self.inside()?;
-        let stage = Stage::new(inside.as_fd(), self.group, format!(".{name}"))?;
-        let listener = Listener::bind(&self.address(stage.fd(), stage.file()))?;
+        let staging = StagingDir::new(inside.as_fd(), self.group, format!(".{name}"))?;
+        let listener = Listener::bind(&self.address(staging.fd(), staging.file()))?;
         crate::hooks::step("bound");
-        stage.show(&name.to_string())?;
+        staging.show(&name.to_string())?;
         crate::hooks::step("shown");
         let file = SocketFile {
             folder: self.clone(),
@@ -287,7 +287,7 @@ impl Folder {
             }
         }
         if let Ok(inside) = self.inside() {
-            stage::sweep(inside.as_fd());
+            staging::sweep(inside.as_fd());
         }
     }
 
@@ -632,7 +632,7 @@ mod tests {
         let dir = root.path().join("bus");
         let folder = of_group(&dir);
         let inside = folder.inside().unwrap();
-        let left = Stage::new(inside.as_fd(), folder.group, ".x".into()).unwrap();
+        let left = StagingDir::new(inside.as_fd(), folder.group, ".x".into()).unwrap();
         rustix::fs::mknodat(left.fd(), ".x", FileType::Fifo, Mode::RUSR, 0).unwrap();
         let old = rustix::fs::Timespec {
             tv_sec: 1_000_000_000,

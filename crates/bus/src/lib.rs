@@ -52,7 +52,7 @@ pub mod fuzzing;
 pub mod hooks;
 #[cfg(not(feature = "test-hooks"))]
 mod hooks;
-mod house;
+mod housekeeping;
 mod loan;
 mod losses;
 mod message;

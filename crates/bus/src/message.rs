@@ -73,13 +73,13 @@ impl Message {
 
     /// When it was queued: nanoseconds of this host's `CLOCK_MONOTONIC`.
     pub fn queued_at(&self) -> Time {
-        Time(self.content.taken.place.time)
+        Time(self.content.taken.entry.time)
     }
 
     /// Whether it was published before this subscriber joined, and kept for late joiners
     /// ([`PublisherOptions::with_history`](crate::PublisherOptions::with_history)).
     pub fn is_history(&self) -> bool {
-        self.content.taken.place.history
+        self.content.taken.entry.history
     }
 
     /// What this publisher dropped for this subscriber since the previously taken message.
@@ -139,7 +139,7 @@ impl Message {
 
     /// Offset of the block in its segment, in bytes. It is the same at both ends, since nothing is copied.
     pub fn block_offset(&self) -> u64 {
-        self.content.taken.place.offset
+        self.content.taken.entry.offset
     }
 }
 

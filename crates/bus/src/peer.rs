@@ -5,7 +5,7 @@ use crate::frame::Frame;
 use crate::losses::Losses;
 use crate::pool::{BlockId, Location, Pool};
 use crate::publisher::SubscriberPeer;
-use crate::ring::{self, Geometry, Hostile, Place, Producer};
+use crate::ring::{self, Geometry, Hostile, Producer, QueueEntry};
 use crate::subscriber::QueuePolicy;
 use crate::sys;
 use crate::sys::doorbell::Doorbell;
@@ -59,7 +59,7 @@ pub(crate) struct Attached {
     /// Segments that it must unmap, notified or still to be notified, and since when.
     leaving: Vec<(u64, Instant)>,
     /// How many of the last entries of `leaving` have not been sent to it yet.
-    untold: usize,
+    unreported: usize,
     /// Whether it reported that it takes messages. Messages are queued to it before that.
     pub(crate) ready: bool,
     closing: bool,
@@ -93,7 +93,7 @@ impl Attached {
             bytes: 0,
             known: Vec::with_capacity(8),
             leaving: Vec::new(),
-            untold: 0,
+            unreported: 0,
             ready: false,
             closing: false,
             grant,
@@ -119,7 +119,7 @@ impl Attached {
         // there is room, they are read after all doorbells were rung, or when the next block is loaned.
         let easy = self.has_room_for(at.len)
             && !self.closing
-            && self.untold == 0
+            && self.unreported == 0
             && self.known.contains(&at.segment)
             && !ring::is_closing(self.ring.words());
         if easy {
@@ -230,7 +230,7 @@ impl Attached {
 
     #[inline(always)]
     fn push(&mut self, pool: &mut Pool, block: BlockId, at: Location, now: u64) {
-        let place = Place {
+        let entry = QueueEntry {
             segment: at.segment,
             offset: at.offset,
             length: at.len,
@@ -238,7 +238,7 @@ impl Attached {
             lost: self.losses.total(),
             history: self.replaying,
         };
-        if self.producer.push(self.ring.words(), place, block) {
+        if self.producer.push(self.ring.words(), entry, block) {
             pool.share(block);
             self.bytes += at.len;
             self.pushed = true;
@@ -303,7 +303,7 @@ impl Attached {
     }
 
     /// Schedules the deferred notification, if the messages are still queued.
-    pub(crate) fn is_to_hear(&mut self) {
+    pub(crate) fn schedule_owed(&mut self) {
         self.pushed = std::mem::take(&mut self.owed) && self.producer.waits(self.ring.words());
     }
 
@@ -329,15 +329,15 @@ impl Attached {
         };
         self.known.swap_remove(i);
         self.leaving.push((id, Instant::now()));
-        self.untold += 1;
-        self.tell_retired();
+        self.unreported += 1;
+        self.report_retired();
         true
     }
 
     /// The subscriber reports that it no longer maps segment `id`.
     pub(crate) fn unmapped(&mut self, id: u64, pool: &mut Pool) {
-        let told = self.leaving.len() - self.untold;
-        if let Some(i) = self.leaving[..told].iter().position(|(l, _)| *l == id) {
+        let reported = self.leaving.len() - self.unreported;
+        if let Some(i) = self.leaving[..reported].iter().position(|(l, _)| *l == id) {
             self.leaving.remove(i);
             pool.unmapped(id);
         }
@@ -405,8 +405,8 @@ impl Attached {
 
     /// Sends the segment's descriptor if it was not sent yet. It must precede the first block in the segment.
     fn know(&mut self, id: u64, pool: &Pool) -> bool {
-        if self.untold > 0 {
-            self.tell_retired();
+        if self.unreported > 0 {
+            self.report_retired();
         }
         if self.known.contains(&id) {
             return true;
@@ -426,13 +426,13 @@ impl Attached {
         true
     }
 
-    fn tell_retired(&mut self) {
-        while self.untold > 0 {
-            let (id, _) = self.leaving[self.leaving.len() - self.untold];
+    fn report_retired(&mut self) {
+        while self.unreported > 0 {
+            let (id, _) = self.leaving[self.leaving.len() - self.unreported];
             if self.socket.send(&Frame::Retire { id }.encode(), &[]).is_err() {
                 break;
             }
-            self.untold -= 1;
+            self.unreported -= 1;
             crate::hooks::step("retire-sent");
         }
     }
@@ -440,7 +440,7 @@ impl Attached {
     fn lose(&mut self, reason: DropReason) {
         self.losses.add(reason, 1);
         self.producer
-            .tell_losses(self.ring.words(), std::array::from_fn(|i| self.losses.get(i)));
+            .report_losses(self.ring.words(), std::array::from_fn(|i| self.losses.get(i)));
     }
 }
 

@@ -222,7 +222,7 @@ fn what_is_rung_before_the_welcome_is_read_is_still_told() {
     let subscriber = bus
         .subscriber(topic(TOPIC), SubscriberOptions::default())
         .unwrap();
-    // The place is queued before its segment is announced; the subscriber may notice and hang up: then try
+    // The entry is queued before its segment is announced; the subscriber may notice and hang up: then try
     // once more.
     for id in 8..40 {
         let (socket, ring, depth, bell) = connect(dir.path(), id);

@@ -6,7 +6,8 @@
 #![allow(missing_docs)]
 
 use bus::ring::{
-    self, Bell, Consumer, Geometry, Hostile, Memory, Place, Producer, Taken, Word, disarm, rearm, release,
+    self, Bell, Consumer, Geometry, Hostile, Memory, Producer, QueueEntry, Taken, Word, disarm, rearm,
+    release,
 };
 use loom::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use loom::sync::{Arc, Mutex};
@@ -108,7 +109,7 @@ fn write(blocks: &Blocks, i: u64, value: u64) {
 
 fn read(blocks: &Blocks, taken: &Taken) -> u64 {
     // SAFETY: as in `write`.
-    blocks[taken.place.offset as usize].with(|p| unsafe { *p })
+    blocks[taken.entry.offset as usize].with(|p| unsafe { *p })
 }
 
 /// A minimal publisher: as many blocks as cells, reused as soon as the protocol says that they are free.
@@ -144,14 +145,14 @@ impl Publisher {
             return Ok(false);
         };
         write(blocks, block, value);
-        let place = Place {
+        let entry = QueueEntry {
             segment: 1,
             offset: block,
             length: value,
             time: value,
-            ..Place::default()
+            ..QueueEntry::default()
         };
-        assert!(self.producer.push(ring, place, block), "room was made");
+        assert!(self.producer.push(ring, entry, block), "room was made");
         Ok(true)
     }
 }
@@ -174,10 +175,10 @@ fn drop_oldest_against_take_and_release() {
                     if let Some(taken) = consumer.take(&*ring) {
                         assert_eq!(
                             read(&data, &taken),
-                            taken.place.length,
+                            taken.entry.length,
                             "the cell names another block"
                         );
-                        assert_eq!(taken.place.length, taken.number);
+                        assert_eq!(taken.entry.length, taken.number);
                         got.push(taken.number);
                         release(&*ring, g, taken.cell, taken.number);
                     }
@@ -192,7 +193,7 @@ fn drop_oldest_against_take_and_release() {
         }
         let (mut got, mut consumer) = subscriber.join().unwrap();
         while let Some(taken) = consumer.take(&*ring) {
-            assert_eq!(read(&data, &taken), taken.place.length);
+            assert_eq!(read(&data, &taken), taken.entry.length);
             got.push(taken.number);
             release(&*ring, g, taken.cell, taken.number);
         }
@@ -226,7 +227,7 @@ fn holds_released_out_of_order() {
                 let a = consumer.take(&*ring);
                 let b = consumer.take(&*ring);
                 for taken in [b, a].into_iter().flatten() {
-                    assert_eq!(read(&data, &taken), taken.place.length);
+                    assert_eq!(read(&data, &taken), taken.entry.length);
                     release(&*ring, g, taken.cell, taken.number);
                 }
             })
@@ -262,7 +263,7 @@ fn no_wake_up_is_lost(order: fn(&Pipe, &mut Consumer, &Ring) -> bool) {
             thread::spawn(move || {
                 let mut producer = Producer::new(g);
                 for i in 0..2u64 {
-                    assert!(producer.push(&*ring, Place::default(), i));
+                    assert!(producer.push(&*ring, QueueEntry::default(), i));
                     Ring::fence();
                     if disarm(&*ring) {
                         rung.fetch_add(1, Ordering::Relaxed);
@@ -389,8 +390,8 @@ fn refusing_the_newest_against_take_and_release() {
                 let mut got = vec![];
                 for _ in 0..2 {
                     if let Some(message) = consumer.take(&*ring) {
-                        assert_eq!(read(&data, &message), message.place.length);
-                        got.push(message.place.length);
+                        assert_eq!(read(&data, &message), message.entry.length);
+                        got.push(message.entry.length);
                         release(&*ring, g, message.cell, message.number);
                     }
                 }
@@ -413,8 +414,8 @@ fn refusing_the_newest_against_take_and_release() {
         }
         let (mut got, mut consumer) = subscriber.join().unwrap();
         while let Some(message) = consumer.take(&*ring) {
-            assert_eq!(read(&data, &message), message.place.length);
-            got.push(message.place.length);
+            assert_eq!(read(&data, &message), message.entry.length);
+            got.push(message.entry.length);
             release(&*ring, g, message.cell, message.number);
         }
         assert_eq!(got, queued, "what was queued, and nothing else");

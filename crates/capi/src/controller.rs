@@ -555,20 +555,20 @@ pub unsafe extern "C" fn ropewalk_controller_download(
         let ends = unsafe { handle(controller, "controller") }?.ends()?;
         // SAFETY: the crate's contract.
         let (identifier, into) = unsafe { (pointer::text(identifier, "identifier")?, file(into, "folder")?) };
-        let tell = |p: Progress<'_>| match progress {
+        let report = |p: Progress<'_>| match progress {
             // SAFETY: the crate's contract; the text lives until it returns.
-            Some(told) if !unsafe { told(user, text(p.path).as_ptr(), p.done, p.size) } => {
+            Some(callback) if !unsafe { callback(user, text(p.path).as_ptr(), p.done, p.size) } => {
                 ControlFlow::Break(())
             }
             _ => ControlFlow::Continue(()),
         };
         let fetched = if path.is_null() {
-            ends.controller.download_all(identifier, into, tell)
+            ends.controller.download_all(identifier, into, report)
         } else {
             // SAFETY: the crate's contract.
             let path = unsafe { pointer::text(path, "path") }?;
             ends.controller
-                .download(identifier, path, into, tell)
+                .download(identifier, path, into, report)
                 .map(|file| vec![file])
         };
         let fetched = match fetched {

@@ -8,7 +8,7 @@ pub struct Loan(pub(crate) bus::Loan);
 
 /// Bytes to write in place.
 #[repr(C)]
-pub struct Place {
+pub struct MutableBytes {
     /// Address of the first byte.
     pub data: *mut u8,
     /// Number of bytes.
@@ -21,8 +21,8 @@ pub struct Place {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_loan_content(
     loan: *const Loan,
-    control: *mut Place,
-    parts: *mut Place,
+    control: *mut MutableBytes,
+    parts: *mut MutableBytes,
     capacity: usize,
     count: *mut usize,
 ) -> Status {
@@ -30,11 +30,11 @@ pub unsafe extern "C" fn ropewalk_loan_content(
         output(control, "control")?;
         // SAFETY: the crate's contract.
         let loan = unsafe { handle(loan, "loan") }?;
-        let part = |i| Place {
+        let part = |i| MutableBytes {
             data: loan.0.part_ptr(i).unwrap_or(std::ptr::null()).cast_mut(),
             len: loan.0.part_len(i),
         };
-        let whole = Place {
+        let whole = MutableBytes {
             data: loan.0.control_ptr(),
             len: loan.0.control_len(),
         };

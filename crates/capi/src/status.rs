@@ -118,7 +118,7 @@ pub(crate) fn guard(body: impl FnOnce() -> Result<Status, Failure>) -> Status {
         Ok(Ok(status)) => return status,
         Ok(Err(failure)) => failure,
         Err(panic) => {
-            let text = format!("a bug in ropewalk: {}", said(&*panic));
+            let text = format!("a bug in ropewalk: {}", panic_message(&*panic));
             // A payload may itself panic when it is dropped.
             std::mem::forget(panic);
             Failure::new(Status::Panic, text)
@@ -144,7 +144,7 @@ pub(crate) fn free(body: impl FnOnce()) {
     });
 }
 
-fn said(panic: &(dyn Any + Send)) -> &str {
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("it panicked")

@@ -65,7 +65,7 @@ fn a_message_is_written_and_read_in_place() {
         ok(ropewalk_loan_part(loan, 0, &mut data, &mut len));
         assert_eq!((len, data as usize % 64), (5000, 0));
         data.write_bytes(7, len);
-        let (mut whole, mut places, mut n): (Place, [Place; 2], usize) = std::mem::zeroed();
+        let (mut whole, mut places, mut n): (MutableBytes, [MutableBytes; 2], usize) = std::mem::zeroed();
         ok(ropewalk_loan_content(
             loan,
             &mut whole,
@@ -352,16 +352,16 @@ fn bad_use_is_an_error_with_its_mend() {
 
         // A type of the same name and another sum is refused, and both sides report why.
         let old = made(|out| ropewalk_type_from_definition(name, c"string text".as_ptr(), 0, null(), out));
-        let stranger = made(|out| ropewalk_node_subscriber(bus.node, topic, old, null(), out));
+        let mismatched = made(|out| ropewalk_node_subscriber(bus.node, topic, old, null(), out));
         let why = loop {
-            let why = text(|b, c, l| ropewalk_subscriber_refusals(stranger, b, c, l));
+            let why = text(|b, c, l| ropewalk_subscriber_refusals(mismatched, b, c, l));
             if !why.is_empty() {
                 break why;
             }
             std::thread::sleep(std::time::Duration::from_millis(5));
         };
         assert!(why.contains("992ce8a1687cec8c8bd883ec73ca41d1"), "{why}");
-        for sub in [sub, stranger] {
+        for sub in [sub, mismatched] {
             ropewalk_subscriber_free(sub);
         }
         ropewalk_publisher_free(publisher);

@@ -12,7 +12,7 @@ use crate::discovery::{Discovery, Found, Offers};
 use crate::inbound::Inbound;
 use crate::names;
 use crate::nodes::{Nodes, StartError};
-use crate::outbound::OutTopic;
+use crate::outbound::OutboundTopic;
 use crate::outgoing::Outgoing;
 use crate::pump;
 use crate::reach::Reach;
@@ -126,7 +126,7 @@ pub struct Daemon<C> {
     /// Distinguishes this run of the host from others.
     run: u32,
     inbound: Inbound,
-    outbound: BTreeMap<String, OutTopic>,
+    outbound: BTreeMap<String, OutboundTopic>,
     wait_set: WaitSet,
     handle: Handle,
     scheduling: Scheduling,
@@ -355,9 +355,9 @@ impl<C: Carrier> Daemon<C> {
             return Ok(None);
         }
         let status = self.handle.clone();
-        let is_heard = move |place: usize| {
+        let is_heard = move |index: usize| {
             let status = status.status();
-            let unheard = status.peers.get(place).and_then(|p| p.unheard.as_ref());
+            let unheard = status.peers.get(index).and_then(|p| p.unheard.as_ref());
             unheard.is_none_or(|u| u.for_s < LEASE.as_secs_f64())
         };
         let nodes = Nodes::start(&self.config, &self.bus, is_heard);
@@ -440,7 +440,7 @@ impl<C: Carrier> Daemon<C> {
         }
         let rate = self.config.radio.rate.map_or(0, Rate::first);
         let peers: Vec<_> = peers.iter().map(|(id, topic)| (*id, topic)).collect();
-        let opened = OutTopic::open(
+        let opened = OutboundTopic::open(
             (&self.bus, &self.wait_set),
             (kind, offers.reliable),
             (&mut self.radio, &mut self.inbound),

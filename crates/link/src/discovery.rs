@@ -2,8 +2,8 @@
 //! end. Services are discovered by the servers that take their requests.
 
 use crate::names::covers;
+use crate::periodic::PeriodicThread;
 use crate::services::REQUEST;
-use crate::worker::Worker;
 use bridge::is_pattern;
 use bus::{Bus, EndpointDetail, TopicType};
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,7 +46,7 @@ impl Found {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Offers {
     /// Number of publishers that keep messages for late joiners.
-    pub(crate) keepers: u32,
+    pub(crate) latching: u32,
     /// Whether they retransmit lost messages, if all agree.
     pub(crate) reliable: Option<bool>,
     /// Most messages that any of them keeps for a slow subscriber; 0 if none offers a depth.
@@ -62,7 +62,7 @@ impl Offers {
         let mut out = Offers::default();
         for (i, offer) in offers.enumerate() {
             let reliable = offer.reliability.map(|r| r == bus::Reliability::Reliable);
-            out.keepers += u32::from(offer.history > 0);
+            out.latching += u32::from(offer.history > 0);
             out.reliable = reliable.filter(|_| i == 0 || out.reliable == reliable);
             out.depth = out.depth.max(offer.depth);
         }
@@ -75,7 +75,7 @@ impl Offers {
 pub(crate) struct Discovery {
     // Dropped first, so that a full channel does not hold up the thread.
     found: Receiver<(Found, Offers)>,
-    _worker: Worker,
+    _thread: PeriodicThread,
 }
 
 impl Discovery {
@@ -89,7 +89,7 @@ impl Discovery {
     ) -> std::io::Result<Self> {
         let (sender, found) = sync_channel(2 * wanted.len() + 2 * MOST_BY_PATTERN);
         let mut watch = Watch::new(Instant::now(), wanted, services);
-        let worker = Worker::start("link-discovery", move || {
+        let thread = PeriodicThread::start("link-discovery", move || {
             if watch.topics.is_empty() && watch.patterns.is_empty() && watch.services.is_empty() {
                 return None;
             }
@@ -124,7 +124,7 @@ impl Discovery {
         })?;
         Ok(Discovery {
             found,
-            _worker: worker,
+            _thread: thread,
         })
     }
 
@@ -325,7 +325,7 @@ mod tests {
             (vec![reliable(), best_effort(), reliable()], (1, None, 10)),
         ] {
             let offers = Offers::of(all.iter());
-            assert_eq!((offers.keepers, offers.reliable, offers.depth), expected);
+            assert_eq!((offers.latching, offers.reliable, offers.depth), expected);
         }
     }
 }

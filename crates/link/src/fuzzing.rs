@@ -58,7 +58,7 @@ pub fn sealed(data: &[u8]) {
 /// or the caller.
 pub fn call(data: &[u8]) {
     use crate::services::header::{Header, LEN};
-    use crate::services::letter::inner;
+    use crate::services::message::inner;
     let Some((head, rest)) = data.split_first_chunk::<LEN>() else {
         return;
     };

@@ -17,7 +17,7 @@ use crate::relay::{Carrying, host_id};
 use crate::rules::{Right, may};
 use crate::seal::Seals;
 use crate::services::Services;
-use crate::services::letter::Letter;
+use crate::services::message::ServiceMessage;
 use bus::{Bus, Loan, Publisher, Stamp};
 pub(crate) use ids::Ids;
 use memory::Memory;
@@ -118,7 +118,7 @@ enum Content {
     /// Stored separately, since it is forwarded to other hosts.
     Apart(Outgoing),
     /// A service's message, for its server or its caller here.
-    Letter(Letter),
+    ServiceMessage(ServiceMessage),
 }
 
 impl Inbound {
@@ -367,24 +367,24 @@ impl Inbound {
     }
 
     /// A message of a service is complete.
-    fn came(&mut self, about: About, letter: Letter) -> Result<(), DropReason> {
+    fn came(&mut self, about: About, service_message: ServiceMessage) -> Result<(), DropReason> {
         let services = self.services.as_mut().ok_or(DropReason::Unannounced)?;
         let bytes = u64::from(about.geometry.total_len());
         let times = (clock::monotonic(), about.stamp, about.expires);
-        services.came(about.from, letter, bytes, times)
+        services.came(about.from, service_message, bytes, times)
     }
 
     /// This host's own copy of a service's message that is also forwarded, if this host takes it.
-    fn letter(&self, about: About, bytes: &[u8]) -> Option<Result<Letter, DropReason>> {
+    fn service_message(&self, about: About, bytes: &[u8]) -> Option<Result<ServiceMessage, DropReason>> {
         let services = self.services.as_ref()?;
         if !about.is_local || !services.is_route(about.from) {
             return None;
         }
         let taker = services.taker(about.from).ok_or(DropReason::Unannounced);
         Some(taker.and_then(|taker| {
-            let mut letter = Letter::new(&taker, &about.geometry)?;
-            letter.write(0, bytes);
-            Ok(letter)
+            let mut service_message = ServiceMessage::new(&taker, &about.geometry)?;
+            service_message.write(0, bytes);
+            Ok(service_message)
         }))
     }
 }
@@ -429,7 +429,9 @@ impl Sink for Inbound {
         let content = match (&here, taken_by, &taken) {
             (.., Some(t)) if t.forward => Ok(apart(t)),
             _ if is_local && self.opens(m) => Ok(envelope()),
-            (_, Some(taker), _) => taker.and_then(|t| Letter::new(&t, &m.geometry).map(Content::Letter)),
+            (_, Some(taker), _) => {
+                taker.and_then(|t| ServiceMessage::new(&t, &m.geometry).map(Content::ServiceMessage))
+            }
             (None, ..) => Err(DropReason::Unannounced),
             (Some(route), ..) if too_large(route) => Err(DropReason::TooLarge),
             (Some(_), ..) if m.geometry.is_packed() && self.unpacker.is_none() => Err(DropReason::TooLarge),
@@ -471,7 +473,7 @@ impl Sink for Inbound {
         };
         match &mut block.content {
             Content::Loan(loan) => fill(loan, &block.geometry, offset, bytes),
-            Content::Letter(letter) => letter.write(offset, bytes),
+            Content::ServiceMessage(service_message) => service_message.write(offset, bytes),
             Content::Envelope(all) => all[offset as usize..][..bytes.len()].copy_from_slice(bytes),
             Content::Apart(message) => {
                 if let Some(mut all) = message.carried_bytes() {
@@ -524,7 +526,9 @@ impl Sink for Inbound {
                 let bytes = bytes.ok_or(DropReason::ReceiverMemory);
                 bytes.and_then(|bytes| self.opened(about, block.stamp, number, bytes))
             }
-            (Content::Letter(letter), _) => self.came(about, letter).map(|()| false),
+            (Content::ServiceMessage(service_message), _) => {
+                self.came(about, service_message).map(|()| false)
+            }
             (Content::Apart(message), here) => {
                 // A message that is both forwarded and published here is copied once more.
                 let here = here.as_ref().map(|route| {
@@ -540,13 +544,15 @@ impl Sink for Inbound {
                     fill(&mut loan, &block.geometry, 0, &bytes);
                     Ok((route, Content::Loan(loan)))
                 });
-                let letter = message
+                let service_message = message
                     .carried_bytes()
-                    .and_then(|bytes| self.letter(about, &bytes));
+                    .and_then(|bytes| self.service_message(about, &bytes));
                 body = Some(message.clone());
-                match (here, letter) {
+                match (here, service_message) {
                     (None, None) => Ok(false),
-                    (None, Some(letter)) => letter.and_then(|l| self.came(about, l)).map(|()| false),
+                    (None, Some(service_message)) => {
+                        service_message.and_then(|l| self.came(about, l)).map(|()| false)
+                    }
                     (Some(Ok((route, content))), _) => self.publish(route, content, block.stamp),
                     (Some(Err(reason)), _) => Err(reason),
                 }

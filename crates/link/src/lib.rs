@@ -35,6 +35,7 @@ mod names;
 mod nodes;
 mod outbound;
 mod outgoing;
+mod periodic;
 mod pump;
 mod quiet;
 mod reach;
@@ -44,10 +45,9 @@ pub mod rules;
 mod seal;
 mod services;
 mod status;
-#[doc(hidden)]
-pub mod stranger;
 pub mod tf;
-mod worker;
+#[doc(hidden)]
+pub mod unauthenticated;
 
 pub use carrier::{
     Carrier, CarrierError, Path, PeerIndex, QuicCarrier, QuicConfig, Received, Sent, SerialCarrier, TeamPeer,

@@ -8,9 +8,9 @@
 
 use crate::config::{Config, PeerConfig};
 use crate::names;
+use crate::periodic::PeriodicThread;
 use crate::relay::host_id;
 use crate::rules::{Right, may};
-use crate::worker::Worker;
 use bridge::nodes::{self, Endpoint, Kind, MAX_HOSTS, Node, Participant, Record};
 use bus::{Bus, CreateError, Publisher, PublisherOptions, Stamp, Subscriber, SubscriberOptions, TopicType};
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ const QUEUE: u32 = 64;
 
 /// The thread.
 pub(crate) struct Nodes {
-    _worker: Worker,
+    _thread: PeriodicThread,
 }
 
 impl Nodes {
@@ -40,14 +40,14 @@ impl Nodes {
         is_heard: impl Fn(usize) -> bool + Send + 'static,
     ) -> Result<Self, StartError> {
         let mut exchange = Exchange::new(config, bus)?;
-        let worker = Worker::start("link-nodes", move || {
+        let thread = PeriodicThread::start("link-nodes", move || {
             if let Err(error) = exchange.round(&is_heard) {
                 tracing::error!(%error, "the exchange of ROS 2 nodes with peers has ended");
                 return None;
             }
             Some(INTERVAL)
         })?;
-        Ok(Nodes { _worker: worker })
+        Ok(Nodes { _thread: thread })
     }
 }
 
@@ -81,7 +81,7 @@ struct Exchange {
 /// The exchange with one peer: the record sent to it, and the one received.
 struct Peer {
     out: Publisher,
-    told: Option<Record>,
+    announced: Option<Record>,
     came: Subscriber,
     record: Option<Record>,
     /// The record that this host's nodes see of the peer, and its publisher.
@@ -151,7 +151,7 @@ impl Exchange {
             let came = names::on_bus(p, &names::nodes_of(&p.name, &config.host));
             Ok(Peer {
                 out: publisher(bus, out)?,
-                told: None,
+                announced: None,
                 came: subscriber(bus, came, 4)?,
                 record: None,
                 shown: None,
@@ -172,14 +172,14 @@ impl Exchange {
 
     fn round(&mut self, is_heard: &impl Fn(usize) -> bool) -> Result<(), RoundError> {
         self.hear()?;
-        for (place, peer) in self.peers.iter_mut().enumerate() {
-            let Some(config) = self.config.peers.get(place) else {
+        for (index, peer) in self.peers.iter_mut().enumerate() {
+            let Some(config) = self.config.peers.get(index) else {
                 continue;
             };
-            let record = told(&self.config, config, self.here.values());
-            if peer.told.as_ref() != Some(&record) {
+            let record = record_for(&self.config, config, self.here.values());
+            if peer.announced.as_ref() != Some(&record) {
                 publish(&peer.out, &record);
-                peer.told = Some(record);
+                peer.announced = Some(record);
             }
             while let Some(message) = peer.came.take()? {
                 let record = Record::decode(message.control());
@@ -191,7 +191,7 @@ impl Exchange {
             if peer.came.stats().publishers.is_empty() {
                 peer.record = None;
             }
-            let record = peer.record.as_ref().filter(|_| is_heard(place));
+            let record = peer.record.as_ref().filter(|_| is_heard(index));
             match record.map(|r| taken(&self.config, config, r)) {
                 None => peer.shown = None,
                 Some(record) => match &mut peer.shown {
@@ -235,7 +235,7 @@ impl Exchange {
 }
 
 /// The record for a peer: every participant that did not arrive through it, with the endpoints that cross.
-fn told<'a>(config: &Config, peer: &PeerConfig, here: impl Iterator<Item = &'a Record>) -> Record {
+fn record_for<'a>(config: &Config, peer: &PeerConfig, here: impl Iterator<Item = &'a Record>) -> Record {
     let to = host_id(&peer.name);
     let all = here.flat_map(|r| &r.participants);
     let all = all.filter(|p| p.hosts.len() < MAX_HOSTS && !p.hosts.contains(&to));
@@ -323,7 +323,7 @@ fn crosses(config: &Config, peer: &PeerConfig, way: Way, endpoint: &Endpoint) ->
         topics.any(|t| t.direction.receives() && names::covers(&t.name, name))
             && may(rules, Right::Publish, name)
     };
-    let service = |part: &str| crate::services::is_told(config, peer, &format!("{name}{part}"));
+    let service = |part: &str| crate::services::may_take_part(config, peer, &format!("{name}{part}"));
     match (endpoint.kind, way) {
         (Kind::Publisher, Way::Out) | (Kind::Subscription, Way::In) => sends(),
         (Kind::Publisher, Way::In) | (Kind::Subscription, Way::Out) => receives(),
@@ -359,8 +359,8 @@ pub(crate) fn fuzz(data: &[u8]) {
                 .all(|p| p.hosts.last() == Some(&host_id(&peer.name)))
         );
         assert_eq!(Record::decode(&shown.encode()).as_ref(), Some(&shown));
-        let told = told(&config, peer, [&shown].into_iter());
-        assert!(told.participants.is_empty(), "it does not go back");
+        let announced = record_for(&config, peer, [&shown].into_iter());
+        assert!(announced.participants.is_empty(), "it does not go back");
     }
 }
 
@@ -431,7 +431,7 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let c = config(&format!("ros2: graph, {peer}, {listed}"));
-        let out = told(&c, &c.peers[0], [&here].into_iter());
+        let out = record_for(&c, &c.peers[0], [&here].into_iter());
         let expected = names(&[
             (Sends, "/scan"),
             (Receives, "/cmd_vel"),
@@ -450,7 +450,9 @@ mod tests {
         );
         let c = config(&format!("ros2: true, {peer}"));
         assert_eq!(
-            shown(&told(&c, &c.peers[0], [&here].into_iter()))[0].1.len(),
+            shown(&record_for(&c, &c.peers[0], [&here].into_iter()))[0]
+                .1
+                .len(),
             7,
             "but hidden names"
         );
@@ -462,7 +464,7 @@ mod tests {
             "ros2: true, peers: [{name: robot, address: '127.0.0.1:7401', allow: {subscribe: [/scan], call: [/get]}}]",
         );
         let here = record(&[], vec![node("/", &ALL), node("/a", &[])]);
-        let out = told(&c, &c.peers[0], [&here].into_iter());
+        let out = record_for(&c, &c.peers[0], [&here].into_iter());
         assert_eq!(
             shown(&out),
             [(
@@ -481,7 +483,7 @@ mod tests {
             &[],
             vec![node("/", &[(Sends, "/robot/cmd_vel"), (Sends, "/other")])],
         );
-        let out = told(&c, &c.peers[0], [&here].into_iter());
+        let out = record_for(&c, &c.peers[0], [&here].into_iter());
         assert_eq!(shown(&out), [("/".into(), vec![(Sends, "/cmd_vel".into())])]);
         let there = record(&[], vec![node("/", &[(Sends, "/scan")]), node("/arm", &[])]);
         let came = taken(&c, &c.peers[0], &there);
@@ -505,7 +507,7 @@ mod tests {
             (vec![peer], false),
             (vec![1; MAX_HOSTS], false),
         ] {
-            let out = told(&c, &c.peers[0], [&of(&hosts)].into_iter());
+            let out = record_for(&c, &c.peers[0], [&of(&hosts)].into_iter());
             assert_eq!(!out.participants.is_empty(), crosses, "{hosts:?}");
         }
         for (hosts, crosses) in [

@@ -19,7 +19,7 @@ const SPARE_DEPTH: u32 = 64;
 const MAX_HELD: u32 = 4096;
 
 /// A topic that this host sends.
-pub(crate) struct OutTopic {
+pub(crate) struct OutboundTopic {
     subscriber: Subscriber,
     topics: Vec<TopicId>,
     max_depth: u32,
@@ -31,10 +31,10 @@ pub(crate) struct OutTopic {
     unread: Drops,
     /// Of the losses before the radio, those that the radio counts already.
     counted: Drops,
-    said: Seldom,
+    log_limit: Seldom,
 }
 
-impl OutTopic {
+impl OutboundTopic {
     /// Subscribes on the bus and announces the topic to every peer, with the peer's settings, the topic's
     /// name towards it, and the reliability that all publishers offer.
     pub(crate) fn open(
@@ -90,7 +90,7 @@ impl OutTopic {
             .with_depth(deepest.max(16))
             .with_max_held(held)
             .with_wait_set(wait_set);
-        Ok(OutTopic {
+        Ok(OutboundTopic {
             subscriber: bus.subscriber(kind, options)?,
             topics,
             packing: first.and_then(|c| Packing::new(c.compress, rate, c.priority, u32::from(c.depth()))),
@@ -99,7 +99,7 @@ impl OutTopic {
             flows,
             unread: Drops::default(),
             counted: Drops::default(),
-            said: Seldom::every(quiet::INTERVAL),
+            log_limit: Seldom::every(quiet::INTERVAL),
         })
     }
 
@@ -180,7 +180,7 @@ impl OutTopic {
             }),
             Err(error) => {
                 self.unread.add(DropReason::TooLarge, 1);
-                if let Some(more) = self.said.lets(now) {
+                if let Some(more) = self.log_limit.lets(now) {
                     let topic = &self.subscriber.topic().topic;
                     tracing::warn!(topic, %error, more, "cannot send a message");
                 }

@@ -45,8 +45,8 @@ impl Spans {
     /// The last completed span.
     pub(crate) fn recent(&mut self, now: Time) -> Option<Recent> {
         let age = now.since(self.since);
-        let tells = self.current.count() >= 2 && age >= SPAN;
-        if tells || age >= LONGEST {
+        let suffices = self.current.count() >= 2 && age >= SPAN;
+        if suffices || age >= LONGEST {
             self.last = (self.current.count() > 0).then(|| recent(&self.current));
             // The next span's first period begins with this span's last message, so that period is lost.
             self.current = Flow::new();

@@ -4,8 +4,8 @@
 
 mod tap;
 
-use link::keys::{KNOCK, Team};
-use link::{Carrier, QuicCarrier, stranger};
+use link::keys::{ADMISSION_SECRET, Team};
+use link::{Carrier, QuicCarrier, unauthenticated};
 use noq_proto::{ClientConfig, Connection, DatagramEvent, Endpoint, EndpointConfig, FourTuple};
 use std::net::{SocketAddr, UdpSocket};
 use std::num::NonZeroUsize;
@@ -103,12 +103,12 @@ struct Attacker {
 }
 
 impl Attacker {
-    fn new(target: SocketAddr, knock: Option<[u8; 32]>) -> Self {
+    fn new(target: SocketAddr, admission_secret: Option<[u8; 32]>) -> Self {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("binds");
         socket.set_nonblocking(true).expect("sets");
         Attacker {
             endpoint: Endpoint::new(Arc::new(EndpointConfig::default()), None, false),
-            config: stranger::client(knock),
+            config: unauthenticated::client(admission_secret),
             socket,
             open: Vec::new(),
             target,
@@ -202,9 +202,12 @@ fn floods(folder: &Path) {
         "never connected",
     );
     let quiet = exchange(&mut base, &mut robot, || {});
-    let text = std::fs::read_to_string(folder.join("team").join(KNOCK)).expect("reads");
-    let knock = stranger::knock(&text).expect("hex");
-    for (name, secret) in [("without the secret", None), ("with the secret", Some(knock))] {
+    let text = std::fs::read_to_string(folder.join("team").join(ADMISSION_SECRET)).expect("reads");
+    let admission_secret = unauthenticated::admission_secret(&text).expect("hex");
+    for (name, secret) in [
+        ("without the secret", None),
+        ("with the secret", Some(admission_secret)),
+    ] {
         let before = (resident(), base.connections());
         // 50 addresses, 200 handshakes each.
         let mut attackers: Vec<_> = (0..50).map(|_| Attacker::new(carriers[0], secret)).collect();
@@ -237,7 +240,9 @@ fn floods(folder: &Path) {
     // Clients that answer the Retry get as far as TLS, a few at a time.
     let before = resident();
     let mut most = 0;
-    let mut attackers: Vec<_> = (0..50).map(|_| Attacker::new(carriers[0], Some(knock))).collect();
+    let mut attackers: Vec<_> = (0..50)
+        .map(|_| Attacker::new(carriers[0], Some(admission_secret)))
+        .collect();
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(3) {
         for a in &mut attackers {

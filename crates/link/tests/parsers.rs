@@ -264,10 +264,10 @@ fn packets_of_strangers() {
     );
     let seeds = std::mem::take(&mut talk.tap.seen).concat();
     // From the peer's address, as far as addresses show.
-    let stranger = talk.tap.sockets[1].try_clone().expect("a socket");
+    let attacker = talk.tap.sockets[1].try_clone().expect("a socket");
     let mut n = 0u32;
     run("link_quic", &seeds, |data| {
-        let _ = stranger.send_to(&data[..data.len().min(1_500)], carriers[0]);
+        let _ = attacker.send_to(&data[..data.len().min(1_500)], carriers[0]);
         n += 1;
         if n.is_multiple_of(32) {
             talk.hear();

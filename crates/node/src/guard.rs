@@ -38,7 +38,7 @@ impl CallbackOptions {
 pub struct Guard {
     what: String,
     errors: Arc<AtomicU64>,
-    said: Seldom,
+    log_limit: Seldom,
     start: Instant,
 }
 
@@ -51,7 +51,7 @@ impl Guard {
         Guard {
             what: what.into(),
             errors: Arc::default(),
-            said: Seldom::every(LOG_INTERVAL),
+            log_limit: Seldom::every(LOG_INTERVAL),
             start: Instant::now(),
         }
     }
@@ -70,7 +70,7 @@ impl Guard {
         catch(f).inspect_err(|panicked| {
             let errors = self.errors.fetch_add(1, Ordering::Relaxed) + 1;
             let since = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            if self.said.lets(Time(since)).is_some() {
+            if self.log_limit.lets(Time(since)).is_some() {
                 tracing::error!(callback = self.what, error = %panicked, errors, "a callback panicked");
             }
         })

@@ -21,10 +21,10 @@ const MOST_INTERVALS: u32 = 32;
 const ENOUGH_ARRIVALS: u64 = 16;
 const LOSSY: f64 = 0.01;
 /// Where routes are sought, the peer is notified early if `FEW_LOST` of the last `FEW` datagrams are missing, but no
-/// sooner than `TELL_EVERY` after the last notice.
+/// sooner than `REPORT_EVERY` after the last notice.
 const FEW: u32 = 8;
 const FEW_LOST: u32 = 2;
-const TELL_EVERY: Duration = Duration::from_millis(25);
+const REPORT_EVERY: Duration = Duration::from_millis(25);
 /// Longest wait in a device queue as long as receipts arrive.
 const LARGEST_CORRECTION: Duration = Duration::from_millis(200);
 /// Part of a full frame's airtime by which a round trip varies by chance; and the part that is left uncorrected where
@@ -68,13 +68,13 @@ pub(crate) struct Peer {
     /// Places where numbers were missing among those received.
     gaps: u64,
     /// Last report of arrivals sent: newest number and how many arrived; and whether there is more to report.
-    told: (u64, u64),
-    tells_arrivals: bool,
+    reported: (u64, u64),
+    arrivals_due: bool,
     /// The peer needs early notice of losses: it may have a better route.
     watched: bool,
-    told_at: Time,
+    reported_at: Time,
     /// Last report of arrivals received: newest number and how many arrived.
-    told_here: Option<(u64, u64)>,
+    reported_here: Option<(u64, u64)>,
     newest: Newest,
     /// Whether a receipt is owed.
     owes: bool,
@@ -125,11 +125,11 @@ impl Peer {
             numbers_heard: None,
             recent: 0,
             gaps: 0,
-            told: (0, 0),
-            tells_arrivals: false,
+            reported: (0, 0),
+            arrivals_due: false,
             watched: radio.route.is_some(),
-            told_at: Time::ZERO,
-            told_here: None,
+            reported_at: Time::ZERO,
+            reported_here: None,
             newest: Newest::default(),
             owes: false,
             reports: Reports {
@@ -142,9 +142,9 @@ impl Peer {
     /// The peer has a new session.
     pub(crate) fn renew(&mut self) {
         (self.numbers_heard, self.recent) = (None, 0);
-        (self.gaps, self.told) = (0, (0, 0));
-        self.told_here = None;
-        (self.owes, self.tells_arrivals) = (false, false);
+        (self.gaps, self.reported) = (0, (0, 0));
+        self.reported_here = None;
+        (self.owes, self.arrivals_due) = (false, false);
         self.way.renew();
         self.receiver.lossy = true;
         self.flight.clear();
@@ -192,16 +192,19 @@ impl Peer {
         *count += u64::from(!again);
         let (known, few) = (number.saturating_sub(*low), u128::MAX >> (128 - FEW));
         let lost = FEW - (self.recent & few).count_ones();
-        if self.watched && known >= FEW.into() && lost >= FEW_LOST && now >= self.told_at + TELL_EVERY {
-            (self.told_at, self.tells_arrivals) = (now, true);
+        if self.watched && known >= FEW.into() && lost >= FEW_LOST && now >= self.reported_at + REPORT_EVERY {
+            (self.reported_at, self.arrivals_due) = (now, true);
         }
         if again { Arrival::Again } else { arrival }
     }
 
     /// The peer reports that `came` datagrams arrived up to number `newest`. Returns how many more are known to have
     /// arrived, and to be lost.
-    pub(crate) fn told_arrivals(&mut self, newest: u64, came: u64) -> (u64, u64) {
-        let (before, had) = self.told_here.replace((newest, came)).unwrap_or((newest, came));
+    pub(crate) fn arrivals_reported(&mut self, newest: u64, came: u64) -> (u64, u64) {
+        let (before, had) = self
+            .reported_here
+            .replace((newest, came))
+            .unwrap_or((newest, came));
         let (sent, came) = (newest.saturating_sub(before), came.saturating_sub(had));
         (came.min(sent), sent.saturating_sub(came))
     }
@@ -394,7 +397,7 @@ impl Peer {
             || self.session.is_up()
                 && (self.owes
                     || self.receiver.owes()
-                    || self.tells_arrivals
+                    || self.arrivals_due
                     || self.session.ping_due()
                     || self.receiver.has_answers()
                     || !self.reports.queue.is_empty())
@@ -421,10 +424,10 @@ impl Peer {
         }
         self.put_receipt(now, out);
         self.put_acknowledgements(now, max, out, true);
-        if let (true, Some((_, newest, came))) = (self.tells_arrivals, self.numbers_heard) {
+        if let (true, Some((_, newest, came))) = (self.arrivals_due, self.numbers_heard) {
             let gaps = self.gaps;
             if put(out, max, &Frame::Arrivals { newest, came, gaps }) {
-                self.tells_arrivals = false;
+                self.arrivals_due = false;
             }
         }
         while let Some((topic, edition, state)) = self.receiver.next_answer() {
@@ -481,17 +484,17 @@ impl Peer {
         let Some((_, newest, came)) = self.numbers_heard else {
             return;
         };
-        let sent = newest.saturating_sub(self.told.0);
+        let sent = newest.saturating_sub(self.reported.0);
         if sent < ENOUGH_ARRIVALS {
             return;
         }
         // The first report only sets the starting point.
-        if self.told.0 > 0 {
-            let lost = sent.saturating_sub(came.saturating_sub(self.told.1));
+        if self.reported.0 > 0 {
+            let lost = sent.saturating_sub(came.saturating_sub(self.reported.1));
             self.receiver.lossy = lost as f64 > sent as f64 * LOSSY;
         }
-        self.told = (newest, came);
-        self.tells_arrivals = true;
+        self.reported = (newest, came);
+        self.arrivals_due = true;
     }
 }
 
@@ -515,10 +518,10 @@ struct Reports {
     at: Time,
     queue: VecDeque<ReportEntry>,
     /// Last report of each entry.
-    last: BTreeMap<(bool, u32), Told>,
+    last: BTreeMap<(bool, u32), LastReport>,
 }
 
-struct Told {
+struct LastReport {
     entry: ReportEntry,
     /// Intervals until it is reported again, and how many it waits after that.
     again: u32,
@@ -531,18 +534,18 @@ impl Reports {
             ReportEntry::Sender { topic, .. } => (false, *topic),
             ReportEntry::Receiver { topic, .. } => (true, *topic),
         };
-        let told = self.last.entry(key).or_insert_with(|| Told {
+        let reported = self.last.entry(key).or_insert_with(|| LastReport {
             entry: entry.clone(),
             again: 0,
             pause: 1,
         });
-        if told.entry != entry {
-            (told.entry, told.again, told.pause) = (entry.clone(), 0, 1);
+        if reported.entry != entry {
+            (reported.entry, reported.again, reported.pause) = (entry.clone(), 0, 1);
         }
-        match told.again.checked_sub(1) {
-            Some(left) if left > 0 => told.again = left,
+        match reported.again.checked_sub(1) {
+            Some(left) if left > 0 => reported.again = left,
             _ => {
-                (told.again, told.pause) = (told.pause, (told.pause * 2).min(MOST_INTERVALS));
+                (reported.again, reported.pause) = (reported.pause, (reported.pause * 2).min(MOST_INTERVALS));
                 self.queue.push_back(entry);
             }
         }

@@ -53,7 +53,7 @@ pub(crate) struct Session {
     remote: Option<u32>,
     retired: VecDeque<u32>,
     /// Another session that contends for the place of the known one, and since when.
-    rival: Option<(u32, Time)>,
+    contender: Option<(u32, Time)>,
     /// The peer has confirmed that it knows our session.
     confirmed: bool,
     up: bool,
@@ -76,7 +76,7 @@ impl Session {
             ours: config.session,
             remote: None,
             retired: VecDeque::new(),
-            rival: None,
+            contender: None,
             confirmed: false,
             up: false,
             heard: now,
@@ -127,7 +127,7 @@ impl Session {
         self.retired.retain(|s| *s != session);
         let restarted = new && self.remote.is_some();
         if new {
-            self.rival = None;
+            self.contender = None;
             if let Some(old) = self.remote.replace(session) {
                 self.retired.truncate(RETIRED - 1);
                 self.retired.push_front(old);
@@ -149,21 +149,22 @@ impl Session {
 
     /// Whether a session that contends for the place of the known one still has to wait.
     fn waits(&mut self, now: Time, session: u32) -> bool {
-        let since = match self.rival {
-            Some((rival, since)) if rival == session => since,
+        let since = match self.contender {
+            Some((contender, since)) if contender == session => since,
             _ => now,
         };
-        self.rival = Some((session, since));
+        self.contender = Some((session, since));
         now < self.heard.max(since) + SUCCESSION
     }
 
     /// Whether a session belongs to another host with the same name as the peer: both are heard at the same time.
     pub(crate) fn is_of_another_host(&self, session: u32) -> bool {
-        (self.rival).is_some_and(|(rival, since)| rival == session && self.up && self.heard >= since + BESIDE)
+        (self.contender)
+            .is_some_and(|(contender, since)| contender == session && self.up && self.heard >= since + BESIDE)
     }
 
     /// A datagram of a session other than the peer's arrived: greet, so that the two ends find each other.
-    pub(crate) fn stranger(&mut self, now: Time, session: u32) {
+    pub(crate) fn other_session(&mut self, now: Time, session: u32) {
         if session != self.ours && !self.retired.contains(&session) {
             self.greet_soon(now);
         }
@@ -358,7 +359,7 @@ mod tests {
         let mut sent = 0;
         for ms in 0..1000 {
             let now = Time::from_millis(ms);
-            s.stranger(now, 99 + ms as u32);
+            s.other_session(now, 99 + ms as u32);
             s.tick(now);
             if s.greet_due() {
                 s.greeted(now);

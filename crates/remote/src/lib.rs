@@ -47,7 +47,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod beneath;
 mod callback;
 mod clock;
 pub mod controller;
@@ -60,6 +59,7 @@ mod kind;
 mod kinds;
 mod outcome;
 pub mod robot;
+mod safe_path;
 mod safety;
 mod statistics;
 mod sync;

@@ -21,9 +21,9 @@ fn pose() -> Stream<'static> {
 }
 
 /// Requests of every class and length come back as the robot answers them.
-fn echoes(places: &Places) {
-    let (_robot, _sink) = echo(places);
-    let (controller, heard) = controller(places);
+fn echoes(fixtures: &Places) {
+    let (_robot, _sink) = echo(fixtures);
+    let (controller, heard) = controller(fixtures);
     heard.wait_connected(true);
     for class in CLASSES {
         reached(&controller, class);
@@ -55,12 +55,12 @@ fn requests_are_answered_over_two_links() {
 }
 
 /// Answers are given late, out of order, by another thread; each reaches its request.
-fn many_at_a_time(places: &Places, most: usize) {
+fn many_at_a_time(fixtures: &Places, most: usize) {
     let (asked, requests) = channel();
-    let (_robot, _sink) = robot(places, move |frame, reply| {
+    let (_robot, _sink) = robot(fixtures, move |frame, reply| {
         asked.send((frame.to_vec(), reply)).expect("the test listens");
     });
-    let controllers: Vec<_> = (0..3).map(|_| controller(places)).collect();
+    let controllers: Vec<_> = (0..3).map(|_| controller(fixtures)).collect();
     let (done, answers) = channel();
     let ask = |c: usize, frame: Vec<u8>| {
         let (done, sent) = (done.clone(), frame.clone());
@@ -114,15 +114,15 @@ fn many_requests_are_under_way_over_two_links() {
 
 /// A request without an answer ends with the reason: no robot is there, the robot does not answer in time, dropped the
 /// request, or has ended.
-fn failures(places: &Places) {
-    let (controller, heard) = controller(places);
+fn failures(fixtures: &Places) {
+    let (controller, heard) = controller(fixtures);
     let none = ask(&controller, Class::Command, b"x", LONG).expect_err("nobody");
     assert!(
         matches!(&none, TransportError::NotSent(t) if t.contains("/r1/remote/command")),
         "{none}"
     );
     let (asked, requests) = channel();
-    let (robot, _sink) = robot(places, move |frame, reply| {
+    let (robot, _sink) = robot(fixtures, move |frame, reply| {
         if frame != b"drop" {
             asked.send(reply).expect("the test listens");
         }
@@ -134,7 +134,7 @@ fn failures(places: &Places) {
         Err(TransportError::TimedOut(short))
     );
     let late = requests.recv_timeout(LONG).expect("a request");
-    assert!(late.send(b"too late").is_err() || places.are_two());
+    assert!(late.send(b"too late").is_err() || fixtures.are_two());
     let dropped = ask(&controller, Class::Command, b"drop", LONG).expect_err("dropped");
     assert!(matches!(dropped, TransportError::Unreachable(_)), "{dropped}");
     // The robot ends while it has a request.
@@ -150,7 +150,7 @@ fn failures(places: &Places) {
     heard.wait_connected(false);
     // The controller ends while a restarted robot has a request.
     let (asked, requests) = channel();
-    let (_robot, _sink) = self::robot(places, move |_, reply| {
+    let (_robot, _sink) = self::robot(fixtures, move |_, reply| {
         asked.send(reply).expect("the test listens");
     });
     heard.wait_connected(true);
@@ -180,25 +180,25 @@ fn failures_are_told_over_two_links() {
 
 #[test]
 fn a_lost_link_makes_the_robot_unreachable_until_it_is_back() {
-    let mut places = Places::two();
-    let (_robot, _sink) = echo(&places);
-    let (controller, heard) = controller(&places);
+    let mut fixtures = Places::two();
+    let (_robot, _sink) = echo(&fixtures);
+    let (controller, heard) = controller(&fixtures);
     heard.wait_connected(true);
     assert_eq!(ask(&controller, Class::Command, b"x", LONG), Ok(b"x".to_vec()));
-    places.stop_robots_link();
+    fixtures.stop_robots_link();
     let lost = ask(&controller, Class::Command, b"x", LONG).expect_err("lost");
     assert!(matches!(lost, TransportError::Unreachable(_)), "{lost}");
     heard.wait_connected(false);
-    places.start_robots_link();
+    fixtures.start_robots_link();
     heard.wait_connected(true);
     assert_eq!(ask(&controller, Class::Command, b"y", LONG), Ok(b"y".to_vec()));
 }
 
 /// Telemetry of several kinds and channels, small and large, requested by name or not.
-fn telemetry(places: &Places) {
-    let (robot, _sink) = echo(places);
-    let (all, heard_all) = controller(places);
-    let (some, heard_some) = controller(places);
+fn telemetry(fixtures: &Places) {
+    let (robot, _sink) = echo(fixtures);
+    let (all, heard_all) = controller(fixtures);
+    let (some, heard_some) = controller(fixtures);
     let image = Stream {
         kind: "test.Image",
         channel: 3,
@@ -247,13 +247,13 @@ fn telemetry_is_heard_over_two_links() {
 
 #[test]
 fn a_link_takes_the_priority_that_telemetry_asks_for() {
-    let places = Places::two();
-    let (robot, _sink) = echo(&places);
-    let (_controller, heard) = controller(&places);
+    let fixtures = Places::two();
+    let (robot, _sink) = echo(&fixtures);
+    let (_controller, heard) = controller(&fixtures);
     robot.publish(pose(), b"x").expect("publishes");
     heard.wait_frame(b"x");
     until("the link's status shows it", || {
-        let sent = places.robots_status().sent;
+        let sent = fixtures.robots_status().sent;
         sent.iter()
             .any(|t| t.stats.name == "/r1/remote/telemetry/test/Pose/c0" && t.stats.priority == 70)
     });
@@ -261,9 +261,9 @@ fn a_link_takes_the_priority_that_telemetry_asks_for() {
 
 #[test]
 fn a_slow_listener_learns_what_it_lost_and_holds_nobody_up() {
-    let places = Places::one();
-    let (robot, _sink) = echo(&places);
-    let (controller, heard) = controller(&places);
+    let fixtures = Places::one();
+    let (robot, _sink) = echo(&fixtures);
+    let (controller, heard) = controller(&fixtures);
     controller.listen(Listen::To(&[pose()]));
     // All on the topic for large ones.
     let [begin, frame, end] = [0, 1, 2].map(|n| vec![n; 1 << 20]);
@@ -286,18 +286,18 @@ fn a_slow_listener_learns_what_it_lost_and_holds_nobody_up() {
 
 #[test]
 fn a_sink_may_stop_its_own_end() {
-    let places = Places::one();
+    let fixtures = Places::one();
     let (ended, end) = channel();
     let slot: std::sync::Arc<std::sync::Mutex<Option<LinkRobot>>> = std::sync::Arc::default();
     let own = slot.clone();
-    let robot = LinkRobot::new(&places.robots_node(), "r1");
+    let robot = LinkRobot::new(&fixtures.robots_node(), "r1");
     let sink = RobotSide::new(move |_, reply| {
         drop(own.lock().expect("no panic").take());
         ended.send(reply.send(b"x").is_err()).expect("the test listens");
     });
     robot.start(sink).expect("starts");
     *slot.lock().expect("no panic") = Some(robot);
-    let (controller, heard) = controller(&places);
+    let (controller, heard) = controller(&fixtures);
     heard.wait_connected(true);
     let answer = ask_later(&controller, Class::Command, b"stop", LONG);
     end.recv_timeout(LONG).expect("it returns");
@@ -307,14 +307,14 @@ fn a_sink_may_stop_its_own_end() {
 
 #[test]
 fn a_bad_name_is_said_at_the_start() {
-    let places = Places::one();
-    let robot = LinkRobot::new(&places.robots_node(), "r 1");
+    let fixtures = Places::one();
+    let robot = LinkRobot::new(&fixtures.robots_node(), "r 1");
     let error = robot.start(RobotSide::new(|_, _| {})).expect_err("a bad name");
     assert!(
         matches!(&error, TransportError::Setup(text) if text.contains("r 1")),
         "{error}"
     );
-    let controller = LinkController::new(&places.controllers_node(), "1");
+    let controller = LinkController::new(&fixtures.controllers_node(), "1");
     assert!(controller.start(Heard::new()).is_err());
     let error = ask(&controller, Class::Request, b"x", LONG).expect_err("a bad name");
     assert!(matches!(&error, TransportError::Setup(_)), "{error}");
@@ -427,16 +427,16 @@ fn receives_itself(robot: &dyn RobotEnd, controller: &(dyn ControllerEnd + 'stat
 
 #[test]
 fn who_waits_receives_itself_over_links_and_on_one_bus() {
-    for places in [Places::one(), Places::two()] {
+    for fixtures in [Places::one(), Places::two()] {
         receives_itself(
-            &LinkRobot::new(&places.robots_node(), "r1"),
-            &LinkController::new(&places.controllers_node(), "r1"),
+            &LinkRobot::new(&fixtures.robots_node(), "r1"),
+            &LinkController::new(&fixtures.controllers_node(), "r1"),
         );
     }
-    let mut places = Places::two();
-    let [robots, controllers] = places.configs();
-    places.stop_robots_link();
-    places.stop_controllers_link();
+    let mut fixtures = Places::two();
+    let [robots, controllers] = fixtures.configs();
+    fixtures.stop_robots_link();
+    fixtures.stop_controllers_link();
     receives_itself(
         &DirectRobot::new(robots, "r1"),
         &DirectController::new(controllers, "r1"),
@@ -445,21 +445,21 @@ fn who_waits_receives_itself_over_links_and_on_one_bus() {
 
 #[test]
 fn links_of_programs_and_daemons_understand_each_other() {
-    let mut places = Places::two();
-    let [robots, controllers] = places.configs();
-    places.stop_robots_link();
+    let mut fixtures = Places::two();
+    let [robots, controllers] = fixtures.configs();
+    fixtures.stop_robots_link();
     understand(
         &DirectRobot::new(robots.clone(), "r1"),
-        &LinkController::new(&places.controllers_node(), "r1"),
+        &LinkController::new(&fixtures.controllers_node(), "r1"),
     );
-    places.stop_controllers_link();
+    fixtures.stop_controllers_link();
     understand(
         &DirectRobot::new(robots, "r1"),
         &DirectController::new(controllers.clone(), "r1"),
     );
-    places.start_robots_link();
+    fixtures.start_robots_link();
     understand(
-        &LinkRobot::new(&places.robots_node(), "r1"),
+        &LinkRobot::new(&fixtures.robots_node(), "r1"),
         &DirectController::new(controllers, "r1"),
     );
 }

@@ -3,7 +3,7 @@
 mod conformance;
 mod link_common;
 
-use conformance::Place;
+use conformance::Fixture;
 use link::Config;
 use link_common::Places;
 use remote::transport::ControllerEnd;
@@ -12,15 +12,15 @@ use std::net::UdpSocket;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-fn place(places: Places, joined: bool) -> Place {
-    let places = Arc::new(places);
-    let (robots, beside) = (places.clone(), places.clone());
+fn fixture(fixtures: Places, joined: bool) -> Fixture {
+    let fixtures = Arc::new(fixtures);
+    let (robots, beside) = (fixtures.clone(), fixtures.clone());
     // To a robot, a program of its own host is another peer than a host that a link joins.
     let other =
         move || -> Arc<dyn ControllerEnd> { Arc::new(LinkController::new(&beside.robots_node(), "r1")) };
-    Place {
+    Fixture {
         robot: Box::new(move || Arc::new(LinkRobot::new(&robots.robots_node(), "r1"))),
-        connect: Box::new(move || Arc::new(LinkController::new(&places.controllers_node(), "r1"))),
+        connect: Box::new(move || Arc::new(LinkController::new(&fixtures.controllers_node(), "r1"))),
         other: joined.then(|| -> Box<dyn Fn() -> _> { Box::new(other) }),
         proves: true,
     }
@@ -28,16 +28,16 @@ fn place(places: Places, joined: bool) -> Place {
 
 #[test]
 fn it_conforms_on_one_bus() {
-    conformance::run(|| place(Places::one(), false));
+    conformance::run(|| fixture(Places::one(), false));
 }
 
 #[test]
 fn it_conforms_over_two_links() {
-    conformance::run(|| place(Places::two(), true));
+    conformance::run(|| fixture(Places::two(), true));
 }
 
 /// A robot and its controllers, each with a link of its own, inside their programs.
-fn apart() -> Place {
+fn apart() -> Fixture {
     let sockets = [(); 9].map(|()| UdpSocket::bind("127.0.0.1:0").expect("binds"));
     let addresses = sockets.map(|s| s.local_addr().expect("an address"));
     let robot = addresses[0];
@@ -69,7 +69,7 @@ fn apart() -> Place {
         Arc::new(DirectController::new(parse(&config), "r1"))
     });
     let other = connect.clone();
-    Place {
+    Fixture {
         robot: Box::new(move || Arc::new(DirectRobot::new(parse(&robots), "r1"))),
         connect: Box::new(move || connect()),
         other: Some(Box::new(move || other())),

@@ -2,13 +2,13 @@
 
 mod conformance;
 
-use conformance::Place;
+use conformance::Fixture;
 use remote::transport::{Wire, gzip, local};
 
-fn place(wire: Wire) -> Place {
+fn fixture(wire: Wire) -> Fixture {
     let (_, connect) = local::end("rover", wire);
     let (robots, others) = (connect.clone(), connect.clone());
-    Place {
+    Fixture {
         robot: Box::new(move || robots.robot_end()),
         connect: Box::new(move || connect.end()),
         other: Some(Box::new(move || others.end())),
@@ -16,15 +16,15 @@ fn place(wire: Wire) -> Place {
     }
 }
 
-fn packed(wire: Wire) -> Place {
-    let Place {
+fn packed(wire: Wire) -> Fixture {
+    let Fixture {
         robot,
         connect,
         other,
         proves,
-    } = place(wire);
+    } = fixture(wire);
     let robot = Box::new(move || gzip::robot(robot()));
-    Place {
+    Fixture {
         robot,
         connect: Box::new(move || gzip::controller(connect())),
         other: other.map(|other| -> Box<dyn Fn() -> _> { Box::new(move || gzip::controller(other())) }),
@@ -34,12 +34,12 @@ fn packed(wire: Wire) -> Place {
 
 #[test]
 fn conforms() {
-    conformance::run(|| place(Wire::Own));
+    conformance::run(|| fixture(Wire::Own));
 }
 
 #[test]
 fn conforms_in_version_6() {
-    conformance::run_v6(|| place(Wire::V6));
+    conformance::run_v6(|| fixture(Wire::V6));
 }
 
 #[test]

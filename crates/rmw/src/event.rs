@@ -85,7 +85,7 @@ impl Count {
         }
     }
 
-    fn told(&mut self) -> CountStatus {
+    fn take_status(&mut self) -> CountStatus {
         let status = CountStatus {
             total: i32::try_from(self.total).unwrap_or(i32::MAX),
             total_change: i32::try_from(self.change).unwrap_or(i32::MAX),
@@ -125,7 +125,7 @@ struct State {
     /// How often the publisher's own lease ran out.
     lapses: Count,
     /// Numbers of publishers that are alive and not alive, as last reported.
-    told_alive: (i64, i64),
+    reported_alive: (i64, i64),
     alive_is_new: bool,
     /// How often these numbers have changed.
     alive_moves: u64,
@@ -438,7 +438,7 @@ impl Events {
     ///
     /// # Safety
     /// `info` points to the status type of this kind.
-    unsafe fn tell(&self, kind: EventKind, info: *mut c_void) {
+    unsafe fn write_status(&self, kind: EventKind, info: *mut c_void) {
         self.tick(Instant::now());
         let mut state = lock(&self.state);
         let state = &mut *state;
@@ -453,11 +453,11 @@ impl Events {
                         current: state.matched.len(),
                         current_change: small(state.current_change),
                     });
-                    state.matches.told();
+                    state.matches.take_status();
                     state.current_change = 0;
                 }
                 RequestedQosIncompatible | OfferedQosIncompatible => {
-                    let counts = state.incompatible_qos.told();
+                    let counts = state.incompatible_qos.take_status();
                     info.cast::<IncompatibleQosStatus>().write(IncompatibleQosStatus {
                         total: counts.total,
                         total_change: counts.total_change,
@@ -465,21 +465,22 @@ impl Events {
                     });
                 }
                 MessageLost => {
-                    let counts = state.lost.told();
+                    let counts = state.lost.take_status();
                     info.cast::<MessageLostStatus>().write(MessageLostStatus {
                         total: counts.total as usize,
                         total_change: counts.total_change as usize,
                     });
                 }
                 SubscriptionIncompatibleType | PublisherIncompatibleType => {
-                    info.cast::<CountStatus>().write(state.incompatible_type.told());
+                    info.cast::<CountStatus>()
+                        .write(state.incompatible_type.take_status());
                 }
                 RequestedDeadlineMissed | OfferedDeadlineMissed => {
-                    info.cast::<CountStatus>().write(state.deadlines.told());
+                    info.cast::<CountStatus>().write(state.deadlines.take_status());
                 }
-                LivelinessLost => info.cast::<CountStatus>().write(state.lapses.told()),
+                LivelinessLost => info.cast::<CountStatus>().write(state.lapses.take_status()),
                 LivelinessChanged => {
-                    let ((alive, lapsed), before) = (state.alive(), state.told_alive);
+                    let ((alive, lapsed), before) = (state.alive(), state.reported_alive);
                     info.cast::<LivelinessChangedStatus>()
                         .write(LivelinessChangedStatus {
                             alive: small(alive),
@@ -487,7 +488,7 @@ impl Events {
                             alive_change: small(alive - before.0),
                             not_alive_change: small(lapsed - before.1),
                         });
-                    (state.told_alive, state.alive_is_new) = ((alive, lapsed), false);
+                    (state.reported_alive, state.alive_is_new) = ((alive, lapsed), false);
                 }
             }
         }
@@ -555,7 +556,7 @@ pub(crate) unsafe extern "C" fn rmw_subscription_event_init(
         let subscription = unsafe { crate::subscription::of(subscription)? };
         init(event, End::Subscription, kind, &subscription.matching.events)?;
         if EventKind::from_code(kind) == Some(LivelinessChanged) {
-            subscription.matching.graph().hear_assertions();
+            subscription.matching.graph().watch_assertions();
         }
         subscription.watch();
         Ok(())
@@ -594,7 +595,7 @@ pub(crate) unsafe extern "C" fn rmw_take_event(
             return Err(Failure::argument("event_info argument is null"));
         }
         // SAFETY: the caller's status has the type of the event's kind.
-        unsafe { source.events.tell(source.kind, info) };
+        unsafe { source.events.write_status(source.kind, info) };
         *taken = true;
         Ok(())
     })
@@ -662,7 +663,7 @@ mod tests {
             total_change: 0,
         };
         // SAFETY: the status type of this kind.
-        unsafe { events.tell(MessageLost, (&raw mut status).cast()) };
+        unsafe { events.write_status(MessageLost, (&raw mut status).cast()) };
         assert_eq!(
             (is_set(MessageLost), is_set(SubscriptionMatched)),
             (Some(false), Some(true))

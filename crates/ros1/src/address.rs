@@ -31,7 +31,7 @@ impl Address {
         host_name: impl FnOnce() -> String,
     ) -> Result<Address, AddressError> {
         let given = |v: Option<String>| v.map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
-        let told = match (given(ros_hostname), given(ros_ip)) {
+        let advertised = match (given(ros_hostname), given(ros_ip)) {
             (Some(name), _) => {
                 let found = (name.as_str(), 0)
                     .to_socket_addrs()
@@ -46,7 +46,7 @@ impl Address {
             }
             (None, None) => None,
         };
-        Ok(match (listen, told) {
+        Ok(match (listen, advertised) {
             (Some(bind), Some((host, _))) => Address { bind, host },
             (Some(bind), None) if bind.is_unspecified() => Address {
                 bind,

@@ -6,7 +6,7 @@ use crate::config::{Config, ConfigError, Direction};
 use crate::hub::{Hub, lock};
 use crate::listener::Listener;
 use crate::master::{ApiError, Master, State};
-use crate::net::Place;
+use crate::net::HostPort;
 use crate::offered::Offered;
 use crate::peers::Peers;
 use crate::publication::Publication;
@@ -42,7 +42,7 @@ pub struct Bridge {
     reached: Arc<AtomicBool>,
     called: BTreeMap<String, Arc<Called>>,
     /// For [`Handle::status`].
-    told: Arc<Mutex<BTreeMap<String, Arc<Called>>>>,
+    shown_called: Arc<Mutex<BTreeMap<String, Arc<Called>>>>,
     /// When each crossing topic of the bus was last seen, by name in ROS.
     seen: BTreeMap<String, Instant>,
     /// Services that were refused: their servers, and when.
@@ -124,11 +124,11 @@ impl Bridge {
         };
         let slave = listen("ros-slave", slave::serve)?;
         let tcpros = listen("ros-listener", slave::connection)?;
-        let at = |port| Place {
+        let at = |port| HostPort {
             host: address.host.clone(),
             port,
         };
-        let place = config.master_place().map_err(|problem| ConfigError::Problem {
+        let master_address = config.master_address().map_err(|problem| ConfigError::Problem {
             place: "the configuration".into(),
             problem,
         })?;
@@ -136,16 +136,16 @@ impl Bridge {
             caller: config.node_name(),
             api: format!("http://{}/", at(slave.port())),
             peers: peers.clone(),
-            place,
+            address: master_address,
         };
         let mut registry = Registry::from_env(Flavour::Ros1);
         for folder in &config.definitions {
             registry.add_folder(folder);
         }
         let node = Node::with_config("ros1", bus)?;
-        tracing::info!(master = %master.place, node = master.caller, listens = %at(tcpros.port()), "the bridge is up");
+        tracing::info!(master = %master.address, node = master.caller, listens = %at(tcpros.port()), "the bridge is up");
         if address.bind.is_loopback() {
-            let far = if master.place.is_loopback() {
+            let far = if master.address.is_loopback() {
                 ""
             } else {
                 ", and the master is on another host"
@@ -160,7 +160,7 @@ impl Bridge {
             hub: own,
             reached: Arc::default(),
             called: BTreeMap::new(),
-            told: Arc::default(),
+            shown_called: Arc::default(),
             seen: BTreeMap::new(),
             refused: BTreeMap::new(),
             _slave: slave,
@@ -173,7 +173,7 @@ impl Bridge {
         Handle {
             hub: self.hub.clone(),
             reached: self.reached.clone(),
-            called: self.told.clone(),
+            called: self.shown_called.clone(),
         }
     }
 
@@ -383,7 +383,7 @@ impl Bridge {
             else {
                 continue;
             };
-            let early = |(who, when): &(Vec<String>, Instant)| who == nodes && when.elapsed() < AGAIN;
+            let early = |(names, when): &(Vec<String>, Instant)| names == nodes && when.elapsed() < AGAIN;
             if self.called.contains_key(name) || self.refused.get(name).is_some_and(early) {
                 continue;
             }
@@ -417,7 +417,7 @@ impl Bridge {
             there
         });
         self.refused.retain(|name, _| state.services.contains_key(name));
-        *lock(&self.told) = self.called.clone();
+        *lock(&self.shown_called) = self.called.clone();
     }
 
     fn services_to_ros(&mut self, state: &State) -> Result<(), ApiError> {
@@ -538,7 +538,7 @@ impl Handle {
         let hub = &self.hub;
         let mut status = Status {
             node: hub.name().to_owned(),
-            master: format!("http://{}", hub.master.place),
+            master: format!("http://{}", hub.master.address),
             master_reached: self.reached.load(Ordering::Acquire),
             problems: hub.problems(),
             refused: hub.peers.refused(),

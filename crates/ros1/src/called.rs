@@ -5,7 +5,7 @@ use crate::config::{MaxMessage, ServiceRule};
 use crate::header::{BRIDGE, Header, HeaderError, MAX_HEADER};
 use crate::hub::Hub;
 use crate::master::{ApiError, TIMEOUT};
-use crate::net::{Place, Timed};
+use crate::net::{HostPort, Timed};
 use crate::peers::{Full, Share};
 use crate::subscription::prepare;
 use crate::types::{self, TypeError};
@@ -31,7 +31,7 @@ pub(crate) struct Called {
     pub(crate) bus_name: String,
     pub(crate) service: Service,
     /// Address of its server when it was offered.
-    pub(crate) place: Place,
+    pub(crate) address: HostPort,
     timeout: Duration,
     max_message: MaxMessage,
     server: Server,
@@ -44,8 +44,10 @@ pub(crate) struct Called {
 pub(crate) enum CalledError {
     #[error(transparent)]
     Api(#[from] ApiError),
-    #[error("its server cannot be reached at {place}: {source}; check ROS_IP and ROS_HOSTNAME where it runs")]
-    Connect { place: Place, source: io::Error },
+    #[error(
+        "its server cannot be reached at {address}: {source}; check ROS_IP and ROS_HOSTNAME where it runs"
+    )]
+    Connect { address: HostPort, source: io::Error },
     #[error("its server: {0}")]
     Header(#[from] HeaderError),
     #[error("its server refuses: {0}")]
@@ -75,8 +77,8 @@ impl Called {
         bus_name: String,
         rule: &ServiceRule,
     ) -> Result<Arc<Called>, CalledError> {
-        let place = hub.master.lookup_service(name)?;
-        let (_, header) = greet(hub.name(), &place, name, "*", true)?;
+        let address = hub.master.lookup_service(name)?;
+        let (_, header) = greet(hub.name(), &address, name, "*", true)?;
         if header.is(BRIDGE) {
             return Err(CalledError::Bridge);
         }
@@ -90,7 +92,7 @@ impl Called {
             server: hub.node.server(&bus_name, &service)?,
             bus_name,
             service,
-            place,
+            address,
             timeout: rule.timeout(),
             max_message: hub.config.max_message_of(rule.max_message),
             closed: AtomicBool::new(false),
@@ -165,16 +167,16 @@ impl Called {
     /// Makes one call. The inner `Err` comes from the server. A request that was partly sent is never repeated.
     fn call(&self, hub: &Hub, request: &[u8], timeout: Duration) -> Result<(Answer, Share), CalledError> {
         let sum = self.service.md5_hex();
-        let (stream, _) = match greet(hub.name(), &self.place, &self.name, &sum, false) {
+        let (stream, _) = match greet(hub.name(), &self.address, &self.name, &sum, false) {
             // The server may have moved.
             Err(CalledError::Connect { .. }) => {
-                let place = hub.master.lookup_service(&self.name)?;
-                greet(hub.name(), &place, &self.name, &sum, false)?
+                let address = hub.master.lookup_service(&self.name)?;
+                greet(hub.name(), &address, &self.name, &sum, false)?
             }
             other => other?,
         };
-        let who = hub.peers.standing(&stream).map_err(CalledError::Stream)?;
-        let mut share = Share::new(&hub.peers, who);
+        let standing = hub.peers.standing(&stream).map_err(CalledError::Stream)?;
+        let mut share = Share::new(&hub.peers, standing);
         let answer = exchange(self.max_message, &stream, request, timeout, &mut share)?;
         Ok((answer, share))
     }
@@ -212,16 +214,16 @@ fn exchange(
 /// Connects to a service's server and reads its header.
 fn greet(
     caller: &str,
-    place: &Place,
+    address: &HostPort,
     name: &str,
     sum: &str,
     probe: bool,
 ) -> Result<(TcpStream, Header), CalledError> {
     let unreached = |source| CalledError::Connect {
-        place: place.clone(),
+        address: address.clone(),
         source,
     };
-    let stream = place.connect(TIMEOUT).map_err(unreached)?;
+    let stream = address.connect(TIMEOUT).map_err(unreached)?;
     prepare(&stream).map_err(unreached)?;
     let mut fields = vec![
         ("callerid", caller),

@@ -17,7 +17,7 @@
 
 pub use bridge::{ConfigError, Direction, ServiceRule, TfRule, TopicRule};
 
-use crate::net::Place;
+use crate::net::HostPort;
 use bridge::{Rules, problem_at, unplaced};
 use serde::Deserialize;
 use serde_saphyr::Spanned;
@@ -124,7 +124,7 @@ impl Config {
 
     fn check_at(&self, place: &str) -> Result<(), ConfigError> {
         let wrong = |problem: String| Err(problem_at(None, place, problem));
-        if let Err(problem) = self.master_place() {
+        if let Err(problem) = self.master_address() {
             return wrong(problem);
         }
         if let Err(problem) = bridge::check(self.node_name().as_str(), false) {
@@ -174,11 +174,11 @@ impl Config {
     }
 
     /// Returns the master's address.
-    pub(crate) fn master_place(&self) -> Result<Place, String> {
+    pub(crate) fn master_address(&self) -> Result<HostPort, String> {
         let environment = std::env::var("ROS_MASTER_URI").ok().filter(|uri| !uri.is_empty());
         let uri = self.master.clone().or(environment);
         let uri = uri.as_deref().unwrap_or(MASTER);
-        Place::parse(uri, "http").ok_or_else(|| {
+        HostPort::parse(uri, "http").ok_or_else(|| {
             format!("master: '{uri}' is not the address of a master: write for example {MASTER}")
         })
     }

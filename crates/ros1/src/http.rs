@@ -1,6 +1,6 @@
 //! The part of HTTP/1.1 that XML-RPC needs (RFC 9112): one request and one answer per connection.
 
-use crate::net::{Place, Timed};
+use crate::net::{HostPort, Timed};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, TcpStream};
 use std::time::Duration;
@@ -36,20 +36,20 @@ pub(crate) enum HttpError {
     Status(u16),
 }
 
-/// Sends `body` to `place`. Returns the answer's body, of at most `most` bytes, and the address that answered.
+/// Sends `body` to `address`. Returns the answer's body, of at most `most` bytes, and the address that answered.
 pub(crate) fn post(
-    place: &Place,
+    address: &HostPort,
     path: &str,
     body: &str,
     most: usize,
     timeout: Duration,
 ) -> Result<(Vec<u8>, IpAddr), HttpError> {
-    let stream = place.connect(timeout)?;
+    let stream = address.connect(timeout)?;
     stream.set_nodelay(true)?;
     let ip = stream.peer_addr()?.ip();
     let mut stream = Timed::new(&stream, timeout);
     let head = format!(
-        "POST {path} HTTP/1.1\r\nHost: {place}\r\nUser-Agent: ropewalk\r\nContent-Type: text/xml\r\nContent-Length: {}\r\n\
+        "POST {path} HTTP/1.1\r\nHost: {address}\r\nUser-Agent: ropewalk\r\nContent-Type: text/xml\r\nContent-Length: {}\r\n\
          Connection: close\r\n\r\n",
         body.len()
     );

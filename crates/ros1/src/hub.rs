@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use crate::master::Master;
-use crate::net::Place;
+use crate::net::HostPort;
 use crate::offered::Offered;
 use crate::peers::Peers;
 use crate::publication::Publication;
@@ -21,7 +21,7 @@ pub(crate) struct Hub {
     pub(crate) config: Config,
     pub(crate) master: Master,
     /// Address of its TCPROS listener.
-    pub(crate) tcpros: Place,
+    pub(crate) tcpros: HostPort,
     pub(crate) node: Node,
     /// Limits of its peers, and what they use.
     pub(crate) peers: Arc<Peers>,
@@ -42,7 +42,13 @@ pub(crate) struct Hub {
 }
 
 impl Hub {
-    pub(crate) fn new(config: Config, master: Master, tcpros: Place, node: Node, registry: Registry) -> Hub {
+    pub(crate) fn new(
+        config: Config,
+        master: Master,
+        tcpros: HostPort,
+        node: Node,
+        registry: Registry,
+    ) -> Hub {
         Hub {
             peers: master.peers.clone(),
             config,

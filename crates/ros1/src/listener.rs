@@ -19,7 +19,7 @@ const MAX_PENDING_EACH: usize = 32;
 const MAX_PENDING: usize = 64;
 /// Maximum number of connections of an unknown peer, of a known one, and of all unknown or all known peers. Beyond it,
 /// new ones are closed.
-const MAX_OF_STRANGER: usize = 128;
+const MAX_OF_UNKNOWN: usize = 128;
 const MAX_OF_KNOWN: usize = 512;
 const MAX_CONNECTIONS: usize = 512;
 /// All unknown peers together, and all known ones, may each use 1/`DESCRIPTORS` of the process's descriptors.
@@ -52,7 +52,7 @@ struct Open {
 #[derive(Debug)]
 struct Connection {
     stream: Arc<TcpStream>,
-    who: Standing,
+    standing: Standing,
     pending: bool,
 }
 
@@ -60,7 +60,7 @@ struct Connection {
 #[derive(Debug)]
 pub(crate) struct Accepted {
     pub(crate) stream: Arc<TcpStream>,
-    pub(crate) who: Standing,
+    pub(crate) standing: Standing,
     id: u64,
     shared: Arc<Shared>,
 }
@@ -146,29 +146,36 @@ fn most_in_all() -> usize {
 }
 
 fn enter(stream: TcpStream, shared: &Arc<Shared>) -> Option<Accepted> {
-    let who = shared.peers.standing(&stream).ok()?;
+    let standing = shared.peers.standing(&stream).ok()?;
     let mut open = lock(&shared.open);
-    let (all, each) = open.count(who, |_| true);
-    let most = if who.known { MAX_OF_KNOWN } else { MAX_OF_STRANGER };
+    let (all, each) = open.count(standing, |_| true);
+    let most = if standing.known {
+        MAX_OF_KNOWN
+    } else {
+        MAX_OF_UNKNOWN
+    };
     if each >= most || all >= most_in_all() {
         drop(open);
-        let why = format_args!("a connection of {}, which already has {each} of {all}", who.peer);
+        let why = format_args!(
+            "a connection of {}, which already has {each} of {all}",
+            standing.peer
+        );
         shared.peers.refuse(Reason::Connection, why);
         return None;
     }
-    let (all, each) = open.count(who, |c| c.pending);
-    let crowded = match (each >= MAX_PENDING_EACH, all >= MAX_PENDING) {
-        (true, _) => Some(who.peer),
-        (false, true) => open.most_pending(who.known),
+    let (all, each) = open.count(standing, |c| c.pending);
+    let busiest = match (each >= MAX_PENDING_EACH, all >= MAX_PENDING) {
+        (true, _) => Some(standing.peer),
+        (false, true) => open.most_pending(standing.known),
         (false, false) => None,
     };
-    let oldest = crowded.and_then(|peer| open.turn_out(peer, who.known));
+    let oldest = busiest.and_then(|peer| open.turn_out(peer, standing.known));
     let id = open.next;
     open.next += 1;
     let stream = Arc::new(stream);
     let connection = Connection {
         stream: stream.clone(),
-        who,
+        standing,
         pending: true,
     };
     open.connections.insert(id, connection);
@@ -181,7 +188,7 @@ fn enter(stream: TcpStream, shared: &Arc<Shared>) -> Option<Accepted> {
     }
     Some(Accepted {
         stream,
-        who,
+        standing,
         id,
         shared: shared.clone(),
     })
@@ -189,13 +196,13 @@ fn enter(stream: TcpStream, shared: &Arc<Shared>) -> Option<Accepted> {
 
 impl Open {
     /// Counts the connections for which `counts` holds: of all known or all unknown peers, and of this peer.
-    fn count(&self, who: Standing, counts: impl Fn(&Connection) -> bool) -> (usize, usize) {
+    fn count(&self, standing: Standing, counts: impl Fn(&Connection) -> bool) -> (usize, usize) {
         let alike = self
             .connections
             .values()
-            .filter(|c| c.who.known == who.known && counts(c));
+            .filter(|c| c.standing.known == standing.known && counts(c));
         alike.fold((0, 0), |(all, each), c| {
-            (all + 1, each + usize::from(c.who.peer == who.peer))
+            (all + 1, each + usize::from(c.standing.peer == standing.peer))
         })
     }
 
@@ -204,23 +211,23 @@ impl Open {
         let pending = self
             .connections
             .values()
-            .filter(|c| c.pending && c.who.known == known);
-        pending.for_each(|c| *counts.entry(c.who.peer).or_default() += 1);
+            .filter(|c| c.pending && c.standing.known == known);
+        pending.for_each(|c| *counts.entry(c.standing.peer).or_default() += 1);
         // Of several peers with the same number, take the one with the oldest connection.
         let most = counts.values().max().copied()?;
         let mut pending = self
             .connections
             .values()
-            .filter(|c| c.pending && c.who.known == known);
+            .filter(|c| c.pending && c.standing.known == known);
         pending
-            .find(|c| counts.get(&c.who.peer) == Some(&most))
-            .map(|c| c.who.peer)
+            .find(|c| counts.get(&c.standing.peer) == Some(&most))
+            .map(|c| c.standing.peer)
     }
 
     /// Closes the oldest connection of a peer that has not identified itself.
     fn turn_out(&mut self, peer: Peer, known: bool) -> Option<Peer> {
         let mut all = self.connections.iter();
-        let (id, _) = all.find(|(_, c)| c.pending && c.who.peer == peer && c.who.known == known)?;
+        let (id, _) = all.find(|(_, c)| c.pending && c.standing.peer == peer && c.standing.known == known)?;
         let id = *id;
         let oldest = self.connections.remove(&id)?;
         let _ = oldest.stream.shutdown(Shutdown::Both);
@@ -302,20 +309,20 @@ mod tests {
         let (listener, _peers) = echo();
         let slow = connect(&listener, 1);
         let modest = connect(&listener, 2);
-        let crowd: Vec<_> = (0..4 * MAX_PENDING)
+        let silent: Vec<_> = (0..4 * MAX_PENDING)
             .map(|n| connect(&listener, 3 + (n % 2) as u8))
             .collect();
         // A connection accepted after them all: its answer shows that all were handled.
         settle(&connect(&listener, 1));
         settle(&slow);
         settle(&modest);
-        drop(crowd);
+        drop(silent);
     }
 
     #[test]
     fn a_stranger_has_its_share_of_connections_and_leaves_the_rest() {
         let (listener, peers) = echo();
-        let held: Vec<_> = (0..MAX_OF_STRANGER)
+        let held: Vec<_> = (0..MAX_OF_UNKNOWN)
             .map(|_| {
                 let stream = connect(&listener, 2);
                 settle(&stream);

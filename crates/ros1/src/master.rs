@@ -2,7 +2,7 @@
 
 use crate::header::is_name;
 use crate::http::{self, HttpError};
-use crate::net::Place;
+use crate::net::HostPort;
 use crate::peers::{Peers, Reason};
 use crate::xmlrpc::{self, Response, Value, XmlError};
 use std::collections::BTreeMap;
@@ -16,26 +16,26 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(3);
 /// Why a call returned nothing.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApiError {
-    #[error("{place} does not answer {method}: {source}")]
+    #[error("{address} does not answer {method}: {source}")]
     Http {
-        place: Place,
+        address: HostPort,
         method: &'static str,
         source: HttpError,
     },
-    #[error("{place} answers {method} with {source}")]
+    #[error("{address} answers {method} with {source}")]
     Xml {
-        place: Place,
+        address: HostPort,
         method: &'static str,
         source: XmlError,
     },
-    #[error("{place} refuses {method}: {reason}")]
+    #[error("{address} refuses {method}: {reason}")]
     Refused {
-        place: Place,
+        address: HostPort,
         method: &'static str,
         reason: String,
     },
-    #[error("{place} answers {method} with something that ROS does not send")]
-    Shape { place: Place, method: &'static str },
+    #[error("{address} answers {method} with something that ROS does not send")]
+    Shape { address: HostPort, method: &'static str },
 }
 
 impl ApiError {
@@ -46,32 +46,32 @@ impl ApiError {
 }
 
 /// Calls a method of a node. Methods of ROS return a code, a text and a value; this returns the value.
-pub(crate) fn call(place: &Place, method: &'static str, params: &[Value]) -> Result<Value, ApiError> {
-    ask(place, method, params, http::MAX_ANSWER).map(|(value, _)| value)
+pub(crate) fn call(address: &HostPort, method: &'static str, params: &[Value]) -> Result<Value, ApiError> {
+    ask(address, method, params, http::MAX_ANSWER).map(|(value, _)| value)
 }
 
 /// As [`call`], with at most `most` bytes. Also returns the address that answered.
 fn ask(
-    place: &Place,
+    address: &HostPort,
     method: &'static str,
     params: &[Value],
     most: usize,
 ) -> Result<(Value, IpAddr), ApiError> {
     let body = xmlrpc::write_call(method, params);
-    let place = || place.clone();
-    let answer = http::post(&place(), "/RPC2", &body, most, TIMEOUT);
+    let address = || address.clone();
+    let answer = http::post(&address(), "/RPC2", &body, most, TIMEOUT);
     let (answer, ip) = answer.map_err(|source| ApiError::Http {
-        place: place(),
+        address: address(),
         method,
         source,
     })?;
     let answer = xmlrpc::response(&answer).map_err(|source| ApiError::Xml {
-        place: place(),
+        address: address(),
         method,
         source,
     })?;
     let refused = |reason| ApiError::Refused {
-        place: place(),
+        address: address(),
         method,
         reason,
     };
@@ -79,7 +79,7 @@ fn ask(
         return Err(match answer {
             Response::Fault(reason) => refused(reason),
             Response::Value(_) => ApiError::Shape {
-                place: place(),
+                address: address(),
                 method,
             },
         });
@@ -89,7 +89,7 @@ fn ask(
         (Some(1), _, Some(value)) => Ok((value, ip)),
         (Some(_), Some(text), Some(_)) => Err(refused(text.as_str().unwrap_or_default().to_owned())),
         _ => Err(ApiError::Shape {
-            place: place(),
+            address: address(),
             method,
         }),
     }
@@ -98,7 +98,7 @@ fn ask(
 /// The master, as one node calls it.
 #[derive(Clone, Debug)]
 pub(crate) struct Master {
-    pub(crate) place: Place,
+    pub(crate) address: HostPort,
     /// The node's name.
     pub(crate) caller: String,
     /// Address of the node's own methods.
@@ -173,14 +173,14 @@ impl Master {
     fn call(&self, method: &'static str, more: &[&str]) -> Result<Value, ApiError> {
         let mut params = vec![Value::from(self.caller.as_str())];
         params.extend(more.iter().map(|p| Value::from(*p)));
-        let (value, ip) = ask(&self.place, method, &params, http::MAX_STATE)?;
+        let (value, ip) = ask(&self.address, method, &params, http::MAX_STATE)?;
         self.peers.set_master(ip);
         Ok(value)
     }
 
     fn shaped<T>(&self, method: &'static str, read: Option<T>) -> Result<T, ApiError> {
         read.ok_or_else(|| ApiError::Shape {
-            place: self.place.clone(),
+            address: self.address.clone(),
             method,
         })
     }
@@ -218,8 +218,12 @@ impl Master {
         }
         let pid = self.call("getPid", &[])?.as_int().unwrap_or_default();
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        let whose = if self.place.is_loopback() { boot.trim() } else { "" };
-        Ok(format!("{} {pid} {whose}", self.place))
+        let whose = if self.address.is_loopback() {
+            boot.trim()
+        } else {
+            ""
+        };
+        Ok(format!("{} {pid} {whose}", self.address))
     }
 
     pub(crate) fn register_publisher(&self, topic: &str, kind: &str) -> Result<(), ApiError> {
@@ -251,11 +255,11 @@ impl Master {
     }
 
     /// Returns the address of a service's server.
-    pub(crate) fn lookup_service(&self, service: &str) -> Result<Place, ApiError> {
+    pub(crate) fn lookup_service(&self, service: &str) -> Result<HostPort, ApiError> {
         let method = "lookupService";
         let answer = self.call(method, &[service])?;
-        let place = answer.as_str().and_then(|uri| Place::parse(uri, "rosrpc"));
-        self.shaped(method, place)
+        let address = answer.as_str().and_then(|uri| HostPort::parse(uri, "rosrpc"));
+        self.shaped(method, address)
     }
 }
 

@@ -10,14 +10,14 @@ const MAX_HOST: usize = 253;
 
 /// Address of a listener.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Place {
+pub(crate) struct HostPort {
     pub(crate) host: String,
     pub(crate) port: u16,
 }
 
-impl Place {
+impl HostPort {
     /// Reads `scheme://host:port` with an optional path.
-    pub(crate) fn parse(uri: &str, scheme: &str) -> Option<Place> {
+    pub(crate) fn parse(uri: &str, scheme: &str) -> Option<HostPort> {
         let rest = uri.trim().strip_prefix(scheme)?.strip_prefix("://")?;
         let rest = rest.split('/').next()?;
         let (host, port) = rest.rsplit_once(':')?;
@@ -31,7 +31,7 @@ impl Place {
                 .chars()
                 .all(|c| c.is_ascii_alphanumeric() || "-_.:%".contains(c));
         let port = port.parse().ok().filter(|p| *p != 0)?;
-        named.then(|| Place {
+        named.then(|| HostPort {
             host: host.to_owned(),
             port,
         })
@@ -58,7 +58,7 @@ impl Place {
     }
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for HostPort {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.host.contains(':') {
             write!(f, "[{}]:{}", self.host, self.port)
@@ -188,18 +188,24 @@ mod tests {
 
     #[test]
     fn places_are_read() {
-        let place = |host: &str, port| {
-            Some(Place {
+        let address = |host: &str, port| {
+            Some(HostPort {
                 host: host.into(),
                 port,
             })
         };
-        assert_eq!(Place::parse("http://robot:11311/", "http"), place("robot", 11311));
-        assert_eq!(Place::parse("http://127.0.0.1:1", "http"), place("127.0.0.1", 1));
-        assert_eq!(Place::parse("http://[::1]:80/x", "http"), place("::1", 80));
         assert_eq!(
-            Place::parse("rosrpc://a_b.local:5", "rosrpc"),
-            place("a_b.local", 5)
+            HostPort::parse("http://robot:11311/", "http"),
+            address("robot", 11311)
+        );
+        assert_eq!(
+            HostPort::parse("http://127.0.0.1:1", "http"),
+            address("127.0.0.1", 1)
+        );
+        assert_eq!(HostPort::parse("http://[::1]:80/x", "http"), address("::1", 80));
+        assert_eq!(
+            HostPort::parse("rosrpc://a_b.local:5", "rosrpc"),
+            address("a_b.local", 5)
         );
         for bad in [
             "",
@@ -212,7 +218,7 @@ mod tests {
             "x:1",
             "rosrpc://x:1",
         ] {
-            assert_eq!(Place::parse(bad, "http"), None, "{bad}");
+            assert_eq!(HostPort::parse(bad, "http"), None, "{bad}");
         }
     }
 }

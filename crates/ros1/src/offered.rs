@@ -85,7 +85,7 @@ impl Offered {
         accepted.settle();
         let persistent = header.is("persistent");
         loop {
-            match self.answer(&accepted.stream, Share::new(&hub.peers, accepted.who)) {
+            match self.answer(&accepted.stream, Share::new(&hub.peers, accepted.standing)) {
                 Ok(()) if persistent && !self.closed.load(Ordering::Acquire) => {}
                 Ok(()) => return,
                 Err(error) => {

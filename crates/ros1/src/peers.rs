@@ -103,7 +103,7 @@ pub(crate) struct Peers {
     /// Address from which the master last answered.
     master: Mutex<Option<Peer>>,
     /// Memory limits in bytes, of an unknown peer and of a known one.
-    stranger_memory: u64,
+    unknown_memory: u64,
     known_memory: u64,
     taken: Mutex<share::Taken>,
     dialled: Mutex<BTreeMap<String, usize>>,
@@ -112,11 +112,11 @@ pub(crate) struct Peers {
 }
 
 impl Peers {
-    pub(crate) fn new(configured: &[IpAddr], stranger_memory: u64, known_memory: u64) -> Peers {
+    pub(crate) fn new(configured: &[IpAddr], unknown_memory: u64, known_memory: u64) -> Peers {
         Peers {
             configured: configured.iter().map(|ip| Peer::of(*ip)).collect(),
             master: Mutex::default(),
-            stranger_memory,
+            unknown_memory,
             known_memory,
             taken: Mutex::default(),
             dialled: Mutex::default(),

@@ -19,8 +19,8 @@ use std::time::Duration;
 
 /// Maximum number of subscribers of one topic, of those that are unknown peers, and of those that are one unknown peer.
 const MAX_LISTENERS: usize = 64;
-const MAX_STRANGERS: usize = 48;
-const MAX_OF_STRANGER: usize = 16;
+const MAX_UNKNOWN: usize = 48;
+const MAX_OF_UNKNOWN: usize = 16;
 /// Maximum number of publishers on the bus whose last message is kept for late joiners.
 const MAX_KEPT: usize = 64;
 /// A subscriber that takes nothing for this long is disconnected.
@@ -57,7 +57,7 @@ struct State {
 #[derive(Debug)]
 struct Listener {
     name: String,
-    who: Standing,
+    standing: Standing,
     stream: Arc<TcpStream>,
     queue: Mutex<Queue>,
     ready: Condvar,
@@ -237,9 +237,9 @@ impl Publication {
     pub(crate) fn serve(&self, hub: &Hub, accepted: &Accepted, header: &Header) {
         let stream = &accepted.stream;
         let refused = self.difference(header).or_else(|| {
-            let crowd = self.crowd(&lock(&self.state), accepted.who)?;
-            hub.peers.refuse(Reason::Connection, &crowd);
-            Some(crowd)
+            let refusal = self.refusal(&lock(&self.state), accepted.standing)?;
+            hub.peers.refuse(Reason::Connection, &refusal);
+            Some(refusal)
         });
         let mut timed = Timed::new(stream, GREETING);
         if let Some(error) = refused {
@@ -272,20 +272,20 @@ impl Publication {
     }
 
     /// Returns why there is no room for another subscriber.
-    fn crowd(&self, state: &State, who: Standing) -> Option<String> {
-        let listeners: Vec<Standing> = state.listeners.values().map(|l| l.who).collect();
-        crowd(&self.topic, &listeners, who)
+    fn refusal(&self, state: &State, standing: Standing) -> Option<String> {
+        let listeners: Vec<Standing> = state.listeners.values().map(|l| l.standing).collect();
+        refusal(&self.topic, &listeners, standing)
     }
 
     fn enrol(&self, accepted: &Accepted, name: &str) -> Option<(u64, Arc<Listener>)> {
         let mut state = lock(&self.state);
-        if state.closed || self.crowd(&state, accepted.who).is_some() {
+        if state.closed || self.refusal(&state, accepted.standing).is_some() {
             return None;
         }
         let kept = state.kept.iter().map(|(_, m)| m.clone()).collect();
         let listener = Arc::new(Listener {
             name: name.to_owned(),
-            who: accepted.who,
+            standing: accepted.standing,
             stream: accepted.stream.clone(),
             queue: Mutex::new(Queue {
                 messages: kept,
@@ -355,16 +355,16 @@ impl Publication {
     }
 }
 
-/// Returns why there is no room for `who` in addition to these subscribers of a topic.
-fn crowd(topic: &str, listeners: &[Standing], who: Standing) -> Option<String> {
-    let strangers = || listeners.iter().filter(|l| !l.known);
-    let alike = strangers().filter(|l| l.peer == who.peer).count();
-    if listeners.len() >= MAX_LISTENERS || !who.known && strangers().count() >= MAX_STRANGERS {
+/// Returns why there is no room for `standing` in addition to these subscribers of a topic.
+fn refusal(topic: &str, listeners: &[Standing], standing: Standing) -> Option<String> {
+    let unknown = || listeners.iter().filter(|l| !l.known);
+    let alike = unknown().filter(|l| l.peer == standing.peer).count();
+    if listeners.len() >= MAX_LISTENERS || !standing.known && unknown().count() >= MAX_UNKNOWN {
         Some(format!("{topic} already has {} subscribers", listeners.len()))
-    } else if !who.known && alike >= MAX_OF_STRANGER {
+    } else if !standing.known && alike >= MAX_OF_UNKNOWN {
         Some(format!(
             "{} already has {alike} subscribers of {topic}; known hosts (`peers`) may have {MAX_LISTENERS}",
-            who.peer
+            standing.peer
         ))
     } else {
         None
@@ -397,16 +397,16 @@ mod tests {
     #[test]
     fn listeners_of_one_stranger_leave_places_to_others() {
         let mut listeners = Vec::new();
-        let mut come = |who: Standing| {
+        let mut come = |standing: Standing| {
             let comes = (0..1000).take_while(|_| {
-                let fits = crowd("/t", &listeners, who).is_none();
-                listeners.extend(fits.then_some(who));
+                let fits = refusal("/t", &listeners, standing).is_none();
+                listeners.extend(fits.then_some(standing));
                 fits
             });
             comes.count()
         };
-        let strangers: Vec<usize> = (1..=4).map(|host| come(standing(host, false))).collect();
-        assert_eq!(strangers, [MAX_OF_STRANGER, MAX_OF_STRANGER, MAX_OF_STRANGER, 0]);
-        assert_eq!(come(standing(9, true)), MAX_LISTENERS - MAX_STRANGERS);
+        let unknown: Vec<usize> = (1..=4).map(|host| come(standing(host, false))).collect();
+        assert_eq!(unknown, [MAX_OF_UNKNOWN, MAX_OF_UNKNOWN, MAX_OF_UNKNOWN, 0]);
+        assert_eq!(come(standing(9, true)), MAX_LISTENERS - MAX_UNKNOWN);
     }
 }

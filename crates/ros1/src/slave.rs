@@ -22,7 +22,7 @@ pub(crate) fn serve(hub: &Arc<Hub>, accepted: &Accepted) {
             Ok(call) => {
                 drop(body);
                 accepted.settle();
-                http::answer(stream, "200 OK", &answer(hub, &call, accepted.who), PATIENCE)
+                http::answer(stream, "200 OK", &answer(hub, &call, accepted.standing), PATIENCE)
             }
             Err(error) => refuse(hub, accepted, &error),
         },
@@ -35,7 +35,7 @@ pub(crate) fn serve(hub: &Arc<Hub>, accepted: &Accepted) {
 }
 
 fn refuse(hub: &Hub, accepted: &Accepted, error: &dyn std::fmt::Display) -> std::io::Result<()> {
-    let why = format_args!("a request of {}: {error}", accepted.who.peer);
+    let why = format_args!("a request of {}: {error}", accepted.standing.peer);
     hub.peers.refuse(Reason::Malformed, why);
     let fault = xmlrpc::write_fault(&error.to_string());
     http::answer(&accepted.stream, "400 Bad Request", &fault, PATIENCE)
@@ -46,7 +46,7 @@ fn triple(code: i32, text: &str, value: impl Into<Value>) -> Value {
     [code.into(), text.into(), value.into()].into()
 }
 
-fn answer(hub: &Arc<Hub>, call: &Call, who: Standing) -> String {
+fn answer(hub: &Arc<Hub>, call: &Call, standing: Standing) -> String {
     let text = |i: usize| call.params.get(i).and_then(Value::as_str);
     let good = |value: Value| triple(1, "", value);
     let value = match call.method.as_str() {
@@ -57,10 +57,10 @@ fn answer(hub: &Arc<Hub>, call: &Call, who: Standing) -> String {
                 Some((topic, uris)) => {
                     let subscription = lock(&hub.subscriptions).get(topic).cloned();
                     match subscription {
-                        Some(subscription) if who.master => subscription.update(hub, &uris),
+                        Some(subscription) if standing.master => subscription.update(hub, &uris),
                         // Anyone may call this, so the master is asked.
                         Some(subscription) => {
-                            let why = format_args!("publisherUpdate by {}: asking the master", who.peer);
+                            let why = format_args!("publisherUpdate by {}: asking the master", standing.peer);
                             hub.peers.refuse(Reason::Call, why);
                             subscription.doubt();
                         }
@@ -88,15 +88,15 @@ fn answer(hub: &Arc<Hub>, call: &Call, who: Standing) -> String {
         "getBusStats" => good([Value::Array(vec![]), Value::Array(vec![]), Value::Array(vec![])].into()),
         "getBusInfo" => good(bus_info(hub)),
         "getPid" => good(Value::Int(std::process::id().into())),
-        "getMasterUri" => good(Value::String(format!("http://{}/", hub.master.place))),
+        "getMasterUri" => good(Value::String(format!("http://{}/", hub.master.address))),
         "getName" => good(hub.name().into()),
         "getUri" => good(hub.master.api.as_str().into()),
         // Parameters are ignored.
         "paramUpdate" => good(0.into()),
-        "shutdown" if !who.known => {
+        "shutdown" if !standing.known => {
             let why = format!(
                 "{} may not end the bridge: this host, the master's and `peers` may",
-                who.peer
+                standing.peer
             );
             hub.peers.refuse(Reason::Call, &why);
             triple(-1, &why, 0)
@@ -126,13 +126,13 @@ fn request_topic(hub: &Hub, topic: Option<&str>, protocols: Option<&Value>) -> V
     if !protocols.iter().any(is_tcpros) {
         return triple(0, "only TCPROS is supported", 0);
     }
-    let place: Value = [
+    let address: Value = [
         "TCPROS".into(),
         hub.tcpros.host.as_str().into(),
         i32::from(hub.tcpros.port).into(),
     ]
     .into();
-    triple(1, "ready", place)
+    triple(1, "ready", address)
 }
 
 /// For `rosnode info`: a connection's number, its other end, its direction, its transport, its topic, and whether it is
@@ -156,8 +156,8 @@ fn bus_info(hub: &Hub) -> Value {
         }
     }
     for subscription in lock(&hub.subscriptions).values() {
-        for place in subscription.publishers() {
-            row(format!("http://{place}/"), "i", &subscription.topic);
+        for address in subscription.publishers() {
+            row(format!("http://{address}/"), "i", &subscription.topic);
         }
     }
     Value::Array(rows)
@@ -169,8 +169,10 @@ pub(crate) fn connection(hub: &Arc<Hub>, accepted: &Accepted) {
     let header = match Header::read(&mut timed, MAX_GREETING) {
         Ok(header) => header,
         Err(error) => {
-            hub.peers
-                .refuse(Reason::Malformed, format_args!("{}: {error}", accepted.who.peer));
+            hub.peers.refuse(
+                Reason::Malformed,
+                format_args!("{}: {error}", accepted.standing.peer),
+            );
             tracing::debug!(%error, "a connection without a header");
             return;
         }

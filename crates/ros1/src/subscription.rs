@@ -5,7 +5,7 @@ use crate::config::TopicRule;
 use crate::header::{BRIDGE, Header, HeaderError, MAX_HEADER};
 use crate::hub::{Hub, lock};
 use crate::master::{self, ApiError, TIMEOUT};
-use crate::net::{Paced, Place, STALL, Timed};
+use crate::net::{HostPort, Paced, STALL, Timed};
 use crate::peers::{Dialled, Full, Share, Standing};
 use crate::types::{self, TypeError};
 use bridge::{Counts, Filter};
@@ -53,9 +53,9 @@ pub(crate) struct Subscription {
 struct State {
     stop: bool,
     /// The publishers that the master named last.
-    listed: BTreeSet<Place>,
+    listed: BTreeSet<HostPort>,
     /// Publishers with a thread, each with its socket while there is one.
-    connections: BTreeMap<Place, Option<Arc<TcpStream>>>,
+    connections: BTreeMap<HostPort, Option<Arc<TcpStream>>>,
     /// The filter, created with the first publisher's type.
     filter: Option<Filter>,
     /// The single publisher on the bus for all publishers in ROS, if they are merged.
@@ -96,8 +96,8 @@ enum End {
     Api(#[from] ApiError),
     #[error("its answer to requestTopic is empty: it does not support TCPROS, or no longer publishes this")]
     NoTcpros,
-    #[error("cannot be reached at {place}: {source}; check ROS_IP and ROS_HOSTNAME where it runs")]
-    Connect { place: Place, source: io::Error },
+    #[error("cannot be reached at {address}: {source}; check ROS_IP and ROS_HOSTNAME where it runs")]
+    Connect { address: HostPort, source: io::Error },
     #[error("{0}")]
     Header(#[from] HeaderError),
     #[error("it refuses: {0}")]
@@ -156,19 +156,19 @@ impl Subscription {
         if state.stop {
             return;
         }
-        let own = Place::parse(&hub.master.api, "http");
-        let places = uris.iter().filter_map(|uri| Place::parse(uri, "http"));
-        state.listed = places
+        let own = HostPort::parse(&hub.master.api, "http");
+        let addresses = uris.iter().filter_map(|uri| HostPort::parse(uri, "http"));
+        state.listed = addresses
             .filter(|p| Some(p) != own.as_ref())
             .take(MAX_PUBLISHERS)
             .collect();
-        let new: Vec<Place> = state
+        let new: Vec<HostPort> = state
             .listed
             .iter()
             .filter(|p| !state.connections.contains_key(p))
             .cloned()
             .collect();
-        for place in new {
+        for address in new {
             if state.connections.len() >= MAX_PUBLISHERS {
                 hub.problem(
                     &self.topic,
@@ -176,18 +176,18 @@ impl Subscription {
                 );
                 break;
             }
-            let Some(dialled) = hub.peers.dial(&place.host) else {
+            let Some(dialled) = hub.peers.dial(&address.host) else {
                 // Tried again with the next answer of the master.
                 self.doubt();
                 continue;
             };
-            let (this, with, at) = (self.clone(), hub.clone(), place.clone());
+            let (this, with, at) = (self.clone(), hub.clone(), address.clone());
             let thread = std::thread::Builder::new().name("ros-subscriber".into());
             match thread.spawn(move || this.follow(&with, &at, dialled)) {
-                Ok(_) => drop(state.connections.insert(place, None)),
+                Ok(_) => drop(state.connections.insert(address, None)),
                 Err(error) => hub.problem(
                     &self.topic,
-                    format_args!("cannot start a thread for {place}: {error}"),
+                    format_args!("cannot start a thread for {address}: {error}"),
                 ),
             }
         }
@@ -207,10 +207,10 @@ impl Subscription {
     }
 
     /// The publishers that it receives from.
-    pub(crate) fn publishers(&self) -> Vec<Place> {
+    pub(crate) fn publishers(&self) -> Vec<HostPort> {
         let state = lock(&self.state);
         let heard = state.connections.iter().filter(|(_, stream)| stream.is_some());
-        heard.map(|(place, _)| place.clone()).collect()
+        heard.map(|(address, _)| address.clone()).collect()
     }
 
     pub(crate) fn stop(&self) {
@@ -225,28 +225,28 @@ impl Subscription {
     }
 
     /// Receives from one publisher while the master names it.
-    fn follow(&self, hub: &Arc<Hub>, place: &Place, _dialled: Dialled) {
-        let what = format!("{} from {place}", self.topic);
+    fn follow(&self, hub: &Arc<Hub>, address: &HostPort, _dialled: Dialled) {
+        let what = format!("{} from {address}", self.topic);
         let mut pause = FIRST_PAUSE;
         loop {
             let before = self.counts.messages();
-            let end = self.hear(hub, place, &what);
+            let end = self.hear(hub, address, &what);
             if self.counts.messages() > before {
                 pause = FIRST_PAUSE;
             }
             let mut state = lock(&self.state);
-            state.connections.insert(place.clone(), None);
+            state.connections.insert(address.clone(), None);
             let bridge = matches!(end, Err(End::Bridge));
             match end {
                 Ok(()) | Err(End::Bridge | End::Closed) => {}
-                Err(_) if state.stop || !state.listed.contains(place) => {}
+                Err(_) if state.stop || !state.listed.contains(address) => {}
                 Err(error) => hub.problem(&what, error),
             }
             let deadline = Instant::now() + pause;
             pause = (pause * 2).min(LAST_PAUSE);
             loop {
-                if state.stop || hub.stopped() || !state.listed.contains(place) {
-                    state.connections.remove(place);
+                if state.stop || hub.stopped() || !state.listed.contains(address) {
+                    state.connections.remove(address);
                     hub.forget(&what);
                     return;
                 }
@@ -263,34 +263,34 @@ impl Subscription {
     }
 
     /// Runs one connection, from the request for it to its end.
-    fn hear(&self, hub: &Arc<Hub>, place: &Place, what: &str) -> Result<(), End> {
+    fn hear(&self, hub: &Arc<Hub>, address: &HostPort, what: &str) -> Result<(), End> {
         let ask = [
             hub.name().into(),
             self.topic.as_str().into(),
             [["TCPROS".into()].into()].into(),
         ];
-        let answer = master::call(place, "requestTopic", &ask)?;
+        let answer = master::call(address, "requestTopic", &ask)?;
         let tcpros = match answer.as_array() {
             Some([protocol, host, port]) if protocol.as_str() == Some("TCPROS") => {
                 let port = port.as_int().and_then(|p| u16::try_from(p).ok());
                 let uri = host.as_str().zip(port).map(|(h, p)| format!("rosrpc://{h}:{p}"));
-                uri.and_then(|uri| Place::parse(&uri, "rosrpc"))
+                uri.and_then(|uri| HostPort::parse(&uri, "rosrpc"))
             }
             _ => None,
         };
         let tcpros = tcpros.ok_or(End::NoTcpros)?;
         let unreached = |source| End::Connect {
-            place: tcpros.clone(),
+            address: tcpros.clone(),
             source,
         };
         let stream = Arc::new(tcpros.connect(TIMEOUT).map_err(unreached)?);
-        let who = hub.peers.standing(&stream).map_err(unreached)?;
+        let standing = hub.peers.standing(&stream).map_err(unreached)?;
         {
             let mut state = lock(&self.state);
             if state.stop {
                 return Ok(());
             }
-            state.connections.insert(place.clone(), Some(stream.clone()));
+            state.connections.insert(address.clone(), Some(stream.clone()));
         }
         prepare(&stream).map_err(unreached)?;
         // Request any type, so that a difference is known and can be reported here.
@@ -311,15 +311,15 @@ impl Subscription {
         if header.is(BRIDGE) {
             return Err(End::Bridge);
         }
-        let bound = self.bind(hub, &header, who)?;
+        let bound = self.bind(hub, &header, standing)?;
         hub.solved(what);
         let caller = header.caller();
         let paced = Paced::new(stream).map_err(unreached)?;
-        self.pump(hub, &bound, paced, who, caller, what)
+        self.pump(hub, &bound, paced, standing, caller, what)
     }
 
     /// Returns the publisher on the bus for a publisher in ROS.
-    fn bind(&self, hub: &Arc<Hub>, header: &Header, who: Standing) -> Result<Arc<Bound>, End> {
+    fn bind(&self, hub: &Arc<Hub>, header: &Header, standing: Standing) -> Result<Arc<Bound>, End> {
         let caller = || header.caller().to_owned();
         let wrong = |source: TypeError| End::Type {
             caller: caller(),
@@ -344,7 +344,7 @@ impl Subscription {
         let latched = self.rule.latched.unwrap_or(header.is("latching"));
         let mut options = PublisherOptions::default().with_history(latched.into());
         options.node = node_of(header);
-        let most = if who.known {
+        let most = if standing.known {
             hub.config.known_memory()
         } else {
             hub.config.peer_memory()
@@ -354,7 +354,7 @@ impl Subscription {
         let bound = Arc::new(Bound {
             publisher,
             hub: hub.clone(),
-            reserved: Mutex::new(Share::new(&hub.peers, who)),
+            reserved: Mutex::new(Share::new(&hub.peers, standing)),
         });
         if gathers {
             state.gathered = Some(bound.clone());
@@ -367,7 +367,7 @@ impl Subscription {
         hub: &Hub,
         bound: &Bound,
         stream: Paced,
-        who: Standing,
+        standing: Standing,
         caller: &str,
         what: &str,
     ) -> Result<(), End> {
@@ -383,7 +383,7 @@ impl Subscription {
         };
         let mut stream = BufReader::new(stream);
         let mut buffer = Vec::new();
-        let mut share = Share::new(&hub.peers, who);
+        let mut share = Share::new(&hub.peers, standing);
         let mut small = 0;
         let full = |source| End::Memory {
             caller: caller.to_owned(),

@@ -30,8 +30,8 @@ pub(crate) enum TypeError {
 
 /// Returns the type that a publisher in ROS sends according to its header, marked with the rule's priority.
 pub(crate) fn of_publisher(hub: &Hub, header: &Header, rule: &TopicRule) -> Result<Schema, TypeError> {
-    let told = |key| header.get(key).filter(|v| !matches!(*v, "" | "*"));
-    let (Some(name), Some(sum)) = (told("type"), told("md5sum")) else {
+    let stated = |key| header.get(key).filter(|v| !matches!(*v, "" | "*"));
+    let (Some(name), Some(sum)) = (stated("type"), stated("md5sum")) else {
         return Err(TypeError::Untold);
     };
     if let Some(wanted) = rule.kind.as_deref().filter(|k| *k != name) {
@@ -42,7 +42,7 @@ pub(crate) fn of_publisher(hub: &Hub, header: &Header, rule: &TopicRule) -> Resu
     }
     let mut first = None;
     for schema in [
-        told("message_definition").map(|text| embedded(name, text)),
+        stated("message_definition").map(|text| embedded(name, text)),
         Some(hub.registry.schema(name)),
     ] {
         match schema {
@@ -103,8 +103,8 @@ pub(crate) fn same(ours: &Schema, theirs: &Schema) -> Result<(), TypeError> {
 
 /// Returns the type of a service in ROS according to its server's header. The header contains no definition.
 pub(crate) fn of_server(hub: &Hub, header: &Header, rule: &ServiceRule) -> Result<Service, TypeError> {
-    let told = |key| header.get(key).filter(|v| !matches!(*v, "" | "*"));
-    let (Some(name), Some(sum)) = (told("type").or(rule.kind.as_deref()), told("md5sum")) else {
+    let stated = |key| header.get(key).filter(|v| !matches!(*v, "" | "*"));
+    let (Some(name), Some(sum)) = (stated("type").or(rule.kind.as_deref()), stated("md5sum")) else {
         return Err(TypeError::Untold);
     };
     if let Some(wanted) = rule.kind.as_deref().filter(|k| *k != name) {

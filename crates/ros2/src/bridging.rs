@@ -1,11 +1,11 @@
 //! The bridge: watches the domain and the bus, and starts and ends what crosses.
 
 use crate::config::{Config, ConfigError, Middleware, Range};
-use crate::dds::{self, Dds, Place};
-use crate::desk::{Desk, Target};
+use crate::dds::{self, Dds, DomainConfig};
 use crate::early::Message;
 use crate::graph::{self, Ports, Records};
 use crate::hub::{Hub, lock};
+use crate::routes::{RouteTable, Target};
 use crate::status::Status;
 use crate::types::OnBus;
 use crate::wire::{Event, Id, Picture, Seen, Wire};
@@ -39,7 +39,7 @@ pub struct Bridge {
 /// State that its threads and handles share, in addition to the hub.
 #[derive(Debug, Default)]
 struct Shared {
-    desk: Mutex<Desk>,
+    routes: Mutex<RouteTable>,
     /// Whether the domain has changed since it was last checked.
     changed: Mutex<bool>,
     rings: Condvar,
@@ -149,7 +149,7 @@ impl Bridge {
             self.shared.wait(&self.hub);
         }
         self.hub.stop.store(true, Ordering::Release);
-        lock(&self.shared.desk).clear(&self.hub);
+        lock(&self.shared.routes).clear(&self.hub);
         // A panic there is already reported, and everything else has ended in order.
         let _ = events.join();
         // Handles may outlive the bridge.
@@ -215,28 +215,31 @@ impl Bridge {
             hub.solved("the bus");
         }
         let shared = self.shared.clone();
-        let mut desk = lock(&shared.desk);
-        topics::to_bus(&hub, &mut desk, &picture, &bus);
-        desk.settle();
-        topics::to_ros(&hub, &mut desk, &picture, &bus, &self.records.offered());
-        services::to_bus(&hub, &mut desk, &picture, &bus, now);
-        services::to_ros(&hub, &mut desk, &bus);
-        desk.settle();
+        let mut routes = lock(&shared.routes);
+        topics::to_bus(&hub, &mut routes, &picture, &bus);
+        routes.settle();
+        topics::to_ros(&hub, &mut routes, &picture, &bus, &self.records.offered());
+        services::to_bus(&hub, &mut routes, &picture, &bus, now);
+        services::to_ros(&hub, &mut routes, &bus);
+        routes.settle();
         let mut reserved = BTreeMap::new();
-        desk.incoming.values().for_each(|i| i.add_reserved(&mut reserved));
+        routes
+            .incoming
+            .values()
+            .for_each(|i| i.add_reserved(&mut reserved));
         hub.set_memory(&reserved);
-        self.show(&desk, &picture, &bus);
+        self.show(&routes, &picture, &bus);
         Ok(())
     }
 
     /// Shows the nodes of each side to the other.
-    fn show(&mut self, desk: &Desk, picture: &Picture, bus: &OnBus) {
+    fn show(&mut self, routes: &RouteTable, picture: &Picture, bus: &OnBus) {
         let hub = &self.hub;
-        let on_bus = |seen: &Seen| desk.incoming.get(&seen.what.name)?.on_bus(seen.id);
-        self.records.tell(graph::of_domain(hub, picture, on_bus));
+        let on_bus = |seen: &Seen| routes.incoming.get(&seen.what.name)?.on_bus(seen.id);
+        self.records.announce(graph::of_domain(hub, picture, on_bus));
         let mut ports = Ports::default();
         let mut plain = BTreeMap::new();
-        for outgoing in desk.outgoing.values() {
+        for outgoing in routes.outgoing.values() {
             let of = bus
                 .survey
                 .topics
@@ -251,17 +254,17 @@ impl Bridge {
                 }
             }
         }
-        for incoming in desk.incoming.values() {
+        for incoming in routes.incoming.values() {
             ports
                 .subscriptions
                 .insert(incoming.bus_topic.clone(), incoming.ports());
         }
-        ports.clients = desk
+        ports.clients = routes
             .called
             .values()
             .map(|c| (c.bus_name.clone(), c.port))
             .collect();
-        ports.services = desk
+        ports.services = routes
             .offered
             .values()
             .map(|o| (o.bus_name.clone(), o.port))
@@ -277,29 +280,37 @@ fn wrong(problem: String) -> ConfigError {
 }
 
 fn dds(config: &Config, graph: Graph) -> Result<Dds, BridgeError> {
-    let place = Place {
+    let domain_config = DomainConfig {
         domain: config.domain().map_err(wrong)?,
         range: config.range().map_err(wrong)?,
         peers: config.peers().map_err(wrong)?,
         interfaces: config.interfaces.clone(),
     };
-    if place.range == Range::Localhost && place.peers.is_empty() {
+    if domain_config.range == Range::Localhost && domain_config.peers.is_empty() {
         tracing::warn!(
             "only nodes on this host reach the bridge: set `range: subnet` or ROS_AUTOMATIC_DISCOVERY_RANGE for others"
         );
     }
-    Ok(Dds::join(place, dds::marked(graph), config.max_message())?)
+    Ok(Dds::join(
+        domain_config,
+        dds::marked(graph),
+        config.max_message(),
+    )?)
 }
 
 #[cfg(feature = "zenoh")]
 fn zenoh(config: &Config, graph: Graph) -> Result<crate::zenoh::Zenoh, BridgeError> {
     let asked = config.zenoh.clone().unwrap_or_default();
-    let place = crate::zenoh::Place {
+    let session_config = crate::zenoh::SessionConfig {
         domain: config.domain().map_err(wrong)?,
         connect: asked.connect,
         config: asked.config,
     };
-    Ok(crate::zenoh::Zenoh::join(&place, graph, config.max_message())?)
+    Ok(crate::zenoh::Zenoh::join(
+        &session_config,
+        graph,
+        config.max_message(),
+    )?)
 }
 
 impl Shared {
@@ -320,7 +331,7 @@ impl Shared {
                     payload,
                     time,
                 } => {
-                    let target = lock(&self.desk).target(port);
+                    let target = lock(&self.routes).target(port);
                     if let Some(Target::Incoming(incoming)) = target {
                         let came = Instant::now();
                         let message = Message {
@@ -338,13 +349,13 @@ impl Shared {
                     caller,
                     payload,
                 } => {
-                    let target = lock(&self.desk).target(port);
+                    let target = lock(&self.routes).target(port);
                     if let Some(Target::Offered(offered)) = target {
                         offered.request(hub, caller, &payload);
                     }
                 }
                 Event::Response { port, call, payload } => {
-                    let target = lock(&self.desk).target(port);
+                    let target = lock(&self.routes).target(port);
                     if let Some(Target::Called(called)) = target {
                         called.respond(hub, call, &payload);
                     }
@@ -356,7 +367,7 @@ impl Shared {
 
     /// Number of bytes that the messages of a participant have reserved on the bus.
     fn reserved(&self, participant: Id) -> u64 {
-        let all: Vec<_> = lock(&self.desk).incoming.values().cloned().collect();
+        let all: Vec<_> = lock(&self.routes).incoming.values().cloned().collect();
         let mut reserved = BTreeMap::new();
         all.iter().for_each(|i| i.add_reserved(&mut reserved));
         reserved.get(&participant).copied().unwrap_or_default()
@@ -400,22 +411,22 @@ impl Handle {
             refused: hub.wire.refused(),
             ..Status::default()
         };
-        let desk = lock(&self.shared.desk);
-        for (topic, i) in &desk.incoming {
+        let routes = lock(&self.shared.routes);
+        for (topic, i) in &routes.incoming {
             let flow = i.counts.flow(&i.bus_topic, i.schema.name(), i.connected());
             status.to_bus.insert(topic.clone(), flow);
         }
-        for (topic, o) in &desk.outgoing {
+        for (topic, o) in &routes.outgoing {
             let connected = o.ports().into_iter().map(|port| hub.wire.connected(port)).sum();
             let flow = o.counts.flow(&o.bus_topic, o.schema.name(), connected);
             status.to_ros.insert(topic.clone(), flow);
         }
-        for (name, o) in &desk.offered {
+        for (name, o) in &routes.offered {
             let to_ros = direction(Direction::ToRos);
             let service = o.counts.service(&o.bus_name, &o.service.name(), to_ros);
             status.services.insert(name.clone(), service);
         }
-        for (name, c) in &desk.called {
+        for (name, c) in &routes.called {
             let to_bus = direction(Direction::ToBus);
             let service = c.counts.service(&c.bus_name, &c.service.name(), to_bus);
             status.services.insert(name.clone(), service);

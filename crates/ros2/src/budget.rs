@@ -13,11 +13,11 @@ const MAX_PUBLISHERS: usize = 4096;
 const MAX_PUBLISHERS_EACH: usize = 1024;
 
 /// A participant: in DDS, the first twelve bytes of its endpoints' identities.
-type Who = [u8; 12];
+type ParticipantId = [u8; 12];
 
 /// Returns the participant of an endpoint.
-pub(crate) fn who(endpoint: Id) -> Who {
-    let mut out = Who::default();
+pub(crate) fn participant_of(endpoint: Id) -> ParticipantId {
+    let mut out = ParticipantId::default();
     out.copy_from_slice(&endpoint[..12]);
     out
 }
@@ -36,14 +36,14 @@ struct Shares {
 #[derive(Debug, Default)]
 struct Spent {
     all: usize,
-    each: BTreeMap<Who, usize>,
+    each: BTreeMap<ParticipantId, usize>,
 }
 
 /// An amount that stays charged until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Charge {
     budget: Budget,
-    who: Who,
+    participant: ParticipantId,
     count: usize,
 }
 
@@ -68,17 +68,26 @@ impl Budget {
 
     /// Charges `count` to the participant of this endpoint. Returns `None` if that exceeds a limit.
     pub(crate) fn take(&self, endpoint: Id, count: usize) -> Option<Charge> {
-        let who = who(endpoint);
+        let participant = participant_of(endpoint);
         let mut spent = lock(&self.0.spent);
-        let each = spent.each.get(&who).copied().unwrap_or(0).saturating_add(count);
+        let each = spent
+            .each
+            .get(&participant)
+            .copied()
+            .unwrap_or(0)
+            .saturating_add(count);
         let all = spent.all.saturating_add(count);
         if all > self.0.most || each > self.0.most_each {
             return None;
         }
         spent.all = all;
-        spent.each.insert(who, each);
+        spent.each.insert(participant, each);
         let budget = self.clone();
-        Some(Charge { budget, who, count })
+        Some(Charge {
+            budget,
+            participant,
+            count,
+        })
     }
 }
 
@@ -86,10 +95,10 @@ impl Drop for Charge {
     fn drop(&mut self) {
         let mut spent = lock(&self.budget.0.spent);
         spent.all -= self.count;
-        if let Some(each) = spent.each.get_mut(&self.who) {
+        if let Some(each) = spent.each.get_mut(&self.participant) {
             *each -= self.count;
             if *each == 0 {
-                spent.each.remove(&self.who);
+                spent.each.remove(&self.participant);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Messages that arrive before the bridge has checked their publishers: messages kept for late subscribers arrive at
 //! once.
 
-use crate::budget::{Budget, Charge, who};
+use crate::budget::{Budget, Charge, participant_of};
 use crate::wire::{Id, Port};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -32,7 +32,10 @@ impl Early {
     /// Keeps a message. Returns `false` if there is no room.
     pub(crate) fn keep(&mut self, budget: &Budget, message: Message) -> bool {
         self.sweep(message.came);
-        let same = self.0.iter().filter(|(m, _)| who(m.from) == who(message.from));
+        let same = self
+            .0
+            .iter()
+            .filter(|(m, _)| participant_of(m.from) == participant_of(message.from));
         if self.0.len() >= MAX_EARLY || same.count() >= MAX_EARLY_EACH {
             return false;
         }

@@ -16,7 +16,7 @@ pub(crate) struct Records {
     publisher: Publisher,
     subscriber: Subscriber,
     here: BTreeMap<u64, Record>,
-    told: Option<Record>,
+    announced: Option<Record>,
 }
 
 fn topic() -> TopicType {
@@ -40,7 +40,7 @@ impl Records {
             publisher,
             subscriber: bus.subscriber(topic(), options)?,
             here: BTreeMap::new(),
-            told: None,
+            announced: None,
         })
     }
 
@@ -75,8 +75,8 @@ impl Records {
     }
 
     /// Publishes the domain's nodes to the bus's contexts.
-    pub(crate) fn tell(&mut self, record: Record) {
-        if self.told.as_ref() == Some(&record) {
+    pub(crate) fn announce(&mut self, record: Record) {
+        if self.announced.as_ref() == Some(&record) {
             return;
         }
         let bytes = record.encode();
@@ -96,7 +96,7 @@ impl Records {
             Err(error) => Err(error.to_string()),
         };
         match sent {
-            Ok(_) => self.told = Some(record),
+            Ok(_) => self.announced = Some(record),
             Err(error) => tracing::warn!(error, "cannot publish a change of the domain's nodes"),
         }
     }

@@ -55,7 +55,7 @@ struct Bound {
 
 impl Bound {
     /// Whether anyone except this bridge is connected to it.
-    fn is_heard(&self, hub: &Hub) -> bool {
+    fn has_subscribers(&self, hub: &Hub) -> bool {
         let subscribers = self.publisher.stats().subscribers;
         subscribers.iter().any(|s| !hub.is_own(s.id))
     }
@@ -111,15 +111,15 @@ impl Incoming {
 
     /// Updates the domain's publishers, each with the full name of its node. The bridge subscribes in the domain while
     /// the bus has a subscriber.
-    pub(crate) fn update(&self, hub: &Hub, publishers: &[(&Seen, String)], is_heard: bool) {
+    pub(crate) fn update(&self, hub: &Hub, publishers: &[(&Seen, String)], is_subscribed: bool) {
         let mut state = lock(&self.state);
         let now = Instant::now();
         // A subscriber that is too busy to answer queries is still connected.
-        if is_heard || state.publishers.values().any(|bound| bound.is_heard(hub)) {
+        if is_subscribed || state.publishers.values().any(|bound| bound.has_subscribers(hub)) {
             state.heard = Some(now);
         }
         // A new subscription receives kept messages again, so do not end it too soon.
-        let is_heard = state
+        let is_subscribed = state
             .heard
             .is_some_and(|heard| now.saturating_duration_since(heard) < GRACE);
         let there: BTreeSet<Id> = publishers.iter().map(|(p, _)| p.id).collect();
@@ -156,13 +156,13 @@ impl Incoming {
         self.take_early(hub, &state);
         let classes: BTreeSet<Class> = state.publishers.values().map(|b| b.class).collect();
         state.subscriptions.retain(|class, port| {
-            let stays = is_heard && classes.contains(class);
+            let stays = is_subscribed && classes.contains(class);
             if !stays {
                 hub.wire.close(*port);
             }
             stays
         });
-        for class in classes.into_iter().filter(|_| is_heard) {
+        for class in classes.into_iter().filter(|_| is_subscribed) {
             if state.subscriptions.contains_key(&class) {
                 continue;
             }

@@ -29,7 +29,6 @@ mod called;
 mod config;
 mod dds;
 mod definitions;
-mod desk;
 mod early;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -38,6 +37,7 @@ mod hub;
 mod incoming;
 mod offered;
 mod outgoing;
+mod routes;
 mod services;
 mod status;
 mod topics;

@@ -144,17 +144,17 @@ impl Outgoing {
         for message in early {
             self.take(hub, &mut state, message);
         }
-        let is_heard = state
+        let is_subscribed = state
             .publishers
             .values()
             .any(|bound| hub.wire.connected(bound.port) > 0);
         let is_kept = publishers.values().any(|qos| qos.durability == TRANSIENT_LOCAL);
         match &state.subscription {
-            None if is_heard => match self.hear(hub, publishers) {
+            None if is_subscribed => match self.hear(hub, publishers) {
                 Ok(subscription) => state.subscription = Some(subscription),
                 Err(error) => hub.problem(&self.topic, error),
             },
-            Some(_) if !is_heard && !is_kept => state.end_subscription(hub),
+            Some(_) if !is_subscribed && !is_kept => state.end_subscription(hub),
             _ => {}
         }
     }

@@ -2,9 +2,9 @@
 //! problems affect only that service.
 
 use crate::called::Called;
-use crate::desk::Desk;
 use crate::hub::Hub;
 use crate::offered::Offered;
+use crate::routes::RouteTable;
 use crate::topics::is_of_bridge;
 use crate::types::{self, OnBus};
 use crate::wire::{Id, Picture, Seen};
@@ -19,11 +19,11 @@ const MAX_SERVICES: usize = 256;
 const MAX_SERVICES_EACH: usize = 128;
 
 /// Updates services of the domain that go onto the bus.
-pub(crate) fn to_bus(hub: &Arc<Hub>, desk: &mut Desk, picture: &Picture, bus: &OnBus, now: Instant) {
+pub(crate) fn to_bus(hub: &Arc<Hub>, routes: &mut RouteTable, picture: &Picture, bus: &OnBus, now: Instant) {
     let servers = picture.endpoints.values().filter(|s| s.kind == Kind::Service);
     let servers: Vec<&Seen> = servers.filter(|s| !is_of_bridge(picture, s)).collect();
     let mut brought: BTreeMap<Id, usize> = BTreeMap::new();
-    for called in desk.called.values() {
+    for called in routes.called.values() {
         *brought.entry(called.by).or_default() += 1;
     }
     for seen in &servers {
@@ -31,13 +31,13 @@ pub(crate) fn to_bus(hub: &Arc<Hub>, desk: &mut Desk, picture: &Picture, bus: &O
         let Some((rule, bus_name)) = hub.rules().service_to_bus(name) else {
             continue;
         };
-        if !desk.called.contains_key(name) {
+        if !routes.called.contains_key(name) {
             let each = brought.entry(seen.participant).or_default();
-            if desk.called.len() >= MAX_SERVICES || *each >= MAX_SERVICES_EACH {
+            if routes.called.len() >= MAX_SERVICES || *each >= MAX_SERVICES_EACH {
                 let problem = format_args!(
                     "more than {MAX_SERVICES} services, or {MAX_SERVICES_EACH} of one process: ignoring the others"
                 );
-                desk.troubles.called.tell(hub, name, problem);
+                routes.troubles.called.report(hub, name, problem);
                 continue;
             }
             let made = types::of_service(hub, bus, seen, rule.kind.as_deref()).map_err(|e| e.to_string());
@@ -47,15 +47,15 @@ pub(crate) fn to_bus(hub: &Arc<Hub>, desk: &mut Desk, picture: &Picture, bus: &O
             match made {
                 Ok(called) => {
                     *each += 1;
-                    desk.called.insert(name.clone(), called);
+                    routes.called.insert(name.clone(), called);
                 }
                 Err(error) => {
-                    desk.troubles.called.tell(hub, name, error);
+                    routes.troubles.called.report(hub, name, error);
                     continue;
                 }
             }
         }
-        if let Some(called) = desk.called.get(name) {
+        if let Some(called) = routes.called.get(name) {
             match called.offer(hub) {
                 Ok(()) => hub.solved(name),
                 Err(error) => hub.problem(name, error),
@@ -63,7 +63,7 @@ pub(crate) fn to_bus(hub: &Arc<Hub>, desk: &mut Desk, picture: &Picture, bus: &O
         }
     }
     let there: BTreeSet<&str> = servers.iter().map(|s| s.what.name.as_str()).collect();
-    desk.called.retain(|name, called| {
+    routes.called.retain(|name, called| {
         let stays = there.contains(name.as_str());
         if stays {
             called.sweep(now);
@@ -72,11 +72,11 @@ pub(crate) fn to_bus(hub: &Arc<Hub>, desk: &mut Desk, picture: &Picture, bus: &O
         }
         stays
     });
-    desk.troubles.called.settle(hub);
+    routes.troubles.called.settle(hub);
 }
 
 /// Updates services of the bus that go into the domain.
-pub(crate) fn to_ros(hub: &Arc<Hub>, desk: &mut Desk, bus: &OnBus) {
+pub(crate) fn to_ros(hub: &Arc<Hub>, routes: &mut RouteTable, bus: &OnBus) {
     let (mut there, now) = (BTreeSet::new(), Instant::now());
     for info in &bus.services {
         let served = info.servers.iter().any(|s| !hub.is_own(s.id));
@@ -85,12 +85,12 @@ pub(crate) fn to_ros(hub: &Arc<Hub>, desk: &mut Desk, bus: &OnBus) {
             continue;
         };
         there.insert(name.clone());
-        if desk.offered.contains_key(&name) {
+        if routes.offered.contains_key(&name) {
             continue;
         }
-        if desk.offered.len() >= MAX_SERVICES {
+        if routes.offered.len() >= MAX_SERVICES {
             let problem = format_args!("more than {MAX_SERVICES} services: ignoring the others");
-            desk.troubles.offered.tell(hub, &name, problem);
+            routes.troubles.offered.report(hub, &name, problem);
             continue;
         }
         let made = hub.node.schema_of_service(info).map_err(|e| e.to_string());
@@ -113,17 +113,17 @@ pub(crate) fn to_ros(hub: &Arc<Hub>, desk: &mut Desk, bus: &OnBus) {
         match made {
             Ok(offered) => {
                 hub.solved(&name);
-                desk.offered.insert(name, offered);
+                routes.offered.insert(name, offered);
             }
-            Err(error) => desk.troubles.offered.tell(hub, &name, error),
+            Err(error) => routes.troubles.offered.report(hub, &name, error),
         }
     }
-    desk.offered.retain(|name, offered| {
+    routes.offered.retain(|name, offered| {
         let stays = offered.stays(there.contains(name), now);
         if !stays {
             offered.end(hub);
         }
         stays
     });
-    desk.troubles.offered.settle(hub);
+    routes.troubles.offered.settle(hub);
 }

@@ -1,10 +1,10 @@
 //! Decides which topics cross: those of the domain onto the bus, and those of the bus into the domain. Each topic's
 //! problems affect only that topic.
 
-use crate::desk::Desk;
 use crate::hub::{GRACE, Hub};
 use crate::incoming::Incoming;
 use crate::outgoing::Outgoing;
+use crate::routes::RouteTable;
 use crate::types::{self, OnBus};
 use crate::wire::{Id, Picture, Seen};
 use bridge::nodes::policy::{BEST_EFFORT, KEEP_LAST, RELIABLE, TRANSIENT_LOCAL, VOLATILE};
@@ -20,8 +20,8 @@ const MAX_TOPICS: usize = 1024;
 const MAX_TOPICS_EACH: usize = 512;
 
 /// The quality of service of a publisher of the bus, as its ROS 2 node states it, else as the bus describes it.
-fn offer(publisher: &EndpointInfo, rule: &bridge::TopicRule, told: Option<&Qos>) -> Qos {
-    let mut qos = told.copied().unwrap_or_else(|| {
+fn offer(publisher: &EndpointInfo, rule: &bridge::TopicRule, offered: Option<&Qos>) -> Qos {
+    let mut qos = offered.copied().unwrap_or_else(|| {
         let EndpointDetail::Publisher(info) = &publisher.detail else {
             return Qos::default();
         };
@@ -77,7 +77,7 @@ fn begin(
 }
 
 /// Updates topics of the domain that go onto the bus.
-pub(crate) fn to_bus(hub: &Hub, desk: &mut Desk, picture: &Picture, bus: &OnBus) {
+pub(crate) fn to_bus(hub: &Hub, routes: &mut RouteTable, picture: &Picture, bus: &OnBus) {
     let nodes = node_names(picture);
     let mut topics: BTreeMap<&str, Vec<(&Seen, String)>> = BTreeMap::new();
     for seen in picture.endpoints.values().filter(|s| s.kind == Kind::Publisher) {
@@ -87,17 +87,17 @@ pub(crate) fn to_bus(hub: &Hub, desk: &mut Desk, picture: &Picture, bus: &OnBus)
         }
     }
     let mut brought: BTreeMap<Id, usize> = BTreeMap::new();
-    for incoming in desk.incoming.values() {
+    for incoming in routes.incoming.values() {
         *brought.entry(incoming.by).or_default() += 1;
     }
     for (topic, publishers) in &topics {
         let Some((rule, bus_topic)) = hub.rules().topic_to_bus(topic) else {
             continue;
         };
-        if !desk.incoming.contains_key(*topic) {
-            if desk.incoming.len() >= MAX_TOPICS {
+        if !routes.incoming.contains_key(*topic) {
+            if routes.incoming.len() >= MAX_TOPICS {
                 let problem = format_args!("more than {MAX_TOPICS} topics: ignoring the others");
-                desk.troubles.incoming.tell(hub, topic, problem);
+                routes.troubles.incoming.report(hub, topic, problem);
                 continue;
             }
             // A publisher with an unusable type does not affect the others.
@@ -120,17 +120,18 @@ pub(crate) fn to_bus(hub: &Hub, desk: &mut Desk, picture: &Picture, bus: &OnBus)
                 (Some(incoming), _) => {
                     hub.solved(topic);
                     *brought.entry(incoming.by).or_default() += 1;
-                    desk.incoming.insert((*topic).to_owned(), Arc::new(incoming));
+                    routes.incoming.insert((*topic).to_owned(), Arc::new(incoming));
                 }
                 (None, problem) => {
-                    desk.troubles
+                    routes
+                        .troubles
                         .incoming
-                        .tell(hub, topic, problem.unwrap_or_default());
+                        .report(hub, topic, problem.unwrap_or_default());
                     continue;
                 }
             }
         }
-        let Some(incoming) = desk.incoming.get(*topic).cloned() else {
+        let Some(incoming) = routes.incoming.get(*topic).cloned() else {
             continue;
         };
         let named = types::named_topic(topic, &incoming.schema);
@@ -154,22 +155,22 @@ pub(crate) fn to_bus(hub: &Hub, desk: &mut Desk, picture: &Picture, bus: &OnBus)
             .topics
             .iter()
             .filter(|t| t.topic.topic == incoming.bus_topic);
-        let is_heard = on_bus.flat_map(|t| &t.subscribers).any(|s| !hub.is_own(s.id));
-        incoming.update(hub, &fitting, is_heard);
+        let is_subscribed = on_bus.flat_map(|t| &t.subscribers).any(|s| !hub.is_own(s.id));
+        incoming.update(hub, &fitting, is_subscribed);
         if fitting.is_empty() {
             // All its publishers were restarted with another type, so the next round starts over too.
             incoming.end(hub);
-            desk.incoming.remove(*topic);
+            routes.incoming.remove(*topic);
         }
     }
-    desk.incoming.retain(|topic, incoming| {
+    routes.incoming.retain(|topic, incoming| {
         let stays = topics.contains_key(topic.as_str());
         if !stays {
             incoming.end(hub);
         }
         stays
     });
-    desk.troubles.incoming.settle(hub);
+    routes.troubles.incoming.settle(hub);
 }
 
 /// Returns the full names of the nodes that these endpoints belong to.
@@ -197,7 +198,7 @@ pub(crate) fn is_of_bridge(picture: &Picture, seen: &Seen) -> bool {
 /// belong to ROS 2 nodes.
 pub(crate) fn to_ros(
     hub: &Arc<Hub>,
-    desk: &mut Desk,
+    routes: &mut RouteTable,
     picture: &Picture,
     bus: &OnBus,
     offered: &BTreeMap<u64, Qos>,
@@ -222,24 +223,24 @@ pub(crate) fn to_ros(
         let Some((first, rule)) = infos.first() else {
             continue;
         };
-        if !desk.outgoing.contains_key(topic) {
-            if desk.outgoing.len() >= MAX_TOPICS {
+        if !routes.outgoing.contains_key(topic) {
+            if routes.outgoing.len() >= MAX_TOPICS {
                 let problem = format_args!("more than {MAX_TOPICS} topics: ignoring the others");
-                desk.troubles.outgoing.tell(hub, topic, problem);
+                routes.troubles.outgoing.report(hub, topic, problem);
                 continue;
             }
             match begin(hub, first, topic, rule) {
                 Ok(outgoing) => {
                     hub.solved(topic);
-                    desk.outgoing.insert(topic.clone(), outgoing);
+                    routes.outgoing.insert(topic.clone(), outgoing);
                 }
                 Err(error) => {
-                    desk.troubles.outgoing.tell(hub, topic, error);
+                    routes.troubles.outgoing.report(hub, topic, error);
                     continue;
                 }
             }
         }
-        let Some(outgoing) = desk.outgoing.get(topic).cloned() else {
+        let Some(outgoing) = routes.outgoing.get(topic).cloned() else {
             continue;
         };
         // The ROS 1 and ROS 2 versions of a type are the same if their messages are.
@@ -256,7 +257,7 @@ pub(crate) fn to_ros(
         if fitting.is_empty() {
             // All its publishers were restarted with another type, so the next round starts over too.
             outgoing.end(hub);
-            desk.outgoing.remove(topic);
+            routes.outgoing.remove(topic);
             continue;
         }
         if let Some(other) = others.first() {
@@ -276,12 +277,12 @@ pub(crate) fn to_ros(
         outgoing.update(hub, &publishers, awaited.contains(topic.as_str()));
         outgoing.seen(now);
     }
-    desk.outgoing.retain(|_, outgoing| {
+    routes.outgoing.retain(|_, outgoing| {
         let stays = outgoing.unseen(now) < GRACE;
         if !stays {
             outgoing.end(hub);
         }
         stays
     });
-    desk.troubles.outgoing.settle(hub);
+    routes.troubles.outgoing.settle(hub);
 }

@@ -16,7 +16,7 @@ pub(crate) struct Troubles {
 
 impl Troubles {
     /// Reports a problem that keeps `what` from crossing.
-    pub(crate) fn tell(&mut self, hub: &Hub, what: &str, problem: impl Display) {
+    pub(crate) fn report(&mut self, hub: &Hub, what: &str, problem: impl Display) {
         if self.note(what) {
             hub.problem(what, problem);
         }

@@ -1,7 +1,7 @@
 //! Requests that wait for room in a server's queue. The participant with the fewest requests in progress is served
 //! next.
 
-use crate::budget::{Budget, Charge, who};
+use crate::budget::{Budget, Charge, participant_of};
 use crate::wire::{Caller, Id};
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -31,7 +31,7 @@ impl Waiting {
         let (mut all, mut each) = (0, 0);
         for caller in self.0.iter().map(|r| &r.caller).chain(under_way) {
             all += 1;
-            each += usize::from(who(caller.sender) == who(of));
+            each += usize::from(participant_of(caller.sender) == participant_of(of));
         }
         all < MAX_OPEN && each < MAX_OPEN_EACH
     }
@@ -67,13 +67,13 @@ impl Waiting {
         let busy = |r: &Request| {
             let same = under_way
                 .clone()
-                .filter(|c| who(c.sender) == who(r.caller.sender));
+                .filter(|c| participant_of(c.sender) == participant_of(r.caller.sender));
             same.count()
         };
         let mut first: Vec<(usize, usize)> = Vec::new();
         let mut seen = Vec::new();
         for (at, request) in self.0.iter().enumerate() {
-            let of = who(request.caller.sender);
+            let of = participant_of(request.caller.sender);
             if !seen.contains(&of) {
                 seen.push(of);
                 first.push((busy(request), at));

@@ -77,7 +77,7 @@ fn measure(
     let network = Network::up(tools, &site, &legs, setting)?;
     let knock = tools
         .file("team")
-        .join(link::keys::KNOCK)
+        .join(link::keys::ADMISSION_SECRET)
         .to_string_lossy()
         .into_owned();
     let (rate, shown) = (rate.to_string(), seconds.to_string());

@@ -10,7 +10,7 @@ use crate::connection::Connection;
 use crate::content::{Content, ContentBox, FRONT};
 use crate::folder::Folder;
 use crate::frame::{Frame, MAX_FRAME};
-use crate::house::Shared;
+use crate::housekeeping::Shared;
 use crate::losses::Losses;
 use crate::peer::{Attached, Terms};
 use crate::pool::{BlockId, Pool};
@@ -140,9 +140,9 @@ impl Reader {
             let Some(taken) = self.consumer.next(ring) else {
                 return Some(None);
             };
-            let segment = self.connection.segment(taken.place.segment);
+            let segment = self.connection.segment(taken.entry.segment);
             if let Ok(segment) = &segment {
-                segment.touch(taken.place.offset, FRONT.min(taken.place.length as usize));
+                segment.touch(taken.entry.offset, FRONT.min(taken.entry.length as usize));
             }
             self.consumer
                 .claim(ring, &taken)
@@ -157,7 +157,7 @@ impl Reader {
         let parsed = segment.and_then(|s| content.read(s)).ok();
         if self.honest {
             let expected = self.queue.pop_front();
-            assert_eq!(Some(taken.place.time), expected, "not the oldest that is queued");
+            assert_eq!(Some(taken.entry.time), expected, "not the oldest that is queued");
             self.taken += 1;
             let label = parsed.map(|()| content.header.label.sequence);
             assert_eq!(label, expected, "not what its cell says");
@@ -173,8 +173,8 @@ impl Reader {
         let taken = content.taken;
         if self.honest {
             let mut end = [0; 8];
-            assert!(content.copy(taken.place.length - 8, &mut end));
-            let sequence = taken.place.time;
+            assert!(content.copy(taken.entry.length - 8, &mut end));
+            let sequence = taken.entry.time;
             assert_eq!(u64::from_ne_bytes(end), sequence, "written over while held");
             assert_eq!(content.control(), sequence.to_ne_bytes());
         }
@@ -426,7 +426,7 @@ impl World {
         assert_eq!(self.pool.used(), ranges.iter().map(|r| r.2).sum::<u64>());
         for reader in self.subscribers.iter().flatten().filter(|r| r.honest) {
             for Content { taken, .. } in reader.held.iter().map(|c| &**c) {
-                let at = (taken.place.segment, taken.place.offset, taken.place.length);
+                let at = (taken.entry.segment, taken.entry.offset, taken.entry.length);
                 assert!(ranges.contains(&at), "a held block was freed");
             }
             let lost = reader.attached.losses;

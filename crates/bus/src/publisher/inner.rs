@@ -6,7 +6,7 @@ use super::{PublisherOptions, PublisherStats};
 use crate::budget::Holder;
 use crate::detail::{EndpointDetail, PublisherInfo};
 use crate::frame::{Frame, Info, RefuseCode, Wishes};
-use crate::house::Shared;
+use crate::housekeeping::Shared;
 use crate::losses::Losses;
 use crate::peer::{Attached, Terms};
 use crate::pool::{BlockId, Pool};

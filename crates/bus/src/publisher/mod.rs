@@ -23,7 +23,7 @@ use crate::block::{Label, Plan};
 use crate::bus::Bus;
 use crate::folder::SocketFile;
 use crate::frame::Role;
-use crate::house::{Command, Core};
+use crate::housekeeping::{Command, Core};
 use crate::loan::{Loan, LoanError, MAX_CONTROL, MAX_PARTS};
 use crate::losses::Losses;
 use crate::peer::Attached;
@@ -257,7 +257,7 @@ impl Publisher {
             return;
         }
         let mut state = self.core.lock();
-        state.attached.iter_mut().for_each(Attached::is_to_hear);
+        state.attached.iter_mut().for_each(Attached::schedule_owed);
         state.ring();
     }
 

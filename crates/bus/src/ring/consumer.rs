@@ -10,7 +10,7 @@ pub struct Taken {
     /// Index of its cell in the ring.
     pub cell: u16,
     /// Location of the block, unchecked.
-    pub place: Place,
+    pub entry: QueueEntry,
 }
 
 /// The subscriber's end.
@@ -53,7 +53,7 @@ impl Consumer {
         Some(Taken {
             number: self.cursor,
             cell,
-            place: Place {
+            entry: QueueEntry {
                 segment: field(SEGMENT),
                 offset: field(OFFSET),
                 length: length & !HISTORY,

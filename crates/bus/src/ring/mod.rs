@@ -150,7 +150,7 @@ impl Geometry {
 
 /// Location of a message, and when it was queued (`CLOCK_MONOTONIC`, ns).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct QueueEntry {
     /// The publisher's number for the segment.
     pub segment: u64,
     /// Offset of the block in the segment.

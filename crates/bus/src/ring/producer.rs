@@ -115,7 +115,7 @@ impl<T: Copy> Producer<T> {
 
     /// Queues a block. Returns false, and does nothing, unless the queue has room and a cell is free.
     #[inline(always)]
-    pub fn push<M: Memory + ?Sized>(&mut self, ring: &M, place: Place, tag: T) -> bool {
+    pub fn push<M: Memory + ?Sized>(&mut self, ring: &M, entry: QueueEntry, tag: T) -> bool {
         if !self.has_room() {
             return false;
         }
@@ -125,11 +125,11 @@ impl<T: Copy> Producer<T> {
         // The entry's previous message has left the queue, so a subscriber that reads a mixture fails to take
         // it.
         let fields = [
-            (SEGMENT, place.segment),
-            (OFFSET, place.offset),
-            (LENGTH, place.length | if place.history { HISTORY } else { 0 }),
-            (TIME, place.time),
-            (LOST, place.lost),
+            (SEGMENT, entry.segment),
+            (OFFSET, entry.offset),
+            (LENGTH, entry.length | if entry.history { HISTORY } else { 0 }),
+            (TIME, entry.time),
+            (LOST, entry.lost),
         ];
         for (field, value) in fields {
             ring.word(g.entry(n, field)).store(value, Ordering::Relaxed);
@@ -166,7 +166,7 @@ impl<T: Copy> Producer<T> {
     }
 
     /// Reports the subscriber's total losses to it.
-    pub fn tell_losses<M: Memory + ?Sized>(&self, ring: &M, losses: [u64; LOSS_WORDS]) {
+    pub fn report_losses<M: Memory + ?Sized>(&self, ring: &M, losses: [u64; LOSS_WORDS]) {
         for (i, n) in losses.into_iter().enumerate() {
             ring.word(LOSSES + i).store(n, Ordering::Release);
         }

@@ -7,9 +7,9 @@ fn memory(g: Geometry) -> Vec<AtomicU64> {
 fn push(p: &mut Producer<u32>, ring: &[AtomicU64], tag: u32) -> bool {
     p.push(
         ring,
-        Place {
+        QueueEntry {
             offset: u64::from(tag),
-            ..Place::default()
+            ..QueueEntry::default()
         },
         tag,
     )
@@ -26,7 +26,7 @@ fn messages_come_in_order_and_return_when_released() {
     assert!(!push(&mut p, &ring, 3), "the queue is full");
     let a = c.take(&ring[..]).unwrap();
     let b = c.take(&ring[..]).unwrap();
-    assert_eq!((a.place.offset, b.place.offset), (0, 1));
+    assert_eq!((a.entry.offset, b.entry.offset), (0, 1));
     p.reap(&ring[..], |_| panic!("nothing was released")).unwrap();
     assert_eq!((p.queued(), p.held()), (1, 2));
     release(&ring[..], g, a.cell, a.number);
@@ -47,8 +47,8 @@ fn dropping_the_oldest_leaves_the_newest() {
         }
         assert!(push(&mut p, &ring, tag));
     }
-    assert_eq!(c.take(&ring[..]).unwrap().place.offset, 5);
-    assert_eq!(c.take(&ring[..]).unwrap().place.offset, 6);
+    assert_eq!(c.take(&ring[..]).unwrap().entry.offset, 5);
+    assert_eq!(c.take(&ring[..]).unwrap().entry.offset, 6);
     assert_eq!(c.take(&ring[..]), None);
     assert_eq!(p.drop_oldest(&ring[..], |_| ()).unwrap(), None, "both are held");
 }

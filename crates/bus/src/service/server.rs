@@ -105,13 +105,13 @@ impl ServerOptions {
 pub struct Server {
     // Dropped first: no further requests arrive when the publisher of replies hangs up.
     requests: Subscriber,
-    desk: Arc<Desk>,
+    inner: Arc<Inner>,
     service: ServiceType,
 }
 
 /// State that the server and its requests share.
 #[derive(Debug)]
-struct Desk {
+struct Inner {
     replies: Publisher,
     counts: Counts,
 }
@@ -152,7 +152,7 @@ impl Bus {
         let counts = Counts::default();
         Ok(Server {
             requests,
-            desk: Arc::new(Desk { replies, counts }),
+            inner: Arc::new(Inner { replies, counts }),
             service,
         })
     }
@@ -188,28 +188,28 @@ impl Server {
     /// Reserves a block for a reply. Like [`Publisher::loan`](crate::Publisher::loan), but if memory is short
     /// it fails and drops nothing.
     pub fn loan(&self, control_len: usize, part_lens: &[usize]) -> Result<Loan, LoanError> {
-        self.desk.replies.loan_correlated(control_len, part_lens)
+        self.inner.replies.loan_correlated(control_len, part_lens)
     }
 
     /// Bytes of shared memory reserved for replies, including memory that clients still map.
     pub fn reserved(&self) -> u64 {
-        self.desk.replies.reserved()
+        self.inner.replies.reserved()
     }
 
     /// Returns all memory that no reply uses, like [`Publisher::trim`](crate::Publisher::trim).
     pub fn trim(&self) {
-        self.desk.replies.trim();
+        self.inner.replies.trim();
     }
 
     /// Answers a request. Blocks only if the client's handshake is not complete, at most for a second.
     pub fn respond(&self, mut request: Request, reply: Loan) -> Result<(), RespondError> {
-        if !std::ptr::eq(request.desk.as_ptr(), Arc::as_ptr(&self.desk)) {
+        if !std::ptr::eq(request.inner.as_ptr(), Arc::as_ptr(&self.inner)) {
             return Err(RespondError::ForeignRequest);
         }
         request.answered = true;
-        let sent = self.desk.send(&request, Kind::Reply, reply);
+        let sent = self.inner.send(&request, Kind::Reply, reply);
         if sent.is_ok() {
-            count(&self.desk.counts.answered);
+            count(&self.inner.counts.answered);
         }
         sent
     }
@@ -217,17 +217,17 @@ impl Server {
     /// Answers a request with an error; at most [`MAX_REJECTION`](crate::MAX_REJECTION) bytes of `text` are
     /// sent. Blocks like [`Server::respond`].
     pub fn reject(&self, mut request: Request, text: &str) -> Result<(), RespondError> {
-        if !std::ptr::eq(request.desk.as_ptr(), Arc::as_ptr(&self.desk)) {
+        if !std::ptr::eq(request.inner.as_ptr(), Arc::as_ptr(&self.inner)) {
             return Err(RespondError::ForeignRequest);
         }
         request.answered = true;
-        self.desk.reject(&request, text)
+        self.inner.reject(&request, text)
     }
 
     /// Whether the client of a request is connected in both directions or gone, so that answering does not
     /// block.
     pub fn can_answer(&self, request: &Request) -> bool {
-        let replies = &self.desk.replies;
+        let replies = &self.inner.replies;
         request.message.publisher_has_ended()
             || replies.is_foreign()
             || replies.wait_for_subscriber(partner(request.header.client), Duration::ZERO)
@@ -270,17 +270,17 @@ impl Server {
 
     /// Number of connected clients.
     pub fn client_count(&self) -> usize {
-        self.desk.replies.subscriber_count()
+        self.inner.replies.subscriber_count()
     }
 
     /// Blocks until at least `n` clients are connected. Returns false if `timeout` passes first.
     pub fn wait_for_clients(&self, n: usize, timeout: Duration) -> bool {
-        self.desk.replies.wait_for_subscribers(n, timeout)
+        self.inner.replies.wait_for_subscribers(n, timeout)
     }
 
     /// Counters of its requests.
     pub fn stats(&self) -> ServerStats {
-        let counts = &self.desk.counts;
+        let counts = &self.inner.counts;
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         ServerStats {
             taken: read(&counts.taken),
@@ -297,17 +297,17 @@ impl Server {
     #[cfg(feature = "test-hooks")]
     #[doc(hidden)]
     pub fn poison(&self, part: *const u8, len: usize, byte: u8) {
-        self.desk.replies.poison(part, len, byte);
+        self.inner.replies.poison(part, len, byte);
     }
 
     /// The last clients that were refused, and the reasons.
     pub fn refusals(&self) -> Vec<Refusal> {
-        [self.requests.refusals(), self.desk.replies.refusals()].concat()
+        [self.requests.refusals(), self.inner.replies.refusals()].concat()
     }
 
     /// Returns the request if it may be executed. `None` if it is malformed or too late.
     fn admit(&self, message: Message) -> Option<Request> {
-        let counts = &self.desk.counts;
+        let counts = &self.inner.counts;
         let header = message.correlation().and_then(|bytes| Correlation::parse(&bytes));
         let asks = |c: &Correlation| c.kind == Kind::Request && c.client == message.publisher();
         let Some(header) = header.filter(asks) else {
@@ -324,7 +324,7 @@ impl Server {
         Some(Request {
             message,
             header,
-            desk: Arc::downgrade(&self.desk),
+            inner: Arc::downgrade(&self.inner),
             answered: false,
         })
     }
@@ -337,7 +337,7 @@ impl AsFd for Server {
     }
 }
 
-impl Desk {
+impl Inner {
     fn send(&self, request: &Request, kind: Kind, loan: Loan) -> Result<(), RespondError> {
         let header = Correlation {
             kind,
@@ -388,7 +388,7 @@ impl Desk {
 pub struct Request {
     message: Message,
     header: Correlation,
-    desk: Weak<Desk>,
+    inner: Weak<Inner>,
     answered: bool,
 }
 
@@ -446,10 +446,10 @@ impl Drop for Request {
     fn drop(&mut self) {
         // The client already knows that a server is gone.
         if !self.answered
-            && let Some(desk) = self.desk.upgrade()
-            && !desk.replies.is_foreign()
+            && let Some(inner) = self.inner.upgrade()
+            && !inner.replies.is_foreign()
         {
-            let _ = desk.reject(self, "the server dropped the request unanswered");
+            let _ = inner.reject(self, "the server dropped the request unanswered");
         }
     }
 }

@@ -16,7 +16,7 @@ pub use report::{PublisherPeer, SubscriberStats};
 use crate::bus::Bus;
 use crate::folder::SocketFile;
 use crate::frame::Role;
-use crate::house::{Command, Core};
+use crate::housekeeping::{Command, Core};
 use crate::message::Message;
 use crate::publisher::{CreateError, check_option};
 use crate::ring::Geometry;

@@ -97,7 +97,7 @@ impl State {
         // Only then are the counters read, which are in a cache line of their own.
         let gap = taken.number != source.next;
         source.next = taken.number.wrapping_add(1);
-        if gap || taken.place.lost != source.seen.total() {
+        if gap || taken.entry.lost != source.seen.total() {
             content.lost = source.learn_losses();
         }
         source.last = content.header.label.sequence;
@@ -201,12 +201,12 @@ impl Source {
         // publisher.
         for _ in 0..=self.connection.geometry.depth() {
             let next = self.consumer.next(self.connection.ring())?;
-            let segment = self.segment(next.place.segment);
+            let segment = self.segment(next.entry.segment);
             if let Ok(segment) = &segment
-                && segment.exists(next.place.offset, next.place.length)
+                && segment.exists(next.entry.offset, next.entry.length)
             {
                 // The claim has to wait for the cell; this memory is fetched at the same time.
-                segment.touch(next.place.offset, FRONT.min(next.place.length as usize));
+                segment.touch(next.entry.offset, FRONT.min(next.entry.length as usize));
             }
             if self.consumer.claim(self.connection.ring(), &next) {
                 return Some((next, segment));

@@ -5,7 +5,7 @@
 
 use super::Medium;
 use super::channels::Channels;
-use super::settings::{Change, Effect, Place};
+use super::settings::{Change, Effect, Target};
 use medium::{Channel, Link, Path};
 use stats::Time;
 
@@ -13,9 +13,9 @@ impl<P: Clone> Channels<P> {
     /// Makes a change at `now`.
     pub(crate) fn apply(&mut self, now: Time, change: &Change) -> Result<(), String> {
         let effect = &change.effect;
-        match change.place {
-            Place::Medium(index) => on_medium(now, &mut self.media[index].1, effect),
-            Place::Host(host) => {
+        match change.target {
+            Target::Medium(index) => on_medium(now, &mut self.media[index].1, effect),
+            Target::Host(host) => {
                 for (medium, channel) in &mut self.media {
                     if let Some(station) = medium.hosts.iter().position(|h| *h == host) {
                         on_host(now, medium, channel, station, effect)?;
@@ -23,7 +23,7 @@ impl<P: Clone> Channels<P> {
                 }
                 Ok(())
             }
-            Place::Link { from, to, both } => {
+            Target::Link { from, to, both } => {
                 self.refuse_link_of_dead_host(from, to, effect)?;
                 for (medium, channel) in &mut self.media {
                     let Some((a, b)) = medium.link(from, to) else {

@@ -1,6 +1,6 @@
 //! Turns a parsed scenario into a valid one; every error names line and column.
 
-use super::settings::{Change, Place};
+use super::settings::{Change, Target};
 use super::yaml::{
     Written, WrittenHearing, WrittenMedium, WrittenProfile, WrittenStandard, WrittenTopology, WrittenWifi,
     WrittenWire,
@@ -334,17 +334,17 @@ fn changes(written: &Written, scenario: &Scenario) -> Result<Vec<(Duration, Chan
         }
         set.value.resolve(folder).map_err(|e| bad(set, e))
     };
-    let place = |target: &Spanned<String>| {
-        Place::find(&target.value, &scenario.hosts, &scenario.media).map_err(|e| bad(target, e))
+    let find = |target: &Spanned<String>| {
+        Target::find(&target.value, &scenario.hosts, &scenario.media).map_err(|e| bad(target, e))
     };
     let mut changes = Vec::new();
     for (medium, set) in written.media.value.iter().enumerate() {
         if let Some(set) = &set.set {
-            let place = Place::Medium(medium);
+            let target = Target::Medium(medium);
             changes.push((
                 Duration::ZERO,
                 Change {
-                    place,
+                    target,
                     effect: resolve(set)?,
                 },
             ));
@@ -352,7 +352,7 @@ fn changes(written: &Written, scenario: &Scenario) -> Result<Vec<(Duration, Chan
     }
     for link in &written.links {
         let change = Change {
-            place: place(&link.target)?,
+            target: find(&link.target)?,
             effect: resolve(&link.set)?,
         };
         changes.push((Duration::ZERO, change));
@@ -361,7 +361,7 @@ fn changes(written: &Written, scenario: &Scenario) -> Result<Vec<(Duration, Chan
     for event in &written.events {
         let at = quantity::duration(&event.at.value).map_err(|e| bad(&event.at, e.to_string()))?;
         let change = Change {
-            place: place(&event.target)?,
+            target: find(&event.target)?,
             effect: resolve(&event.set)?,
         };
         events.push((at, change));

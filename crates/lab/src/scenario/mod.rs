@@ -9,7 +9,7 @@ mod yaml;
 
 pub(crate) use channels::{Channels, Counts, Packet};
 pub use settings::Settings;
-pub(crate) use settings::{Change, Place};
+pub(crate) use settings::{Change, Target};
 pub use shipped::{Shipped, shipped};
 
 use crate::tap::plan::Plan;
@@ -226,9 +226,9 @@ impl Scenario {
 
     /// A change of this lab, from a user's input.
     pub(crate) fn change(&self, target: &str, set: Settings) -> Result<Change, String> {
-        let place = Place::parse(target, self)?;
+        let target = Target::parse(target, self)?;
         Ok(Change {
-            place,
+            target,
             effect: set.resolve(Path::new(&self.place).parent())?,
         })
     }
@@ -293,8 +293,8 @@ events:
         let at: Vec<u64> = s.changes().iter().map(|(at, _)| at.as_secs()).collect();
         assert_eq!(at, [0, 0, 2, 3, 5], "in order of time");
         assert_eq!(
-            s.changes()[2].1.place,
-            Place::Link {
+            s.changes()[2].1.target,
+            Target::Link {
                 from: 0,
                 to: 1,
                 both: false

@@ -160,13 +160,13 @@ impl<'de> Deserialize<'de> for Span {
 /// A change of a running lab.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Change {
-    pub(crate) place: Place,
+    pub(crate) target: Target,
     pub(crate) effect: Effect,
 }
 
 /// The target of a change, by indices in the scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Target {
     /// All of a medium.
     Medium(usize),
     /// A host's devices.
@@ -314,19 +314,19 @@ impl DelaySetting {
     }
 }
 
-impl Place {
+impl Target {
     /// Parses `wifi` (a medium), `robot` (a host), `robot-base` (both directions) or `robot>base` (one direction).
-    pub(crate) fn parse(text: &str, scenario: &Scenario) -> Result<Place, String> {
+    pub(crate) fn parse(text: &str, scenario: &Scenario) -> Result<Target, String> {
         Self::find(text, &scenario.hosts, &scenario.media)
     }
 
-    pub(super) fn find(text: &str, hosts: &[String], media: &[Medium]) -> Result<Place, String> {
+    pub(super) fn find(text: &str, hosts: &[String], media: &[Medium]) -> Result<Target, String> {
         let host = |name: &str| hosts.iter().position(|h| h == name);
         if let Some(medium) = media.iter().position(|m| m.name == text) {
-            return Ok(Place::Medium(medium));
+            return Ok(Target::Medium(medium));
         }
         if let Some(host) = host(text) {
-            return Ok(Place::Host(host));
+            return Ok(Target::Host(host));
         }
         // A host's name may contain a '-' itself.
         let mut pairs = text.match_indices(['-', '>']).filter_map(|(at, sign)| {
@@ -335,7 +335,7 @@ impl Place {
         });
         if let Some(((from, to), both)) = pairs.next() {
             if media.iter().any(|m| m.link(from, to).is_some()) {
-                return Ok(Place::Link { from, to, both });
+                return Ok(Target::Link { from, to, both });
             }
             return Err(format!(
                 "no medium joins {} and {} directly: name two neighbours",

@@ -201,10 +201,10 @@ impl Came {
         let got = got.map_err(same)?;
         // Without the segment length, the buffer is useless.
         let (mut stride, mut to) = (None, None);
-        for told in got.cmsgs().map_err(|_| Errno::INVAL)? {
-            match told {
+        for control in got.cmsgs().map_err(|_| Errno::INVAL)? {
+            match control {
                 ControlMessageOwned::UdpGroSegments(n) => stride = usize::try_from(n).ok(),
-                told => to = source::came_to(&told).or(to),
+                control => to = source::came_to(&control).or(to),
             }
         }
         self.to = to;

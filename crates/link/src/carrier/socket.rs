@@ -406,7 +406,7 @@ fn receive(
     let flags = MsgFlags::MSG_TRUNC;
     let got = nix::sys::socket::recvmsg::<SockaddrStorage>(fd.as_raw_fd(), &mut into, Some(control), flags)
         .map_err(batch::same)?;
-    let at = (got.cmsgs().ok()).and_then(|told| told.into_iter().find_map(|c| source::came_to(&c)));
+    let at = (got.cmsgs().ok()).and_then(|control| control.into_iter().find_map(|c| source::came_to(&c)));
     Ok((got.bytes, got.address.as_ref().and_then(batch::standard), at))
 }
 

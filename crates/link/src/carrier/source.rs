@@ -93,8 +93,8 @@ impl Origin {
 }
 
 /// The destination address of a received datagram, if the system reports it.
-pub(super) fn came_to(told: &ControlMessageOwned) -> Option<IpAddr> {
-    match told {
+pub(super) fn came_to(control: &ControlMessageOwned) -> Option<IpAddr> {
+    match control {
         ControlMessageOwned::Ipv4PacketInfo(info) => {
             Some(Ipv4Addr::from(info.ipi_spec_dst.s_addr.to_ne_bytes()).into())
         }

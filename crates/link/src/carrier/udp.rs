@@ -186,8 +186,8 @@ mod tests {
         }
 
         fn intrude(&mut self, bytes: &[u8]) {
-            let stranger = UdpSocket::bind(free()).expect("binds");
-            stranger.send_to(bytes, self.carriers[0].local()).expect("sends");
+            let attacker = UdpSocket::bind(free()).expect("binds");
+            attacker.send_to(bytes, self.carriers[0].local()).expect("sends");
         }
     }
 

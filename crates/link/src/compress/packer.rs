@@ -4,7 +4,7 @@ use super::envelope::{Codec, Engine};
 use super::judge::Judge;
 use super::{Compress, PackStats, await_work, lock};
 use crate::outgoing::Outgoing;
-use crate::worker::Worker;
+use crate::periodic::PeriodicThread;
 use proto::Body;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -62,7 +62,7 @@ struct Shared {
 /// The thread that packs.
 pub(crate) struct Packer {
     shared: Arc<Shared>,
-    _worker: Worker,
+    _thread: PeriodicThread,
 }
 
 impl Packer {
@@ -71,7 +71,7 @@ impl Packer {
         let shared = Arc::new(Shared::default());
         let own = shared.clone();
         let mut engine = Engine::default();
-        let worker = Worker::start("link-pack", move || {
+        let thread = PeriodicThread::start("link-pack", move || {
             if let Some(job) = own.next() {
                 let message = match job.codec {
                     Some(codec) => pack(&mut engine, &job.track, codec, job.message),
@@ -90,7 +90,7 @@ impl Packer {
         })?;
         Ok(Packer {
             shared,
-            _worker: worker,
+            _thread: thread,
         })
     }
 
@@ -337,7 +337,7 @@ mod tests {
         // A thread that does nothing.
         let packer = Packer {
             shared: Arc::default(),
-            _worker: Worker::start("test", || None).expect("starts"),
+            _thread: PeriodicThread::start("test", || None).expect("starts"),
         };
         let mut packing = Packing::new(Compress::Zstd, 6_000_000, 50, 2).expect("packs");
         for n in 0..50 {

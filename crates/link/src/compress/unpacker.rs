@@ -2,8 +2,8 @@
 
 use super::envelope::{Engine, Envelope, EnvelopeError, MAX_MESSAGE};
 use super::{UnpackStats, await_work, lock};
+use crate::periodic::PeriodicThread;
 use crate::quiet::Quiet;
-use crate::worker::Worker;
 use bus::{Loan, Publisher, Stamp};
 use proto::PeerId;
 use stats::{DropReason, Time};
@@ -76,7 +76,7 @@ impl Shared {
 /// The unpacking thread. Without it, packed messages are refused.
 pub(crate) struct Unpacker {
     shared: Arc<Shared>,
-    _worker: Worker,
+    _thread: PeriodicThread,
 }
 
 impl Unpacker {
@@ -85,7 +85,7 @@ impl Unpacker {
         let shared = Arc::new(Shared::default());
         let own = shared.clone();
         let mut engine = Engine::default();
-        let worker = Worker::start("link-unpack", move || {
+        let thread = PeriodicThread::start("link-unpack", move || {
             if let Some(job) = own.next() {
                 own.finish(&mut engine, job);
             }
@@ -93,7 +93,7 @@ impl Unpacker {
         })?;
         Ok(Unpacker {
             shared,
-            _worker: worker,
+            _thread: thread,
         })
     }
 

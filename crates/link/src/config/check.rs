@@ -1,7 +1,7 @@
 //! Checks that involve several fields of a configuration.
 
 use super::address;
-use super::place::Problem;
+use super::position::Problem;
 use super::{CarrierKind, Config, Medium, PeerConfig, Reliability, TopicConfig};
 use crate::keys::check_name;
 use crate::names;

@@ -24,7 +24,7 @@
 mod address;
 mod check;
 mod parse;
-mod place;
+mod position;
 mod rate;
 mod service;
 
@@ -395,12 +395,12 @@ impl TopicConfig {
             let depth = offers.depth.min(RELIABLE_DEPTH.into()) as u16;
             self.depth = self.depth.or((depth > 0).then_some(depth));
         }
-        let keepers = offers.keepers;
-        if self.latched.is_some() || keepers == 0 || u32::from(self.depth()) > proto::MAX_DEPTH {
+        let latching = offers.latching;
+        if self.latched.is_some() || latching == 0 || u32::from(self.depth()) > proto::MAX_DEPTH {
             return;
         }
         self.latched = Some(true);
-        let least = keepers.min(proto::MAX_DEPTH) as u16;
+        let least = latching.min(proto::MAX_DEPTH) as u16;
         if self.depth.is_none() && self.depth() < least {
             self.depth = Some(least);
         }
@@ -665,7 +665,7 @@ impl Config {
             }
         }
         for peer in &self.peers {
-            let told = |name: String, direction| TopicConfig {
+            let nodes_topic = |name: String, direction| TopicConfig {
                 priority: NODES_PRIORITY,
                 reliability: Reliability::Reliable,
                 expiry: Some(NODES_EXPIRY),
@@ -675,10 +675,14 @@ impl Config {
                 max_message: Some(nodes::MAX_TOLD as u64),
                 ..TopicConfig::new(name, direction)
             };
-            self.topics
-                .push(told(names::nodes_of(&self.host, &peer.name), Direction::Out));
-            self.topics
-                .push(told(names::nodes_of(&peer.name, &self.host), Direction::In));
+            self.topics.push(nodes_topic(
+                names::nodes_of(&self.host, &peer.name),
+                Direction::Out,
+            ));
+            self.topics.push(nodes_topic(
+                names::nodes_of(&peer.name, &self.host),
+                Direction::In,
+            ));
         }
     }
 
@@ -721,7 +725,7 @@ impl Config {
 }
 
 fn placed(text: &str, place: &str, key: &str) -> String {
-    match place::find(text, key) {
+    match position::find(text, key) {
         Some((line, column)) => format!("{place}:{line}:{column}"),
         None => place.to_owned(),
     }

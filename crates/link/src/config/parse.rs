@@ -13,12 +13,12 @@ pub(super) fn syntax(error: &Error, place: &str) -> ConfigError {
         Some(at) => format!("{place}:{}:{}", at.line(), at.column()),
         None => place.to_owned(),
     };
-    let problem = told(error.without_snippet());
+    let problem = problem_text(error.without_snippet());
     ConfigError::Syntax { place, problem }
 }
 
 /// What is wrong and what to write, on one line and without the place.
-fn told(error: &Error) -> String {
+fn problem_text(error: &Error) -> String {
     match error {
         Error::DuplicateMappingKey { key: Some(key), .. } => {
             format!("`{key}` is written twice here: keep one")

@@ -1,7 +1,7 @@
 //! Services that are called over the radio.
 
 use super::parse::{calls, maybe_duration, middle, priority};
-use super::place::Problem;
+use super::position::Problem;
 use super::{Config, PeerConfig, Reliability};
 use crate::names;
 use crate::rules::{Right, may};

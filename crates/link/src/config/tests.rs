@@ -531,11 +531,11 @@ fn a_missing_or_huge_file_is_named() {
 
 #[test]
 fn a_topic_is_latched_as_its_publishers_say_unless_the_configuration_does() {
-    let of = |text: &str, keepers| {
+    let of = |text: &str, latching| {
         let c = Config::parse(&GOOD.replace("direction: both", &format!("direction: both{text}")));
         let mut topic = c.expect("is good").topics.remove(1);
         topic.settle(Offers {
-            keepers,
+            latching,
             ..Offers::default()
         });
         let t = topic.announced("geometry_msgs/Twist");

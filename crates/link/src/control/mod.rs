@@ -11,7 +11,7 @@ pub(crate) use change::MAX_EVERY;
 pub use change::{Change, ChangeError};
 
 use crate::daemon::{Handle, LinkError};
-use crate::worker::Worker;
+use crate::periodic::PeriodicThread;
 use bus::{Bus, PublisherOptions};
 use ropewalk::{Callback, Node, NodeError};
 use schema::{Show, Value};
@@ -68,7 +68,7 @@ pub(crate) struct Control {
     commands: Receiver<Command>,
     _set: Callback,
     _state: Callback,
-    _status: Worker,
+    _status: PeriodicThread,
 }
 
 impl Control {
@@ -108,7 +108,7 @@ impl Control {
             .publisher_with(&path(name::STATUS), &types.status, newest)
             .map_err(refused)?;
         let link = link.to_owned();
-        let status = Worker::start("link-status", move || {
+        let status = PeriodicThread::start("link-status", move || {
             let json = types::status_json(&link, &handle.status());
             let value = types.status.value_from_json(&json);
             let published = value.map(|v| publisher.publish_value(&v));

@@ -4,7 +4,7 @@ use super::Daemon;
 use crate::carrier::Carrier;
 use crate::config::PeerConfig;
 use crate::names;
-use crate::outbound::OutTopic;
+use crate::outbound::OutboundTopic;
 use crate::relay::{Carrying, host_id};
 use crate::status::{PeerStatus, ReceivedTopic, SentTopic, Status, WayStatus};
 use proto::{PeerId, TopicStats};
@@ -61,8 +61,8 @@ impl<C: Carrier> Daemon<C> {
                 Some(via) => via.to.iter().map(|host| carrying.name(*host)).collect(),
                 None => vec![self.peer_name(stats.peer)],
             },
-            packing: topic.and_then(OutTopic::pack_stats),
-            tf: topic.and_then(OutTopic::tf_stats),
+            packing: topic.and_then(OutboundTopic::pack_stats),
+            tf: topic.and_then(OutboundTopic::tf_stats),
             // Topics of services have no topic on the bus.
             here: here.filter(|name| !name.contains('?')),
             stats,
@@ -90,7 +90,7 @@ impl<C: Carrier> Daemon<C> {
             .collect();
         for (topic, stats) in &remote {
             if let Some(account) = &stats.account {
-                self.inbound.tell_lost((stats.peer, *topic), account);
+                self.inbound.report_lost((stats.peer, *topic), account);
             }
         }
         let name = |peer: PeerId| self.peer_name(peer);

@@ -72,7 +72,7 @@ pub(super) struct Engine {
 /// What the link's own thread does while another thread receives.
 pub(super) enum Rest {
     /// Waits until it is notified.
-    Told,
+    Notified,
     /// Waits this long, then checks again.
     For(Duration),
 }
@@ -151,7 +151,7 @@ impl Engine {
         let rest = match self.borrowed {
             _ if self.carrier.is_none() => None,
             Some(_) if since < REST => Some(Rest::For(REST)),
-            Some(_) => Some(Rest::Told),
+            Some(_) => Some(Rest::Notified),
             None if !left.is_zero() => Some(Rest::For(left)),
             None => None,
         };

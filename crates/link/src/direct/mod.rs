@@ -283,7 +283,7 @@ impl Shared {
                 // The wake-up was for the borrowing thread.
                 rang = false;
                 engine = match rest {
-                    Rest::Told => self.freed.wait(engine).unwrap_or_else(PoisonError::into_inner),
+                    Rest::Notified => self.freed.wait(engine).unwrap_or_else(PoisonError::into_inner),
                     Rest::For(time) => {
                         let waited = self.freed.wait_timeout(engine, time);
                         waited.unwrap_or_else(PoisonError::into_inner).0

@@ -44,7 +44,7 @@ impl Inbound {
 
     /// Reports on this bus how many messages of a topic were lost on the way since the last report. `account`
     /// is the sender's report.
-    pub(crate) fn tell_lost(&mut self, from: (PeerId, RemoteTopic), account: &Account) {
+    pub(crate) fn report_lost(&mut self, from: (PeerId, RemoteTopic), account: &Account) {
         let Some(route) = self.routes.get_mut(&from) else {
             return;
         };
@@ -84,7 +84,7 @@ impl Inbound {
                 return Ok(false);
             }
             (Content::Envelope(_), None) => return Err(DropReason::TooLarge),
-            (Content::Apart(_) | Content::Letter(_), _) => return Err(DropReason::ReceiverMemory),
+            (Content::Apart(_) | Content::ServiceMessage(_), _) => return Err(DropReason::ReceiverMemory),
             // After its predecessors, if any are being unpacked.
             (Content::Loan(loan), Some(unpacker)) => {
                 match unpacker.in_turn(publisher, route.owner, loan, stamp)? {

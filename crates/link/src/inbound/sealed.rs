@@ -4,7 +4,7 @@ use super::{About, Content, Inbound, fill};
 use crate::outgoing::Outgoing;
 use crate::seal::envelope::{Label, is_sealed};
 use crate::seal::{GREETING, MAX_GREETING, Opened, Seals, context};
-use crate::services::letter::Letter;
+use crate::services::message::ServiceMessage;
 use bus::Stamp;
 use proto::{
     Announcement, FlowKey, Geometry, Incoming, Message, Ordering, PeerId, Radio, Reliability, RemoteTopic,
@@ -292,10 +292,10 @@ impl Inbound {
         };
         if let Some(services) = self.services.as_ref().filter(|s| s.is_route(about.from)) {
             let taker = services.taker(about.from).ok_or(DropReason::Unannounced)?;
-            let mut letter = Letter::new(&taker, &geometry)?;
-            letter.write(0, &content);
+            let mut service_message = ServiceMessage::new(&taker, &geometry)?;
+            service_message.write(0, &content);
             let about = About { geometry, ..about };
-            return self.came(about, letter).map(|()| false);
+            return self.came(about, service_message).map(|()| false);
         }
         let route = self.routes.get(&about.from).cloned();
         let route = route.ok_or(DropReason::Unannounced)?;

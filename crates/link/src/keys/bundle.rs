@@ -1,6 +1,8 @@
 //! A host's keys for its team.
 
-use super::{HOST_CERTIFICATE, HOST_KEY, KNOCK, KeysError, REVOKED, TEAM_CERTIFICATE, check_name, files};
+use super::{
+    ADMISSION_SECRET, HOST_CERTIFICATE, HOST_KEY, KeysError, REVOKED, TEAM_CERTIFICATE, check_name, files,
+};
 use rustls::CertificateError;
 use rustls::RootCertStore;
 use rustls::client::WebPkiServerVerifier;
@@ -21,7 +23,7 @@ pub struct Bundle {
     certificate: CertificateDer<'static>,
     team: CertificateDer<'static>,
     revoked: CertificateRevocationListDer<'static>,
-    knock: [u8; 32],
+    admission_secret: [u8; 32],
     stamps: Stamps,
 }
 
@@ -36,7 +38,16 @@ impl Stamps {
             let data = std::fs::metadata(folder.join(name)).ok()?;
             Some((data.modified().ok()?, data.len()))
         };
-        Stamps([HOST_KEY, HOST_CERTIFICATE, TEAM_CERTIFICATE, KNOCK, REVOKED].map(look))
+        Stamps(
+            [
+                HOST_KEY,
+                HOST_CERTIFICATE,
+                TEAM_CERTIFICATE,
+                ADMISSION_SECRET,
+                REVOKED,
+            ]
+            .map(look),
+        )
     }
 }
 
@@ -73,9 +84,9 @@ impl Bundle {
         let path = |name: &str| folder.join(name);
         let key = files::read_secret(&path(HOST_KEY))?;
         let key = parsed(&path(HOST_KEY), PrivateKeyDer::from_pem_slice(key.as_bytes()))?;
-        let knock = files::read_secret(&path(KNOCK))?;
-        let knock = unhex(knock.trim()).ok_or_else(|| KeysError::Malformed {
-            path: path(KNOCK),
+        let admission_secret = files::read_secret(&path(ADMISSION_SECRET))?;
+        let admission_secret = unhex(admission_secret.trim()).ok_or_else(|| KeysError::Malformed {
+            path: path(ADMISSION_SECRET),
             problem: "it is not 64 hexadecimal digits: copy it again from the team's folder".into(),
         })?;
         let bundle = Bundle {
@@ -88,7 +99,7 @@ impl Bundle {
                 &path(REVOKED),
                 CertificateRevocationListDer::from_pem_slice(files::read(&path(REVOKED))?.as_bytes()),
             )?,
-            knock,
+            admission_secret,
             stamps,
         };
         bundle.check()?;
@@ -134,8 +145,8 @@ impl Bundle {
         self.key.clone_key()
     }
 
-    pub(crate) fn knock(&self) -> &[u8; 32] {
-        &self.knock
+    pub(crate) fn admission_secret(&self) -> &[u8; 32] {
+        &self.admission_secret
     }
 
     /// Creates the verifier by which servers accept clients' valid certificates of the team.
@@ -309,7 +320,13 @@ mod tests {
             assert_eq!(error.lines().count(), 1, "{error}");
             std::fs::write(good.join(file), keep).expect("writes");
         }
-        for file in [HOST_KEY, HOST_CERTIFICATE, TEAM_CERTIFICATE, KNOCK, REVOKED] {
+        for file in [
+            HOST_KEY,
+            HOST_CERTIFICATE,
+            TEAM_CERTIFICATE,
+            ADMISSION_SECRET,
+            REVOKED,
+        ] {
             let keep = std::fs::read(good.join(file)).expect("reads");
             for content in [
                 &b""[..],

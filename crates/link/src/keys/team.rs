@@ -2,8 +2,8 @@
 
 use super::ledger::SERIAL;
 use super::{
-    Bundle, Entry, HOST_CERTIFICATE, HOST_KEY, KNOCK, KeysError, LEDGER, Ledger, REVOKED, TEAM_CERTIFICATE,
-    TEAM_KEY, check_name, files,
+    ADMISSION_SECRET, Bundle, Entry, HOST_CERTIFICATE, HOST_KEY, KeysError, LEDGER, Ledger, REVOKED,
+    TEAM_CERTIFICATE, TEAM_KEY, check_name, files,
 };
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, ExtendedKeyUsagePurpose,
@@ -51,9 +51,9 @@ impl Team {
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let certificate = params.self_signed(&key)?;
-        let knock = hex(&random::<32>()?);
+        let admission_secret = hex(&random::<32>()?);
         files::write(&team.file(TEAM_KEY), 0o600, key.serialize_pem().as_bytes())?;
-        files::write(&team.file(KNOCK), 0o600, knock.as_bytes())?;
+        files::write(&team.file(ADMISSION_SECRET), 0o600, admission_secret.as_bytes())?;
         files::write(&team.file(TEAM_CERTIFICATE), 0o644, certificate.pem().as_bytes())?;
         team.store(&Ledger::default())?;
         Ok(team)
@@ -112,7 +112,11 @@ impl Team {
             0o644,
             certificate.pem().as_bytes(),
         )?;
-        for (file, mode) in [(KNOCK, 0o600), (TEAM_CERTIFICATE, 0o644), (REVOKED, 0o644)] {
+        for (file, mode) in [
+            (ADMISSION_SECRET, 0o600),
+            (TEAM_CERTIFICATE, 0o644),
+            (REVOKED, 0o644),
+        ] {
             files::write(
                 &bundle.join(file),
                 mode,
@@ -248,9 +252,9 @@ mod tests {
         let bundle = team.add_host("robot", DAY).expect("makes");
         for secret in [
             path.join(TEAM_KEY),
-            path.join(KNOCK),
+            path.join(ADMISSION_SECRET),
             bundle.join(HOST_KEY),
-            bundle.join(KNOCK),
+            bundle.join(ADMISSION_SECRET),
         ] {
             let mode = std::fs::metadata(&secret).expect("is there").permissions().mode();
             assert_eq!(mode & 0o777, 0o600, "{}", secret.display());

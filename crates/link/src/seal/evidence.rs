@@ -36,8 +36,8 @@ pub(super) struct Evidence {
     asked_there: Unanswered,
     /// Its messages opened with the present keys, and how many of them were reported to it.
     pub(super) opened: u64,
-    told: u64,
-    told_at: Time,
+    reported: u64,
+    reported_at: Time,
     /// Whether it requested a report.
     pub(super) asked: bool,
     /// The number of opened messages in its last report.
@@ -109,12 +109,12 @@ impl Evidence {
     }
 
     /// Returns whether a report to it is due, and whether the report requests an answer.
-    pub(super) fn tells(&mut self, now: Time) -> Option<bool> {
-        let news = self.opened > self.told;
-        if !(news || self.asked) || now < self.told_at + EVERY {
+    pub(super) fn report_due(&mut self, now: Time) -> Option<bool> {
+        let news = self.opened > self.reported;
+        if !(news || self.asked) || now < self.reported_at + EVERY {
             return None;
         }
-        (self.told, self.told_at, self.asked) = (self.opened, now, false);
+        (self.reported, self.reported_at, self.asked) = (self.opened, now, false);
         Some(news)
     }
 
@@ -208,14 +208,14 @@ mod tests {
     #[test]
     fn words_are_said_once_a_second_and_only_while_there_is_something_to_say() {
         let mut e = Evidence::default();
-        assert_eq!(e.tells(at(5000)), None);
+        assert_eq!(e.report_due(at(5000)), None);
         e.opened = 3;
-        assert_eq!(e.tells(at(5000)), Some(true));
+        assert_eq!(e.report_due(at(5000)), Some(true));
         e.opened = 4;
-        assert_eq!(e.tells(at(5500)), None);
-        assert_eq!(e.tells(at(6000)), Some(true));
+        assert_eq!(e.report_due(at(5500)), None);
+        assert_eq!(e.report_due(at(6000)), Some(true));
         e.heard(1, 0, true);
-        assert_eq!(e.tells(at(7000)), Some(false));
-        assert_eq!(e.tells(at(9000)), None);
+        assert_eq!(e.report_due(at(7000)), Some(false));
+        assert_eq!(e.report_due(at(9000)), None);
     }
 }

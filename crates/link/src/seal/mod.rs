@@ -97,7 +97,7 @@ struct Peer {
     next: Time,
     pause: Duration,
     greeted: Option<Time>,
-    told: Option<Time>,
+    notified: Option<Time>,
     has_way: bool,
     evidence: Evidence,
 }
@@ -178,7 +178,7 @@ impl Seals {
             next: Time::ZERO,
             pause: AGAIN.0,
             greeted: None,
-            told: None,
+            notified: None,
             has_way: false,
             evidence: Evidence::default(),
         });
@@ -279,7 +279,7 @@ impl Seals {
         }
         let mut out = Vec::new();
         for p in self.peers.iter_mut().filter(|p| p.has_way && p.is_ready()) {
-            if let (Some(asks), Some((session, _))) = (p.evidence.tells(now), &p.session) {
+            if let (Some(asks), Some((session, _))) = (p.evidence.report_due(now), &p.session) {
                 if asks {
                     p.evidence.asks(now);
                 }
@@ -374,7 +374,7 @@ impl Seals {
             Ok(g) if self.identity.counts(&g.certificate(), &p.name) => g,
             other => {
                 self.stats.greetings_refused += 1;
-                if p.may_tell(now) {
+                if p.may_notify(now) {
                     let why = other
                         .err()
                         .map_or("its certificate is not valid".into(), |e| e.to_string());
@@ -436,14 +436,14 @@ impl Seals {
                 self.notify(now, key, host);
             }
         }
-        for (key, bit, at, told) in &mut self.notices {
+        for (key, bit, at, sent) in &mut self.notices {
             if now >= *at {
                 out.push((key.clone(), *bit, None));
-                *told += 1;
-                *at = now + NOTICES.get(*told).copied().unwrap_or_default();
+                *sent += 1;
+                *at = now + NOTICES.get(*sent).copied().unwrap_or_default();
             }
         }
-        self.notices.retain(|(.., told)| *told < NOTICES.len());
+        self.notices.retain(|(.., sent)| *sent < NOTICES.len());
         out
     }
 
@@ -498,7 +498,7 @@ impl Seals {
             Ok(opened) => opened,
             Err(error) => {
                 if let Some(p) = p.filter(|_| error != SealError::Key)
-                    && p.may_tell(clock::monotonic())
+                    && p.may_notify(clock::monotonic())
                 {
                     tracing::warn!(host = p.name, %error, "refused a message over a relay");
                 }
@@ -613,12 +613,12 @@ impl Peer {
         self.session.as_ref().is_some_and(|(s, _)| s.confirmed)
     }
 
-    fn may_tell(&mut self, now: Time) -> bool {
-        let tells = self.told.is_none_or(|t| now >= t + SILENT);
-        if tells {
-            self.told = Some(now);
+    fn may_notify(&mut self, now: Time) -> bool {
+        let may = self.notified.is_none_or(|t| now >= t + SILENT);
+        if may {
+            self.notified = Some(now);
         }
-        tells
+        may
     }
 
     fn greet(&mut self, own: u64, identity: &Identity, random: &SystemRandom) -> Option<Vec<u8>> {

@@ -1,9 +1,9 @@
 //! Services of peers, for callers on this host.
 
-use super::desk::{Job, Place};
+use super::dispatcher::{EndpointId, Job};
 use super::header::{CallId, Header, Kind, MAX_LEFT, Outcome};
-use super::line::{Air, Line, REQUEST};
-use super::{Failure, MAX_OPEN, Of, Office};
+use super::path::{Air, REQUEST, ServicePath};
+use super::{Failure, MAX_OPEN, Of, Shared};
 use crate::inbound::{IDLE, KEPT};
 use crate::outgoing::Outgoing;
 use bus::{CreateError, Loan, MAX_REJECTION, Request, Server, ServerOptions, ServiceType};
@@ -33,11 +33,11 @@ pub(super) struct Calling {
 
 /// A service that a peer offers.
 struct Use {
-    place: Place,
+    endpoint: EndpointId,
     kind: ServiceType,
     /// Present while the peer is up.
     server: Option<Arc<Server>>,
-    line: Option<Line>,
+    path: Option<ServicePath>,
     /// The announcements of it.
     from: BTreeSet<(PeerId, RemoteTopic)>,
     /// When the last announcement ended.
@@ -48,44 +48,44 @@ struct Use {
 
 struct Call {
     of: Of,
-    place: Place,
+    endpoint: EndpointId,
     server: Arc<Server>,
-    line: Line,
+    path: ServicePath,
     request: Arc<Request>,
     stamp: Time,
     deadline: Time,
 }
 
 impl Calling {
-    /// Serves a service that a peer offers on this host's bus. Returns its place, and whether it is new.
+    /// Serves a service that a peer offers on this host's bus. Returns its endpoint, and whether it is new.
     ///
     /// # Errors
     /// If the bus rejects it.
     pub(super) fn offered(
         &mut self,
-        office: &mut Office,
+        shared: &mut Shared,
         of: Of,
         kind: ServiceType,
         from: (PeerId, RemoteTopic),
-    ) -> Result<(Place, bool), CreateError> {
+    ) -> Result<(EndpointId, bool), CreateError> {
         if let Some(used) = self.uses.get_mut(&of).filter(|u| u.kind == kind) {
             used.from.insert(from);
             used.orphan = None;
-            return Ok((used.place, false));
+            return Ok((used.endpoint, false));
         }
         self.end(of);
-        let place = office.new_place();
+        let endpoint = shared.new_endpoint();
         let used = Use {
-            place,
-            server: Some(serve(office, &kind, place)?),
+            endpoint,
+            server: Some(serve(shared, &kind, endpoint)?),
             kind,
-            line: None,
+            path: None,
             from: BTreeSet::from([from]),
             orphan: None,
             came: Time::ZERO,
         };
         self.uses.insert(of, used);
-        Ok((place, true))
+        Ok((endpoint, true))
     }
 
     /// Removes one announcement of a service. Without any left, the peer no longer offers it.
@@ -104,19 +104,19 @@ impl Calling {
     }
 
     /// The server for a peer's service, while the peer is up.
-    pub(super) fn server(&self, of: Of, place: Place) -> Option<&Arc<Server>> {
-        let used = self.uses.get(&of).filter(|u| u.place == place)?;
+    pub(super) fn server(&self, of: Of, endpoint: EndpointId) -> Option<&Arc<Server>> {
+        let used = self.uses.get(&of).filter(|u| u.endpoint == endpoint)?;
         used.server.as_ref()
     }
 
     /// Opens the radio topic for requests.
-    pub(super) fn open(&mut self, office: &mut Office, air: &mut Air<'_>, of: Of) {
-        let Some(used) = self.uses.get_mut(&of).filter(|u| u.line.is_none()) else {
+    pub(super) fn open(&mut self, shared: &mut Shared, air: &mut Air<'_>, of: Of) {
+        let Some(used) = self.uses.get_mut(&of).filter(|u| u.path.is_none()) else {
             return;
         };
-        let depth = u32::from(office.setting(of).depth);
-        match office.open_line(air, of, REQUEST, &used.kind, depth) {
-            Ok(line) => used.line = Some(line),
+        let depth = u32::from(shared.setting(of).depth);
+        match shared.open_path(air, of, REQUEST, &used.kind, depth) {
+            Ok(path) => used.path = Some(path),
             Err(error) => {
                 tracing::error!(%error, service = used.kind.service, "cannot offer a peer's service here");
             }
@@ -157,22 +157,24 @@ impl Calling {
     }
 
     /// Closes ended services. Their servers disappear, which also notifies callers.
-    pub(super) fn retire(&mut self, office: &mut Office, air: &mut Air<'_>) {
+    pub(super) fn retire(&mut self, shared: &mut Shared, air: &mut Air<'_>) {
         for (of, used) in std::mem::take(&mut self.over) {
-            let open = self.calls.iter().filter(|(_, c)| c.place == used.place);
+            let open = self.calls.iter().filter(|(_, c)| c.endpoint == used.endpoint);
             let mut requests = Vec::new();
             for number in open.map(|(n, _)| *n).collect::<Vec<_>>() {
                 if let Some(call) = self.calls.remove(&number) {
-                    call.line.end(air, call.stamp, Err(DropReason::Unannounced));
-                    office.tally(of).failed(Failure::ServerDied);
+                    call.path.end(air, call.stamp, Err(DropReason::Unannounced));
+                    shared.tally(of).failed(Failure::ServerDied);
                     requests.push(call.request);
                 }
             }
-            if let Some(line) = &used.line {
-                line.close(air);
+            if let Some(path) = &used.path {
+                path.close(air);
             }
             if let Some(server) = used.server {
-                office.desk.ask(Job::Unserve(used.place, server, requests));
+                shared
+                    .dispatcher
+                    .ask(Job::Unserve(used.endpoint, server, requests));
             }
         }
     }
@@ -198,24 +200,26 @@ impl Calling {
     }
 
     /// The connection to a peer is lost: its services are unavailable here until it returns.
-    pub(super) fn lost(&mut self, office: &mut Office, air: &mut Air<'_>, peer: PeerId) {
+    pub(super) fn lost(&mut self, shared: &mut Shared, air: &mut Air<'_>, peer: PeerId) {
         let open = self.calls.iter().filter(|(_, c)| c.of.peer == peer);
         for number in open.map(|(n, _)| *n).collect::<Vec<_>>() {
-            let text = lost_link(office.peer(peer));
-            self.fail(office, air, number, Failure::Unreachable, text);
+            let text = lost_link(shared.peer(peer));
+            self.fail(shared, air, number, Failure::Unreachable, text);
         }
         for (_, used) in self.uses.iter_mut().filter(|(of, _)| of.peer == peer) {
             if let Some(server) = used.server.take() {
-                office.desk.ask(Job::Unserve(used.place, server, Vec::new()));
+                shared
+                    .dispatcher
+                    .ask(Job::Unserve(used.endpoint, server, Vec::new()));
             }
         }
     }
 
     /// A peer is up again.
-    pub(super) fn found(&mut self, office: &mut Office, peer: PeerId) {
+    pub(super) fn found(&mut self, shared: &mut Shared, peer: PeerId) {
         let away = |(of, u): &(&Of, &mut Use)| of.peer == peer && u.server.is_none();
         for (_, used) in self.uses.iter_mut().filter(away) {
-            match serve(office, &used.kind, used.place) {
+            match serve(shared, &used.kind, used.endpoint) {
                 Ok(server) => used.server = Some(server),
                 Err(error) => tracing::error!(%error, service = used.kind.service, "not offered again"),
             }
@@ -223,34 +227,40 @@ impl Calling {
     }
 
     /// A caller on this host sends a request.
-    pub(super) fn asked(&mut self, office: &mut Office, air: &mut Air<'_>, place: Place, request: Request) {
-        let used = self.uses.iter().find(|(_, u)| u.place == place);
-        let Some((of, server, line)) =
-            used.and_then(|(of, u)| Some((*of, u.server.clone()?, u.line.clone())))
+    pub(super) fn asked(
+        &mut self,
+        shared: &mut Shared,
+        air: &mut Air<'_>,
+        endpoint: EndpointId,
+        request: Request,
+    ) {
+        let used = self.uses.iter().find(|(_, u)| u.endpoint == endpoint);
+        let Some((of, server, path)) =
+            used.and_then(|(of, u)| Some((*of, u.server.clone()?, u.path.clone())))
         else {
             // Its server is gone, which already notified its caller.
             return;
         };
-        let setting = office.setting(of);
+        let setting = shared.setting(of);
         let (depth, limit) = (usize::from(setting.depth), setting.timeout());
-        let (name, peer) = (setting.name.clone(), office.peer(of.peer).to_owned());
+        let (name, peer) = (setting.name.clone(), shared.peer(of.peer).to_owned());
         let left = request.time_left().min(limit).min(MAX_LEFT);
         let number = self.last + 1;
         self.last = number;
         let header = Header {
             call: CallId {
-                run: office.run,
+                run: shared.run,
                 number,
             },
             kind: Kind::Request(left),
         };
-        let tally = office.tally(of);
+        let tally = shared.tally(of);
         tally.calls += 1;
         let request = Arc::new(request);
         let here = self.calls.values().filter(|c| c.of == of).count();
-        let no = |office: &mut Office, request, failure: Failure, text: String| {
-            office.tally(of).failed(failure);
-            office.desk.ask(Job::Respond {
+        let no = |shared: &mut Shared, request, failure: Failure, text: String| {
+            shared.tally(of).failed(failure);
+            shared.dispatcher.ask(Job::Respond {
                 server: server.clone(),
                 request,
                 with: Err(text),
@@ -265,64 +275,64 @@ impl Calling {
                 false => (self.calls.len(), "over this link, the most allowed".into()),
             };
             let text = format!("busy: {open} calls are open {of_what}; call again later");
-            return no(office, request, Failure::Busy, text);
+            return no(shared, request, Failure::Busy, text);
         }
         let body = match Outgoing::request(header, request.clone()) {
             Ok(body) => body,
             Err(error) => {
                 let text = format!("the request cannot cross the link: {error}");
-                return no(office, request, Failure::Dropped, text);
+                return no(shared, request, Failure::Dropped, text);
             }
         };
-        let Some(line) = line else {
+        let Some(path) = path else {
             drop(body);
             let text = format!("unreachable: there is no way to {peer} yet; see the link's log");
-            return no(office, request, Failure::Unreachable, text);
+            return no(shared, request, Failure::Unreachable, text);
         };
         let bytes = u64::from(body.geometry().total_len());
-        let stamp = office.stamp(air.now);
+        let stamp = shared.stamp(air.now);
         let deadline = air.now + left;
-        let offered = line.offer(air, body, stamp, deadline);
+        let offered = path.offer(air, body, stamp, deadline);
         let call = Call {
             of,
-            place,
+            endpoint,
             server,
             deadline,
-            line,
+            path,
             request,
             stamp,
         };
         self.calls.insert(number, call);
         match offered {
-            Ok(()) => office.tally(of).request_bytes += bytes,
-            Err(reason) => self.dropped(office, air, number, reason),
+            Ok(()) => shared.tally(of).request_bytes += bytes,
+            Err(reason) => self.dropped(shared, air, number, reason),
         }
     }
 
     /// The radio gave up a request, or the peer refused it.
-    fn dropped(&mut self, office: &mut Office, air: &mut Air<'_>, number: u64, reason: DropReason) {
+    fn dropped(&mut self, shared: &mut Shared, air: &mut Air<'_>, number: u64, reason: DropReason) {
         let Some(call) = self.calls.get(&number) else {
             return;
         };
-        let peer = office.peer(call.of.peer).to_owned();
-        let name = &office.setting(call.of).name;
-        let is_refused = call.line.is_refused(air.radio);
+        let peer = shared.peer(call.of.peer).to_owned();
+        let name = &shared.setting(call.of).name;
+        let is_refused = call.path.is_refused(air.radio);
         let (failure, text) = lost_request(reason, is_refused, &peer, name);
-        self.fail(office, air, number, failure, text);
+        self.fail(shared, air, number, failure, text);
     }
 
     /// The radio reports that it gave up the message with this stamp. Returns false if it is not a request of
     /// these calls.
     pub(super) fn lost_message(
         &mut self,
-        office: &mut Office,
+        shared: &mut Shared,
         air: &mut Air<'_>,
         stamp: Time,
         reason: DropReason,
     ) -> bool {
         let of_it = self.calls.iter().find(|(_, c)| c.stamp == stamp).map(|(n, _)| *n);
         if let Some(number) = of_it {
-            self.dropped(office, air, number, reason);
+            self.dropped(shared, air, number, reason);
         }
         of_it.is_some()
     }
@@ -330,9 +340,9 @@ impl Calling {
     /// A reply arrived.
     pub(super) fn replied(
         &mut self,
-        office: &mut Office,
+        shared: &mut Shared,
         air: &mut Air<'_>,
-        (of, place): (Of, Place),
+        (of, endpoint): (Of, EndpointId),
         (call, outcome): (CallId, Outcome),
         (mut loan, bytes): (Loan, u64),
     ) {
@@ -340,37 +350,37 @@ impl Calling {
             used.came = air.now;
         }
         // Only the host that received the request may answer.
-        let ours = |c: &Call| c.place == place && call.run == office.run;
+        let ours = |c: &Call| c.endpoint == endpoint && call.run == shared.run;
         if !self.calls.get(&call.number).is_some_and(ours) {
-            office.tally(of).late += 1;
+            shared.tally(of).late += 1;
             return;
         }
-        office.tally(of).reply_bytes += bytes;
+        shared.tally(of).reply_bytes += bytes;
         let control = loan.control_mut();
         let text = String::from_utf8_lossy(&control[..control.len().min(MAX_REJECTION)]).into_owned();
-        let peer = office.peer(of.peer).to_owned();
-        let name = office.setting(of).name.clone();
+        let peer = shared.peer(of.peer).to_owned();
+        let name = shared.setting(of).name.clone();
         if outcome == Outcome::Answered {
-            return self.close(office, air, call.number, Ok(()), Ok(loan));
+            return self.close(shared, air, call.number, Ok(()), Ok(loan));
         }
         let (failure, text) = outcome_text(outcome, text, &peer, &name);
         // The loan belongs to the same server and returns to it.
         drop(loan);
-        self.close(office, air, call.number, Ok(()), Err((failure, text)));
+        self.close(shared, air, call.number, Ok(()), Err((failure, text)));
     }
 
-    fn fail(&mut self, office: &mut Office, air: &mut Air<'_>, number: u64, failure: Failure, text: String) {
+    fn fail(&mut self, shared: &mut Shared, air: &mut Air<'_>, number: u64, failure: Failure, text: String) {
         let why = match failure {
             Failure::TimedOut => DropReason::Expired,
             _ => DropReason::PeerLost,
         };
-        self.close(office, air, number, Err(why), Err((failure, text)));
+        self.close(shared, air, number, Err(why), Err((failure, text)));
     }
 
     /// Ends a call: at the radio, which releases its request, and for its caller.
     fn close(
         &mut self,
-        office: &mut Office,
+        shared: &mut Shared,
         air: &mut Air<'_>,
         number: u64,
         sent: Result<(), DropReason>,
@@ -379,13 +389,13 @@ impl Calling {
         let Some(call) = self.calls.remove(&number) else {
             return;
         };
-        call.line.end(air, call.stamp, sent);
-        let tally = office.tally(call.of);
+        call.path.end(air, call.stamp, sent);
+        let tally = shared.tally(call.of);
         match &with {
             Ok(_) => tally.answered += 1,
             Err((failure, _)) => tally.failed(*failure),
         }
-        office.desk.ask(Job::Respond {
+        shared.dispatcher.ask(Job::Respond {
             server: call.server,
             request: call.request,
             with: with.map_err(|(_, text)| text),
@@ -393,10 +403,10 @@ impl Calling {
     }
 
     /// Ends calls whose time is over.
-    pub(super) fn expire(&mut self, office: &mut Office, air: &mut Air<'_>) {
+    pub(super) fn expire(&mut self, shared: &mut Shared, air: &mut Air<'_>) {
         let late = self.calls.iter().filter(|(_, c)| c.deadline <= air.now);
         for number in late.map(|(n, _)| *n).collect::<Vec<_>>() {
-            self.dropped(office, air, number, DropReason::Expired);
+            self.dropped(shared, air, number, DropReason::Expired);
         }
     }
 
@@ -408,20 +418,20 @@ impl Calling {
     /// the number of open calls.
     pub(super) fn state(&self, radio: &Radio<Outgoing>, of: Of) -> Option<(&ServiceType, bool, bool, u64)> {
         let used = self.uses.get(&of)?;
-        let refused = used.line.as_ref().is_some_and(|l| l.is_refused(radio));
+        let refused = used.path.as_ref().is_some_and(|l| l.is_refused(radio));
         let open = self.calls.values().filter(|c| c.of == of).count() as u64;
         Some((&used.kind, used.server.is_some(), refused, open))
     }
 }
 
-fn serve(office: &mut Office, kind: &ServiceType, place: Place) -> Result<Arc<Server>, CreateError> {
+fn serve(shared: &mut Shared, kind: &ServiceType, endpoint: EndpointId) -> Result<Arc<Server>, CreateError> {
     let options = ServerOptions::default()
         .with_depth(QUEUE)
         .with_max_held(HELD)
-        .with_wait_set(office.desk.wait_set());
-    let server = Arc::new(office.bus.server(kind.clone(), options)?);
-    office.ids.insert(server.id());
-    office.desk.ask(Job::Serve(place, server.clone()));
+        .with_wait_set(shared.dispatcher.wait_set());
+    let server = Arc::new(shared.bus.server(kind.clone(), options)?);
+    shared.ids.insert(server.id());
+    shared.dispatcher.ask(Job::Serve(endpoint, server.clone()));
     Ok(server)
 }
 

@@ -22,30 +22,30 @@ fn matching(services: &[ServiceConfig], listed: usize, name: &str, role: Service
 
 /// The index of a service's entry, and whether it was another service's before. A new match of a pattern gets
 /// an entry after the `listed` ones.
-pub(super) fn found_place(
+pub(super) fn found_index(
     services: &mut Vec<ServiceConfig>,
     listed: usize,
     (name, role): (&str, ServiceRole),
     in_use: impl Fn(usize) -> bool,
 ) -> Result<Option<(usize, bool)>, &'static str> {
-    let Some(place) = matching(services, listed, name, role) else {
+    let Some(index) = matching(services, listed, name, role) else {
         return Ok(None);
     };
-    if !services[place].is_pattern() {
-        return Ok(Some((place, false)));
+    if !services[index].is_pattern() {
+        return Ok(Some((index, false)));
     }
     let found = ServiceConfig {
         name: name.to_owned(),
-        ..services[place].clone()
+        ..services[index].clone()
     };
     if services.len() - listed < MOST_BY_PATTERN {
         services.push(found);
         return Ok(Some((services.len() - 1, false)));
     }
     let free = (listed..services.len()).find(|i| !in_use(*i));
-    let place = free.ok_or("too many services match patterns: list some by name")?;
-    services[place] = found;
-    Ok(Some((place, true)))
+    let index = free.ok_or("too many services match patterns: list some by name")?;
+    services[index] = found;
+    Ok(Some((index, true)))
 }
 
 /// The service that a topic belongs to, and this host's role for it.
@@ -68,7 +68,7 @@ pub(crate) fn is_configured(config: &Config, peer: PeerId, topic: &str) -> bool 
 }
 
 /// Returns whether `peer` may take part in the service of a topic, by sending on that topic.
-pub(crate) fn is_told(config: &Config, peer: &PeerConfig, topic: &str) -> bool {
+pub(crate) fn may_take_part(config: &Config, peer: &PeerConfig, topic: &str) -> bool {
     is_for(&config.services, config.services.len(), Some(peer), topic)
         && may(peer.allow.as_ref(), Right::Publish, topic)
 }
@@ -112,42 +112,42 @@ mod tests {
             },
         ];
         let listed = services.len();
-        let mut place = |name: &str, role, in_use: &dyn Fn(usize) -> bool| {
-            let place = found_place(&mut services, listed, (name, role), in_use);
-            place.map(|p| p.map(|(i, anew)| (i, anew, services[i].name.clone(), services[i].priority)))
+        let mut index = |name: &str, role, in_use: &dyn Fn(usize) -> bool| {
+            let index = found_index(&mut services, listed, (name, role), in_use);
+            index.map(|p| p.map(|(i, anew)| (i, anew, services[i].name.clone(), services[i].priority)))
         };
         let (serve, call, all) = (ServiceRole::Serve, ServiceRole::Call, |_| true);
         assert_eq!(
-            place("/arm/grasp", serve, &all),
+            index("/arm/grasp", serve, &all),
             Ok(Some((1, false, "/arm/grasp".into(), 50)))
         );
-        assert_eq!(place("/leg", serve, &all), Ok(None));
+        assert_eq!(index("/leg", serve, &all), Ok(None));
         assert_eq!(
-            place("/arm/x", call, &all),
+            index("/arm/x", call, &all),
             Ok(None),
             "the pattern is for serving"
         );
         let left = Ok(Some((3, false, "/arm/left/x".into(), 90)));
         assert_eq!(
-            place("/arm/left/x", call, &all),
+            index("/arm/left/x", call, &all),
             left,
             "the longest pattern counts"
         );
-        assert_eq!(place("/arm/left/x", serve, &all), left, "it has an entry");
+        assert_eq!(index("/arm/left/x", serve, &all), left, "it has an entry");
         for i in 1..MOST_BY_PATTERN {
             assert!(matches!(
-                place(&format!("/arm/{i}"), serve, &all),
+                index(&format!("/arm/{i}"), serve, &all),
                 Ok(Some((_, false, ..)))
             ));
         }
-        assert!(place("/arm/more", serve, &all).is_err());
+        assert!(index("/arm/more", serve, &all).is_err());
         let free = |i| i != 7;
         assert_eq!(
-            place("/arm/more", serve, &free),
+            index("/arm/more", serve, &free),
             Ok(Some((7, true, "/arm/more".into(), 50)))
         );
         assert_eq!(
-            place("/arm/more", serve, &all),
+            index("/arm/more", serve, &all),
             Ok(Some((7, false, "/arm/more".into(), 50)))
         );
     }

@@ -3,15 +3,15 @@
 //!
 //! The link of the calling host serves a peer's services on its bus, and passes requests to the radio
 //! directly from their callers' blocks. The link of the serving host is a client on its bus. This module
-//! communicates with callers and servers through [`desk`], which never blocks. Everything here runs on the
+//! communicates with callers and servers through [`dispatcher`], which never blocks. Everything here runs on the
 //! radio thread (decision 120).
 
 mod calling;
-mod desk;
+mod dispatcher;
 mod found;
 pub(crate) mod header;
-pub(crate) mod letter;
-mod line;
+pub(crate) mod message;
+mod path;
 pub(crate) mod seen;
 mod serving;
 
@@ -26,14 +26,14 @@ use bus::{Bus, ServiceType, TopicType};
 use calling::Calling;
 pub(crate) use calling::{lost_link, lost_request, outcome_text};
 use clock::PollFd;
-use desk::{Desk, Event, Place};
-pub(crate) use found::{configured, is_configured, is_told};
-use found::{found_place, is_for, named};
+use dispatcher::{Dispatcher, EndpointId, Event};
+pub(crate) use found::{configured, is_configured, may_take_part};
+use found::{found_index, is_for, named};
 pub(crate) use header::Outcome;
 use header::{Header, Kind};
-use letter::{Letter, Taker};
-use line::{Air, Line};
-pub(crate) use line::{REPLY, REQUEST};
+use message::{ServiceMessage, Taker};
+use path::{Air, ServicePath};
+pub(crate) use path::{REPLY, REQUEST};
 use proto::{Announcement, Down, End, PeerId, Radio, RemoteTopic, TopicError, Verdict};
 use serde::Serialize;
 use serving::Serving;
@@ -97,7 +97,7 @@ impl Tally {
 }
 
 /// State that callers' and servers' sides share.
-struct Office {
+struct Shared {
     bus: Bus,
     /// Those of the configuration, followed by those that its patterns found.
     services: Vec<ServiceConfig>,
@@ -106,14 +106,14 @@ struct Office {
     /// The servers for peers' services on this bus, which are not services of this host.
     ids: Ids,
     peers: Vec<PeerConfig>,
-    desk: Desk,
+    dispatcher: Dispatcher,
     tallies: BTreeMap<Of, Tally>,
     run: u32,
     last_stamp: Time,
-    last_place: Place,
+    last_endpoint: EndpointId,
 }
 
-impl Office {
+impl Shared {
     fn setting(&self, of: Of) -> &ServiceConfig {
         // `Of` values come from this list.
         &self.services[of.service]
@@ -125,17 +125,17 @@ impl Office {
 
     /// The index of a service's entry, creating it if a pattern matches. `in_use` says which found entries
     /// have state left; at the limit, the others are reused.
-    fn place_of(
+    fn index_of(
         &mut self,
         name: &str,
         role: ServiceRole,
         in_use: impl Fn(usize) -> bool,
     ) -> Result<Option<usize>, &'static str> {
-        let place = found_place(&mut self.services, self.listed, (name, role), in_use)?;
-        if let Some((place, true)) = place {
-            self.tallies.retain(|of, _| of.service != place);
+        let index = found_index(&mut self.services, self.listed, (name, role), in_use)?;
+        if let Some((index, true)) = index {
+            self.tallies.retain(|of, _| of.service != index);
         }
-        Ok(place.map(|(place, _)| place))
+        Ok(index.map(|(index, _)| index))
     }
 
     /// A service's name on this bus.
@@ -149,9 +149,9 @@ impl Office {
         self.tallies.entry(of).or_default()
     }
 
-    fn new_place(&mut self) -> Place {
-        self.last_place += 1;
-        self.last_place
+    fn new_endpoint(&mut self) -> EndpointId {
+        self.last_endpoint += 1;
+        self.last_endpoint
     }
 
     /// A stamp that no other message of a service has. It tells the peer how old the message is, and
@@ -168,21 +168,21 @@ impl Office {
     }
 
     /// Opens the path for requests or replies.
-    fn open_line(
+    fn open_path(
         &self,
         air: &mut Air<'_>,
         of: Of,
         part: &str,
         kind: &ServiceType,
         depth: u32,
-    ) -> Result<Line, TopicError> {
-        let topic = line_config(self.setting(of), part, kind, depth);
-        Line::open(air, of.peer, topic)
+    ) -> Result<ServicePath, TopicError> {
+        let topic = path_config(self.setting(of), part, kind, depth);
+        ServicePath::open(air, of.peer, topic)
     }
 }
 
 /// The topic of a service's requests or replies.
-pub(crate) fn line_config(
+pub(crate) fn path_config(
     setting: &ServiceConfig,
     part: &str,
     kind: &ServiceType,
@@ -247,8 +247,8 @@ fn service_of(topic: &str) -> &str {
 struct Route {
     of: Of,
     type_hash: [u8; 16],
-    /// For replies: the service's place.
-    place: Place,
+    /// For replies: the service's endpoint.
+    endpoint: EndpointId,
 }
 
 /// An event in the sink, where the radio is busy.
@@ -261,7 +261,7 @@ enum News {
 /// A received message.
 struct Arrived {
     of: Of,
-    place: Place,
+    endpoint: EndpointId,
     header: Header,
     loan: bus::Loan,
     bytes: u64,
@@ -273,7 +273,7 @@ struct Arrived {
 
 /// A daemon's services.
 pub(crate) struct Services {
-    office: Office,
+    shared: Shared,
     calling: Calling,
     serving: Serving,
     routes: BTreeMap<(PeerId, RemoteTopic), Route>,
@@ -295,20 +295,20 @@ impl Services {
         if config.services.is_empty() {
             return Ok(None);
         }
-        let office = Office {
+        let shared = Shared {
             bus: bus.clone(),
             services: config.services.clone(),
             listed: config.services.len(),
-            desk: Desk::start(bus, ids.clone())?,
+            dispatcher: Dispatcher::start(bus, ids.clone())?,
             ids,
             peers: config.peers.clone(),
             tallies: BTreeMap::new(),
             run,
             last_stamp: Time::ZERO,
-            last_place: 0,
+            last_endpoint: 0,
         };
         Ok(Some(Box::new(Services {
-            office,
+            shared,
             calling: Calling::default(),
             serving: Serving::default(),
             routes: BTreeMap::new(),
@@ -322,7 +322,7 @@ impl Services {
     /// Changes the priority for topics opened from now on, also for services that a pattern found.
     pub(crate) fn set_priority(&mut self, name: &str, priority: u8) {
         let of_it = self
-            .office
+            .shared
             .services
             .iter_mut()
             .filter(|s| bridge::covers(name, &s.name));
@@ -332,9 +332,9 @@ impl Services {
     /// Why a service's topic is refused from `source`, if it is. `source` is the announcement's own host, not
     /// the relay.
     pub(crate) fn objection(&self, source: PeerId, topic: &str) -> Option<&'static str> {
-        let peer = self.office.peers.get(source.0 as usize);
+        let peer = self.shared.peers.get(source.0 as usize);
         let rules = peer.and_then(|p| p.allow.as_ref());
-        if !is_for(&self.office.services, self.office.listed, peer, topic) {
+        if !is_for(&self.shared.services, self.shared.listed, peer, topic) {
             Some("whose service is not configured for it")
         } else if !may(rules, Right::Publish, topic) {
             Some("which `allow` does not permit it to call, or serve")
@@ -346,25 +346,25 @@ impl Services {
     /// The service of a topic that `source` announces.
     fn of(&mut self, source: PeerId, topic: &str) -> Option<Of> {
         let (name, role) = named(topic)?;
-        let service = self.place_of(name, role)?;
+        let service = self.index_of(name, role)?;
         let of = Of {
             peer: source,
             service,
             role,
         };
-        let peer = self.office.peers.get(source.0 as usize)?;
-        if !self.office.setting(of).is_for(role, peer) {
+        let peer = self.shared.peers.get(source.0 as usize)?;
+        if !self.shared.setting(of).is_for(role, peer) {
             return None;
         }
         // A pattern can match names that the configuration could not compare, and that would be two services
         // of this bus.
-        let here = self.office.here(of);
+        let here = self.shared.here(of);
         if role == ServiceRole::Call
             && let Some(other) = self.has(&here, of)
         {
             tracing::warn!(
                 service = here,
-                peer = self.office.peer(source),
+                peer = self.shared.peer(source),
                 "not served here: {other} serves it; give the peer a `namespace`"
             );
             return None;
@@ -379,18 +379,18 @@ impl Services {
         }
         let mut others = self.calling.services().filter(|(other, _)| *other != of);
         let other = others.find(|(_, kind)| kind.service == here);
-        other.map(|(other, _)| format!("the peer {}", self.office.peer(other.peer)))
+        other.map(|(other, _)| format!("the peer {}", self.shared.peer(other.peer)))
     }
 
-    fn place_of(&mut self, name: &str, role: ServiceRole) -> Option<usize> {
+    fn index_of(&mut self, name: &str, role: ServiceRole) -> Option<usize> {
         let (calling, serving, routes) = (&self.calling, &self.serving, &self.routes);
-        let in_use = |place: usize| {
+        let in_use = |index: usize| {
             let of_routes = routes.values().map(|r| r.of);
             let mut all = of_routes.chain(calling.all()).chain(serving.all());
-            all.any(|of| of.service == place)
+            all.any(|of| of.service == index)
         };
-        self.office
-            .place_of(name, role, in_use)
+        self.shared
+            .index_of(name, role, in_use)
             .unwrap_or_else(|problem| {
                 tracing::warn!(service = name, "not carried: {problem}");
                 None
@@ -410,19 +410,19 @@ impl Services {
         let mut route = Route {
             of,
             type_hash: a.type_hash,
-            place: 0,
+            endpoint: 0,
         };
         if of.role == ServiceRole::Call {
             let kind = ServiceType {
-                service: self.office.here(of),
+                service: self.shared.here(of),
                 type_name: a.type_name.clone(),
                 type_hash: a.type_hash,
                 flavour: names::stated(a.flavour),
                 definition: a.definition.as_str().into(),
             };
-            match self.calling.offered(&mut self.office, of, kind, from) {
-                Ok((place, new)) => {
-                    route.place = place;
+            match self.calling.offered(&mut self.shared, of, kind, from) {
+                Ok((endpoint, new)) => {
+                    route.endpoint = endpoint;
                     if new {
                         self.news.push(News::Offered(of));
                     }
@@ -468,13 +468,17 @@ impl Services {
 
     /// The recipient of a peer's topic at present.
     pub(crate) fn taker(&self, from: (PeerId, RemoteTopic)) -> Option<Taker> {
-        let Route { of, type_hash, place } = *self.routes.get(&from)?;
+        let Route {
+            of,
+            type_hash,
+            endpoint,
+        } = *self.routes.get(&from)?;
         match of.role {
             ServiceRole::Serve => {
                 let client = self.serving.client(of, type_hash)?;
                 Some(Taker::Client(client.clone()))
             }
-            ServiceRole::Call => Some(Taker::Server(self.calling.server(of, place)?.clone())),
+            ServiceRole::Call => Some(Taker::Server(self.calling.server(of, endpoint)?.clone())),
         }
     }
 
@@ -485,12 +489,12 @@ impl Services {
     pub(crate) fn came(
         &mut self,
         from: (PeerId, RemoteTopic),
-        letter: Letter,
+        service_message: ServiceMessage,
         bytes: u64,
         (at, stamp, expires): (Time, Time, Option<Time>),
     ) -> Result<(), DropReason> {
-        let Route { of, place, .. } = *self.routes.get(&from).ok_or(DropReason::Unannounced)?;
-        let (header, loan) = letter.open()?;
+        let Route { of, endpoint, .. } = *self.routes.get(&from).ok_or(DropReason::Unannounced)?;
+        let (header, loan) = service_message.open()?;
         let fits = match header.kind {
             Kind::Request(_) => of.role == ServiceRole::Serve,
             Kind::Reply(_) => of.role == ServiceRole::Call,
@@ -500,7 +504,7 @@ impl Services {
         }
         self.arrived.push(Arrived {
             of,
-            place,
+            endpoint,
             header,
             loan,
             bytes,
@@ -521,7 +525,7 @@ impl Services {
     ) {
         if let Ok(kind) = &kind {
             // A pattern may match it.
-            let _ = self.place_of(service_of(&kind.topic), ServiceRole::Serve);
+            let _ = self.index_of(service_of(&kind.topic), ServiceRole::Serve);
         }
         let mut air = Air { now, radio, inbound };
         match kind {
@@ -533,27 +537,27 @@ impl Services {
                     flavour: kind.flavour,
                     definition: kind.definition,
                 };
-                self.serving.found(&mut self.office, &mut air, service);
+                self.serving.found(&mut self.shared, &mut air, service);
             }
             Err(topic) => {
-                self.serving.gone(&mut self.office, &mut air, service_of(topic));
+                self.serving.gone(&mut self.shared, &mut air, service_of(topic));
             }
         }
     }
 
     /// Handles the latest datagrams, this host's callers and servers, and due timers.
     pub(crate) fn run(&mut self, now: Time, radio: &mut Radio<Outgoing>, inbound: &mut Inbound) {
-        let (office, calling, serving) = (&mut self.office, &mut self.calling, &mut self.serving);
+        let (shared, calling, serving) = (&mut self.shared, &mut self.calling, &mut self.serving);
         let mut air = Air { now, radio, inbound };
-        calling.retire(office, &mut air);
+        calling.retire(shared, &mut air);
         let routes = air.inbound.routes();
         for news in std::mem::take(&mut self.news) {
             match news {
-                News::Offered(of) => calling.open(office, &mut air, of),
+                News::Offered(of) => calling.open(shared, &mut air, of),
                 // With relays the ways matter instead, see below.
                 News::Lost(_) | News::Found(_) if routes => {}
-                News::Lost(peer) => calling.lost(office, &mut air, peer),
-                News::Found(peer) => calling.found(office, peer),
+                News::Lost(peer) => calling.lost(shared, &mut air, peer),
+                News::Found(peer) => calling.found(shared, peer),
             }
         }
         for a in std::mem::take(&mut self.arrived) {
@@ -561,25 +565,25 @@ impl Services {
             match a.header.kind {
                 Kind::Request(_) => {
                     let times = (a.at, a.stamp, a.expires);
-                    serving.requested(office, &mut air, a.of, a.header, content, times);
+                    serving.requested(shared, &mut air, a.of, a.header, content, times);
                 }
                 Kind::Reply(outcome) => {
                     calling.replied(
-                        office,
+                        shared,
                         &mut air,
-                        (a.of, a.place),
+                        (a.of, a.endpoint),
                         (a.header.call, outcome),
                         content,
                     );
                 }
             }
         }
-        office.desk.look(now, std::mem::take(&mut self.rang));
-        while let Some(event) = office.desk.next() {
+        shared.dispatcher.look(now, std::mem::take(&mut self.rang));
+        while let Some(event) = shared.dispatcher.next() {
             match event {
-                Event::Asked(place, request) => calling.asked(office, &mut air, place, request),
-                Event::Answered(ticket, result) => serving.answered(office, &mut air, ticket, result),
-                Event::Serving(place, yes) => serving.serving(office, &mut air, place, yes),
+                Event::Asked(endpoint, request) => calling.asked(shared, &mut air, endpoint, request),
+                Event::Answered(ticket, result) => serving.answered(shared, &mut air, ticket, result),
+                Event::Serving(endpoint, yes) => serving.serving(shared, &mut air, endpoint, yes),
             }
         }
         while let Some(outcome) = air.radio.next_outcome() {
@@ -588,12 +592,12 @@ impl Services {
                 End::Lost(reason) => Some(reason),
             };
             let stamp = outcome.stamp;
-            if lost.is_none_or(|reason| !calling.lost_message(office, &mut air, stamp, reason)) {
-                serving.settled(office, &mut air, stamp, lost);
+            if lost.is_none_or(|reason| !calling.lost_message(shared, &mut air, stamp, reason)) {
+                serving.settled(shared, &mut air, stamp, lost);
             }
         }
-        calling.expire(office, &mut air);
-        serving.expire(office, &mut air);
+        calling.expire(shared, &mut air);
+        serving.expire(shared, &mut air);
         serving.withdraw(&mut air);
         if now >= self.next_sweep {
             self.next_sweep = now + SWEEP;
@@ -602,8 +606,8 @@ impl Services {
             for (peer, served) in calling.peers().into_iter().filter(|_| routes) {
                 let host = air.inbound.carrying().host(peer);
                 match air.radio.way(host, |_| true) {
-                    Some(_) if !served => calling.found(office, peer),
-                    None if served => calling.lost(office, &mut air, peer),
+                    Some(_) if !served => calling.found(shared, peer),
+                    None if served => calling.lost(shared, &mut air, peer),
                     _ => {}
                 }
             }
@@ -612,14 +616,14 @@ impl Services {
 
     /// When [`Services::run`] is due, if nothing happens before.
     pub(crate) fn next_deadline(&self) -> Option<Time> {
-        let look = Some(self.office.desk.next_look());
+        let look = Some(self.shared.dispatcher.next_look());
         let deadlines = [look, self.calling.next_deadline(), self.serving.next_deadline()];
         deadlines.into_iter().flatten().min()
     }
 
     /// Adds the descriptors that the radio thread waits for.
     pub(crate) fn watch<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
-        self.office.desk.watch(fds);
+        self.shared.dispatcher.watch(fds);
     }
 
     /// One of these descriptors is ready.
@@ -629,18 +633,18 @@ impl Services {
 
     /// The status of all services, in the configuration's order.
     pub(crate) fn status(&self, radio: &Radio<Outgoing>) -> Vec<ServiceStatus> {
-        let (services, peers) = (&self.office.services, &self.office.peers);
+        let (services, peers) = (&self.shared.services, &self.shared.peers);
         let roles = [ServiceRole::Serve, ServiceRole::Call];
         let all = roles.into_iter().flat_map(|role| all_of(services, peers, role));
-        let all = all.filter(|of| !self.office.setting(*of).is_pattern());
+        let all = all.filter(|of| !self.shared.setting(*of).is_pattern());
         all.map(|of| self.status_of(radio, of)).collect()
     }
 
     fn status_of(&self, radio: &Radio<Outgoing>, of: Of) -> ServiceStatus {
-        let (setting, here) = (self.office.setting(of), self.office.here(of));
-        let tally = self.office.tallies.get(&of).cloned().unwrap_or_default();
+        let (setting, here) = (self.shared.setting(of), self.shared.here(of));
+        let tally = self.shared.tallies.get(&of).cloned().unwrap_or_default();
         let rules = self
-            .office
+            .shared
             .peers
             .get(of.peer.0 as usize)
             .and_then(|p| p.allow.as_ref());
@@ -663,7 +667,7 @@ impl Services {
             },
         };
         ServiceStatus {
-            peer: self.office.peer(of.peer).to_owned(),
+            peer: self.shared.peer(of.peer).to_owned(),
             name: setting.name.clone(),
             role: of.role,
             type_name: kind.map(|k| k.type_name.clone()),

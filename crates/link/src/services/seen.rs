@@ -64,22 +64,22 @@ impl Seen {
         true
     }
 
-    fn place(number: u64) -> (usize, u64) {
+    fn position(number: u64) -> (usize, u64) {
         ((number / 64 % WORDS as u64) as usize, 1 << (number % 64))
     }
 
     fn has(&self, number: u64) -> bool {
-        let (word, bit) = Self::place(number);
+        let (word, bit) = Self::position(number);
         self.bits[word] & bit != 0
     }
 
     fn set(&mut self, number: u64) {
-        let (word, bit) = Self::place(number);
+        let (word, bit) = Self::position(number);
         self.bits[word] |= bit;
     }
 
     fn clear(&mut self, number: u64) {
-        let (word, bit) = Self::place(number);
+        let (word, bit) = Self::position(number);
         self.bits[word] &= !bit;
     }
 }

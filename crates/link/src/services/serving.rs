@@ -1,10 +1,10 @@
 //! Services of this host, for callers on peers.
 
-use super::desk::{Job, Place};
+use super::dispatcher::{EndpointId, Job};
 use super::header::{CallId, Header, Kind, MAX_LEFT, Outcome};
-use super::line::{Air, Line, REPLY};
+use super::path::{Air, REPLY, ServicePath};
 use super::seen::Seen;
-use super::{Failure, MAX_OPEN, Of, Office};
+use super::{Failure, MAX_OPEN, Of, Shared};
 use crate::inbound::{IDLE, KEPT};
 use crate::outgoing::Outgoing;
 use crate::quiet::Quiet;
@@ -42,13 +42,13 @@ pub(super) struct Serving {
 type AnswerTo = (Of, CallId, Time);
 
 struct Outlet {
-    place: Place,
+    endpoint: EndpointId,
     kind: ServiceType,
     client: Arc<Client>,
     serving: bool,
     /// Without a server, until when replies of the last server may still be in progress.
     until: Time,
-    line: Option<Line>,
+    path: Option<ServicePath>,
     /// When the last request arrived.
     asked: Time,
 }
@@ -56,7 +56,7 @@ struct Outlet {
 /// A call that a server of this host is processing.
 struct Ticket {
     of: Of,
-    place: Place,
+    endpoint: EndpointId,
     call: CallId,
     deadline: Time,
 }
@@ -64,7 +64,7 @@ struct Ticket {
 /// A reply in progress.
 struct Sent {
     of: Of,
-    line: Line,
+    path: ServicePath,
     call: CallId,
     stamp: Time,
     deadline: Time,
@@ -80,28 +80,28 @@ impl Serving {
     }
 
     /// A service has a server on this bus, possibly of another type than before.
-    pub(super) fn found(&mut self, office: &mut Office, air: &mut Air<'_>, kind: ServiceType) {
-        self.gone(office, air, &kind.service);
-        for of in office.callers_of(&kind.service) {
-            let open = u32::from(office.setting(of).depth).clamp(1, 1024);
+    pub(super) fn found(&mut self, shared: &mut Shared, air: &mut Air<'_>, kind: ServiceType) {
+        self.gone(shared, air, &kind.service);
+        for of in shared.callers_of(&kind.service) {
+            let open = u32::from(shared.setting(of).depth).clamp(1, 1024);
             let options = ClientOptions::default()
                 .with_max_outstanding(open)
                 .with_max_held((open * UNDER_WAY as u32).min(2048));
-            let client = match office.bus.client(kind.clone(), options) {
+            let client = match shared.bus.client(kind.clone(), options) {
                 Ok(client) => Arc::new(client),
                 Err(error) => {
                     tracing::error!(%error, service = kind.service, "cannot offer it to a peer");
                     continue;
                 }
             };
-            let place = office.new_place();
-            office.desk.ask(Job::Use(place, client.clone()));
+            let endpoint = shared.new_endpoint();
+            shared.dispatcher.ask(Job::Use(endpoint, client.clone()));
             let outlet = Outlet {
-                place,
+                endpoint,
                 client,
                 serving: false,
                 until: Time::ZERO,
-                line: None,
+                path: None,
                 asked: Time::ZERO,
                 kind: kind.clone(),
             };
@@ -110,48 +110,54 @@ impl Serving {
     }
 
     /// The service has had no server for a while.
-    pub(super) fn gone(&mut self, office: &mut Office, air: &mut Air<'_>, here: &str) {
+    pub(super) fn gone(&mut self, shared: &mut Shared, air: &mut Air<'_>, here: &str) {
         let of_it = self.outlets.iter().filter(|(_, o)| o.kind.service == here);
         for of in of_it.map(|(of, _)| *of).collect::<Vec<_>>() {
             let Some(outlet) = self.outlets.remove(&of) else {
                 continue;
             };
-            if let Some(line) = outlet.line {
-                self.close(air, of, &line);
+            if let Some(path) = outlet.path {
+                self.close(air, of, &path);
             }
-            office.desk.ask(Job::Unuse(outlet.place));
-            let over = |t: &Ticket| t.place == outlet.place;
+            shared.dispatcher.ask(Job::Unuse(outlet.endpoint));
+            let over = |t: &Ticket| t.endpoint == outlet.endpoint;
             for ticket in self.tickets.values().filter(|t| over(t)) {
-                office.tally(ticket.of).failed(Failure::ServerDied);
+                shared.tally(ticket.of).failed(Failure::ServerDied);
             }
             self.tickets.retain(|_, t| !over(t));
         }
     }
 
     /// A server appeared, or the last one disappeared: informs the peers.
-    pub(super) fn serving(&mut self, office: &mut Office, air: &mut Air<'_>, place: Place, serving: bool) {
-        let Some((of, outlet)) = self.outlets.iter_mut().find(|(_, o)| o.place == place) else {
+    pub(super) fn serving(
+        &mut self,
+        shared: &mut Shared,
+        air: &mut Air<'_>,
+        endpoint: EndpointId,
+        serving: bool,
+    ) {
+        let Some((of, outlet)) = self.outlets.iter_mut().find(|(_, o)| o.endpoint == endpoint) else {
             return;
         };
-        let (of, peer) = (*of, office.peer(of.peer).to_owned());
+        let (of, peer) = (*of, shared.peer(of.peer).to_owned());
         outlet.serving = serving;
         if !serving {
             tracing::info!(service = outlet.kind.service, peer, "no server left: withdrawn");
             outlet.until = air.now + LAST_WORDS;
             return;
         }
-        if outlet.line.is_none() {
-            match office.open_line(air, of, REPLY, &outlet.kind, proto::MAX_DEPTH) {
-                Ok(line) => {
+        if outlet.path.is_none() {
+            match shared.open_path(air, of, REPLY, &outlet.kind, proto::MAX_DEPTH) {
+                Ok(path) => {
                     tracing::info!(service = outlet.kind.service, peer, "offered");
-                    outlet.line = Some(line);
+                    outlet.path = Some(path);
                 }
                 Err(error) => tracing::error!(%error, service = outlet.kind.service, "cannot offer to peer"),
             }
         }
         for (answer_to, outcome, text) in std::mem::take(&mut self.owed) {
             if answer_to.2 > air.now {
-                self.tell(office, air, answer_to, outcome, &text);
+                self.report_failure(shared, air, answer_to, outcome, &text);
             }
         }
     }
@@ -163,10 +169,10 @@ impl Serving {
         let over = self
             .outlets
             .iter_mut()
-            .filter(|(of, o)| !o.serving && o.line.is_some() && (o.until <= air.now || !speaks(of)));
-        let over = over.filter_map(|(of, o)| Some((*of, o.line.take()?)));
-        for (of, line) in over.collect::<Vec<_>>() {
-            self.close(air, of, &line);
+            .filter(|(of, o)| !o.serving && o.path.is_some() && (o.until <= air.now || !speaks(of)));
+        let over = over.filter_map(|(of, o)| Some((*of, o.path.take()?)));
+        for (of, path) in over.collect::<Vec<_>>() {
+            self.close(air, of, &path);
         }
     }
 
@@ -194,12 +200,12 @@ impl Serving {
             .chain(owed)
     }
 
-    fn line(&self, of: Of) -> Option<&Line> {
-        self.outlets.get(&of)?.line.as_ref()
+    fn path(&self, of: Of) -> Option<&ServicePath> {
+        self.outlets.get(&of)?.path.as_ref()
     }
 
-    fn close(&mut self, air: &mut Air<'_>, of: Of, line: &Line) {
-        line.close(air);
+    fn close(&mut self, air: &mut Air<'_>, of: Of, path: &ServicePath) {
+        path.close(air);
         self.sent.retain(|s| s.of != of);
     }
 
@@ -207,7 +213,7 @@ impl Serving {
     /// until which its caller waits.
     pub(super) fn requested(
         &mut self,
-        office: &mut Office,
+        shared: &mut Shared,
         air: &mut Air<'_>,
         of: Of,
         header: Header,
@@ -216,12 +222,12 @@ impl Serving {
     ) {
         let Kind::Request(left) = header.kind else { return };
         if !self.seen.entry(of.peer).or_default().is_new(header.call) {
-            office.tally(of).repeated += 1;
+            shared.tally(of).repeated += 1;
             return;
         }
-        let setting = office.setting(of);
+        let setting = shared.setting(of);
         let (depth, limit) = (usize::from(setting.depth), setting.timeout());
-        let tally = office.tally(of);
+        let tally = shared.tally(of);
         tally.calls += 1;
         tally.request_bytes += bytes;
         let left = left
@@ -240,7 +246,7 @@ impl Serving {
         let answer_to = (of, header.call, deadline);
         let Some(outlet) = outlet else {
             tally.failed(Failure::ServerDied);
-            return self.tell(office, air, answer_to, Outcome::Unserved, "");
+            return self.report_failure(shared, air, answer_to, Outcome::Unserved, "");
         };
         if deadline <= air.now {
             // Its caller has given up.
@@ -249,29 +255,29 @@ impl Serving {
         if open >= depth || open + under_way >= UNDER_WAY * depth || self.tickets.len() >= MAX_OPEN {
             tally.failed(Failure::Busy);
             let text = format!("{open} calls are open there, the limit; call again later");
-            return self.tell(office, air, answer_to, Outcome::Busy, &text);
+            return self.report_failure(shared, air, answer_to, Outcome::Busy, &text);
         }
         self.last += 1;
         let ticket = Ticket {
             of,
-            place: outlet.place,
+            endpoint: outlet.endpoint,
             call: header.call,
             deadline,
         };
         self.tickets.insert(self.last, ticket);
-        office.desk.ask(Job::Call {
-            place: outlet.place,
+        shared.dispatcher.ask(Job::Call {
+            endpoint: outlet.endpoint,
             ticket: self.last,
             loan,
             timeout: deadline.since(air.now),
-            origin: host_id(office.peer(of.peer)),
+            origin: host_id(shared.peer(of.peer)),
         });
     }
 
     /// The outcome of a call.
     pub(super) fn answered(
         &mut self,
-        office: &mut Office,
+        shared: &mut Shared,
         air: &mut Air<'_>,
         ticket: u64,
         result: Result<Reply, CallError>,
@@ -284,7 +290,7 @@ impl Serving {
         };
         let answer_to = (of, call, deadline);
         let (failure, outcome, text) = match result {
-            Ok(reply) => return self.reply(office, air, answer_to, reply),
+            Ok(reply) => return self.reply(shared, air, answer_to, reply),
             Err(CallError::Rejected { text }) => (Failure::Rejected, Outcome::Rejected, text),
             Err(CallError::ServerDied { .. }) => (Failure::ServerDied, Outcome::Died, String::new()),
             Err(CallError::NoServer { .. }) => (Failure::ServerDied, Outcome::Unserved, String::new()),
@@ -294,14 +300,14 @@ impl Serving {
             ) => (Failure::Busy, Outcome::Busy, e.to_string()),
             Err(e) => (Failure::Dropped, Outcome::Failed, e.to_string()),
         };
-        office.tally(of).failed(failure);
-        self.tell(office, air, answer_to, outcome, &text);
+        shared.tally(of).failed(failure);
+        self.report_failure(shared, air, answer_to, outcome, &text);
     }
 
-    fn reply(&mut self, office: &mut Office, air: &mut Air<'_>, answer_to: AnswerTo, reply: Reply) {
+    fn reply(&mut self, shared: &mut Shared, air: &mut Air<'_>, answer_to: AnswerTo, reply: Reply) {
         let (of, call, deadline) = answer_to;
         if deadline <= air.now {
-            return office.tally(of).failed(Failure::TimedOut);
+            return shared.tally(of).failed(Failure::TimedOut);
         }
         let header = Header {
             call,
@@ -310,7 +316,7 @@ impl Serving {
         let sent = match Outgoing::reply(header, reply) {
             Ok(body) => {
                 let bytes = u64::from(body.geometry().total_len());
-                self.send(office, air, answer_to, body, true).map(|()| bytes)
+                self.send(shared, air, answer_to, body, true).map(|()| bytes)
             }
             Err(error) => {
                 static LOST: Quiet = Quiet::new();
@@ -322,28 +328,28 @@ impl Serving {
         };
         match sent {
             Ok(bytes) => {
-                let tally = office.tally(of);
+                let tally = shared.tally(of);
                 tally.answered += 1;
                 tally.reply_bytes += bytes;
             }
             Err(reason) => {
-                office.tally(of).failed(Failure::Dropped);
-                self.tell(office, air, answer_to, Outcome::Failed, lost_response(reason));
+                shared.tally(of).failed(Failure::Dropped);
+                self.report_failure(shared, air, answer_to, Outcome::Failed, lost_response(reason));
             }
         }
     }
 
     /// Reports to a caller why there is no answer.
-    fn tell(
+    fn report_failure(
         &mut self,
-        office: &mut Office,
+        shared: &mut Shared,
         air: &mut Air<'_>,
         answer_to: AnswerTo,
         outcome: Outcome,
         text: &str,
     ) {
         let outlet = self.outlets.get(&answer_to.0);
-        if !outlet.is_some_and(|o| o.serving && o.line.is_some()) {
+        if !outlet.is_some_and(|o| o.serving && o.path.is_some()) {
             self.owed.push_back((answer_to, outcome, text.to_owned()));
             if self.owed.len() > MAX_OPEN {
                 self.owed.pop_front();
@@ -358,27 +364,27 @@ impl Serving {
         bytes.extend_from_slice(text.as_bytes());
         if let Ok(body) = Outgoing::made(bytes, &[]) {
             // If this fails, the caller waits for its timeout.
-            let _ = self.send(office, air, answer_to, body, false);
+            let _ = self.send(shared, air, answer_to, body, false);
         }
     }
 
     fn send(
         &mut self,
-        office: &mut Office,
+        shared: &mut Shared,
         air: &mut Air<'_>,
         (of, call, deadline): AnswerTo,
         body: Outgoing,
         is_answer: bool,
     ) -> Result<(), DropReason> {
-        let line = self.line(of).ok_or(DropReason::Unannounced)?.clone();
+        let path = self.path(of).ok_or(DropReason::Unannounced)?.clone();
         if self.sent.iter().filter(|s| s.of == of).count() >= MOST_UNDER_WAY {
             return Err(DropReason::Overflow);
         }
-        let stamp = office.stamp(air.now);
-        line.offer(air, body, stamp, deadline)?;
+        let stamp = shared.stamp(air.now);
+        path.offer(air, body, stamp, deadline)?;
         let sent = Sent {
             of,
-            line,
+            path,
             call,
             stamp,
             deadline,
@@ -391,7 +397,7 @@ impl Serving {
     /// The radio reports the outcome of the message with this stamp.
     pub(super) fn settled(
         &mut self,
-        office: &mut Office,
+        shared: &mut Shared,
         air: &mut Air<'_>,
         stamp: Time,
         lost: Option<DropReason>,
@@ -403,26 +409,26 @@ impl Serving {
         let Some(reason) = lost.filter(|_| sent.is_answer) else {
             return;
         };
-        let tally = office.tally(sent.of);
+        let tally = shared.tally(sent.of);
         tally.answered = tally.answered.saturating_sub(1);
         tally.failed(Failure::Dropped);
         if sent.deadline > air.now && !matches!(reason, DropReason::PeerLost | DropReason::Unannounced) {
             let answer_to = (sent.of, sent.call, sent.deadline);
-            self.tell(office, air, answer_to, Outcome::Failed, lost_response(reason));
+            self.report_failure(shared, air, answer_to, Outcome::Failed, lost_response(reason));
         }
     }
 
     /// Gives up replies whose callers no longer wait.
-    pub(super) fn expire(&mut self, office: &mut Office, air: &mut Air<'_>) {
+    pub(super) fn expire(&mut self, shared: &mut Shared, air: &mut Air<'_>) {
         let (late, rest) = std::mem::take(&mut self.sent)
             .into_iter()
             .partition(|s| s.deadline <= air.now);
         self.sent = rest;
         let late: VecDeque<Sent> = late;
         for sent in late {
-            sent.line.end(air, sent.stamp, Err(DropReason::Expired));
+            sent.path.end(air, sent.stamp, Err(DropReason::Expired));
             if sent.is_answer {
-                let tally = office.tally(sent.of);
+                let tally = shared.tally(sent.of);
                 tally.answered = tally.answered.saturating_sub(1);
                 tally.failed(Failure::TimedOut);
             }
@@ -430,7 +436,7 @@ impl Serving {
     }
 
     pub(super) fn next_deadline(&self) -> Option<Time> {
-        let closing = (self.outlets.values()).filter(|o| !o.serving && o.line.is_some());
+        let closing = (self.outlets.values()).filter(|o| !o.serving && o.path.is_some());
         let sent = self.sent.iter().map(|s| s.deadline);
         sent.chain(closing.map(|o| o.until)).min()
     }

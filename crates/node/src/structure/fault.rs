@@ -1,7 +1,7 @@
 //! An error on its way out of a structure, which collects the path to its place.
 
 use super::StructureError;
-use super::place::Place;
+use super::shape::FieldShape;
 use schema::MessageType;
 use std::fmt::Display;
 
@@ -12,10 +12,10 @@ pub(super) struct Fault(Box<StructureError>);
 
 impl Fault {
     #[cold]
-    pub(super) fn kind(place: &Place<'_>, found: &str) -> Self {
+    pub(super) fn kind(shape: &FieldShape<'_>, found: &str) -> Self {
         Fault::new(StructureError::Kind {
             field: String::new(),
-            expected: place.type_text(),
+            expected: shape.type_text(),
             found: found.to_owned(),
         })
     }

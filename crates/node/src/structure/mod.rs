@@ -66,18 +66,18 @@
 
 mod error;
 mod fault;
-mod place;
 mod read;
+mod shape;
 mod write;
 
 pub use error::StructureError;
 
 use fault::Fault;
-use place::Place;
 use read::{Pieces, Reader};
 use schema::{FieldType, Schema};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use shape::FieldShape;
 use write::Writer;
 
 /// Serializes the structure as ROS 1 bytes of the type.
@@ -88,7 +88,7 @@ pub(crate) fn to_ros1(
     let root = FieldType::Message(schema.message_type().clone());
     let mut out = Vec::new();
     let writer = Writer {
-        place: &Place::root(&root, schema.flavour()),
+        shape: &FieldShape::root(&root, schema.flavour()),
         out: &mut out,
     };
     structure.serialize(writer).map_err(Fault::into_error)?;
@@ -107,7 +107,7 @@ pub(crate) fn from_parts<T: DeserializeOwned>(
     let pieces = join.ros1_pieces();
     let root = FieldType::Message(schema.message_type().clone());
     let reader = Reader {
-        place: &Place::root(&root, schema.flavour()),
+        shape: &FieldShape::root(&root, schema.flavour()),
         from: &mut Pieces::new(&pieces),
     };
     T::deserialize(reader).map_err(Fault::into_error)

@@ -12,7 +12,7 @@ impl<B: Body> Radio<B> {
     pub fn next_job(&mut self) -> Option<Job<B>> {
         let id = self.jobs;
         let encode = self.topics.iter_mut().find_map(|t| {
-            let mut bulks = t.keeper.as_mut()?.bulks_mut();
+            let mut bulks = t.unacked.as_mut()?.bulks_mut();
             bulks.find_map(|(p, b)| Some(Job::encode(id, b.job(id)?, p.message.body.clone())))
         });
         let job = encode.or_else(|| {

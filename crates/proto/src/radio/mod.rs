@@ -13,7 +13,7 @@ use crate::config::{PeerId, RadioConfig, RemoteTopic, TopicId};
 use crate::outcome::Outcome;
 use crate::peer::Peer;
 use crate::route::Router;
-use crate::send::{Lately, OutTopic, Pacer, Scheduler};
+use crate::send::{Lately, Pacer, Scheduler, SendTopic};
 use crate::share::Share;
 use crate::statistics::{PeerStats, RadioStats, RemoteTopicStats, TopicState, TopicStats};
 use crate::wire::ReportEntry;
@@ -54,7 +54,7 @@ pub struct Radio<B> {
     peers: BTreeMap<PeerId, Peer>,
     next_peer: u32,
     /// By [`TopicId`]; numbers are never reused.
-    topics: Vec<OutTopic<B>>,
+    topics: Vec<SendTopic<B>>,
     arrivals: u64,
     /// Jobs handed out so far.
     jobs: u64,
@@ -91,7 +91,7 @@ impl<B: Body> Radio<B> {
         });
         let up = self.topics.iter().filter(|t| self.is_up(t.peer));
         let topics = up.flat_map(|t| {
-            let again = t.keeper.as_ref().and_then(|k| k.next_timeout());
+            let again = t.unacked.as_ref().and_then(|k| k.next_timeout());
             let parity = t.coder.as_ref().and_then(|c| c.next_timeout());
             let times = [
                 t.announcer.next_timeout(),
@@ -103,7 +103,7 @@ impl<B: Body> Radio<B> {
             times.into_iter().flatten()
         });
         // Reliable messages outlast the absence of their peer, but not their expiry.
-        let kept = self.topics.iter().filter(|t| t.keeper.is_some());
+        let kept = self.topics.iter().filter(|t| t.unacked.is_some());
         let kept = kept.filter_map(|t| t.next_deadline());
         peers.chain(topics).chain(kept).chain(self.route_timeout()).min()
     }
@@ -149,7 +149,7 @@ impl<B: Body> Radio<B> {
             .iter()
             .enumerate()
             .filter(|(_, t)| due && t.peer == id);
-        let entry = |(i, t): (usize, &OutTopic<B>)| ReportEntry::Sender {
+        let entry = |(i, t): (usize, &SendTopic<B>)| ReportEntry::Sender {
             topic: i as u32,
             account: t.account(),
         };
@@ -180,8 +180,8 @@ impl<B: Body> Radio<B> {
                 continue;
             };
             let rested = !t.is_backlogged();
-            if let Some(keeper) = &mut t.keeper {
-                keeper.tick(now, peer.way.timing());
+            if let Some(unacked) = &mut t.unacked {
+                unacked.tick(now, peer.way.timing());
             }
             if let Some(coder) = &mut t.coder {
                 coder.tick(now);
@@ -263,7 +263,7 @@ impl<B: Body> Radio<B> {
             begun_before: t.first_seq,
             abandoned: t.ledger.given_up(),
             account: t.account(),
-            at_receiver: t.ledger.told().cloned(),
+            at_receiver: t.ledger.report().cloned(),
         })
     }
 

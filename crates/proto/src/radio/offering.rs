@@ -25,7 +25,7 @@ impl<B: Body> Radio<B> {
         t.counts.offered += 1;
         t.counts.offered_bytes += bytes;
         // A reliable message waits for a lost peer, which may come back with the same session.
-        let waits = t.keeper.is_some() && t.announcer.accepted() == Some(true);
+        let waits = t.unacked.is_some() && t.announcer.accepted() == Some(true);
         let peer = self.peers.get(&t.peer);
         let max_datagram = peer.map_or(0, |p| p.config.max_datagram);
         let shape = t.cut(&geometry, max_datagram);
@@ -139,7 +139,7 @@ impl<B: Body> Radio<B> {
     pub fn would_take(&self, now: Time, topic: TopicId) -> bool {
         let now = self.clock.max(now);
         self.topics.get(topic.0 as usize).is_some_and(|t| {
-            (self.is_up(t.peer) || t.keeper.is_some())
+            (self.is_up(t.peer) || t.unacked.is_some())
                 && t.announcer.accepted() != Some(false)
                 && t.would_pass(now)
         })

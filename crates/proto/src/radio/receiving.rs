@@ -4,7 +4,7 @@ use super::Radio;
 use crate::body::{Body, Down, PeerInfo, Sink};
 use crate::config::{PeerId, TopicId};
 use crate::peer::Peer;
-use crate::send::OutTopic;
+use crate::send::SendTopic;
 use crate::session::Greeting;
 use crate::share::Share;
 use crate::wire::{self, AckState, Frame, Hello, PacketError, ReportEntry};
@@ -49,7 +49,7 @@ impl<B: Body> Radio<B> {
             if p.session.is_of_another_host(header.session) {
                 return Err(PacketError::AnotherHost { peer: peer.0 });
             }
-            p.session.stranger(now, header.session);
+            p.session.other_session(now, header.session);
             return Ok(());
         }
         let arrival = p.heard(now, header.number, datagram.len());
@@ -76,7 +76,7 @@ impl<B: Body> Radio<B> {
             self.frame(now, peer, frame, datagram.len(), sink);
         }
         // After its claims, which include this use.
-        self.hear_use(now, peer, datagram.len(), frames);
+        self.record_use(now, peer, datagram.len(), frames);
         Ok(())
     }
 
@@ -122,7 +122,7 @@ impl<B: Body> Radio<B> {
         }
         sink.peer_down(peer, Down::Lost);
         let topics = self.topics.iter_mut().filter(|t| t.peer == peer);
-        let bytes = topics.map(OutTopic::pause).sum();
+        let bytes = topics.map(SendTopic::pause).sum();
         self.released(bytes);
         self.route_turned(self.clock, peer);
     }
@@ -173,7 +173,7 @@ impl<B: Body> Radio<B> {
                 Ok(())
             }
             Frame::Source { topic, id, bytes } => {
-                hear_part(&mut self.share, now, p, topic);
+                record_part(&mut self.share, now, p, topic);
                 p.receiver.source(now, (topic, id), bytes, sink)
             }
             Frame::Parity {
@@ -185,7 +185,7 @@ impl<B: Body> Radio<B> {
             } => p.receiver.parity(now, topic, (first, count, key), bytes, sink),
             Frame::Settled { topic, floor } => p.receiver.settled(now, topic, floor, sink),
             Frame::Arrivals { newest, came, gaps } => {
-                let (more, lost) = p.told_arrivals(newest, came);
+                let (more, lost) = p.arrivals_reported(newest, came);
                 if p.way.arrivals(newest, came, gaps) {
                     let loss = p.way.loss();
                     p.flight.loses(loss, p.way.burst());
@@ -196,13 +196,13 @@ impl<B: Body> Radio<B> {
             }
             Frame::Announce(piece) => p.receiver.announce(&piece, sink),
             Frame::Data(head, bytes) => {
-                hear_part(&mut self.share, now, p, head.topic);
+                record_part(&mut self.share, now, p, head.topic);
                 let outcome = p.timed_data(now, &head, bytes, sink);
                 p.receiver.route = None;
                 outcome
             }
             Frame::More(head, bytes) => {
-                hear_part(&mut self.share, now, p, head.topic);
+                record_part(&mut self.share, now, p, head.topic);
                 match p.receiver.described(&head, bytes) {
                     Ok(Some(head)) => p.timed_data(now, &head, bytes, sink),
                     Ok(None) => Ok(()),
@@ -246,7 +246,7 @@ impl<B: Body> Radio<B> {
             }
             Frame::Report(ReportEntry::Receiver { topic, report }) => {
                 let topic = self.topics.get_mut(topic as usize).filter(|t| t.peer == peer);
-                let good = topic.is_none_or(|t| t.ledger.tells(report, t.next_seq));
+                let good = topic.is_none_or(|t| t.ledger.record_report(report, t.next_seq));
                 good.then_some(()).ok_or(DropReason::Malformed)
             }
             Frame::AnnounceAck {
@@ -280,7 +280,7 @@ impl<B: Body> Radio<B> {
 }
 
 /// Records in the table of the air's users that a peer sends a part of its `topic`.
-fn hear_part(share: &mut Share, now: Time, p: &Peer, topic: u32) {
+fn record_part(share: &mut Share, now: Time, p: &Peer, topic: u32) {
     if let (true, Some(priority), Some(info)) = (p.config.air, p.receiver.priority(topic), &p.info) {
         share.heard(now, info.host, priority);
     }

@@ -4,7 +4,7 @@ use super::{Radio, Transmit};
 use crate::body::Body;
 use crate::config::{MAX_PRIORITY, Order, PeerId};
 use crate::peer::{Peer, RECEIPT, put};
-use crate::send::{CONTROL, Entry, Foreseen, OutTopic, URGENT, When, Work, account};
+use crate::send::{CONTROL, Entry, Foreseen, SendTopic, URGENT, When, Work, account};
 use crate::wire::{AnnouncePiece, Frame};
 use core::time::Duration;
 use stats::{DropReason, Time};
@@ -129,7 +129,7 @@ impl<B: Body> Radio<B> {
     fn plan(&self, now: Time, free: bool) -> Plan {
         let Some((i, work)) = self.scheduler.pick(&self.topics, |t| self.may_send(now, t)) else {
             // Topics that are still backlogged wait for receipts, or for the timeout of receipts.
-            let backlogged = |t: &&OutTopic<B>| t.is_backlogged() || t.announcer.is_due();
+            let backlogged = |t: &&SendTopic<B>| t.is_backlogged() || t.announcer.is_due();
             let blocked = self
                 .topics
                 .iter()
@@ -175,7 +175,7 @@ impl<B: Body> Radio<B> {
         if !free || !by_priority || !self.config.predict || p.is_clocked(&self.config) {
             return Plan::Fragment(i, max);
         }
-        let max = self.considerate(now, t, max);
+        let max = self.deferring_length(now, t, max);
         // An estimate in doubt does not justify cutting for this host's own messages, which wait for one frame at most.
         // Other hosts' messages wait for everything in this host's device queue.
         let here = self
@@ -189,7 +189,7 @@ impl<B: Body> Radio<B> {
     }
 
     /// Until when a fragment of this topic waits beyond the pacer's slot, for a receipt that is late.
-    fn listens_until(&self, t: &OutTopic<B>) -> Option<Time> {
+    fn listens_until(&self, t: &SendTopic<B>) -> Option<Time> {
         // Where there are relays, this host and its peer are not alone on the air.
         let plain = |p: &&Peer| p.config.hops == 1 && self.router.is_none() && !p.is_clocked(&self.config);
         // A receipt that comes with the peer's data takes no turn of its own.
@@ -231,7 +231,7 @@ impl<B: Body> Radio<B> {
 
     /// When the claims of other hosts let this topic continue, if they hold it back. Forwarded messages had their share
     /// at the source, and would be in the air already if they went by one hop: they yield only to more important ones.
-    fn gate(&self, now: Time, t: &OutTopic<B>, importance: u8) -> Option<Time> {
+    fn gate(&self, now: Time, t: &SendTopic<B>, importance: u8) -> Option<Time> {
         let at = self.share.gate(now, importance)?;
         // A receipt would have to be sent in any case, and alone costs as much as is saved.
         let takes = || self.peers.get(&t.peer).is_some_and(Peer::owes_only);
@@ -240,7 +240,7 @@ impl<B: Body> Radio<B> {
     }
 
     /// Whether the topic's messages come from another host.
-    pub(super) fn is_forwarded(&self, t: &OutTopic<B>) -> bool {
+    pub(super) fn is_forwarded(&self, t: &SendTopic<B>) -> bool {
         t.config
             .via
             .as_ref()
@@ -248,7 +248,7 @@ impl<B: Body> Radio<B> {
     }
 
     /// Whether the peer of this topic is up and takes one more datagram of its importance.
-    fn may_send(&self, now: Time, t: &OutTopic<B>) -> bool {
+    fn may_send(&self, now: Time, t: &SendTopic<B>) -> bool {
         let Some(p) = self.peers.get(&t.peer).filter(|p| p.session.is_up()) else {
             return false;
         };
@@ -306,8 +306,10 @@ impl<B: Body> Radio<B> {
     }
 
     fn control_due(&self) -> Option<PeerId> {
-        let tells = |t: &OutTopic<B>| t.cancelled.is_some() || t.keeper.as_ref().is_some_and(|k| k.tells());
-        let cancels = |id: PeerId| self.topics.iter().any(|t| t.peer == id && tells(t));
+        let has_update = |t: &SendTopic<B>| {
+            t.cancelled.is_some() || t.unacked.as_ref().is_some_and(|k| k.floor_update_due())
+        };
+        let cancels = |id: PeerId| self.topics.iter().any(|t| t.peer == id && has_update(t));
         let ways = |id: PeerId| self.route_due(id);
         let due = self
             .peers
@@ -335,10 +337,10 @@ impl<B: Body> Radio<B> {
                     t.cancelled = None;
                 }
                 let (topic, floor, timing) = (i as u32, t.floor(), p.way.timing());
-                if let Some(keeper) = t.keeper.as_mut().filter(|k| k.tells())
+                if let Some(unacked) = t.unacked.as_mut().filter(|k| k.floor_update_due())
                     && put(out, p.config.max_datagram, &Frame::Settled { topic, floor })
                 {
-                    keeper.told(now, timing);
+                    unacked.floor_update_sent(now, timing);
                 }
             }
         }
@@ -416,7 +418,7 @@ impl<B: Body> Radio<B> {
             origin: None,
         };
         // A shortened datagram has no room for more.
-        let uncut = max >= self.considerate(now, &self.topics[i], p_max);
+        let uncut = max >= self.deferring_length(now, &self.topics[i], p_max);
         if receipt || uncut {
             self.put_sharing(now, peer, receipt, room, out);
         }
@@ -543,7 +545,7 @@ impl<B: Body> Radio<B> {
         let Some(p) = self.peers.get(&peer) else {
             return;
         };
-        let pause = self.courtesy(now, p, importance, over.equals);
+        let pause = self.deference_gap(now, p, importance, over.equals);
         let Some(p) = self.peers.get_mut(&peer) else {
             return;
         };

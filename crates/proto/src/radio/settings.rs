@@ -7,7 +7,7 @@ use crate::body::{Body, Down, Sink};
 use crate::config::*;
 use crate::peer::Peer;
 use crate::route::Router;
-use crate::send::{Estimate, Lately, OutTopic, Pacer, Rhythm, Scheduler};
+use crate::send::{Estimate, Lately, Pacer, Rhythm, Scheduler, SendTopic};
 use crate::share::Share;
 use crate::statistics::RadioStats;
 use core::time::Duration;
@@ -194,7 +194,7 @@ impl<B: Body> Radio<B> {
             return Err(TopicError::TooMany);
         }
         let id = TopicId(self.topics.len() as u32);
-        self.topics.push(OutTopic::new(peer, config, self.arrivals));
+        self.topics.push(SendTopic::new(peer, config, self.arrivals));
         self.arrivals += 1;
         Ok(id)
     }

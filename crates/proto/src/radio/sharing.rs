@@ -4,7 +4,7 @@ use super::Radio;
 use crate::body::{Body, Sink};
 use crate::config::PeerId;
 use crate::peer::{Peer, RECEIPT, put};
-use crate::send::{Foreseen, OutTopic};
+use crate::send::{Foreseen, SendTopic};
 use crate::share::{Exchange, OWN_RHYTHMS, Speaker, id};
 use crate::wire::{Beat, Claim, DataHead, Frame, Frames, MOST_ENTRIES, Sharing};
 use core::time::Duration;
@@ -23,17 +23,17 @@ const EARLIER: Duration = Duration::from_micros(300);
 /// A host that defers to others leaves a full frame's airtime divided by this free after each of its frames. With the
 /// mean back-off before the next frame, that is the longest that another host's first back-off takes at 6 Mbit/s; so
 /// the waiting host goes first, and the device queue drains.
-const COURTESY: u32 = 22;
+const DEFERENCE_GAP: u32 = 22;
 /// The same where the time is not foreseen: no fragment is cut for that message, and datagrams handed over while it is
 /// in the air wait behind it in the device queue, in the way of its answer.
-const COURTESY_UNFORESEEN: u32 = 10;
+const DEFERENCE_GAP_UNFORESEEN: u32 = 10;
 /// Most bytes that a frame with a message's age takes.
 pub(super) const TIMING: usize = 1 + 4 + 8 + 8 + 8;
 
 impl<B: Body> Radio<B> {
     /// What this host waits for: the highest priority with more waiting than can be sent soon.
     fn own_claim(&self) -> Option<Claim> {
-        let waits = |t: &&OutTopic<B>| t.is_backlogged() && t.announcer.accepted() == Some(true);
+        let waits = |t: &&SendTopic<B>| t.is_backlogged() && t.announcer.accepted() == Some(true);
         let mut waiting: Vec<_> = self.topics.iter().filter(waits).collect();
         waiting.sort_by_key(|t| core::cmp::Reverse(t.config.priority));
         let mut air = Duration::ZERO;
@@ -61,7 +61,7 @@ impl<B: Body> Radio<B> {
     /// When this host's most important periodic messages are due, by its clock.
     fn own_rhythms(&self, now: Time) -> Vec<Beat> {
         let us = |d: Duration| u32::try_from(d.as_micros()).unwrap_or(u32::MAX);
-        let beat = |t: &OutTopic<B>| {
+        let beat = |t: &SendTopic<B>| {
             // The source of a forwarded message announced it, with all its hops.
             let p = self
                 .peers
@@ -140,7 +140,7 @@ impl<B: Body> Radio<B> {
     pub(super) fn put_timing(&mut self, now: Time, i: usize, max: usize, out: &mut Vec<u8>) {
         let Some(t) = self.topics.get_mut(i) else { return };
         // A reliable message is never dropped for being late: its sender is notified.
-        if t.keeper.is_some() {
+        if t.unacked.is_some() {
             return;
         }
         let due = t.config.deadline.is_some() || now >= t.timing_at;
@@ -188,7 +188,7 @@ impl<B: Body> Radio<B> {
                     });
                 }
                 if let Some((ahead, uncertainty, likely)) = ahead {
-                    p.share.clock.told(now, ahead, uncertainty, likely);
+                    p.share.clock.peer_reports(now, ahead, uncertainty, likely);
                 }
             }
             Sharing::Rhythms(beats) => {
@@ -257,10 +257,10 @@ impl<B: Body> Radio<B> {
 
     /// Air left free after a datagram of this priority, for others with something more important. `own`: the datagram's
     /// contents are this host's, not forwarded.
-    pub(super) fn courtesy(&self, now: Time, p: &Peer, priority: u8, own: bool) -> Duration {
+    pub(super) fn deference_gap(&self, now: Time, p: &Peer, priority: u8, own: bool) -> Duration {
         let part = match self.share.defers(now, priority) {
-            true => COURTESY,
-            false if own && self.share.expects(now, priority) => COURTESY_UNFORESEEN,
+            true => DEFERENCE_GAP,
+            false if own && self.share.expects(now, priority) => DEFERENCE_GAP_UNFORESEEN,
             false => return Duration::ZERO,
         };
         p.airtime.airtime(p.config.max_datagram, p.config.hops) / part
@@ -268,7 +268,7 @@ impl<B: Body> Radio<B> {
 
     /// Records the air that `peer`'s host took for messages, if the datagram carries any. Receipts do not count: where
     /// the air is full, they ride along.
-    pub(super) fn hear_use(&mut self, now: Time, peer: PeerId, bytes: usize, mut frames: Frames<'_>) {
+    pub(super) fn record_use(&mut self, now: Time, peer: PeerId, bytes: usize, mut frames: Frames<'_>) {
         let of_message = |f| {
             matches!(
                 f,
@@ -306,18 +306,18 @@ impl<B: Body> Radio<B> {
 
     /// Whether anything that waits here is less important than what others may send at any time.
     fn expects(&self, now: Time) -> bool {
-        let expects = |t: &OutTopic<B>| t.is_backlogged() && self.expects_beside(now, t);
+        let expects = |t: &SendTopic<B>| t.is_backlogged() && self.expects_beside(now, t);
         self.topics.iter().any(expects)
     }
 
     /// Whether others may send something more important than this topic's messages at any time. For forwarded messages
     /// the source has left that air.
-    fn expects_beside(&self, now: Time, t: &OutTopic<B>) -> bool {
+    fn expects_beside(&self, now: Time, t: &SendTopic<B>) -> bool {
         !self.is_forwarded(t) && self.share.expects(now, t.config.priority)
     }
 
     /// Longest fragment of this topic where `max` is allowed. Symbols all have one length.
-    pub(super) fn considerate(&self, now: Time, t: &OutTopic<B>, max: usize) -> usize {
+    pub(super) fn deferring_length(&self, now: Time, t: &SendTopic<B>, max: usize) -> usize {
         match t.symbol_room() {
             None if self.expects_beside(now, t) => max / 4 * 3,
             _ => max,
@@ -326,7 +326,7 @@ impl<B: Body> Radio<B> {
 
     /// Whether anything that waits here is less important than what others have announced.
     pub(super) fn defers(&self, now: Time) -> bool {
-        let defers = |t: &OutTopic<B>| t.is_backlogged() && self.share.defers(now, t.config.priority);
+        let defers = |t: &SendTopic<B>| t.is_backlogged() && self.share.defers(now, t.config.priority);
         self.topics.iter().any(defers)
     }
 }
@@ -334,9 +334,9 @@ impl<B: Body> Radio<B> {
 impl Peer {
     /// Its identity for tables: the configured host id, which the carrier proves, takes precedence over its own claim.
     fn speaker(&self, peer: PeerId) -> Speaker {
-        let told = self.info.as_ref().map_or(0, |i| i.host);
+        let claimed = self.info.as_ref().map_or(0, |i| i.host);
         let host = if self.config.host == 0 {
-            told
+            claimed
         } else {
             self.config.host
         };

@@ -1,7 +1,7 @@
 //! Reassembly of announcements.
 
 use super::ranges::{Ranges, most_runs};
-use super::topic::InTopic;
+use super::topic::ReceiveTopic;
 use super::{Receiver, RemoteTopic};
 use crate::announcement::{Announcement, MAX_ENCODED, WITHDRAWN};
 use crate::body::{Sink, Verdict};
@@ -120,7 +120,7 @@ impl Receiver {
         let verdict = sink.topic_announced(self.peer, RemoteTopic(piece.topic), &announcement);
         let earlier = &mut self.earlier;
         let topic = self.topics.entry(piece.topic).or_insert_with(|| {
-            InTopic::new(next_seq, earlier.remove(&announcement.name).unwrap_or_default())
+            ReceiveTopic::new(next_seq, earlier.remove(&announcement.name).unwrap_or_default())
         });
         topic.edition = piece.edition;
         topic.announced(announcement, next_seq);

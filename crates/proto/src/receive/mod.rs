@@ -32,7 +32,7 @@ pub(crate) use reliable::SPAN;
 use staging::Staging;
 use stats::{DropReason, Time};
 use std::collections::BTreeMap;
-use topic::{Counts, InTopic, Partial, cost};
+use topic::{Counts, Partial, ReceiveTopic, cost};
 use waiting::HeldUp;
 use window::{Fate, WINDOW};
 
@@ -46,7 +46,7 @@ const PATIENCE: u32 = 30;
 pub(crate) struct Receiver {
     peer: PeerId,
     limits: ReceiveLimits,
-    topics: BTreeMap<u32, InTopic>,
+    topics: BTreeMap<u32, ReceiveTopic>,
     announcing: BTreeMap<u32, Assembly>,
     /// Answers to announcements that are due: edition and state by topic.
     acks: announcing::Answers,
@@ -135,7 +135,7 @@ impl Receiver {
     }
 
     /// The topic of a received frame, if it was announced and accepted. Its sender is notified if it is unknown.
-    fn accepted(&mut self, topic: u32) -> Result<&mut InTopic, DropReason> {
+    fn accepted(&mut self, topic: u32) -> Result<&mut ReceiveTopic, DropReason> {
         match self.topics.get_mut(&topic) {
             Some(t) if t.accepted => Ok(t),
             Some(_) => Err(DropReason::Unannounced),
@@ -535,7 +535,7 @@ impl Receiver {
         ages.chain(owed).chain(self.held_up.next_timeout()).min()
     }
 
-    fn age(&self, t: &InTopic) -> Duration {
+    fn age(&self, t: &ReceiveTopic) -> Duration {
         let patience = if t.tracker.is_some() { PATIENCE } else { 1 };
         self.limits.partial_age.saturating_mul(patience)
     }

@@ -89,8 +89,11 @@ mod tests {
                 let missing = have.iter().position(|h| !h);
                 assert_eq!(ranges.first_missing() as usize, missing.unwrap_or(64));
                 assert_eq!(ranges.covers(64), missing.is_none());
-                let told: Vec<u32> = ranges.missing(64).flat_map(|(a, b)| a..b).collect();
-                assert_eq!(told, (0..64).filter(|i| !have[*i as usize]).collect::<Vec<_>>());
+                let reported: Vec<u32> = ranges.missing(64).flat_map(|(a, b)| a..b).collect();
+                assert_eq!(
+                    reported,
+                    (0..64).filter(|i| !have[*i as usize]).collect::<Vec<_>>()
+                );
                 assert!(ranges.0.windows(2).all(|w| w[0].1 < w[1].0), "{ranges:?}");
             }
         }

@@ -78,7 +78,7 @@ impl Counts {
     }
 }
 
-pub(crate) struct InTopic {
+pub(crate) struct ReceiveTopic {
     pub(crate) name: String,
     pub(crate) edition: u32,
     pub(crate) priority: u8,
@@ -106,9 +106,9 @@ pub(crate) struct InTopic {
     pub(crate) announced_bytes: usize,
 }
 
-impl InTopic {
+impl ReceiveTopic {
     pub(crate) fn new(next_seq: u64, earlier: Counts) -> Self {
-        InTopic {
+        ReceiveTopic {
             name: String::new(),
             edition: 0,
             priority: 0,

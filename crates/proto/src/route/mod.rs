@@ -95,7 +95,7 @@ struct Chosen {
 
 /// The best distance to another host that this host has advertised.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct Advertised {
     seq: u64,
     cost: u64,
     at: Time,
@@ -110,7 +110,7 @@ pub(crate) struct Router {
     soon: Option<Time>,
     neighbours: BTreeMap<PeerId, Neighbour>,
     chosen: BTreeMap<u64, Chosen>,
-    told: BTreeMap<u64, Told>,
+    advertised: BTreeMap<u64, Advertised>,
     /// Routes to hosts, by the neighbour, that lost everything, and until when they are avoided.
     doubted: BTreeMap<(u64, PeerId), Time>,
     changes: u64,
@@ -136,7 +136,7 @@ impl Router {
             soon: None,
             neighbours: BTreeMap::new(),
             chosen: BTreeMap::new(),
-            told: BTreeMap::new(),
+            advertised: BTreeMap::new(),
             doubted: BTreeMap::new(),
             changes: 0,
         }
@@ -200,7 +200,7 @@ impl Router {
             n.adverts.retain(|_, a| now < a.at + EXPIRY);
         }
         self.soon = None;
-        self.told.retain(|_, t| now < t.at + FEASIBLE_FOR);
+        self.advertised.retain(|_, t| now < t.at + FEASIBLE_FOR);
         self.doubted.retain(|_, until| now < *until);
         self.choose(now, links);
     }
@@ -237,19 +237,22 @@ impl Router {
             });
         let mut entries: Vec<Entry> = reachable.take(most).collect();
         let n = self.neighbours.get_mut(&peer)?;
-        let gone = n.told.iter().filter(|h| entries.iter().all(|e| e.host != **h));
+        let gone = n
+            .advertised
+            .iter()
+            .filter(|h| entries.iter().all(|e| e.host != **h));
         let gone: Vec<u64> = gone.copied().collect();
-        n.told = entries.iter().map(|e| e.host).collect();
+        n.advertised = entries.iter().map(|e| e.host).collect();
         for e in &entries {
-            let told = self.told.entry(e.host).or_insert(Told {
+            let advertised = self.advertised.entry(e.host).or_insert(Advertised {
                 seq: e.seq,
                 cost: e.cost,
                 at: now,
             });
-            if told.seq != e.seq || e.cost < told.cost {
-                (told.seq, told.cost) = (e.seq, e.cost);
+            if advertised.seq != e.seq || e.cost < advertised.cost {
+                (advertised.seq, advertised.cost) = (e.seq, e.cost);
             }
-            told.at = now;
+            advertised.at = now;
         }
         let over = |host| Entry {
             host,
@@ -276,7 +279,7 @@ impl Router {
         // It waits for the answer.
         n.due |= !n.alive;
         let host = n.host;
-        n.tell(
+        n.record_advert(
             now,
             Entry {
                 host,
@@ -288,8 +291,8 @@ impl Router {
         for e in ways.entries.iter().filter(|e| e.host != own && e.host != host) {
             if e.cost == 0 || e.hops >= MAX_HOPS {
                 n.adverts.remove(&e.host);
-            } else if self.told.get(&e.host).is_none_or(|t| is_feasible(t, e)) {
-                n.tell(now, *e);
+            } else if self.advertised.get(&e.host).is_none_or(|t| is_feasible(t, e)) {
+                n.record_advert(now, *e);
             } else {
                 // Neither newer nor nearer than what this host advertised: it may lead back.
                 n.adverts.remove(&e.host);
@@ -472,9 +475,9 @@ impl Router {
 }
 
 /// Whether a neighbour's entry cannot lead back here: it is newer or nearer than what this host advertised.
-fn is_feasible(told: &Told, e: &Entry) -> bool {
-    let ahead = e.seq.wrapping_sub(told.seq) as i64;
-    ahead.unsigned_abs() > SAME_RUN || ahead > 0 || ahead == 0 && e.cost < told.cost
+fn is_feasible(advertised: &Advertised, e: &Entry) -> bool {
+    let ahead = e.seq.wrapping_sub(advertised.seq) as i64;
+    ahead.unsigned_abs() > SAME_RUN || ahead > 0 || ahead == 0 && e.cost < advertised.cost
 }
 
 #[cfg(test)]

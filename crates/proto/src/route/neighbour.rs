@@ -62,7 +62,7 @@ pub(super) struct Neighbour {
     /// Whether it currently counts as a route.
     pub(super) alive: bool,
     /// Hosts that were advertised to it as reachable over this host.
-    pub(super) told: BTreeSet<u64>,
+    pub(super) advertised: BTreeSet<u64>,
 }
 
 impl Neighbour {
@@ -81,7 +81,7 @@ impl Neighbour {
             adverts: BTreeMap::new(),
             due: false,
             alive: false,
-            told: BTreeSet::new(),
+            advertised: BTreeSet::new(),
         }
     }
 
@@ -237,7 +237,7 @@ impl Neighbour {
         }
     }
 
-    pub(super) fn tell(&mut self, now: Time, entry: Entry) {
+    pub(super) fn record_advert(&mut self, now: Time, entry: Entry) {
         if self.adverts.len() < MAX_HOSTS || self.adverts.contains_key(&entry.host) {
             self.adverts.insert(entry.host, Advert { entry, at: now });
         }

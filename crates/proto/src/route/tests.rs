@@ -90,9 +90,9 @@ fn the_cheaper_way_is_taken_and_left_when_it_ends() {
 fn what_came_from_here_does_not_lead_back() {
     let mut r = router();
     r.take(Time(1), A, &ways(1, &[(9, 5, 1_000)]), up);
-    let told = probe(&mut r, Time(2), B);
-    assert_eq!(told.entries.len(), 2, "{told:?}");
-    let own = told.entries.iter().find(|e| e.host == 9).expect("is told");
+    let sent = probe(&mut r, Time(2), B);
+    assert_eq!(sent.entries.len(), 2, "{sent:?}");
+    let own = sent.entries.iter().find(|e| e.host == 9).expect("is told");
     assert_eq!((own.seq, own.cost), (5, 3_000));
     // B advertises what it received from here; A is lost.
     r.take(Time(3), B, &ways(1, &[(9, 5, 5_000)]), up);
@@ -105,16 +105,16 @@ fn what_came_from_here_does_not_lead_back() {
     r.take(Time(6), B, &ways(3, &[(9, 1 << 40, 9_000)]), up);
     assert_eq!(next(&r, 9), Some(B));
     // The end of a route is advertised once.
-    let told = probe(&mut r, Time(7), A);
-    assert!(told.entries.iter().any(|e| e.host == 9), "now it leads over B");
+    let sent = probe(&mut r, Time(7), A);
+    assert!(sent.entries.iter().any(|e| e.host == 9), "now it leads over B");
     r.take(Time(8), B, &ways(4, &[(9, 0, 0)]), up);
-    let told = probe(&mut r, Time(9), A);
+    let sent = probe(&mut r, Time(9), A);
     assert!(
-        told.entries.iter().any(|e| e.host == 9 && e.cost == 0),
-        "{told:?}"
+        sent.entries.iter().any(|e| e.host == 9 && e.cost == 0),
+        "{sent:?}"
     );
-    let told = probe(&mut r, Time(10), A);
-    assert!(told.entries.iter().all(|e| e.host != 9), "{told:?}");
+    let sent = probe(&mut r, Time(10), A);
+    assert!(sent.entries.iter().all(|e| e.host != 9), "{sent:?}");
 }
 
 /// A probe is sent at `ms` milliseconds and answered 2 ms later.
@@ -166,8 +166,8 @@ fn a_silent_neighbour_is_no_way_and_tables_are_bounded() {
         r.take(ms(330), B, &ways(i + 2, &shifted), up);
     }
     assert!(r.ways().count() <= 2 * MAX_HOSTS);
-    let told = probe(&mut r, ms(340), A);
-    assert!(told.entries.len() <= (1_000 - Ways::ROOM) / ENTRY_ROOM);
+    let sent = probe(&mut r, ms(340), A);
+    assert!(sent.entries.len() <= (1_000 - Ways::ROOM) / ENTRY_ROOM);
     // Nonsense does no harm: answers to probes never sent, its own host, endless hops.
     let wrong = Ways {
         echo: u64::MAX,

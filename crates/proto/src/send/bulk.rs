@@ -236,7 +236,7 @@ impl Bulk {
 
     /// The receiver reports, as of datagram `newest`, how many symbols it needs; `None` if it does not know the
     /// message.
-    pub(crate) fn told(&mut self, newest: u64, needed: Option<u32>, timing: Timing) {
+    pub(crate) fn reported(&mut self, newest: u64, needed: Option<u32>, timing: Timing) {
         if self.newest.is_some_and(|n| n > newest) {
             return;
         }

@@ -245,8 +245,8 @@ impl Flight {
             n => usize::try_from(self.path_delay(service).as_nanos() / n).unwrap_or(MOST),
         };
         // Datagrams that leave until the next receipt arrives, given how many in a row may be lost.
-        let untold = held / PER_WINDOW * (2 + self.tolerated as usize);
-        let held = held.saturating_add(untold);
+        let unreported = held / PER_WINDOW * (2 + self.tolerated as usize);
+        let held = held.saturating_add(unreported);
         let sparse = if clocked || self.doubts() { 0 } else { 2 * SPARSE };
         self.least.saturating_add(held).saturating_add(sparse).min(MOST)
     }

@@ -19,7 +19,7 @@ pub(crate) struct Ledger {
     lost: Drops,
     /// Number of the first message of the peer's present session.
     first: u64,
-    told: Option<ReceiverReport>,
+    report: Option<ReceiverReport>,
 }
 
 impl Ledger {
@@ -40,33 +40,33 @@ impl Ledger {
     }
 
     /// The receiver's latest report in its present session.
-    pub(crate) fn told(&self) -> Option<&ReceiverReport> {
-        self.told.as_ref()
+    pub(crate) fn report(&self) -> Option<&ReceiverReport> {
+        self.report.as_ref()
     }
 
     /// Takes a report of the receiver; `next` is the number of the next message. Returns false if it reports more than
     /// was begun.
-    pub(crate) fn tells(&mut self, report: ReceiverReport, next: u64) -> bool {
+    pub(crate) fn record_report(&mut self, report: ReceiverReport, next: u64) -> bool {
         let begun = next - self.first.min(next);
         let known = [report.delivered, report.abandoned, lost(&report).total()];
         let known = known.into_iter().fold(0, u64::saturating_add);
         if known > begun {
             return false;
         }
-        self.told = Some(report);
+        self.report = Some(report);
         true
     }
 
     /// The receiver no longer knows messages numbered below `next`: those that it has not reported are lost.
     pub(crate) fn ends_session(&mut self, next: u64) {
         let begun = next - self.first.min(next);
-        let told = self.told.take().unwrap_or_default();
-        let mut lost = lost(&told);
-        let rest = begun.saturating_sub(told.delivered + lost.total());
+        let report = self.report.take().unwrap_or_default();
+        let mut lost = lost(&report);
+        let rest = begun.saturating_sub(report.delivered + lost.total());
         let known = self.given_up_now.first(rest);
         lost.add(DropReason::PeerLost, rest - known.total());
         lost.merge(&known);
-        self.delivered += told.delivered;
+        self.delivered += report.delivered;
         self.lost.merge(&lost);
         (self.first, self.given_up_now) = (next, Drops::default());
     }
@@ -76,10 +76,10 @@ impl Ledger {
         let mut dropped = drops.minus(&self.given_up);
         dropped.merge(&self.lost);
         let mut delivered = self.delivered;
-        if let Some(told) = &self.told {
-            delivered += told.delivered;
-            dropped.merge(&lost(told));
-            dropped.merge(&self.given_up_now.first(told.abandoned));
+        if let Some(report) = &self.report {
+            delivered += report.delivered;
+            dropped.merge(&lost(report));
+            dropped.merge(&self.given_up_now.first(report.abandoned));
         }
         let in_flight = offered.saturating_sub(delivered.saturating_add(dropped.total()));
         Account {
@@ -92,12 +92,12 @@ impl Ledger {
 }
 
 /// The receiver's counts of messages that did not arrive: without copies of others and losses of subscribers.
-fn lost(told: &ReceiverReport) -> Drops {
+fn lost(report: &ReceiverReport) -> Drops {
     let mut beside = Drops::default();
     for reason in [DropReason::Duplicate, DropReason::NotTaken] {
-        beside.add(reason, told.drops.count(reason));
+        beside.add(reason, report.drops.count(reason));
     }
-    told.drops.minus(&beside)
+    report.drops.minus(&beside)
 }
 
 #[cfg(test)]
@@ -128,7 +128,7 @@ mod tests {
         let here = drops(&[(DropReason::Replaced, 3)]);
         let a = ledger.account(10, &here);
         assert_eq!((a.delivered, a.in_flight, a.delivery()), (0, 7, Some(0.0)));
-        assert!(ledger.tells(
+        assert!(ledger.record_report(
             report(
                 4,
                 0,
@@ -157,12 +157,12 @@ mod tests {
         ledger.gives_up(DropReason::Expired);
         ledger.gives_up(DropReason::Expired);
         let here = drops(&[(DropReason::Expired, 2)]);
-        assert!(ledger.tells(report(9, 0, &[(DropReason::Incomplete, 1)]), 10));
+        assert!(ledger.record_report(report(9, 0, &[(DropReason::Incomplete, 1)]), 10));
         let a = ledger.account(10, &here);
         balanced(&a);
         assert_eq!((a.delivered, a.in_flight, a.dropped.total()), (9, 0, 1));
         // Or it received both notices.
-        assert!(ledger.tells(report(8, 2, &[]), 10));
+        assert!(ledger.record_report(report(8, 2, &[]), 10));
         let a = ledger.account(10, &here);
         balanced(&a);
         assert_eq!((a.delivered, a.in_flight, &a.dropped), (8, 0, &here));
@@ -171,15 +171,15 @@ mod tests {
     #[test]
     fn a_receiver_that_tells_of_more_than_was_begun_is_not_believed() {
         let mut ledger = Ledger::default();
-        assert!(!ledger.tells(report(161, 0, &[]), 131));
-        assert!(!ledger.tells(report(u64::MAX, u64::MAX, &[(DropReason::Air, u64::MAX)]), 131));
-        assert!(ledger.tells(report(131, 0, &[]), 131));
+        assert!(!ledger.record_report(report(161, 0, &[]), 131));
+        assert!(!ledger.record_report(report(u64::MAX, u64::MAX, &[(DropReason::Air, u64::MAX)]), 131));
+        assert!(ledger.record_report(report(131, 0, &[]), 131));
     }
 
     #[test]
     fn a_receiver_that_starts_anew_takes_nothing_back() {
         let mut ledger = Ledger::default();
-        assert!(ledger.tells(report(5, 0, &[(DropReason::Air, 1)]), 10));
+        assert!(ledger.record_report(report(5, 0, &[(DropReason::Air, 1)]), 10));
         ledger.gives_up(DropReason::PeerLost);
         let here = drops(&[(DropReason::PeerLost, 1)]);
         ledger.ends_session(10);
@@ -190,8 +190,11 @@ mod tests {
             (a.delivered, a.dropped.count(DropReason::PeerLost), a.in_flight),
             (5, 4, 2)
         );
-        assert!(!ledger.tells(report(5, 0, &[]), 12), "only two were begun since");
-        assert!(ledger.tells(report(2, 0, &[]), 12));
+        assert!(
+            !ledger.record_report(report(5, 0, &[]), 12),
+            "only two were begun since"
+        );
+        assert!(ledger.record_report(report(2, 0, &[]), 12));
         let a = ledger.account(12, &here);
         balanced(&a);
         assert_eq!((a.delivered, a.in_flight), (7, 0));

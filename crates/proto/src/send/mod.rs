@@ -26,4 +26,4 @@ pub(crate) use quota::account;
 pub(crate) use rhythm::{Foreseen, Rhythm};
 pub(crate) use scheduler::{Scheduler, Work};
 pub(crate) use timing::Way;
-pub(crate) use topic::{OutTopic, Pending, When};
+pub(crate) use topic::{Pending, SendTopic, When};

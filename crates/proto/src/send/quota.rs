@@ -1,6 +1,6 @@
 //! What is owed to less important topics under a minimum share.
 
-use super::topic::OutTopic;
+use super::topic::SendTopic;
 use crate::body::Body;
 use core::time::Duration;
 
@@ -48,14 +48,14 @@ impl Quota {
 /// important than the most important topic waiting.
 pub(crate) fn account<B: Body>(
     below: &mut Quota,
-    topics: &mut [OutTopic<B>],
+    topics: &mut [SendTopic<B>],
     served: usize,
     airtime: Duration,
 ) {
     let Some(priority) = topics.get(served).map(|t| t.config.priority) else {
         return;
     };
-    let waits = |t: &OutTopic<B>| t.is_backlogged() && t.announcer.accepted() == Some(true);
+    let waits = |t: &SendTopic<B>| t.is_backlogged() && t.announcer.accepted() == Some(true);
     let others = || topics.iter().filter(|t| waits(t));
     let less = others().any(|t| t.config.priority < priority);
     let more = others().any(|t| t.config.priority > priority);

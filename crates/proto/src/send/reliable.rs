@@ -46,7 +46,7 @@ pub(crate) struct Settled<B> {
 }
 
 /// The messages of one topic that wait for their acknowledgement, oldest first.
-pub(crate) struct Keeper<B> {
+pub(crate) struct RetransmitBuffer<B> {
     kept: VecDeque<Kept<B>>,
     /// All messages below are settled, as the receiver last reported.
     base: u64,
@@ -55,11 +55,11 @@ pub(crate) struct Keeper<B> {
     /// The receiver remembers refusals that this host knows of.
     known_refusals: bool,
     /// Whether the receiver has to learn from which number on messages are still sent.
-    tell: Tell,
+    floor_update: FloorUpdate,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tell {
+enum FloorUpdate {
     /// It knows.
     Known,
     Now,
@@ -67,14 +67,14 @@ enum Tell {
     At(Time),
 }
 
-impl<B: Body> Keeper<B> {
+impl<B: Body> RetransmitBuffer<B> {
     pub(crate) fn new() -> Self {
-        Keeper {
+        RetransmitBuffer {
             kept: VecDeque::new(),
             base: 0,
             given_up: 0,
             known_refusals: false,
-            tell: Tell::Known,
+            floor_update: FloorUpdate::Known,
         }
     }
 
@@ -150,13 +150,13 @@ impl<B: Body> Keeper<B> {
     /// A message that was partly sent is no longer sent.
     pub(crate) fn gave_up(&mut self, seq: u64) {
         self.given_up = self.given_up.max(seq + 1);
-        self.tell = Tell::Now;
+        self.floor_update = FloorUpdate::Now;
     }
 
     /// A new session begins; its first message has this number.
     pub(crate) fn begin(&mut self, next_seq: u64) {
         (self.base, self.given_up) = (next_seq, next_seq);
-        (self.known_refusals, self.tell) = (false, Tell::Known);
+        (self.known_refusals, self.floor_update) = (false, FloorUpdate::Known);
     }
 
     /// The peer was lost: it dropped its incomplete messages, of which `begun` is the last. Once it is back, all are
@@ -176,11 +176,11 @@ impl<B: Body> Keeper<B> {
     /// The next time at which something becomes due again.
     pub(crate) fn next_timeout(&self) -> Option<Time> {
         let waiting = self.kept.iter().filter(|k| !k.is_due()).map(|k| k.at);
-        let tell = match self.tell {
-            Tell::At(t) => Some(t),
-            Tell::Known | Tell::Now => None,
+        let floor_update = match self.floor_update {
+            FloorUpdate::At(t) => Some(t),
+            FloorUpdate::Known | FloorUpdate::Now => None,
         };
-        waiting.chain(tell).min()
+        waiting.chain(floor_update).min()
     }
 
     /// Makes due everything that has waited long enough.
@@ -199,19 +199,19 @@ impl<B: Body> Keeper<B> {
                 }
             }
         }
-        if matches!(self.tell, Tell::At(t) if t <= now) {
-            self.tell = Tell::Now;
+        if matches!(self.floor_update, FloorUpdate::At(t) if t <= now) {
+            self.floor_update = FloorUpdate::Now;
         }
     }
 
     /// Whether the receiver has to learn from which number on messages are still sent.
-    pub(crate) fn tells(&self) -> bool {
-        self.tell == Tell::Now
+    pub(crate) fn floor_update_due(&self) -> bool {
+        self.floor_update == FloorUpdate::Now
     }
 
     /// It was notified.
-    pub(crate) fn told(&mut self, now: Time, timing: Timing) {
-        self.tell = Tell::At(now + timing.patience);
+    pub(crate) fn floor_update_sent(&mut self, now: Time, timing: Timing) {
+        self.floor_update = FloorUpdate::At(now + timing.patience);
     }
 
     /// Takes an acknowledgement, given that messages below `floor` are no longer sent. Returns the messages that it
@@ -239,7 +239,7 @@ impl<B: Body> Keeper<B> {
             if let Some(bulk) = k.bulk.as_mut().filter(|_| described) {
                 let missing = a.partial.iter().find(|(seq, _)| *seq == k.seq).map(|(_, m)| m);
                 let needed = |m: &Vec<(u32, u32)>| m.first().map_or(0, |(from, to)| to - from);
-                bulk.told(a.newest, missing.map(needed), timing);
+                bulk.reported(a.newest, missing.map(needed), timing);
                 if bulk.is_due() {
                     (k.copies, k.at) = (0, Time::MAX);
                 } else if missing.is_some_and(Vec::is_empty) {
@@ -249,7 +249,7 @@ impl<B: Body> Keeper<B> {
                     k.at = k.at.min(now + timing.patience);
                 }
             } else if described && k.due.is_empty() && k.number <= a.newest {
-                k.told(now, a, timing);
+                k.acknowledged(now, a, timing);
             }
             self.kept.push_back(k);
         }
@@ -257,9 +257,9 @@ impl<B: Body> Keeper<B> {
         self.known_refusals = a.refused.iter().any(|(seq, _)| *seq < floor);
         let known = self.base >= self.given_up && !self.known_refusals;
         if known {
-            self.tell = Tell::Known;
-        } else if self.tell == Tell::Known {
-            self.tell = Tell::Now;
+            self.floor_update = FloorUpdate::Known;
+        } else if self.floor_update == FloorUpdate::Known {
+            self.floor_update = FloorUpdate::Now;
         }
         settled
     }
@@ -319,7 +319,7 @@ impl<B> Kept<B> {
     }
 
     /// The receiver reports on it, and it is not settled: what is missing is lost.
-    fn told(&mut self, now: Time, a: &Acknowledgement, timing: Timing) {
+    fn acknowledged(&mut self, now: Time, a: &Acknowledgement, timing: Timing) {
         let total = self.pending.geometry.total_len();
         let missing = a.partial.iter().find(|(seq, _)| *seq == self.seq).map(|(_, m)| m);
         match missing {

@@ -7,7 +7,7 @@
 //! fragment; that is the pre-emption. Ahead of all this go topics that are owed their minimum share (decision 022).
 
 use super::quota::Quota;
-use super::topic::{OutTopic, Pending};
+use super::topic::{Pending, SendTopic};
 use crate::body::Body;
 use crate::config::{MAX_PRIORITY, Order};
 use core::time::Duration;
@@ -47,7 +47,7 @@ impl Scheduler {
     }
 
     /// What this topic has to send, if its peer is up.
-    fn work<B: Body>(t: &OutTopic<B>) -> Option<Work> {
+    fn work<B: Body>(t: &SendTopic<B>) -> Option<Work> {
         if t.announcer.is_due() {
             Some(Work::Announce)
         } else if t.announcer.accepted() == Some(true) && t.is_backlogged() {
@@ -60,8 +60,8 @@ impl Scheduler {
     /// The index of the topic to serve, among those for which `up` returns true, and what it sends.
     pub(crate) fn pick<B: Body>(
         &self,
-        topics: &[OutTopic<B>],
-        up: impl Fn(&OutTopic<B>) -> bool,
+        topics: &[SendTopic<B>],
+        up: impl Fn(&SendTopic<B>) -> bool,
     ) -> Option<(usize, Work)> {
         let candidates = topics.iter().enumerate().filter(|(_, t)| up(t));
         let candidates = candidates.filter_map(|(i, t)| Some((i, t, Self::work(t)?)));
@@ -81,7 +81,7 @@ impl Scheduler {
         let candidates = candidates.filter(|(_, t, _)| self.order == Order::Fifo || t.config.priority <= top);
         let equals = candidates.clone().filter(|(_, t, _)| t.config.priority == top);
         let least = equals.map(|(_, t, _)| t.served).min()?;
-        let key = |i: usize, t: &OutTopic<B>, w: Work| {
+        let key = |i: usize, t: &SendTopic<B>, w: Work| {
             let head = t.head();
             match (self.order, w) {
                 (Order::Fifo, Work::Announce) => (0, t.announced_order, 0, 0, i),
@@ -107,7 +107,7 @@ impl Scheduler {
     }
 
     /// Rank of short messages among equals, the least served of which had `least` (interleaved they would all be late).
-    fn length<B: Body>(t: &OutTopic<B>, least: u64) -> u64 {
+    fn length<B: Body>(t: &SendTopic<B>, least: u64) -> u64 {
         let bytes = t.head().map_or(u64::MAX, Pending::bytes);
         let short = t.head().is_some_and(Pending::is_short);
         match (!short || t.served.saturating_sub(least) > HEAD_START, &t.sending) {
@@ -121,10 +121,10 @@ impl Scheduler {
     /// returns true. Under first in, first out nothing overtakes, so there the very next message has to fit.
     pub(crate) fn pick_along<B: Body>(
         &self,
-        topics: &[OutTopic<B>],
-        fits: impl Fn(&OutTopic<B>) -> bool,
+        topics: &[SendTopic<B>],
+        fits: impl Fn(&SendTopic<B>) -> bool,
     ) -> Option<usize> {
-        let data = |t: &OutTopic<B>| Self::work(t) == Some(Work::Data) && fits(t);
+        let data = |t: &SendTopic<B>| Self::work(t) == Some(Work::Data) && fits(t);
         match self.order {
             Order::Priority => self.pick(topics, data).map(|(i, _)| i),
             Order::Fifo => self
@@ -135,17 +135,17 @@ impl Scheduler {
     }
 
     /// A topic that had nothing to send has something again, or changed its priority: it starts level with the others.
-    pub(crate) fn wake<B: Body>(&self, t: &mut OutTopic<B>) {
+    pub(crate) fn wake<B: Body>(&self, t: &mut SendTopic<B>) {
         t.served = t.served.max(self.virtual_time[usize::from(t.config.priority)]);
     }
 
     /// A topic changed its priority: its service so far was among others.
-    pub(crate) fn moved<B: Body>(&self, t: &mut OutTopic<B>) {
+    pub(crate) fn moved<B: Body>(&self, t: &mut SendTopic<B>) {
         t.served = self.virtual_time[usize::from(t.config.priority)];
     }
 
     /// A fragment of the topic was sent.
-    pub(crate) fn charge<B: Body>(&mut self, t: &mut OutTopic<B>, airtime: Duration) {
+    pub(crate) fn charge<B: Body>(&mut self, t: &mut SendTopic<B>, airtime: Duration) {
         let v = &mut self.virtual_time[usize::from(t.config.priority)];
         *v = (*v).max(t.served);
         let ns = u64::try_from(airtime.as_nanos()).unwrap_or(u64::MAX);

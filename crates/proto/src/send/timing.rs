@@ -63,7 +63,7 @@ pub(crate) struct Way {
     /// Datagrams sent and lost, and runs of lost ones, with older ones weighing less.
     weight: (f64, f64, f64),
     /// Whether the peer has reported on that.
-    told: bool,
+    has_report: bool,
 }
 
 impl Default for Way {
@@ -74,7 +74,7 @@ impl Default for Way {
             smoothed: None,
             reported: (0, 0, 0),
             weight: (PRIOR.1, PRIOR.0, PRIOR.0),
-            told: false,
+            has_report: false,
         }
     }
 }
@@ -134,7 +134,7 @@ impl Way {
             l * MEMORY + (sent - here) as f64,
             t * MEMORY + torn as f64,
         );
-        (self.reported, self.told) = ((next, came, gaps), true);
+        (self.reported, self.has_report) = ((next, came, gaps), true);
         true
     }
 
@@ -158,7 +158,7 @@ impl Way {
     pub(crate) fn timing(&self) -> Timing {
         let (rtt, deviation) = self.smoothed.unwrap_or((FIRST, Duration::ZERO));
         let loss = self.loss();
-        let feared = if self.told { loss } else { loss.max(FEARED) };
+        let feared = if self.has_report { loss } else { loss.max(FEARED) };
         Timing {
             patience: rtt + deviation * 4 + MARGIN,
             spacing: (rtt / 4).clamp(NEAREST, WIDEST),

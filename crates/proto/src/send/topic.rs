@@ -12,7 +12,7 @@ use super::latch::Latch;
 use super::ledger::Ledger;
 use super::parity::Coder;
 use super::quota::Quota;
-use super::reliable::Keeper;
+use super::reliable::RetransmitBuffer;
 use super::rhythm::Rhythm;
 use super::timing::Timing;
 use crate::announcement::{Announcement, Reliability, WITHDRAWN};
@@ -35,7 +35,7 @@ const STALL: Duration = Duration::from_millis(100);
 const OVERLAP: u64 = 16 << 20;
 
 #[derive(Debug, Default)]
-pub(crate) struct OutCounts {
+pub(crate) struct SendCounts {
     pub(crate) offered: u64,
     pub(crate) offered_bytes: u64,
     pub(crate) sent: u64,
@@ -59,7 +59,7 @@ pub(crate) struct When {
     pub(crate) origin: Option<u64>,
 }
 
-pub(crate) struct OutTopic<B> {
+pub(crate) struct SendTopic<B> {
     pub(crate) peer: PeerId,
     pub(crate) config: TopicConfig,
     pub(crate) announcer: Announcer,
@@ -76,7 +76,7 @@ pub(crate) struct OutTopic<B> {
     /// Since when too little of the next message has arrived.
     starved: Option<Time>,
     /// Messages sent that wait for their acknowledgement, on a reliable topic.
-    pub(crate) keeper: Option<Keeper<B>>,
+    pub(crate) unacked: Option<RetransmitBuffer<B>>,
     /// Makes parity, on a redundant topic.
     pub(crate) coder: Option<Coder>,
     pub(crate) outcomes: Outcomes,
@@ -103,15 +103,15 @@ pub(crate) struct OutTopic<B> {
     pub(crate) last_bytes: usize,
     /// Radio hops that it had to go.
     pub(crate) last_hops: u32,
-    pub(crate) counts: OutCounts,
+    pub(crate) counts: SendCounts,
 }
 
-impl<B: Body> OutTopic<B> {
+impl<B: Body> SendTopic<B> {
     pub(crate) fn new(peer: PeerId, config: TopicConfig, announced_order: u64) -> Self {
-        OutTopic {
+        SendTopic {
             peer,
             announcer: Announcer::new(announcement(&config).encode(0)),
-            keeper: config.reliability.keeps().then(Keeper::new),
+            unacked: config.reliability.keeps().then(RetransmitBuffer::new),
             coder: (config.reliability == Reliability::Redundant).then(Coder::default),
             outcomes: Outcomes::default(),
             has_timed: false,
@@ -135,7 +135,7 @@ impl<B: Body> OutTopic<B> {
             rate_next: Time::ZERO,
             skip: 0,
             rhythm: Rhythm::default(),
-            counts: OutCounts::default(),
+            counts: SendCounts::default(),
         }
     }
 
@@ -156,11 +156,11 @@ impl<B: Body> OutTopic<B> {
         self.coder = (self.config.reliability == Reliability::Redundant)
             .then(|| self.coder.take().unwrap_or_default());
         if !self.config.reliability.keeps() {
-            self.keeper = None;
-        } else if self.keeper.is_none() {
-            let mut keeper = Keeper::new();
-            keeper.begin(self.next_seq);
-            self.keeper = Some(keeper);
+            self.unacked = None;
+        } else if self.unacked.is_none() {
+            let mut unacked = RetransmitBuffer::new();
+            unacked.begin(self.next_seq);
+            self.unacked = Some(unacked);
         }
     }
 
@@ -180,7 +180,7 @@ impl<B: Body> OutTopic<B> {
 
     /// Messages below this number are no longer sent.
     pub(crate) fn floor(&self) -> u64 {
-        let kept = self.keeper.as_ref().and_then(|k| Some(k.oldest()?.seq));
+        let kept = self.unacked.as_ref().and_then(|k| Some(k.oldest()?.seq));
         let sending = self.sending.as_ref().map(|s| s.seq);
         kept.or(sending).unwrap_or(self.next_seq)
     }
@@ -190,8 +190,8 @@ impl<B: Body> OutTopic<B> {
         self.cancelled = None;
         self.first_seq = self.next_seq;
         self.ledger.ends_session(self.next_seq);
-        if let Some(keeper) = &mut self.keeper {
-            keeper.begin(self.next_seq);
+        if let Some(unacked) = &mut self.unacked {
+            unacked.begin(self.next_seq);
         }
         if let Some(coder) = &mut self.coder {
             coder.clear();
@@ -260,10 +260,10 @@ impl<B: Body> OutTopic<B> {
 
     /// The next message, or one that is being retransmitted.
     pub(crate) fn head(&self) -> Option<&Pending<B>> {
-        let again = self.keeper.as_ref().and_then(|k| Some(&k.due()?.pending));
+        let again = self.unacked.as_ref().and_then(|k| Some(&k.due()?.pending));
         let next = || {
             self.waiting.front().filter(|p| {
-                self.keeper
+                self.unacked
                     .as_ref()
                     .is_none_or(|k| k.admits(self.next_seq) && may_begin(k, p))
             })
@@ -288,7 +288,7 @@ impl<B: Body> OutTopic<B> {
 
     /// The symbols to send next, if the next datagram is a symbol of a message already begun.
     fn bulk(&self) -> Option<&Bulk> {
-        self.keeper.as_ref()?.due()?.bulk.as_ref()
+        self.unacked.as_ref()?.due()?.bulk.as_ref()
     }
 
     /// Most that the datagram of the next symbol takes, if the next datagram is a symbol.
@@ -299,14 +299,14 @@ impl<B: Body> OutTopic<B> {
 
     /// Takes the result of a job; returns false if it was not for a message of this topic.
     pub(crate) fn encoded_by(&mut self, job: u64, encoder: &Encoder, timing: Timing) -> bool {
-        let mut bulks = self.keeper.iter_mut().flat_map(Keeper::bulks_mut);
+        let mut bulks = self.unacked.iter_mut().flat_map(RetransmitBuffer::bulks_mut);
         let found = bulks.find(|(_, b)| b.awaits(job));
         found.map(|(_, b)| b.ready(encoder.clone(), timing)).is_some()
     }
 
     /// Progress of the oldest message that is sent as symbols.
     pub(crate) fn bulk_stats(&self) -> Option<BulkStats> {
-        let (pending, bulk) = self.keeper.as_ref()?.bulks().next()?;
+        let (pending, bulk) = self.unacked.as_ref()?.bulks().next()?;
         let (symbols_sent, arrived) = bulk.progress();
         Some(BulkStats {
             bytes: pending.bytes(),
@@ -317,7 +317,7 @@ impl<B: Body> OutTopic<B> {
 
     /// Number of messages held.
     pub(crate) fn held(&self) -> usize {
-        let kept = self.keeper.as_ref().map_or(0, Keeper::len);
+        let kept = self.unacked.as_ref().map_or(0, RetransmitBuffer::len);
         self.waiting.len() + usize::from(self.sending.is_some()) + kept
     }
 
@@ -348,9 +348,11 @@ impl<B: Body> OutTopic<B> {
     /// Takes an acknowledgement. Returns the bytes that need not be kept any longer.
     pub(crate) fn acknowledged(&mut self, now: Time, a: &Acknowledgement, timing: Timing) -> u64 {
         let floor = self.sending.as_ref().map_or(self.next_seq, |s| s.seq);
-        let Some(keeper) = &mut self.keeper else { return 0 };
+        let Some(unacked) = &mut self.unacked else {
+            return 0;
+        };
         let mut bytes = 0;
-        for s in keeper.acknowledged(now, a, floor, timing) {
+        for s in unacked.acknowledged(now, a, floor, timing) {
             let (message, length) = (&s.pending.message, s.pending.bytes());
             bytes += length;
             self.counts.sent += 1;
@@ -366,10 +368,10 @@ impl<B: Body> OutTopic<B> {
 
     /// The peer was lost, and may come back with the same session. Returns the bytes that are not kept for it.
     pub(crate) fn pause(&mut self) -> u64 {
-        let Some(keeper) = &mut self.keeper else {
+        let Some(unacked) = &mut self.unacked else {
             return self.clear(DropReason::PeerLost);
         };
-        keeper.start_over(self.sending.take().map(|s| (s.pending, s.seq)));
+        unacked.start_over(self.sending.take().map(|s| (s.pending, s.seq)));
         0
     }
 
@@ -377,7 +379,7 @@ impl<B: Body> OutTopic<B> {
     pub(crate) fn bytes_left(&self) -> u64 {
         let there = |p: &Pending<B>, at: u32| u64::from(p.ready().unwrap_or(0).saturating_sub(at));
         let sending = self.sending.as_ref().map_or(0, |s| there(&s.pending, s.at));
-        let bulks = self.keeper.iter().flat_map(Keeper::bulks);
+        let bulks = self.unacked.iter().flat_map(RetransmitBuffer::bulks);
         let due = bulks.filter(|(_, b)| b.is_due()).map(|(_, b)| b.bytes_needed());
         sending + self.waiting.iter().map(|p| there(p, 0)).sum::<u64>() + due.sum::<u64>()
     }
@@ -403,8 +405,8 @@ impl<B: Body> OutTopic<B> {
 }
 
 /// Whether a message may begin in addition to those that are kept.
-fn may_begin<B: Body>(keeper: &Keeper<B>, next: &Pending<B>) -> bool {
-    let begun: u64 = keeper.bulks().map(|(p, _)| p.bytes()).sum();
+fn may_begin<B: Body>(unacked: &RetransmitBuffer<B>, next: &Pending<B>) -> bool {
+    let begun: u64 = unacked.bulks().map(|(p, _)| p.bytes()).sum();
     next.shape.is_none() || begun == 0 || begun + next.bytes() <= OVERLAP
 }
 

@@ -64,7 +64,7 @@ pub(crate) struct Exchange {
 pub(crate) struct PeerClock {
     samples: VecDeque<Sample>,
     /// The peer's own measurement.
-    told: Option<Sample>,
+    reported: Option<Sample>,
 }
 
 impl PeerClock {
@@ -105,9 +105,9 @@ impl PeerClock {
     }
 
     /// The peer reports that our clock is `ahead` of its own.
-    pub(crate) fn told(&mut self, now: Time, ahead_us: i64, uncertainty_us: u64, likely_us: u64) {
+    pub(crate) fn peer_reports(&mut self, now: Time, ahead_us: i64, uncertainty_us: u64, likely_us: u64) {
         let us = |n: u64| Duration::from_micros(n.min(1 << 40));
-        self.told = Some(Sample {
+        self.reported = Some(Sample {
             at: now,
             ahead_ns: ahead_us.saturating_mul(-1000),
             half: us(uncertainty_us),
@@ -118,7 +118,7 @@ impl PeerClock {
     /// The peer's clock relative to ours, as well as it is known.
     pub(crate) fn offset(&self, now: Time) -> Option<ClockOffset> {
         let own = self.samples.iter().map(|s| s.at(now)).min_by_key(|o| o.likely);
-        own.or_else(|| self.told.map(|s| s.at(now)))
+        own.or_else(|| self.reported.map(|s| s.at(now)))
     }
 
     /// The peer has a new session, whose clock may be different.
@@ -223,14 +223,14 @@ mod tests {
     fn what_the_peer_found_serves_where_nothing_was_measured() {
         let mut clock = PeerClock::default();
         assert_eq!(clock.offset(Time(5)), None);
-        clock.told(Time(5), -250, 400, 40);
+        clock.peer_reports(Time(5), -250, 400, 40);
         let o = clock.offset(Time(5)).expect("told");
         assert_eq!((o.ahead_ns, o.likely), (250_000, Duration::from_micros(40)));
         assert_eq!(
             o.ours(o.theirs(Time::from_millis(9_000))),
             Time::from_millis(9_000)
         );
-        clock.told(Time(5), i64::MIN, u64::MAX, u64::MAX);
+        clock.peer_reports(Time(5), i64::MIN, u64::MAX, u64::MAX);
         let o = clock.offset(Time(5)).expect("told");
         o.ours(Time(0));
         o.theirs(Time(u64::MAX));

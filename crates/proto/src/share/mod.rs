@@ -86,20 +86,20 @@ impl Share {
         if !self.yields {
             return 1.0;
         }
-        match self.rivals(now, priority) {
+        match self.contenders(now, priority) {
             (0, same) => (1.0 / (same as f64 + 1.0)).max(self.least),
             _ => self.least,
         }
     }
 
     /// Number of other hosts that claim the air at more than `priority`, and at exactly that.
-    fn rivals(&self, now: Time, priority: u8) -> (usize, usize) {
-        self.table.rivals(now, priority, self.used.is_full(now))
+    fn contenders(&self, now: Time, priority: u8) -> (usize, usize) {
+        self.table.contenders(now, priority, self.used.is_full(now))
     }
 
     /// Whether others claim the air for something more important.
     pub(crate) fn is_outranked(&self, now: Time, priority: u8) -> bool {
-        self.yields && self.rivals(now, priority).0 > 0
+        self.yields && self.contenders(now, priority).0 > 0
     }
 
     /// When a datagram of this priority may be sent, if it has to wait.
@@ -514,18 +514,22 @@ mod tests {
         for host in 10..10_000 {
             table.claim(t + ms(1), liar, &claim(host, 0));
         }
-        assert_eq!(table.rivals(t + ms(1), 30, false).0, 1, "its own word holds");
+        assert_eq!(table.contenders(t + ms(1), 30, false).0, 1, "its own word holds");
         assert!(table.claimants(t + ms(1)) <= 10);
         table.claim(t + ms(1), liar, &claim(9, 127));
-        assert_eq!(table.rivals(t + ms(1), 60, false), (0, 0), "another's does not");
-        let told = table.claims_for(t + ms(1), PeerId(2));
-        let hosts: Vec<u32> = told.iter().map(|c| c.host).collect();
+        assert_eq!(
+            table.contenders(t + ms(1), 60, false),
+            (0, 0),
+            "another's does not"
+        );
+        let reported = table.claims_for(t + ms(1), PeerId(2));
+        let hosts: Vec<u32> = reported.iter().map(|c| c.host).collect();
         assert_eq!(hosts, [9], "only what a host says of itself is repeated");
         table.deny(9);
-        assert_eq!(table.rivals(t + ms(1), 30, false).0, 0, "it was denied");
+        assert_eq!(table.contenders(t + ms(1), 30, false).0, 0, "it was denied");
         table.claim(t + ms(2), NINE, &claim(9, 50));
         table.claim(t + ms(2), liar, &claim(9, 50));
-        assert_eq!(table.rivals(t + ms(2), 30, false).0, 0, "through nobody");
+        assert_eq!(table.contenders(t + ms(2), 30, false).0, 0, "through nobody");
     }
 
     #[test]
@@ -541,7 +545,7 @@ mod tests {
             }
             now += ms(100);
         }
-        let of = |told: &[bool]| told.iter().filter(|b| **b).count();
+        let of = |reported: &[bool]| reported.iter().filter(|b| **b).count();
         assert!(of(&believed[..10]) == 10 && of(&believed) < 70, "{believed:?}");
         assert!(s.found_free() >= 2);
         // A host that takes what it claims is believed at once, heard or met.
@@ -599,14 +603,14 @@ mod tests {
         };
         table.claim(t, NINE, &aged(20, 20));
         table.claim(t, NINE, &aged(90, 60));
-        assert_eq!(table.rivals(t, 30, false), (0, 0), "the newest says 20");
+        assert_eq!(table.contenders(t, 30, false), (0, 0), "the newest says 20");
         assert!(
             table.claims_for(t, PeerId(1)).is_empty(),
             "nothing was heard of it"
         );
         table.took(t, 9, AIR);
-        let told = table.claims_for(t, PeerId(1));
-        assert_eq!((told.len(), told[0].age_ms), (1, 21));
+        let reported = table.claims_for(t, PeerId(1));
+        assert_eq!((reported.len(), reported[0].age_ms), (1, 21));
         assert!(table.claims_for(t, PEER).is_empty(), "who said it knows");
         let old = Claim {
             age_ms: 210,
@@ -633,22 +637,25 @@ mod tests {
             }
             s.table.claim(t, NINE, &message);
             for n in 1..=3 {
-                assert_eq!(s.rivals(t + AIR * n, 50), (0, 1));
+                assert_eq!(s.contenders(t + AIR * n, 50), (0, 1));
                 s.took(t + AIR * n, 9, AIR);
             }
             s
         };
         let end = t + AIR * 3;
         let free = claimed(0);
-        assert_eq!((free.rivals(end, 50), free.rivals(end, 20)), ((0, 0), (0, 0)));
-        let full = claimed(1_000);
-        assert_eq!(full.rivals(end, 50), (0, 1), "they go on taking turns");
         assert_eq!(
-            full.rivals(end, 20),
+            (free.contenders(end, 50), free.contenders(end, 20)),
+            ((0, 0), (0, 0))
+        );
+        let full = claimed(1_000);
+        assert_eq!(full.contenders(end, 50), (0, 1), "they go on taking turns");
+        assert_eq!(
+            full.contenders(end, 20),
             (0, 0),
             "what is less important need not wait"
         );
-        assert_eq!(full.rivals(end + ms(60), 50), (0, 0));
+        assert_eq!(full.contenders(end + ms(60), 50), (0, 0));
         // A fast radio's claim of less than a millisecond does not end with the datagram that carries it.
         let mut quick = share();
         let least = Claim {
@@ -657,12 +664,12 @@ mod tests {
         };
         quick.table.claim(t, NINE, &least);
         quick.took(t, 9, AIR / 8);
-        assert_eq!(quick.rivals(t, 50), (0, 1));
+        assert_eq!(quick.contenders(t, 50), (0, 1));
         // For a host that it does not hear, it waits as long as what is claimed should take.
         let mut unheard = share();
         unheard.table.claim(t, NINE, &message);
-        assert_eq!(unheard.rivals(end, 50), (0, 1));
-        assert_eq!(unheard.rivals(t + ms(14), 50), (0, 0));
+        assert_eq!(unheard.contenders(end, 50), (0, 1));
+        assert_eq!(unheard.contenders(t + ms(14), 50), (0, 0));
     }
 
     #[test]

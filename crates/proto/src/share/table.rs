@@ -129,8 +129,8 @@ impl Table {
             return false;
         };
         let rhythms = self.rhythms.range(rhythms_of(host)).map(|(_, r)| r);
-        let told = rhythms.filter(|r| r.direct && now < r.until());
-        let beats: f64 = told.map(|r| r.air.div_duration_f64(r.period)).sum();
+        let announced = rhythms.filter(|r| r.direct && now < r.until());
+        let beats: f64 = announced.map(|r| r.air.div_duration_f64(r.period)).sum();
         let heard = kept.heard.share(now);
         heard >= LEAST_HEARD && heard >= KEPT * (beats + LEAST_OF_CLAIMED * kept.claimed.share(now))
     }
@@ -261,7 +261,7 @@ impl Table {
     }
 
     /// Number of hosts that claim the air at more than `priority`, and at exactly that. `full`: hardly any air is left.
-    pub(crate) fn rivals(&self, now: Time, priority: u8, full: bool) -> (usize, usize) {
+    pub(crate) fn contenders(&self, now: Time, priority: u8, full: bool) -> (usize, usize) {
         let claims = self.claimed(now, until_at(priority, full));
         claims.fold((0, 0), |(more, same), (_, c)| {
             (
@@ -290,7 +290,7 @@ impl Table {
     }
 
     /// The rhythms that currently count: repeated rhythms of a host do not while it announces its own.
-    fn told(&self, now: Time) -> impl Iterator<Item = ((u32, u8), &Rhythmic)> {
+    fn announced(&self, now: Time) -> impl Iterator<Item = ((u32, u8), &Rhythmic)> {
         self.rhythms.iter().filter_map(move |((host, _, priority), r)| {
             let mut own = self.rhythms.range(rhythms_of(*host));
             let counts = now < r.until() && (r.direct || !own.any(|(_, o)| o.direct && now < o.until()));
@@ -300,20 +300,20 @@ impl Table {
 
     /// The next message of another host that is more important than `priority`, and that host.
     pub(crate) fn foreseen(&self, now: Time, priority: u8) -> Option<(u32, Foreseen)> {
-        let more = self.told(now).filter(|((_, p), _)| *p > priority);
+        let more = self.announced(now).filter(|((_, p), _)| *p > priority);
         let next = more.filter_map(|((host, _), r)| Some((host, r.next(now)?)));
         next.min_by_key(|(_, f)| f.from)
     }
 
     /// Whether it is known when a host's messages of this priority are due.
     pub(crate) fn foresees(&self, now: Time, host: u32, priority: u8) -> bool {
-        self.told(now).any(|(of, _)| of == (host, priority))
+        self.announced(now).any(|(of, _)| of == (host, priority))
     }
 
     /// The next message of a host other than this one and `peer`, if that host keeps its word: control frames wait for
     /// no other.
     pub(crate) fn foreseen_of_others(&self, now: Time, peer: u32) -> Option<Foreseen> {
-        let others = self.told(now).filter(|((host, _), _)| *host != peer);
+        let others = self.announced(now).filter(|((host, _), _)| *host != peer);
         let others = others.filter(|((host, _), _)| self.keeps_word(now, *host));
         others.filter_map(|(_, r)| r.next(now)).min_by_key(|f| f.from)
     }

@@ -96,7 +96,7 @@ impl ControllerBuilder {
                 wire: end.wire(),
             }))?;
         }
-        core.begin_keeping()?;
+        core.start_timers()?;
         Ok(controller)
     }
 }

@@ -291,11 +291,11 @@ impl Core {
             });
             waiting
         };
-        self.is_heard(arrived);
+        self.mark_heard(arrived);
         for call in waiting {
             self.dispatch(call);
         }
-        self.hear_what_waited();
+        self.deliver_waiting();
         self.changed.notify_all();
     }
 
@@ -323,12 +323,12 @@ impl Core {
                 .stamps
                 .heard(response.run, response.stamp, arrived);
         }
-        self.is_heard(arrived);
+        self.mark_heard(arrived);
         Some(response)
     }
 
     /// A message of the robot arrived.
-    pub(crate) fn is_heard(&self, at: Time) {
+    pub(crate) fn mark_heard(&self, at: Time) {
         let found = {
             let mut state = lock(&self.state);
             state.heard = Some(state.heard.map_or(at, |h| h.max(at)));
@@ -336,11 +336,11 @@ impl Core {
         };
         if found {
             self.changed.notify_all();
-            self.tell(Connection::Found);
+            self.notify(Connection::Found);
         }
     }
 
-    pub(crate) fn tell(&self, connection: Connection) {
+    pub(crate) fn notify(&self, connection: Connection) {
         match connection {
             Connection::Found => tracing::info!("{}: the robot was found", self.name),
             Connection::Lost => tracing::warn!("{}: the robot was lost", self.name),

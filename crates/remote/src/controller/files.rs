@@ -6,9 +6,9 @@ use super::call::What;
 use super::core::Core;
 use super::pending::Pending;
 use super::requests::RequestError;
-use crate::beneath;
 use crate::clock::now;
 use crate::own::{FileChunk, FileRequest, request, response};
+use crate::safe_path;
 use crate::transport::Class;
 use crate::v6::{self, FilesError};
 use rustix::fs::{AtFlags, FlockOperation, RenameFlags};
@@ -75,17 +75,17 @@ impl Saving {
 }
 
 /// Destination of a file: below `into`, by parts none of which leaves it.
-struct Place<'a> {
+struct Destination<'a> {
     into: &'a Path,
     name: String,
     parts: Vec<String>,
     saving: Saving,
 }
 
-impl<'a> Place<'a> {
+impl<'a> Destination<'a> {
     fn new(into: &'a Path, name: String, saving: Saving) -> Result<Self, FileError> {
         let parts =
-            beneath::parts(&name).and_then(|parts| match beneath::is_hidden(&parts) && !saving.hidden {
+            safe_path::parts(&name).and_then(|parts| match safe_path::is_hidden(&parts) && !saving.hidden {
                 false => Ok(parts),
                 true => Err(io::Error::new(
                     io::ErrorKind::InvalidInput,
@@ -96,7 +96,7 @@ impl<'a> Place<'a> {
             path: into.join(&name),
             error,
         })?;
-        Ok(Place {
+        Ok(Destination {
             into,
             name,
             parts,
@@ -230,11 +230,11 @@ impl Core {
     ) -> Result<PathBuf, FileError> {
         let name = if path.is_empty() { identifier } else { path };
         let name = self.name_here(name);
-        let place = Place::new(into, name, saving)?;
+        let destination = Destination::new(into, name, saving)?;
         if self.speaks_v6() {
-            return self.download_v6(identifier, path, &place, progress);
+            return self.download_v6(identifier, path, &destination, progress);
         }
-        self.download_to(identifier, path, &place, progress)
+        self.download_to(identifier, path, &destination, progress)
     }
 
     /// Fetches all files into a folder named after their identifier; a single file as [`Core::download`].
@@ -252,21 +252,21 @@ impl Core {
             } else {
                 format!("{identifier}/{path}")
             };
-            Place::new(into, name, saving)
+            Destination::new(into, name, saving)
         };
         if self.speaks_v6() {
             return self.download_all_v6(identifier, below, progress);
         }
         let files = self.files(identifier)?;
         // If one of them may not be written, none is fetched.
-        let places = files
+        let destinations = files
             .iter()
             .map(|file| below(&file.path))
             .collect::<Result<Vec<_>, _>>()?;
-        let fetch = |(file, place): (&FileInfo, &Place<'_>)| {
-            self.download_to(identifier, &file.path, place, progress)
+        let fetch = |(file, destination): (&FileInfo, &Destination<'_>)| {
+            self.download_to(identifier, &file.path, destination, progress)
         };
-        files.iter().zip(&places).map(fetch).collect()
+        files.iter().zip(&destinations).map(fetch).collect()
     }
 
     /// Returns the name below the destination folder: robots of version 6 also name files by absolute paths.
@@ -281,15 +281,15 @@ impl Core {
         self: &Arc<Self>,
         identifier: &str,
         path: &str,
-        place: &Place<'_>,
+        destination: &Destination<'_>,
         progress: &mut dyn FnMut(Progress<'_>) -> bool,
     ) -> Result<PathBuf, FileError> {
-        let failed = |error| place.failed(error);
-        let mut part = match place.open() {
+        let failed = |error| destination.failed(error);
+        let mut part = match destination.open() {
             Ok(part) => part,
             // An earlier download, of this file or of all of them, already finished it.
-            Err(error) if error.is_there() && self.is_fetched(identifier, path, place, progress)? => {
-                return Ok(place.path());
+            Err(error) if error.is_there() && self.is_fetched(identifier, path, destination, progress)? => {
+                return Ok(destination.path());
             }
             Err(error) => return Err(error),
         };
@@ -304,12 +304,12 @@ impl Core {
             };
             if sum == part.sha.clone().finalize().as_slice() {
                 part.finish().map_err(failed)?;
-                return Ok(place.path());
+                return Ok(destination.path());
             }
             part.restart().map_err(failed)?;
             if !std::mem::take(&mut again) {
                 part.abandon();
-                return Err(FileError::Checksum(place.name.clone()));
+                return Err(FileError::Checksum(destination.name.clone()));
             }
         }
     }
@@ -319,10 +319,10 @@ impl Core {
         self: &Arc<Self>,
         identifier: &str,
         path: &str,
-        place: &Place<'_>,
+        destination: &Destination<'_>,
         progress: &mut dyn FnMut(Progress<'_>) -> bool,
     ) -> Result<bool, FileError> {
-        let Ok((size, sha)) = place.content() else {
+        let Ok((size, sha)) = destination.content() else {
             return Ok(false);
         };
         // A piece at the end of the file is empty, but carries the checksum of the whole file.
@@ -404,12 +404,12 @@ impl Core {
             ahead.came(now().since(begun));
             part.write(&chunk.data).map_err(failed)?;
             (size, failures) = (Some(chunk.size), 0);
-            let told = Progress {
+            let state = Progress {
                 path,
                 done: part.done,
                 size: chunk.size,
             };
-            if !progress(told) {
+            if !progress(state) {
                 return Err(FileError::Stopped);
             }
             if last {
@@ -438,12 +438,12 @@ impl Core {
         self: &Arc<Self>,
         identifier: &str,
         path: &str,
-        place: &Place<'_>,
+        destination: &Destination<'_>,
         progress: &mut dyn FnMut(Progress<'_>) -> bool,
     ) -> Result<PathBuf, FileError> {
         let files = self.ask_v6(identifier)?;
         let none = |text: String| FileError::from(RequestError::Rejected(text));
-        let wanted = place.parts.join("/");
+        let wanted = destination.parts.join("/");
         let data = match path.is_empty() {
             true if files.len() == 1 => files.values().next(),
             true => {
@@ -453,23 +453,25 @@ impl Core {
             false => files.get(&wanted),
         };
         let data = data.ok_or_else(|| none(format!("the answer has no file {path:?}")))?;
-        place.put(data, path, progress)
+        destination.put(data, path, progress)
     }
 
     /// Saves all files of version 6's answer.
     fn download_all_v6<'a>(
         self: &Arc<Self>,
         identifier: &str,
-        below: impl Fn(&str) -> Result<Place<'a>, FileError>,
+        below: impl Fn(&str) -> Result<Destination<'a>, FileError>,
         progress: &mut dyn FnMut(Progress<'_>) -> bool,
     ) -> Result<Vec<PathBuf>, FileError> {
         let files = self.ask_v6(identifier)?;
-        let places = files
+        let destinations = files
             .keys()
             .map(|path| below(path))
             .collect::<Result<Vec<_>, _>>()?;
-        let put = |(place, (path, data)): (&Place<'_>, (&String, &Vec<u8>))| place.put(data, path, progress);
-        places.iter().zip(&files).map(put).collect()
+        let put = |(destination, (path, data)): (&Destination<'_>, (&String, &Vec<u8>))| {
+            destination.put(data, path, progress)
+        };
+        destinations.iter().zip(&files).map(put).collect()
     }
 }
 
@@ -480,10 +482,10 @@ impl FileError {
     }
 }
 
-impl Place<'_> {
+impl Destination<'_> {
     /// Returns length and SHA-256 of the existing file.
     fn content(&self) -> io::Result<(u64, Vec<u8>)> {
-        let mut file = beneath::open_without_links(self.into, &self.parts)?;
+        let mut file = safe_path::open_without_links(self.into, &self.parts)?;
         let mut sha = Sha256::new();
         let size = hash(&mut file, &mut sha)?;
         Ok((size, sha.finalize().to_vec()))
@@ -510,12 +512,12 @@ impl Place<'_> {
             },
             Err(error) => return Err(error),
         }
-        let told = Progress {
+        let state = Progress {
             path,
             done: size,
             size,
         };
-        match progress(told) {
+        match progress(state) {
             true => Ok(self.path()),
             false => Err(FileError::Stopped),
         }
@@ -536,13 +538,13 @@ struct Part {
 impl Part {
     fn open(into: &Path, parts: &[String], replace: bool) -> io::Result<Self> {
         std::fs::create_dir_all(into)?;
-        let (folder, name) = beneath::walk(beneath::open_folder(into)?, parts, true)?;
+        let (folder, name) = safe_path::walk(safe_path::open_folder(into)?, parts, true)?;
         let there = rustix::fs::statat(&folder, name.as_str(), AtFlags::SYMLINK_NOFOLLOW);
         if !replace && there.is_ok() {
             return Err(exists());
         }
         let temporary = format!(".{name}.part");
-        let mut file = beneath::create(&folder, &temporary)?;
+        let mut file = safe_path::create(&folder, &temporary)?;
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)
             .map_err(|_| io::Error::new(io::ErrorKind::WouldBlock, "it is being fetched already"))?;
         let mut sha = Sha256::new();

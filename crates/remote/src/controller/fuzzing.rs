@@ -54,8 +54,8 @@ pub(crate) fn hear(frames: &[&[u8]], wire: Wire) {
     let pose = core.fetch::<telemetry::CurrentPose>(0, Duration::from_secs(60));
     for frame in frames {
         match wire {
-            Wire::Own => core.hear_telemetry(Bytes::copy_from_slice(frame)),
-            Wire::V6 => core.hear_telemetry_v6(frame),
+            Wire::Own => core.receive_telemetry(Bytes::copy_from_slice(frame)),
+            Wire::V6 => core.receive_telemetry_v6(frame),
         }
     }
     let _ = core.latest::<telemetry::CurrentPose>(0);

@@ -6,10 +6,10 @@ mod call;
 mod core;
 mod files;
 pub(crate) mod fuzzing;
-mod keeper;
 mod pending;
 mod requests;
 mod telemetry;
+mod timers;
 mod v6;
 
 pub use self::core::Connection;

@@ -274,12 +274,12 @@ mod tests {
         let end: Arc<dyn ControllerEnd> = Arc::new(Silent::default());
         let (pending, promise) = Pending::new();
         let pending = pending.over(&end, Class::Command);
-        let keeper = std::thread::spawn(move || {
+        let thread = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(50));
             promise.keep(7);
         });
         assert_eq!(pending.wait(), 7);
-        keeper.join().expect("no panic");
+        thread.join().expect("no panic");
         // A known result is not waited for, and a timeout of zero does not wait.
         let silent: Arc<dyn ControllerEnd> = Arc::new(Silent::default());
         let (pending, promise) = Pending::new();
@@ -311,19 +311,19 @@ mod tests {
         drop(pending);
         promise.keep(());
 
-        let told = Arc::new(AtomicU32::new(0));
-        let tell = |told: &Arc<AtomicU32>| {
-            let told = told.clone();
-            move |value| told.store(value, Ordering::Relaxed)
+        let seen = Arc::new(AtomicU32::new(0));
+        let store_into = |seen: &Arc<AtomicU32>| {
+            let seen = seen.clone();
+            move |value| seen.store(value, Ordering::Relaxed)
         };
         let (pending, promise) = Pending::new();
-        pending.then(tell(&told));
-        assert_eq!(told.load(Ordering::Relaxed), 0);
+        pending.then(store_into(&seen));
+        assert_eq!(seen.load(Ordering::Relaxed), 0);
         promise.keep(4);
-        assert_eq!(told.load(Ordering::Relaxed), 4);
+        assert_eq!(seen.load(Ordering::Relaxed), 4);
         let (pending, promise) = Pending::new();
         promise.keep(5);
-        pending.then(tell(&told));
-        assert_eq!(told.load(Ordering::Relaxed), 5);
+        pending.then(store_into(&seen));
+        assert_eq!(seen.load(Ordering::Relaxed), 5);
     }
 }

@@ -97,7 +97,7 @@ impl Streams {
 
 impl Core {
     /// Handles a telemetry frame of Ropewalk's own wire.
-    pub(crate) fn hear_telemetry(self: &Arc<Self>, frame: Bytes) {
+    pub(crate) fn receive_telemetry(self: &Arc<Self>, frame: Bytes) {
         let arrived = now();
         let Ok(telemetry) = own::Telemetry::decode(frame.clone()) else {
             return self.counters.dropped("malformed", 1);
@@ -110,7 +110,7 @@ impl Core {
                 .and_then(|known| known.telemetry_names.get(&telemetry.number))
                 .cloned()
         };
-        self.is_heard(arrived);
+        self.mark_heard(arrived);
         let Some(name) = name else {
             // The frame is from a robot that was not greeted, or of a kind that it did not have then.
             if !self.streams.wait(frame) {
@@ -124,7 +124,7 @@ impl Core {
 
     /// The robot has announced the meaning of its numbers: handles the frames that waited, or drops those without a
     /// meaning.
-    pub(crate) fn hear_what_waited(&self) {
+    pub(crate) fn deliver_waiting(&self) {
         let waited = std::mem::take(&mut *lock(&self.streams.waiting));
         let Some(known) = lock(&self.state).known.clone() else {
             return;
@@ -222,7 +222,7 @@ impl Core {
         mut callback: impl FnMut(&[u8], &Info) -> Result<(), DecodeError> + Send + 'static,
     ) {
         let core: Weak<Core> = Arc::downgrade(self);
-        let told = move |body: &[u8], info: Info| {
+        let callback = move |body: &[u8], info: Info| {
             if callback(body, &info).is_err()
                 && let Some(core) = core.upgrade()
             {
@@ -230,7 +230,7 @@ impl Core {
             }
         };
         self.names.learn(kind);
-        write(&self.streams.get(kind.name, channel).callbacks).push(Arc::new(Mutex::new(told)));
+        write(&self.streams.get(kind.name, channel).callbacks).push(Arc::new(Mutex::new(callback)));
         let listed = lock(&self.streams.watched).is_some();
         if listed {
             self.watch_kind(kind, channel);
@@ -336,8 +336,8 @@ impl ControllerSink for Sink {
             return;
         }
         match self.wire {
-            Wire::Own => self.core.hear_telemetry(Bytes::copy_from_slice(frame)),
-            Wire::V6 => self.core.hear_telemetry_v6(frame),
+            Wire::Own => self.core.receive_telemetry(Bytes::copy_from_slice(frame)),
+            Wire::V6 => self.core.receive_telemetry_v6(frame),
         }
     }
 

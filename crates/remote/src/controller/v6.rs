@@ -66,7 +66,7 @@ impl Core {
         let done = move |result: Result<&[u8], TransportError>| {
             let answers = result.as_ref().is_ok_and(|reply| expects.shows_version_6(reply));
             if let Some(core) = core.upgrade().filter(|_| answers) {
-                core.is_heard(now());
+                core.mark_heard(now());
             }
             call.finish(match result {
                 Ok(reply) => expects.read(reply),
@@ -188,14 +188,14 @@ impl Core {
     }
 
     /// Handles a telemetry frame.
-    pub(super) fn hear_telemetry_v6(&self, frame: &[u8]) {
+    pub(super) fn receive_telemetry_v6(&self, frame: &[u8]) {
         let Ok(telemetry) = v6::Telemetry::parse(frame) else {
             return self.counters.dropped("malformed", 1);
         };
         if self.is_version_7() {
             return self.counters.dropped("version_7", 1);
         }
-        self.is_heard(now());
+        self.mark_heard(now());
         let Some(name) = self.names.get(telemetry.number) else {
             return self.counters.dropped("unknown_kind", 1);
         };

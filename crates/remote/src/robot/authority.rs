@@ -11,12 +11,12 @@ use std::sync::MutexGuard;
 impl Core {
     /// Decides on a request. Waits for commands that move the subsystem: once the request is answered, no command of
     /// the old holder is still running.
-    pub(super) fn decide(&self, who: Id, name: &str, wish: &AuthorityRequest) -> Verdict {
+    pub(super) fn decide(&self, controller: Id, name: &str, wish: &AuthorityRequest) -> Verdict {
         let Some(which) = lock(&self.state).rights.which(&wish.subsystem) else {
             return Verdict::rejected(format!("this robot has no subsystem {:?}", wish.subsystem));
         };
-        if wish.wish() == Wish::TakeOver && !self.permits(who, name, which, &wish.subsystem) {
-            return self.told(which, wish, Err("the robot does not permit the take-over".into()));
+        if wish.wish() == Wish::TakeOver && !self.permits(controller, name, which, &wish.subsystem) {
+            return self.verdict(which, wish, Err("the robot does not permit the take-over".into()));
         }
         let lanes: Vec<_> = match which {
             Which::One(subsystem) => vec![self.lane(subsystem)],
@@ -30,17 +30,17 @@ impl Core {
             state.free_silent(now(), self.options.lost_after);
             let result = match wish.wish() {
                 Wish::Ask => Ok(()),
-                Wish::Request => state.rights.request(who, which),
+                Wish::Request => state.rights.request(controller, which),
                 Wish::Release => {
-                    state.rights.release(who, which);
+                    state.rights.release(controller, which);
                     Ok(())
                 }
                 Wish::TakeOver => {
-                    state.rights.take_over(who, which);
+                    state.rights.take_over(controller, which);
                     Ok(())
                 }
                 Wish::HandOver if state.controllers.is_alive(wish.to) => {
-                    state.rights.hand_over(who, wish.to, which)
+                    state.rights.hand_over(controller, wish.to, which)
                 }
                 Wish::HandOver => return Verdict::rejected("there is no such controller to hand it over to"),
                 Wish::Unspecified => {
@@ -49,7 +49,7 @@ impl Core {
             };
             result.map_err(|held| self.held(&state, &held))
         };
-        self.told(which, wish, result)
+        self.verdict(which, wish, result)
     }
 
     fn held(&self, state: &State, held: &Held) -> String {
@@ -57,26 +57,33 @@ impl Core {
         if held.by == NOBODY {
             return format!("this controller does not hold the right to move {name}");
         }
-        self.says_no(held, name, &state.called(held.by))
+        self.refusal(held, name, &state.called(held.by))
     }
 
-    /// Returns whether `who` may have the right. The callback is asked only where another controller holds it.
-    fn permits(&self, who: Id, name: &str, which: Which, subsystem: &str) -> bool {
+    /// Returns whether `controller` may have the right. The callback is asked only where another controller holds it.
+    fn permits(&self, controller: Id, name: &str, which: Which, subsystem: &str) -> bool {
         let from = {
             let state = lock(&self.state);
             let mut concerned = state.rights.all().enumerate().filter(|(n, _)| match which {
                 Which::All => true,
                 Which::One(one) => *n == one,
             });
-            let held = concerned.find(|(_, (_, holder))| *holder != NOBODY && *holder != who);
-            held.map(|(_, (_, holder))| (state.called(holder), holder, state.peer(holder), state.peer(who)))
+            let held = concerned.find(|(_, (_, holder))| *holder != NOBODY && *holder != controller);
+            held.map(|(_, (_, holder))| {
+                (
+                    state.called(holder),
+                    holder,
+                    state.peer(holder),
+                    state.peer(controller),
+                )
+            })
         };
         let (Some((holder, id, from_peer, by_peer)), callback) = (from, self.events.take_over.get()) else {
             return true;
         };
         let wanted = TakeOver {
             subsystem: subsystem.to_owned(),
-            by: (name.to_owned(), who),
+            by: (name.to_owned(), controller),
             by_peer,
             from: (holder, id),
             from_peer,
@@ -96,7 +103,7 @@ impl Core {
         permitted
     }
 
-    fn told(&self, which: Which, wish: &AuthorityRequest, result: Result<(), String>) -> Verdict {
+    fn verdict(&self, which: Which, wish: &AuthorityRequest, result: Result<(), String>) -> Verdict {
         let state = lock(&self.state);
         let holder = state.rights.holder(which);
         let mut verdict = match result {

@@ -41,7 +41,7 @@ impl Core {
             state.free_silent(now(), self.options.lost_after);
             if let Err(held) = state.rights.moves(from, subsystem, self.options.implicit) {
                 let name = state.rights.name(held.subsystem).to_owned();
-                return Verdict::rejected(self.says_no(&held, &name, &state.called(held.by)));
+                return Verdict::rejected(self.refusal(&held, &name, &state.called(held.by)));
             }
             let newest = state
                 .controllers
@@ -73,7 +73,7 @@ impl Core {
     }
 
     /// Returns why a controller may not move a subsystem.
-    pub(crate) fn says_no(&self, held: &Held, subsystem: &str, holder: &str) -> String {
+    pub(crate) fn refusal(&self, held: &Held, subsystem: &str, holder: &str) -> String {
         if held.by == NOBODY {
             format!("the right to move {subsystem} is free, but has to be requested")
         } else {

@@ -99,7 +99,7 @@ impl Events {
 }
 
 impl Core {
-    pub(crate) fn tell(&self, event: ControllerEvent) {
+    pub(crate) fn notify(&self, event: ControllerEvent) {
         match &event {
             ControllerEvent::Found { id, name, peer } => {
                 tracing::info!("{}: controller {name} ({id:x}), {peer}", self.name)

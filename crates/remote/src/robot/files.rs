@@ -2,8 +2,8 @@
 
 use super::core::{Core, Verdict};
 use super::pieces::{Checksums, piece, whole};
-use crate::beneath;
 use crate::own::{FileChunk, FileRequest, Outcome, response};
+use crate::safe_path;
 use crate::safety::Id;
 use crate::sync::{lock, read, write};
 use crate::transport::Reply;
@@ -47,9 +47,9 @@ impl Core {
         let path = path.canonicalize()?;
         // Checks that it can be opened and is a file or a folder.
         if path.is_dir() {
-            beneath::open_folder(&path)?;
+            safe_path::open_folder(&path)?;
         } else {
-            beneath::open_file(&path)?;
+            safe_path::open_file(&path)?;
         }
         self.begin_reading()?;
         let definition = {

@@ -140,7 +140,7 @@ impl Core {
                 lost.stop();
             }
         }
-        self.tell(ControllerEvent::Lost {
+        self.notify(ControllerEvent::Lost {
             id: gone.id,
             name: gone.name,
             peer: gone.peer,
@@ -208,8 +208,8 @@ fn stopping(core: &Core, kind: &str) -> Option<Vec<u8>> {
         );
     }
     if kind == command::Joints::NAME {
-        let told = core.streams.told::<telemetry::JointState>().ok()?.latest(0)?;
-        let joints = types::JointState::decode(told).ok()?;
+        let body = core.streams.register::<telemetry::JointState>().ok()?.latest(0)?;
+        let joints = types::JointState::decode(body).ok()?;
         let hold = types::JointCommand {
             velocity: vec![0.0; joints.name.len()],
             name: joints.name,

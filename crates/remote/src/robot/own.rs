@@ -189,7 +189,7 @@ impl Core {
         };
         if found {
             self.changed.notify_all();
-            self.tell(ControllerEvent::Found {
+            self.notify(ControllerEvent::Found {
                 id: from.id,
                 name: from.name.clone(),
                 peer: from.peer.clone(),
@@ -217,7 +217,7 @@ impl Core {
         let id = admitted.id;
         if admitted.found {
             self.changed.notify_all();
-            self.tell(ControllerEvent::Found { id, name, peer });
+            self.notify(ControllerEvent::Found { id, name, peer });
         }
         Some(id)
     }
@@ -247,10 +247,10 @@ impl Core {
             number,
             name: name.to_owned(),
         };
-        let channels = streams.iter().flat_map(|told| {
-            let channels = told.named_channels().into_iter();
+        let channels = streams.iter().flat_map(|stream| {
+            let channels = stream.named_channels().into_iter();
             channels.map(|(n, name)| own::Channel {
-                telemetry: told.number,
+                telemetry: stream.number,
                 channel: n.into(),
                 name,
             })
@@ -339,9 +339,9 @@ impl Core {
 
     fn fetch(&self, fetch: &own::Fetch) -> Result<own::Fetched, String> {
         let no = || format!("this robot has no telemetry number {}", fetch.number);
-        let told = self.streams.get(fetch.number).ok_or_else(no)?;
+        let stream = self.streams.get(fetch.number).ok_or_else(no)?;
         let channel = u8::try_from(fetch.channel).map_err(|_| "channels are 0 to 255".to_owned())?;
-        let body = told.latest(channel);
+        let body = stream.latest(channel);
         Ok(own::Fetched {
             set: body.is_some(),
             body: body.unwrap_or_default(),

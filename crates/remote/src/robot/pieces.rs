@@ -2,7 +2,7 @@
 
 use crate::own::{FileChunk, FileEntry, FileRequest};
 use crate::safety::Id;
-use crate::{beneath, v6};
+use crate::{safe_path, v6};
 use sha2::{Digest, Sha256};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -100,8 +100,8 @@ pub(super) fn piece(
         return page(shared, request.offset);
     }
     let file = match shared.is_dir() {
-        true => beneath::open(shared, &request.path)?,
-        false if request.path.is_empty() => beneath::open_file(shared)?,
+        true => safe_path::open(shared, &request.path)?,
+        false if request.path.is_empty() => safe_path::open_file(shared)?,
         false => {
             return Err(io::Error::new(
                 io::ErrorKind::NotFound,
@@ -212,9 +212,9 @@ pub(super) fn whole(shared: &Path, compressed: bool) -> Vec<u8> {
         for entry in entries {
             let single = entry.path.is_empty();
             let file = if single {
-                beneath::open_file(shared)
+                safe_path::open_file(shared)
             } else {
-                beneath::open(shared, &entry.path)
+                safe_path::open(shared, &entry.path)
             };
             let mut data = vec![0; usize::try_from(entry.size).map_err(|e| e.to_string())?];
             file.and_then(|file| file.read_exact_at(&mut data, 0))

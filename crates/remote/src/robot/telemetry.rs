@@ -18,10 +18,10 @@ const MOST: usize = 512;
 
 /// By number, in the order of registration: the first has number 1.
 #[derive(Default)]
-pub(crate) struct Streams(RwLock<Vec<Arc<Told>>>);
+pub(crate) struct Streams(RwLock<Vec<Arc<TelemetryStream>>>);
 
 /// One kind of telemetry.
-pub(crate) struct Told {
+pub(crate) struct TelemetryStream {
     pub(crate) name: &'static str,
     pub(crate) number: u32,
     v6: Option<u8>,
@@ -38,8 +38,8 @@ struct Latest {
     body: Option<Bytes>,
 }
 
-impl Told {
-    fn stream(&self, channel: u8) -> Stream<'static> {
+impl TelemetryStream {
+    fn channel(&self, channel: u8) -> Stream<'static> {
         Stream {
             kind: self.name,
             channel,
@@ -63,39 +63,39 @@ impl Told {
 }
 
 impl Streams {
-    pub(crate) fn all(&self) -> Vec<Arc<Told>> {
+    pub(crate) fn all(&self) -> Vec<Arc<TelemetryStream>> {
         read(&self.0).clone()
     }
 
-    pub(crate) fn get(&self, number: u32) -> Option<Arc<Told>> {
+    pub(crate) fn get(&self, number: u32) -> Option<Arc<TelemetryStream>> {
         read(&self.0)
             .get(usize::try_from(number.checked_sub(1)?).ok()?)
             .cloned()
     }
 
-    pub(crate) fn of_v6(&self, number: u8) -> Option<Arc<Told>> {
+    pub(crate) fn of_v6(&self, number: u8) -> Option<Arc<TelemetryStream>> {
         read(&self.0).iter().find(|t| t.v6 == Some(number)).cloned()
     }
 
     /// Registers a kind, unless it is registered already.
-    pub(crate) fn told<K: TelemetryKind>(&self) -> Result<Arc<Told>, TransportError> {
-        self.told_kind(&telemetry::Entry::of::<K>())
+    pub(crate) fn register<K: TelemetryKind>(&self) -> Result<Arc<TelemetryStream>, TransportError> {
+        self.register_kind(&telemetry::Entry::of::<K>())
     }
 
-    fn told_kind(&self, kind: &telemetry::Entry) -> Result<Arc<Told>, TransportError> {
-        if let Some(told) = read(&self.0).iter().find(|t| t.name == kind.name) {
-            return Ok(told.clone());
+    fn register_kind(&self, kind: &telemetry::Entry) -> Result<Arc<TelemetryStream>, TransportError> {
+        if let Some(stream) = read(&self.0).iter().find(|t| t.name == kind.name) {
+            return Ok(stream.clone());
         }
         let mut all = write(&self.0);
-        if let Some(told) = all.iter().find(|t| t.name == kind.name) {
-            return Ok(told.clone());
+        if let Some(stream) = all.iter().find(|t| t.name == kind.name) {
+            return Ok(stream.clone());
         }
         if all.len() >= MOST {
             return Err(TransportError::Setup(format!(
                 "{MOST} kinds of telemetry are registered already"
             )));
         }
-        let told = Arc::new(Told {
+        let stream = Arc::new(TelemetryStream {
             name: kind.name,
             number: all.len() as u32 + 1,
             v6: kind.v6,
@@ -103,18 +103,18 @@ impl Streams {
             on_request: kind.on_request,
             channels: Mutex::default(),
         });
-        all.push(told.clone());
-        Ok(told)
+        all.push(stream.clone());
+        Ok(stream)
     }
 }
 
 impl Core {
     /// Announces a kind, to controllers that ask and to transports.
     pub(crate) fn tells<K: TelemetryKind>(&self) -> Result<(), TransportError> {
-        let told = self.streams.told::<K>()?;
+        let stream = self.streams.register::<K>()?;
         let ends = self.ends.iter().filter(|end| end.carries.telemetry());
-        for end in ends.filter(|_| !told.on_request) {
-            end.end.announce(told.stream(0))?;
+        for end in ends.filter(|_| !stream.on_request) {
+            end.end.announce(stream.channel(0))?;
         }
         Ok(())
     }
@@ -129,37 +129,37 @@ impl Core {
         channel: u8,
         body: Bytes,
     ) -> Result<(), TransportError> {
-        let told = self.streams.told_kind(kind)?;
+        let stream = self.streams.register_kind(kind)?;
         let sequence = {
-            let mut channels = lock(&told.channels);
+            let mut channels = lock(&stream.channels);
             let latest = channels.entry(channel).or_default();
             latest.sequence += 1;
             latest.body = Some(body.clone());
             latest.sequence
         };
-        if told.on_request {
+        if stream.on_request {
             return Ok(());
         }
         let mut ends = self.ends.iter().filter(|end| end.carries.telemetry());
         if !self.started.load(Ordering::Acquire) {
             // The robot is not visible before it starts; from then on, controllers can fetch the value.
-            return ends.try_for_each(|end| end.end.announce(told.stream(channel)));
+            return ends.try_for_each(|end| end.end.announce(stream.channel(channel)));
         }
         let now = now();
-        self.counters.sent(told.name, body.len(), now);
+        self.counters.sent(stream.name, body.len(), now);
         let (mut own, mut v6) = (None, None);
         let mut result = Ok(());
         for end in ends {
             let frame = match end.end.wire() {
                 Wire::Own => &*own.get_or_insert_with(|| {
-                    own_frame(self.run, now.as_nanos(), told.number, channel, sequence, &body)
+                    own_frame(self.run, now.as_nanos(), stream.number, channel, sequence, &body)
                 }),
                 Wire::V6 => {
-                    let Some(number) = told.v6 else { continue };
+                    let Some(number) = stream.v6 else { continue };
                     &*v6.get_or_insert_with(|| [&[number, channel], &body[..]].concat())
                 }
             };
-            if let Err(e) = end.end.publish(told.stream(channel), frame) {
+            if let Err(e) = end.end.publish(stream.channel(channel), frame) {
                 self.counters.dropped("not_published", 1);
                 result = Err(e);
             }
@@ -170,9 +170,9 @@ impl Core {
     /// Returns the number of a channel by its name, and adds it if it is unknown. `None`: 255 channels have names
     /// already.
     pub(crate) fn channel<K: TelemetryKind>(&self, name: &str) -> Result<Option<u8>, TransportError> {
-        let told = self.streams.told::<K>()?;
+        let stream = self.streams.register::<K>()?;
         let free = {
-            let mut channels = lock(&told.channels);
+            let mut channels = lock(&stream.channels);
             if let Some((number, _)) = channels.iter().find(|(_, c)| c.name == name) {
                 return Ok(Some(*number));
             }
@@ -188,16 +188,18 @@ impl Core {
             free
         };
         // Peers of version 6 request these definitions.
-        let of = |told: &Told| -> Vec<types::ChannelDefinition> {
-            let Some(number) = told.v6 else { return Vec::new() };
+        let of = |stream: &TelemetryStream| -> Vec<types::ChannelDefinition> {
+            let Some(number) = stream.v6 else {
+                return Vec::new();
+            };
             let definition = |(channel, name)| types::ChannelDefinition {
                 name,
                 messagetype: number.into(),
                 channelno: u32::from(channel),
             };
-            told.named_channels().into_iter().map(definition).collect()
+            stream.named_channels().into_iter().map(definition).collect()
         };
-        let channel = self.streams.all().iter().flat_map(|told| of(told)).collect();
+        let channel = self.streams.all().iter().flat_map(|stream| of(stream)).collect();
         self.set::<telemetry::ChannelsDefinition>(0, &types::ChannelsDefinition { channel })?;
         Ok(Some(free))
     }

@@ -35,7 +35,7 @@ impl Core {
                 return self.send(reply, &v6::nak());
             }
         };
-        self.hear_v6(end);
+        self.receive_v6(end);
         let number = request.number();
         match request {
             Request::ProtocolVersion => self.send(reply, v6::PROTOCOL_VERSION.as_bytes()),
@@ -62,7 +62,7 @@ impl Core {
         }
     }
 
-    fn hear_v6(&self, end: usize) {
+    fn receive_v6(&self, end: usize) {
         let id = anonymous(end);
         let guest = Guest {
             peer: &Peer::Unproven,
@@ -90,8 +90,8 @@ impl Core {
     }
 
     fn latest_v6(&self, number: u8, channel: u8, reply: Reply) {
-        let told = self.streams.of_v6(number);
-        match told.as_ref().map(|told| told.latest(channel)) {
+        let stream = self.streams.of_v6(number);
+        match stream.as_ref().map(|stream| stream.latest(channel)) {
             Some(Some(body)) => self.send(reply, &body),
             // A kind without a value is not an unknown kind.
             Some(None) => self.send(reply, &[]),

@@ -75,16 +75,17 @@ impl Rights {
         }
     }
 
-    pub(crate) fn holds_any(&self, who: Id) -> bool {
-        self.subsystems.iter().any(|s| s.holder == who)
+    pub(crate) fn holds_any(&self, controller: Id) -> bool {
+        self.subsystems.iter().any(|s| s.holder == controller)
     }
 
-    /// Returns whether `who` may move it now. With `implicit`, a free right goes to the first controller that moves.
-    pub(crate) fn moves(&mut self, who: Id, subsystem: usize, implicit: bool) -> Result<(), Held> {
+    /// Returns whether `controller` may move it now. With `implicit`, a free right goes to the first controller that
+    /// moves.
+    pub(crate) fn moves(&mut self, controller: Id, subsystem: usize, implicit: bool) -> Result<(), Held> {
         match self.subsystems.get_mut(subsystem) {
-            Some(s) if s.holder == who => Ok(()),
+            Some(s) if s.holder == controller => Ok(()),
             Some(s) if s.holder == NOBODY && implicit => {
-                s.holder = who;
+                s.holder = controller;
                 Ok(())
             }
             Some(s) => Err(Held {
@@ -99,41 +100,41 @@ impl Rights {
     }
 
     /// Grants the right where it is free: for all subsystems, or for none.
-    pub(crate) fn request(&mut self, who: Id, which: Which) -> Result<(), Held> {
+    pub(crate) fn request(&mut self, controller: Id, which: Which) -> Result<(), Held> {
         if let Some(n) = self
             .of(which)
-            .find(|n| ![who, NOBODY].contains(&self.subsystems[*n].holder))
+            .find(|n| ![controller, NOBODY].contains(&self.subsystems[*n].holder))
         {
             return Err(Held {
                 subsystem: n,
                 by: self.subsystems[n].holder,
             });
         }
-        self.take_over(who, which);
+        self.take_over(controller, which);
         Ok(())
     }
 
     /// Grants the right regardless of its holder: the robot has already permitted it.
-    pub(crate) fn take_over(&mut self, who: Id, which: Which) {
+    pub(crate) fn take_over(&mut self, controller: Id, which: Which) {
         for n in self.of(which) {
-            self.subsystems[n].holder = who;
+            self.subsystems[n].holder = controller;
         }
     }
 
-    /// Releases the rights in this scope that `who` holds.
-    pub(crate) fn release(&mut self, who: Id, which: Which) {
+    /// Releases the rights in this scope that `controller` holds.
+    pub(crate) fn release(&mut self, controller: Id, which: Which) {
         for n in self.of(which) {
-            if self.subsystems[n].holder == who {
+            if self.subsystems[n].holder == controller {
                 self.subsystems[n].holder = NOBODY;
             }
         }
     }
 
-    /// Hands the rights in this scope that `who` holds over to `to`.
-    pub(crate) fn hand_over(&mut self, who: Id, to: Id, which: Which) -> Result<(), Held> {
+    /// Hands the rights in this scope that `controller` holds over to `to`.
+    pub(crate) fn hand_over(&mut self, controller: Id, to: Id, which: Which) -> Result<(), Held> {
         let mut any = false;
         for n in self.of(which) {
-            if self.subsystems[n].holder == who {
+            if self.subsystems[n].holder == controller {
                 self.subsystems[n].holder = to;
                 any = true;
             }

@@ -84,7 +84,7 @@ impl Hub {
         lines.iter().filter_map(Weak::upgrade).collect()
     }
 
-    fn tell(&self, connected: bool) {
+    fn notify(&self, connected: bool) {
         for line in self.lines() {
             if let Some(sink) = line.sink() {
                 sink.connected(connected);
@@ -102,7 +102,7 @@ impl RobotEnd for Robot {
 
     fn start(&self, sink: Arc<dyn RobotSink>) -> Result<(), TransportError> {
         *write(&self.0.robot) = Some(sink);
-        self.0.tell(true);
+        self.0.notify(true);
         Ok(())
     }
 
@@ -135,7 +135,7 @@ impl RobotEnd for Robot {
     fn stop(&self) {
         let stopped = write(&self.0.robot).take();
         if stopped.is_some() {
-            self.0.tell(false);
+            self.0.notify(false);
         }
     }
 

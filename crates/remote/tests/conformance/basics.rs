@@ -7,9 +7,9 @@ use remote::{Connection, Expiry, Outcome, Queue};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-pub fn outcomes(place: &dyn Fn() -> Place) {
-    let place = place();
-    let robot = robot(&place);
+pub fn outcomes(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let robot = robot(&fixture);
     let seen = Arc::new(Mutex::new(Vec::new()));
     let handler = seen.clone();
     robot.on::<Lamp>(move |body, context| {
@@ -23,7 +23,7 @@ pub fn outcomes(place: &dyn Fn() -> Place) {
             _ => Ok(()),
         }
     });
-    let controller = controller("c", (place.connect)());
+    let controller = controller("c", (fixture.connect)());
     assert_eq!(controller.command::<Lamp>(&speed(1.0)), Outcome::Executed);
     assert_eq!(
         controller.command::<Lamp>(&speed(-1.0)),
@@ -60,14 +60,14 @@ pub fn outcomes(place: &dyn Fn() -> Place) {
     assert_eq!(controller.statistics().sent["conformance.Lamp"].messages, 4);
 }
 
-pub fn registered_first(place: &dyn Fn() -> Place) {
-    let place = place();
+pub fn registered_first(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
     let robot = Robot::builder("rover")
-        .end((place.robot)())
+        .end((fixture.robot)())
         .build()
         .expect("built");
     let controller = Controller::builder("c")
-        .end((place.connect)())
+        .end((fixture.connect)())
         .start()
         .expect("starts");
     let early = controller.clone();
@@ -95,16 +95,16 @@ pub fn registered_first(place: &dyn Fn() -> Place) {
     assert_eq!(robot.start(), Err(TransportError::Ended));
 }
 
-pub fn fire_and_forget(place: &dyn Fn() -> Place) {
-    let place = place();
-    let robot = robot(&place);
+pub fn fire_and_forget(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let robot = robot(&fixture);
     let sum = Arc::new(AtomicU64::new(0));
     let handler = sum.clone();
     robot.on::<Lamp>(move |body, _| {
         handler.fetch_add(body.forward as u64, Ordering::Relaxed);
         Ok(())
     });
-    let controller = controller("c", (place.connect)());
+    let controller = controller("c", (fixture.connect)());
     for i in 1..=100 {
         drop(controller.send_within::<Lamp>(&speed(f64::from(i)), Expiry::After(WATCHDOG)));
     }
@@ -116,9 +116,9 @@ pub fn fire_and_forget(place: &dyn Fn() -> Place) {
     assert!(pending.into_iter().all(|p| p.wait().is_executed()));
 }
 
-pub fn many_to_many(place: &dyn Fn() -> Place) {
-    let places = [place(), place()];
-    let robots: Vec<_> = places.iter().map(robot).collect();
+pub fn many_to_many(fixture: &dyn Fn() -> Fixture) {
+    let fixtures = [fixture(), fixture()];
+    let robots: Vec<_> = fixtures.iter().map(robot).collect();
     let sums: Vec<_> = (0..2).map(|_| Arc::new(AtomicU64::new(0))).collect();
     for (robot, sum) in robots.iter().zip(&sums) {
         let sum = sum.clone();
@@ -128,7 +128,7 @@ pub fn many_to_many(place: &dyn Fn() -> Place) {
         });
     }
     let controllers: Vec<_> = (0..6)
-        .map(|i| controller(&format!("c{i}"), (places[i % 2].connect)()))
+        .map(|i| controller(&format!("c{i}"), (fixtures[i % 2].connect)()))
         .collect();
     let threads: Vec<_> = controllers
         .into_iter()
@@ -151,10 +151,10 @@ pub fn many_to_many(place: &dyn Fn() -> Place) {
     assert_eq!(robots[0].controllers().len(), 3);
 }
 
-pub fn nobody_there(place: &dyn Fn() -> Place) {
-    let place = place();
+pub fn nobody_there(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
     let alone = Controller::builder("c")
-        .end((place.connect)())
+        .end((fixture.connect)())
         .start()
         .expect("starts");
     assert!(!alone.wait_until_found(Duration::from_millis(50)));
@@ -171,24 +171,24 @@ pub fn nobody_there(place: &dyn Fn() -> Place) {
         "{fetched:?}"
     );
     // It comes later, and is found.
-    let robot = robot(&place);
+    let robot = robot(&fixture);
     robot.on::<Lamp>(|_, _| Ok(()));
     assert!(alone.wait_until_found(WATCHDOG / 2));
     assert_eq!(alone.command::<Lamp>(&speed(1.0)), Outcome::Executed);
 }
 
-pub fn next_run(place: &dyn Fn() -> Place) {
-    let place = place();
-    let first = robot(&place);
+pub fn next_run(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let first = robot(&fixture);
     first.on::<Drive>(|_, _| Ok(()));
     first.on::<Lamp>(|_, _| Ok(()));
     first.set::<Odometer>(0, &speed(1.0)).expect("sent");
-    let controller = controller("c", (place.connect)());
+    let controller = controller("c", (fixture.connect)());
     assert_eq!(controller.command::<Lamp>(&speed(1.0)), Outcome::Executed);
     first.stop();
     drop(first);
     // The next robot numbers its kinds differently: none may be confused.
-    let second = robot(&place);
+    let second = robot(&fixture);
     let seen = Arc::new(Mutex::new(Vec::new()));
     let handler = seen.clone();
     second.on::<Lamp>(move |body, _| {
@@ -217,12 +217,12 @@ pub fn next_run(place: &dyn Fn() -> Place) {
     });
 }
 
-pub fn polled(place: &dyn Fn() -> Place) {
-    let place = place();
-    let robot = robot(&place);
+pub fn polled(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let robot = robot(&fixture);
     let lamps = robot.queue::<Lamp>(Queue::Fifo(2));
     let drives = robot.queue::<Drive>(Queue::Newest);
-    let controller = controller("c", (place.connect)());
+    let controller = controller("c", (fixture.connect)());
     let send = |forward| {
         controller
             .send_within::<Lamp>(&speed(forward), Expiry::After(WATCHDOG))
@@ -249,10 +249,10 @@ pub fn polled(place: &dyn Fn() -> Place) {
     assert_eq!(robot.statistics().dropped["expired_in_queue"], 1);
 }
 
-pub fn found_and_lost(place: &dyn Fn() -> Place) {
-    let place = place();
+pub fn found_and_lost(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
     let robot = Robot::builder("rover")
-        .end((place.robot)())
+        .end((fixture.robot)())
         .lost_after(Duration::from_millis(300));
     let robot = robot.start().expect("starts");
     let events = Arc::new(Mutex::new(Vec::new()));
@@ -265,7 +265,7 @@ pub fn found_and_lost(place: &dyn Fn() -> Place) {
     });
     let heard = Arc::new(Mutex::new(Vec::new()));
     let told = heard.clone();
-    let end = Rough::new((place.connect)());
+    let end = Rough::new((fixture.connect)());
     let controller = Controller::builder("c")
         .end(end.clone())
         .heartbeat(Duration::from_millis(50));
@@ -304,12 +304,12 @@ impl ControllerSink for Deaf {
     fn connected(&self, _: bool) {}
 }
 
-pub fn hostile(place: &dyn Fn() -> Place) {
-    let place = place();
-    let robot = robot(&place);
+pub fn hostile(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let robot = robot(&fixture);
     robot.on::<Lamp>(|_, _| Ok(()));
-    let good = controller("good", (place.connect)());
-    let end = (place.connect)();
+    let good = controller("good", (fixture.connect)());
+    let end = (fixture.connect)();
     end.start(Arc::new(Deaf)).expect("starts");
     // Some transports need a moment until they reach their peer.
     eventually("the robot is reached", || {

@@ -24,9 +24,9 @@ fn write(path: &Path, data: &[u8]) {
     std::fs::write(path, data).expect("written");
 }
 
-pub fn fetched(place: &dyn Fn() -> Place) {
-    let place = place();
-    let robot = robot(&place);
+pub fn fetched(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let robot = robot(&fixture);
     let disk = tempfile::tempdir().expect("a folder");
     let root = disk.path().join("model");
     let mesh = content(1_500_000, 1);
@@ -37,7 +37,7 @@ pub fn fetched(place: &dyn Fn() -> Place) {
     robot.share("model", &root).expect("there");
     robot.share("log", &disk.path().join("run.log")).expect("there");
     assert!(robot.share("none", &disk.path().join("none")).is_err());
-    let controller = controller("c", (place.connect)());
+    let controller = controller("c", (fixture.connect)());
     let info = |path: &str, size| FileInfo {
         path: path.into(),
         size,
@@ -84,15 +84,15 @@ pub fn fetched(place: &dyn Fn() -> Place) {
     assert_eq!(definition.is_folder, [false, true]);
 }
 
-pub fn refused(place: &dyn Fn() -> Place) {
-    let place = place();
-    let robot = robot(&place);
+pub fn refused(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let robot = robot(&fixture);
     let disk = tempfile::tempdir().expect("a folder");
     write(&disk.path().join("secret"), b"outside");
     write(&disk.path().join("root/a"), b"inside");
     std::os::unix::fs::symlink("../secret", disk.path().join("root/link")).expect("linked");
     robot.share("root", &disk.path().join("root")).expect("there");
-    let controller = controller("c", (place.connect)());
+    let controller = controller("c", (fixture.connect)());
     let into = disk.path().join("into");
     for (identifier, path) in [
         ("root", "none"),
@@ -120,13 +120,13 @@ pub fn refused(place: &dyn Fn() -> Place) {
 }
 
 /// Nothing that a robot shares, or how it names it, writes a file that was not requested.
-pub fn only_new_files(place: &dyn Fn() -> Place) {
-    let place = place();
-    let robot = robot(&place);
+pub fn only_new_files(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let robot = robot(&fixture);
     let disk = tempfile::tempdir().expect("a folder");
     write(&disk.path().join("root/a"), b"theirs");
     robot.share("root", &disk.path().join("root")).expect("there");
-    let controller = controller("c", (place.connect)());
+    let controller = controller("c", (fixture.connect)());
     let into = disk.path().join("into");
     write(&into.join("a"), b"mine");
     write(&into.join("root/a"), b"mine");
@@ -169,15 +169,15 @@ pub fn only_new_files(place: &dyn Fn() -> Place) {
     assert!(controller.download("root", "a", &into, |_| {}).is_ok());
 }
 
-pub fn interrupted(place: &dyn Fn() -> Place) {
-    let place = place();
-    let robot = robot(&place);
+pub fn interrupted(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let robot = robot(&fixture);
     let disk = tempfile::tempdir().expect("a folder");
     let first = content(3_000_000, 2);
     write(&disk.path().join("map"), &first);
     robot.share("map", &disk.path().join("map")).expect("there");
     let into = disk.path().join("into");
-    let controller = controller("c", (place.connect)());
+    let controller = controller("c", (fixture.connect)());
     let ended = controller.download("map", "", &into, |_| ControlFlow::Break(()));
     assert!(matches!(ended, Err(FileError::Stopped)), "{ended:?}");
     assert!(into.join(".map.part").exists() && !into.join("map").exists());
@@ -203,7 +203,7 @@ pub fn interrupted(place: &dyn Fn() -> Place) {
     assert_eq!(std::fs::read(&fetched).expect("there"), b"short");
     // Lost answers are requested again.
     write(&disk.path().join("map"), &second);
-    let rough = Rough::new((place.connect)());
+    let rough = Rough::new((fixture.connect)());
     let other = conformance_controller(&rough);
     let lossy = rough.clone();
     let mut lost = false;
@@ -225,17 +225,17 @@ fn conformance_controller(rough: &Arc<Rough>) -> Controller {
 }
 
 /// No command waits for the disk: no times are asserted here, but both run at the same time.
-pub fn beside_commands(place: &dyn Fn() -> Place) {
-    let place = place();
-    let robot = robot(&place);
+pub fn beside_commands(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let robot = robot(&fixture);
     robot.on::<Drive>(|_, _| Ok(()));
     let disk = tempfile::tempdir().expect("a folder");
     let data = content(20_000_000, 4);
     write(&disk.path().join("bag"), &data);
     robot.share("bag", &disk.path().join("bag")).expect("there");
     let (fetcher, driver) = (
-        controller("fetcher", (place.connect)()),
-        controller("driver", (place.connect)()),
+        controller("fetcher", (fixture.connect)()),
+        controller("driver", (fixture.connect)()),
     );
     let ended = Arc::new(AtomicBool::new(false));
     let fetch = std::thread::spawn({

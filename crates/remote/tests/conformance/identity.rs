@@ -97,9 +97,9 @@ fn twist(x: f32) -> types::Twist {
     }
 }
 
-fn rover(place: &Place) -> (Robot, Arc<Mutex<Vec<f32>>>) {
+fn rover(fixture: &Fixture) -> (Robot, Arc<Mutex<Vec<f32>>>) {
     let robot = Robot::builder("rover")
-        .end((place.robot)())
+        .end((fixture.robot)())
         .lost_after(Duration::from_millis(400));
     let robot = robot.build().expect("builds");
     let driven: Arc<Mutex<Vec<f32>>> = Arc::default();
@@ -122,21 +122,21 @@ fn go(controller: &Controller, speed: f32) -> remote::Outcome {
 }
 
 /// Each transport proves the sender, or states that it does not.
-pub fn proven(place: &dyn Fn() -> Place) {
-    let place = place();
-    let (robot, _) = rover(&place);
-    let _ann = controller("ann", (place.connect)());
+pub fn proven(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let (robot, _) = rover(&fixture);
+    let _ann = controller("ann", (fixture.connect)());
     let peer = robot.controllers()[0].peer.clone();
-    assert_eq!(peer.is_proven(), place.proves, "{peer}");
+    assert_eq!(peer.is_proven(), fixture.proves, "{peer}");
 }
 
 /// Nothing that the robot sends to others about a controller allows them to act as that controller.
-pub fn what_others_learn(place: &dyn Fn() -> Place) {
-    let place = place();
-    let (robot, driven) = rover(&place);
-    let ann = controller("ann", (place.connect)());
+pub fn what_others_learn(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let (robot, driven) = rover(&fixture);
+    let ann = controller("ann", (fixture.connect)());
     assert!(go(&ann, 0.5).is_executed());
-    let mut bob = Raw::new((place.connect)(), 4711);
+    let mut bob = Raw::new((fixture.connect)(), 4711);
     let wish = own::AuthorityRequest {
         subsystem: "base".into(),
         wish: own::Wish::Ask.into(),
@@ -146,7 +146,7 @@ pub fn what_others_learn(place: &dyn Fn() -> Place) {
         panic!("no state of the right");
     };
     assert_eq!((told.holder, told.holder_name.as_str()), (ann.id(), "ann"));
-    let mut thief = Raw::new((place.connect)(), told.holder);
+    let mut thief = Raw::new((fixture.connect)(), told.holder);
     assert_eq!(thief.drive(9.0, 2), Outcome::Rejected);
     assert_ne!(thief.id, ann.id());
     assert_eq!(robot.holder("base"), Some(ann.id()));
@@ -154,16 +154,16 @@ pub fn what_others_learn(place: &dyn Fn() -> Place) {
 }
 
 /// The number of the holder itself, sent over another controller's connection.
-pub fn the_number_of_another(place: &dyn Fn() -> Place) {
-    let place = place();
-    let Some(other) = &place.other else { return };
-    let (robot, driven) = rover(&place);
+pub fn the_number_of_another(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let Some(other) = &fixture.other else { return };
+    let (robot, driven) = rover(&fixture);
     let losses = Arc::new(AtomicU64::new(0));
     let count = losses.clone();
     robot.on_link_lost(move |_| {
         count.fetch_add(1, Ordering::Relaxed);
     });
-    let rough = Rough::new((place.connect)());
+    let rough = Rough::new((fixture.connect)());
     let ann = controller("ann", rough.clone());
     assert!(go(&ann, 0.5).is_executed());
     let number = own::Request::decode(&*rough.last())
@@ -192,11 +192,11 @@ pub fn the_number_of_another(place: &dyn Fn() -> Place) {
 }
 
 /// A stop of the holder is carried out whatever came before it; any other command that jumps or was overtaken is not.
-pub fn stops_pass(place: &dyn Fn() -> Place) {
+pub fn stops_pass(fixture: &dyn Fn() -> Fixture) {
     const JUMP: u64 = 1 << 40;
-    let place = place();
-    let (robot, driven) = rover(&place);
-    let mut ann = Raw::new((place.connect)(), 4711);
+    let fixture = fixture();
+    let (robot, driven) = rover(&fixture);
+    let mut ann = Raw::new((fixture.connect)(), 4711);
     // It sends no heartbeats, and must not be lost meanwhile.
     ann.beat(2);
     assert_eq!(ann.drive(0.5, 10), Outcome::Executed);

@@ -13,13 +13,13 @@ fn header() -> Option<Header> {
     })
 }
 
-fn commanded<K: CommandKind>(place: &Place, sent: K::Body) -> &'static str
+fn commanded<K: CommandKind>(fixture: &Fixture, sent: K::Body) -> &'static str
 where
     K::Body: PartialEq,
 {
-    let robot = robot(place);
+    let robot = robot(fixture);
     let queue = robot.queue::<K>(Queue::Newest);
-    let controller = controller("c", (place.connect)());
+    let controller = controller("c", (fixture.connect)());
     let outcome = controller.send_within::<K>(&sent, Expiry::After(WATCHDOG)).wait();
     assert!(outcome.is_executed(), "{}: {outcome}", K::NAME);
     let (got, _) = queue.try_take().expect("queued before it was answered");
@@ -48,7 +48,7 @@ where
     K::NAME
 }
 
-pub fn every_kind(place: &dyn Fn() -> Place) {
+pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
     let pose = || Pose {
         header: header(),
         position: Some(Position {
@@ -58,7 +58,7 @@ pub fn every_kind(place: &dyn Fn() -> Place) {
         }),
         ..Default::default()
     };
-    let place = place();
+    let fixture = fixture();
     let simple = || SimpleAction {
         header: header(),
         name: "wave".into(),
@@ -90,7 +90,7 @@ pub fn every_kind(place: &dyn Fn() -> Place) {
         poses: vec![pose()],
         ..Default::default()
     };
-    let robot_ = &place;
+    let robot_ = &fixture;
     // `Permission` is handled by the robot itself: see the tests in `people`.
     let commands = [
         command::Permission::NAME,
@@ -114,8 +114,8 @@ pub fn every_kind(place: &dyn Fn() -> Place) {
         command::ALL.iter().map(|k| k.name).collect::<Vec<_>>()
     );
 
-    let robot = robot(&place);
-    let c = &controller("c", (place.connect)());
+    let robot = robot(&fixture);
+    let c = &controller("c", (fixture.connect)());
     let r = &robot;
     let joints = || JointState {
         header: header(),

@@ -29,7 +29,7 @@ pub use rough::Rough;
 pub const WATCHDOG: Duration = Duration::from_secs(240);
 
 /// One robot's address on a transport of [`Wire::Own`](remote::transport::Wire::Own), which no other test uses.
-pub struct Place {
+pub struct Fixture {
     /// The robot's end. Called again after the previous one was stopped: the robot's next run.
     pub robot: Box<dyn Fn() -> Arc<dyn RobotEnd>>,
     /// An end for one more controller.
@@ -40,7 +40,7 @@ pub struct Place {
     pub proves: bool,
 }
 
-type Case = fn(&dyn Fn() -> Place);
+type Case = fn(&dyn Fn() -> Fixture);
 
 const CASES: &[(&str, Case)] = &[
     ("a command's outcome", basics::outcomes),
@@ -84,13 +84,13 @@ const CASES: &[(&str, Case)] = &[
     ("a large file beside a command", files::beside_commands),
 ];
 
-/// Runs all cases over the transport whose places `place` creates, each with a watchdog.
+/// Runs all cases over the transport whose fixtures `fixture` creates, each with a watchdog.
 ///
 /// # Panics
 /// If a case fails.
-pub fn run(place: impl Fn() -> Place + Copy + Send + 'static) {
+pub fn run(fixture: impl Fn() -> Fixture + Copy + Send + 'static) {
     for (name, case) in CASES {
-        watched(name, move || case(&place));
+        watched(name, move || case(&fixture));
     }
 }
 
@@ -98,9 +98,9 @@ pub fn run(place: impl Fn() -> Place + Copy + Send + 'static) {
 ///
 /// # Panics
 /// If a case fails.
-pub fn run_v6(place: impl Fn() -> Place + Copy + Send + 'static) {
+pub fn run_v6(fixture: impl Fn() -> Fixture + Copy + Send + 'static) {
     for (name, case) in v6::CASES {
-        watched(name, move || case(&place));
+        watched(name, move || case(&fixture));
     }
 }
 
@@ -141,10 +141,10 @@ pub fn controller(name: &str, end: Arc<dyn ControllerEnd>) -> Controller {
     controller
 }
 
-/// A robot at a place, with nothing registered.
-pub fn robot(place: &Place) -> Robot {
+/// A robot of a fixture, with nothing registered.
+pub fn robot(fixture: &Fixture) -> Robot {
     Robot::builder("rover")
-        .end((place.robot)())
+        .end((fixture.robot)())
         .start()
         .expect("starts")
 }

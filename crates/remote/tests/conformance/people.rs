@@ -4,12 +4,12 @@ use super::*;
 use remote::types::LogLevel;
 use remote::{Queue, command, telemetry, types};
 
-pub fn asked_and_told(place: &dyn Fn() -> Place) {
-    let place = place();
-    let robot = robot(&place);
+pub fn asked_and_told(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let robot = robot(&fixture);
     robot.tells::<telemetry::LogMessage>().expect("room");
     robot.tells::<telemetry::PermissionRequest>().expect("room");
-    let controller = controller("c", (place.connect)());
+    let controller = controller("c", (fixture.connect)());
     // A controller that listens from here on may have missed the question, and fetches it.
     let answer = robot.ask_permission("May I cross the road?");
     let question = controller

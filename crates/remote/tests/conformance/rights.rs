@@ -10,10 +10,10 @@ fn drive(controller: &Controller) -> Outcome {
         .wait()
 }
 
-fn two(place: &Place) -> [Controller; 2] {
+fn two(fixture: &Fixture) -> [Controller; 2] {
     [
-        controller("ann", (place.connect)()),
-        controller("bob", (place.connect)()),
+        controller("ann", (fixture.connect)()),
+        controller("bob", (fixture.connect)()),
     ]
 }
 
@@ -21,12 +21,12 @@ fn is_anns(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Rejected(reason) if reason.contains("ann holds"))
 }
 
-pub fn implicit(place: &dyn Fn() -> Place) {
-    let place = place();
-    let robot = robot(&place);
+pub fn implicit(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let robot = robot(&fixture);
     robot.on::<Drive>(|_, _| Ok(()));
     robot.on::<Lamp>(|_, _| Ok(()));
-    let [ann, bob] = two(&place);
+    let [ann, bob] = two(&fixture);
     assert_eq!(ann.subsystems(), ["base"]);
     assert_eq!(ann.right("base").map(|r| r.holder), Ok(None));
     assert_eq!(drive(&ann), Outcome::Executed);
@@ -45,11 +45,11 @@ pub fn implicit(place: &dyn Fn() -> Place) {
     assert!(!is_anns(&drive(&ann)) && !drive(&ann).is_executed());
 }
 
-pub fn hand_over(place: &dyn Fn() -> Place) {
-    let place = place();
-    let robot = robot(&place);
+pub fn hand_over(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let robot = robot(&fixture);
     robot.on::<Drive>(|_, _| Ok(()));
-    let [ann, bob] = two(&place);
+    let [ann, bob] = two(&fixture);
     let mine = ann.request_right("").expect("free");
     assert!(mine.mine);
     assert!(bob.request_right("base").is_err());
@@ -81,15 +81,15 @@ pub fn hand_over(place: &dyn Fn() -> Place) {
     assert!(is_anns(&drive(&bob)));
 }
 
-pub fn requested(place: &dyn Fn() -> Place) {
-    let place = place();
+pub fn requested(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
     let robot = Robot::builder("rover")
-        .end((place.robot)())
+        .end((fixture.robot)())
         .require_request(true)
         .start()
         .expect("starts");
     robot.on::<Drive>(|_, _| Ok(()));
-    let ann = controller("ann", (place.connect)());
+    let ann = controller("ann", (fixture.connect)());
     let refused = drive(&ann);
     assert!(
         matches!(&refused, Outcome::Rejected(reason) if reason.contains("requested")),
@@ -99,10 +99,10 @@ pub fn requested(place: &dyn Fn() -> Place) {
     assert_eq!(drive(&ann), Outcome::Executed);
 }
 
-pub fn lost_holder(place: &dyn Fn() -> Place) {
-    let place = place();
+pub fn lost_holder(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
     let robot = Robot::builder("rover")
-        .end((place.robot)())
+        .end((fixture.robot)())
         .lost_after(Duration::from_millis(400));
     let robot = robot.start().expect("starts");
     robot.on::<Drive>(|_, _| Ok(()));
@@ -114,7 +114,7 @@ pub fn lost_holder(place: &dyn Fn() -> Place) {
             .push(format!("{} {}", link.subsystem(), link.controller()));
         link.stop();
     });
-    let [ann, bob] = two(&place);
+    let [ann, bob] = two(&fixture);
     assert_eq!(drive(&ann), Outcome::Executed);
     assert!(is_anns(&drive(&bob)));
     drop(ann);
@@ -126,12 +126,12 @@ pub fn lost_holder(place: &dyn Fn() -> Place) {
 }
 
 /// If the robot's user set no callback: twists stop, joints hold, and a program's own kinds stop, too.
-pub fn stops(place: &dyn Fn() -> Place) {
+pub fn stops(fixture: &dyn Fn() -> Fixture) {
     use remote::robot::Origin;
     use remote::{command, telemetry, types};
-    let place = place();
+    let fixture = fixture();
     let robot = Robot::builder("rover")
-        .end((place.robot)())
+        .end((fixture.robot)())
         .lost_after(Duration::from_millis(400));
     let robot = robot.start().expect("starts");
     let stopped = Arc::new(Mutex::new(Vec::new()));
@@ -160,7 +160,7 @@ pub fn stops(place: &dyn Fn() -> Place) {
         ..Default::default()
     };
     robot.set::<telemetry::JointState>(0, &joints).expect("sent");
-    let ann = controller("ann", (place.connect)());
+    let ann = controller("ann", (fixture.connect)());
     let twist = types::Twist {
         linear: Some(types::Vector3 {
             x: 1.0,

@@ -9,15 +9,15 @@ use std::time::Instant;
 
 type Seen = Arc<Mutex<Vec<f64>>>;
 
-fn setup(place: &Place) -> (Robot, Seen, Arc<Rough>, Controller) {
-    let robot = robot(place);
+fn setup(fixture: &Fixture) -> (Robot, Seen, Arc<Rough>, Controller) {
+    let robot = robot(fixture);
     let seen = Seen::default();
     let handler = seen.clone();
     robot.on::<Drive>(move |body, _| {
         handler.lock().expect("no panic").push(body.forward);
         Ok(())
     });
-    let rough = Rough::new((place.connect)());
+    let rough = Rough::new((fixture.connect)());
     // Its heartbeats do not mix with the requests that are held here.
     let controller = Controller::builder("c")
         .end(rough.clone())
@@ -28,11 +28,11 @@ fn setup(place: &Place) -> (Robot, Seen, Arc<Rough>, Controller) {
 }
 
 /// A twist ends by itself, unless another follows.
-pub fn twist_holds(place: &dyn Fn() -> Place) {
-    let place = place();
+pub fn twist_holds(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
     let hold = Duration::from_millis(300);
     let built = Robot::builder("rover")
-        .end((place.robot)())
+        .end((fixture.robot)())
         .hold_twists(Some(hold));
     let robot = built.build().expect("built");
     let driven = Arc::new(Mutex::new(Vec::new()));
@@ -44,7 +44,7 @@ pub fn twist_holds(place: &dyn Fn() -> Place) {
         Ok(())
     });
     robot.start().expect("starts");
-    let controller = controller("c", (place.connect)());
+    let controller = controller("c", (fixture.connect)());
     let drive = |x: f32| {
         let linear = Some(types::Vector3 {
             x,
@@ -97,9 +97,9 @@ pub fn twist_holds(place: &dyn Fn() -> Place) {
 }
 
 /// As with a robot that was paused while they were sent.
-pub fn late(place: &dyn Fn() -> Place) {
-    let place = place();
-    let (robot, seen, rough, controller) = setup(&place);
+pub fn late(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let (robot, seen, rough, controller) = setup(&fixture);
     rough.treat(Treatment::Hold);
     let expiry = Expiry::After(Duration::from_millis(200));
     let held: Vec<_> = (0..3)
@@ -134,9 +134,9 @@ pub fn late(place: &dyn Fn() -> Place) {
     assert_eq!(*seen.lock().expect("no panic"), [9.0, 10.0]);
 }
 
-pub fn repeated(place: &dyn Fn() -> Place) {
-    let place = place();
-    let (robot, seen, rough, controller) = setup(&place);
+pub fn repeated(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let (robot, seen, rough, controller) = setup(&fixture);
     rough.treat(Treatment::Twice);
     for i in 0..10 {
         let sent = controller.send_within::<Drive>(&speed(f64::from(i)), Expiry::After(WATCHDOG));
@@ -149,9 +149,9 @@ pub fn repeated(place: &dyn Fn() -> Place) {
 }
 
 /// The command is sent again, and the first one's answer arrives.
-pub fn lost_answer(place: &dyn Fn() -> Place) {
-    let place = place();
-    let (robot, seen, rough, controller) = setup(&place);
+pub fn lost_answer(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let (robot, seen, rough, controller) = setup(&fixture);
     rough.treat(Treatment::LoseAnswers);
     let sent = controller.send_within::<Drive>(&speed(1.0), Expiry::After(WATCHDOG / 2));
     eventually("it was sent again", || {
@@ -177,9 +177,9 @@ pub fn lost_answer(place: &dyn Fn() -> Place) {
     assert_eq!(*seen.lock().expect("no panic"), [1.0, 2.0]);
 }
 
-pub fn overtaken(place: &dyn Fn() -> Place) {
-    let place = place();
-    let (_robot, seen, rough, controller) = setup(&place);
+pub fn overtaken(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let (_robot, seen, rough, controller) = setup(&fixture);
     rough.treat(Treatment::Hold);
     let slow = controller.send_within::<Drive>(&speed(1.0), Expiry::After(WATCHDOG));
     rough.treat(Treatment::Pass);

@@ -4,9 +4,9 @@ use super::*;
 use remote::Queue;
 use std::sync::Mutex;
 
-pub fn told(place: &dyn Fn() -> Place) {
-    let place = place();
-    let robot = robot(&place);
+pub fn told(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let robot = robot(&fixture);
     robot.tells::<Odometer>().expect("room");
     robot.tells::<Serial>().expect("room");
     let left = robot.channel::<Odometer>("left").expect("room");
@@ -15,7 +15,7 @@ pub fn told(place: &dyn Fn() -> Place) {
         (left, right, robot.channel::<Odometer>("left").expect("room")),
         (1, 2, 1)
     );
-    let controller = controller("c", (place.connect)());
+    let controller = controller("c", (fixture.connect)());
     assert_eq!(
         controller.channels::<Odometer>(),
         [(1, "left".to_owned()), (2, "right".to_owned())]
@@ -69,11 +69,11 @@ pub fn told(place: &dyn Fn() -> Place) {
     );
 }
 
-pub fn panics(place: &dyn Fn() -> Place) {
-    let place = place();
-    let robot = robot(&place);
+pub fn panics(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let robot = robot(&fixture);
     robot.tells::<Odometer>().expect("room");
-    let controller = controller("c", (place.connect)());
+    let controller = controller("c", (fixture.connect)());
     let (first, second) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(0)));
     let calls = first.clone();
     controller.on::<Odometer>(0, move |_, _| {
@@ -93,11 +93,11 @@ pub fn panics(place: &dyn Fn() -> Place) {
     assert!(controller.fetch::<Odometer>(0).is_ok());
 }
 
-pub fn large(place: &dyn Fn() -> Place) {
-    let place = place();
-    let robot = robot(&place);
+pub fn large(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let robot = robot(&fixture);
     robot.tells::<Picture>().expect("room");
-    let controller = controller("c", (place.connect)());
+    let controller = controller("c", (fixture.connect)());
     let pictures = controller.queue::<Picture>(0, Queue::Newest);
     let data: Vec<u8> = (0..10_000_000u32).map(|i| (i ^ (i >> 8)) as u8).collect();
     let picture = Blob { data };
@@ -111,12 +111,12 @@ pub fn large(place: &dyn Fn() -> Place) {
     assert!(controller.fetch::<Picture>(0).expect("answered") == Some(picture));
 }
 
-pub fn watched(place: &dyn Fn() -> Place) {
-    let place = place();
-    let robot = robot(&place);
+pub fn watched(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let robot = robot(&fixture);
     robot.tells::<Odometer>().expect("room");
     robot.tells::<Picture>().expect("room");
-    let controller = controller("c", (place.connect)());
+    let controller = controller("c", (fixture.connect)());
     assert_eq!(controller.watched(), None);
     controller.watch::<Odometer>(0);
     assert_eq!(
@@ -153,10 +153,10 @@ pub fn watched(place: &dyn Fn() -> Place) {
 }
 
 /// A robot that registers new telemetry after a controller met it.
-pub fn late_kinds(place: &dyn Fn() -> Place) {
-    let place = place();
-    let robot = robot(&place);
-    let controller = controller("c", (place.connect)());
+pub fn late_kinds(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let robot = robot(&fixture);
+    let controller = controller("c", (fixture.connect)());
     let queue = controller.queue::<Odometer>(0, Queue::Fifo(1000));
     eventually("it is heard", || {
         robot.set::<Odometer>(0, &speed(1.0)).expect("sent");
@@ -165,9 +165,9 @@ pub fn late_kinds(place: &dyn Fn() -> Place) {
     assert_eq!(controller.fetch::<Odometer>(0), Ok(Some(speed(1.0))));
 }
 
-pub fn apart(place: &dyn Fn() -> Place) {
+pub fn apart(fixture: &dyn Fn() -> Fixture) {
     use remote::robot::Carries;
-    let (commands, telemetry) = (place(), place());
+    let (commands, telemetry) = (fixture(), fixture());
     let robot = Robot::builder("rover")
         .end_for((commands.robot)(), Carries::Commands)
         .end_for((telemetry.robot)(), Carries::Telemetry)

@@ -33,8 +33,8 @@ impl ControllerSink for Ear {
 struct Raw(Arc<dyn ControllerEnd>, Receiver<Vec<u8>>);
 
 impl Raw {
-    fn new(place: &Place) -> Self {
-        let end = (place.connect)();
+    fn new(fixture: &Fixture) -> Self {
+        let end = (fixture.connect)();
         let (send, heard) = channel();
         end.start(Arc::new(Ear(Mutex::new(send)))).expect("starts");
         Raw(end, heard)
@@ -64,14 +64,14 @@ impl Drop for Raw {
 const TWIST: &str = "0b 0a 06 12 04 62 61 73 65 12 05 0d 00 00 00 3f 1a 05 1d 00 00 80 be";
 
 /// The examples that were captured from a live robot.
-fn bytes(place: &dyn Fn() -> Place) {
-    let place = place();
+fn bytes(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
     let robot = Robot::builder("TestRobot")
-        .end((place.robot)())
+        .end((fixture.robot)())
         .start()
         .expect("starts");
     let twists = robot.queue::<command::Twist>(Queue::Newest);
-    let raw = Raw::new(&place);
+    let raw = Raw::new(&fixture);
     eventually("it answers", || raw.try_ask(&[1]).is_ok());
     assert_eq!(raw.ask("01").len(), 64);
     assert_eq!(raw.ask("01"), remote::v6::PROTOCOL_VERSION.as_bytes());
@@ -117,11 +117,11 @@ fn bytes(place: &dyn Fn() -> Place) {
     });
 }
 
-fn hostile(place: &dyn Fn() -> Place) {
-    let place = place();
-    let robot = robot(&place);
+fn hostile(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let robot = robot(&fixture);
     robot.on::<command::Twist>(|_, _| Ok(()));
-    let raw = Raw::new(&place);
+    let raw = Raw::new(&fixture);
     eventually("it answers", || raw.try_ask(&[1]).is_ok());
     for frame in [
         "", "c8", "05", "050000", "05c800", "050109", "00", "0b", "0bffffff", "07", "04ff", "08", "1f00",
@@ -136,9 +136,9 @@ fn hostile(place: &dyn Fn() -> Place) {
     assert!(robot.statistics().dropped["malformed"] >= 5);
 }
 
-fn commands(place: &dyn Fn() -> Place) {
-    let place = place();
-    let robot = robot(&place);
+fn commands(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let robot = robot(&fixture);
     let seen = Arc::new(Mutex::new(Vec::new()));
     let told = seen.clone();
     robot.on::<command::GoTo>(move |goto, _| {
@@ -149,7 +149,7 @@ fn commands(place: &dyn Fn() -> Place) {
             Ok(())
         }
     });
-    let controller = controller("c", (place.connect)());
+    let controller = controller("c", (fixture.connect)());
     eventually("its name", || controller.robot_name().as_deref() == Some("rover"));
     let go = |max_forward_speed| {
         let body = types::GoTo {
@@ -175,11 +175,11 @@ fn commands(place: &dyn Fn() -> Place) {
     eventually("a round trip", || controller.round_trip().is_some());
 }
 
-fn told(place: &dyn Fn() -> Place) {
-    let place = place();
-    let robot = robot(&place);
+fn told(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let robot = robot(&fixture);
     let left = robot.channel::<telemetry::Image>("left").expect("room");
-    let controller = controller("c", (place.connect)());
+    let controller = controller("c", (fixture.connect)());
     assert_eq!(
         controller.fetch::<telemetry::CurrentPose>(0),
         Ok(None),
@@ -215,16 +215,16 @@ fn told(place: &dyn Fn() -> Place) {
     assert!(controller.fetch::<Odometer>(0).is_err());
 }
 
-fn rights(place: &dyn Fn() -> Place) {
-    let place = place();
+fn rights(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
     let refusing = Robot::builder("rover")
-        .end((place.robot)())
+        .end((fixture.robot)())
         .allow_v6_motion(false)
         .start()
         .expect("starts");
     refusing.on::<command::Twist>(|_, _| Ok(()));
     refusing.on::<command::SimpleAction>(|_, _| Ok(()));
-    let raw = Raw::new(&place);
+    let raw = Raw::new(&fixture);
     eventually("it answers", || raw.try_ask(&[1]).is_ok());
     assert_eq!(
         raw.ask(TWIST),
@@ -237,7 +237,7 @@ fn rights(place: &dyn Fn() -> Place) {
         "a command that moves nothing is accepted"
     );
     refusing.stop();
-    let robot = robot(&place);
+    let robot = robot(&fixture);
     robot.on::<command::Twist>(|_, _| Ok(()));
     eventually("the next one moves", || {
         raw.try_ask(&unhex(TWIST)) == Ok(vec![0x0b])
@@ -245,9 +245,9 @@ fn rights(place: &dyn Fn() -> Place) {
     assert!(robot.holder("base").is_some());
 }
 
-fn heartbeats(place: &dyn Fn() -> Place) {
-    let place = place();
-    let robot = robot(&place);
+fn heartbeats(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let robot = robot(&fixture);
     let stopped = Arc::new(Mutex::new(0));
     let told = stopped.clone();
     robot.on::<command::Twist>(|_, _| Ok(()));
@@ -255,7 +255,7 @@ fn heartbeats(place: &dyn Fn() -> Place) {
         assert_eq!(lost.subsystem(), "base");
         *told.lock().expect("no panic") += 1;
     });
-    let raw = Raw::new(&place);
+    let raw = Raw::new(&fixture);
     eventually("it answers", || raw.try_ask(&[1]).is_ok());
     assert_eq!(raw.ask(TWIST), unhex("0b"));
     // A controller that announced no heartbeats is never lost; then 0.2 s, and silence.
@@ -265,15 +265,15 @@ fn heartbeats(place: &dyn Fn() -> Place) {
     assert_eq!(raw.ask(TWIST), unhex("0b"), "it may come back");
 }
 
-fn files(place: &dyn Fn() -> Place) {
-    let place = place();
-    let robot = robot(&place);
+fn files(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
+    let robot = robot(&fixture);
     let disk = tempfile::tempdir().expect("a folder");
     std::fs::create_dir_all(disk.path().join("model/sub")).expect("made");
     std::fs::write(disk.path().join("model/sub/a"), vec![7; 3_000_000]).expect("written");
     std::fs::write(disk.path().join("model/b"), b"b").expect("written");
     robot.share("model", &disk.path().join("model")).expect("there");
-    let controller = controller("c", (place.connect)());
+    let controller = controller("c", (fixture.connect)());
     let into = disk.path().join("into");
     let written = controller.download_all("model", &into, |_| {}).expect("fetched");
     assert_eq!(written, [into.join("model/b"), into.join("model/sub/a")]);
@@ -305,10 +305,10 @@ fn files(place: &dyn Fn() -> Place) {
     );
 }
 
-fn nobody_there(place: &dyn Fn() -> Place) {
-    let place = place();
+fn nobody_there(fixture: &dyn Fn() -> Fixture) {
+    let fixture = fixture();
     let alone = Controller::builder("c")
-        .end((place.connect)())
+        .end((fixture.connect)())
         .start()
         .expect("starts");
     let twist = types::Twist::default();

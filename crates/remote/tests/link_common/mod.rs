@@ -87,12 +87,12 @@ topics:
   - {{name: '/r1/remote/telemetry/*', direction: in}}
 "
         );
-        let mut places = Self::one();
-        places.links = Some([robots, controllers]);
-        places.start_robots_link();
-        let [_, text] = places.links.as_ref().expect("links");
-        places.controllers = Some(start(text, &places.bus("base")));
-        places
+        let mut fixtures = Self::one();
+        fixtures.links = Some([robots, controllers]);
+        fixtures.start_robots_link();
+        let [_, text] = fixtures.links.as_ref().expect("links");
+        fixtures.controllers = Some(start(text, &fixtures.bus("base")));
+        fixtures
     }
 
     pub fn are_two(&self) -> bool {
@@ -177,18 +177,18 @@ impl RobotSink for RobotSide {
 }
 
 pub fn robot(
-    places: &Places,
+    fixtures: &Places,
     on: impl Fn(&[u8], Reply) + Send + Sync + 'static,
 ) -> (LinkRobot, Arc<RobotSide>) {
-    let robot = LinkRobot::new(&places.robots_node(), "r1");
+    let robot = LinkRobot::new(&fixtures.robots_node(), "r1");
     let sink = RobotSide::new(on);
     robot.start(sink.clone()).expect("starts");
     (robot, sink)
 }
 
 /// A robot that echoes its requests.
-pub fn echo(places: &Places) -> (LinkRobot, Arc<RobotSide>) {
-    robot(places, |frame, reply| {
+pub fn echo(fixtures: &Places) -> (LinkRobot, Arc<RobotSide>) {
+    robot(fixtures, |frame, reply| {
         // The requester may be gone.
         let _ = reply.send(frame);
     })
@@ -274,8 +274,8 @@ impl ControllerSink for Heard {
     }
 }
 
-pub fn controller(places: &Places) -> (LinkController, Arc<Heard>) {
-    let controller = LinkController::new(&places.controllers_node(), "r1");
+pub fn controller(fixtures: &Places) -> (LinkController, Arc<Heard>) {
+    let controller = LinkController::new(&fixtures.controllers_node(), "r1");
     let heard = Heard::new();
     controller.start(heard.clone()).expect("starts");
     (controller, heard)

@@ -12,7 +12,7 @@ const SHORT: Duration = Duration::from_millis(1500);
 
 #[test]
 fn known_controllers_get_in_and_strangers_get_nothing() {
-    let (robot_key, base, stranger) = (
+    let (robot_key, base, unknown_key) = (
         KeyPair::generate().unwrap(),
         KeyPair::generate().unwrap(),
         KeyPair::generate().unwrap(),
@@ -45,7 +45,7 @@ fn known_controllers_get_in_and_strangers_get_nothing() {
     };
     let unknown = error(
         ZmqController::own(address)
-            .curve(stranger.clone(), robot_is)
+            .curve(unknown_key.clone(), robot_is)
             .open()
             .unwrap(),
     );
@@ -54,7 +54,7 @@ fn known_controllers_get_in_and_strangers_get_nothing() {
     // A controller does not speak to a robot with another key.
     let pinned = error(
         ZmqController::own(address)
-            .curve(base, stranger.public())
+            .curve(base, unknown_key.public())
             .open()
             .unwrap(),
     );

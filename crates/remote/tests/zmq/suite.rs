@@ -1,6 +1,6 @@
 //! The conformance suite over both wires, and over Ropewalk's own wire with CURVE.
 
-use crate::conformance::{self, Place};
+use crate::conformance::{self, Fixture};
 use crate::support::address;
 use remote::transport::zmq::{AllowedKeys, KeyPair, ZmqController, ZmqRobot};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ fn conforms_over_tcp() {
     conformance::run(|| {
         let robot = address();
         let controller = robot.clone();
-        Place {
+        Fixture {
             robot: Box::new(move || Arc::new(ZmqRobot::own(&robot).open().unwrap())),
             connect: Box::new(move || Arc::new(ZmqController::own(&controller).open().unwrap())),
             other: None,
@@ -32,7 +32,7 @@ fn conforms_with_curve() {
         let robot = ZmqRobot::own(&address).curve(robot_key, allowed);
         let controller = ZmqController::own(&address).curve(key, robot_is);
         let other = ZmqController::own(&address).curve(other, robot_is);
-        Place {
+        Fixture {
             robot: Box::new(move || Arc::new(robot.clone().open().unwrap())),
             connect: Box::new(move || Arc::new(controller.clone().open().unwrap())),
             other: Some(Box::new(move || Arc::new(other.clone().open().unwrap()))),
@@ -47,7 +47,7 @@ fn conforms_in_version_6() {
         let (requests, telemetry) = (address(), address());
         let robot = ZmqRobot::plain_v6().bind_v6(&requests, &telemetry);
         let controller = ZmqController::plain_v6(&requests, &telemetry);
-        Place {
+        Fixture {
             robot: Box::new(move || Arc::new(robot.clone().open().unwrap())),
             connect: Box::new(move || Arc::new(controller.clone().open().unwrap())),
             other: None,

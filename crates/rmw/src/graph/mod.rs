@@ -26,10 +26,10 @@ pub(crate) struct Graph {
     /// Wakes the thread.
     wake: Signal,
     is_closed: AtomicBool,
-    tell_again: AtomicBool,
+    announce_again: AtomicBool,
     /// Publishes liveliness assertions of this context's publishers; created on first use.
     assertions: OnceLock<Option<bus::Publisher>>,
-    hears_assertions: AtomicBool,
+    watches_assertions: AtomicBool,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -108,9 +108,9 @@ impl Graph {
             version: AtomicU64::new(0),
             wake: Signal::new().map_err(Failure::error)?,
             is_closed: AtomicBool::new(false),
-            tell_again: AtomicBool::new(false),
+            announce_again: AtomicBool::new(false),
             assertions: OnceLock::new(),
-            hears_assertions: AtomicBool::new(false),
+            watches_assertions: AtomicBool::new(false),
             thread: Mutex::default(),
         });
         let hearing = graph.clone();
@@ -137,11 +137,11 @@ impl Graph {
         let mut settlings = 0;
         let mut alive: Option<bus::Subscriber> = None;
         loop {
-            if alive.is_none() && self.hears_assertions.load(Ordering::SeqCst) {
+            if alive.is_none() && self.watches_assertions.load(Ordering::SeqCst) {
                 alive = self.hearing();
             }
             self.heard_assertions(alive.as_ref());
-            let mut changed = self.tell_again.swap(false, Ordering::SeqCst);
+            let mut changed = self.announce_again.swap(false, Ordering::SeqCst);
             loop {
                 match subscriber.take() {
                     Ok(Some(message)) => changed |= self.heard(&message),
@@ -247,8 +247,8 @@ impl Graph {
     }
 
     /// Starts to receive assertions.
-    pub(crate) fn hear_assertions(&self) {
-        if !self.hears_assertions.swap(true, Ordering::SeqCst) {
+    pub(crate) fn watch_assertions(&self) {
+        if !self.watches_assertions.swap(true, Ordering::SeqCst) {
             self.wake.set();
         }
     }
@@ -322,14 +322,14 @@ impl Graph {
             endpoints: Vec::new(),
         };
         own.nodes.insert(key, record);
-        self.tell(own);
+        self.announce(own);
         key
     }
 
     pub(crate) fn remove_node(&self, key: u64) {
         let mut own = lock(&self.own);
         own.nodes.remove(&key);
-        self.tell(own);
+        self.announce(own);
     }
 
     pub(crate) fn add(&self, node: u64, endpoint: Endpoint) {
@@ -337,7 +337,7 @@ impl Graph {
         if let Some(node) = own.nodes.get_mut(&node) {
             node.endpoints.push(endpoint);
         }
-        self.tell(own);
+        self.announce(own);
     }
 
     pub(crate) fn remove(&self, node: u64, id: u64) {
@@ -346,11 +346,11 @@ impl Graph {
             node.endpoints.retain(|e| e.id != id);
         }
         self.departs(id);
-        self.tell(own);
+        self.announce(own);
     }
 
     /// Publishes this context's part, in the order of its changes, and notifies the local listeners.
-    fn tell(&self, own: MutexGuard<'_, Own>) {
+    fn announce(&self, own: MutexGuard<'_, Own>) {
         let record = Record {
             participants: vec![Participant {
                 enclave: own.enclave.clone(),
@@ -378,7 +378,7 @@ impl Graph {
     }
 
     fn call_again(&self) {
-        self.tell_again.store(true, Ordering::SeqCst);
+        self.announce_again.store(true, Ordering::SeqCst);
         self.wake.set();
     }
 

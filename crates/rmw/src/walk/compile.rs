@@ -26,12 +26,12 @@ impl Plan {
         let mut steps = Vec::new();
         // SAFETY: upheld by the caller.
         let (size, life) = unsafe {
-            let place = Place {
+            let root = Submessage {
                 members,
                 offset: 0,
                 path: "",
             };
-            compiler.message(schema.message_type(), place, &mut steps)?;
+            compiler.message(schema.message_type(), root, &mut steps)?;
             let functions = (*members).init.zip((*members).fini);
             ((*members).size, functions.map(|(init, fini)| Life { init, fini }))
         };
@@ -53,7 +53,7 @@ struct Compiler {
 
 /// A message inside the structure that the steps belong to.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct Submessage<'a> {
     members: *const MessageMembers,
     offset: usize,
     path: &'a str,
@@ -67,7 +67,7 @@ impl Compiler {
     unsafe fn message(
         &mut self,
         ty: &MessageType,
-        at: Place<'_>,
+        at: Submessage<'_>,
         out: &mut Vec<Step>,
     ) -> Result<usize, TypeError> {
         let mut min = 0;
@@ -104,7 +104,7 @@ impl Compiler {
             FieldType::Message(inner) => {
                 // SAFETY: upheld by the caller.
                 let members = unsafe { self.nested(member, path) }?;
-                let at = Place {
+                let at = Submessage {
                     members,
                     offset,
                     path,
@@ -278,7 +278,7 @@ impl Compiler {
         };
         // SAFETY: upheld by the caller.
         let members = unsafe { self.nested(member, path) }?;
-        let at = Place {
+        let at = Submessage {
             members,
             offset: 0,
             path,
@@ -316,7 +316,7 @@ impl Compiler {
     unsafe fn fields<'t>(
         &self,
         ty: &'t MessageType,
-        at: Place<'_>,
+        at: Submessage<'_>,
     ) -> Result<Vec<(&'t Field, MessageMember)>, TypeError> {
         // SAFETY: upheld by the caller.
         let Some(members) = (unsafe { at.members.as_ref() }) else {

@@ -6,12 +6,12 @@ fn share() -> Share {
     Share::test(&std::sync::Arc::new(crate::peers::Peers::new(&[], 1, 1 << 30)))
 }
 
-struct Desk {
+struct Fixture {
     publisher: bus::Publisher,
     _folder: tempfile::TempDir,
 }
 
-fn desk(limit: u64) -> Desk {
+fn fixture(limit: u64) -> Fixture {
     let folder = tempfile::tempdir().unwrap();
     let bus = Bus::open(BusConfig::new(folder.path())).unwrap();
     let topic = TopicType {
@@ -24,7 +24,7 @@ fn desk(limit: u64) -> Desk {
     let publisher = bus
         .publisher(topic, PublisherOptions::default().with_memory_limit(limit))
         .unwrap();
-    Desk {
+    Fixture {
         publisher,
         _folder: folder,
     }
@@ -48,7 +48,7 @@ fn message(schema: &Schema, elements: usize) -> Vec<u8> {
 
 #[test]
 fn what_comes_in_any_pieces_is_what_goes_out() {
-    let desk = desk(64 << 20);
+    let fixture = fixture(64 << 20);
     let registry = Registry::new(Flavour::Ros1);
     for name in [
         "sensor_msgs/Image",
@@ -62,7 +62,7 @@ fn what_comes_in_any_pieces_is_what_goes_out() {
             let bytes = message(&schema, elements);
             let mut stream = bytes.chain(&b"next"[..]);
             let mut buffer = Vec::new();
-            let loan = |c, p: &[usize]| desk.publisher.loan(c, p);
+            let loan = |c, p: &[usize]| fixture.publisher.loan(c, p);
             let mut loan = read(&mut stream, bytes.len(), &schema, &mut buffer, &mut share(), loan)
                 .unwrap()
                 .unwrap();
@@ -80,9 +80,9 @@ fn what_comes_in_any_pieces_is_what_goes_out() {
 
 #[test]
 fn the_stream_stays_in_step_whatever_is_wrong_with_a_message() {
-    let desk = desk(1 << 20);
+    let fixture = fixture(1 << 20);
     let schema = Registry::new(Flavour::Ros1).schema("sensor_msgs/Image").unwrap();
-    let loan = |c, p: &[usize]| desk.publisher.loan(c, p);
+    let loan = |c, p: &[usize]| fixture.publisher.loan(c, p);
     let mut large = message(&schema, 0);
     // The array is at the end.
     large.truncate(large.len() - 4);
@@ -149,7 +149,7 @@ fn the_stream_stays_in_step_whatever_is_wrong_with_a_message() {
 
 #[test]
 fn what_a_peer_promises_is_bounded_by_its_share() {
-    let desk = desk(64 << 20);
+    let fixture = fixture(64 << 20);
     let peers = std::sync::Arc::new(crate::peers::Peers::new(&[], 1, 1 << 20));
     let registry = Registry::new(Flavour::Ros1);
     let next = b"next";
@@ -168,7 +168,7 @@ fn what_a_peer_promises_is_bounded_by_its_share() {
         let mut loaned = false;
         let refused = read(&mut stream, len, &schema, &mut Vec::new(), &mut share, |c, p| {
             loaned = true;
-            desk.publisher.loan(c, p)
+            fixture.publisher.loan(c, p)
         });
         let error = refused.unwrap().unwrap_err();
         assert!(matches!(error, Untaken::Full(_)), "{name}: {error}");

@@ -33,7 +33,7 @@ impl FakeMaster {
         let graph = Arc::<Mutex<Graph>>::default();
         lock(&graph).run = rand();
         let inside = graph.clone();
-        let listener = Listener::start("master", LOCAL, &strangers(), move |accepted| {
+        let listener = Listener::start("master", LOCAL, &unknown(), move |accepted| {
             answer(&inside, &accepted)
         });
         FakeMaster {
@@ -63,9 +63,9 @@ impl FakeMaster {
         let subscribers = graph.subscribers.get(topic).cloned().unwrap_or_default();
         drop(graph);
         for (_, uri) in subscribers {
-            let place = Place::parse(&uri, "http").unwrap();
+            let address = HostPort::parse(&uri, "http").unwrap();
             let params = ["/master".into(), topic.into(), Value::Array(uris.clone())];
-            drop(master::call(&place, "publisherUpdate", &params));
+            drop(master::call(&address, "publisherUpdate", &params));
         }
     }
 }
@@ -172,9 +172,9 @@ pub(super) struct FakeNode {
 
 impl FakeNode {
     pub(super) fn start(name: &str, serve: impl Fn(Accepted) + Send + Sync + 'static) -> FakeNode {
-        let tcpros = Listener::start("node", LOCAL, &strangers(), serve).unwrap();
+        let tcpros = Listener::start("node", LOCAL, &unknown(), serve).unwrap();
         let port = tcpros.port();
-        let slave = Listener::start("slave", LOCAL, &strangers(), move |accepted| {
+        let slave = Listener::start("slave", LOCAL, &unknown(), move |accepted| {
             let Ok(body) = http::request(&accepted.stream, PATIENCE) else {
                 return;
             };
@@ -204,6 +204,6 @@ impl FakeNode {
 }
 
 /// Peers of a listener without limits.
-fn strangers() -> Arc<crate::peers::Peers> {
+fn unknown() -> Arc<crate::peers::Peers> {
     Arc::new(crate::peers::Peers::new(&[], u64::MAX, u64::MAX))
 }

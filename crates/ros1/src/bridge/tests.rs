@@ -205,7 +205,7 @@ fn silent_hostile_and_broken_publishers_hurt_only_themselves() {
 fn silent_callers_and_garbage_leave_the_nodes_own_methods_working() {
     let master = FakeMaster::start();
     let robot = robot(&master, topic("/chatter", Direction::ToRos));
-    let api = Place::parse(&robot.handle.hub.master.api, "http").unwrap();
+    let api = HostPort::parse(&robot.handle.hub.master.api, "http").unwrap();
     let mut held = Vec::new();
     for garbage in [
         &b""[..],
@@ -214,8 +214,8 @@ fn silent_callers_and_garbage_leave_the_nodes_own_methods_working() {
         b"POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\n<<<<<",
         b"POST / HTTP/1.1\r\nContent-Length: 31\r\n\r\n<methodCall><methodName></params",
     ] {
-        for place in [&api, &robot.handle.hub.tcpros] {
-            let mut stream = place.connect(LONG).unwrap();
+        for address in [&api, &robot.handle.hub.tcpros] {
+            let mut stream = address.connect(LONG).unwrap();
             stream.write_all(garbage).unwrap();
             held.push(stream);
         }
@@ -664,7 +664,7 @@ fn services_cross_both_ways_and_their_failures_too() {
 fn a_second_bridge_of_one_name_ends_with_what_to_do() {
     let master = FakeMaster::start();
     let mut robot = robot(&master, topic("/chatter", Direction::ToBus));
-    let api = Place::parse(&robot.handle.hub.master.api, "http").unwrap();
+    let api = HostPort::parse(&robot.handle.hub.master.api, "http").unwrap();
     crate::master::call(
         &api,
         "shutdown",

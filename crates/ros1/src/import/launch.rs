@@ -99,7 +99,7 @@ struct Reading<'a, 'b> {
 }
 
 /// State of reading one file.
-struct Place<'a> {
+struct FileState<'a> {
     file: &'a str,
     args: BTreeMap<String, String>,
     depth: usize,
@@ -145,7 +145,7 @@ impl Reading<'_, '_> {
             return Err(self.too_much(file, "more files that include files", MAX_FILES));
         }
         let before = (self.remaps.len(), self.namespace.clone());
-        let mut place = Place {
+        let mut state = FileState {
             file,
             args,
             depth,
@@ -182,20 +182,20 @@ impl Reading<'_, '_> {
                 Event::Eof => break,
                 Event::Start(element) => {
                     open += 1;
-                    place.mark(&element);
-                    if skipped > 0 || !self.holds(&place, &element, at) {
+                    state.mark(&element);
+                    if skipped > 0 || !self.holds(&state, &element, at) {
                         skipped += 1;
                         continue;
                     }
-                    self.open(&mut place, &element, at)?;
+                    self.open(&mut state, &element, at)?;
                 }
                 Event::Empty(element) => {
-                    place.mark(&element);
-                    if skipped > 0 || !self.holds(&place, &element, at) {
+                    state.mark(&element);
+                    if skipped > 0 || !self.holds(&state, &element, at) {
                         continue;
                     }
-                    self.open(&mut place, &element, at)?;
-                    self.close(&mut place, element.name().as_ref())?;
+                    self.open(&mut state, &element, at)?;
+                    self.close(&mut state, element.name().as_ref())?;
                 }
                 Event::End(element) => {
                     open = open.saturating_sub(1);
@@ -203,18 +203,18 @@ impl Reading<'_, '_> {
                         skipped -= 1;
                         continue;
                     }
-                    self.close(&mut place, element.name().as_ref())?;
+                    self.close(&mut state, element.name().as_ref())?;
                 }
-                Event::Text(words) => place.say(skipped, &words),
-                Event::CData(words) => place.say(skipped, &words),
+                Event::Text(words) => state.add_text(skipped, &words),
+                Event::CData(words) => state.add_text(skipped, &words),
                 Event::GeneralRef(name) => {
-                    place.say(skipped, resolve_predefined_entity(&name).unwrap_or("?"));
+                    state.add_text(skipped, resolve_predefined_entity(&name).unwrap_or("?"));
                 }
                 _ => {}
             }
         }
-        for (name, line) in std::mem::take(&mut place.declared) {
-            if !place.used.contains(&name) {
+        for (name, line) in std::mem::take(&mut state.declared) {
+            if !state.used.contains(&name) {
                 let text = format!("the argument {name} is not used: ignored");
                 self.notes.add(file, line, text);
             }
@@ -225,17 +225,17 @@ impl Reading<'_, '_> {
     }
 
     /// Whether `if` and `unless` include an element. An element whose condition cannot be evaluated is included.
-    fn holds(&mut self, place: &Place<'_>, element: &BytesStart<'_>, line: usize) -> bool {
+    fn holds(&mut self, state: &FileState<'_>, element: &BytesStart<'_>, line: usize) -> bool {
         for (key, wanted) in [("if", true), ("unless", false)] {
             let Some(value) = attribute(element, key) else {
                 continue;
             };
-            match self.replaced(place, line, &value).as_str() {
+            match self.replaced(state, line, &value).as_str() {
                 "true" | "1" | "True" if wanted => {}
                 "false" | "0" | "False" if !wanted => {}
                 "true" | "1" | "True" | "false" | "0" | "False" => return false,
                 other => self.notes.add(
-                    place.file,
+                    state.file,
                     line,
                     format!("{key}=\"{other}\" is not evaluated: the element is included"),
                 ),
@@ -246,25 +246,25 @@ impl Reading<'_, '_> {
 
     fn open(
         &mut self,
-        place: &mut Place<'_>,
+        state: &mut FileState<'_>,
         element: &BytesStart<'_>,
         line: usize,
     ) -> Result<(), ImportError> {
         self.values += 1;
         if self.values > MAX_VALUES {
-            return Err(self.too_much(place.file, "more elements", MAX_VALUES));
+            return Err(self.too_much(state.file, "more elements", MAX_VALUES));
         }
-        if place.is_foreign {
+        if state.is_foreign {
             return Ok(());
         }
-        let file = place.file.to_owned();
+        let file = state.file.to_owned();
         let given = |key: &str| attribute(element, key);
         match element.name().as_ref() {
             "launch" => {}
             "group" => {
-                place.scopes.push((self.remaps.len(), self.namespace.clone()));
+                state.scopes.push((self.remaps.len(), self.namespace.clone()));
                 if let Some(ns) = given("ns") {
-                    let ns = self.replaced(place, line, &ns);
+                    let ns = self.replaced(state, line, &ns);
                     self.enter(&ns);
                 }
             }
@@ -273,15 +273,15 @@ impl Reading<'_, '_> {
                 let value = given("value")
                     .map(|v| (v, true))
                     .or_else(|| given("default").map(|v| (v, false)));
-                let value = value.map(|(text, fixed)| (self.replaced(place, line, &text), fixed));
-                match (&mut place.include, value) {
+                let value = value.map(|(text, fixed)| (self.replaced(state, line, &text), fixed));
+                match (&mut state.include, value) {
                     (Some(include), Some((value, _))) => drop(include.args.insert(name, value)),
                     (Some(_), None) => {}
                     (None, value) => {
-                        place.declared.push((name.clone(), line));
+                        state.declared.push((name.clone(), line));
                         match value {
-                            Some((value, true)) => drop(place.args.insert(name, value)),
-                            Some((value, false)) => drop(place.args.entry(name).or_insert(value)),
+                            Some((value, true)) => drop(state.args.insert(name, value)),
+                            Some((value, false)) => drop(state.args.entry(name).or_insert(value)),
                             None => {}
                         }
                     }
@@ -289,36 +289,36 @@ impl Reading<'_, '_> {
             }
             "include" => {
                 let named = given("file").unwrap_or_default();
-                place.include = Some(Include {
+                state.include = Some(Include {
                     line,
-                    named: self.replaced(place, line, &named),
+                    named: self.replaced(state, line, &named),
                     args: BTreeMap::new(),
                 });
             }
             "node" => {
                 if self.nodes.len() >= MAX_NODES {
-                    return Err(self.too_much(place.file, "more nodes", MAX_NODES));
+                    return Err(self.too_much(state.file, "more nodes", MAX_NODES));
                 }
                 let text = |key| given(key).unwrap_or_default();
-                let package = self.replaced(place, line, &text("pkg"));
-                let kind = self.replaced(place, line, &text("type"));
-                let name = self.replaced(place, line, &text("name"));
-                place.is_foreign = !self.packages.contains(&package.as_str());
-                if place.is_foreign {
+                let package = self.replaced(state, line, &text("pkg"));
+                let kind = self.replaced(state, line, &text("type"));
+                let name = self.replaced(state, line, &text("name"));
+                state.is_foreign = !self.packages.contains(&package.as_str());
+                if state.is_foreign {
                     let text = format!(
                         "the node {name} ({package}/{kind}) does not belong to nimbro_network: start it as before"
                     );
-                    self.notes.add(place.file, line, text);
+                    self.notes.add(state.file, line, text);
                     return Ok(());
                 }
                 let outside = self.namespace.clone();
                 if let Some(ns) = given("ns") {
-                    let ns = self.replaced(place, line, &ns);
+                    let ns = self.replaced(state, line, &ns);
                     self.enter(&ns);
                 }
                 let name = format!("{}/{name}", self.namespace);
                 self.namespace = outside;
-                place.node = Some(Node {
+                state.node = Some(Node {
                     file,
                     line,
                     name,
@@ -331,8 +331,8 @@ impl Reading<'_, '_> {
             "param" => {
                 let name = given("name").unwrap_or_default();
                 let value = given("value").unwrap_or_default();
-                let value = self.replaced(place, line, &value);
-                match &mut place.node {
+                let value = self.replaced(state, line, &value);
+                match &mut state.node {
                     Some(node) => node.params.push(Param {
                         file,
                         line,
@@ -352,19 +352,19 @@ impl Reading<'_, '_> {
                 let remap = Remap {
                     file,
                     line,
-                    from: self.replaced(place, line, &text("from")),
-                    to: self.replaced(place, line, &text("to")),
+                    from: self.replaced(state, line, &text("from")),
+                    to: self.replaced(state, line, &text("to")),
                 };
                 self.all_remaps.push(remap.clone());
-                match &mut place.node {
+                match &mut state.node {
                     Some(node) => node.remaps.push(remap),
                     None => self.remaps.push(remap),
                 }
             }
-            "rosparam" => self.rosparam(place, element, line)?,
+            "rosparam" => self.rosparam(state, element, line)?,
             other => {
                 let text = format!("<{}> is ignored", shorten(other));
-                self.notes.add(place.file, line, text);
+                self.notes.add(state.file, line, text);
             }
         }
         Ok(())
@@ -372,23 +372,23 @@ impl Reading<'_, '_> {
 
     fn rosparam(
         &mut self,
-        place: &mut Place<'_>,
+        state: &mut FileState<'_>,
         element: &BytesStart<'_>,
         line: usize,
     ) -> Result<(), ImportError> {
         let given = |key: &str| attribute(element, key);
         let left_out = match given("command").as_deref() {
-            None | Some("load") if place.node.is_some() => None,
+            None | Some("load") if state.node.is_some() => None,
             None | Some("load") => Some("parameters outside a <node> are ignored".to_owned()),
             Some(other) => Some(format!("command=\"{other}\" is ignored")),
         };
         let name = given("param").unwrap_or_default();
         match (left_out, given("file")) {
-            (Some(text), _) => self.notes.add(place.file, line, text),
+            (Some(text), _) => self.notes.add(state.file, line, text),
             (None, Some(named)) => {
-                let named = self.replaced(place, line, &named);
-                let (file, value) = self.load(place, line, &named)?;
-                if let Some(node) = &mut place.node {
+                let named = self.replaced(state, line, &named);
+                let (file, value) = self.load(state, line, &named)?;
+                if let Some(node) = &mut state.node {
                     node.params.push(Param {
                         file,
                         line: 1,
@@ -398,29 +398,29 @@ impl Reading<'_, '_> {
                     });
                 }
             }
-            (None, None) => place.inline = Some((line, name, String::new())),
+            (None, None) => state.inline = Some((line, name, String::new())),
         }
         Ok(())
     }
 
-    fn close(&mut self, place: &mut Place<'_>, name: &str) -> Result<(), ImportError> {
+    fn close(&mut self, state: &mut FileState<'_>, name: &str) -> Result<(), ImportError> {
         match name {
             "node" => {
-                place.is_foreign = false;
-                self.nodes.extend(place.node.take());
+                state.is_foreign = false;
+                self.nodes.extend(state.node.take());
             }
             "group" => {
-                if let Some((remaps, namespace)) = place.scopes.pop() {
+                if let Some((remaps, namespace)) = state.scopes.pop() {
                     self.remaps.truncate(remaps);
                     self.namespace = namespace;
                 }
             }
             "rosparam" => {
-                if let Some((line, name, text)) = place.inline.take() {
-                    let value = self.replaced(place, line, &text);
-                    if let Some(node) = &mut place.node {
+                if let Some((line, name, text)) = state.inline.take() {
+                    let value = self.replaced(state, line, &text);
+                    if let Some(node) = &mut state.node {
                         node.params.push(Param {
-                            file: place.file.to_owned(),
+                            file: state.file.to_owned(),
                             line,
                             name,
                             value,
@@ -430,15 +430,15 @@ impl Reading<'_, '_> {
                 }
             }
             "include" => {
-                if let Some(include) = place.include.take() {
-                    match self.load(place, include.line, &include.named) {
-                        Ok((file, text)) => self.file(&file, &text, include.args, place.depth + 1)?,
+                if let Some(include) = state.include.take() {
+                    match self.load(state, include.line, &include.named) {
+                        Ok((file, text)) => self.file(&file, &text, include.args, state.depth + 1)?,
                         // Launch files of others are in their packages.
                         Err(ImportError::File { named, reason, .. }) => {
                             let text = format!(
                                 "{named} is not included ({reason}): import it separately if it contains nodes of nimbro_network"
                             );
-                            self.notes.add(place.file, include.line, text);
+                            self.notes.add(state.file, include.line, text);
                         }
                         Err(other) => return Err(other),
                     }
@@ -462,20 +462,25 @@ impl Reading<'_, '_> {
         };
     }
 
-    fn load(&mut self, place: &Place<'_>, line: usize, named: &str) -> Result<(String, String), ImportError> {
+    fn load(
+        &mut self,
+        state: &FileState<'_>,
+        line: usize,
+        named: &str,
+    ) -> Result<(String, String), ImportError> {
         let fail = |reason| ImportError::File {
-            file: place.file.to_owned(),
+            file: state.file.to_owned(),
             line,
             named: shorten(named),
             reason,
         };
-        let (file, text) = (self.load)(place.file, named).map_err(fail)?;
+        let (file, text) = (self.load)(state.file, named).map_err(fail)?;
         check_length(&file, &text)?;
         Ok((file, text))
     }
 
     /// Replaces `$(arg NAME)`; `$(find …)` stays.
-    fn replaced(&mut self, place: &Place<'_>, line: usize, text: &str) -> String {
+    fn replaced(&mut self, state: &FileState<'_>, line: usize, text: &str) -> String {
         let mut out = String::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("$(") {
@@ -487,7 +492,7 @@ impl Reading<'_, '_> {
             };
             let words: Vec<&str> = inside.split_whitespace().collect();
             match words.as_slice() {
-                ["arg", name] if place.args.contains_key(*name) => out.push_str(&place.args[*name]),
+                ["arg", name] if state.args.contains_key(*name) => out.push_str(&state.args[*name]),
                 ["optenv", _, default @ ..] => out.push_str(&default.join(" ")),
                 // File names are relative to their launch file.
                 ["dirname"] => out.push('.'),
@@ -498,7 +503,7 @@ impl Reading<'_, '_> {
                 }
                 _ => {
                     self.notes
-                        .add(place.file, line, format!("$({inside}) is not known here"));
+                        .add(state.file, line, format!("$({inside}) is not known here"));
                     out.push_str("$(");
                     out.push_str(inside);
                     out.push(')');
@@ -519,7 +524,7 @@ impl Reading<'_, '_> {
     }
 }
 
-impl Place<'_> {
+impl FileState<'_> {
     /// Records which arguments an element uses.
     fn mark(&mut self, element: &BytesStart<'_>) {
         for attribute in element.attributes().with_checks(false).flatten() {
@@ -536,7 +541,7 @@ impl Place<'_> {
     }
 
     /// Handles text inside an element.
-    fn say(&mut self, skipped: usize, words: &str) {
+    fn add_text(&mut self, skipped: usize, words: &str) {
         self.mark_text(words);
         if let Some((_, _, text)) = self.inline.as_mut().filter(|_| skipped == 0) {
             text.push_str(words);

@@ -104,8 +104,8 @@ pub fn nimbro(files: Nimbro<'_>, load: &mut Load<'_>) -> Result<Imported, Import
         topics,
         services,
     };
-    for told in plan.settle() {
-        notes.add(files.there.0, 1, told);
+    for note in plan.settle() {
+        notes.add(files.there.0, 1, note);
     }
     Ok(Imported {
         hosts: plan.write(),
@@ -330,22 +330,22 @@ impl Team<'_> {
 
     /// Adds a separate list of topics.
     fn lists(&mut self, is_back: bool, document: &Document, nodes: &[Settings]) {
-        let told = document
+        let address_text = document
             .values
             .iter()
             .find(|(_, key, _)| matches!(key.as_str(), "destination_addr" | "address" | "server"));
-        let told = told.map_or("", |(_, _, value)| value.as_str());
+        let address_text = address_text.map_or("", |(_, _, value)| value.as_str());
         let base = match self.hosts.get_mut(1) {
-            None => self.host(if is_back { "" } else { told }),
+            None => self.host(if is_back { "" } else { address_text }),
             Some(_) if is_back => 1,
             // The files of the way back have created it without an address.
             Some(base) if base.address.is_none() => {
-                base.address = told.trim().parse().ok();
+                base.address = address_text.trim().parse().ok();
                 1
             }
-            Some(_) => self.host(told),
+            Some(_) => self.host(address_text),
         };
-        if let (true, Ok(address)) = (is_back, told.trim().parse()) {
+        if let (true, Ok(address)) = (is_back, address_text.trim().parse()) {
             self.hosts[0].address = Some(address);
         }
         let (from, to) = if is_back { (base, 0) } else { (0, base) };

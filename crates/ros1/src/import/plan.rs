@@ -107,7 +107,7 @@ impl Plan {
     /// Removes what a host's bridge could not tell apart, and returns notes about it. In a bridge, a name in ROS goes
     /// onto the bus under one name, and names into ROS correspond one to one.
     pub(super) fn settle(&mut self) -> Vec<String> {
-        let mut told = Vec::new();
+        let mut notes = Vec::new();
         let mut sent = BTreeMap::<(usize, String), String>::new();
         let mut heard = BTreeMap::<(usize, String), String>::new();
         let mut from_bus = BTreeMap::<(usize, String), String>::new();
@@ -115,7 +115,7 @@ impl Plan {
             let source = (topic.from, topic.source.clone());
             let other = sent.entry(source).or_insert_with(|| topic.name.clone());
             if *other != topic.name {
-                told.push(format!(
+                notes.push(format!(
                     "{}: {} already crosses as {other}: ignored",
                     topic.name, topic.source
                 ));
@@ -131,7 +131,7 @@ impl Plan {
                     heard.insert(key, name.clone());
                     from_bus.insert((*to, name.clone()), ros.clone());
                 } else {
-                    told.push(format!("{name}: arrives as {ros} at a host where one of these names is already in use: ignored there"));
+                    notes.push(format!("{name}: arrives as {ros} at a host where one of these names is already in use: ignored there"));
                 }
                 fits
             });
@@ -143,7 +143,7 @@ impl Plan {
             let mut is_free = |host: usize, ros: &str| {
                 let free = taken.insert((host, ros.to_owned()));
                 if !free {
-                    told.push(format!("{name}: {ros} is another service there: ignored"));
+                    notes.push(format!("{name}: {ros} is another service there: ignored"));
                 }
                 free
             };
@@ -154,7 +154,7 @@ impl Plan {
             }
         }
         self.services.retain(|s| !s.callers.is_empty());
-        told
+        notes
     }
 
     /// Returns the files of every host that sends or receives something.

@@ -108,7 +108,7 @@ enum Names {
 }
 
 /// What a topic's macro or entry contains in addition to its name.
-struct Said<'a> {
+struct Arguments<'a> {
     kind: Option<&'a str>,
     source: &'a str,
     dest: &'a str,
@@ -143,7 +143,7 @@ impl Reader<'_> {
                 format!("{name} has {n} arguments instead of {wanted}: ignored"),
             );
         }
-        let said = |kind, at: usize| Said {
+        let args = |kind, at: usize| Arguments {
             kind,
             source: arguments[at],
             dest: arguments[at + 1],
@@ -153,8 +153,8 @@ impl Reader<'_> {
         };
         let kind = arguments.first().copied();
         let done = match call.name.as_str() {
-            "TOPIC" => self.topic(call.line, arguments[1], Names::Topic, &said(kind, 2)),
-            "SSTOPIC" => self.topic(call.line, arguments[1], Names::Started, &said(kind, 2)),
+            "TOPIC" => self.topic(call.line, arguments[1], Names::Topic, &args(kind, 2)),
+            "SSTOPIC" => self.topic(call.line, arguments[1], Names::Started, &args(kind, 2)),
             "QOSTOPIC" => {
                 let text = format!(
                     "{}: queue_length {} is a playout buffer at the receiver, which waits for that many messages and delivers them at the period: \
@@ -162,9 +162,9 @@ impl Reader<'_> {
                     arguments[1], arguments[7]
                 );
                 self.note(call.line, text);
-                self.topic(call.line, arguments[1], Names::Topic, &said(kind, 2))
+                self.topic(call.line, arguments[1], Names::Topic, &args(kind, 2))
             }
-            "TFTOPIC" => self.topic(call.line, arguments[0], Names::Transforms, &said(None, 1)),
+            "TFTOPIC" => self.topic(call.line, arguments[0], Names::Transforms, &args(None, 1)),
             "SERVICE" => self.service(call.line, &arguments),
             _ => self.change(call.line, &call.name, &arguments),
         };
@@ -173,10 +173,10 @@ impl Reader<'_> {
         }
     }
 
-    fn topic(&mut self, line: usize, key: &str, names: Names, said: &Said<'_>) -> Result<(), String> {
+    fn topic(&mut self, line: usize, key: &str, names: Names, args: &Arguments<'_>) -> Result<(), String> {
         let bad = || format!("'{key}' is not a topic name: ignored");
         let name = relative_name(key).ok_or_else(bad)?;
-        let source = node(said.source)?;
+        let source = node(args.source)?;
         let at_source = match names {
             Names::Started => format!("/R{source}/tx/{name}"),
             _ => resolved(&format!("/R{source}"), key).ok_or_else(bad)?,
@@ -187,7 +187,7 @@ impl Reader<'_> {
             _ => format!("/R{source}/{name}"),
         };
         let mut topic = Topic::new(on_air, source as usize, at_source.clone());
-        for dest in said.dest.split([',', ' ', '/']).filter(|d| !d.is_empty()) {
+        for dest in args.dest.split([',', ' ', '/']).filter(|d| !d.is_empty()) {
             let dest = node(dest)?;
             let heard = match names {
                 Names::Transforms => resolved(&format!("/R{dest}"), key).ok_or_else(bad)?,
@@ -206,13 +206,13 @@ impl Reader<'_> {
         if topic.to.is_empty() {
             return Err(format!("{key} has no destination: ignored"));
         }
-        let priority = number(said.priority, "priority")?;
+        let priority = number(args.priority, "priority")?;
         if priority > MAX_PRIORITY {
             let text = format!("{key}: priority {priority} exceeds {MAX_PRIORITY}: using {MAX_PRIORITY}");
             self.note(line, text);
         }
-        let period = number(said.period, "period")?;
-        let alive = number(said.alive, "time to live")?;
+        let period = number(args.period, "period")?;
+        let alive = number(args.alive, "time to live")?;
         topic.priority = Some(priority.min(MAX_PRIORITY) as u8);
         topic.deadline_ms = (alive > 0).then_some(alive);
         // Pound passes messages at about the period: one message in N if N times as many arrive.
@@ -225,7 +225,7 @@ impl Reader<'_> {
             }
             _ => topic.rate_limit = rate,
         }
-        if let Some(kind) = said.kind {
+        if let Some(kind) = args.kind {
             topic.kind = type_name(kind);
             if topic.kind.is_none() {
                 self.note(
@@ -279,7 +279,7 @@ impl Reader<'_> {
         let (source, dest) = (text("source", "0"), text("dest", ""));
         let (priority, deadline) = (text("priority", "0"), text("deadline", &period));
         let period = text("period", &period);
-        let said = Said {
+        let args = Arguments {
             kind: None,
             source: &source,
             dest: &dest,
@@ -287,7 +287,7 @@ impl Reader<'_> {
             period: &period,
             alive: &deadline,
         };
-        let done = self.topic(line, &name, Names::Started, &said);
+        let done = self.topic(line, &name, Names::Started, &args);
         if done.is_ok() {
             let compress = entry.get("use_compression").is_some_and(Scalar::is_true);
             if let Some(listed) = self.topics.last_mut() {
@@ -311,14 +311,14 @@ impl Reader<'_> {
             self.note(line, format!("{name}: {key} is not understood: ignored"));
         }
         if let Err(what) = done {
-            let said: Vec<&str> = entry
+            let stated: Vec<&str> = entry
                 .keys()
                 .map(String::as_str)
                 .filter(|k| *k != "name")
                 .collect();
-            let with = match said.is_empty() {
+            let with = match stated.is_empty() {
                 true => String::new(),
-                false => format!(" (with its {})", said.join(", ")),
+                false => format!(" (with its {})", stated.join(", ")),
             };
             self.note(line, format!("{what}{with}"));
         }
@@ -454,8 +454,8 @@ impl Reader<'_> {
             topics,
             services,
         };
-        for told in plan.settle() {
-            notes.add(file, 1, told);
+        for note in plan.settle() {
+            notes.add(file, 1, note);
         }
         Ok(Imported {
             hosts: plan.write(),

@@ -72,21 +72,24 @@ fn pounds_header_becomes_files_for_each_node() {
     );
     assert!(!two.link.contains("scan"));
     let notes = texts(&imported.notes);
-    for told in [
+    for expected in [
         "1: use_ip: ",
         "3: routes, with the 2 lines below it: ",
         "7: colour: is not understood",
         "8: /service: a call waits",
         "5: /plan: queue_length 10 is a playout buffer",
     ] {
-        assert!(notes.iter().any(|n| n.starts_with(told)), "{told}: {notes:?}");
+        assert!(
+            notes.iter().any(|n| n.starts_with(expected)),
+            "{expected}: {notes:?}"
+        );
     }
 }
 
 #[test]
 fn what_pound_could_not_mean_is_told_with_its_line() {
     let good = "TOPIC(std_msgs::String, \"/a\", 0, \"1\", 1, 1, 1)\n";
-    for (line, told) in [
+    for (line, expected) in [
         (
             "TOPIC(std_msgs::String, \"/b\", 0, \"1\", 1, 1)",
             "TOPIC has 6 arguments instead of 7",
@@ -131,7 +134,7 @@ fn what_pound_could_not_mean_is_told_with_its_line() {
         let imported = pound(("config.h", &format!("{good}{line}")), None).expect(line);
         let notes = texts(&imported.notes);
         assert!(
-            notes.iter().any(|n| n.starts_with("2: ") && n.contains(told)),
+            notes.iter().any(|n| n.starts_with("2: ") && n.contains(expected)),
             "{line}: {notes:?}"
         );
     }
@@ -246,13 +249,16 @@ fn nimbros_launch_file_becomes_files_for_both_hosts() {
     );
     assert!(!base.link.contains("/never"));
     let notes: Vec<String> = imported.notes.iter().map(Note::to_string).collect();
-    for told in [
+    for expected in [
         "robot.launch:6: destination_port: one link",
         "topics.yaml:7: /camera: resend",
         "robot.launch:18: map: colour is not understood",
         "robot.launch:16: map: is resolved to /tcp_sender/map",
     ] {
-        assert!(notes.iter().any(|n| n.starts_with(told)), "{told}: {notes:#?}");
+        assert!(
+            notes.iter().any(|n| n.starts_with(expected)),
+            "{expected}: {notes:#?}"
+        );
     }
 }
 
@@ -317,13 +323,13 @@ fn what_nimbro_could_not_mean_is_told() {
         Err(ImportError::TooMuch { .. })
     ));
     let notes = |text: &str| texts(&read("a.yaml", text).expect(text).notes);
-    let told = notes("topics:\n- {name: /a}\n- {name: 'x}: y'}\nlabel: robot\nfoo: 1\n");
+    let found = notes("topics:\n- {name: /a}\n- {name: 'x}: y'}\nlabel: robot\nfoo: 1\n");
     for wanted in [
         "3: 'x}: y' is not a name",
         "4: label: peers",
         "5: foo: is not understood",
     ] {
-        assert!(told.iter().any(|n| n.starts_with(wanted)), "{wanted}: {told:?}");
+        assert!(found.iter().any(|n| n.starts_with(wanted)), "{wanted}: {found:?}");
     }
 }
 
@@ -568,15 +574,15 @@ fn the_way_back_leads_to_the_robot_and_who_else_is_sent_to_is_told() {
         assert!(base.link.contains(line), "{line}\n{}", base.link);
     }
     let notes: Vec<String> = imported.notes.iter().map(Note::to_string).collect();
-    let told = "two_way_2.launch:9: topics come back to 192.168.1.1 and to 192.168.1.9: 192.168.1.1 is assumed to be the robot";
-    assert!(notes.iter().any(|n| n.starts_with(told)), "{notes:#?}");
+    let expected = "two_way_2.launch:9: topics come back to 192.168.1.1 and to 192.168.1.9: 192.168.1.1 is assumed to be the robot";
+    assert!(notes.iter().any(|n| n.starts_with(expected)), "{notes:#?}");
 }
 
 #[test]
 fn an_include_that_is_not_there_and_a_rate_that_is_none_cost_themselves_alone() {
     let imported = import(("groups.launch", &case("groups.launch")), None).expect("read");
     let notes = texts(&imported.notes);
-    for told in [
+    for expected in [
         "3: the argument spare is not used",
         "4: use_sim_time: parameters outside a <node>",
         "6: <machine> is ignored",
@@ -587,7 +593,10 @@ fn an_include_that_is_not_there_and_a_rate_that_is_none_cost_themselves_alone() 
         "21: colours, with the line below it: is not understood",
         "26: depth: unit is not understood",
     ] {
-        assert!(notes.iter().any(|n| n.starts_with(told)), "{told}: {notes:#?}");
+        assert!(
+            notes.iter().any(|n| n.starts_with(expected)),
+            "{expected}: {notes:#?}"
+        );
     }
     let imported = read("a.yaml", "topics: [{name: /a, rate: often}, {name: /b}]").expect("read");
     let notes = texts(&imported.notes);
@@ -602,7 +611,7 @@ fn an_include_that_is_not_there_and_a_rate_that_is_none_cost_themselves_alone() 
 
 #[test]
 fn names_that_would_be_one_are_told_and_what_is_made_is_a_configuration() {
-    for (text, told) in [
+    for (text, expected) in [
         (
             "TOPIC(a::B, \"x\", 0, \"1\", 1, 1, 1)\nTOPIC(a::B, \"/R0/x\", 0, \"1\", 1, 1, 1)",
             "/R0/R0/x: /R0/x already crosses as /R0/x",
@@ -618,7 +627,10 @@ fn names_that_would_be_one_are_told_and_what_is_made_is_a_configuration() {
     ] {
         let imported = pound(("config.h", text), None).expect(text);
         let notes = texts(&imported.notes);
-        assert!(notes.iter().any(|n| n.contains(told)), "{told}: {notes:#?}");
+        assert!(
+            notes.iter().any(|n| n.contains(expected)),
+            "{expected}: {notes:#?}"
+        );
         for host in &imported.hosts {
             crate::Config::parse(&host.bridge, "bridge.yaml").expect(text);
         }

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// All unknown peers together may take this many times the memory of one.
-const STRANGERS: u64 = 4;
+const UNKNOWN_FACTOR: u64 = 4;
 
 /// Bytes by peer.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
     by_peer: BTreeMap<Peer, u64>,
     /// The part of unknown peers.
-    strangers: u64,
+    unknown: u64,
 }
 
 /// A peer has used up its memory limit.
@@ -35,16 +35,16 @@ pub(crate) struct Full {
 #[derive(Debug)]
 pub(crate) struct Share {
     peers: Arc<Peers>,
-    who: Standing,
+    standing: Standing,
     bytes: u64,
 }
 
 impl Share {
     /// A share of 0 bytes.
-    pub(crate) fn new(peers: &Arc<Peers>, who: Standing) -> Share {
+    pub(crate) fn new(peers: &Arc<Peers>, standing: Standing) -> Share {
         Share {
             peers: peers.clone(),
-            who,
+            standing,
             bytes: 0,
         }
     }
@@ -61,27 +61,27 @@ impl Share {
             return Ok(());
         }
         let wanted = bytes - self.bytes;
-        let known = self.who.known;
+        let known = self.standing.known;
         let (most, key, hint) = match known {
             true => (self.peers.known_memory, "known_memory", ""),
             false => (
-                self.peers.stranger_memory,
+                self.peers.unknown_memory,
                 "peer_memory",
                 ", or list the address under `peers`",
             ),
         };
         let mut all = lock(&self.peers.taken);
-        let strangers = all.strangers;
-        let taken = all.by_peer.entry(self.who.peer).or_default();
-        let together = known || strangers.saturating_add(wanted) <= most.saturating_mul(STRANGERS);
+        let unknown = all.unknown;
+        let taken = all.by_peer.entry(self.standing.peer).or_default();
+        let together = known || unknown.saturating_add(wanted) <= most.saturating_mul(UNKNOWN_FACTOR);
         if taken.saturating_add(wanted) > most || !together {
             let taken = *taken;
             if taken == 0 {
-                all.by_peer.remove(&self.who.peer);
+                all.by_peer.remove(&self.standing.peer);
             }
             drop(all);
             let full = Full {
-                peer: self.who.peer,
+                peer: self.standing.peer,
                 most,
                 wanted,
                 taken,
@@ -93,7 +93,7 @@ impl Share {
         }
         *taken += wanted;
         if !known {
-            all.strangers += wanted;
+            all.unknown += wanted;
         }
         self.bytes = bytes;
         Ok(())
@@ -107,14 +107,14 @@ impl Share {
 
     fn release(&mut self, bytes: u64) {
         let mut all = lock(&self.peers.taken);
-        if let Some(taken) = all.by_peer.get_mut(&self.who.peer) {
+        if let Some(taken) = all.by_peer.get_mut(&self.standing.peer) {
             *taken = taken.saturating_sub(bytes);
             if *taken == 0 {
-                all.by_peer.remove(&self.who.peer);
+                all.by_peer.remove(&self.standing.peer);
             }
         }
-        if !self.who.known {
-            all.strangers = all.strangers.saturating_sub(bytes);
+        if !self.standing.known {
+            all.unknown = all.unknown.saturating_sub(bytes);
         }
         self.bytes -= bytes;
     }
@@ -134,8 +134,8 @@ mod tests {
     fn a_peer_takes_its_share_and_gives_it_back() {
         let peers = Arc::new(Peers::new(&["192.0.2.9".parse().unwrap()], 1000, 5000));
         let share = |far: &str| {
-            let who = peers.judge(far.parse().unwrap(), "192.0.2.1".parse().unwrap());
-            Share::new(&peers, who)
+            let standing = peers.judge(far.parse().unwrap(), "192.0.2.1".parse().unwrap());
+            Share::new(&peers, standing)
         };
         let (mut a, mut again, mut known) = (share("192.0.2.2"), share("192.0.2.2"), share("192.0.2.9"));
         a.cover(600).unwrap();
@@ -165,6 +165,6 @@ mod tests {
         assert_eq!(peers.refused(), [("memory", 3)].into());
         drop((a, again, known, others));
         let taken = lock(&peers.taken);
-        assert!(taken.by_peer.is_empty() && taken.strangers == 0, "{taken:?}");
+        assert!(taken.by_peer.is_empty() && taken.unknown == 0, "{taken:?}");
     }
 }

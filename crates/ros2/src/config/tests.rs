@@ -36,7 +36,7 @@ fn an_action_is_three_services_and_two_topics() {
 
 #[test]
 fn what_is_wrong_is_told_with_its_place_and_mend() {
-    for (text, told) in [
+    for (text, expected) in [
         ("domain: 0", "bridge.yaml: nothing is bridged"),
         (
             "domain: 233\ntopics: [{name: /a, direction: both}]",
@@ -70,8 +70,8 @@ fn what_is_wrong_is_told_with_its_place_and_mend() {
         ("topic: []", "ropewalk ros2 --help"),
     ] {
         match parse(text) {
-            Err(error) => assert!(error.contains(told), "{text}: {error}"),
-            Ok(_) => assert_eq!(told, "", "{text}"),
+            Err(error) => assert!(error.contains(expected), "{text}: {error}"),
+            Ok(_) => assert_eq!(expected, "", "{text}"),
         }
     }
 }

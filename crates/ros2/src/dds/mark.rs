@@ -15,9 +15,9 @@ fn entry<'a>(user_data: &'a [u8], key: &str) -> Option<&'a str> {
 
 /// The enclave; `/` if there is none.
 pub(super) fn enclave(user_data: &[u8]) -> String {
-    let told = entry(user_data, "enclave").filter(|e| stats::text::is_plain(e));
-    let told = told.filter(|e| e.len() <= bridge::nodes::MAX_TEXT);
-    told.unwrap_or("/").to_owned()
+    let enclave = entry(user_data, "enclave").filter(|e| stats::text::is_plain(e));
+    let enclave = enclave.filter(|e| e.len() <= bridge::nodes::MAX_TEXT);
+    enclave.unwrap_or("/").to_owned()
 }
 
 /// The graph number that marks the messages of a bridge.

@@ -28,7 +28,7 @@ const MAX_INFO: usize = 256 << 10;
 
 /// Where to find the domain.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct DomainConfig {
     pub(crate) domain: u32,
     pub(crate) range: Range,
     pub(crate) peers: Vec<Ipv4Addr>,
@@ -115,16 +115,20 @@ fn guid(id: Id) -> Guid {
 
 impl Dds {
     /// Joins a domain. `user_data` is what the participant announces about itself.
-    pub(crate) fn join(place: Place, user_data: Vec<u8>, max_message: u64) -> Result<Self, NodeError> {
+    pub(crate) fn join(
+        domain_config: DomainConfig,
+        user_data: Vec<u8>,
+        max_message: u64,
+    ) -> Result<Self, NodeError> {
         let transport = TransportConfig {
-            domain: place.domain,
-            range: match place.range {
+            domain: domain_config.domain,
+            range: match domain_config.range {
                 Range::Off => rtps::Range::Off,
                 Range::Localhost => rtps::Range::Localhost,
                 Range::Subnet => rtps::Range::Subnet,
             },
-            interfaces: place.interfaces,
-            peers: place.peers,
+            interfaces: domain_config.interfaces,
+            peers: domain_config.peers,
             ..TransportConfig::default()
         };
         let node = Node::open(transport, |config| {

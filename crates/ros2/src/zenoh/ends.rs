@@ -51,10 +51,10 @@ pub(super) struct End {
 enum Inner {
     Publisher(Publisher<'static>),
     /// Keeps messages for late subscribers.
-    Keeper(AdvancedPublisher<'static>),
+    CachingPublisher(AdvancedPublisher<'static>),
     Subscriber(#[expect(dead_code, reason = "it ends when it is dropped")] Subscriber<()>),
     /// Also receives messages that were kept.
-    Follower(#[expect(dead_code, reason = "it ends when it is dropped")] AdvancedSubscriber<()>),
+    HistorySubscriber(#[expect(dead_code, reason = "it ends when it is dropped")] AdvancedSubscriber<()>),
     Client(CancellationToken),
     Service {
         _queryable: Queryable<()>,
@@ -197,7 +197,7 @@ impl End {
                         .detect_late_publishers()
                         .max_samples(depth);
                     let builder = builder.history(history).subscriber_detection();
-                    Inner::Follower(builder.wait().map_err(failed)?)
+                    Inner::HistorySubscriber(builder.wait().map_err(failed)?)
                 } else {
                     Inner::Subscriber(builder.wait().map_err(failed)?)
                 }
@@ -241,7 +241,7 @@ impl End {
         let attachment = &attachment.encode()[..];
         match &self.inner {
             Inner::Publisher(publisher) => publisher.put(payload).attachment(attachment).wait(),
-            Inner::Keeper(publisher) => publisher.put(payload).attachment(attachment).wait(),
+            Inner::CachingPublisher(publisher) => publisher.put(payload).attachment(attachment).wait(),
             _ => return Err(WireError("the endpoint is not a publisher".into())),
         }
         .map_err(failed)
@@ -277,7 +277,7 @@ impl End {
     /// Requests kept messages from publishers again. Zenoh requests them once, when a publisher is declared, but the
     /// path to the publisher may only exist later.
     pub(super) fn follow(&self, session: &Session, inbox: &Inbox, port: Port) -> Result<(), WireError> {
-        let Inner::Follower(_) = &self.inner else {
+        let Inner::HistorySubscriber(_) = &self.inner else {
             return Ok(());
         };
         let inbox = inbox.clone();
@@ -393,7 +393,7 @@ fn publisher(
         let builder = builder
             .cache(CacheConfig::default().max_samples(depth))
             .publisher_detection();
-        Inner::Keeper(builder.wait().map_err(failed)?)
+        Inner::CachingPublisher(builder.wait().map_err(failed)?)
     } else {
         Inner::Publisher(builder.wait().map_err(failed)?)
     })

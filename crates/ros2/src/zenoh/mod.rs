@@ -24,4 +24,4 @@ use crate::hub::lock;
 #[cfg(feature = "zenoh")]
 pub use session::SessionError;
 #[cfg(feature = "zenoh")]
-pub(crate) use {session::Place, wire::Zenoh};
+pub(crate) use {session::SessionConfig, wire::Zenoh};

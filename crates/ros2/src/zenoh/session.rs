@@ -33,7 +33,7 @@ const DEFAULT: &str = r#"{
 
 /// The routers that a session connects to.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct SessionConfig {
     pub(crate) domain: u32,
     /// Endpoints of routers, such as `tcp/10.0.0.2:7447`. If empty: those of the file, or this host's.
     pub(crate) connect: Vec<String>,
@@ -73,12 +73,15 @@ pub enum SessionError {
 
 /// Opens a session that accepts messages of `max_message` bytes. Also returns the addresses of its routers, if it looks
 /// for any.
-pub(super) fn open(place: &Place, max_message: u64) -> Result<(Session, Vec<String>), SessionError> {
-    let mut config = match &place.config {
+pub(super) fn open(
+    session_config: &SessionConfig,
+    max_message: u64,
+) -> Result<(Session, Vec<String>), SessionError> {
+    let mut config = match &session_config.config {
         Some(path) => read(path)?,
         None => Config::from_json5(DEFAULT).map_err(opening)?,
     };
-    let connect = match (&place.connect[..], &place.config) {
+    let connect = match (&session_config.connect[..], &session_config.config) {
         ([], Some(_)) => None,
         ([], None) => Some(vec![ROUTER.to_owned()]),
         (named, _) => Some(named.to_vec()),

@@ -4,7 +4,7 @@ use super::attachment::Attachment;
 use super::ends::{End, Inbox};
 use super::lock;
 use super::queue::{Item, Queue, Taken};
-use super::session::{self, Place, SessionError};
+use super::session::{self, SessionConfig, SessionError};
 use super::shown::{Own, Tokens};
 use super::token::{SPACE, enclave_of};
 use crate::wire::{Call, Caller, Event, Id, Named, Picture, Port, Shown, Wire, WireError};
@@ -58,10 +58,14 @@ impl std::fmt::Debug for Zenoh {
 
 impl Zenoh {
     /// Joins a domain. Others recognize the bridge by its graph.
-    pub(crate) fn join(place: &Place, graph: Graph, max_message: u64) -> Result<Self, SessionError> {
-        let (session, routers) = session::open(place, max_message)?;
+    pub(crate) fn join(
+        session_config: &SessionConfig,
+        graph: Graph,
+        max_message: u64,
+    ) -> Result<Self, SessionError> {
+        let (session, routers) = session::open(session_config, max_message)?;
         let own = Own {
-            domain: place.domain,
+            domain: session_config.domain,
             session: session.zid().to_string(),
             enclave: enclave_of(graph),
         };

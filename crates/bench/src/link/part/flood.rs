@@ -2,7 +2,7 @@
 //! airtime.
 
 use super::{Gate, PeerError, say};
-use link::stranger::{Stranger, knock};
+use link::unauthenticated::{UnauthenticatedPeer, admission_secret};
 use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, socket_with};
 use serde_json::json;
 use std::io;
@@ -113,9 +113,12 @@ struct Arsenal {
 impl Arsenal {
     fn new(flood: &Flood) -> Result<Arsenal, PeerError> {
         let text = std::fs::read_to_string(&flood.knock)?;
-        let secret =
-            knock(&text).ok_or_else(|| PeerError::Type("the knock is not a hexadecimal number".into()))?;
-        let mut strangers = [Stranger::new(None), Stranger::new(Some(secret))];
+        let secret = admission_secret(&text)
+            .ok_or_else(|| PeerError::Type("the knock is not a hexadecimal number".into()))?;
+        let mut strangers = [
+            UnauthenticatedPeer::new(None),
+            UnauthenticatedPeer::new(Some(secret)),
+        ];
         let count = if flood.rate == 0 { 0 } else { HALF_OPEN };
         let packet = |i: usize| strangers[i % 2].first_packet(&flood.host, flood.target.into());
         let first_packets: Option<Vec<_>> = (0..count).map(packet).collect();

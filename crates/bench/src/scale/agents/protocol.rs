@@ -31,7 +31,7 @@ pub(super) const KEYS: [&str; 5] = [
     link::keys::HOST_KEY,
     link::keys::HOST_CERTIFICATE,
     link::keys::TEAM_CERTIFICATE,
-    link::keys::KNOCK,
+    link::keys::ADMISSION_SECRET,
     link::keys::REVOKED,
 ];
 const KEY_BYTES: usize = 16 << 10;

@@ -7,7 +7,7 @@ use super::pieces::Joiner;
 use super::{CONTROL, CarrierError, LEAST, PeerIndex, QuicCarrier, RECHECK, START, code, parts};
 use crate::carrier::team::incoming::{Verdict, surplus};
 use crate::carrier::team::standing::{Standing, needless};
-use crate::carrier::team::{self, counts, tell_of_stranger};
+use crate::carrier::team::{self, counts, log_refused_host};
 use crate::keys::names;
 use noq_proto::{Connection, ConnectionError, ConnectionHandle, EndpointEvent, Incoming, VarInt};
 use std::net::{IpAddr, SocketAddr};
@@ -25,9 +25,9 @@ impl QuicCarrier {
         let validated = incoming.remote_address_validated();
         // A validated address has presented its admission token. Other senders must not even learn how to
         // validate.
-        if !validated && !self.has_knocked(&incoming) {
+        if !validated && !self.is_admitted(&incoming) {
             if let Some(peer) = self.peers.iter_mut().find(|p| p.known.address == from) {
-                peer.known.meets(team::STRANGE, now);
+                peer.known.meets(team::OTHER_TEAM, now);
             }
             self.endpoint.ignore(incoming);
             self.refused += 1;
@@ -89,9 +89,10 @@ impl QuicCarrier {
 
     /// Returns whether the sender of a first packet knows the team's secret, and is the first to use this
     /// token.
-    fn has_knocked(&mut self, incoming: &Incoming) -> bool {
+    fn is_admitted(&mut self, incoming: &Incoming) -> bool {
         let id = incoming.orig_dst_cid();
-        self.tls.knock.accepts(&id) && (id.first_chunk()).is_some_and(|knock| self.incoming.is_fresh(knock))
+        self.tls.admission.accepts(&id)
+            && (id.first_chunk()).is_some_and(|token| self.incoming.is_fresh(token))
     }
 
     pub(super) fn add(
@@ -126,7 +127,7 @@ impl QuicCarrier {
         };
         let shown = link.certificate();
         if let Err(verdict) = counts(&self.tls.verifier, shown.as_ref()) {
-            tell_of_stranger(link.standing.from, &verdict);
+            log_refused_host(link.standing.from, &verdict);
             link.end(now, code::NOT_VALID);
             self.refused += 1;
             return;
@@ -139,7 +140,7 @@ impl QuicCarrier {
             return;
         };
         let Some(peer) = peer else {
-            team::tell_of_unlisted(link.standing.from, shown.as_ref());
+            team::log_unlisted_host(link.standing.from, shown.as_ref());
             link.end(now, code::NO_PEER);
             self.refused += 1;
             return;
@@ -169,7 +170,7 @@ impl QuicCarrier {
         };
         let (peer, up, from) = (link.standing.peer, link.standing.up.is_some(), link.standing.from);
         let Some(peer) = peer.and_then(|p| self.peers.get_mut(p)) else {
-            tell_of_stranger(from, &in_words(reason));
+            log_refused_host(from, &in_words(reason));
             self.refused += 1;
             return;
         };
@@ -190,7 +191,7 @@ impl QuicCarrier {
                 false => in_words(reason),
             };
             peer.known.meets(text.clone(), now);
-            if peer.known.said.is_new(&text, now) {
+            if peer.known.last_logged.is_new(&text, now) {
                 tracing::warn!(peer = peer.known.name, reason = text, "connection closed");
             }
         }
@@ -207,7 +208,7 @@ impl QuicCarrier {
         self.refused += 1;
         if let Some(p) = self.peers.get_mut(peer) {
             p.seen = None;
-            p.known.tell_of_another(from, now);
+            p.known.log_other_host(from, now);
         }
     }
 

@@ -105,7 +105,7 @@ struct Peer {
     /// Number of attempts so far.
     attempts: u64,
     /// The path MTU last logged.
-    told_mtu: Option<usize>,
+    reported_mtu: Option<usize>,
 }
 
 /// A packet that the socket did not take yet.
@@ -178,7 +178,7 @@ impl QuicCarrier {
             known: Known::new(p, bundle.host(), now),
             seen: None,
             attempts: 0,
-            told_mtu: None,
+            reported_mtu: None,
         };
         Ok(QuicCarrier {
             peers: config.peers.into_iter().map(peer).collect(),

@@ -271,7 +271,7 @@ impl QuicCarrier {
             };
             let peer = link.standing.peer;
             if let (Some(peer), Some(news)) = (peer, news) {
-                self.tell_of_path(peer, news);
+                self.log_path(peer, news);
             }
             let handle = ConnectionHandle(handle);
             // Other packets go first, since they would make the probe longer.
@@ -313,18 +313,18 @@ impl QuicCarrier {
         self.transmit(handle, CONTROL, Instant::now(), false).map(drop)
     }
 
-    fn tell_of_path(&mut self, peer: PeerIndex, news: News) {
+    fn log_path(&mut self, peer: PeerIndex, news: News) {
         let headers = self.socket.headers();
         let peer = &mut self.peers[peer];
         match news {
             News::Found(size) => {
                 let mtu = usize::from(size) + headers;
-                if peer.told_mtu.replace(mtu) != Some(mtu) {
+                if peer.reported_mtu.replace(mtu) != Some(mtu) {
                     tracing::info!(peer = peer.known.name, mtu, "path MTU found");
                 }
             }
             News::Hole(size) => {
-                peer.told_mtu = None;
+                peer.reported_mtu = None;
                 tracing::warn!(
                     peer = peer.known.name,
                     mtu = usize::from(size) + headers,

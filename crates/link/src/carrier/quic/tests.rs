@@ -38,8 +38,8 @@ impl<const WIRE: bool> Kind for Quic<WIRE> {
     }
 
     fn intrude(to: SocketAddr, bytes: &[u8]) {
-        let stranger = UdpSocket::bind(Self::free()).expect("binds");
-        stranger.send_to(bytes, to).expect("sends");
+        let attacker = UdpSocket::bind(Self::free()).expect("binds");
+        attacker.send_to(bytes, to).expect("sends");
     }
 
     fn rebind(carrier: &mut QuicCarrier) -> bool {

@@ -3,7 +3,7 @@
 use super::congestion::{Counters, Unbound};
 use super::pieces::MOST_PIECES;
 use crate::carrier::socket::MAX_PAYLOAD;
-use crate::carrier::team::knock::Knock;
+use crate::carrier::team::admission::AdmissionKey;
 use crate::carrier::team::{self, IDLE, Mutual};
 use crate::keys::{Bundle, KeysError};
 use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
@@ -34,7 +34,7 @@ pub(super) struct Tls {
     server: ServerConfig,
     /// Checks whether a certificate is still valid.
     pub(super) verifier: Arc<dyn ClientCertVerifier>,
-    pub(super) knock: Knock,
+    pub(super) admission: AdmissionKey,
     habits: Habits,
 }
 
@@ -53,7 +53,7 @@ impl Tls {
             client,
             server,
             verifier,
-            knock,
+            admission,
         } = Mutual::new(bundle)?;
         let malformed = |e: &dyn std::fmt::Display| team::malformed(bundle, e);
         let server = QuicServerConfig::try_from(server).map_err(|e| malformed(&e))?;
@@ -68,7 +68,7 @@ impl Tls {
             client: Arc::new(QuicClientConfig::try_from(client).map_err(|e| malformed(&e))?),
             server,
             verifier,
-            knock,
+            admission,
             habits,
         })
     }
@@ -79,12 +79,12 @@ impl Tls {
     /// it is the admission token.
     pub(super) fn client(&self, counters: Arc<Counters>) -> ClientConfig {
         let mut config = ClientConfig::new(self.client.clone());
-        let knock = self.knock.clone();
+        let admission = self.admission.clone();
         let mut transport = self.transport(counters);
         transport.initial_rtt(FIRST_ANSWER);
         config
             .transport_config(Arc::new(transport))
-            .initial_dst_cid_provider(Arc::new(move || ConnectionId::new(&knock.make())));
+            .initial_dst_cid_provider(Arc::new(move || ConnectionId::new(&admission.make())));
         config
     }
 

@@ -1,7 +1,7 @@
 //! Admits connection attempts: expected peers have a budget of their own, and unknown hosts share one by
 //! address.
 
-use super::knock::KNOCK;
+use super::admission::TOKEN_LEN;
 use super::standing::{Standing, prefix};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -36,7 +36,7 @@ pub(in crate::carrier) enum Verdict {
 #[derive(Debug)]
 pub(in crate::carrier) struct Incoming {
     second: Instant,
-    strangers: u32,
+    unauthenticated: u32,
     /// Handshakes with unknown hosts in this second, by the prefix of their address. Bounded by their total
     /// number.
     same: BTreeMap<IpAddr, u32>,
@@ -49,7 +49,7 @@ impl Incoming {
     pub(in crate::carrier) fn new(now: Instant) -> Self {
         Incoming {
             second: now,
-            strangers: 0,
+            unauthenticated: 0,
             same: BTreeMap::new(),
             expected: BTreeMap::new(),
             used: Used::default(),
@@ -57,8 +57,8 @@ impl Incoming {
     }
 
     /// Returns whether a token is new, and marks it as used. A reused token was overheard.
-    pub(in crate::carrier) fn is_fresh(&mut self, knock: &[u8; KNOCK]) -> bool {
-        self.used.put(knock)
+    pub(in crate::carrier) fn is_fresh(&mut self, token: &[u8; TOKEN_LEN]) -> bool {
+        self.used.put(token)
     }
 
     /// Decides on an attempt `from` an address where this many peers are `expected`. A sender that is not
@@ -75,7 +75,7 @@ impl Incoming {
         }
         if now.saturating_duration_since(self.second) >= Duration::from_secs(1) {
             self.second = now;
-            self.strangers = 0;
+            self.unauthenticated = 0;
             self.same.clear();
             self.expected.clear();
         }
@@ -89,10 +89,10 @@ impl Incoming {
         // Beyond the peer's budget, its address counts as that of an unknown host.
         let prefix = prefix(from);
         let same = self.same.get(&prefix).copied().unwrap_or_default();
-        if self.strangers >= MAX_RATE || same >= MAX_SAME_RATE {
+        if self.unauthenticated >= MAX_RATE || same >= MAX_SAME_RATE {
             return Verdict::Ignore;
         }
-        self.strangers += 1;
+        self.unauthenticated += 1;
         self.same.insert(prefix, same + 1);
         Verdict::Accept
     }
@@ -116,8 +116,8 @@ pub(in crate::carrier) fn surplus<'a, K: Copy>(
     if expected > 0 {
         return None;
     }
-    let strangers = half_open.into_iter().filter(|(_, s)| !s.expected);
-    oldest_of_most(strangers, MAX_HALF_OPEN)
+    let unauthenticated = half_open.into_iter().filter(|(_, s)| !s.expected);
+    oldest_of_most(unauthenticated, MAX_HALF_OPEN)
 }
 
 /// The oldest of the prefix with the most handshakes, if there are `most` or more in total.
@@ -146,8 +146,8 @@ struct Used {
 
 impl Used {
     /// Adds one. Returns false if it is present.
-    fn put(&mut self, knock: &[u8; KNOCK]) -> bool {
-        let Some(random) = knock.first_chunk::<8>() else {
+    fn put(&mut self, token: &[u8; TOKEN_LEN]) -> bool {
+        let Some(random) = token.first_chunk::<8>() else {
             return false;
         };
         if !self.all.insert(*random) {
@@ -195,15 +195,15 @@ mod tests {
     #[test]
     fn a_knock_lets_in_once() {
         let mut i = Incoming::new(Instant::now());
-        let knock = |n: usize| {
-            let mut knock = [7; KNOCK];
-            knock[..8].copy_from_slice(&n.to_le_bytes());
-            knock
+        let token = |n: usize| {
+            let mut token = [7; TOKEN_LEN];
+            token[..8].copy_from_slice(&n.to_le_bytes());
+            token
         };
-        assert!(i.is_fresh(&knock(0)) && !i.is_fresh(&knock(0)));
-        assert!((1..MAX_USED).all(|n| i.is_fresh(&knock(n))));
-        assert!(!i.is_fresh(&knock(0)), "it is still remembered");
-        assert!(i.is_fresh(&knock(MAX_USED)) && i.used.all.len() == MAX_USED);
+        assert!(i.is_fresh(&token(0)) && !i.is_fresh(&token(0)));
+        assert!((1..MAX_USED).all(|n| i.is_fresh(&token(n))));
+        assert!(!i.is_fresh(&token(0)), "it is still remembered");
+        assert!(i.is_fresh(&token(MAX_USED)) && i.used.all.len() == MAX_USED);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Code that carriers between hosts of one team share: keys, admission, when to dial, and the choice of the
 //! connection.
 
+pub(super) mod admission;
 pub(super) mod dial;
 pub(super) mod incoming;
-pub(super) mod knock;
 #[cfg(test)]
 pub(super) mod pair;
 pub(super) mod standing;
@@ -11,8 +11,8 @@ pub(super) mod watch;
 
 use crate::keys::{Bundle, KeysError, host_of};
 use crate::quiet::Quiet;
+use admission::AdmissionKey;
 use dial::Dial;
-use knock::Knock;
 use rustls::client::Resumption;
 use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::ClientCertVerifier;
@@ -34,7 +34,7 @@ pub(super) const IDLE: Duration = Duration::from_secs(30);
 /// How long the cause of a failed attempt is reported: longer than the pause between two attempts.
 const RECENT: Duration = Duration::from_secs(30);
 /// A datagram or a connection comes from a peer's address, but without proof of the team's secret.
-pub(super) const STRANGE: &str = "the host there does not know this team's secret: its keys are of another team (copy a set to it, made by `ropewalk keys host` in this team)";
+pub(super) const OTHER_TEAM: &str = "the host there does not know this team's secret: its keys are of another team (copy a set to it, made by `ropewalk keys host` in this team)";
 /// How long the log does not repeat a message of repeated attempts.
 const SILENT: Duration = Duration::from_secs(30);
 
@@ -54,7 +54,7 @@ pub(super) struct Known {
     /// Whether this host is first by name.
     pub(super) first: bool,
     pub(super) dial: Dial,
-    pub(super) said: Said,
+    pub(super) last_logged: LastLogged,
     /// The address from which it last authenticated.
     pub(super) proven: Option<IpAddr>,
     /// Why the last attempt to reach it failed, and when.
@@ -84,7 +84,7 @@ impl Known {
             address: peer.address,
             first,
             dial: Dial::new(now, first),
-            said: Said::default(),
+            last_logged: LastLogged::default(),
             proven: None,
             trouble: None,
         }
@@ -102,9 +102,9 @@ impl Known {
     }
 
     /// Logs, once in a while, that two hosts claim to be this peer.
-    pub(super) fn tell_of_another(&mut self, from: IpAddr, now: Instant) {
+    pub(super) fn log_other_host(&mut self, from: IpAddr, now: Instant) {
         let text = format!("another host from {from}");
-        if self.said.is_new(&text, now) {
+        if self.last_logged.is_new(&text, now) {
             tracing::warn!(
                 peer = self.name,
                 %from,
@@ -120,7 +120,7 @@ pub(super) struct Mutual {
     pub(super) server: rustls::ServerConfig,
     /// Checks whether a certificate is still valid.
     pub(super) verifier: Arc<dyn ClientCertVerifier>,
-    pub(super) knock: Knock,
+    pub(super) admission: AdmissionKey,
 }
 
 impl Mutual {
@@ -151,7 +151,7 @@ impl Mutual {
             client,
             server,
             verifier,
-            knock: Knock::new(bundle.knock()),
+            admission: AdmissionKey::new(bundle.admission_secret()),
         })
     }
 }
@@ -173,18 +173,18 @@ pub(super) fn counts(
     verifier.verify_client_cert(shown, &[], UnixTime::now()).map(drop)
 }
 
-static STRANGERS: Quiet = Quiet::new();
+static REFUSED_HOSTS: Quiet = Quiet::new();
 static UNLISTED: Quiet = Quiet::new();
 
 /// Logs the refusal of an unknown host, rarely: a flood of them must not fill the disk.
-pub(super) fn tell_of_stranger(from: IpAddr, reason: &dyn std::fmt::Display) {
-    if let Some(more) = STRANGERS.lets() {
+pub(super) fn log_refused_host(from: IpAddr, reason: &dyn std::fmt::Display) {
+    if let Some(more) = REFUSED_HOSTS.lets() {
         tracing::warn!(%from, %reason, more, "refused a host");
     }
 }
 
 /// Logs, rarely, the refusal of a host of the team that is not a peer.
-pub(super) fn tell_of_unlisted(from: IpAddr, certificate: Option<&CertificateDer<'_>>) {
+pub(super) fn log_unlisted_host(from: IpAddr, certificate: Option<&CertificateDer<'_>>) {
     if let Some(more) = UNLISTED.lets() {
         let host = certificate.and_then(host_of).unwrap_or_default();
         tracing::warn!(host, %from, more, "refused a host of the team: list it under `peers`, or stop its link");
@@ -211,13 +211,14 @@ pub(super) fn alert(code: u8) -> String {
 
 /// Limits the log messages about a peer's connections.
 #[derive(Debug, Default)]
-pub(super) struct Said(Option<(String, Instant)>);
+pub(super) struct LastLogged(Option<(String, Instant)>);
 
-impl Said {
+impl LastLogged {
     /// Returns whether `text` was not logged recently.
     pub(super) fn is_new(&mut self, text: &str, now: Instant) -> bool {
-        let again = (self.0.as_ref())
-            .is_some_and(|(said, at)| said == text && now.saturating_duration_since(*at) < SILENT);
+        let again = (self.0.as_ref()).is_some_and(|(last_logged, at)| {
+            last_logged == text && now.saturating_duration_since(*at) < SILENT
+        });
         if !again {
             self.0 = Some((text.to_owned(), now));
         }

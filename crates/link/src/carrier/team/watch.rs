@@ -1,7 +1,7 @@
 //! Notices changes of a host's keys, so that a revocation needs no restart.
 
 use crate::keys::{Bundle, KeysError, Stamps};
-use crate::worker::Worker;
+use crate::periodic::PeriodicThread;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// A thread that reads keys again when they change. Files block, and the radio thread must not.
 pub(crate) struct Watch<T> {
     renewed: Receiver<T>,
-    _worker: Worker,
+    _thread: PeriodicThread,
 }
 
 impl<T: Send + 'static> Watch<T> {
@@ -23,7 +23,7 @@ impl<T: Send + 'static> Watch<T> {
         let (sender, renewed) = sync_channel(1);
         // From before the bundle was read, so that no change is missed.
         let mut seen = bundle.stamps().clone();
-        let worker = Worker::start("link-keys", move || {
+        let thread = PeriodicThread::start("link-keys", move || {
             let now = Stamps::of(bundle.folder());
             if now == seen {
                 return Some(INTERVAL);
@@ -44,7 +44,7 @@ impl<T: Send + 'static> Watch<T> {
         })?;
         Ok(Watch {
             renewed,
-            _worker: worker,
+            _thread: thread,
         })
     }
 

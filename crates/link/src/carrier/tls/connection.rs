@@ -2,7 +2,7 @@
 
 use super::frames::{self, Cutter, HEAD, RECORD};
 use crate::carrier::PeerIndex;
-use crate::carrier::team::knock::KNOCK;
+use crate::carrier::team::admission::TOKEN_LEN;
 use crate::carrier::team::standing::Standing;
 use rustls::pki_types::CertificateDer;
 use socket2::SockRef;
@@ -21,7 +21,7 @@ pub(super) enum Stage {
     /// This host dials: TCP is not connected yet.
     Dialing,
     /// The other end dialled and has to present its admission token; the received part of it.
-    Knocking(Vec<u8>),
+    Admission(Vec<u8>),
     /// TLS has the stream: the handshake, then datagrams.
     Talking,
 }
@@ -33,7 +33,7 @@ pub(super) enum Came {
     /// Bytes, without a further event.
     Bytes,
     /// The last byte of a token, which is now to be judged.
-    Knock,
+    Token,
     /// The handshake is complete.
     Up,
 }
@@ -54,7 +54,7 @@ pub(super) struct Connection {
     tls: Option<rustls::Connection>,
     pub(super) standing: Standing,
     /// The unsent rest of this host's token.
-    knock: Vec<u8>,
+    token: Vec<u8>,
     /// Datagrams that wait to share a record with others.
     gathered: Vec<u8>,
     /// Buffer for reads, and the part of it that TLS has not taken, since TLS holds at most one record of
@@ -73,7 +73,7 @@ impl Connection {
     pub(super) fn dialing(
         socket: TcpStream,
         tls: rustls::ClientConnection,
-        knock: [u8; KNOCK],
+        token: [u8; TOKEN_LEN],
         peer: PeerIndex,
         to: IpAddr,
         now: Instant,
@@ -81,7 +81,7 @@ impl Connection {
         Connection {
             stage: Stage::Dialing,
             tls: Some(unbound(tls.into())),
-            knock: knock.to_vec(),
+            token: token.to_vec(),
             ..Self::new(socket, Standing::new(Some(peer), to, now))
         }
     }
@@ -93,10 +93,10 @@ impl Connection {
     fn new(socket: TcpStream, standing: Standing) -> Self {
         Connection {
             socket,
-            stage: Stage::Knocking(Vec::with_capacity(KNOCK)),
+            stage: Stage::Admission(Vec::with_capacity(TOKEN_LEN)),
             tls: None,
             standing,
-            knock: Vec::new(),
+            token: Vec::new(),
             gathered: Vec::new(),
             room: Vec::new(),
             cipher: 0..0,
@@ -167,16 +167,16 @@ impl Connection {
             }
             Err(e) => return Err(e),
         }
-        let Stage::Knocking(knock) = &mut self.stage else {
+        let Stage::Admission(token) = &mut self.stage else {
             return self.take(now);
         };
-        let own = self.cipher.len().min(KNOCK - knock.len());
-        knock.extend_from_slice(&self.room[..own]);
+        let own = self.cipher.len().min(TOKEN_LEN - token.len());
+        token.extend_from_slice(&self.room[..own]);
         self.cipher.start = own;
-        Ok(if knock.len() < KNOCK {
+        Ok(if token.len() < TOKEN_LEN {
             Came::Bytes
         } else {
-            Came::Knock
+            Came::Token
         })
     }
 
@@ -327,9 +327,9 @@ impl Connection {
             return Ok(());
         };
         let mut socket = &self.socket;
-        while !self.knock.is_empty() || tls.wants_write() {
-            let wrote = match self.knock.is_empty() {
-                false => socket.write(&self.knock).map(|n| drop(self.knock.drain(..n))),
+        while !self.token.is_empty() || tls.wants_write() {
+            let wrote = match self.token.is_empty() {
+                false => socket.write(&self.token).map(|n| drop(self.token.drain(..n))),
                 true => tls.write_tls(&mut socket).map(drop),
             };
             match wrote {

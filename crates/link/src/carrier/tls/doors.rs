@@ -7,7 +7,7 @@ use crate::carrier::PeerIndex;
 use crate::carrier::team::dial::PATIENCE;
 use crate::carrier::team::incoming::{Verdict, oldest_of_most, surplus};
 use crate::carrier::team::standing::needless;
-use crate::carrier::team::{self, HANDSHAKE, IDLE, RECHECK, counts, tell_of_stranger};
+use crate::carrier::team::{self, HANDSHAKE, IDLE, RECHECK, counts, log_refused_host};
 use crate::keys::names;
 use rustix::event::epoll;
 use rustls::pki_types::ServerName;
@@ -18,10 +18,10 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 /// An incoming connection without a token is closed after this time.
-const KNOCKING: Duration = Duration::from_secs(2);
+const ADMISSION_TIMEOUT: Duration = Duration::from_secs(2);
 /// Most connections kept without a token. One more closes another one. A peer's token arrives with its
 /// connection, or right after it.
-const MAX_UNKNOCKED: usize = 128;
+const MAX_UNADMITTED: usize = 128;
 /// Connections accepted before other work has its turn.
 const ACCEPTED: usize = 16;
 /// Pause in accepting after the system refused a connection.
@@ -80,7 +80,7 @@ impl TlsCarrier {
                 self.has_some(number);
                 self.established(number, now);
             }
-            Ok(Came::Knock) => {
+            Ok(Came::Token) => {
                 let began = self.judge(number, now);
                 self.came(number, began, now);
             }
@@ -103,21 +103,21 @@ impl TlsCarrier {
         let Some(connection) = self.connections.get_mut(&number) else {
             return Ok(Came::Nothing);
         };
-        let Stage::Knocking(knock) = connection.stage() else {
+        let Stage::Admission(token) = connection.stage() else {
             return Ok(Came::Nothing);
         };
-        let fresh = |knock| self.incoming.is_fresh(knock);
-        if !self.tls.knock.accepts(knock) {
+        let fresh = |token| self.incoming.is_fresh(token);
+        if !self.tls.admission.accepts(token) {
             let from = connection.standing.from.to_canonical();
             let at = |p: &&mut team::Known| p.address.ip().to_canonical() == from;
             let mut there = self.peers.iter_mut().filter(at);
             // If several peers share an address, it may be any of them.
             if let (Some(peer), None) = (there.next(), there.next()) {
-                peer.meets(team::STRANGE, now);
+                peer.meets(team::OTHER_TEAM, now);
             }
             return Err(ErrorKind::PermissionDenied.into());
         }
-        if !knock.first_chunk().is_some_and(fresh) {
+        if !token.first_chunk().is_some_and(fresh) {
             return Err(ErrorKind::PermissionDenied.into());
         }
         // TCP has proved that the sender receives at its address.
@@ -161,7 +161,7 @@ impl TlsCarrier {
             {
                 continue;
             }
-            self.make_room(MAX_UNKNOCKED);
+            self.make_room(MAX_UNADMITTED);
             let connection = Connection::dialed_by(socket.into(), from.ip(), now);
             let number = self.add(connection, epoll::EventFlags::IN);
             // A peer's token has usually arrived already.
@@ -172,10 +172,10 @@ impl TlsCarrier {
     /// Closes a connection without a token if there are `most` or more: the oldest of the address with the
     /// most. Returns false if there is none.
     fn make_room(&mut self, most: usize) -> bool {
-        let unknocked = (self.connections.iter())
-            .filter(|(_, c)| matches!(c.stage(), Stage::Knocking(_)))
+        let unadmitted = (self.connections.iter())
+            .filter(|(_, c)| matches!(c.stage(), Stage::Admission(_)))
             .map(|(n, c)| (*n, &c.standing));
-        let Some(number) = oldest_of_most(unknocked, most) else {
+        let Some(number) = oldest_of_most(unadmitted, most) else {
             return false;
         };
         self.connections.remove(&number);
@@ -226,7 +226,7 @@ impl TlsCarrier {
         };
         let shown = connection.certificate();
         if let Err(verdict) = counts(&self.tls.verifier, shown.as_ref()) {
-            tell_of_stranger(connection.standing.from, &verdict);
+            log_refused_host(connection.standing.from, &verdict);
             connection.say_goodbye(now);
             self.connections.remove(&number);
             self.refused += 1;
@@ -237,7 +237,7 @@ impl TlsCarrier {
             self.peers.iter().position(|p| names(shown, &p.name))
         };
         let Some(peer) = connection.standing.peer.or_else(by_name) else {
-            team::tell_of_unlisted(connection.standing.from, shown.as_ref());
+            team::log_unlisted_host(connection.standing.from, shown.as_ref());
             connection.say_goodbye(now);
             self.connections.remove(&number);
             self.refused += 1;
@@ -267,7 +267,7 @@ impl TlsCarrier {
         connection.say_goodbye(now);
         self.refused += 1;
         if let Some(p) = self.peers.get_mut(peer) {
-            p.tell_of_another(connection.standing.from, now);
+            p.log_other_host(connection.standing.from, now);
         }
     }
 
@@ -277,7 +277,7 @@ impl TlsCarrier {
             return;
         };
         let Some(peer) = connection.standing.peer.and_then(|p| self.peers.get_mut(p)) else {
-            tell_of_stranger(connection.standing.from, reason);
+            log_refused_host(connection.standing.from, reason);
             self.refused += 1;
             return;
         };
@@ -304,7 +304,7 @@ impl TlsCarrier {
             _ => reason.to_string(),
         };
         peer.meets(text.clone(), now);
-        if peer.said.is_new(&text, now) {
+        if peer.last_logged.is_new(&text, now) {
             tracing::warn!(peer = peer.name, reason = text, "connection closed");
         }
     }
@@ -333,8 +333,8 @@ impl TlsCarrier {
         let socket = connect(self.local, peer.address, self.segment())?;
         let name = ServerName::try_from(peer.name.clone()).map_err(io::Error::other)?;
         let tls = rustls::ClientConnection::new(self.tls.client.clone(), name).map_err(io::Error::other)?;
-        let (knock, to) = (self.tls.knock.make(), peer.address.ip());
-        let connection = Connection::dialing(socket, tls, knock, index, to, now);
+        let (token, to) = (self.tls.admission.make(), peer.address.ip());
+        let connection = Connection::dialing(socket, tls, token, index, to, now);
         self.add(connection, epoll::EventFlags::OUT);
         Ok(())
     }
@@ -344,7 +344,7 @@ impl TlsCarrier {
         let over = |c: &Connection| {
             let since = |t: Instant| now.saturating_duration_since(t);
             match (c.stage(), c.standing.alive().filter(|_| c.standing.up.is_some())) {
-                (Stage::Knocking(_), _) => since(c.standing.started) > KNOCKING,
+                (Stage::Admission(_), _) => since(c.standing.started) > ADMISSION_TIMEOUT,
                 (Stage::Dialing, _) => since(c.standing.started) > PATIENCE,
                 (_, None) => since(c.standing.started) > HANDSHAKE,
                 (_, Some(alive)) => since(alive) > IDLE,
@@ -370,7 +370,7 @@ impl TlsCarrier {
         if let Some(tls) = renewed {
             self.tls = tls;
             self.connections
-                .retain(|_, c| c.open() || matches!(c.stage(), Stage::Knocking(_)));
+                .retain(|_, c| c.open() || matches!(c.stage(), Stage::Admission(_)));
         }
         self.recheck = now + RECHECK;
         let verifier = &self.tls.verifier;

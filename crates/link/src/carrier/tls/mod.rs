@@ -59,7 +59,7 @@ struct Tls {
     client: Arc<rustls::ClientConfig>,
     server: Arc<rustls::ServerConfig>,
     verifier: Arc<dyn rustls::server::danger::ClientCertVerifier>,
-    knock: team::knock::Knock,
+    admission: team::admission::AdmissionKey,
 }
 
 impl Tls {
@@ -69,7 +69,7 @@ impl Tls {
             client: Arc::new(mutual.client),
             server: Arc::new(mutual.server),
             verifier: mutual.verifier,
-            knock: mutual.knock,
+            admission: mutual.admission,
         })
     }
 }

@@ -39,23 +39,23 @@ impl Kind for TlsKind {
     }
 
     fn intrude(to: SocketAddr, bytes: &[u8]) {
-        let mut stranger = TcpStream::connect(to).expect("connects");
-        stranger.write_all(bytes).expect("sends");
+        let mut attacker = TcpStream::connect(to).expect("connects");
+        attacker.write_all(bytes).expect("sends");
     }
 }
 
 /// Number of connections of unknown hosts.
-fn strangers(carrier: &TlsCarrier) -> usize {
+fn unknown_connections(carrier: &TlsCarrier) -> usize {
     let unknown = carrier.connections.values().filter(|c| c.standing.peer.is_none());
     unknown.count()
 }
 
 /// The answer to an unknown host's bytes until its connection is closed.
-fn answer(pair: &mut Pair, mut stranger: TcpStream) -> Vec<u8> {
-    stranger.set_nonblocking(true).expect("a socket");
+fn answer(pair: &mut Pair, mut attacker: TcpStream) -> Vec<u8> {
+    attacker.set_nonblocking(true).expect("a socket");
     let mut came = Vec::new();
     assert!(
-        pair.until(|_| match stranger.read_to_end(&mut came) {
+        pair.until(|_| match attacker.read_to_end(&mut came) {
             Ok(_) => true,
             Err(e) => e.kind() != std::io::ErrorKind::WouldBlock,
         }),
@@ -68,41 +68,44 @@ fn answer(pair: &mut Pair, mut stranger: TcpStream) -> Vec<u8> {
 fn whoever_does_not_knock_gets_no_answer() {
     let mut pair = Pair::new();
     assert!(pair.connected());
-    let knock = pair.carriers[0].tls.knock.make();
-    let mut wrong = knock;
+    let token = pair.carriers[0].tls.admission.make();
+    let mut wrong = token;
     wrong[3] ^= 1;
     for (bytes, why) in [
         (&b""[..], "it says nothing"),
-        (&knock[..15], "half a token"),
+        (&token[..15], "half a token"),
         (&wrong[..], "a wrong token"),
         (b"GET / HTTP/1.1\r\nHost: robot\r\n\r\n", "another protocol"),
     ] {
-        let mut stranger = TcpStream::connect(pair.addresses[0]).expect("connects");
-        stranger.write_all(bytes).expect("sends");
-        assert!(answer(&mut pair, stranger).is_empty(), "{why}");
+        let mut attacker = TcpStream::connect(pair.addresses[0]).expect("connects");
+        attacker.write_all(bytes).expect("sends");
+        assert!(answer(&mut pair, attacker).is_empty(), "{why}");
     }
     // A host that overheard a token meets TLS, which answers with an alert.
-    let mut stranger = TcpStream::connect(pair.addresses[0]).expect("connects");
-    stranger
-        .write_all(&[&knock[..], b"no TLS, but long enough for a record"].concat())
+    let mut attacker = TcpStream::connect(pair.addresses[0]).expect("connects");
+    attacker
+        .write_all(&[&token[..], b"no TLS, but long enough for a record"].concat())
         .expect("sends");
-    let alert = answer(&mut pair, stranger);
+    let alert = answer(&mut pair, attacker);
     assert_eq!(alert.first(), Some(&21), "an alert, not {alert:?}");
     assert!(pair.carriers[0].refused() >= 5);
-    assert!(pair.until(|p| strangers(&p.carriers[0]) == 0), "one stays");
+    assert!(
+        pair.until(|p| unknown_connections(&p.carriers[0]) == 0),
+        "one stays"
+    );
 }
 
 #[test]
 fn a_knock_that_was_overheard_lets_nobody_in() {
     let mut pair = Pair::new();
     assert!(pair.connected());
-    let knock = pair.carriers[0].tls.knock.make();
+    let token = pair.carriers[0].tls.admission.make();
     for first in [true, false] {
-        let mut stranger = TcpStream::connect(pair.addresses[0]).expect("connects");
-        let bytes = [&knock[..], b"no TLS, but long enough for a record"].concat();
-        stranger.write_all(&bytes).expect("sends");
+        let mut attacker = TcpStream::connect(pair.addresses[0]).expect("connects");
+        let bytes = [&token[..], b"no TLS, but long enough for a record"].concat();
+        attacker.write_all(&bytes).expect("sends");
         assert_eq!(
-            answer(&mut pair, stranger).is_empty(),
+            answer(&mut pair, attacker).is_empty(),
             !first,
             "TLS answers only the first"
         );
@@ -133,13 +136,13 @@ fn many_who_stay_silent_are_bounded_and_sent_away() {
         sockets.push(TcpStream::connect(pair.addresses[0]).expect("connects"));
         let mut buffer = vec![0; MOST];
         pair.carriers[0].receive(&mut buffer).expect("goes on");
-        most = most.max(strangers(&pair.carriers[0]));
+        most = most.max(unknown_connections(&pair.carriers[0]));
     }
     assert!(most <= 128, "{most} connections");
     assert!(
-        pair.until(|p| strangers(&p.carriers[0]) == 0 && p.carriers[0].refused() >= 200),
+        pair.until(|p| unknown_connections(&p.carriers[0]) == 0 && p.carriers[0].refused() >= 200),
         "{} of them stay",
-        strangers(&pair.carriers[0])
+        unknown_connections(&pair.carriers[0])
     );
     assert!(pair.connected(), "the pair suffers");
 }
@@ -152,8 +155,8 @@ fn without_descriptors_nobody_waits_in_vain_for_long() {
     for c in &mut pair.carriers {
         c.stop_listening(&gone, start);
     }
-    let mut stranger = TcpStream::connect(pair.addresses[0]).expect("is queued by the system");
-    stranger.write_all(b"anyone?").expect("sends");
+    let mut attacker = TcpStream::connect(pair.addresses[0]).expect("is queued by the system");
+    attacker.write_all(b"anyone?").expect("sends");
     assert!(!pair.carriers[0].look(start).expect("goes on"), "no wake-up");
     assert!(pair.connected(), "it listens again");
     assert!(start.elapsed() >= Duration::from_secs(1));

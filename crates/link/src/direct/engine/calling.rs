@@ -4,7 +4,7 @@ use super::{Call, Engine, HEAD, Use, body, header};
 use crate::direct::inbox::{Came, News};
 use crate::direct::{Answered, Event};
 use crate::services::header::{CallId, Header, Kind, MAX_LEFT};
-use crate::services::{Failure, MAX_OPEN, Of, Outcome, REQUEST, line_config, lost_request, outcome_text};
+use crate::services::{Failure, MAX_OPEN, Of, Outcome, REQUEST, lost_request, outcome_text, path_config};
 use bus::CallError;
 use proto::{Message, PeerId};
 use stats::{DropReason, Time};
@@ -117,7 +117,7 @@ impl Engine {
                 }
                 self.end(now, of);
                 let setting = &self.config.services[of.service];
-                let config = line_config(setting, REQUEST, &kind, u32::from(setting.depth));
+                let config = path_config(setting, REQUEST, &kind, u32::from(setting.depth));
                 match self.radio.add_topic(now, of.peer, config) {
                     Ok(line) => {
                         let here = self.here(of);

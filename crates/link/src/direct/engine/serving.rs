@@ -5,7 +5,7 @@ use crate::daemon::LinkError;
 use crate::direct::inbox::Came;
 use crate::direct::{AnswerTo, Event};
 use crate::services::header::{Header, Kind, MAX_LEFT};
-use crate::services::{MOST_UNDER_WAY, Of, Outcome, REPLY, age, line_config, lost_response};
+use crate::services::{MOST_UNDER_WAY, Of, Outcome, REPLY, age, lost_response, path_config};
 use crate::status::ServiceRole;
 use bus::ServiceType;
 use proto::Message;
@@ -30,7 +30,7 @@ impl Engine {
                 service,
                 role: ServiceRole::Serve,
             };
-            let config = line_config(&self.config.services[service], REPLY, &kind, proto::MAX_DEPTH);
+            let config = path_config(&self.config.services[service], REPLY, &kind, proto::MAX_DEPTH);
             if !self.lines.contains_key(&of) {
                 let line = self.radio.add_topic(now, peer, config)?;
                 self.lines.insert(of, line);

@@ -2,12 +2,12 @@
 
 use super::{Pieces, Reader};
 use crate::structure::fault::Fault;
-use crate::structure::place::Place;
+use crate::structure::shape::FieldShape;
 use serde::de::{DeserializeSeed, SeqAccess};
 
 /// The elements of one array, one after the other.
 pub(super) struct Elements<'r, 'p, 's> {
-    element: Place<'s>,
+    element: FieldShape<'s>,
     index: usize,
     count: usize,
     from: &'r mut Pieces<'p>,
@@ -15,7 +15,7 @@ pub(super) struct Elements<'r, 'p, 's> {
 
 impl<'r, 'p, 's> Elements<'r, 'p, 's> {
     /// `count` was checked against the bytes.
-    pub(super) fn new(element: Place<'s>, count: usize, from: &'r mut Pieces<'p>) -> Self {
+    pub(super) fn new(element: FieldShape<'s>, count: usize, from: &'r mut Pieces<'p>) -> Self {
         Elements {
             element,
             index: 0,
@@ -39,7 +39,7 @@ impl<'de> SeqAccess<'de> for Elements<'_, '_, '_> {
             return Ok(None);
         }
         let reader = Reader {
-            place: &self.element,
+            shape: &self.element,
             from: self.from,
         };
         let value = seed.deserialize(reader).map_err(|e| e.at(self.index))?;

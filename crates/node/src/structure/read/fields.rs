@@ -2,7 +2,7 @@
 
 use super::{Pieces, Reader};
 use crate::structure::fault::Fault;
-use crate::structure::place::{FILLER, Place, is_called};
+use crate::structure::shape::{FILLER, FieldShape, is_called};
 use schema::MessageType;
 use serde::de::{DeserializeSeed, IntoDeserializer, MapAccess, Visitor};
 
@@ -90,7 +90,7 @@ impl<'de> MapAccess<'de> for Fields<'_, '_, '_> {
             };
         };
         let reader = Reader {
-            place: &Place::field(field, self.ty),
+            shape: &FieldShape::field(field, self.ty),
             from: self.from,
         };
         seed.deserialize(reader).map_err(|e| e.inside(field.name()))

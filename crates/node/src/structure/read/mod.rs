@@ -7,27 +7,27 @@ mod pieces;
 pub(super) use pieces::Pieces;
 
 use super::fault::Fault;
-use super::place::{Number, Place};
+use super::shape::{FieldShape, Number};
 use elements::Elements;
 use fields::Fields;
 use schema::{Arity, FieldType};
 use serde::de::value::SeqDeserializer;
 use serde::de::{Deserializer, Visitor};
 
-/// Reads the value of one place.
+/// Reads the value of one field or element.
 pub(super) struct Reader<'r, 'p, 's> {
-    pub(super) place: &'r Place<'s>,
+    pub(super) shape: &'r FieldShape<'s>,
     pub(super) from: &'r mut Pieces<'p>,
 }
 
 impl Reader<'_, '_, '_> {
     fn kind(&self, found: &str) -> Fault {
-        Fault::kind(self.place, found)
+        Fault::kind(self.shape, found)
     }
 
     #[inline]
     fn number<const N: usize>(&mut self, number: Number, found: &str) -> Result<[u8; N], Fault> {
-        if self.place.number != Some(number) {
+        if self.shape.number != Some(number) {
             return Err(self.kind(found));
         }
         self.from.word()
@@ -46,7 +46,7 @@ impl Reader<'_, '_, '_> {
         wanted: Option<usize>,
         visitor: V,
     ) -> Result<V::Value, Fault> {
-        let Some((arity, element)) = self.place.elements() else {
+        let Some((arity, element)) = self.shape.elements() else {
             return Err(self.kind("a sequence"));
         };
         let count = self.count(arity)?;
@@ -117,7 +117,7 @@ impl<'de> Deserializer<'de> for Reader<'_, '_, '_> {
     }
 
     fn deserialize_str<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Fault> {
-        let (Some(ty), Some((arity, _))) = (self.place.text(), self.place.elements()) else {
+        let (Some(ty), Some((arity, _))) = (self.shape.text(), self.shape.elements()) else {
             return Err(self.kind("a text"));
         };
         let count = self.count(arity)?;
@@ -147,7 +147,7 @@ impl<'de> Deserializer<'de> for Reader<'_, '_, '_> {
     }
 
     fn deserialize_bytes<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Fault> {
-        match self.place.elements() {
+        match self.shape.elements() {
             Some((arity, element)) if element.number == Some(Number::U8) => {
                 let count = self.count(arity)?;
                 visitor.visit_bytes(self.from.take(count)?)
@@ -174,14 +174,14 @@ impl<'de> Deserializer<'de> for Reader<'_, '_, '_> {
         names: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Fault> {
-        match self.place.message() {
+        match self.shape.message() {
             Some(ty) => Fields::of_structure(ty, names, self.from)?.give(visitor),
             None => Err(self.kind(&format!("a structure {name}"))),
         }
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        match self.place.message() {
+        match self.shape.message() {
             Some(ty) => Fields::of_map(ty, self.from).give(visitor),
             None => Err(self.kind("a map")),
         }
@@ -192,7 +192,7 @@ impl<'de> Deserializer<'de> for Reader<'_, '_, '_> {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value, Fault> {
-        match self.place.message() {
+        match self.shape.message() {
             Some(ty) => Fields::of_structure(ty, &[], self.from).and_then(|_| visitor.visit_unit()),
             None => Err(self.kind(&format!("a structure {name}"))),
         }
@@ -208,7 +208,7 @@ impl<'de> Deserializer<'de> for Reader<'_, '_, '_> {
 
     /// For a value that accepts any type, as a JSON value does.
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        match self.place.number {
+        match self.shape.number {
             Some(Number::Bool) => self.deserialize_bool(visitor),
             Some(Number::I8) => self.deserialize_i8(visitor),
             Some(Number::U8) => self.deserialize_u8(visitor),
@@ -220,9 +220,9 @@ impl<'de> Deserializer<'de> for Reader<'_, '_, '_> {
             Some(Number::U64) => self.deserialize_u64(visitor),
             Some(Number::F32) => self.deserialize_f32(visitor),
             Some(Number::F64) => self.deserialize_f64(visitor),
-            None if self.place.text().is_some() => self.deserialize_str(visitor),
-            None if self.place.elements().is_some() => self.deserialize_seq(visitor),
-            None if self.place.message().is_some() => self.deserialize_map(visitor),
+            None if self.shape.text().is_some() => self.deserialize_str(visitor),
+            None if self.shape.elements().is_some() => self.deserialize_seq(visitor),
+            None if self.shape.message().is_some() => self.deserialize_map(visitor),
             None => Err(self.kind("nothing for it")),
         }
     }

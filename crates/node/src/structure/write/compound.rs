@@ -2,15 +2,15 @@
 
 use super::Writer;
 use crate::structure::fault::Fault;
-use crate::structure::place::{FILLER, Place, is_called};
+use crate::structure::shape::{FILLER, FieldShape, is_called};
 use schema::{Arity, MessageType};
 use serde::ser::{Serialize, SerializeSeq, SerializeStruct, SerializeTuple};
 
 /// The elements of one array, one after the other.
 pub(in crate::structure) struct Elements<'s, 'o> {
-    array: Place<'s>,
+    array: FieldShape<'s>,
     arity: Arity,
-    element: Place<'s>,
+    element: FieldShape<'s>,
     count: usize,
     /// Position of the count, which is known only at the end.
     count_at: usize,
@@ -18,14 +18,14 @@ pub(in crate::structure) struct Elements<'s, 'o> {
 }
 
 impl<'s, 'o> Elements<'s, 'o> {
-    pub(super) fn new(array: Writer<'_, 's, 'o>, arity: Arity, element: Place<'s>) -> Self {
-        let Writer { place, out } = array;
+    pub(super) fn new(array: Writer<'_, 's, 'o>, arity: Arity, element: FieldShape<'s>) -> Self {
+        let Writer { shape, out } = array;
         let count_at = out.len();
         if !matches!(arity, Arity::Fixed(_)) {
             out.extend_from_slice(&[0; 4]);
         }
         Elements {
-            array: *place,
+            array: *shape,
             arity,
             element,
             count: 0,
@@ -42,7 +42,7 @@ impl SerializeSeq for Elements<'_, '_> {
     #[inline]
     fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Fault> {
         let writer = Writer {
-            place: &self.element,
+            shape: &self.element,
             out: self.out,
         };
         value.serialize(writer).map_err(|e| e.at(self.count))?;
@@ -107,7 +107,7 @@ impl SerializeStruct for Fields<'_, '_> {
         };
         self.next += 1;
         let writer = Writer {
-            place: &Place::field(field, self.ty),
+            shape: &FieldShape::field(field, self.ty),
             out: self.out,
         };
         value.serialize(writer).map_err(|e| e.inside(field.name()))

@@ -3,14 +3,14 @@
 mod compound;
 
 use super::fault::Fault;
-use super::place::{Number, Place};
+use super::shape::{FieldShape, Number};
 use compound::{Elements, Fields};
 use schema::{Arity, FieldType};
 use serde::ser::{Impossible, Serialize, Serializer};
 
-/// Appends the value of one place.
+/// Appends the value of one field or element.
 pub(super) struct Writer<'p, 's, 'o> {
-    pub(super) place: &'p Place<'s>,
+    pub(super) shape: &'p FieldShape<'s>,
     pub(super) out: &'o mut Vec<u8>,
 }
 
@@ -19,12 +19,12 @@ type Never = Impossible<(), Fault>;
 
 impl<'s, 'o> Writer<'_, 's, 'o> {
     fn kind(&self, found: &str) -> Fault {
-        Fault::kind(self.place, found)
+        Fault::kind(self.shape, found)
     }
 
     #[inline]
     fn number<const N: usize>(self, number: Number, bytes: [u8; N], found: &str) -> Nothing {
-        if self.place.number != Some(number) {
+        if self.shape.number != Some(number) {
             return Err(self.kind(found));
         }
         self.out.extend_from_slice(&bytes);
@@ -33,7 +33,7 @@ impl<'s, 'o> Writer<'_, 's, 'o> {
 
     /// Appends units or elements that are available as bytes.
     fn units(self, arity: Arity, count: usize, bytes: &[u8]) -> Nothing {
-        let count = self.place.check_count(arity, count)?;
+        let count = self.shape.check_count(arity, count)?;
         if !matches!(arity, Arity::Fixed(_)) {
             self.out.extend_from_slice(&count.to_le_bytes());
         }
@@ -42,7 +42,7 @@ impl<'s, 'o> Writer<'_, 's, 'o> {
     }
 
     fn elements(self, found: &str) -> Result<Elements<'s, 'o>, Fault> {
-        match self.place.elements() {
+        match self.shape.elements() {
             Some((arity, element)) => Ok(Elements::new(self, arity, element)),
             None => Err(self.kind(found)),
         }
@@ -87,7 +87,7 @@ impl<'s, 'o> Serializer for Writer<'_, 's, 'o> {
     }
 
     fn serialize_str(self, text: &str) -> Nothing {
-        match (self.place.text(), self.place.elements()) {
+        match (self.shape.text(), self.shape.elements()) {
             (Some(FieldType::WString { .. }), Some((arity, _))) => {
                 let bytes: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
                 self.units(arity, bytes.len() / 2, &bytes)
@@ -98,7 +98,7 @@ impl<'s, 'o> Serializer for Writer<'_, 's, 'o> {
     }
 
     fn serialize_bytes(self, bytes: &[u8]) -> Nothing {
-        match self.place.elements() {
+        match self.shape.elements() {
             Some((arity, element)) if element.number == Some(Number::U8) => {
                 self.units(arity, bytes.len(), bytes)
             }
@@ -115,7 +115,7 @@ impl<'s, 'o> Serializer for Writer<'_, 's, 'o> {
     }
 
     fn serialize_struct(self, name: &'static str, _: usize) -> Result<Fields<'s, 'o>, Fault> {
-        match self.place.message() {
+        match self.shape.message() {
             Some(ty) => Ok(Fields::new(ty, self.out)),
             None => Err(self.kind(&format!("a structure {name}"))),
         }

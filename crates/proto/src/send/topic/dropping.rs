@@ -1,26 +1,26 @@
 //! Messages that end undelivered: deadlines, making way for newer ones, and giving up.
 
-use super::{OutTopic, Pending};
+use super::{Pending, SendTopic};
 use crate::body::{Body, Message};
 use crate::outcome::End;
-use crate::send::reliable::Keeper;
+use crate::send::reliable::RetransmitBuffer;
 use core::time::Duration;
 use stats::{DropReason, Time};
 
 /// Longer messages take so long that newer ones arrive meanwhile.
 const LONG: u64 = 16 << 10;
 
-impl<B: Body> OutTopic<B> {
+impl<B: Body> SendTopic<B> {
     /// The oldest message that may be dropped.
     pub(crate) fn oldest(&self) -> Option<&Pending<B>> {
-        let kept = self.keeper.as_ref().and_then(|k| Some(&k.oldest()?.pending));
-        let begun = self.keeper.as_ref().and(self.sending.as_ref());
+        let kept = self.unacked.as_ref().and_then(|k| Some(&k.oldest()?.pending));
+        let begun = self.unacked.as_ref().and(self.sending.as_ref());
         kept.or(begun.map(|s| &s.pending)).or(self.waiting.front())
     }
 
     pub(crate) fn deadline_of(&self, p: &Pending<B>) -> Time {
         let after = |d: Duration| p.offered_at + d;
-        let expiry = self.keeper.as_ref().and(self.config.expiry).map(after);
+        let expiry = self.unacked.as_ref().and(self.config.expiry).map(after);
         let expiry = self.own_expiry(p).or(expiry);
         let deadline = self.config.deadline.map(after);
         [deadline, expiry]
@@ -32,19 +32,19 @@ impl<B: Body> OutTopic<B> {
 
     /// The message's own expiry, if it has one.
     pub(super) fn own_expiry(&self, p: &Pending<B>) -> Option<Time> {
-        self.keeper.as_ref().and(p.message.expires)
+        self.unacked.as_ref().and(p.message.expires)
     }
 
     /// Whether the settings limit how long messages are worth sending.
     pub(super) fn has_limit(&self) -> bool {
-        self.config.deadline.is_some() || self.keeper.as_ref().and(self.config.expiry).is_some()
+        self.config.deadline.is_some() || self.unacked.as_ref().and(self.config.expiry).is_some()
     }
 
     /// Messages that each have their own expiry.
     pub(super) fn timed(&self) -> impl Iterator<Item = &Pending<B>> {
         // Most topics never have any, and are skipped.
-        let keeper = self.keeper.iter().filter(|_| self.has_timed);
-        let all = keeper.flat_map(|k| {
+        let unacked = self.unacked.iter().filter(|_| self.has_timed);
+        let all = unacked.flat_map(|k| {
             let sending = self.sending.iter().map(|s| &s.pending);
             k.all().chain(sending).chain(&self.waiting)
         });
@@ -53,7 +53,7 @@ impl<B: Body> OutTopic<B> {
 
     /// Milliseconds for which the next message is still of use, on a reliable topic; at least 1.
     pub(crate) fn left_ms(&self, now: Time) -> Option<u32> {
-        let until = self.deadline_of(self.keeper.as_ref().and(self.head())?);
+        let until = self.deadline_of(self.unacked.as_ref().and(self.head())?);
         let left = u32::try_from(until.since(now).as_millis()).unwrap_or(u32::MAX);
         (until < Time::MAX).then_some(left.max(1))
     }
@@ -71,8 +71,8 @@ impl<B: Body> OutTopic<B> {
 
     /// Drops the oldest message that may be dropped. Returns its bytes.
     pub(crate) fn drop_oldest(&mut self, reason: DropReason) -> u64 {
-        if let Some(keeper) = &mut self.keeper {
-            if let Some(p) = keeper.give_up_oldest() {
+        if let Some(unacked) = &mut self.unacked {
+            if let Some(p) = unacked.give_up_oldest() {
                 self.ledger.gives_up(reason);
                 return self.dropped(&p, reason);
             } else if self.sending.is_some() {
@@ -87,7 +87,7 @@ impl<B: Body> OutTopic<B> {
 
     pub(super) fn dropped(&mut self, p: &Pending<B>, reason: DropReason) -> u64 {
         self.counts.drops.add(reason, 1);
-        if self.keeper.is_some() {
+        if self.unacked.is_some() {
             let (stamp, origin) = (p.message.stamp, p.message.origin);
             self.outcomes.push(stamp, origin, End::Lost(reason));
         }
@@ -98,8 +98,8 @@ impl<B: Body> OutTopic<B> {
     pub(crate) fn drop_sending(&mut self, reason: DropReason) -> u64 {
         let Some(s) = self.sending.take() else { return 0 };
         self.ledger.gives_up(reason);
-        match &mut self.keeper {
-            Some(keeper) => keeper.gave_up(s.seq),
+        match &mut self.unacked {
+            Some(unacked) => unacked.gave_up(s.seq),
             None => self.cancelled = Some(s.seq),
         }
         self.dropped(&s.pending, reason)
@@ -124,13 +124,13 @@ impl<B: Body> OutTopic<B> {
 
     /// Ends the message that has this stamp, if it is here and the topic is reliable. Returns its bytes.
     pub(crate) fn end_message(&mut self, stamp: Time, end: Result<(), DropReason>) -> Option<u64> {
-        let keeper = self.keeper.as_mut()?;
+        let unacked = self.unacked.as_mut()?;
         let is_it = |p: &Pending<B>| p.message.stamp == stamp;
-        let (pending, seq) = if let Some(kept) = keeper.remove(stamp) {
+        let (pending, seq) = if let Some(kept) = unacked.remove(stamp) {
             (kept.pending, Some(kept.seq))
         } else if let Some(s) = self.sending.take_if(|s| is_it(&s.pending)) {
             // Delivered or not, the rest of it is never sent.
-            keeper.gave_up(s.seq);
+            unacked.gave_up(s.seq);
             (s.pending, Some(s.seq))
         } else {
             let at = self.waiting.iter().position(is_it)?;
@@ -149,7 +149,7 @@ impl<B: Body> OutTopic<B> {
                 self.counts.drops.add(reason, 1);
                 if let Some(seq) = seq {
                     self.ledger.gives_up(reason);
-                    keeper.gave_up(seq);
+                    unacked.gave_up(seq);
                 }
             }
         }
@@ -184,7 +184,7 @@ impl<B: Body> OutTopic<B> {
         if !self.has_limit() {
             return bytes;
         }
-        if self.keeper.is_some() {
+        if self.unacked.is_some() {
             while self.oldest().is_some_and(|p| self.deadline_of(p) <= now) {
                 bytes += self.drop_oldest(DropReason::Expired);
             }
@@ -200,7 +200,7 @@ impl<B: Body> OutTopic<B> {
                 bytes += self.dropped(&p, DropReason::Expired);
             }
         }
-        if self.keeper.is_some() {
+        if self.unacked.is_some() {
             return bytes;
         }
         let late = |t: &Self| {
@@ -222,7 +222,7 @@ impl<B: Body> OutTopic<B> {
             Some(_) => DropReason::Replaced,
             None => DropReason::Unannounced,
         };
-        let waits = |t: &Self| match t.keeper {
+        let waits = |t: &Self| match t.unacked {
             Some(_) => t.held(),
             None => t.waiting.len(),
         };
@@ -250,8 +250,8 @@ impl<B: Body> OutTopic<B> {
     /// Whether a long message that was begun continues while those behind it make way: with a source faster than the
     /// radio none would arrive otherwise, since each would be given up while it is sent.
     fn goes_on(&self) -> bool {
-        let is_begun = |k: &Keeper<B>| k.oldest().is_some() || self.sending.is_some();
+        let is_begun = |k: &RetransmitBuffer<B>| k.oldest().is_some() || self.sending.is_some();
         let is_long = self.oldest().is_some_and(|p| p.bytes() > LONG);
-        self.keeper.as_ref().is_some_and(is_begun) && is_long && self.waiting.len() > 1
+        self.unacked.as_ref().is_some_and(is_begun) && is_long && self.waiting.len() > 1
     }
 }

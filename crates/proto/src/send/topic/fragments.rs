@@ -1,13 +1,13 @@
 //! Writes fragments of a topic's messages into datagrams, and computes the room that they take there.
 
-use super::{OutTopic, Pending, Sending, When};
+use super::{Pending, SendTopic, Sending, When};
 use crate::body::Body;
 use crate::send::bulk::Bulk;
 use crate::send::parity::{AROUND, Coder};
 use crate::send::reliable::Sent;
 use crate::wire::{DataHead, Frame, MoreHead, ROUTE_ROOM};
 
-impl<B: Body> OutTopic<B> {
+impl<B: Body> SendTopic<B> {
     /// Appends a fragment of the next message to a datagram that may grow to `max` bytes. If it was the last, returns
     /// the bytes that no longer wait.
     pub(crate) fn put_fragment(
@@ -17,7 +17,7 @@ impl<B: Body> OutTopic<B> {
         out: &mut Vec<u8>,
         when: &mut When,
     ) -> Option<u64> {
-        if self.keeper.as_ref().is_some_and(|k| k.due().is_some()) {
+        if self.unacked.as_ref().is_some_and(|k| k.due().is_some()) {
             return self.put_again(id, max, out, when);
         }
         if let Some(coder) = &mut self.coder
@@ -28,8 +28,8 @@ impl<B: Body> OutTopic<B> {
         }
         if self.sending.is_none() {
             let pending = self.waiting.pop_front()?;
-            if let (Some(shape), Some(keeper)) = (pending.shape, &mut self.keeper) {
-                keeper.begin_bulk(pending, self.next_seq, Bulk::new(shape));
+            if let (Some(shape), Some(unacked)) = (pending.shape, &mut self.unacked) {
+                unacked.begin_bulk(pending, self.next_seq, Bulk::new(shape));
                 self.next_seq += 1;
                 return self.put_again(id, max, out, when);
             }
@@ -43,7 +43,7 @@ impl<B: Body> OutTopic<B> {
         let s = self.sending.as_mut()?;
         let total = s.pending.geometry.total_len();
         let (from, ready) = (s.at, s.pending.ready()?);
-        let (name, asks) = ((id, s.seq), self.keeper.is_some());
+        let (name, asks) = ((id, s.seq), self.unacked.is_some());
         s.at += match &mut self.coder {
             // A receiver that missed the first fragment has no use for the others.
             None if from > 0 && !asks => put_more(&s.pending, name, (from, ready), max, out),
@@ -68,13 +68,13 @@ impl<B: Body> OutTopic<B> {
             return None;
         }
         let s = self.sending.take()?;
-        if let Some(keeper) = &mut self.keeper {
+        if let Some(unacked) = &mut self.unacked {
             let sent = Sent {
                 number: when.number,
                 from,
                 to: total,
             };
-            keeper.keep(when.now, when.timing, s.pending, s.seq, sent);
+            unacked.keep(when.now, when.timing, s.pending, s.seq, sent);
             return Some(0);
         }
         self.counts.sent += 1;
@@ -90,7 +90,7 @@ impl<B: Body> OutTopic<B> {
         out: &mut Vec<u8>,
         when: &mut When,
     ) -> Option<u64> {
-        let kept = self.keeper.as_mut()?.due_mut()?;
+        let kept = self.unacked.as_mut()?.due_mut()?;
         if let Some(bulk) = &mut kept.bulk {
             let mark = out.len();
             self.counts.parity_bytes += bulk.put(&kept.pending, (id, kept.seq), max, out, *when);
@@ -142,7 +142,7 @@ impl<B: Body> OutTopic<B> {
 
     /// Whether nothing of it is retransmitted or computed from others, so that it may be cut anywhere.
     pub(crate) fn is_best_effort(&self) -> bool {
-        self.keeper.is_none() && self.coder.is_none()
+        self.unacked.is_none() && self.coder.is_none()
     }
 
     /// Whether the next fragment relies on the first one for the description and the route of the message.
@@ -152,7 +152,7 @@ impl<B: Body> OutTopic<B> {
 
     /// Whether the next fragment is the first of a message.
     pub(crate) fn begins_anew(&self) -> bool {
-        let repeats = self.keeper.as_ref().is_some_and(|k| k.due().is_some());
+        let repeats = self.unacked.as_ref().is_some_and(|k| k.due().is_some());
         self.coder.is_none() && !repeats && self.sending.is_none() && !self.waiting.is_empty()
     }
 
@@ -194,7 +194,7 @@ impl<B: Body> OutTopic<B> {
         }
         let around = if self.coder.is_some() { AROUND } else { 0 };
         // Retransmissions go before the rest of a message that has begun.
-        let again = self.keeper.as_ref().and_then(|k| k.due()?.due.front());
+        let again = self.unacked.as_ref().and_then(|k| k.due()?.due.front());
         let at = self.sending.as_ref().map_or(0, |s| s.at);
         self.head().map_or(0, |p| {
             let rest = again.map_or_else(|| p.geometry.total_len() - at, |(from, to)| to - from);

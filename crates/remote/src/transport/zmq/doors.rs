@@ -137,14 +137,14 @@ impl Table {
         self.all.insert(number, (from, now));
         *self.of.entry(network(from.ip())).or_default() += 1;
         let own = network(from.ip());
-        let crowd = if self.of.get(&own).is_some_and(|n| *n > self.most / 2) {
+        let busiest = if self.of.get(&own).is_some_and(|n| *n > self.most / 2) {
             own
         } else if self.all.len() > self.most {
             *self.of.iter().max_by_key(|(_, n)| **n)?.0
         } else {
             return None;
         };
-        let alike = self.all.iter().filter(|(_, (a, _))| network(a.ip()) == crowd);
+        let alike = self.all.iter().filter(|(_, (a, _))| network(a.ip()) == busiest);
         let young = alike.filter(|(_, (_, since))| now.duration_since(*since) < HANDSHAKE);
         let oldest = young.min_by_key(|(_, (_, since))| *since)?;
         let leaves = (*oldest.0, oldest.1.0);

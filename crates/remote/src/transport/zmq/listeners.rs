@@ -27,7 +27,7 @@ pub(super) struct Listeners {
 
 struct Listener {
     /// The listener's identity, as the transport proves it.
-    who: transport::Peer,
+    identity: transport::Peer,
     epoch: u32,
     filter: Filter,
     backlog: Backlog,
@@ -47,9 +47,15 @@ impl Listeners {
 
     /// Returns false if the maximum is reached already. A listener whose peer has fewer than others takes a place of
     /// the peer that has the most.
-    pub(super) fn listen(&mut self, peer: &[u8], who: &transport::Peer, epoch: u32, filter: Filter) -> bool {
+    pub(super) fn listen(
+        &mut self,
+        peer: &[u8],
+        identity: &transport::Peer,
+        epoch: u32,
+        filter: Filter,
+    ) -> bool {
         if self.all.len() >= MAX_LISTENERS && !self.all.contains_key(peer) {
-            self.make_room(who);
+            self.make_room(identity);
         }
         let is_full = self.all.len() >= MAX_LISTENERS;
         match self.all.get_mut(peer) {
@@ -57,7 +63,7 @@ impl Listeners {
             None if is_full => return false,
             _ => {
                 let new = Listener {
-                    who: who.clone(),
+                    identity: identity.clone(),
                     epoch,
                     filter,
                     backlog: Backlog::default(),
@@ -69,12 +75,12 @@ impl Listeners {
         true
     }
 
-    fn make_room(&mut self, who: &transport::Peer) {
+    fn make_room(&mut self, identity: &transport::Peer) {
         let mut of: BTreeMap<&transport::Peer, (usize, &Peer)> = BTreeMap::new();
         for (peer, listener) in &self.all {
-            of.entry(&listener.who).or_insert((0, peer)).0 += 1;
+            of.entry(&listener.identity).or_insert((0, peer)).0 += 1;
         }
-        let own = of.get(who).map_or(0, |(n, _)| *n);
+        let own = of.get(identity).map_or(0, |(n, _)| *n);
         let most = of.values().max_by_key(|(n, _)| *n);
         let leaves = most
             .filter(|(n, _)| *n > own + 1)
@@ -85,8 +91,8 @@ impl Listeners {
     }
 
     /// This peer may not listen any more.
-    pub(super) fn revoke(&mut self, who: &transport::Peer) {
-        self.all.retain(|_, listener| listener.who != *who);
+    pub(super) fn revoke(&mut self, identity: &transport::Peer) {
+        self.all.retain(|_, listener| listener.identity != *identity);
     }
 
     /// The connection is closed.
@@ -126,7 +132,7 @@ impl Listeners {
         let Listeners { all, ways, .. } = self;
         let next = |(peer, listener): (&Peer, &mut Listener)| {
             let message = listener.next(peer, ways)?;
-            Some((peer.clone(), listener.who.clone(), message))
+            Some((peer.clone(), listener.identity.clone(), message))
         };
         all.iter_mut().filter_map(next).collect()
     }
@@ -142,7 +148,7 @@ impl Listeners {
 impl Listener {
     fn ready(&self, peer: &[u8], ways: &Ways) -> bool {
         let front = self.backlog.front();
-        front.is_some_and(|frame| ways.fits(peer, &self.who, frame.len(), TELEMETRY))
+        front.is_some_and(|frame| ways.fits(peer, &self.identity, frame.len(), TELEMETRY))
     }
 
     fn next(&mut self, peer: &[u8], ways: &Ways) -> Option<Vec<u8>> {
@@ -193,8 +199,8 @@ mod tests {
     /// Sends everything that fits at once. Returns it, with the marks after it.
     fn drain(listeners: &mut Listeners) -> (Vec<Vec<u8>>, Vec<u64>) {
         let (mut messages, mut marks) = (Vec::new(), Vec::new());
-        while let Some((peer, who, message)) = listeners.round().pop() {
-            marks.extend(listeners.ways.sent(&peer, &who, message.len()));
+        while let Some((peer, identity, message)) = listeners.round().pop() {
+            marks.extend(listeners.ways.sent(&peer, &identity, message.len()));
             messages.push(message);
         }
         (messages, marks)
@@ -212,10 +218,10 @@ mod tests {
         assert_eq!(lost, 1000 - TELEMETRY.messages - 10);
         listeners.ways.returned(b"a", *marks.last().unwrap());
         let first = drain(&mut listeners).0.remove(0);
-        let Some(ToController::Telemetry { lost: told, .. }) = ToController::parse(&first) else {
+        let Some(ToController::Telemetry { lost: counted, .. }) = ToController::parse(&first) else {
             panic!()
         };
-        assert_eq!(told, lost);
+        assert_eq!(counted, lost);
     }
 
     #[test]
@@ -273,7 +279,8 @@ mod tests {
         for peer in 200..230 {
             assert!(listeners.listen(&[peer], &other, 1, Filter::All));
         }
-        let of = |who: &transport::Peer| listeners.all.values().filter(|l| l.who == *who).count();
+        let of =
+            |identity: &transport::Peer| listeners.all.values().filter(|l| l.identity == *identity).count();
         assert_eq!((of(&greedy), of(&other)), (MAX_LISTENERS - 30, 30));
         listeners.revoke(&greedy);
         assert_eq!(listeners.all.len(), 30);

@@ -58,7 +58,7 @@ struct Connection {
     host: Option<IpAddr>,
     name: String,
     since: Instant,
-    said: Subscriber,
+    handshake: Subscriber,
     /// The frame that is being written, and how much of it has been.
     current: Option<(Arc<[u8]>, usize)>,
     control: VecDeque<Arc<[u8]>>,
@@ -111,7 +111,7 @@ impl Publisher {
         let mut left = false;
         for connection in all
             .iter_mut()
-            .filter(|c| c.said.is_ready() && c.said.wants(frame))
+            .filter(|c| c.handshake.is_ready() && c.handshake.wants(frame))
         {
             let waiting = waiting.get_or_insert_with(|| kinds.waiting(kind, zmtp::message(frame).into()));
             let was_idle = connection.is_idle();
@@ -163,7 +163,7 @@ fn run(listener: &Listener, shared: &Shared) {
                 .iter()
                 .map(|c| (c.stream.clone(), !c.is_idle()))
                 .collect();
-            (streams, table.all.iter().any(|c| !c.said.is_ready()))
+            (streams, table.all.iter().any(|c| !c.handshake.is_ready()))
         };
         let timeout = match end {
             Some(_) if streams.iter().all(|(_, busy)| !busy) => return,
@@ -228,7 +228,7 @@ fn accept(listener: &Listener, shared: &Shared) {
             host,
             name,
             since: Instant::now(),
-            said: Subscriber::default(),
+            handshake: Subscriber::default(),
             current: None,
             control: VecDeque::from([zmtp::greeting().into()]),
             backlog: Backlog::default(),
@@ -245,7 +245,11 @@ impl Table {
     /// else the newest of the address that has the most, if that address then still has no fewer than `host`. Returns
     /// whether there was one.
     fn make_room(&mut self, host: Option<IpAddr>) -> bool {
-        let mut silent = self.all.iter().enumerate().filter(|(_, c)| !c.said.is_ready());
+        let mut silent = self
+            .all
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| !c.handshake.is_ready());
         let leaves = silent.next().map(|(at, _)| at).or_else(|| {
             let of = |host| self.all.iter().filter(|c| c.host == host).count();
             let most = self.all.iter().map(|c| c.host).max_by_key(|host| of(*host))?;
@@ -268,7 +272,7 @@ impl Connection {
         if ready.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
             self.read();
         }
-        if !self.said.is_ready() && self.since.elapsed() > HANDSHAKE {
+        if !self.handshake.is_ready() && self.since.elapsed() > HANDSHAKE {
             self.refuse("it did not finish its handshake within 30 s");
         }
         self.write();
@@ -280,7 +284,7 @@ impl Connection {
         for _ in 0..4 {
             match self.stream.read(&mut buffer) {
                 Ok(0) => return self.over = true,
-                Ok(len) => match self.said.take(&buffer[..len]) {
+                Ok(len) => match self.handshake.take(&buffer[..len]) {
                     Ok(answers) if answers.is_empty() => {}
                     Ok(answers) if self.control.len() < MAX_CONTROL => self.control.push_back(answers.into()),
                     // Its pings are answered when it reads again.

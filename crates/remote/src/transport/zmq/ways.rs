@@ -48,7 +48,7 @@ pub(super) struct Ways {
 }
 
 struct Way {
-    who: transport::Peer,
+    identity: transport::Peer,
     on_the_way: (u64, u64),
     /// Of these, since the last mark.
     unmarked: (u64, u64),
@@ -59,11 +59,11 @@ struct Way {
 impl Ways {
     /// Returns whether `len` more bytes may be sent. A message of any length is sent eventually, because a peer that
     /// reads returns marks at every quarter of the smallest window at the latest.
-    pub(super) fn fits(&self, to: &[u8], who: &transport::Peer, len: usize, window: Window) -> bool {
+    pub(super) fn fits(&self, to: &[u8], identity: &transport::Peer, len: usize, window: Window) -> bool {
         let len = len as u64;
         let (bytes, messages) = self.all.get(to).map_or((0, 0), |way| way.on_the_way);
-        let of_peer = self.of_peer.get(who).copied().unwrap_or(0);
-        let most = match who {
+        let of_peer = self.of_peer.get(identity).copied().unwrap_or(0);
+        let most = match identity {
             transport::Peer::Unproven => MAX_OF_UNPROVEN,
             _ => MAX_OF_PEER,
         };
@@ -73,11 +73,11 @@ impl Ways {
     }
 
     /// Records that `len` bytes were sent. Returns a mark to send after them, if one is due.
-    pub(super) fn sent(&mut self, to: &[u8], who: &transport::Peer, len: usize) -> Option<u64> {
+    pub(super) fn sent(&mut self, to: &[u8], identity: &transport::Peer, len: usize) -> Option<u64> {
         let len = len as u64;
         if !self.all.contains_key(to) {
             let way = Way {
-                who: who.clone(),
+                identity: identity.clone(),
                 on_the_way: (0, 0),
                 unmarked: (0, 0),
                 marks: VecDeque::new(),
@@ -88,7 +88,7 @@ impl Ways {
         for (bytes, messages) in [&mut way.on_the_way, &mut way.unmarked] {
             (*bytes, *messages) = (*bytes + len, *messages + 1);
         }
-        *self.of_peer.entry(way.who.clone()).or_default() += len;
+        *self.of_peer.entry(way.identity.clone()).or_default() += len;
         (way.unmarked.0 >= MARK_BYTES || way.unmarked.1 >= MARK_MESSAGES).then(|| way.mark())
     }
 
@@ -105,8 +105,8 @@ impl Ways {
                 (bytes + more.0, messages + more.1)
             });
         way.on_the_way = (way.on_the_way.0 - arrived.0, way.on_the_way.1 - arrived.1);
-        let (who, is_over) = (way.who.clone(), way.on_the_way == (0, 0));
-        self.give_back(&who, arrived.0);
+        let (identity, is_over) = (way.identity.clone(), way.on_the_way == (0, 0));
+        self.give_back(&identity, arrived.0);
         if is_over {
             self.all.remove(from);
         }
@@ -115,15 +115,15 @@ impl Ways {
     /// The connection is closed.
     pub(super) fn forget(&mut self, to: &[u8]) {
         if let Some(way) = self.all.remove(to) {
-            self.give_back(&way.who, way.on_the_way.0);
+            self.give_back(&way.identity, way.on_the_way.0);
         }
     }
 
-    fn give_back(&mut self, who: &transport::Peer, bytes: u64) {
-        if let Some(of_peer) = self.of_peer.get_mut(who) {
+    fn give_back(&mut self, identity: &transport::Peer, bytes: u64) {
+        if let Some(of_peer) = self.of_peer.get_mut(identity) {
             *of_peer -= bytes;
             if *of_peer == 0 {
-                self.of_peer.remove(who);
+                self.of_peer.remove(identity);
             }
         }
     }
@@ -169,13 +169,13 @@ mod tests {
     fn fill(
         ways: &mut Ways,
         to: &[u8],
-        who: &transport::Peer,
+        identity: &transport::Peer,
         len: usize,
         window: Window,
     ) -> (u64, Vec<u64>) {
         let (mut bytes, mut marks) = (0, Vec::new());
-        while ways.fits(to, who, len, window) {
-            marks.extend(ways.sent(to, who, len));
+        while ways.fits(to, identity, len, window) {
+            marks.extend(ways.sent(to, identity, len));
             bytes += len as u64;
         }
         (bytes, marks)
@@ -216,10 +216,10 @@ mod tests {
     fn connections_of_one_peer_share_and_cost_no_other_its_own() {
         let mut ways = Ways::default();
         let connections: Vec<Vec<u8>> = (0..20).map(|n| vec![n]).collect();
-        let all = |ways: &mut Ways, who: &transport::Peer| {
+        let all = |ways: &mut Ways, identity: &transport::Peer| {
             let each = connections
                 .iter()
-                .map(|to| fill(ways, to, who, 1 << 20, ANSWERS).0);
+                .map(|to| fill(ways, to, identity, 1 << 20, ANSWERS).0);
             each.sum::<u64>()
         };
         assert_eq!(all(&mut ways, &Local(1)), MAX_OF_PEER);

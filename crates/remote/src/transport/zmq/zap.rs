@@ -18,12 +18,12 @@ pub(super) struct Gate {
 pub(super) struct Allowed {
     keys: AllowedKeys,
     /// By the text of the key: ZeroMQ reports it with each message of the connection.
-    who: HashMap<String, transport::Peer>,
+    identities: HashMap<String, transport::Peer>,
 }
 
 impl Allowed {
     pub(super) fn new(keys: AllowedKeys) -> Self {
-        let who = |(key, name): (&PublicKey, &String)| {
+        let identity = |(key, name): (&PublicKey, &String)| {
             let key = key.to_string();
             let peer = transport::Peer::Key {
                 key: key.as_str().into(),
@@ -32,25 +32,25 @@ impl Allowed {
             (key, peer)
         };
         Allowed {
-            who: keys.0.iter().map(who).collect(),
+            identities: keys.0.iter().map(identity).collect(),
             keys,
         }
     }
 
     /// Returns the owner of the secret key to this public key, if it may speak.
-    pub(super) fn who(&self, key: &str) -> Option<&transport::Peer> {
-        self.who.get(key)
+    pub(super) fn identity(&self, key: &str) -> Option<&transport::Peer> {
+        self.identities.get(key)
     }
 
     /// Returns whether this peer may still speak.
-    pub(super) fn has(&self, who: &transport::Peer) -> bool {
-        matches!(who, transport::Peer::Key { key, .. } if self.who.get(&**key) == Some(who))
+    pub(super) fn has(&self, identity: &transport::Peer) -> bool {
+        matches!(identity, transport::Peer::Key { key, .. } if self.identities.get(&**key) == Some(identity))
     }
 
     /// Returns the peers of this list that `newer` does not have, or has under another name.
     fn without(&self, newer: &Allowed) -> Vec<transport::Peer> {
-        let all = self.who.values();
-        all.filter(|who| !newer.has(who)).cloned().collect()
+        let all = self.identities.values();
+        all.filter(|identity| !newer.has(identity)).cloned().collect()
     }
 }
 
@@ -155,7 +155,7 @@ mod tests {
         ] {
             assert_eq!(gate.judge(&wrong), None);
         }
-        let base = gate.allowed().who(&known.to_string()).cloned().unwrap();
+        let base = gate.allowed().identity(&known.to_string()).cloned().unwrap();
         assert!(gate.allowed().has(&base) && !gate.allowed().has(&transport::Peer::Unproven));
         // A list without the key, or with its name given to another key.
         let newer = AllowedKeys::new().with("base", unknown);

@@ -110,7 +110,7 @@ impl Loop {
             };
             if let Some(filter) = listen {
                 self.filter = filter;
-                self.say_listen();
+                self.send_listen();
             }
             let Some(Asked {
                 class,
@@ -206,7 +206,7 @@ impl Loop {
         while let Some(change) = self.telemetry.change() {
             if change == Change::Connected {
                 self.arrivals.begin();
-                self.say_listen();
+                self.send_listen();
             }
         }
         self.telemetry.renew(&mut self.maker);
@@ -231,7 +231,7 @@ impl Loop {
         }
     }
 
-    fn say_listen(&mut self) {
+    fn send_listen(&mut self) {
         if self.wire == Wire::Own && self.telemetry.is_connected {
             let listen = ToRobot::Listen {
                 epoch: self.arrivals.epoch,

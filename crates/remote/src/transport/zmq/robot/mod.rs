@@ -163,7 +163,7 @@ struct Given {
 
 struct Answer {
     peer: Peer,
-    who: transport::Peer,
+    identity: transport::Peer,
     way: Way,
     /// `None`: the sink dropped the request.
     frame: Option<Vec<u8>>,

@@ -130,12 +130,12 @@ impl Loop {
                 return;
             }
             let peer = parts.remove(0).to_vec();
-            let Some(who) = self.who(&mut parts) else {
+            let Some(identity) = self.identity(&mut parts) else {
                 self.shared.counts.revoked.fetch_add(1, Ordering::Relaxed);
                 continue;
             };
             let known = match self.shared.wire {
-                Wire::Own => self.own(&peer, &who, &parts),
+                Wire::Own => self.own(&peer, &identity, &parts),
                 Wire::V6 => self.v6(&peer, parts),
             };
             if !known {
@@ -156,40 +156,43 @@ impl Loop {
         let (Some(newer), Some(gate)) = (newer, &mut self.ends.gate) else {
             return;
         };
-        for who in gate.allow(newer) {
-            tracing::warn!(at = self.shared.at(), %who, "its key was removed from the list: it may not command any more");
-            lock(&self.shared.listeners).revoke(&who);
+        for identity in gate.allow(newer) {
+            tracing::warn!(at = self.shared.at(), %identity, "its key was removed from the list: it may not command any more");
+            lock(&self.shared.listeners).revoke(&identity);
             let sink = &self.sink;
-            guarded(|| sink.revoked(&who));
+            guarded(|| sink.revoked(&identity));
         }
     }
 
     /// Returns the sender of a message, as its connection proved in the handshake; `None`: the sender's key is not on
     /// the newest list.
-    fn who(&self, parts: &mut [Message]) -> Option<transport::Peer> {
+    fn identity(&self, parts: &mut [Message]) -> Option<transport::Peer> {
         let Some(gate) = &self.ends.gate else {
             return Some(transport::Peer::Unproven);
         };
         let key = parts.first_mut()?.gets("User-Id")?;
-        gate.allowed().who(key).cloned()
+        gate.allowed().identity(key).cloned()
     }
 
-    fn may_hear(&self, who: &transport::Peer) -> bool {
-        self.ends.gate.as_ref().is_none_or(|gate| gate.allowed().has(who))
+    fn may_receive(&self, identity: &transport::Peer) -> bool {
+        self.ends
+            .gate
+            .as_ref()
+            .is_none_or(|gate| gate.allowed().has(identity))
     }
 
     /// Returns false if the message is malformed.
-    fn own(&mut self, peer: &[u8], who: &transport::Peer, parts: &[Message]) -> bool {
+    fn own(&mut self, peer: &[u8], identity: &transport::Peer, parts: &[Message]) -> bool {
         let [message] = parts else { return false };
         match ToRobot::parse(message) {
             Some(ToRobot::Request { id, frame }) => {
-                if !self.hand_up(peer, who, Way::Id(id), frame) {
+                if !self.hand_up(peer, identity, Way::Id(id), frame) {
                     let busy = ToController::Busy { id }.encode();
-                    let _ = self.deliver(peer, who, busy);
+                    let _ = self.deliver(peer, identity, busy);
                 }
             }
             Some(ToRobot::Listen { epoch, filter }) => {
-                if !lock(&self.shared.listeners).listen(peer, who, epoch, filter) {
+                if !lock(&self.shared.listeners).listen(peer, identity, epoch, filter) {
                     tracing::warn!(at = self.shared.at(), "refused a listener: there are too many");
                 }
             }
@@ -216,7 +219,7 @@ impl Loop {
         true
     }
 
-    fn hand_up(&self, peer: &[u8], who: &transport::Peer, way: Way, frame: &[u8]) -> bool {
+    fn hand_up(&self, peer: &[u8], identity: &transport::Peer, way: Way, frame: &[u8]) -> bool {
         let counts = &self.shared.counts;
         if counts.unanswered.fetch_add(1, Ordering::SeqCst) >= MAX_UNANSWERED {
             counts.unanswered.fetch_sub(1, Ordering::SeqCst);
@@ -226,13 +229,13 @@ impl Loop {
         let mut asker = Asker {
             shared: self.shared.clone(),
             peer: peer.to_vec(),
-            who: who.clone(),
+            identity: identity.clone(),
             way,
             is_answered: false,
         };
         let reply = Reply::new(move |frame| asker.answer(frame));
         let sink = &self.sink;
-        if !guarded(|| sink.request(frame, who, reply)) {
+        if !guarded(|| sink.request(frame, identity, reply)) {
             tracing::error!(
                 at = self.shared.at(),
                 "the sink dropped a request: it stays unanswered"
@@ -254,11 +257,11 @@ impl Loop {
             self.shared.counts.unanswered.fetch_sub(1, Ordering::SeqCst);
             let Answer {
                 peer,
-                who,
+                identity,
                 way,
                 frame,
             } = answer;
-            if frame.is_some() && !self.may_hear(&who) {
+            if frame.is_some() && !self.may_receive(&identity) {
                 self.shared.counts.revoked.fetch_add(1, Ordering::Relaxed);
                 continue;
             }
@@ -266,7 +269,7 @@ impl Loop {
                 (Way::Id(_), None) => {}
                 // Its number and tag are already at the front.
                 (Way::Id(_), Some(frame)) => {
-                    let sent = self.deliver(&peer, &who, frame);
+                    let sent = self.deliver(&peer, &identity, frame);
                     self.sent(sent);
                 }
                 (Way::Ticket(ticket), frame) => {
@@ -287,23 +290,23 @@ impl Loop {
     }
 
     /// Sends an answer, unless its controller has left too much unread.
-    fn deliver(&self, peer: &[u8], who: &transport::Peer, frame: Vec<u8>) -> ::zmq::Result<()> {
+    fn deliver(&self, peer: &[u8], identity: &transport::Peer, frame: Vec<u8>) -> ::zmq::Result<()> {
         let fits = lock(&self.shared.listeners)
             .ways
-            .fits(peer, who, frame.len(), ANSWERS);
+            .fits(peer, identity, frame.len(), ANSWERS);
         if fits {
-            self.send_counted(peer, who, frame)
+            self.send_counted(peer, identity, frame)
         } else {
             Err(::zmq::Error::EAGAIN)
         }
     }
 
     /// Sends a message of Ropewalk's own wire. It counts as in transit until a mark sent after it comes back.
-    fn send_counted(&self, peer: &[u8], who: &transport::Peer, message: Vec<u8>) -> ::zmq::Result<()> {
+    fn send_counted(&self, peer: &[u8], identity: &transport::Peer, message: Vec<u8>) -> ::zmq::Result<()> {
         let len = message.len();
         let sent = send(&self.ends.router, peer, &[], message);
         let mark = match sent {
-            Ok(()) => lock(&self.shared.listeners).ways.sent(peer, who, len),
+            Ok(()) => lock(&self.shared.listeners).ways.sent(peer, identity, len),
             Err(::zmq::Error::EHOSTUNREACH) => {
                 lock(&self.shared.listeners).forget(peer);
                 None
@@ -338,8 +341,8 @@ impl Loop {
         }
         let round = lock(&self.shared.listeners).round();
         let any = !round.is_empty();
-        for (peer, who, message) in round {
-            match self.send_counted(&peer, &who, message) {
+        for (peer, identity, message) in round {
+            match self.send_counted(&peer, &identity, message) {
                 Ok(()) | Err(::zmq::Error::EHOSTUNREACH) => {}
                 Err(_) => {
                     lock(&self.shared.listeners).untaken(&peer);
@@ -395,7 +398,7 @@ fn send(router: &Socket, peer: &[u8], envelope: &[Vec<u8>], frame: Vec<u8>) -> :
 struct Asker {
     shared: Arc<Shared>,
     peer: Peer,
-    who: transport::Peer,
+    identity: transport::Peer,
     way: Way,
     is_answered: bool,
 }
@@ -429,7 +432,7 @@ impl Asker {
         given.bytes += len;
         given.queue.push_back(Answer {
             peer: std::mem::take(&mut self.peer),
-            who: self.who.clone(),
+            identity: self.identity.clone(),
             way: self.way,
             frame,
         });

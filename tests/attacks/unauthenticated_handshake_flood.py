@@ -113,25 +113,25 @@ topics: [{{name: /cmd_vel, direction: both}}]
             return took
 
         without = [up() for _ in range(TIMES)]
-        strangers = []
+        attackers = []
         for host, port in ports.items():
             if carrier == "tls":
                 arguments = (connect, (port, RATE))
             else:
                 # Send the base's packet to both ends; one of them knows it.
                 arguments = (replay, (port, packets["base"], RATE))
-            strangers.append(multiprocessing.Process(target=arguments[0], args=arguments[1], daemon=True))
-        for stranger in strangers:
-            stranger.start()
+            attackers.append(multiprocessing.Process(target=arguments[0], args=arguments[1], daemon=True))
+        for attacker in attackers:
+            attacker.start()
         time.sleep(2)
         try:
             among = [up() for _ in range(TIMES)]
             if not base.is_alive():
                 kit.verdict({}, f"the base's link over {carrier} ended: {base.log()[-500:]}")
         finally:
-            for stranger in strangers:
-                stranger.kill()
-                stranger.join()
+            for attacker in attackers:
+                attacker.kill()
+                attacker.join()
         return without, among
 
 

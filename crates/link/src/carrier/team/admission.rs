@@ -12,19 +12,19 @@ const RANDOM: usize = 8;
 const PROOF: usize = 8;
 
 /// Length of a token, in bytes.
-pub(in crate::carrier) const KNOCK: usize = RANDOM + PROOF;
+pub(in crate::carrier) const TOKEN_LEN: usize = RANDOM + PROOF;
 
 #[derive(Clone)]
-pub(in crate::carrier) struct Knock(hmac::Key);
+pub(in crate::carrier) struct AdmissionKey(hmac::Key);
 
-impl Knock {
+impl AdmissionKey {
     pub(in crate::carrier) fn new(secret: &[u8; 32]) -> Self {
-        Knock(hmac::Key::new(hmac::HMAC_SHA256, secret))
+        AdmissionKey(hmac::Key::new(hmac::HMAC_SHA256, secret))
     }
 
     /// Makes a fresh token.
-    pub(in crate::carrier) fn make(&self) -> [u8; KNOCK] {
-        let mut id = [0; KNOCK];
+    pub(in crate::carrier) fn make(&self) -> [u8; TOKEN_LEN] {
+        let mut id = [0; TOKEN_LEN];
         let (random, proof) = id.split_at_mut(RANDOM);
         // Without random numbers the handshake fails anyway.
         let _ = SystemRandom::new().fill(random);
@@ -34,7 +34,7 @@ impl Knock {
 
     /// Returns whether `id` was made with the secret. Runs in constant time.
     pub(in crate::carrier) fn accepts(&self, id: &[u8]) -> bool {
-        if id.len() != KNOCK {
+        if id.len() != TOKEN_LEN {
             return false;
         }
         let (random, proof) = id.split_at(RANDOM);
@@ -50,7 +50,7 @@ mod tests {
 
     #[test]
     fn only_the_team_s_knock_is_accepted() {
-        let (ours, theirs) = (Knock::new(&[1; 32]), Knock::new(&[2; 32]));
+        let (ours, theirs) = (AdmissionKey::new(&[1; 32]), AdmissionKey::new(&[2; 32]));
         let id = ours.make();
         assert!(ours.accepts(&id) && !theirs.accepts(&id));
         assert_ne!(ours.make(), id);

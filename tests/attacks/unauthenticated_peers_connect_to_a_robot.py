@@ -14,7 +14,7 @@ import time
 from kit import arguments, cannot_run, free_port, stage, verdict, wait_for
 from kit.remote_wire import EXECUTED, TWIST, Controller, twist, write_keys
 
-STRANGERS = 4000
+PEERS = 4000
 # The limit in a login shell, and the limit to which systemd lets a program raise it.
 SOFT, HARD = 1024, 524_288
 
@@ -22,10 +22,10 @@ SOFT, HARD = 1024, 524_288
 def main() -> None:
     options = arguments()
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    if hard != resource.RLIM_INFINITY and hard < 4 * STRANGERS:
-        cannot_run(f"it needs {4 * STRANGERS} open files, the hard limit is {hard}")
+    if hard != resource.RLIM_INFINITY and hard < 4 * PEERS:
+        cannot_run(f"it needs {4 * PEERS} open files, the hard limit is {hard}")
     most = HARD if hard == resource.RLIM_INFINITY else min(hard, HARD)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (2 * STRANGERS, hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (2 * PEERS, hard))
     limited = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (SOFT, most))
     broken, figures = [], {}
     with stage() as s:
@@ -37,26 +37,26 @@ def main() -> None:
         first = Controller(address, random.getrandbits(62) | 1, pairs["honest"], pairs["robot"][0])
         wait_for("the robot answers", lambda: first.hello("first"))
         before, memory = robot.descriptors(), robot.resident()
-        strangers = []
+        peers = []
         end = time.monotonic() + 15
-        while len(strangers) < STRANGERS and time.monotonic() < end:
-            stranger = socket.socket()
-            stranger.setblocking(False)
-            stranger.connect_ex(("127.0.0.1", port))
-            strangers.append(stranger)
+        while len(peers) < PEERS and time.monotonic() < end:
+            peer = socket.socket()
+            peer.setblocking(False)
+            peer.connect_ex(("127.0.0.1", port))
+            peers.append(peer)
             time.sleep(0.001)
         time.sleep(2)
-        figures |= {"strangers": len(strangers), "descriptors": robot.descriptors(), "memory_more_mib": (robot.peak() - memory) >> 20}
+        figures |= {"strangers": len(peers), "descriptors": robot.descriptors(), "memory_more_mib": (robot.peak() - memory) >> 20}
         second = Controller(address, random.getrandbits(62) | 1, pairs["honest"], pairs["robot"][0])
         began = time.monotonic()
         moved = second.hello("second") and second.command(TWIST, twist(0.1), expiry_ms=5000) == EXECUTED
         figures["another_controller_s"] = round(time.monotonic() - began, 2) if moved else None
         if not moved:
-            broken.append(f"a controller cannot connect next to {len(strangers)} silent connections")
+            broken.append(f"a controller cannot connect next to {len(peers)} silent connections")
         if robot.peak() - memory > 128 << 20:
             broken.append(f"unauthenticated peers take {(robot.peak() - memory) >> 20} MiB")
-        for stranger in strangers:
-            stranger.close()
+        for peer in peers:
+            peer.close()
         time.sleep(5)
         figures["descriptors_5_s_later"] = robot.descriptors()
         if robot.descriptors() > before + 8:

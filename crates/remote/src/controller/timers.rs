@@ -13,9 +13,9 @@ use std::time::Duration;
 const BEATS: u32 = 8;
 
 impl Core {
-    pub(crate) fn begin_keeping(self: &Arc<Self>) -> Result<(), TransportError> {
+    pub(crate) fn start_timers(self: &Arc<Self>) -> Result<(), TransportError> {
         let core = self.clone();
-        let keep = move || {
+        let run = move || {
             while !core.has_ended() {
                 core.wait_until_due();
                 core.greet();
@@ -24,9 +24,9 @@ impl Core {
                 core.look_for_silence();
             }
         };
-        let thread = std::thread::Builder::new().name("remote-keep".into());
+        let thread = std::thread::Builder::new().name("remote-timers".into());
         thread
-            .spawn(keep)
+            .spawn(run)
             .map(drop)
             .map_err(|e| TransportError::Setup(format!("cannot start a thread: {e}")))
     }
@@ -89,7 +89,7 @@ impl Core {
                     }
                 }
                 if heard {
-                    core.is_heard(arrived);
+                    core.mark_heard(arrived);
                 }
             });
         }
@@ -140,7 +140,7 @@ impl Core {
             silent && std::mem::replace(&mut state.found, false)
         };
         if lost {
-            self.tell(Connection::Lost);
+            self.notify(Connection::Lost);
         }
     }
 }

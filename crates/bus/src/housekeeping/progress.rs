@@ -1,7 +1,7 @@
 //! The handshakes in progress: their number, their deadlines and their results.
 
 use super::handshake::{Outcome, Pending};
-use super::{Core, House, Source};
+use super::{Core, Housekeeping, Source};
 use crate::budget::Holder;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::time::Instant;
 /// holder with the most is dropped, so a peer that keeps connecting cannot lock the others out.
 const MAX_PENDING: usize = 64;
 
-impl House {
+impl Housekeeping {
     pub(super) fn add_pending(&mut self, pending: Pending) {
         let endpoint = pending.endpoint;
         if pending.visitor().is_some() {
@@ -58,7 +58,7 @@ impl House {
         };
         let endpoint = pending.endpoint;
         // Another handshake with the same subscriber may have progressed further.
-        let rivals: Vec<u64> = self
+        let concurrent: Vec<u64> = self
             .pending_of(endpoint)
             .filter(|(t, p)| *t != token && p.awaits_attach())
             .filter_map(|(_, p)| p.peer_id)
@@ -66,7 +66,7 @@ impl House {
         let Some(Source::Pending(pending)) = self.sources.get_mut(&token) else {
             return;
         };
-        match pending.advance(&self.shared, &rivals) {
+        match pending.advance(&self.shared, &concurrent) {
             Outcome::Wait => {}
             Outcome::Done => drop(self.forget(token)),
             Outcome::Failed => self.end(token),

@@ -142,11 +142,11 @@ mod tests {
 
     #[test]
     fn nothing_outside_is_reached() {
-        let place = tempfile::tempdir().expect("a folder");
-        let root = place.path().join("root");
+        let outside = tempfile::tempdir().expect("a folder");
+        let root = outside.path().join("root");
         std::fs::create_dir_all(root.join("sub")).expect("made");
         std::fs::write(root.join("sub/a"), "inside").expect("written");
-        std::fs::write(place.path().join("secret"), "outside").expect("written");
+        std::fs::write(outside.path().join("secret"), "outside").expect("written");
         let link = |to: &str, at: &str| std::os::unix::fs::symlink(to, root.join(at)).expect("linked");
         link("../secret", "out");
         link("/etc/passwd", "absolute");
@@ -186,7 +186,7 @@ mod tests {
             "a link is not a file"
         );
         assert_eq!(
-            std::fs::read_to_string(place.path().join("secret")).expect("there"),
+            std::fs::read_to_string(outside.path().join("secret")).expect("there"),
             "outside"
         );
     }

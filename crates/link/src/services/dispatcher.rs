@@ -20,22 +20,22 @@ const HOLD_OFF: Duration = Duration::from_millis(2);
 const MOST_TAKEN: usize = 512;
 
 /// A peer's service that is served here: its number, which is never reused.
-pub(crate) type Place = u64;
+pub(crate) type EndpointId = u64;
 
-/// A task for the `Desk`.
+/// A task for the `Dispatcher`.
 pub(crate) enum Job {
     /// Report requests to this server.
-    Serve(Place, Arc<Server>),
+    Serve(EndpointId, Arc<Server>),
     /// Stop reporting them: the server ends, and then these requests with it, so that callers learn of its
     /// death.
-    Unserve(Place, Arc<Server>, Vec<Arc<Request>>),
+    Unserve(EndpointId, Arc<Server>, Vec<Arc<Request>>),
     /// Report whether this client has a server.
-    Use(Place, Arc<Client>),
+    Use(EndpointId, Arc<Client>),
     /// Stop reporting it, and cancel its requests.
-    Unuse(Place),
+    Unuse(EndpointId),
     /// A request of a peer to a server of this host.
     Call {
-        place: Place,
+        endpoint: EndpointId,
         ticket: u64,
         loan: Loan,
         timeout: Duration,
@@ -51,22 +51,22 @@ pub(crate) enum Job {
     },
 }
 
-/// A report to the owner of the `Desk`.
+/// A report to the owner of the `Dispatcher`.
 pub(crate) enum Event {
     /// A caller on this host sent a request.
-    Asked(Place, Request),
+    Asked(EndpointId, Request),
     /// The outcome of a [`Job::Call`].
     Answered(u64, Result<Reply, CallError>),
     /// Whether a client has a server.
-    Serving(Place, bool),
+    Serving(EndpointId, bool),
 }
 
 /// Communicates with callers and servers.
-pub(crate) struct Desk {
+pub(crate) struct Dispatcher {
     /// Wakes the owner for servers whose requests it reports.
     wait_set: WaitSet,
-    served: BTreeMap<Place, Arc<Server>>,
-    used: BTreeMap<Place, Used>,
+    served: BTreeMap<EndpointId, Arc<Server>>,
+    used: BTreeMap<EndpointId, Used>,
     events: VecDeque<Event>,
     /// Until when to leave servers alone that hold as many requests as they may.
     held_until: Option<Time>,
@@ -87,7 +87,7 @@ enum Late {
     Answer(Arc<Server>, Request, Result<Loan, String>),
 }
 
-impl Desk {
+impl Dispatcher {
     /// Starts it. It removes ended servers from `ids`.
     ///
     /// # Errors
@@ -101,7 +101,7 @@ impl Desk {
             doing: "start a thread",
             source,
         })?;
-        Ok(Desk {
+        Ok(Dispatcher {
             wait_set: WaitSet::new(bus)?,
             served: BTreeMap::new(),
             used: BTreeMap::new(),
@@ -120,29 +120,29 @@ impl Desk {
     /// Executes a job. Never blocks.
     pub(crate) fn ask(&mut self, job: Job) {
         match job {
-            Job::Serve(place, server) => drop(self.served.insert(place, server)),
-            Job::Unserve(place, server, requests) => {
-                self.served.remove(&place);
+            Job::Serve(endpoint, server) => drop(self.served.insert(endpoint, server)),
+            Job::Unserve(endpoint, server, requests) => {
+                self.served.remove(&endpoint);
                 self.later(Late::Ended(server, requests));
             }
-            Job::Use(place, client) => {
+            Job::Use(endpoint, client) => {
                 let used = Used {
                     client,
                     serving: false,
                     pending: Vec::new(),
                 };
-                self.used.insert(place, used);
+                self.used.insert(endpoint, used);
                 self.next_round = Time::ZERO;
             }
-            Job::Unuse(place) => drop(self.used.remove(&place)),
+            Job::Unuse(endpoint) => drop(self.used.remove(&endpoint)),
             Job::Call {
-                place,
+                endpoint,
                 ticket,
                 loan,
                 timeout,
                 origin,
             } => {
-                let Some(used) = self.used.get_mut(&place) else {
+                let Some(used) = self.used.get_mut(&endpoint) else {
                     return;
                 };
                 match used.client.send_for(origin, loan, timeout) {
@@ -169,20 +169,20 @@ impl Desk {
     }
 
     fn later(&self, late: Late) {
-        // The thread ends only with the `Desk`.
+        // The thread ends only with the `Dispatcher`.
         let _ = self.late.send(late);
     }
 
-    /// Checks for events. `rang` says whether a descriptor of [`Desk::watch`] was ready since the last check.
+    /// Checks for events. `rang` says whether a descriptor of [`Dispatcher::watch`] was ready since the last check.
     pub(crate) fn look(&mut self, now: Time, rang: bool) {
         let is_round = now >= self.next_round;
         if is_round {
             self.next_round = now + ROUND;
         }
-        for (place, used) in &mut self.used {
+        for (endpoint, used) in &mut self.used {
             let is_late = used.pending.iter().any(|(_, deadline, _)| *deadline <= now);
             if rang || is_round || is_late {
-                used.look(*place, &mut self.events);
+                used.look(*endpoint, &mut self.events);
             }
         }
         let goes_on = self.held_until.take_if(|t| *t <= now).is_some();
@@ -195,10 +195,10 @@ impl Desk {
     fn take(&mut self) -> bool {
         loop {
             let (mut held, before) = (false, self.events.len());
-            for (place, server) in &self.served {
+            for (endpoint, server) in &self.served {
                 while self.events.len() < MOST_TAKEN {
                     match server.take() {
-                        Ok(Some(request)) => self.events.push_back(Event::Asked(*place, request)),
+                        Ok(Some(request)) => self.events.push_back(Event::Asked(*endpoint, request)),
                         Ok(None) => break,
                         Err(_) => {
                             held = true;
@@ -232,7 +232,7 @@ impl Desk {
         self.used.values().for_each(|used| watch(used.client.as_fd()));
     }
 
-    /// When [`Desk::look`] is due, if no descriptor is ready before.
+    /// When [`Dispatcher::look`] is due, if no descriptor is ready before.
     pub(crate) fn next_look(&self) -> Time {
         let pending = self.used.values().flat_map(|u| &u.pending);
         let deadlines = pending.map(|(_, deadline, _)| *deadline);
@@ -245,7 +245,7 @@ impl Desk {
 
 impl Used {
     /// Checks for a server and for the outcomes of requests. The descriptor then waits for more.
-    fn look(&mut self, place: Place, events: &mut VecDeque<Event>) {
+    fn look(&mut self, endpoint: EndpointId, events: &mut VecDeque<Event>) {
         loop {
             let mut over = Vec::new();
             self.pending.retain_mut(|(ticket, _, pending)| {
@@ -259,7 +259,7 @@ impl Used {
             if serving != self.serving {
                 self.serving = serving;
                 // Before the ends of requests: the end of a server notifies its callers at once.
-                events.push_back(Event::Serving(place, serving));
+                events.push_back(Event::Serving(endpoint, serving));
             }
             events.extend(over);
             if !more {
@@ -269,7 +269,7 @@ impl Used {
     }
 }
 
-/// Executes tasks that may wait, until the `Desk` is gone.
+/// Executes tasks that may wait, until the `Dispatcher` is gone.
 fn finish(rest: &Receiver<Late>, ids: &Ids) {
     for late in rest {
         match late {
@@ -285,11 +285,11 @@ fn finish(rest: &Receiver<Late>, ids: &Ids) {
 }
 
 fn answer(server: &Server, request: Request, with: Result<Loan, String>) {
-    let told = match with {
+    let sent = match with {
         Ok(loan) => server.respond(request, loan),
         Err(text) => server.reject(request, &text),
     };
-    if let Err(error) = told {
+    if let Err(error) = sent {
         tracing::debug!(%error, service = server.service().service, "cannot answer a caller");
     }
 }
@@ -312,18 +312,18 @@ mod tests {
     }
 
     /// The next event, awaited as by the radio thread.
-    fn event(desk: &mut Desk) -> Event {
+    fn event(dispatcher: &mut Dispatcher) -> Event {
         let until = clock::monotonic() + LONG;
         loop {
-            if let Some(event) = desk.next() {
+            if let Some(event) = dispatcher.next() {
                 return event;
             }
             assert!(clock::monotonic() < until, "no event arrived");
-            let due = desk.next_look();
+            let due = dispatcher.next_look();
             let mut fds = Vec::new();
-            desk.watch(&mut fds);
+            dispatcher.watch(&mut fds);
             let rang = clock::wait(&mut fds, Some(due), Duration::ZERO).expect("waits");
-            desk.look(clock::monotonic(), rang);
+            dispatcher.look(clock::monotonic(), rang);
         }
     }
 
@@ -337,9 +337,9 @@ mod tests {
         std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o700)).expect("sets");
         let bus = || Bus::open(BusConfig::new(folder.path())).expect("opens");
         let (own, other) = (bus(), bus());
-        let mut desk = Desk::start(&own, Ids::default()).expect("starts");
+        let mut dispatcher = Dispatcher::start(&own, Ids::default()).expect("starts");
         // For a caller on this host, which may be faster than the report of its server.
-        let options = ServerOptions::default().with_wait_set(desk.wait_set());
+        let options = ServerOptions::default().with_wait_set(dispatcher.wait_set());
         let server = Arc::new(own.server(kind("/served"), options).expect("serves"));
         let client = other.client(kind("/served"), ClientOptions::default());
         let client = client.expect("a client");
@@ -349,10 +349,10 @@ mod tests {
             client.send(loan, LONG).expect("is sent")
         };
         let answered = send();
-        desk.look(clock::monotonic(), true);
-        assert!(desk.next().is_none());
-        desk.ask(Job::Serve(1, server.clone()));
-        let asked = |desk: &mut Desk| match event(desk) {
+        dispatcher.look(clock::monotonic(), true);
+        assert!(dispatcher.next().is_none());
+        dispatcher.ask(Job::Serve(1, server.clone()));
+        let asked = |dispatcher: &mut Dispatcher| match event(dispatcher) {
             Event::Asked(1, request) => Arc::new(request),
             _ => panic!("nothing else happens"),
         };
@@ -361,48 +361,48 @@ mod tests {
             request,
             with,
         };
-        let request = asked(&mut desk);
-        desk.ask(respond(request, Ok(server.loan(3, &[]).expect("a loan"))));
+        let request = asked(&mut dispatcher);
+        dispatcher.ask(respond(request, Ok(server.loan(3, &[]).expect("a loan"))));
         assert_eq!(answered.wait().expect("an answer").control().len(), 3);
         let rejected = send();
-        let request = asked(&mut desk);
-        desk.ask(respond(request, Err("no".into())));
+        let request = asked(&mut dispatcher);
+        dispatcher.ask(respond(request, Err("no".into())));
         assert!(matches!(rejected.wait(), Err(CallError::Rejected { text }) if text == "no"));
         let died = send();
-        let request = asked(&mut desk);
-        desk.ask(Job::Unserve(1, server, vec![request]));
+        let request = asked(&mut dispatcher);
+        dispatcher.ask(Job::Unserve(1, server, vec![request]));
         assert!(matches!(died.wait(), Err(CallError::ServerDied { .. })));
         // And for a server on this host.
         let client = own.client(kind("/used"), ClientOptions::default());
         let client = Arc::new(client.expect("a client"));
-        desk.ask(Job::Use(2, client.clone()));
+        dispatcher.ask(Job::Use(2, client.clone()));
         let served = other.server(kind("/used"), ServerOptions::default());
         let served = served.expect("serves");
-        assert!(matches!(event(&mut desk), Event::Serving(2, true)));
+        assert!(matches!(event(&mut dispatcher), Event::Serving(2, true)));
         let call = |ticket, timeout| Job::Call {
-            place: 2,
+            endpoint: 2,
             ticket,
             loan: client.loan(0, &[]).expect("a loan"),
             timeout,
             origin: 77,
         };
-        desk.ask(call(7, LONG));
+        dispatcher.ask(call(7, LONG));
         let request = served.take_timeout(LONG).expect("takes").expect("a request");
         assert_eq!(request.on_behalf_of(), Some(77), "the calling host");
         assert_eq!(request.message().sender().1, std::process::id());
         let loan = served.loan(4, &[]).expect("a loan");
         served.respond(request, loan).expect("is sent");
-        assert!(matches!(event(&mut desk), Event::Answered(7, Ok(r)) if r.control().len() == 4));
-        desk.ask(call(8, Duration::from_millis(20)));
+        assert!(matches!(event(&mut dispatcher), Event::Answered(7, Ok(r)) if r.control().len() == 4));
+        dispatcher.ask(call(8, Duration::from_millis(20)));
         assert!(matches!(
-            event(&mut desk),
+            event(&mut dispatcher),
             Event::Answered(8, Err(CallError::Timeout { .. }))
         ));
-        desk.ask(call(9, LONG));
+        dispatcher.ask(call(9, LONG));
         drop(served);
-        assert!(matches!(event(&mut desk), Event::Serving(2, false)));
-        assert!(matches!(event(&mut desk), Event::Answered(9, Err(_))));
-        desk.ask(Job::Unuse(2));
-        assert!(desk.used.is_empty() && desk.served.is_empty());
+        assert!(matches!(event(&mut dispatcher), Event::Serving(2, false)));
+        assert!(matches!(event(&mut dispatcher), Event::Answered(9, Err(_))));
+        dispatcher.ask(Job::Unuse(2));
+        assert!(dispatcher.used.is_empty() && dispatcher.served.is_empty());
     }
 }

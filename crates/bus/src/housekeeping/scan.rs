@@ -1,7 +1,7 @@
 //! Looks for the peers of this process's endpoints in the runtime folder, and again after a failure.
 
 use super::handshake::Pending;
-use super::{Core, House};
+use super::{Core, Housekeeping};
 use crate::folder::{ByTopic, ConnectError};
 use crate::frame::Role;
 use std::io;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// The longest time between attempts to reach a peer whose socket exists but does not answer.
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
 pub(super) const MIN_BACKOFF: Duration = Duration::from_millis(50);
-impl House {
+impl Housekeeping {
     /// Connects to all peers that the endpoints do not know yet. Reads the folder once for all of them: when
     /// many start together, reading it for each would take most of their time.
     pub(super) fn scan(&mut self, ids: &[u64]) {

@@ -16,21 +16,21 @@ const PREFIX: &str = ".bind-";
 /// socket's own descriptor does not work either: before binding, its mode is subject to the umask; afterwards
 /// it refers to another inode.
 #[derive(Debug)]
-pub(super) struct Stage<'a> {
+pub(super) struct StagingDir<'a> {
     /// The runtime folder.
     inside: BorrowedFd<'a>,
     /// The private folder in it: its name and descriptor.
     own: Option<(String, OwnedFd)>,
     group: Option<u32>,
-    /// The socket's name here, until [`Stage::show`].
+    /// The socket's name here, until [`StagingDir::show`].
     file: String,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> StagingDir<'a> {
     /// Creates a place to bind the socket `file`. With a group, that is a private folder.
     pub(super) fn new(inside: BorrowedFd<'a>, group: Option<u32>, file: String) -> io::Result<Self> {
         let own = group.map(|_| make(inside)).transpose()?;
-        Ok(Stage {
+        Ok(StagingDir {
             inside,
             own,
             group,
@@ -60,7 +60,7 @@ impl<'a> Stage<'a> {
     }
 }
 
-impl Drop for Stage<'_> {
+impl Drop for StagingDir<'_> {
     fn drop(&mut self) {
         if !self.file.is_empty() {
             let _ = rustix::fs::unlinkat(self.fd(), &self.file, AtFlags::empty());
@@ -89,13 +89,13 @@ fn make(inside: BorrowedFd<'_>) -> io::Result<(String, OwnedFd)> {
 /// Removes the private folders left behind by killed processes of this user.
 pub(super) fn sweep(inside: BorrowedFd<'_>) {
     let uid = rustix::process::geteuid().as_raw();
-    let stages: Vec<String> = files(inside)
+    let found: Vec<String> = files(inside)
         .into_iter()
         .flatten()
         .filter(|f| f.starts_with(PREFIX))
         .collect();
-    for stage in stages.iter().filter(|s| is_old(made(inside, s))) {
-        let Ok(fd) = rustix::fs::openat(inside, stage, DIRECTORY, Mode::empty()) else {
+    for staging in found.iter().filter(|s| is_old(made(inside, s))) {
+        let Ok(fd) = rustix::fs::openat(inside, staging, DIRECTORY, Mode::empty()) else {
             continue;
         };
         let is_ours =
@@ -104,7 +104,7 @@ pub(super) fn sweep(inside: BorrowedFd<'_>) {
             for file in files(fd.as_fd()).into_iter().flatten() {
                 let _ = rustix::fs::unlinkat(&fd, file, AtFlags::empty());
             }
-            let _ = rustix::fs::unlinkat(inside, stage, AtFlags::REMOVEDIR);
+            let _ = rustix::fs::unlinkat(inside, staging, AtFlags::REMOVEDIR);
         }
     }
 }

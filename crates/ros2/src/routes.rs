@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// What currently crosses, by name in ROS.
 #[derive(Debug, Default)]
-pub(crate) struct Desk {
+pub(crate) struct RouteTable {
     pub(crate) incoming: BTreeMap<String, Arc<Incoming>>,
     pub(crate) outgoing: BTreeMap<String, Arc<Outgoing>>,
     pub(crate) called: BTreeMap<String, Arc<Called>>,
@@ -39,7 +39,7 @@ pub(crate) enum Target {
     Offered(Arc<Offered>),
 }
 
-impl Desk {
+impl RouteTable {
     pub(crate) fn target(&self, port: Port) -> Option<Target> {
         self.targets.get(&port).cloned()
     }

@@ -1,11 +1,11 @@
-//! What a type says about one place in a message.
+//! What a type says about one field or element of a message.
 
 use super::fault::Fault;
 use schema::{Arity, Field, FieldType, Flavour, MAX_COUNT, MessageType, Primitive};
 
 /// A field, or an element of an array.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'s> {
+pub(super) struct FieldShape<'s> {
     ty: &'s FieldType,
     arity: Arity,
     flavour: Flavour,
@@ -29,14 +29,14 @@ pub(super) enum Number {
     F64,
 }
 
-impl<'s> Place<'s> {
+impl<'s> FieldShape<'s> {
     pub(super) fn root(ty: &'s FieldType, flavour: Flavour) -> Self {
-        Place::new(ty, Arity::One, flavour)
+        FieldShape::new(ty, Arity::One, flavour)
     }
 
     /// A field of a message of type `ty`.
     pub(super) fn field(field: &'s Field, ty: &MessageType) -> Self {
-        Place::new(field.ty(), field.arity(), ty.flavour())
+        FieldShape::new(field.ty(), field.arity(), ty.flavour())
     }
 
     fn new(ty: &'s FieldType, arity: Arity, flavour: Flavour) -> Self {
@@ -44,7 +44,7 @@ impl<'s> Place<'s> {
             (Arity::One, FieldType::Primitive(primitive)) => number(*primitive, flavour),
             _ => None,
         };
-        Place {
+        FieldShape {
             ty,
             arity,
             flavour,
@@ -68,10 +68,10 @@ impl<'s> Place<'s> {
 
     /// Returns the number and type of elements, if it is an array. A text is an array of its units, also in
     /// messages.
-    pub(super) fn elements(&self) -> Option<(Arity, Place<'s>)> {
+    pub(super) fn elements(&self) -> Option<(Arity, FieldShape<'s>)> {
         let units = |bound: &Option<u32>, unit| {
             let arity = bound.map_or(Arity::Unbounded, Arity::Bounded);
-            (arity, Place::new(unit, Arity::One, self.flavour))
+            (arity, FieldShape::new(unit, Arity::One, self.flavour))
         };
         match (self.arity, self.ty) {
             (Arity::One, FieldType::String { bound }) => {
@@ -81,7 +81,7 @@ impl<'s> Place<'s> {
                 Some(units(bound, &FieldType::Primitive(Primitive::Uint16)))
             }
             (Arity::One, _) => None,
-            (arity, ty) => Some((arity, Place::new(ty, Arity::One, self.flavour))),
+            (arity, ty) => Some((arity, FieldShape::new(ty, Arity::One, self.flavour))),
         }
     }
 

@@ -5,12 +5,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// A thread that repeats a task until it is dropped. Dropping waits for the current round.
-pub(crate) struct Worker {
+pub(crate) struct PeriodicThread {
     stop: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Worker {
+impl PeriodicThread {
     /// Calls `round` at once, and again after each pause that it returns, until it returns `None`.
     ///
     /// # Errors
@@ -27,14 +27,14 @@ impl Worker {
                 }
             }
         })?;
-        Ok(Worker {
+        Ok(PeriodicThread {
             stop: Some(stop),
             thread: Some(thread),
         })
     }
 }
 
-impl Drop for Worker {
+impl Drop for PeriodicThread {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
@@ -51,22 +51,22 @@ mod tests {
     #[test]
     fn it_goes_round_until_it_is_dropped_or_says_so() {
         let (sender, rounds) = channel();
-        let worker = Worker::start("test", move || {
+        let thread = PeriodicThread::start("test", move || {
             sender.send(()).expect("somebody counts");
             Some(Duration::ZERO)
         });
         for _ in 0..3 {
             rounds.recv().expect("a round");
         }
-        drop(worker.expect("starts"));
+        drop(thread.expect("starts"));
         // The thread is gone, and its sender with it, so this ends.
         rounds.iter().for_each(drop);
         let (sender, rounds) = channel();
-        let worker = Worker::start("test", move || {
+        let thread = PeriodicThread::start("test", move || {
             let _ = sender.send(());
             None
         });
         assert_eq!(rounds.iter().count(), 1);
-        drop(worker);
+        drop(thread);
     }
 }

@@ -18,15 +18,15 @@ pub(crate) enum Taker {
 
 /// A message in reassembly. The header is stored separately, since the block belongs to the next recipient.
 #[derive(Debug)]
-pub(crate) struct Letter {
+pub(crate) struct ServiceMessage {
     head: [u8; LEN],
     loan: Loan,
     inner: Geometry,
 }
 
-impl Letter {
+impl ServiceMessage {
     /// Allocates memory for a message of this shape.
-    pub(crate) fn new(taker: &Taker, geometry: &Geometry) -> Result<Letter, DropReason> {
+    pub(crate) fn new(taker: &Taker, geometry: &Geometry) -> Result<ServiceMessage, DropReason> {
         let inner = inner(geometry).ok_or(DropReason::Malformed)?;
         let parts: Vec<usize> = inner.part_lens().iter().map(|n| *n as usize).collect();
         let control = inner.control_len() as usize;
@@ -34,7 +34,7 @@ impl Letter {
             Taker::Client(c) => (c.loan(control, &parts), c.service()),
             Taker::Server(s) => (s.loan(control, &parts), s.service()),
         };
-        Ok(Letter {
+        Ok(ServiceMessage {
             head: [0; LEN],
             loan: loan.map_err(|e| no_memory(&service.service, e))?,
             inner,
@@ -127,28 +127,28 @@ mod tests {
         let lens = parts.each_ref().map(|p| p.len() as u32);
         let geometry = Geometry::new((LEN + control.len()) as u32, &lens).expect("a geometry");
         for size in [1, 3, 7, 19, 20, 21, 64, 500] {
-            let mut letter = Letter::new(&taker, &geometry).expect("a loan");
+            let mut service_message = ServiceMessage::new(&taker, &geometry).expect("a loan");
             let mut pieces: Vec<_> = whole.chunks(size).enumerate().collect();
             // Backwards, but every third one first.
             pieces.sort_by_key(|(i, _)| (i % 3 != 0, usize::MAX - i));
             for (i, piece) in pieces {
-                letter.write((i * size) as u32, piece);
+                service_message.write((i * size) as u32, piece);
             }
-            let (read, mut loan) = letter.open().expect("a header");
+            let (read, mut loan) = service_message.open().expect("a header");
             assert_eq!(read, header);
             assert_eq!(loan.control_mut(), control);
             for (i, part) in parts.iter().enumerate() {
                 assert_eq!(loan.part_mut(i), part, "{size}: part {i}");
             }
         }
-        let letter = Letter::new(&taker, &geometry).expect("a loan");
+        let service_message = ServiceMessage::new(&taker, &geometry).expect("a loan");
         assert_eq!(
-            letter.open().expect_err("no byte is written"),
+            service_message.open().expect_err("no byte is written"),
             DropReason::Malformed
         );
         let short = Geometry::new(LEN as u32 - 1, &[8]).expect("a geometry");
         assert_eq!(
-            Letter::new(&taker, &short).expect_err("too short"),
+            ServiceMessage::new(&taker, &short).expect_err("too short"),
             DropReason::Malformed
         );
     }

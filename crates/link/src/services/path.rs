@@ -18,30 +18,34 @@ pub(crate) struct Air<'a> {
 
 /// The path of a service's requests or replies to one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Line {
+pub(crate) enum ServicePath {
     Topic(TopicId),
     /// Over relays.
     Flow(FlowKey),
 }
 
-impl Line {
+impl ServicePath {
     /// Opens the path to `peer`.
     ///
     /// # Errors
     /// [`TopicError`] if the radio accepts no further topic.
-    pub(crate) fn open(air: &mut Air<'_>, peer: PeerId, topic: TopicConfig) -> Result<Line, TopicError> {
+    pub(crate) fn open(
+        air: &mut Air<'_>,
+        peer: PeerId,
+        topic: TopicConfig,
+    ) -> Result<ServicePath, TopicError> {
         if !air.inbound.routes() {
-            return Ok(Line::Topic(air.radio.add_topic(air.now, peer, topic)?));
+            return Ok(ServicePath::Topic(air.radio.add_topic(air.now, peer, topic)?));
         }
         let flow = air.inbound.open_flow(air.now, air.radio, topic, &[peer])?;
-        Ok(Line::Flow(flow))
+        Ok(ServicePath::Flow(flow))
     }
 
     /// Closes the path and drops the waiting messages.
     pub(crate) fn close(&self, air: &mut Air<'_>) {
         let closed = match self {
-            Line::Topic(topic) => air.radio.withdraw_topic(air.now, *topic),
-            Line::Flow(key) => air.inbound.close_flow(air.now, air.radio, key),
+            ServicePath::Topic(topic) => air.radio.withdraw_topic(air.now, *topic),
+            ServicePath::Flow(key) => air.inbound.close_flow(air.now, air.radio, key),
         };
         if let Err(error) = closed {
             tracing::warn!(%error, "cannot withdraw a service");
@@ -64,25 +68,25 @@ impl Line {
             ..Message::new(body, stamp)
         };
         match self {
-            Line::Topic(topic) => air.radio.offer(air.now, *topic, message),
-            Line::Flow(key) => air.inbound.offer(air.now, air.radio, (key, u64::MAX), message),
+            ServicePath::Topic(topic) => air.radio.offer(air.now, *topic, message),
+            ServicePath::Flow(key) => air.inbound.offer(air.now, air.radio, (key, u64::MAX), message),
         }
     }
 
     /// Ends a message that is no longer needed, and releases its body.
     pub(crate) fn end(&self, air: &mut Air<'_>, stamp: Time, end: Result<(), DropReason>) {
         match self {
-            Line::Topic(topic) => drop(air.radio.end_message(air.now, *topic, stamp, end)),
-            Line::Flow(key) => air.inbound.end_message(air.now, air.radio, key, stamp, end),
+            ServicePath::Topic(topic) => drop(air.radio.end_message(air.now, *topic, stamp, end)),
+            ServicePath::Flow(key) => air.inbound.end_message(air.now, air.radio, key, stamp, end),
         }
     }
 
     /// Returns whether the host is known to refuse the messages.
     pub(crate) fn is_refused(&self, radio: &Radio<Outgoing>) -> bool {
         match self {
-            Line::Topic(topic) => radio.is_refused(*topic),
+            ServicePath::Topic(topic) => radio.is_refused(*topic),
             // A relay may still report a refusal of each message.
-            Line::Flow(..) => false,
+            ServicePath::Flow(..) => false,
         }
     }
 }

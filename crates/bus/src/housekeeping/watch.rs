@@ -1,6 +1,6 @@
 //! Watches for the end of the processes behind the connections.
 
-use super::{House, Source};
+use super::{Housekeeping, Source};
 use crate::sys::process::death_watch;
 use std::os::fd::OwnedFd;
 
@@ -11,7 +11,7 @@ pub(super) struct Watch {
     users: usize,
 }
 
-impl House {
+impl Housekeeping {
     /// Watches for the end of the process behind a connection.
     pub(super) fn watch(&mut self, token: u64, pid: i32) {
         if let Some(watch) = self.processes.get_mut(&pid) {

@@ -11,8 +11,8 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The secret in the file [`crate::keys::KNOCK`].
-pub fn knock(text: &str) -> Option<[u8; 32]> {
+/// The secret in the file [`crate::keys::ADMISSION_SECRET`].
+pub fn admission_secret(text: &str) -> Option<[u8; 32]> {
     let mut secret = [0; 32];
     for (i, b) in secret.iter_mut().enumerate() {
         *b = u8::from_str_radix(text.get(2 * i..2 * i + 2)?, 16).ok()?;
@@ -21,7 +21,7 @@ pub fn knock(text: &str) -> Option<[u8; 32]> {
 }
 
 /// A QUIC client without a certificate, with or without the team's admission secret.
-pub fn client(knock: Option<[u8; 32]>) -> ClientConfig {
+pub fn client(admission_secret: Option<[u8; 32]>) -> ClientConfig {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut tls = rustls::ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
@@ -31,7 +31,7 @@ pub fn client(knock: Option<[u8; 32]>) -> ClientConfig {
     tls.alpn_protocols = vec![b"ropewalk-link/4".to_vec()];
     let crypto = QuicClientConfig::try_from(tls).expect("ring has QUIC's first cipher");
     let mut config = ClientConfig::new(Arc::new(crypto));
-    if let Some(secret) = knock {
+    if let Some(secret) = admission_secret {
         let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &secret);
         config.initial_dst_cid_provider(Arc::new(move || {
             let random = RandomConnectionIdGenerator::new(8).generate_cid();
@@ -44,17 +44,17 @@ pub fn client(knock: Option<[u8; 32]>) -> ClientConfig {
 }
 
 /// First packets of handshakes that never continue.
-pub struct Stranger {
+pub struct UnauthenticatedPeer {
     endpoint: Endpoint,
     config: ClientConfig,
 }
 
-impl Stranger {
+impl UnauthenticatedPeer {
     /// Creates one with or without the team's admission secret.
-    pub fn new(knock: Option<[u8; 32]>) -> Self {
-        Stranger {
+    pub fn new(admission_secret: Option<[u8; 32]>) -> Self {
+        UnauthenticatedPeer {
             endpoint: Endpoint::new(Arc::new(EndpointConfig::default()), None, false),
-            config: client(knock),
+            config: client(admission_secret),
         }
     }
 

@@ -182,9 +182,9 @@ impl Pending {
         matches!(self.stage, Stage::Attach)
     }
 
-    /// Continues with the received frames. `rivals` are the peers of this endpoint's other handshakes that
+    /// Continues with the received frames. `concurrent` are the peers of this endpoint's other handshakes that
     /// wait for their attachment.
-    pub(super) fn advance(&mut self, shared: &Arc<Shared>, rivals: &[u64]) -> Outcome {
+    pub(super) fn advance(&mut self, shared: &Arc<Shared>, concurrent: &[u64]) -> Outcome {
         loop {
             let Some(socket) = &self.socket else {
                 return Outcome::Done;
@@ -209,7 +209,7 @@ impl Pending {
                 Ok(Received::End) | Err(_) => return Outcome::Done,
             };
             let outcome = match Frame::decode(bytes) {
-                Ok(frame) => self.handle(shared, frame, fds, rivals),
+                Ok(frame) => self.handle(shared, frame, fds, concurrent),
                 Err(FrameError::Version { theirs }) => {
                     let reason = FrameError::Version { theirs }.to_string();
                     self.turn_away(reason)
@@ -222,7 +222,13 @@ impl Pending {
         }
     }
 
-    fn handle(&mut self, shared: &Arc<Shared>, frame: Frame, fds: Vec<OwnedFd>, rivals: &[u64]) -> Outcome {
+    fn handle(
+        &mut self,
+        shared: &Arc<Shared>,
+        frame: Frame,
+        fds: Vec<OwnedFd>,
+        concurrent: &[u64],
+    ) -> Outcome {
         match (frame, &self.stage) {
             (Frame::Refuse { code, text }, _) => match code {
                 RefuseCode::Mismatch => {
@@ -250,14 +256,14 @@ impl Pending {
             (Frame::Definition { hash, text }, Stage::Definition(_)) => {
                 self.compare(shared, hash, &text, false)
             }
-            (Frame::Hello(hello), Stage::Hello) => self.on_hello(shared, hello, rivals),
+            (Frame::Hello(hello), Stage::Hello) => self.on_hello(shared, hello, concurrent),
             (Frame::Attach(wishes), Stage::Attach) => self.on_attach(shared, wishes, fds),
             (Frame::Welcome, Stage::Welcome(..)) => self.on_welcome(shared),
             _ => self.turn_away("the peer sent a frame that is not part of the handshake".into()),
         }
     }
 
-    fn on_hello(&mut self, shared: &Arc<Shared>, hello: Hello, rivals: &[u64]) -> Outcome {
+    fn on_hello(&mut self, shared: &Arc<Shared>, hello: Hello, concurrent: &[u64]) -> Outcome {
         let Some(ours) = self.core.hello(shared) else {
             return Outcome::Done;
         };
@@ -295,7 +301,7 @@ impl Pending {
                 let Some(core) = core.upgrade() else {
                     return Outcome::Done;
                 };
-                let admitted = if rivals.contains(&hello.id) {
+                let admitted = if concurrent.contains(&hello.id) {
                     Err((RefuseCode::Duplicate, "connecting already".into()))
                 } else {
                     core.admits(hello.id, self.peer)

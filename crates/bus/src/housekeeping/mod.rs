@@ -60,7 +60,7 @@ enum Source {
 
 /// The housekeeping thread's state.
 #[derive(Debug)]
-pub(crate) struct House {
+pub(crate) struct Housekeeping {
     shared: Arc<Shared>,
     endpoints: BTreeMap<u64, Endpoint>,
     sources: BTreeMap<u64, Source>,
@@ -72,9 +72,9 @@ pub(crate) struct House {
     processes: BTreeMap<i32, Watch>,
 }
 
-impl House {
+impl Housekeeping {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        House {
+        Housekeeping {
             shared,
             endpoints: BTreeMap::new(),
             sources: BTreeMap::new(),
@@ -172,7 +172,7 @@ impl House {
                 self.accept(id);
             }
             Some(Source::Pending(_)) => self.shake_hands(token),
-            Some(Source::Subscriber { .. }) => self.hear_subscriber(token),
+            Some(Source::Subscriber { .. }) => self.receive_from_subscriber(token),
             Some(Source::Publisher { connection, .. }) => {
                 let alive = connection.upgrade().is_some_and(|c| c.pump());
                 if !alive {
@@ -196,7 +196,7 @@ impl House {
     }
 
     /// Handles frames of a connected subscriber.
-    fn hear_subscriber(&mut self, token: u64) {
+    fn receive_from_subscriber(&mut self, token: u64) {
         let Some(Source::Subscriber {
             publisher,
             subscriber,
