@@ -423,7 +423,7 @@ def test_permissions_are_asked_for_and_given(node):
 
 @pytest.fixture
 def keys(tmp_path):
-    """Key files: of a robot, of the desk that it admits, and of an unknown controller."""
+    """Key files: of a robot, of the operator that it admits, and of an unknown controller."""
     folder = tmp_path / "keys"
     folder.mkdir()
     for name in ("rover", "desk", "stranger"):
@@ -433,7 +433,7 @@ def keys(tmp_path):
     return folder
 
 
-def strangers(address, keys):
+def unlisted_peers(address, keys):
     """Controllers with wrong keys, and with none."""
     return [
         remote.Zmq(address, key=keys / "stranger.key", peers=keys / "rover.key.pub"),
@@ -480,7 +480,7 @@ def test_a_robot_in_rust_is_commanded_over_zeromq_with_keys(keys, tmp_path):
                 return "sounds the horn" in log
 
             eventually(sounds)
-        for wrong in strangers(address, keys):
+        for wrong in unlisted_peers(address, keys):
             with remote.Controller(None, "stranger", wrong) as stranger:
                 assert stranger.command(command.Twist, twist(1), 0.5).what == "unreachable"
     finally:
@@ -505,11 +505,11 @@ def test_robots_and_controllers_meet_over_zeromq(node, keys, tmp_path):
             assert desk.wait_until_found(LONG)
             assert desk.command(command.Twist, twist(0.5), LONG).executed
             fetch(desk, share(robot, tmp_path), tmp_path / "into")
-        for wrong in strangers(address, keys):
+        for wrong in unlisted_peers(address, keys):
             with remote.Controller(None, "stranger", wrong) as stranger:
                 assert stranger.command(command.Twist, twist(1), 0.5).what == "unreachable"
         # A controller whose key is not listed reads that reason.
-        with remote.Controller(None, "stranger", strangers(address, keys)[0]) as stranger:
+        with remote.Controller(None, "stranger", unlisted_peers(address, keys)[0]) as stranger:
             eventually(lambda: "allowed keys" in stranger.command(command.Twist, twist(1), 0.5).reason)
         # The same robot, on the bus and with version 6.
         with remote.Controller(node, "here", "rover") as here:

@@ -35,7 +35,7 @@ std::function<void(const ros::SingleSubscriberPublisher*)> ImagePublisher::statu
         if (to != nullptr) {
             publish_to = [to](const sensor_msgs::Image& image) { to->publish(image); };
         } else {
-            // Whoever is on the bus gets it: there is no way to one of them alone.
+            // Every subscriber on the bus receives it: it cannot be sent to one of them alone.
             publish_to = [this](const sensor_msgs::Image& image) { (void)publisher_.publish(image); };
         }
         user(image_transport::SingleSubscriberPublisher(to ? to->getSubscriberName() : "ropewalk", getTopic(), [this] { return getNumSubscribers(); }, publish_to));

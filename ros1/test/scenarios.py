@@ -42,7 +42,7 @@ class Scenario(Roscore):
         # Sequence numbers are consecutive, as the ones of ROS.
         numbers = [int(m[1]) for m in (re.match(r"heard seq (\d+)", line) for line in copy.lines) if m]
         self.assertEqual(numbers, list(range(numbers[0], numbers[0] + len(numbers))))
-        # The publisher was told of both, and is told that one leaves.
+        # The publisher learned of both, and learns that one leaves.
         source.expect("^joined", 2)
         copy.end()
         source.expect("^left")
@@ -181,7 +181,7 @@ class Scenario(Roscore):
         self.assertNotRegex(topics.split("Subscribed topics:")[1], r"\* /points \[")
         self.assertNotIn("/chatter/ropewalk", topics)
 
-    # what goes wrong, with the mend
+    # errors, with the mend
 
     def test_no_bus_is_told_and_ros_goes_on(self):
         file = self.folder.name + "/file"

@@ -114,7 +114,7 @@ impl Arsenal {
     fn new(flood: &Flood) -> Result<Arsenal, PeerError> {
         let text = std::fs::read_to_string(&flood.knock)?;
         let secret = admission_secret(&text)
-            .ok_or_else(|| PeerError::Type("the knock is not a hexadecimal number".into()))?;
+            .ok_or_else(|| PeerError::Type("the admission secret is not a hexadecimal number".into()))?;
         let mut strangers = [
             UnauthenticatedPeer::new(None),
             UnauthenticatedPeer::new(Some(secret)),
