@@ -32,3 +32,4 @@ mod team;
 mod terminal;
 mod tools;
 mod topics;
+mod tutorial;

@@ -131,12 +131,6 @@ fn set(config: &mut Config, key: &'static str, path: &str, value: &str) -> Resul
 /// Returns all endpoints that a configuration connects to, in every mode.
 fn endpoints(config: &Config) -> Vec<String> {
     let text = config.get_json("connect/endpoints").unwrap_or_default();
-    let mut texts = text.split('"').skip(1).step_by(2);
-    let mut out = Vec::new();
-    while let Some(text) = texts.next() {
-        if text.contains('/') {
-            out.push(text.to_owned());
-        }
-    }
-    out
+    let texts = text.split('"').skip(1).step_by(2);
+    texts.filter(|t| t.contains('/')).map(str::to_owned).collect()
 }

@@ -28,6 +28,9 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// A topic, with the durability and reliability of its subscription.
 type Heard = (String, u8, u8);
 
+/// Number and time of the last message, by sender.
+type Newest = BTreeMap<Id, (i64, i64)>;
+
 /// A session with Zenoh.
 pub(crate) struct Zenoh {
     session: Session,
@@ -38,7 +41,7 @@ pub(crate) struct Zenoh {
     ends: Mutex<BTreeMap<Port, Arc<End>>>,
     /// Number and time of the last message by sender identity, for each topic and quality of service. A new
     /// subscription receives kept messages again, which the bus already has.
-    order: Mutex<BTreeMap<Heard, BTreeMap<Id, (i64, i64)>>>,
+    order: Mutex<BTreeMap<Heard, Newest>>,
     next: Mutex<u64>,
     /// When to request kept messages from publishers again.
     asks: Arc<Mutex<[Option<Instant>; 2]>>,
@@ -115,9 +118,10 @@ impl Zenoh {
     /// Requests kept messages from publishers, if that is due.
     fn follow(&self) {
         let now = Instant::now();
-        let due = lock(&self.asks)
-            .iter_mut()
-            .fold(false, |due, at| at.take_if(|at| *at <= now).is_some() || due);
+        // Both are taken, even if the first is due.
+        let [first, second] = &mut *lock(&self.asks);
+        let due = [first, second].map(|at| at.take_if(|at| *at <= now).is_some());
+        let due = due.contains(&true);
         if !due {
             return;
         }
