@@ -301,6 +301,65 @@ mod tests {
     use crate::flows::Sent;
 
     #[test]
+    fn what_is_called_may_be_called_by_its_caller_alone() {
+        const CALLED: &[Called] = &[
+            Called {
+                name: "/switch",
+                is_action: false,
+                server: "one",
+                caller: "two",
+            },
+            Called {
+                name: "/count",
+                is_action: true,
+                server: "one",
+                caller: "two",
+            },
+        ];
+        let flow = Sent::lasting("/a", 64, 10_000, 1);
+        let legs = [("one", "two"), ("three", "two")].map(|(from, to)| Leg {
+            flow: flow.clone(),
+            from: from.into(),
+            to: to.into(),
+        });
+        let topic = Topic {
+            priority: 7,
+            depth: 2,
+            more: "",
+        };
+        let setting = Setting {
+            carrier: Carrier::Udp,
+            rate: "6Mbit/s",
+            hops: 1,
+            neighbours: &[],
+            yields: true,
+            called: CALLED,
+            topics: vec![topic; 2],
+        };
+        let hosts: BTreeMap<_, _> = ["one", "two", "three"]
+            .map(|h| (h, "10.77.0.9".to_owned()))
+            .into();
+        let text = |host| configuration(host, &hosts, &legs, &setting, (None, "bind: x"));
+        let server = text("one");
+        assert!(
+            server.contains("allow: {publish: [], subscribe: [/a, /count/*], call: [/switch, /count/*]}"),
+            "{server}"
+        );
+        assert!(
+            server.contains("direction: out, depth: 8") && server.contains("{name: '/switch', role: serve,"),
+            "{server}"
+        );
+        let caller = text("two");
+        assert!(
+            caller.contains("allow: {publish: [/a, /switch, /count/*], subscribe: [/switch, /count/*]}"),
+            "{caller}"
+        );
+        assert!(caller.contains("{name: '/count/*', role: call,"), "{caller}");
+        assert!(!text("three").contains("services:"));
+        assert_eq!(CALLED[1].bridged("two"), ["--action", "/count=to_ros"]);
+    }
+
+    #[test]
     fn each_host_lists_its_own_topics_and_peers() {
         let leg = |topic: &str, from: &str, to: &str| Leg {
             flow: Sent::lasting(topic, 64, 10_000, 1),
