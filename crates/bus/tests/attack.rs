@@ -440,9 +440,9 @@ fn attack_descriptors(dir: &Path) {
     let mut cases: Vec<(Vec<OwnedFd>, &str)> = vec![
         (with(file, good_bell()), no_memory),
         (with(raw::ring_memory(bytes / 2).0, good_bell()), "bytes"),
-        (with(good_ring(), bell_of(socket.into())), "no anonymous pipe"),
-        (with(good_ring(), bell_of(event)), "no anonymous pipe"),
-        (with(good_ring(), bell_of(fifo)), "no anonymous pipe"),
+        (with(good_ring(), bell_of(socket.into())), "not an anonymous pipe"),
+        (with(good_ring(), bell_of(event)), "not an anonymous pipe"),
+        (with(good_ring(), bell_of(fifo)), "not an anonymous pipe"),
         (with(good_ring(), vec![]), "doorbell"),
         (vec![], "missing"),
         (swapped, no_memory),

@@ -443,10 +443,7 @@ ropewalk_status ropewalk_type_name(const ropewalk_type *kind, char *buffer, size
 
 // Writes the type's MD5 sum, as ROS 1 computes it, as 32 hexadecimal digits and a zero byte. `len` (may be
 // NULL) always gets 33.
-ropewalk_status ropewalk_type_md5(const ropewalk_type *kind,
-                                  char *buffer,
-                                  size_t capacity,
-                                  size_t *len);
+ropewalk_status ropewalk_type_md5(const ropewalk_type *kind, char *buffer, size_t capacity, size_t *len);
 
 // Frees a type. Its publishers and subscribers stay valid.
 void ropewalk_type_free(ropewalk_type *kind);
@@ -624,14 +621,12 @@ ropewalk_status ropewalk_subscriber_fetch_when_woken(const ropewalk_subscriber *
 
 // Waits until a message can be taken, also while the limit of held messages is reached;
 // `ROPEWALK_STATUS_EMPTY` after `timeout_ns` or an interrupt. For loops, after `ROPEWALK_STATUS_HOLD_LIMIT`.
-ropewalk_status ropewalk_subscriber_wait_takeable(const ropewalk_subscriber *subscriber,
-                                                  int64_t timeout_ns);
+ropewalk_status ropewalk_subscriber_wait_takeable(const ropewalk_subscriber *subscriber, int64_t timeout_ns);
 
 // Returns the descriptor that is readable while a message can be taken, for select, poll or epoll. It
 // belongs to the subscriber: do not read or close it. For a subscriber in a wait set it is the set's
 // (`ropewalk_wait_set_rearm`).
-ropewalk_status ropewalk_subscriber_fd(const ropewalk_subscriber *subscriber,
-                                       int32_t *fd);
+ropewalk_status ropewalk_subscriber_fd(const ropewalk_subscriber *subscriber, int32_t *fd);
 
 // Returns an object that ends a wait of the subscriber. NULL if `subscriber` is NULL.
 ropewalk_interrupt *ropewalk_subscriber_interrupt(const ropewalk_subscriber *subscriber);
@@ -666,8 +661,7 @@ ropewalk_status ropewalk_wait_set_rearm(const ropewalk_wait_set *set);
 
 // Returns the descriptor that is readable when something can be taken, for select, poll or epoll. It belongs
 // to the set: do not read or close it.
-ropewalk_status ropewalk_wait_set_fd(const ropewalk_wait_set *wait_set,
-                                     int32_t *fd);
+ropewalk_status ropewalk_wait_set_fd(const ropewalk_wait_set *wait_set, int32_t *fd);
 
 // Returns an object that ends a wait on the set. NULL if `set` is NULL.
 ropewalk_interrupt *ropewalk_wait_set_interrupt(const ropewalk_wait_set *set);
@@ -709,13 +703,11 @@ ropewalk_status ropewalk_client_send_ros1(const ropewalk_client *client,
 
 // Blocks until the reply arrives, the time of the call is over, or the server is gone. Returns a reply only
 // once.
-ropewalk_status ropewalk_pending_wait(const ropewalk_pending *pending,
-                                      ropewalk_message **out);
+ropewalk_status ropewalk_pending_wait(const ropewalk_pending *pending, ropewalk_message **out);
 
 // Returns the reply, or why there is none, if that is known; otherwise `ROPEWALK_STATUS_EMPTY`. Never
 // blocks. Returns a reply only once.
-ropewalk_status ropewalk_pending_poll(const ropewalk_pending *pending,
-                                      ropewalk_message **out);
+ropewalk_status ropewalk_pending_poll(const ropewalk_pending *pending, ropewalk_message **out);
 
 // Frees a pending call. The server may still execute it.
 void ropewalk_pending_free(ropewalk_pending *pending);
@@ -766,9 +758,7 @@ void ropewalk_server_free(ropewalk_server *server);
 // Creates a key for one robot or controller: writes it to `path`, readable only by its owner, and the public
 // key, which peers get, to `path` with `.pub` appended. Overwrites nothing. `buffer` also gets the public
 // key, as 40 characters and a zero byte; `capacity` may be 0.
-ropewalk_status ropewalk_zmq_make_key(const char *path,
-                                      char *buffer,
-                                      size_t capacity);
+ropewalk_status ropewalk_zmq_make_key(const char *path, char *buffer, size_t capacity);
 
 // Returns the defaults.
 ropewalk_robot_options ropewalk_robot_options_default(void);
@@ -820,9 +810,7 @@ ropewalk_status ropewalk_robot_set(const ropewalk_robot *robot,
 // Shares a file, or all files below a folder, with controllers, under its own identifier, which the
 // telemetry `robot_remote_control.FileDefinition` announces. Links are followed only if they stay below the
 // folder. One thread of the robot reads the files for all controllers.
-ropewalk_status ropewalk_robot_share(const ropewalk_robot *robot,
-                                     const char *identifier,
-                                     const char *path);
+ropewalk_status ropewalk_robot_share(const ropewalk_robot *robot, const char *identifier, const char *path);
 
 // Asks the robot's controllers for a permission, through the telemetry
 // `robot_remote_control.PermissionRequest`, which a controller answers with the command
@@ -908,16 +896,11 @@ ropewalk_status ropewalk_controller_send(const ropewalk_controller *controller,
 // Blocks until the outcome of a command is known, at most `timeout_ns`; `ROPEWALK_STATUS_EMPTY` if it is not
 // known by then. May be called repeatedly, and then returns the same outcome. Do not call it from a callback
 // of the library.
-ropewalk_status ropewalk_sent_wait(const ropewalk_sent *sent,
-                                   int64_t timeout_ns,
-                                   ropewalk_outcome *outcome);
+ropewalk_status ropewalk_sent_wait(const ropewalk_sent *sent, int64_t timeout_ns, ropewalk_outcome *outcome);
 
 // Writes why a command was not executed, for people; empty if it was. Call it after `ropewalk_sent_wait` has
 // returned the outcome. `len` (may be NULL) always gets the length with the zero byte.
-ropewalk_status ropewalk_sent_reason(const ropewalk_sent *sent,
-                                     char *buffer,
-                                     size_t capacity,
-                                     size_t *len);
+ropewalk_status ropewalk_sent_reason(const ropewalk_sent *sent, char *buffer, size_t capacity, size_t *len);
 
 // Frees a sent command, which stays under way.
 void ropewalk_sent_free(ropewalk_sent *sent);

@@ -109,7 +109,8 @@ fn a_relay_carries_what_it_cannot_read() {
     for p in &saw.passed {
         let text = String::from_utf8_lossy(&p.bytes);
         assert!(!text.contains("payload"), "{} in the clear", p.announcement.name);
-        if p.announcement.name == "/scan" {
+        // A notice, which proves the topic before its first message, is shorter.
+        if p.announcement.name == "/scan" && p.bytes.len() > 100 {
             let more = p.bytes.len() - secret.len();
             println!("a sealed message is {more} bytes longer");
             assert!(more <= 40, "{more} bytes more");

@@ -171,7 +171,7 @@ mod tests {
         assert!(text(&[0xff; 8]).contains("4294967295 bytes"));
         assert!(text(b"GET / HT").contains("not TCPROS"));
         assert!(text(&[8, 0, 0, 0, 200, 0, 0, 0, 1, 2, 3, 4]).contains("truncated at byte 0"));
-        assert!(text(&[8, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4]).contains("cut"));
+        assert!(text(&[8, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4]).contains("truncated"));
         assert!(text(&[8, 0, 0, 0, 4, 0, 0, 0, 1, 2, 3, 4]).contains("without `=`"));
         assert!(text(&[8, 0, 0, 0, 4]).contains("truncated at byte 1"));
         let many = (0..100).map(|i| (format!("k{i}"), "v".to_owned())).collect();

@@ -33,7 +33,7 @@
 //! let split = image.split_ros1(&bytes)?;
 //! assert_eq!((split.control_len(), split.part_count(), split.part_len(0)), (31, 1, 1000));
 //!
-//! Each part is written once, directly to its destination.
+//! // Each part is written once, directly to its destination.
 //! let (mut control, mut data) = ([0; 31], [0; 1000]);
 //! split.write_control(&mut control)?;
 //! split.write_part(0, &mut data)?;

@@ -397,7 +397,7 @@ mod tests {
         let text = outcome().text();
         for part in [
             "Experiment 7, 4250 B, one host",
-            "highest load",
+            "Highest sustained load",
             "cpu: all",
             "MISSED",
             "40000 and 4001 messages/s",

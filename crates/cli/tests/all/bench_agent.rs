@@ -486,7 +486,7 @@ fn who_is_no_agent_or_a_bad_one_is_told_with_the_mend() {
         ("echo '\"beat\"'; cat >/dev/null".into(), "before its hello"),
         (
             hello(own) + "echo '{\"done\":{\"number\":99,\"answer\":\"yes\"}}'; cat >/dev/null",
-            "nobody told",
+            "not given",
         ),
         (hello(own) + "read -r l; exit 0", "robot is gone"),
         (hello(own) + "echo oops; cat >/dev/null", "oops"),

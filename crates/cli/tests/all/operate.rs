@@ -189,7 +189,7 @@ fn what_cannot_be_changed_is_named_with_its_mend() {
     set(
         robot,
         &["/silent", "depth=2", "--peer", "base"],
-        &["without a peer"],
+        &["leave out the peer"],
     );
     set(base, &["/chatter", "depth=2"], &["/chatter", "received"]);
     set(

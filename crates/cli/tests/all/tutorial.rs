@@ -66,12 +66,13 @@ fn two_robots_on_one_laptop() {
         (done.code == 0).then_some(done.stdout)
     });
     assert!(heard.contains("a scan"), "{heard}");
-    let status = place.lab(&["exec", "base", "--", ropewalk, "link", "status"]);
-    assert!(
-        status.stdout.contains("/camera") && status.stdout.contains("peer robot: up"),
-        "{}",
-        status.stdout
-    );
+    let status = || {
+        place
+            .lab(&["exec", "base", "--", ropewalk, "link", "status"])
+            .stdout
+    };
+    let both = |text: &String| text.contains("/camera") && text.contains("peer robot: up");
+    eventually("the camera is there", || Some(status()).filter(both));
     let set = place.lab(&["exec", "base", "--", ropewalk, "link", "status", "--json"]);
     assert_eq!(set.code, 0, "{}", set.stderr);
 }

@@ -149,7 +149,7 @@ fn every_refusal_is_one_line_that_names_the_place_and_the_mend() {
             "configuration",
             "1% to 100%",
         ),
-        ("6Mbit/s", "automatic", "configuration:3:", "auto where"),
+        ("6Mbit/s", "automatic", "configuration:3:", "auto if"),
         ("6Mbit/s", "unlimited, hops: 2", "configuration", "radio.hops"),
         ("6Mbit/s", "unlimited, gain: 1.1", "configuration", "radio.gain"),
         ("priority: 100", "priority: 200", "configuration:7:", "0 to 127"),

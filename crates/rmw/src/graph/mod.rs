@@ -8,6 +8,7 @@ use bridge::nodes;
 use bus::{Bus, PublisherOptions, Stamp, SubscriberOptions, TopicType};
 use record::{Endpoint, Kind, MAX_RECORD, NodeRecord, Participant, Record};
 use rustix::event::{PollFd, PollFlags, Timespec};
+use stats::Seldom;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -195,7 +196,10 @@ impl Graph {
             return false;
         }
         let Some(record) = Record::decode(message.control()) else {
-            tracing::warn!(publisher = id, "ignoring a malformed record of the graph");
+            static MALFORMED: Mutex<Seldom> = Mutex::new(Seldom::every(Duration::from_secs(10)));
+            if let Some(more) = lock(&MALFORMED).lets(clock::monotonic()) {
+                tracing::warn!(publisher = id, more, "ignoring a malformed record of the graph");
+            }
             return false;
         };
         let still: BTreeSet<u64> = record.endpoints().map(|e| e.id).collect();
