@@ -33,7 +33,7 @@
 //! let split = image.split_ros1(&bytes)?;
 //! assert_eq!((split.control_len(), split.part_count(), split.part_len(0)), (31, 1, 1000));
 //!
-//! Each part is written once, directly to its destination.
+//! // Each part is written once, directly to its destination.
 //! let (mut control, mut data) = ([0; 31], [0; 1000]);
 //! split.write_control(&mut control)?;
 //! split.write_part(0, &mut data)?;
@@ -52,6 +52,7 @@ pub mod limits;
 mod md5;
 mod name;
 mod namesake;
+mod nearest;
 mod parse;
 mod parts;
 mod plan;
@@ -67,6 +68,7 @@ pub use error::{CodecError, DefinitionError, ValueError};
 pub use limits::{DEFAULT_THRESHOLD, MAX_EMPTY_ELEMENTS, MAX_PARTS};
 pub use name::TypeName;
 pub use namesake::Conversion;
+pub use nearest::{did_you_mean, nearest};
 pub use parts::PartLayout;
 pub use registry::Registry;
 pub use schema::{Schema, Service};
