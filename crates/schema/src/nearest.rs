@@ -1,6 +1,6 @@
 //! Suggests the name that a misspelt one was meant to be.
 
-/// Of the `candidates`, the one that `wanted` most likely means: a few letters differ, one begins with the other, or
+/// Of the `candidates`, the one that `wanted` most likely means: a few characters differ, one begins with the other, or
 /// both have the same last word. Names that differ in case only are equal.
 ///
 /// ```
@@ -25,7 +25,7 @@ pub fn did_you_mean(near: Option<&str>) -> String {
 
 /// Shortest name of which another may be a longer form.
 const MIN_PREFIX: usize = 3;
-/// Most letters that may differ.
+/// Most characters that may differ.
 const MAX_EDITS: usize = 3;
 
 fn folded(name: &str) -> Vec<char> {
