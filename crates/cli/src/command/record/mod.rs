@@ -43,7 +43,7 @@ const DRAIN: Duration = Duration::from_millis(500);
 /// second Ctrl-C ends at once.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The MCAP file to write; an existing one is an error unless --force. Not with --rosbag2.
+    /// The MCAP file to write; an existing one is an error unless --force. With --rosbag2 or --output, all words are topics.
     #[arg(value_name = "FILE", required_unless_present_any = ["rosbag2", "output"])]
     file: Option<PathBuf>,
     /// Record these topics (default: all, including those that appear later).
