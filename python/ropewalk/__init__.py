@@ -18,6 +18,7 @@ import json
 import select
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from importlib import metadata
 from typing import Any, Generic, TypeVar, Union
 
 try:
@@ -45,6 +46,12 @@ from ._errors import (
 from ._failures import Failures, sendable, text_of
 from ._generated import Generated, is_generated, is_generated_service, name_of
 from ._native import ServiceType, Type
+
+try:
+    __version__ = metadata.version("ropewalk")
+except metadata.PackageNotFoundError:
+    # Imported from the source folder.
+    __version__ = "0"
 
 __all__ = [
     "BadName", "CallTimeout", "Client", "ContentError", "Duration", "Error", "Forked", "HoldLimit", "MemoryShort",
@@ -119,6 +126,9 @@ class _Sender:
 
 class Publisher(_Sender):
     """The sending end of a topic. Any thread may use it."""
+
+    def __repr__(self) -> str:
+        return f"<Publisher of {self.topic}, {self._codec.name}>"
 
     def message(self, **fields: Any) -> Message:
         """Creates a message of the topic's type."""
@@ -231,6 +241,9 @@ class Subscriber(_Receiver[Any]):
         self._generated = generated
         self._bell = _Bell()
 
+    def __repr__(self) -> str:
+        return f"<Subscriber of {self._native.topic}, {self._codec.name}>"
+
     def take(self, timeout: float | None = None) -> Any:
         message = self._native.take(self._codec.native, timeout)
         return message if self._generated is None or message is None else self._generated.theirs(message)
@@ -308,6 +321,10 @@ class Client(_Sender):
         #: If the service is a class that ROS 2 generated: creates its responses.
         self._answers = Generated(generated.Response, self._response) if generated is not None else None
         self._bell = _Bell()
+        self._kind = kind
+
+    def __repr__(self) -> str:
+        return f"<Client of {self._kind.name}>"
 
     def request(self, **fields: Any) -> Message:
         """Creates a request of the service's type."""
@@ -345,6 +362,10 @@ class Server(_Receiver[Request], _Sender):
         #: If the service is a class that ROS 2 generated: creates its requests.
         self._requests = Generated(generated.Request, self._request) if generated is not None else None
         self._failures = Failures(f"the function that serves {kind.name}")
+        self._kind = kind
+
+    def __repr__(self) -> str:
+        return f"<Server of {self._kind.name}>"
 
     def take(self, timeout: float | None = None) -> Request | None:
         """Takes the oldest waiting request; blocks until there is one, at most `timeout` seconds. Returns None if none
@@ -429,6 +450,9 @@ class Node:
 
     def __init__(self, name: str, runtime_dir: str | None = None, domain: int = 0) -> None:
         self._native = _native.Node(name, runtime_dir, domain)
+
+    def __repr__(self) -> str:
+        return f"Node({self.name!r})"
 
     @property
     def name(self) -> str:

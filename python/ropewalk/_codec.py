@@ -7,6 +7,7 @@ writing is native (`_native.Codec`, python/src/codec).
 
 from __future__ import annotations
 
+import difflib
 import json
 import keyword
 import struct
@@ -36,7 +37,7 @@ class Message:
         for name, default in self._codec.defaults:
             setattr(self, name, fields.pop(name) if name in fields else default())
         if fields:
-            raise ContentError(f"{self._codec.name} has no field {', '.join(sorted(fields))}")
+            raise ContentError(_no_fields(self._codec, fields))
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={getattr(self, name)!r}" for name, _ in self._codec.defaults)
@@ -70,6 +71,14 @@ class Message:
     def lost(self) -> int:
         """Number of messages lost between the previously taken one and this one."""
         return self._native.info()[3] if self._native is not None else 0
+
+
+def _no_fields(made: "Codec", wrong: dict[str, Any]) -> str:
+    known = [name for name, _ in made.defaults]
+    text = f"{made.name} has no field {', '.join(sorted(wrong))}"
+    near = [match for name in sorted(wrong) for match in difflib.get_close_matches(name, known, 1)]
+    hint = f" (did you mean {', '.join(near)}?)" if near else ""
+    return f"{text}{hint}; it has {', '.join(known) or 'none'}"
 
 
 class _Taken:

@@ -51,3 +51,9 @@ class Forked(Error, RuntimeError):
 
 class SystemFault(Error, OSError):
     """The operating system refused."""
+
+
+# Tracebacks show the names that users import.
+for _class in [Error, *Error.__subclasses__()]:
+    _class.__module__ = "ropewalk"
+del _class

@@ -45,6 +45,10 @@ impl Type {
         self.0.name()
     }
 
+    fn __repr__(&self) -> String {
+        format!("Type('{}')", self.0.name())
+    }
+
     #[getter]
     fn md5(&self) -> String {
         self.0.md5_hex()
@@ -85,6 +89,10 @@ impl ServiceType {
     #[getter]
     fn name(&self) -> String {
         self.0.name()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("ServiceType('{}')", self.0.name())
     }
 
     #[getter]

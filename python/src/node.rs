@@ -7,6 +7,7 @@ use crate::topic::{Publisher, Subscriber, policy};
 use crate::{Born, wait};
 use pyo3::prelude::*;
 use ropewalk::{BusConfig, ClientOptions, NodeError, QueuePolicy, ServerOptions};
+use std::sync::{Mutex, PoisonError};
 
 /// A named member of this host's bus.
 #[pyclass(frozen, module = "ropewalk._native")]
@@ -127,14 +128,21 @@ impl Node {
     #[pyo3(signature = (topic, timeout=None))]
     fn discover(&self, py: Python<'_>, topic: &str, timeout: Option<f64>) -> PyResult<Type> {
         self.1.check()?;
+        let like = Mutex::new(None);
         let found = wait(py, timeout, |patience| match self.0.discover(topic, patience) {
-            Err(NodeError::NoPublisher { .. }) => Ok(None),
+            Err(NodeError::NoPublisher { near, .. }) => {
+                *like.lock().unwrap_or_else(PoisonError::into_inner) = near;
+                Ok(None)
+            }
             other => other.or_raise().map(Some),
         })?;
         let none = || {
             raise(
                 "NoPeer",
-                format!("nobody published {topic} in time; `ropewalk topic list` shows what there is"),
+                format!(
+                    "nobody published {topic} in time{}; `ropewalk topic list` shows what there is",
+                    suggestion(&like)
+                ),
             )
         };
         found.map(Type).ok_or_else(none)
@@ -144,18 +152,33 @@ impl Node {
     #[pyo3(signature = (service, timeout=None))]
     fn discover_service(&self, py: Python<'_>, service: &str, timeout: Option<f64>) -> PyResult<ServiceType> {
         self.1.check()?;
+        let like = Mutex::new(None);
         let found = wait(py, timeout, |patience| {
             match self.0.discover_service(service, patience) {
-                Err(NodeError::NoServer { .. }) => Ok(None),
+                Err(NodeError::NoServer { near, .. }) => {
+                    *like.lock().unwrap_or_else(PoisonError::into_inner) = near;
+                    Ok(None)
+                }
                 other => other.or_raise().map(Some),
             }
         })?;
         let none = || {
             raise(
                 "NoPeer",
-                format!("nobody served {service} in time; `ropewalk service list` shows what there is"),
+                format!(
+                    "nobody served {service} in time{}; `ropewalk service list` shows what there is",
+                    suggestion(&like)
+                ),
             )
         };
         found.map(ServiceType).ok_or_else(none)
     }
+}
+
+/// The name that was probably meant, as an addition to an error.
+fn suggestion(near: &Mutex<Option<String>>) -> String {
+    let near = near.lock().unwrap_or_else(PoisonError::into_inner);
+    near.as_ref()
+        .map(|name| format!(" (did you mean {name}?)"))
+        .unwrap_or_default()
 }

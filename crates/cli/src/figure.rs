@@ -9,6 +9,8 @@ pub(crate) struct Series<'a> {
     pub(crate) cumulative: &'a [(u64, f64)],
     /// Marked by a dashed line, in milliseconds.
     pub(crate) p99_ms: f64,
+    /// Share of the messages that did not arrive, which the histogram does not show.
+    pub(crate) lost: f64,
 }
 
 /// One panel: the distributions of one topic.
@@ -111,17 +113,18 @@ fn draw(svg: &mut String, panel: &Panel<'_>, top: f64, (low, high): (f64, f64)) 
             );
         }
         // Above the plot, where it hides nothing.
-        let legend = LEFT + 260.0 * i as f64;
+        let legend = LEFT + 300.0 * i as f64;
         let line = top + 32.0;
         let _ = writeln!(
             svg,
             "<rect x=\"{legend}\" y=\"{}\" width=\"10\" height=\"10\" fill=\"{color}\"/>\
-             <text x=\"{}\" y=\"{}\">{} (99 % below {:.1} ms)</text>",
+             <text x=\"{}\" y=\"{}\">{}: 99 % below {:.1} ms, {:.0} % lost</text>",
             line - 9.0,
             legend + 15.0,
             line,
             escape(series.name),
-            series.p99_ms
+            series.p99_ms,
+            series.lost * 100.0
         );
         if !series.cumulative.is_empty() {
             let px = x((series.p99_ms.max(1e-3)).log10().clamp(low, high));
@@ -166,6 +169,7 @@ mod tests {
             name: "<b>&",
             cumulative: &[(1_000_000, 1.0)],
             p99_ms: 1.0,
+            lost: 0.15,
         };
         let svg = delays(
             "a<b",
@@ -175,6 +179,7 @@ mod tests {
                 series: vec![series],
             }],
         );
+        assert!(svg.contains("99 % below 1.0 ms, 15 % lost"), "{svg}");
         assert!(svg.contains("&lt;b&gt;&amp;") && svg.contains("a&lt;b") && !svg.contains("<b>"));
     }
 
@@ -184,6 +189,7 @@ mod tests {
             name: "none",
             cumulative: &[],
             p99_ms: 0.0,
+            lost: 0.0,
         };
         let svg = delays(
             "t",

@@ -8,6 +8,7 @@ mod command;
 mod demo;
 mod figure;
 mod graph;
+mod habits;
 mod numbers;
 mod offers;
 mod qos;
@@ -46,9 +47,12 @@ enum Command {
     Top(command::top::Options),
     Keys(command::keys::Options),
     Lab(command::lab::Options),
+    #[command(alias = "rostopic")]
     Topic(command::topic::Options),
+    #[command(alias = "rosservice")]
     Service(command::service::Options),
     Action(command::action::Options),
+    #[command(alias = "rosnode")]
     Node(command::node::Options),
     Param(command::param::Options),
     Interface(command::interface::Options),
@@ -56,8 +60,14 @@ enum Command {
     Control(command::control::Options),
     Play(command::play::Options),
     Record(command::record::Options),
+    Info(command::info::Options),
+    /// Recordings, as `ros2 bag` names the commands.
+    #[command(hide = true, alias = "rosbag")]
+    Bag(command::bag::Options),
+    #[command(alias = "rosmsg")]
     Msg(command::msg::Options),
     Gen(command::generate::Options),
+    #[command(alias = "wtf")]
     Doctor(command::doctor::Options),
     Completions(help::Completions),
     Man(help::Man),
@@ -77,7 +87,10 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| {
+        let words: Vec<_> = std::env::args().skip(1).collect();
+        habits::advise(error, &Cli::command(), &words).exit()
+    });
     let level = if matches!(cli.command, Command::Link(_) | Command::Ros1(_)) {
         "info"
     } else {
@@ -112,6 +125,8 @@ fn main() -> ExitCode {
         Command::Control(options) => command::control::run(&options),
         Command::Play(options) => command::play::run(&options),
         Command::Record(options) => command::record::run(&options),
+        Command::Info(options) => command::info::run(&options),
+        Command::Bag(options) => command::bag::run(&options),
         Command::Msg(options) => command::msg::run(&options),
         Command::Gen(options) => command::generate::run(&options),
         Command::Doctor(options) => command::doctor::run(&options),

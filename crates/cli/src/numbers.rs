@@ -26,6 +26,20 @@ pub(crate) fn speed(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "give how many times as fast, a speed above 0, at most 1000000".into())
 }
 
+/// A time in seconds since 1970 as a date and a time of day, in UTC.
+pub(crate) fn date(seconds: u64) -> String {
+    // Years begin in March here, so that a leap day is the last day of a year; eras have 400 years.
+    let (days, second) = (seconds / 86_400 + 719_468, seconds % 86_400);
+    let (era, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let (day, month) = (day - (153 * month + 2) / 5 + 1, (month + 2) % 12 + 1);
+    let year = era * 400 + year + u64::from(month <= 2);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}")
+}
+
 /// A count of at least one.
 pub(crate) fn count(text: &str) -> Result<u64, String> {
     let good = text.parse().ok().filter(|n: &u64| *n > 0);
@@ -45,6 +59,14 @@ fn within(text: &str, range: RangeInclusive<f64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_dates() {
+        assert_eq!(date(0), "1970-01-01 00:00:00");
+        assert_eq!(date(951_868_799), "2000-02-29 23:59:59");
+        assert_eq!(date(1_600_000_000), "2020-09-13 12:26:40");
+        assert_eq!(date(4_107_542_400), "2100-03-01 00:00:00");
+    }
 
     #[test]
     fn what_makes_no_sense_is_refused() {

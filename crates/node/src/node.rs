@@ -65,20 +65,24 @@ pub enum NodeError {
         computed: String,
     },
     /// Nobody publishes the topic.
-    #[error("nobody published {topic} within {waited:?}; `ropewalk topic list` shows what there is")]
+    #[error("nobody published {topic} within {waited:?}{}; `ropewalk topic list` shows what there is", schema::did_you_mean(.near.as_deref()))]
     NoPublisher {
         /// The topic.
         topic: String,
         /// How long it waited.
         waited: Duration,
+        /// One that exists and has a similar name.
+        near: Option<String>,
     },
     /// Nobody serves the service.
-    #[error("nobody served {service} within {waited:?}; `ropewalk service list` shows what there is")]
+    #[error("nobody served {service} within {waited:?}{}; `ropewalk service list` shows what there is", schema::did_you_mean(.near.as_deref()))]
     NoServer {
         /// The service.
         service: String,
         /// How long it waited.
         waited: Duration,
+        /// One that exists and has a similar name.
+        near: Option<String>,
     },
     /// A thread cannot be started.
     #[error("cannot start a thread: {0}")]
@@ -183,15 +187,16 @@ impl Node {
         let topic = name::topic(topic)?;
         let start = Instant::now();
         loop {
-            let found = self
-                .topics()?
-                .into_iter()
-                .find(|t| t.topic.topic == topic && !t.publishers.is_empty());
-            if let Some(info) = found {
-                return self.schema_of(&info);
+            let mut topics = self.topics()?;
+            topics.retain(|t| !t.publishers.is_empty());
+            if let Some(info) = topics.iter().find(|t| t.topic.topic == topic) {
+                return self.schema_of(info);
             }
             if start.elapsed() >= timeout {
+                let topics = topics.iter().filter(|t| !t.is_of_service());
+                let near = schema::nearest(&topic, topics.map(|t| t.topic.topic.as_str()));
                 return Err(NodeError::NoPublisher {
+                    near: near.map(str::to_owned),
                     topic,
                     waited: timeout,
                 });
@@ -317,13 +322,15 @@ impl Node {
         let service = name::service(name)?;
         let start = Instant::now();
         loop {
-            let mut found = self.services()?.into_iter();
-            let found = found.find(|s| s.service.service == service && !s.servers.is_empty());
-            if let Some(info) = found {
-                return self.schema_of_service(&info);
+            let mut services = self.services()?;
+            services.retain(|s| !s.servers.is_empty());
+            if let Some(info) = services.iter().find(|s| s.service.service == service) {
+                return self.schema_of_service(info);
             }
             if start.elapsed() >= timeout {
+                let near = schema::nearest(&service, services.iter().map(|s| s.service.service.as_str()));
                 return Err(NodeError::NoServer {
+                    near: near.map(str::to_owned),
                     service,
                     waited: timeout,
                 });

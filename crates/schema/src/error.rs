@@ -1,5 +1,8 @@
 //! Errors, one enum per operation.
 
+use crate::builtin;
+use crate::definition::Flavour;
+use crate::nearest::{did_you_mean, nearest};
 use std::path::PathBuf;
 
 /// A definition is invalid or was not found.
@@ -19,20 +22,25 @@ pub enum DefinitionError {
         what: String,
     },
     /// The name is not `package/Type` or `package/msg/Type`.
-    #[error("`{name}` is not a type name: write package/Type or package/msg/Type")]
+    #[error(
+        "`{name}` is not a type name{}: write package/Type or package/msg/Type",
+        of_that_name(name)
+    )]
     BadName {
         /// The name as given.
         name: String,
     },
     /// No definition of that name exists.
-    #[error("unknown type {name}{}: {hint}", .needed_by.as_ref().map(|n| format!(" (needed by {n})")).unwrap_or_default())]
+    #[error("unknown type {name}{}{}: {hint}", did_you_mean(.near.as_deref()), needed(.needed_by.as_deref()))]
     Unknown {
         /// The missing type.
         name: String,
         /// The type that has a field of it, if any.
-        needed_by: Option<String>,
+        needed_by: Option<Box<str>>,
+        /// A known type with a similar name.
+        near: Option<Box<str>>,
         /// Where it was searched.
-        hint: String,
+        hint: Box<str>,
     },
     /// A type contains itself.
     #[error("type {name} contains itself: {chain}")]
@@ -168,7 +176,7 @@ pub enum CodecError {
 #[non_exhaustive]
 pub enum ValueError {
     /// The type has no such field.
-    #[error("{ty} has no field `{field}`; it has {known}")]
+    #[error("{ty} has no field `{field}`{}; it has {known}", like_field(field, known))]
     NoField {
         /// The message type.
         ty: String,
@@ -230,4 +238,21 @@ pub enum ValueError {
     /// The encoded message does not match its encoding.
     #[error(transparent)]
     Codec(#[from] CodecError),
+}
+
+fn needed(by: Option<&str>) -> String {
+    by.map(|n| format!(" (needed by {n})")).unwrap_or_default()
+}
+
+/// Suggests a standard type for a name without its package.
+fn of_that_name(name: &str) -> String {
+    let mut known = builtin::names(Flavour::Ros1, false).chain(builtin::names(Flavour::Ros2, false));
+    let found = known.find(|ty| ty.name().eq_ignore_ascii_case(name));
+    did_you_mean(found.map(|ty| ty.to_string()).as_deref())
+}
+
+/// Suggests a field, unless there is only one anyway.
+fn like_field(field: &str, known: &str) -> String {
+    let near = known.contains(", ").then(|| nearest(field, known.split(", ")));
+    did_you_mean(near.flatten())
 }

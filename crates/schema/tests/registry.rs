@@ -178,6 +178,20 @@ fn missing_types_say_who_needs_them() {
 }
 
 #[test]
+fn misspelt_types_get_a_suggestion() {
+    let r = registry();
+    let says = |name: &str| r.schema(name).expect_err("no such type").to_string();
+    assert!(
+        says("std_msgs/Strng").starts_with("unknown type std_msgs/Strng (did you mean std_msgs/String?): ")
+    );
+    assert!(says("laserscan").contains("(did you mean sensor_msgs/LaserScan?)"));
+    let mut mine = registry();
+    mine.add_message("my_msgs/Level", "int8 a").expect("parses");
+    let error = mine.schema("my_msgs/Levle").expect_err("no such type");
+    assert!(error.to_string().contains("my_msgs/Level?"), "{error}");
+}
+
+#[test]
 fn circles_are_found() {
     let mut r = registry();
     r.add_message("t/A", "B[] b").expect("parses");

@@ -60,7 +60,7 @@ fn get_and_set_by_path() {
     let error = |v: &mut Value, path: &str, value| v.set(path, value).expect_err("does not fit").to_string();
     assert_eq!(
         error(&mut v, "transforms[1].header.frame", Value::U8(1)),
-        "std_msgs/Header has no field `frame`; it has seq, stamp, frame_id"
+        "std_msgs/Header has no field `frame` (did you mean frame_id?); it has seq, stamp, frame_id"
     );
     assert_eq!(
         error(&mut v, "transforms[0].header.seq", Value::I8(-1)),

@@ -32,7 +32,9 @@ pub fn duration(text: &str) -> Result<Duration, QuantityError> {
         ("min", 60.0),
         ("h", 3600.0),
     ];
-    let value = scaled(text, &units).filter(|v| (0.0..=86_400.0).contains(v));
+    // Capitals are other units: `S` is siemens, `H` is henry.
+    let is_plain = !text.chars().any(|c| c.is_uppercase() && c != 'E');
+    let value = scaled(text, &units).filter(|v| is_plain && (0.0..=86_400.0).contains(v));
     value
         .map(Duration::from_secs_f64)
         .ok_or_else(|| bad(text, "duration", "for example 250ms or 2s"))
@@ -126,6 +128,9 @@ mod tests {
             assert!(error.to_string().contains("6Mbit/s"), "{error}");
         }
         assert!(duration("5").is_err() && duration("-1s").is_err() && duration("1e9s").is_err());
+        for text in ["100mS", "1S", "1H"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
         assert!(bytes("4MiBs").is_err());
         assert!(frequency("0Hz").is_err());
         assert!(share("101%").is_err() && share("-1%").is_err() && share("2").is_err() && share("").is_err());

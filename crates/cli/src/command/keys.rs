@@ -182,8 +182,10 @@ pub(crate) fn run(options: &Options) -> Outcome {
             } else {
                 writeln!(
                     out,
-                    "{host} of team {}: valid, serial {}, until {} s after 1970",
-                    about.team, about.serial, about.expires
+                    "{host} of team {}: valid, serial {}, until {} UTC",
+                    about.team,
+                    about.serial,
+                    crate::numbers::date(about.expires)
                 )
             }
         }

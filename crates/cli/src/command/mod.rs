@@ -1,12 +1,14 @@
 //! The commands other than the demo, a file each.
 
 pub(crate) mod action;
+pub(crate) mod bag;
 pub(crate) mod bench;
 pub(crate) mod control;
 pub(crate) mod doctor;
 pub(crate) mod endpoints;
 pub(crate) mod generate;
 pub(crate) mod import;
+pub(crate) mod info;
 pub(crate) mod interface;
 pub(crate) mod keys;
 pub(crate) mod lab;

@@ -27,6 +27,12 @@ enum What {
         #[arg(value_name = "TYPE")]
         name: String,
     },
+    /// List the types of messages; `ropewalk interface list` also lists services and actions.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Print the MD5 sum, as `rosmsg md5` does; with --ros2 the RIHS01 hash. Use --srv for a service.
     Md5 {
         /// Type name, such as sensor_msgs/LaserScan.
@@ -51,6 +57,7 @@ enum What {
 pub(crate) fn run(options: &Options) -> Outcome {
     let text = match &options.what {
         What::Show { name } => options.search.schema(name)?.canonical_text(),
+        What::List { json } => list(&options.search.registry(), *json),
         What::Md5 { name, srv: true } => options.search.registry().service(name).or_input()?.md5_hex() + "\n",
         What::Md5 { name, srv: false } => {
             let schema = options.search.schema(name)?;
@@ -66,6 +73,15 @@ pub(crate) fn run(options: &Options) -> Outcome {
     crate::screen::stdout()
         .write_all(text.as_bytes())
         .or_job("writing")
+}
+
+/// Types that are built in, a line each. Folders are searched by name only.
+fn list(registry: &schema::Registry, as_json: bool) -> String {
+    let names: Vec<_> = registry.names().iter().map(ToString::to_string).collect();
+    if as_json {
+        return format!("{:#}\n", json!({ "messages": names }));
+    }
+    names.iter().map(|name| format!("{name}\n")).collect()
 }
 
 fn parts(schema: &schema::Schema, as_json: bool) -> String {

@@ -35,7 +35,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     recording: Option<PathBuf>,
     /// The radio's bit rate (802.11a/g: 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s).
-    #[arg(long, default_value = "6Mbit/s", value_parser = quantity::bit_rate)]
+    #[arg(long, default_value = "6Mbit/s", value_parser = radio_rate)]
     rate: u64,
     /// Hops from robot to base; relays use the same radio channel.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=8))]
@@ -89,6 +89,15 @@ impl System {
             System::Priority => "priority",
         }
     }
+}
+
+/// A rate of 802.11a.
+fn radio_rate(text: &str) -> Result<u64, String> {
+    const MBIT_S: [u64; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
+    let rate = quantity::bit_rate(text).map_err(|e| e.to_string())?;
+    let is_of_radio = MBIT_S.iter().any(|known| known * 1_000_000 == rate);
+    let help = "an 802.11a/g radio sends at 6, 9, 12, 18, 24, 36, 48 or 54 Mbit/s";
+    is_of_radio.then_some(rate).ok_or_else(|| help.into())
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

@@ -139,6 +139,7 @@ fn settings_that_make_no_sense() {
     // Errors of clap itself take several lines: the error, a hint, the usage.
     for args in [
         ["demo", "--rate", "0Mbit/s"],
+        ["demo", "--rate", "7Mbit/s"],
         ["demo", "--rate", "fast"],
         ["demo", "--hops", "0"],
         ["demo", "--seconds", "0"],

@@ -18,6 +18,11 @@ fn both_orders_deliver_equal_content_and_account_for_every_loss() {
     let done = host.run(&args);
     assert_eq!(done.code, 0, "{done:?}");
     assert!(done.stdout.contains("by priority"), "{done:?}");
+    let end: Vec<&str> = done.stderr.lines().rev().take(2).collect();
+    assert!(
+        end[1].starts_with("In short: ") && end[0].starts_with("next: "),
+        "{done:?}"
+    );
     let json = std::fs::read_to_string(host.path("out.json")).expect("was written");
     let json: Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(json["experiment"], "demo");

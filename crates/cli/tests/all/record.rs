@@ -487,7 +487,7 @@ fn a_folder_of_rosbag2_keeps_what_a_recording_of_ros_2_offers() {
     // The second time, the recording is kept.
     let again = host.run(&["record", "--rosbag2", "bag", "--duration", "0.1"]);
     assert!(
-        again.code == 2 && again.stderr.contains("exists already"),
+        again.code == 2 && again.stderr.contains("exists already") && again.stderr.contains("--force"),
         "{again:?}"
     );
 }

@@ -6,6 +6,7 @@ mod search;
 
 use crate::definition::{Definition, Flavour};
 use crate::limits::MAX_TYPES;
+use crate::nearest::nearest;
 use crate::parse::{self, Origin};
 use crate::{DefinitionError, Schema, Service, TypeName, builtin};
 use search::{Kind, SearchPath};
@@ -269,6 +270,13 @@ impl Registry {
         Ok(found.map(|(text, path)| (action, suffix.to_owned(), text, path.display().to_string())))
     }
 
+    /// A message or service that has a similar name.
+    fn like(&self, name: &TypeName) -> Option<Box<str>> {
+        let known = self.names().into_iter().chain(self.service_names());
+        let known: Vec<_> = known.map(|n| n.to_string()).collect();
+        nearest(&name.to_string(), known.iter().map(String::as_str)).map(Into::into)
+    }
+
     fn unknown(&self, name: &TypeName, needed_by: Option<&TypeName>) -> DefinitionError {
         let folders = self.search.describe();
         let hint = match (self.flavour, folders.as_str()) {
@@ -278,9 +286,10 @@ impl Registry {
             (flavour, _) => format!("it is not one of the standard {flavour} definitions, nor in {folders}"),
         };
         DefinitionError::Unknown {
+            near: self.like(name),
             name: name.to_string(),
-            needed_by: needed_by.map(TypeName::to_string),
-            hint,
+            needed_by: needed_by.map(|n| n.to_string().into()),
+            hint: hint.into(),
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::command::endpoints;
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::graph::{Graph, Node, is_hidden, is_same_type};
 use clap::Args;
+use schema::{did_you_mean, nearest};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -43,6 +44,9 @@ pub(super) struct Info {
 pub(super) struct Type {
     /// The action.
     action: String,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Args)]
@@ -50,6 +54,9 @@ pub(super) struct Find {
     /// Type name, such as example_interfaces/action/Fibonacci.
     #[arg(value_name = "TYPE")]
     type_name: String,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 /// Servers and clients of an action, with the type that each states.
@@ -143,32 +150,50 @@ pub(super) fn info(node: &ropewalk::Node, options: &Info) -> Outcome {
 
 pub(super) fn print_type(node: &ropewalk::Node, options: &Type) -> Outcome {
     let graph = Graph::look(node)?;
-    let (_, action) = one(&graph, &options.action)?;
+    let (name, action) = one(&graph, &options.action)?;
+    if options.json {
+        crate::screen::say!("{:#}", json!({ "action": name, "types": action.types }));
+        return Ok(());
+    }
     action.types.iter().for_each(|ty| crate::screen::say!("{ty}"));
     Ok(())
 }
 
 pub(super) fn find(node: &ropewalk::Node, options: &Find) -> Outcome {
     let graph = Graph::look(node)?;
-    let mut all = actions(&graph);
-    all.retain(|_, action| action.types.iter().any(|ty| is_same_type(ty, &options.type_name)));
-    if all.is_empty() {
-        crate::screen::tell!("no action of type {}", options.type_name);
+    let all = actions(&graph);
+    let of = |action: &Action<'_>| action.types.iter().any(|ty| is_same_type(ty, &options.type_name));
+    let names: Vec<_> = all
+        .iter()
+        .filter(|(_, action)| of(action))
+        .map(|(name, _)| name)
+        .collect();
+    if options.json {
+        crate::screen::say!("{:#}", json!({ "type": options.type_name, "actions": names }));
+        return Ok(());
     }
-    all.keys().for_each(|name| crate::screen::say!("{name}"));
+    if names.is_empty() {
+        let types = all.values().flat_map(|action| &action.types);
+        let near = nearest(&options.type_name, types.map(String::as_str));
+        crate::screen::tell!("no action of type {}{}", options.type_name, did_you_mean(near));
+    }
+    names.iter().for_each(|name| crate::screen::say!("{name}"));
     Ok(())
 }
 
 /// The action of that name, with or without the leading slash.
 fn one<'a>(graph: &'a Graph, name: &str) -> Result<(&'a str, Action<'a>), Failure> {
     let wanted = name.trim_start_matches('/');
-    let found = actions(graph)
+    let all = actions(graph);
+    let near = nearest(&format!("/{wanted}"), all.keys().copied()).map(str::to_owned);
+    let found = all
         .into_iter()
         .find(|(name, _)| name.trim_start_matches('/') == wanted);
     found.ok_or_else(|| {
+        let near = did_you_mean(near.as_deref());
         let silent = endpoints::but_silent(&graph.survey);
         Failure::input(format_args!(
-            "no node serves or calls the action /{wanted}; `ropewalk action list` lists the actions{silent}"
+            "no node serves or calls the action /{wanted}{near}; `ropewalk action list` lists the actions{silent}"
         ))
     })
 }

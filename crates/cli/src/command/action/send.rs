@@ -91,8 +91,11 @@ fn is_ros1(node: &Node, action: &str, timeout: Duration) -> Result<bool, Failure
             return Ok(true);
         }
         if Instant::now() >= end {
+            let served = services.iter().filter(|s| !s.servers.is_empty());
+            let known = served.filter_map(|s| s.service.service.strip_suffix(names::SEND_GOAL));
+            let near = schema::did_you_mean(schema::nearest(action, known));
             return Err(Failure::input(format_args!(
-                "no server of the action {action} within {timeout:?}; `ropewalk action list` lists the actions"
+                "no server of the action {action} within {timeout:?}{near}; `ropewalk action list` lists the actions"
             )));
         }
         std::thread::sleep(Duration::from_millis(100).min(timeout));

@@ -84,14 +84,25 @@ pub(crate) fn run(options: &Options) -> Outcome {
         (true, _) => editor::run(&mut session, found),
         (false, true) => script(&mut session, options.stop_on_failure),
         (false, false) => Err(Failure::job(format_args!(
-            "{} did not answer within {} s; is `ropewalk robot sim` (or the robot's own program) running in this \
-             ROPEWALK_DOMAIN, and does the link carry it?",
-            options.robot, options.wait
+            "{} did not answer within {} s; {}",
+            options.robot,
+            options.wait,
+            what_to_check(&options.robot)
         ))),
     };
     session.end();
     controller.stop();
     outcome
+}
+
+/// What may keep a robot from answering, over the bus or at a ZeroMQ address.
+fn what_to_check(robot: &str) -> &'static str {
+    if robot.contains("://") {
+        "does a robot listen there, and does each end know the other's key (--key and --robot-key here, --key and \
+         --allow there)?"
+    } else {
+        "is `ropewalk robot sim` (or the robot's own program) running in this ROPEWALK_DOMAIN, and does the link carry it?"
+    }
 }
 
 fn script(session: &mut Session, stop: bool) -> Outcome {

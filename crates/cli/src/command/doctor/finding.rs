@@ -65,8 +65,8 @@ impl Finding {
         json!({"check": self.check, "level": level, "found": self.found, "mend": self.mend, "numbers": self.numbers})
     }
 
-    /// The finding on one line, and the mend on a second.
-    pub(super) fn text(&self, colour: bool) -> String {
+    /// The finding, and the mend below it, in lines of at most `width` characters.
+    pub(super) fn text(&self, colour: bool, width: usize) -> String {
         let (mark, code) = match self.level {
             Level::Ok => ("ok     ", "32"),
             Level::Warning => ("warning", "33"),
@@ -77,12 +77,35 @@ impl Finding {
         } else {
             mark.to_owned()
         };
-        let mut text = format!("{mark}  {:<18} {}\n", self.check, printable(&self.found));
+        let mut text = format!("{mark}  {:<18} ", self.check);
+        let mut lines = wrapped(&printable(&self.found), width, MARGIN);
         if let Some(mend) = &self.mend {
-            text += &format!("{:28} mend: {}\n", "", printable(mend));
+            lines.extend(wrapped(&format!("mend: {}", printable(mend)), width, MARGIN));
         }
-        text
+        text += &lines.join(&format!("\n{:MARGIN$}", ""));
+        text + "\n"
     }
+}
+
+/// Width of the columns before a finding.
+const MARGIN: usize = 28;
+/// Least width of a finding, in a narrow terminal.
+const LEAST: usize = 20;
+
+/// Wraps a text to lines that fit behind a margin, except for longer words.
+fn wrapped(text: &str, width: usize, margin: usize) -> Vec<String> {
+    let room = width.saturating_sub(margin).max(LEAST);
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= room => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -91,12 +114,29 @@ mod tests {
 
     #[test]
     fn a_mend_stands_below_its_finding() {
-        let text = Finding::warning("governor", "powersave", "set performance").text(false);
+        let text = Finding::warning("governor", "powersave", "set performance").text(false, usize::MAX);
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 2);
         assert!(lines[0].starts_with("warning  governor"), "{}", lines[0]);
         assert_eq!(lines[1].trim(), "mend: set performance");
         assert!(!text.contains('\x1b'));
+    }
+
+    #[test]
+    fn lines_are_wrapped_behind_the_margin() {
+        let mend = "set the governor to performance, or accept that messages are late";
+        let text = Finding::warning("CPU governor", "powersave", mend).text(false, 60);
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), 4, "{text}");
+        assert!(lines.iter().all(|line| line.chars().count() <= 60), "{text}");
+        assert!(
+            lines[0].starts_with("warning  CPU governor       powersave"),
+            "{text}"
+        );
+        let indent = " ".repeat(MARGIN);
+        assert!(lines[1..].iter().all(|line| line.starts_with(&indent)), "{text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.ends_with(mend), "{text}");
     }
 
     #[test]

@@ -216,14 +216,14 @@ mod tests {
             (0o43770, true),
             (0o40700, true),
         ] {
-            let text = folder(&config, mode, 0, 7).text(false);
+            let text = folder(&config, mode, 0, 7).text(false, usize::MAX);
             assert_eq!(
                 text.contains("mend: chmod 3770 /run/robot"),
                 !mended,
                 "{mode:o}: {text}"
             );
         }
-        let text = folder(&BusConfig::new("/run/robot"), 0o43770, 0, 7).text(false);
+        let text = folder(&BusConfig::new("/run/robot"), 0o43770, 0, 7).text(false, usize::MAX);
         assert!(text.contains("set ROPEWALK_GROUP=7"), "{text}");
     }
 }

@@ -55,7 +55,7 @@ mod tests {
         let state = json!({ "peers": [{ "name": "base", "up": false, "unheard": { "text": text } }] });
         let found = findings("robot", &state);
         assert_eq!((found.len(), found[0].level), (1, Level::Warning));
-        let shown = found[0].text(false);
+        let shown = found[0].text(false, usize::MAX);
         assert!(
             shown.contains("robot: base has not answered at 10.0.0.2:7400 for 12 s"),
             "{shown}"

@@ -55,9 +55,14 @@ pub(crate) fn run(options: &Options) -> Outcome {
         writeln!(out, "{report:#}").or_job("printing")?;
     } else {
         let colour = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        // Only a terminal wraps lines; other readers get a line each.
+        let size = rustix::termios::tcgetwinsize(&out)
+            .ok()
+            .filter(|_| out.is_terminal());
+        let width = size.map_or(usize::MAX, |size| usize::from(size.ws_col).max(1));
         for finding in &findings {
             if !options.quiet || finding.level >= Level::Warning {
-                write!(out, "{}", finding.text(colour)).or_job("printing")?;
+                write!(out, "{}", finding.text(colour, width)).or_job("printing")?;
             }
         }
         writeln!(out, "{problems} problems, {warnings} warnings").or_job("printing")?;

@@ -4,6 +4,7 @@ use super::kind::{Interface, Kind};
 use super::{Search, lookup};
 use crate::failure::{Failure, OrFail, Outcome};
 use clap::Args;
+use schema::{did_you_mean, nearest};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -39,6 +40,9 @@ pub(super) struct Package {
     package: String,
     #[command(flatten)]
     kinds: Kinds,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 /// Print the packages that have types.
@@ -46,6 +50,9 @@ pub(super) struct Package {
 pub(super) struct Packages {
     #[command(flatten)]
     kinds: Kinds,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 impl Kinds {
@@ -83,16 +90,21 @@ pub(super) fn list(search: &Search, options: &List) -> Outcome {
 
 pub(super) fn package(search: &Search, options: &Package) -> Outcome {
     let mut all = lookup::all(search);
-    all.retain(|i| i.name.package() == options.package);
-    if all.is_empty() {
+    let package = &options.package;
+    if !all.iter().any(|i| i.name.package() == package) {
+        let near = nearest(package, all.iter().map(|i| i.name.package()));
         return Err(Failure::input(format_args!(
-            "no package {} has types here; `ropewalk interface packages` shows those that do",
-            options.package
+            "no package {package} has types here{}; `ropewalk interface packages` lists those that do",
+            did_you_mean(near)
         )));
     }
-    all.retain(|i| options.kinds.has(i.kind));
-    all.iter()
-        .for_each(|i| crate::screen::say!("{}", i.shown(search.flavour())));
+    all.retain(|i| i.name.package() == package && options.kinds.has(i.kind));
+    let names: Vec<_> = all.iter().map(|i| i.shown(search.flavour())).collect();
+    if options.json {
+        crate::screen::say!("{:#}", json!({ "package": package, "types": names }));
+        return Ok(());
+    }
+    names.iter().for_each(|name| crate::screen::say!("{name}"));
     Ok(())
 }
 
@@ -100,6 +112,10 @@ pub(super) fn packages(search: &Search, options: &Packages) -> Outcome {
     let mut all = lookup::all(search);
     all.retain(|i| options.kinds.has(i.kind));
     let packages: BTreeSet<_> = all.iter().map(|i| i.name.package()).collect();
+    if options.json {
+        crate::screen::say!("{:#}", json!({ "packages": packages }));
+        return Ok(());
+    }
     packages
         .iter()
         .for_each(|package| crate::screen::say!("{package}"));

@@ -7,6 +7,7 @@ use crate::failure::{Failure, OrFail, Outcome};
 use crate::graph::{self, End, Graph, Hosts, is_hidden};
 use bridge::nodes::Kind;
 use clap::Args;
+use schema::{did_you_mean, nearest};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -57,9 +58,11 @@ pub(super) fn run(node: &ropewalk::Node, options: &Options) -> Outcome {
 /// The error for an unknown node.
 pub(crate) fn unknown(graph: &Graph, name: &str) -> Failure {
     let silent = endpoints::but_silent(&graph.survey);
+    let full = format!("/{}", name.trim_start_matches('/'));
+    let near = nearest(&full, graph.nodes.iter().map(|n| n.name.as_str()));
     Failure::input(format_args!(
-        "no node /{}; `ropewalk node list -a` lists all{silent}",
-        name.trim_start_matches('/')
+        "no node {full}{}; `ropewalk node list -a` lists all{silent}",
+        did_you_mean(near)
     ))
 }
 

@@ -45,11 +45,13 @@ impl<'a> Remote<'a> {
         let start = Instant::now();
         let left = || self.timeout.saturating_sub(start.elapsed());
         let schema = match self.bus.discover_service(&path, self.timeout) {
-            Err(NodeError::NoServer { service, waited }) => {
+            Err(NodeError::NoServer { service, waited, .. }) => {
+                let near = self.like();
                 return Err(Failure::input(format_args!(
-                    "no server of {service} within {waited:?}: {} does not run, or has no parameters; \
+                    "no server of {service} within {waited:?}: {} does not run{}, or has no parameters; \
                      `ropewalk node list` lists the nodes",
-                    self.name
+                    self.name,
+                    schema::did_you_mean(near.as_deref())
                 )));
             }
             other => other.or_input()?,
@@ -62,6 +64,17 @@ impl<'a> Remote<'a> {
             .or_job("making the request")?;
         let answer = client.call_value(&request, left()).map_err(Failure::job)?;
         Ok(answer.to_json(Show::ALL))
+    }
+
+    /// A node that runs and has a similar name.
+    fn like(&self) -> Option<String> {
+        let graph = crate::graph::Graph::look(self.bus).ok()?;
+        let names = graph
+            .nodes
+            .iter()
+            .map(|n| n.name.as_str())
+            .filter(|n| *n != self.name);
+        schema::nearest(&self.name, names).map(str::to_owned)
     }
 
     /// Names of all parameters, or of those below the prefixes.
@@ -130,8 +143,11 @@ impl<'a> Remote<'a> {
 
     /// The error for a parameter that is not declared.
     pub(super) fn undeclared(&self, name: &str) -> Failure {
+        let names = self.names(&[]).unwrap_or_default();
+        let others = names.iter().map(String::as_str).filter(|n| *n != name);
+        let near = schema::did_you_mean(schema::nearest(name, others));
         Failure::input(format_args!(
-            "{0} has no value for the parameter {name}; `ropewalk param list {0}` lists its parameters",
+            "{0} has no value for the parameter {name}{near}; `ropewalk param list {0}` lists its parameters",
             self.name
         ))
     }

@@ -32,16 +32,28 @@ pub(crate) struct Options {
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Playback speed, relative to the recording.
-    #[arg(long, default_value_t = 1.0, value_parser = numbers::speed)]
+    #[arg(
+        short = 'r',
+        long,
+        visible_alias = "rate",
+        default_value_t = 1.0,
+        value_parser = numbers::speed
+    )]
     speed: f64,
     /// Skip this many seconds at the start; latched and durable messages from before are published first.
-    #[arg(long, default_value_t = 0.0, value_parser = numbers::seconds)]
+    #[arg(
+        short = 's',
+        long,
+        alias = "start-offset",
+        default_value_t = 0.0,
+        value_parser = numbers::seconds
+    )]
     start: f64,
     /// Play only this many seconds of the recording.
-    #[arg(long, value_name = "SECONDS", value_parser = numbers::duration)]
+    #[arg(short = 'u', long, alias = "playback-duration", value_name = "SECONDS", value_parser = numbers::duration)]
     duration: Option<f64>,
     /// Start again at the end, until Ctrl-C.
-    #[arg(long = "loop")]
+    #[arg(short = 'l', long = "loop")]
     repeat: bool,
     /// Shorten each gap in the recording to this many seconds.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "1")]
@@ -49,11 +61,14 @@ pub(crate) struct Options {
     /// Play only these topics (may be repeated).
     #[arg(long, value_name = "TOPIC")]
     topic: Vec<String>,
+    /// The same, all topics after one option, as ros2 bag takes them.
+    #[arg(long, value_name = "TOPIC", num_args = 1.., hide = true)]
+    topics: Vec<String>,
     /// Exclude these topics (may be repeated).
-    #[arg(long, value_name = "TOPIC")]
+    #[arg(long, alias = "exclude-topics", value_name = "TOPIC")]
     exclude: Vec<String>,
     /// Play a topic under another name, such as /scan:=/front/scan (may be repeated).
-    #[arg(long, value_name = "FROM:=TO", value_parser = Remap::parse)]
+    #[arg(short = 'm', long, value_name = "FROM:=TO", value_parser = Remap::parse)]
     remap: Vec<Remap>,
     /// Folder with packages, or a package's own folder, in which to look up definitions that the recording lacks (may
     /// be repeated).
@@ -63,7 +78,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "HZ", num_args = 0..=1, default_missing_value = "100")]
     clock: Option<String>,
     /// Start paused; the space bar continues.
-    #[arg(long)]
+    #[arg(short = 'p', long, alias = "start-paused")]
     pause: bool,
     /// Wait until every topic has a subscriber, at most this many seconds.
     #[arg(long, value_name = "SECONDS", value_parser = numbers::seconds)]
@@ -77,7 +92,8 @@ impl Options {
     fn wants(&self, topic: &str) -> bool {
         let named = |list: &[String]| list.iter().any(|name| same(name, topic));
         let is_ours = self.clock.is_some() && same(topic, SimulatedTime::TOPIC);
-        (self.topic.is_empty() || named(&self.topic)) && !named(&self.exclude) && !is_ours
+        let all = self.topic.is_empty() && self.topics.is_empty();
+        (all || named(&self.topic) || named(&self.topics)) && !named(&self.exclude) && !is_ours
     }
 }
 
@@ -120,7 +136,8 @@ pub(crate) fn run(options: &Options) -> Outcome {
         .map(|hz| SimulatedTime::new(&node, flavour(&set), hz))
         .transpose()?;
     wait_for_subscribers(&outlets, options)?;
-    let mut stage = Stage::new(&signals, clock, options.speed, set.summary().messages);
+    let total = (!options.repeat).then(|| set.summary().messages);
+    let mut stage = Stage::new(&signals, clock, options.speed, total);
     if stage.has_keys() {
         crate::screen::tell!("{}", stage::HELP);
     } else if options.pause {

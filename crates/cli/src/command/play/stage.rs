@@ -34,7 +34,12 @@ pub(super) struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    pub(super) fn new(signals: &'a Signals, clock: Option<SimulatedTime>, speed: f64, total: u64) -> Self {
+    pub(super) fn new(
+        signals: &'a Signals,
+        clock: Option<SimulatedTime>,
+        speed: f64,
+        total: Option<u64>,
+    ) -> Self {
         Stage {
             signals,
             keys: Keys::open(),
@@ -200,13 +205,14 @@ impl SimulatedTime {
 
 /// Progress line on the terminal.
 struct Progress {
-    total: u64,
+    /// Messages of the recording; none if it is repeated.
+    total: Option<u64>,
     shown: Time,
     terminal: bool,
 }
 
 impl Progress {
-    fn new(total: u64) -> Self {
+    fn new(total: Option<u64>) -> Self {
         Progress {
             total,
             shown: clock::monotonic(),
@@ -224,10 +230,10 @@ impl Progress {
         if self.terminal && now.since(self.shown) > Duration::from_millis(200) {
             self.shown = now;
             let paused = if paused { "paused " } else { "" };
+            let total = self.total.map(|total| format!(" of {total}")).unwrap_or_default();
             crate::screen::draw(&format!(
-                "\r\x1b[K{:.1} s, {played} of {} messages {paused}",
-                at.as_secs_f64(),
-                self.total
+                "\r\x1b[K{:.1} s, {played}{total} messages {paused}",
+                at.as_secs_f64()
             ));
         }
     }

@@ -12,8 +12,9 @@ use crate::signals::Signals;
 use bus::TopicInfo;
 use clap::Args;
 use disk::Disk;
-use recording::Writer;
+use recording::{WriteError, Writer};
 use ropewalk::{Node, NodeError};
+use schema::{did_you_mean, nearest};
 use serde_json::json;
 use stats::{DropReason, Time};
 use std::io::IsTerminal;
@@ -42,16 +43,28 @@ const DRAIN: Duration = Duration::from_millis(500);
 /// second Ctrl-C ends at once.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The MCAP file to write; an existing one is an error unless --force.
-    #[arg(value_name = "FILE", required_unless_present = "rosbag2")]
+    /// The MCAP file to write; an existing one is an error unless --force. With --rosbag2 or --output, all words are topics.
+    #[arg(value_name = "FILE", required_unless_present_any = ["rosbag2", "output"])]
     file: Option<PathBuf>,
+    /// Record these topics (default: all, including those that appear later).
+    #[arg(value_name = "TOPIC")]
+    topics: Vec<String>,
     /// Write a folder in the format of rosbag2 instead (MCAP, `metadata.yaml` of version 9): all in CDR, topics of ROS
     /// 1 converted to their types of ROS 2.
-    #[arg(long, value_name = "FOLDER", conflicts_with = "file")]
+    #[arg(long, value_name = "FOLDER")]
     rosbag2: Option<PathBuf>,
-    /// Record these topics (may be repeated; default: all, including those that appear later).
+    /// Where to write, instead of FILE: an MCAP file if its name ends in `.mcap`, else a folder as with --rosbag2.
+    #[arg(short, long, value_name = "PATH", conflicts_with = "rosbag2")]
+    output: Option<PathBuf>,
+    /// Record this topic (may be repeated).
     #[arg(long, value_name = "TOPIC")]
     topic: Vec<String>,
+    /// The same, all topics after one option, as ros2 bag takes them.
+    #[arg(long = "topics", value_name = "TOPIC", num_args = 1.., hide = true)]
+    more: Vec<String>,
+    /// Record all topics, also if some are named.
+    #[arg(short, long, alias = "all-topics")]
+    all: bool,
     /// Stop after this many seconds.
     #[arg(long, value_name = "SECONDS", value_parser = crate::numbers::duration)]
     duration: Option<f64>,
@@ -83,6 +96,65 @@ enum Compression {
     Zstd,
 }
 
+/// What to record, and where to.
+struct Plan<'a> {
+    target: &'a Path,
+    /// Whether the target is a folder of rosbag2.
+    is_folder: bool,
+    /// Full names; none for all topics.
+    topics: Vec<String>,
+}
+
+impl<'a> Plan<'a> {
+    fn of(options: &'a Options) -> Result<Self, Failure> {
+        let (file, output) = (options.file.as_deref(), options.output.as_deref());
+        let is_mcap = |path: &Path| path.extension().is_some_and(|e| e == "mcap");
+        // With a target by option, the first word is a topic, too.
+        let (target, is_folder, first) = match (options.rosbag2.as_deref(), output, file) {
+            (Some(folder), _, first) => (folder, true, first),
+            (_, Some(output), first) => (output, !is_mcap(output), first),
+            (_, _, Some(file)) => (file, false, None),
+            (None, None, None) => return Err(Failure::input("name a file: ropewalk record FILE")),
+        };
+        let mut topics: Vec<String> = Vec::new();
+        if !options.all {
+            let first = first.map(|first| first.to_string_lossy().into_owned());
+            let named = [&options.topics, &options.topic, &options.more]
+                .into_iter()
+                .flatten();
+            let full = |name: &String| format!("/{}", name.trim_start_matches('/'));
+            topics.extend(first.iter().chain(named).map(full));
+        }
+        Ok(Plan {
+            target,
+            is_folder,
+            topics,
+        })
+    }
+
+    /// Refuses a topic as the file's name, and mentions topics that nobody publishes.
+    fn check(&self, node: &Node) -> Outcome {
+        let there = node.topics().or_input()?;
+        let published: Vec<_> = there.iter().filter(|t| !t.publishers.is_empty()).collect();
+        let is_there = |name: &str| published.iter().any(|t| t.topic.topic == name);
+        if self
+            .target
+            .to_str()
+            .is_some_and(|name| is_there(name) && !self.target.exists())
+        {
+            let topic = self.target.display();
+            return Err(Failure::input(format_args!(
+                "{topic} is a topic: name a file before it, such as `ropewalk record run.mcap {topic}`"
+            )));
+        }
+        for topic in self.topics.iter().filter(|topic| !is_there(topic)) {
+            let near = nearest(topic, published.iter().map(|t| t.topic.topic.as_str()));
+            crate::screen::tell!("nobody publishes {topic} yet{}", did_you_mean(near));
+        }
+        Ok(())
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(options: &Options) -> Outcome {
     let signals = Signals::watch().or_job("watching signals")?;
@@ -98,16 +170,24 @@ pub(crate) fn run(options: &Options) -> Outcome {
         ..recording::write::Options::default()
     };
     let duration = options.duration.map(Duration::from_secs_f64);
-    let (target, writer) = match (&options.file, &options.rosbag2) {
-        (Some(file), _) => (file, Writer::create(file, &write)),
-        (None, Some(folder)) => (folder, Writer::create_rosbag2(folder, &write)),
-        (None, None) => return Err(Failure::input("name a file: ropewalk record FILE")),
+    let plan = Plan::of(options)?;
+    plan.check(&node)?;
+    let (target, is_folder) = (plan.target, plan.is_folder);
+    let writer = match is_folder {
+        true => Writer::create_rosbag2(target, &write),
+        false => Writer::create(target, &write),
     };
-    let writer = writer.or_input()?;
+    let writer = writer.map_err(|error| match error {
+        WriteError::Exists { path } => Failure::input(format_args!(
+            "{} exists already: choose another name, or replace it with --force",
+            path.display()
+        )),
+        error => Failure::input(error),
+    })?;
     let sync = (options.sync > 0).then(|| Duration::from_secs(options.sync));
     let disk = Disk::start(writer, options.buffer << 20, sync).or_job("starting to write")?;
-    let mut topics = Topics::new(options.rosbag2.is_some());
-    take(&node, options, duration, &signals, &disk, &mut topics)?;
+    let mut topics = Topics::new(is_folder);
+    take(&node, &plan, duration, &signals, &disk, &mut topics)?;
 
     let stopped = signals.stopped();
     let patience = match options.drain {
@@ -129,7 +209,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
 /// Takes messages until the time is over, the user stops it, or writing fails.
 fn take(
     node: &Node,
-    options: &Options,
+    plan: &Plan<'_>,
     duration: Option<Duration>,
     signals: &Signals,
     disk: &Disk,
@@ -137,7 +217,7 @@ fn take(
 ) -> Outcome {
     let wait_set = node.wait_set().or_job("subscribing")?;
     let found = discover(node.clone()).or_job("asking the bus")?;
-    let wanted = |name: &str| options.topic.is_empty() || options.topic.iter().any(|t| t == name);
+    let wanted = |name: &str| plan.topics.is_empty() || plan.topics.iter().any(|t| t == name);
     let start = clock::monotonic();
     let over = |now: Time| duration.is_some_and(|d| now.since(start) >= d);
     let (terminal, mut shown) = (std::io::stderr().is_terminal(), start);

@@ -5,12 +5,17 @@ use crate::failure::{Failure, Outcome};
 use crate::graph::{Graph, is_same_type};
 use clap::Args;
 use ropewalk::Node;
+use schema::{did_you_mean, nearest};
+use serde_json::json;
 use std::collections::BTreeSet;
 
 #[derive(Args)]
 pub(super) struct Type {
     /// The service.
     service: String,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Args)]
@@ -18,6 +23,9 @@ pub(super) struct Find {
     /// Type name, such as std_srvs/srv/SetBool or std_srvs/SetBool.
     #[arg(value_name = "TYPE")]
     type_name: String,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 /// All services with their types.
@@ -32,14 +40,21 @@ fn services(graph: &Graph) -> BTreeSet<(String, String)> {
 
 pub(super) fn print_type(node: &Node, options: &Type) -> Outcome {
     let graph = Graph::look(node)?;
-    let wanted = options.service.trim_start_matches('/');
-    let mut found = services(&graph);
-    found.retain(|(name, _)| name.trim_start_matches('/') == wanted);
+    let full = format!("/{}", options.service.trim_start_matches('/'));
+    let all = services(&graph);
+    let found: Vec<_> = all.iter().filter(|(name, _)| *name == full).collect();
     if found.is_empty() {
+        let near = nearest(&full, all.iter().map(|(name, _)| name.as_str()));
         return Err(Failure::input(format_args!(
-            "no program serves or calls /{wanted}; `ropewalk service list` lists the services{}",
+            "no program serves or calls {full}{}; `ropewalk service list` lists the services{}",
+            did_you_mean(near),
             endpoints::but_silent(&graph.survey)
         )));
+    }
+    if options.json {
+        let types: Vec<_> = found.iter().map(|(_, ty)| ty).collect();
+        crate::screen::say!("{:#}", json!({ "service": full, "types": types }));
+        return Ok(());
     }
     found.iter().for_each(|(_, ty)| crate::screen::say!("{ty}"));
     Ok(())
@@ -47,11 +62,21 @@ pub(super) fn print_type(node: &Node, options: &Type) -> Outcome {
 
 pub(super) fn find(node: &Node, options: &Find) -> Outcome {
     let graph = Graph::look(node)?;
-    let mut found = services(&graph);
-    found.retain(|(_, ty)| is_same_type(ty, &options.type_name));
-    if found.is_empty() {
-        crate::screen::tell!("no service of type {}", options.type_name);
+    let all = services(&graph);
+    let of = |ty: &str| is_same_type(ty, &options.type_name);
+    let names: BTreeSet<_> = all
+        .iter()
+        .filter(|(_, ty)| of(ty))
+        .map(|(name, _)| name)
+        .collect();
+    if options.json {
+        crate::screen::say!("{:#}", json!({ "type": options.type_name, "services": names }));
+        return Ok(());
     }
-    found.iter().for_each(|(name, _)| crate::screen::say!("{name}"));
+    if names.is_empty() {
+        let near = nearest(&options.type_name, all.iter().map(|(_, ty)| ty.as_str()));
+        crate::screen::tell!("no service of type {}{}", options.type_name, did_you_mean(near));
+    }
+    names.iter().for_each(|name| crate::screen::say!("{name}"));
     Ok(())
 }

@@ -5,6 +5,7 @@ use crate::command::endpoints::{self, hex, who};
 use crate::failure::{Failure, OrFail, Outcome};
 use clap::Args;
 use ropewalk::Node;
+use schema::{did_you_mean, nearest};
 use std::io::Write;
 
 #[derive(Args)]
@@ -19,17 +20,19 @@ pub(super) struct Options {
 pub(super) fn run(node: &Node, options: &Options) -> Outcome {
     let full = format!("/{}", options.service.trim_start_matches('/'));
     let survey = node.survey().or_input()?;
-    let mut services = survey.services();
-    services.retain(|s| s.service.service == full);
+    let all = survey.services();
+    let services: Vec<_> = all.iter().filter(|s| s.service.service == full).collect();
     if services.is_empty() {
+        let near = nearest(&full, all.iter().map(|s| s.service.service.as_str()));
+        let near = did_you_mean(near);
         let silent = endpoints::but_silent(&survey);
         return Err(Failure::input(format_args!(
-            "no program serves or calls {full}; `ropewalk service list` lists the services{silent}"
+            "no program serves or calls {full}{near}; `ropewalk service list` lists the services{silent}"
         )));
     }
     let mut out = crate::screen::stdout();
     // Several if the programs disagree about the type.
-    for info in &services {
+    for info in services {
         let definition = info.service.definition.trim_end();
         let written = if options.json {
             let mut json = to_json(info);

@@ -25,15 +25,23 @@ const TOPIC_HEAD: [&str; 13] = [
     "topic", "", "peer", "prio", "offered", "through", "Mbit/s", "deliv %", "delay ms", "p99", "jitter",
     "flight", "lost/s",
 ];
+/// Columns by importance: a narrow terminal shows the first of these.
+const PEER_ORDER: [usize; 9] = [0, 1, 5, 6, 2, 7, 3, 4, 8];
+const TOPIC_ORDER: [usize; 13] = [0, 1, 5, 7, 8, 12, 3, 2, 6, 4, 9, 10, 11];
+const SERVICE_ORDER: [usize; 8] = [0, 1, 4, 5, 7, 6, 2, 3];
 /// The first and the third column grow with their contents.
 const TOPIC_WIDTHS: [u16; 13] = [LEAST_NAME, 3, LEAST_PEER, 4, 7, 7, 7, 7, 8, 7, 7, 6, 7];
 const LEAST_NAME: u16 = 24;
+/// Width of a topic's name in a terminal without room for all columns.
+const NARROW_NAME: u16 = 16;
+/// Terminals narrower than this shorten the names.
+const NARROW: u16 = 72;
 const LEAST_PEER: u16 = 10;
 const SERVICE_HEAD: [&str; 8] = [
     "service", "", "peer", "prio", "calls", "answered", "open", "failed",
 ];
 const SERVICE_WIDTHS: [u16; 8] = [20, 11, 10, 4, 6, 8, 4, 10];
-/// Space between two columns; columns that do not fit are left out, from the right.
+/// Space between two columns.
 const SPACING: u16 = 1;
 /// Most lines of peers and of services; topics get the rest.
 const MOST_PEERS: usize = 8;
@@ -61,14 +69,22 @@ pub(super) fn draw(frame: &mut Frame<'_>, view: &View, selected: usize, note: &s
     ])
     .split(frame.area());
     frame.render_widget(Line::from(printable(&head(view)).into_owned()).bold(), areas[0]);
-    rows(frame, areas[1], &PEER_HEAD, &PEER_WIDTHS, peers, None);
+    rows(
+        frame,
+        areas[1],
+        (&PEER_HEAD, &PEER_WIDTHS, &PEER_ORDER),
+        peers,
+        None,
+    );
     let unheard = unheard.into_iter().map(Line::from).collect::<Vec<_>>();
     frame.render_widget(Paragraph::new(unheard).yellow(), areas[2]);
     let topics: Vec<_> = view.topics.iter().map(topic_cells).collect();
     let widths = topic_widths(&topics, frame.area().width);
-    rows(frame, areas[3], &TOPIC_HEAD, &widths, topics, Some(selected));
+    let columns = (&TOPIC_HEAD, &widths, &TOPIC_ORDER);
+    rows(frame, areas[3], columns, topics, Some(selected));
     let services = view.services.iter().map(service_cells).collect();
-    rows(frame, areas[4], &SERVICE_HEAD, &SERVICE_WIDTHS, services, None);
+    let columns = (&SERVICE_HEAD, &SERVICE_WIDTHS, &SERVICE_ORDER);
+    rows(frame, areas[4], columns, services, None);
     if let Some(topic) = view.topics.get(selected) {
         frame.render_widget(Line::from(printable(&losses(topic)).into_owned()), areas[5]);
     }
@@ -106,6 +122,10 @@ fn topic_widths(cells: &[[String; 13]], room: u16) -> [u16; 13] {
     };
     let mut widths = TOPIC_WIDTHS;
     let all = widths.iter().sum::<u16>() + SPACING * (widths.len() as u16 - 1);
+    if room < NARROW {
+        widths[0] = longest(0).clamp(NARROW_NAME / 2, NARROW_NAME);
+        return widths;
+    }
     let mut spare = room.saturating_sub(all);
     for (column, least) in [(2, LEAST_PEER), (0, LEAST_NAME)] {
         let more = longest(column).saturating_sub(least).min(spare);
@@ -115,32 +135,36 @@ fn topic_widths(cells: &[[String; 13]], room: u16) -> [u16; 13] {
     widths
 }
 
+/// Heads, widths and order of importance of a table's columns.
+type Columns<'a, const N: usize> = (&'a [&'static str; N], &'a [u16; N], &'a [usize; N]);
+
 fn rows<const N: usize>(
     frame: &mut Frame<'_>,
     area: Rect,
-    head: &[&'static str; N],
-    widths: &[u16; N],
+    (head, widths, order): Columns<'_, N>,
     cells: Vec<[String; N]>,
     selected: Option<usize>,
 ) {
     let mut room = area.width;
-    let fit = widths
+    let mut fit: Vec<usize> = order
         .iter()
-        .take_while(|w| {
-            let fits = room >= **w;
-            room = room.saturating_sub(**w + SPACING);
+        .copied()
+        .take_while(|column| {
+            let fits = room >= widths[*column];
+            room = room.saturating_sub(widths[*column] + SPACING);
             fits
         })
-        .count();
-    let cell = |text: String| Cell::from(printable(&text).into_owned());
-    let shown = |cells: [String; N]| Row::new(cells.into_iter().take(fit).map(cell));
-    let head = Row::new(head[..fit].iter().map(|h| Cell::from(*h))).style(Style::new().underlined());
+        .collect();
+    fit.sort_unstable();
+    let cell = |text: &String| Cell::from(printable(text).into_owned());
+    let shown = |cells: [String; N]| Row::new(fit.iter().map(|column| cell(&cells[*column])));
+    let head = Row::new(fit.iter().map(|column| Cell::from(head[*column]))).style(Style::new().underlined());
     let table = Rows::new(
         cells.into_iter().map(shown),
         // The last column gets the rest.
-        widths[..fit].iter().enumerate().map(|(i, w)| match i + 1 == N {
-            true => Constraint::Min(*w),
-            false => Constraint::Length(*w),
+        fit.iter().map(|column| match column + 1 == N {
+            true => Constraint::Min(widths[*column]),
+            false => Constraint::Length(widths[*column]),
         }),
     )
     .header(head)
@@ -386,12 +410,17 @@ mod tests {
             drawn(width, height, &view(), 7, "a note that is longer than that");
             drawn(width, height, &View::default(), 0, "");
         }
-        // A narrow terminal keeps the first columns.
+        // A narrow terminal keeps the most important columns.
         let lines = drawn(60, 12, &view(), 0, "");
         assert!(
             lines[6].starts_with("topic") && !lines[6].contains("jitter"),
             "{lines:#?}"
         );
+        let lines = drawn(50, 12, &view(), 0, "");
+        for column in ["topic", "through", "deliv %", "delay ms"] {
+            assert!(lines[6].contains(column), "{column}: {lines:#?}");
+        }
+        assert!(lines[7].contains("89.1"), "{lines:#?}");
     }
 
     #[test]

@@ -47,10 +47,10 @@ pub(super) struct Options {
     #[arg(long, short = 'l', value_name = "N", conflicts_with = "full")]
     truncate_length: Option<usize>,
     /// Show the type and length of arrays instead of their elements.
-    #[arg(long)]
+    #[arg(long, alias = "noarr")]
     no_arr: bool,
     /// Show the length of strings instead of their text.
-    #[arg(long)]
+    #[arg(long, alias = "nostr")]
     no_str: bool,
     /// Stop after this many seconds.
     #[arg(long, visible_alias = "timeout", value_name = "SECONDS", value_parser = numbers::duration)]
@@ -61,6 +61,12 @@ pub(super) struct Options {
 
 pub(super) fn run(node: &Node, echo: &Options, signals: &Signals) -> Outcome {
     let written = echo.type_name.as_ref();
+    if let Some(second) = written.filter(|name| name.starts_with('/')) {
+        return Err(Failure::input(format_args!(
+            "{second} is a second topic, and echo prints one: run `ropewalk topic echo {second}` in another terminal, \
+             or record both"
+        )));
+    }
     let schema = written
         .map(|name| echo.search.schema_as_written(name, node))
         .transpose()?;

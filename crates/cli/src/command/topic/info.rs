@@ -10,6 +10,7 @@ use bus::{
 };
 use clap::Args;
 use ropewalk::Node;
+use schema::{did_you_mean, nearest};
 use serde_json::{Value, json};
 use stats::Drops;
 use std::fmt::Write as _;
@@ -50,9 +51,12 @@ pub(super) fn run(node: &Node, options: &Options) -> Outcome {
         .map(|graph| verbose::text(graph, &full))
         .unwrap_or_default();
     if found.is_empty() && more.is_empty() {
+        let topics = survey.topics.iter().filter(|t| !t.is_of_service());
+        let near = nearest(&full, topics.map(|t| t.topic.topic.as_str()));
         return Err(Failure::input(format_args!(
-            "no program uses /{name} in {}; `ropewalk topic list` lists the topics{}",
+            "no program uses {full} in {}{}; `ropewalk topic list` lists the topics{}",
             node.bus().config().runtime_dir.display(),
+            did_you_mean(near),
             endpoints::but_silent(&survey)
         )));
     }

@@ -5,9 +5,12 @@ use crate::numbers::{self, seconds};
 use crate::qos;
 use crate::signals::Signals;
 use crate::types::SearchPath;
+use bus::Published;
 use clap::Args;
 use ropewalk::{Node, Publisher};
-use schema::{Template, Value};
+use schema::{Template, Value, did_you_mean, nearest};
+use std::cell::Cell;
+use std::fmt;
 use std::io::Read;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,6 +27,8 @@ use std::time::Duration;
 ///
 /// A type written package/msg/Type is of ROS 2, package/Type of ROS 1;
 /// subscribers of either receive both.
+///
+/// If nobody received a message, the exit code is 3.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(super) struct Options {
@@ -112,6 +117,7 @@ pub(super) fn run(node: &Node, publish: &Options, signals: &Signals) -> Outcome 
     } else {
         publish.count.unwrap_or(each_once)
     };
+    let mut sent = Sent::default();
     let period = Duration::from_secs_f64(1.0 / publish.rate.unwrap_or(10.0));
     let mut due = clock::monotonic();
     for (template, checked) in templates
@@ -123,11 +129,12 @@ pub(super) fn run(node: &Node, publish: &Options, signals: &Signals) -> Outcome 
         if !clock::sleep_until(due, Duration::ZERO, || signals.stopped()).or_job("waiting")? {
             break;
         }
-        if template.is_timed() {
-            publisher.publish_value(&value(template)?).or_input()?;
+        let done = if template.is_timed() {
+            publisher.publish_value(&value(template)?).or_input()?
         } else {
-            publisher.publish_value(checked).or_input()?;
-        }
+            publisher.publish_value(checked).or_input()?
+        };
+        sent.count(done);
         due += period;
     }
     let until = clock::monotonic() + Duration::from_secs_f64(publish.keep_alive.unwrap_or(0.0));
@@ -136,7 +143,13 @@ pub(super) fn run(node: &Node, publish: &Options, signals: &Signals) -> Outcome 
             "late subscribers get the message only while this command runs: --keep-alive SECONDS"
         );
     }
-    clock::sleep_until(until, Duration::ZERO, || signals.stopped()).or_job("waiting")?;
+    // Late subscribers of a durable publisher receive what it keeps.
+    let late = Cell::new(false);
+    let look = || {
+        late.set(late.get() || (qos.is_durable() && publisher.wait_for_subscribers(1, Duration::ZERO)));
+        signals.stopped()
+    };
+    clock::sleep_until(until, Duration::ZERO, look).or_job("waiting")?;
     // Queued messages can only be taken while this process lives.
     let patience = clock::monotonic() + Duration::from_secs(1);
     let is_queued = || {
@@ -149,7 +162,74 @@ pub(super) fn run(node: &Node, publish: &Options, signals: &Signals) -> Outcome 
     while clock::monotonic() < patience && is_queued() {
         std::thread::sleep(Duration::from_millis(5));
     }
-    Ok(())
+    let is_unheard = sent.is_unheard() && !late.get();
+    match (is_unheard, signals.stopped()) {
+        (true, false) => Err(Failure::lost(format_args!(
+            "{sent}: {}",
+            why_unheard(node, &publisher)
+        ))),
+        (true, true) => {
+            crate::screen::tell!("{sent}: {}", why_unheard(node, &publisher));
+            Ok(())
+        }
+        (false, true) => {
+            crate::screen::tell!("{sent}");
+            Ok(())
+        }
+        (false, false) => Ok(()),
+    }
+}
+
+/// What was published.
+#[derive(Default)]
+struct Sent {
+    messages: u64,
+    /// Of these, messages that no subscriber was there for.
+    unheard: u64,
+}
+
+impl Sent {
+    fn count(&mut self, done: Published) {
+        self.messages += 1;
+        self.unheard += u64::from(done.queued_to == 0);
+    }
+
+    fn is_unheard(&self) -> bool {
+        self.messages > 0 && self.unheard == self.messages
+    }
+}
+
+impl fmt::Display for Sent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = if self.messages == 1 { "" } else { "s" };
+        write!(f, "published {} message{plural}", self.messages)?;
+        match self.unheard {
+            0 => Ok(()),
+            _ if self.is_unheard() => f.write_str(", which nobody received"),
+            n => write!(f, ", {n} of them to nobody"),
+        }
+    }
+}
+
+/// Why no subscriber received the messages, as far as the bus shows it.
+fn why_unheard(node: &Node, publisher: &Publisher) -> String {
+    let (topic, own) = (publisher.topic(), publisher.schema().name());
+    let topics = node.topics().unwrap_or_default();
+    let heard = topics
+        .iter()
+        .filter(|t| !t.subscribers.is_empty() && !t.is_of_service());
+    let (same, others): (Vec<_>, Vec<_>) = heard.partition(|t| t.topic.topic == topic);
+    match same.first().map(|t| t.topic.type_name.as_str()) {
+        Some(ty) if ty != own => format!("the subscribers of {topic} take {ty}, not {own}"),
+        Some(_) => format!("`ropewalk topic info {topic}` shows why its subscribers are not connected"),
+        None => {
+            let near = nearest(topic, others.iter().map(|t| t.topic.topic.as_str()));
+            format!(
+                "no subscriber to {topic}{}; --wait SECONDS waits longer",
+                did_you_mean(near)
+            )
+        }
+    }
 }
 
 /// Waits for subscribers, as the options say.
