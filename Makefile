@@ -16,7 +16,7 @@ TESTED := $(TARGET)/tested
 STEPS := packages built-tested schema-crosscheck recording-crosscheck kill ros1 ros2 sanitized cpp python installed networks attacks unit-posix unit
 BEHIND := lint built-posix loom
 
-.PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets unit unit-posix cpp sanitized sanitized-library valgrind ros1 ros2 zenoh python wheel deb installed loom built-posix miri schema-crosscheck recording-crosscheck kill \
+.PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets words book crates unit unit-posix cpp sanitized sanitized-library valgrind ros1 ros2 zenoh python wheel deb installed loom built-posix miri schema-crosscheck recording-crosscheck kill \
     attacks networks soak day fuzz-short fuzz-packets fuzz-coverage fuzz clean
 
 # Shows in a minute why priorities matter; needs neither ROS nor root. Link-time optimization would take longer than everything else.
@@ -61,6 +61,21 @@ lint: deny budgets words book crates
 	$(CARGO) fmt --manifest-path python/Cargo.toml --check
 	$(CARGO) clippy --manifest-path python/Cargo.toml --locked --target-dir $(TARGET) -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked -q
+
+# Checks comments, texts and documents for wording that newcomers stumble over, and the index of decisions.
+words:
+	scripts/check-words
+	scripts/check-decisions
+
+# Renders the documentation into target/book and checks its links.
+book:
+	test -x $(TARGET)/tools/bin/mdbook || $(CARGO) install -q --debug --locked --no-default-features --root $(TARGET)/tools mdbook@0.5.4
+	$(TARGET)/tools/bin/mdbook build --dest-dir $(TARGET)/book
+	scripts/check-links --book $(TARGET)/book
+
+# Checks that the crates can be published, without building them once more.
+crates:
+	$(CARGO) publish --workspace --dry-run --no-verify --locked --allow-dirty
 
 # Checks that docs/budgets.md matches the code.
 budgets:
