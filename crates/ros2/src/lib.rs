@@ -8,7 +8,7 @@
 //!
 //! The bridge trusts no participant: what a participant makes the bridge hold has a budget. Without DDS' security
 //! extensions, which this crate lacks, DDS has no identities: anyone who can reach the domain may publish. By default
-//! that is this host only ([`Config::range`]).
+//! that is this host only (`range` in its configuration).
 //!
 //! ```no_run
 //! use ros2::{Bridge, Config, Direction, TopicRule};

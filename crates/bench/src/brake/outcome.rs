@@ -91,7 +91,8 @@ impl Outcome {
     /// Checks whether everything that was requested has a result.
     ///
     /// # Errors
-    /// As [`Findings::verdict`].
+    /// [`Error::Stopped`], [`Error::Missing`] for a system that was selected by name, or [`Error::Incomplete`] for a run that
+    /// failed.
     pub fn verdict(&self) -> Result<(), Error> {
         self.found.verdict()
     }

@@ -94,7 +94,8 @@ impl Outcome {
     /// Checks whether everything that was requested has a result, and no row missed its target.
     ///
     /// # Errors
-    /// As [`Findings::verdict`], or [`Error::Missed`].
+    /// [`Error::Stopped`], [`Error::Missing`] for a system that was selected by name, [`Error::Incomplete`] for a run that
+    /// failed, or [`Error::Missed`].
     pub fn verdict(&self) -> Result<(), Error> {
         verdict(&self.found)
     }
@@ -145,7 +146,8 @@ impl Outcome {
 /// Checks whether everything that was requested has a result, and no row missed its target.
 ///
 /// # Errors
-/// As [`Findings::verdict`], or [`Error::Missed`].
+/// [`Error::Stopped`], [`Error::Missing`] for a system that was selected by name, [`Error::Incomplete`] for a run that
+/// failed, or [`Error::Missed`].
 pub(crate) fn verdict(found: &Findings<Params, Metrics, Failed>) -> Result<(), Error> {
     found.verdict()?;
     let missed = |c: &&Cell<Params, Metrics>| c.metrics.verdict == Verdict::Missed;

@@ -39,7 +39,8 @@ impl Outcome {
     /// Checks whether everything that was requested has a result, and no row missed its target.
     ///
     /// # Errors
-    /// As [`Findings::verdict`], or [`Error::Missed`].
+    /// [`Error::Stopped`], [`Error::Missing`] for a system that was selected by name, [`Error::Incomplete`] for a run that
+    /// failed, or [`Error::Missed`].
     pub fn verdict(&self) -> Result<(), Error> {
         verdict(&self.found)
     }

@@ -65,7 +65,8 @@ impl Outcome {
     /// Checks whether everything that was requested has a result, and every target was met.
     ///
     /// # Errors
-    /// As [`Findings::verdict`], or [`Error::Missed`].
+    /// [`Error::Stopped`], [`Error::Missing`] for a system that was selected by name, [`Error::Incomplete`] for a run that
+    /// failed, or [`Error::Missed`].
     pub fn verdict(&self) -> Result<(), Error> {
         self.found.verdict()?;
         let mut missed = self.targets.iter().filter(|t| !t.met());
