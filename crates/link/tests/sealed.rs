@@ -70,6 +70,21 @@ topics:
     ))
 }
 
+fn relay(keys: &Path, [robot, own, base]: [u16; 3]) -> Host {
+    Host::start(&format!(
+        "host: relay
+keys: {}
+radio: {{bind: '127.0.0.1:{own}', rate: 54Mbit/s}}
+relay: true
+peers:
+  - {{name: robot, address: '127.0.0.1:{robot}'}}
+  - {{name: base, address: '127.0.0.1:{base}'}}
+topics: []
+",
+        keys.display()
+    ))
+}
+
 fn have_keys(a: &Host, b: &Host) {
     until("they agree on keys", || {
         [(a, "base"), (b, "robot")].iter().all(|(host, other)| {
@@ -229,18 +244,7 @@ fn what_a_relay_invents_changes_swaps_or_repeats_is_refused_and_counted() {
 fn a_publisher_that_waits_for_its_subscribers_is_found_over_a_relay() {
     let keys = Keys::new(&["robot", "relay", "base"]);
     let [x, y, z] = ports();
-    let _relay = Host::start(&format!(
-        "host: relay
-keys: {}
-radio: {{bind: '127.0.0.1:{y}', rate: 54Mbit/s}}
-relay: true
-peers:
-  - {{name: robot, address: '127.0.0.1:{x}'}}
-  - {{name: base, address: '127.0.0.1:{z}'}}
-topics: []
-",
-        keys.of("relay").display()
-    ));
+    let _relay = relay(&keys.of("relay"), [x, y, z]);
     let mut robot = robot(&keys.of("robot"), x, y, "");
     let mut base = base(&keys.of("base"), z, y, "");
     let scan = robot.publisher("/scan");
@@ -265,18 +269,7 @@ topics: []
 fn latched_messages_and_services_go_on_when_either_end_starts_anew() {
     let keys = Keys::new(&["robot", "relay", "base"]);
     let [x, y, z] = ports();
-    let relay = Host::start(&format!(
-        "host: relay
-keys: {}
-radio: {{bind: '127.0.0.1:{y}', rate: 54Mbit/s}}
-relay: true
-peers:
-  - {{name: robot, address: '127.0.0.1:{x}'}}
-  - {{name: base, address: '127.0.0.1:{z}'}}
-topics: []
-",
-        keys.of("relay").display()
-    ));
+    let carrier = relay(&keys.of("relay"), [x, y, z]);
     let service = "services:\n  - {name: /add, role: ROLE, timeout: 5s}\n";
     let mut robot = robot(&keys.of("robot"), x, y, &service.replace("ROLE", "serve"));
     let mut base = base(&keys.of("base"), z, y, &service.replace("ROLE", "call"));
@@ -328,7 +321,7 @@ topics: []
         latched(&base);
         call();
     }
-    assert!(relay.status().relay.forwarded > 0);
+    assert!(carrier.status().relay.forwarded > 0);
 }
 
 #[test]
