@@ -12,9 +12,11 @@
 //! ```
 
 mod awake;
+mod quiet;
 mod soon;
 
 pub use awake::{Awake, Busy};
+pub use quiet::Quiet;
 use rustix::event::Timespec;
 pub use rustix::event::{PollFd, PollFlags};
 use rustix::time::{ClockId, clock_gettime};

@@ -11,7 +11,6 @@ use crate::compress::{UnpackStats, Unpacker};
 use crate::config::{Config, PeerConfig};
 use crate::names;
 use crate::outgoing::Outgoing;
-use crate::quiet::Quiet;
 use crate::recent::{Recent, Spans};
 use crate::relay::{Carrying, host_id};
 use crate::rules::{Right, may};
@@ -668,7 +667,7 @@ impl Sink for Inbound {
 
 /// Why a message of a topic or a service is lost if no block is available for it.
 pub(crate) fn no_memory(name: &str, error: bus::LoanError) -> DropReason {
-    static LOST: Quiet = Quiet::new();
+    static LOST: clock::Quiet = clock::Quiet::new();
     if let Some(more) = LOST.lets() {
         tracing::warn!(name, %error, more, "lost a message from the radio");
     }

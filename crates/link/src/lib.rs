@@ -37,7 +37,6 @@ mod outbound;
 mod outgoing;
 mod periodic;
 mod pump;
-mod quiet;
 mod reach;
 mod recent;
 mod relay;

@@ -6,7 +6,6 @@ use crate::daemon::LinkError;
 use crate::inbound::Inbound;
 use crate::names;
 use crate::outgoing::Outgoing;
-use crate::quiet;
 use crate::tf::{TfFilter, TfStats};
 use bus::{Bus, Message, Subscriber, SubscriberOptions, TopicType, WaitSet};
 use proto::{FlowKey, PeerId, Radio, TopicId};
@@ -99,7 +98,7 @@ impl OutboundTopic {
             flows,
             unread: Drops::default(),
             counted: Drops::default(),
-            log_limit: Seldom::every(quiet::INTERVAL),
+            log_limit: Seldom::every(clock::Quiet::INTERVAL),
         })
     }
 

@@ -5,15 +5,10 @@ use crate::wire::{Id, Picture, Port, Seen, Shown};
 use bridge::nodes::{self, Endpoint, Kind, Node, Participant, Qos, Record};
 use bridge::{best, renamed};
 use bus::{Bus, CreateError, Publisher, PublisherOptions, Stamp, Subscriber, SubscriberOptions, TopicType};
-use stats::Seldom;
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 /// Queue depth for records of different contexts.
 const QUEUE: u32 = 64;
-
-/// Least interval between log messages about malformed records.
-const QUIET: Duration = Duration::from_secs(10);
 
 /// Records that contexts on the bus publish, and the record of this bridge.
 #[derive(Debug)]
@@ -22,7 +17,6 @@ pub(crate) struct Records {
     subscriber: Subscriber,
     here: BTreeMap<u64, Record>,
     announced: Option<Record>,
-    malformed: Seldom,
 }
 
 fn topic() -> TopicType {
@@ -47,7 +41,6 @@ impl Records {
             subscriber: bus.subscriber(topic(), options)?,
             here: BTreeMap::new(),
             announced: None,
-            malformed: Seldom::every(QUIET),
         })
     }
 
@@ -61,7 +54,8 @@ impl Records {
             match Record::decode(message.control()) {
                 Some(record) => drop(self.here.insert(id, record)),
                 None => {
-                    if let Some(more) = self.malformed.lets(clock::monotonic()) {
+                    static MALFORMED: clock::Quiet = clock::Quiet::new();
+                    if let Some(more) = MALFORMED.lets() {
                         tracing::warn!(publisher = id, more, "ignoring a malformed record of nodes");
                     }
                 }

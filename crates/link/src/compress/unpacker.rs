@@ -3,7 +3,6 @@
 use super::envelope::{Engine, Envelope, EnvelopeError, MAX_MESSAGE};
 use super::{UnpackStats, await_work, lock};
 use crate::periodic::PeriodicThread;
-use crate::quiet::Quiet;
 use bus::{Loan, Publisher, Stamp};
 use proto::PeerId;
 use stats::{DropReason, Time};
@@ -228,7 +227,7 @@ impl Shared {
             }
             (Ok(_), None) => {}
             (Err(error), _) => {
-                static LOST: Quiet = Quiet::new();
+                static LOST: clock::Quiet = clock::Quiet::new();
                 if let Some(more) = LOST.lets() {
                     let topic = &publisher.topic().topic;
                     tracing::warn!(topic, error, more, "a packed message from the radio is lost");

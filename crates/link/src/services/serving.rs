@@ -7,7 +7,6 @@ use super::seen::Seen;
 use super::{Failure, MAX_OPEN, Of, Shared};
 use crate::inbound::{IDLE, KEPT};
 use crate::outgoing::Outgoing;
-use crate::quiet::Quiet;
 use crate::relay::host_id;
 use bus::{CallError, Client, ClientOptions, Loan, Reply, ServiceType};
 use proto::{Body, PeerId, Radio};
@@ -319,7 +318,7 @@ impl Serving {
                 self.send(shared, air, answer_to, body, true).map(|()| bytes)
             }
             Err(error) => {
-                static LOST: Quiet = Quiet::new();
+                static LOST: clock::Quiet = clock::Quiet::new();
                 if let Some(more) = LOST.lets() {
                     tracing::warn!(%error, more, "cannot send a reply over the link");
                 }

@@ -8,7 +8,6 @@ use bridge::nodes;
 use bus::{Bus, PublisherOptions, Stamp, SubscriberOptions, TopicType};
 use record::{Endpoint, Kind, MAX_RECORD, NodeRecord, Participant, Record};
 use rustix::event::{PollFd, PollFlags, Timespec};
-use stats::Seldom;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -196,8 +195,8 @@ impl Graph {
             return false;
         }
         let Some(record) = Record::decode(message.control()) else {
-            static MALFORMED: Mutex<Seldom> = Mutex::new(Seldom::every(Duration::from_secs(10)));
-            if let Some(more) = lock(&MALFORMED).lets(clock::monotonic()) {
+            static MALFORMED: clock::Quiet = clock::Quiet::new();
+            if let Some(more) = MALFORMED.lets() {
                 tracing::warn!(publisher = id, more, "ignoring a malformed record of the graph");
             }
             return false;

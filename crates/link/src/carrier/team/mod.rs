@@ -10,7 +10,6 @@ pub(super) mod standing;
 pub(super) mod watch;
 
 use crate::keys::{Bundle, KeysError, host_of};
-use crate::quiet::Quiet;
 use admission::AdmissionKey;
 use dial::Dial;
 use rustls::client::Resumption;
@@ -173,8 +172,8 @@ pub(super) fn counts(
     verifier.verify_client_cert(shown, &[], UnixTime::now()).map(drop)
 }
 
-static REFUSED_HOSTS: Quiet = Quiet::new();
-static UNLISTED: Quiet = Quiet::new();
+static REFUSED_HOSTS: clock::Quiet = clock::Quiet::new();
+static UNLISTED: clock::Quiet = clock::Quiet::new();
 
 /// Logs the refusal of an unknown host, rarely: a flood of them must not fill the disk.
 pub(super) fn log_refused_host(from: IpAddr, reason: &dyn std::fmt::Display) {
