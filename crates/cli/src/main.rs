@@ -96,14 +96,7 @@ fn main() -> ExitCode {
     } else {
         "warn"
     };
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| level.into());
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        // Colour codes are control characters, which the screen escapes.
-        .with_ansi(false)
-        .with_writer(screen::stderr)
-        .with_target(false)
-        .init();
+    terminal::log::start(level);
     let outcome: Outcome = match cli.command {
         Command::Demo(options) => demo::run(&options),
         Command::Bench(options) => command::bench::bench(&options),

@@ -6,10 +6,12 @@
 //! - [`signals`] watches Ctrl-C.
 //! - [`table`] and [`svg`]: how results are shown.
 //! - [`machine`] describes where a result was measured.
+//! - [`log`] writes log messages to standard error.
 //! - [`help`] prints completion scripts and manual pages.
 
 pub mod failure;
 pub mod help;
+pub mod log;
 pub mod machine;
 pub mod screen;
 pub mod signals;

@@ -38,13 +38,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env().unwrap_or_else(|_| "warn".into());
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(false)
-        .with_writer(screen::stderr)
-        .with_target(false)
-        .init();
+    terminal::log::start("warn");
     failure::exit_code(match cli.command {
         Command::Experiment(what) => experiments::run(&what),
         Command::Plan(options) => plan::run(&options),
