@@ -73,6 +73,17 @@ impl Daemons {
         }
     }
 
+    /// Ends the daemons after others of the same run, and adds the states that they printed.
+    pub(crate) fn end_too<T>(
+        self,
+        ended: Result<(T, BTreeMap<String, Value>), RunError>,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<(T, BTreeMap<String, Value>), RunError> {
+        let ((played, mut states), own) = self.end(ended, stopped)?;
+        states.extend(own);
+        Ok((played, states))
+    }
+
     /// Ends the daemons, and returns the last state that each printed.
     fn down(self, stopped: &dyn Fn() -> bool) -> Result<BTreeMap<String, Value>, RunError> {
         let mut last = BTreeMap::new();

@@ -92,94 +92,67 @@ fn crossing(legs: &[Leg], host: &str) -> Vec<String> {
     crosses.flat_map(|t| ["--topic".to_owned(), t]).collect()
 }
 
-/// A bridge on each of some hosts, to the host's own domain of DDS. Dropping it ends them.
-pub(super) struct Domains(Daemons);
-
-impl Domains {
-    /// Starts them. Messages from a host's nodes cross to its bus, and messages for the nodes cross back.
-    pub(super) fn up(
-        tools: &Tools<'_>,
-        site: &Site<'_>,
-        (legs, called): (&[Leg], &[Called]),
-        hosts: &BTreeSet<&str>,
-    ) -> Result<Domains, RunError> {
-        let mut bridges = Daemons::default();
-        let program = site.executable().to_string_lossy().into_owned();
-        for host in hosts {
-            let mut topics = crossing(legs, host);
-            topics.extend(called.iter().flat_map(|c| c.bridged(host)));
-            let topics: Vec<&str> = topics.iter().map(String::as_str).collect();
-            let fixed = [
-                &*program,
-                "ros2",
-                "--json",
-                "--range",
-                "localhost",
-                "--domain",
-                "0",
-            ];
-            let mut command = site.command(host, true, &[&fixed, &topics[..]].concat());
-            tools.sandbox.prepare(&mut command);
-            command.env("AMENT_PREFIX_PATH", tools.rclpy()?.prefix());
-            bridges.start(&format!("{host}, bridge"), &mut command)?;
-        }
-        Ok(Domains(bridges))
+/// Starts a bridge on each of some hosts, to the host's own domain of DDS. Messages from a host's nodes cross to its bus, and
+/// messages for the nodes cross back.
+pub(super) fn domains(
+    tools: &Tools<'_>,
+    site: &Site<'_>,
+    (legs, called): (&[Leg], &[Called]),
+    hosts: &BTreeSet<&str>,
+) -> Result<Daemons, RunError> {
+    let mut bridges = Daemons::default();
+    let program = site.executable().to_string_lossy().into_owned();
+    for host in hosts {
+        let mut topics = crossing(legs, host);
+        topics.extend(called.iter().flat_map(|c| c.bridged(host)));
+        let topics: Vec<&str> = topics.iter().map(String::as_str).collect();
+        let fixed = [
+            &*program,
+            "ros2",
+            "--json",
+            "--range",
+            "localhost",
+            "--domain",
+            "0",
+        ];
+        let mut command = site.command(host, true, &[&fixed, &topics[..]].concat());
+        tools.sandbox.prepare(&mut command);
+        command.env("AMENT_PREFIX_PATH", tools.rclpy()?.prefix());
+        bridges.start(&format!("{host}, bridge"), &mut command)?;
     }
-
-    /// As [`Masters::end`].
-    pub(super) fn end<T>(
-        self,
-        played: Result<T, RunError>,
-        stopped: &dyn Fn() -> bool,
-    ) -> Result<(T, BTreeMap<String, Value>), RunError> {
-        self.0.end(played, stopped)
-    }
+    Ok(bridges)
 }
 
-/// A second bridge on each host, from its bus to Zenoh, whose sessions of all hosts connect to one. Dropping it ends them.
-pub(super) struct Passed(Daemons);
-
-impl Passed {
-    /// Starts them.
-    pub(super) fn up(
-        tools: &Tools<'_>,
-        site: &Site<'_>,
-        legs: &[Leg],
-        topics: &[Topic],
-        called: &[Called],
-        middle: &str,
-    ) -> Result<Passed, RunError> {
-        let mut bridges = Daemons::default();
-        let program = site.executable().to_string_lossy().into_owned();
-        for host in ends(legs) {
-            let session = zenoh::passing(site, host, middle)?;
-            let session_file = tools.file(&format!("{host}-passed.json5"));
-            let text = passing(legs, topics, called, host, &session_file.to_string_lossy());
-            let file = tools.file(&format!("{host}-passed.yaml"));
-            for (file, text) in [(&session_file, session), (&file, text)] {
-                fs::write(file, text).map_err(|e| format!("{}: {e}", file.display()))?;
-            }
-            let words = [&*program, "ros2", &*file.to_string_lossy(), "--json"];
-            let mut command = site.command(host, true, &words);
-            tools.sandbox.prepare(&mut command);
-            command.env("AMENT_PREFIX_PATH", tools.rclpy()?.prefix());
-            bridges.start(&format!("{host}, bridge to Zenoh"), &mut command)?;
+/// Starts a second bridge on each host, from its bus to Zenoh; the sessions of all hosts connect to `middle`.
+pub(super) fn to_zenoh(
+    tools: &Tools<'_>,
+    site: &Site<'_>,
+    legs: &[Leg],
+    topics: &[Topic],
+    called: &[Called],
+    middle: &str,
+) -> Result<Daemons, RunError> {
+    let mut bridges = Daemons::default();
+    let program = site.executable().to_string_lossy().into_owned();
+    for host in ends(legs) {
+        let session = zenoh::passing(site, host, middle)?;
+        let session_file = tools.file(&format!("{host}-passed.json5"));
+        let text = zenoh_rules(legs, topics, called, host, &session_file.to_string_lossy());
+        let file = tools.file(&format!("{host}-passed.yaml"));
+        for (file, text) in [(&session_file, session), (&file, text)] {
+            fs::write(file, text).map_err(|e| format!("{}: {e}", file.display()))?;
         }
-        Ok(Passed(bridges))
+        let words = [&*program, "ros2", &*file.to_string_lossy(), "--json"];
+        let mut command = site.command(host, true, &words);
+        tools.sandbox.prepare(&mut command);
+        command.env("AMENT_PREFIX_PATH", tools.rclpy()?.prefix());
+        bridges.start(&format!("{host}, bridge to Zenoh"), &mut command)?;
     }
-
-    /// As [`Masters::end`].
-    pub(super) fn end<T>(
-        self,
-        played: Result<T, RunError>,
-        stopped: &dyn Fn() -> bool,
-    ) -> Result<(T, BTreeMap<String, Value>), RunError> {
-        self.0.end(played, stopped)
-    }
+    Ok(bridges)
 }
 
 /// The configuration of a host's bridge to Zenoh: the other way round than to its own nodes.
-fn passing(legs: &[Leg], topics: &[Topic], called: &[Called], host: &str, session: &str) -> String {
+fn zenoh_rules(legs: &[Leg], topics: &[Topic], called: &[Called], host: &str, session: &str) -> String {
     let mut text = format!("wire: zenoh\nzenoh: {{config: '{session}'}}\ntopics:\n");
     for (leg, topic) in legs.iter().zip(topics) {
         let way = match (leg.from == host, leg.to == host) {

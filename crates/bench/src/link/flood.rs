@@ -45,7 +45,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
     let row = |rate: u32| {
         let means = Means::links(setting.clone());
         let strangers = match rate {
-            0 => "no strangers".to_owned(),
+            0 => "no unknown senders".to_owned(),
             rate => format!("{rate} datagrams of a flood per second at each link"),
         };
         let mut params = Params::from([("flood_per_s".into(), json!(rate))]);
@@ -102,7 +102,7 @@ fn measure(
             &shown,
         ];
         extras.push(Extra {
-            name: "the stranger",
+            name: "the unknown sender",
             // Not at the priority of the processes that it disturbs.
             command: tools.lowly(&site, host, &words),
             takes: Some(Duration::from_secs(seconds)),

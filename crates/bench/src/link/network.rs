@@ -155,6 +155,11 @@ impl Network {
         Ok(Network(daemons))
     }
 
+    /// The daemons, to be ended with others.
+    pub(crate) fn into_daemons(self) -> Daemons {
+        self.0
+    }
+
     /// Ends the daemons after a run. Returns the run's result, and the last state that each daemon printed.
     pub(crate) fn end<T>(
         self,

@@ -1,6 +1,6 @@
 //! A team of robots as they come: two of ROS 2 over DDS and one of ROS 1, commanded from a base of ROS 2, on one radio.
 
-use super::bridged::{Domains, Masters, Passed, ends};
+use super::bridged::{Masters, domains, ends, to_zenoh};
 use super::case::leg;
 use super::network::{Called, Network, Setting, Topic};
 use super::ros2::Carried;
@@ -201,15 +201,11 @@ fn played(
         return Ok((played, BTreeMap::new()));
     }
     let others: BTreeSet<&str> = ends(legs).into_iter().filter(|h| *h != OLD).collect();
-    let network = match way {
-        Way::Zenoh => None,
-        _ => Some(Network::up(tools, site, legs, &setting)?),
+    let carrier = match way {
+        Way::Zenoh => to_zenoh(tools, site, legs, &topics, CALLED, BASE)?,
+        _ => Network::up(tools, site, legs, &setting)?.into_daemons(),
     };
-    let passed = match way {
-        Way::Zenoh => Some(Passed::up(tools, site, legs, &topics, CALLED, BASE)?),
-        _ => None,
-    };
-    let domains = Domains::up(tools, site, (legs, CALLED), &others)?;
+    let domains = domains(tools, site, (legs, CALLED), &others)?;
     let masters = Masters::up(tools, site, legs, &BTreeSet::from([OLD]))?;
     let command = |part: play::Part, host: &str, legs: &[&Leg]| match host {
         OLD => masters.part(site, (part, host), Source::Periodic, legs),
@@ -217,23 +213,8 @@ fn played(
     };
     let played = play_with(what, site, &tools.sandbox, legs, &command, &mut extras);
     let ended = masters.end(played, site.stopped());
-    let (ended, mut said) = domains.end(ended, site.stopped())?;
-    let (played, more) = ended;
-    said.extend(more);
-    let mut played = Ok(played);
-    if let Some(passed) = passed {
-        let (still, more) = passed.end(played, site.stopped())?;
-        said.extend(more);
-        played = Ok(still);
-    }
-    match network {
-        Some(network) => {
-            let (still, more) = network.end(played, site.stopped())?;
-            said.extend(more);
-            Ok((still, said))
-        }
-        None => Ok((played?, said)),
-    }
+    let ended = domains.end_too(ended, site.stopped());
+    carrier.end_too(ended, site.stopped())
 }
 
 /// The servers on the robots, and what calls them from the base.

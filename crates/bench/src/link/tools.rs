@@ -1,6 +1,6 @@
 //! What every run needs, and the execution of a run.
 
-use super::bridged::{Domains, Masters, ends};
+use super::bridged::{Masters, domains, ends};
 use super::network::{Network, Setting, Topic};
 use super::options::{Ends, Rate};
 use super::ros2::{Carried, Rclpy};
@@ -204,16 +204,14 @@ impl<'a> Tools<'a> {
             }
             Means::Link(setting, _, Ends::Dds) => {
                 let network = Network::up(self, site, legs, setting)?;
-                let bridges = Domains::up(self, site, (legs, &[]), &ends(legs))?;
+                let bridges = domains(self, site, (legs, &[]), &ends(legs))?;
                 let rclpy = self.rclpy()?;
                 let command = |part: Part, host: &str, legs: &[&Leg]| {
                     rclpy.part(site, (part, host), Carried::FastddsLocal, legs)
                 };
                 let played = play::play(what, site, &self.sandbox, legs, &command);
                 let ended = bridges.end(played, site.stopped());
-                let ((played, bridges), mut said) = network.end(ended, site.stopped())?;
-                said.extend(bridges);
-                Ok((played, said))
+                network.into_daemons().end_too(ended, site.stopped())
             }
             Means::Link(setting, source, Ends::Ros) => {
                 let network = Network::up(self, site, legs, setting)?;
@@ -222,9 +220,7 @@ impl<'a> Tools<'a> {
                     |part: Part, host: &str, legs: &[&Leg]| masters.part(site, (part, host), *source, legs);
                 let played = play::play(what, site, &self.sandbox, legs, &command);
                 let ended = masters.end(played, site.stopped());
-                let ((played, bridges), mut said) = network.end(ended, site.stopped())?;
-                said.extend(bridges);
-                Ok((played, said))
+                network.into_daemons().end_too(ended, site.stopped())
             }
             Means::Link(setting, source, Ends::Bus) => {
                 let network = Network::up(self, site, legs, setting)?;
