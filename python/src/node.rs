@@ -178,7 +178,5 @@ impl Node {
 /// The name that was probably meant, as an addition to an error.
 fn suggestion(near: &Mutex<Option<String>>) -> String {
     let near = near.lock().unwrap_or_else(PoisonError::into_inner);
-    near.as_ref()
-        .map(|name| format!(" (did you mean {name}?)"))
-        .unwrap_or_default()
+    ropewalk::did_you_mean(near.as_deref())
 }

@@ -54,6 +54,7 @@ pub use node::{Node, NodeError};
 pub use publisher::{PublishError, Publisher};
 pub use schema::{
     Arity, CodecError, DefinitionError, FieldType, Flavour, MessageType, Registry, Schema, Service, Value,
+    did_you_mean,
 };
 pub use server::{Request, RespondError, Server};
 pub use stats::Time;

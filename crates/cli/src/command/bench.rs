@@ -33,7 +33,7 @@ pub(crate) struct Plan {
 }
 
 pub(crate) fn bench(options: &Bench) -> Outcome {
-    become_it("ropewalk bench", &options.arguments)
+    exec("ropewalk bench", &options.arguments)
 }
 
 pub(crate) fn plan(options: &Plan) -> Outcome {
@@ -41,11 +41,11 @@ pub(crate) fn plan(options: &Plan) -> Outcome {
         .into_iter()
         .chain(options.arguments.clone())
         .collect();
-    become_it("ropewalk", &words)
+    exec("ropewalk", &words)
 }
 
 /// Replaces this process by the program next to this one, or on the PATH. `name` is how its help calls it.
-fn become_it(name: &str, words: &[OsString]) -> Outcome {
+fn exec(name: &str, words: &[OsString]) -> Outcome {
     let next_to_this = std::env::current_exe()
         .ok()
         .map(|own| own.with_file_name(PROGRAM));

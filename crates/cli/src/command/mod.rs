@@ -26,3 +26,4 @@ pub(crate) mod service;
 pub(crate) mod top;
 pub(crate) mod topic;
 mod transport;
+mod typed;

@@ -1,13 +1,10 @@
 //! `ropewalk service type` and `ropewalk service find`.
 
-use crate::command::endpoints;
-use crate::failure::{Failure, Outcome};
-use crate::graph::{Graph, is_same_type};
+use crate::command::typed::{self, Kind, Typed};
+use crate::failure::Outcome;
+use crate::graph::Graph;
 use clap::Args;
 use ropewalk::Node;
-use schema::{did_you_mean, nearest};
-use serde_json::json;
-use std::collections::BTreeSet;
 
 #[derive(Args)]
 pub(super) struct Type {
@@ -29,7 +26,7 @@ pub(super) struct Find {
 }
 
 /// All services with their types.
-fn services(graph: &Graph) -> BTreeSet<(String, String)> {
+fn services(graph: &Graph) -> Typed {
     let services = graph.survey.services().into_iter().map(|s| {
         let (name, ty) = (s.service.service, s.service.type_name);
         let ty = graph.type_of(&name, &ty, s.service.flavour.ros, "srv");
@@ -38,45 +35,19 @@ fn services(graph: &Graph) -> BTreeSet<(String, String)> {
     services.collect()
 }
 
+const KIND: Kind = Kind {
+    one: "service",
+    many: "services",
+    verb: "serves or calls",
+};
+
 pub(super) fn print_type(node: &Node, options: &Type) -> Outcome {
     let graph = Graph::look(node)?;
-    let full = format!("/{}", options.service.trim_start_matches('/'));
-    let all = services(&graph);
-    let found: Vec<_> = all.iter().filter(|(name, _)| *name == full).collect();
-    if found.is_empty() {
-        let near = nearest(&full, all.iter().map(|(name, _)| name.as_str()));
-        return Err(Failure::input(format_args!(
-            "no program serves or calls {full}{}; `ropewalk service list` lists the services{}",
-            did_you_mean(near),
-            endpoints::but_silent(&graph.survey)
-        )));
-    }
-    if options.json {
-        let types: Vec<_> = found.iter().map(|(_, ty)| ty).collect();
-        crate::screen::say!("{:#}", json!({ "service": full, "types": types }));
-        return Ok(());
-    }
-    found.iter().for_each(|(_, ty)| crate::screen::say!("{ty}"));
-    Ok(())
+    typed::print_type(&graph, &services(&graph), &KIND, &options.service, options.json)
 }
 
 pub(super) fn find(node: &Node, options: &Find) -> Outcome {
     let graph = Graph::look(node)?;
-    let all = services(&graph);
-    let of = |ty: &str| is_same_type(ty, &options.type_name);
-    let names: BTreeSet<_> = all
-        .iter()
-        .filter(|(_, ty)| of(ty))
-        .map(|(name, _)| name)
-        .collect();
-    if options.json {
-        crate::screen::say!("{:#}", json!({ "type": options.type_name, "services": names }));
-        return Ok(());
-    }
-    if names.is_empty() {
-        let near = nearest(&options.type_name, all.iter().map(|(_, ty)| ty.as_str()));
-        crate::screen::tell!("no service of type {}{}", options.type_name, did_you_mean(near));
-    }
-    names.iter().for_each(|name| crate::screen::say!("{name}"));
+    typed::find(&services(&graph), &KIND, &options.type_name, options.json);
     Ok(())
 }

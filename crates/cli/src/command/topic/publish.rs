@@ -163,21 +163,16 @@ pub(super) fn run(node: &Node, publish: &Options, signals: &Signals) -> Outcome 
         std::thread::sleep(Duration::from_millis(5));
     }
     let is_unheard = sent.is_unheard() && !late.get();
-    match (is_unheard, signals.stopped()) {
-        (true, false) => Err(Failure::lost(format_args!(
-            "{sent}: {}",
-            why_unheard(node, &publisher)
-        ))),
-        (true, true) => {
-            crate::screen::tell!("{sent}: {}", why_unheard(node, &publisher));
-            Ok(())
-        }
-        (false, true) => {
-            crate::screen::tell!("{sent}");
-            Ok(())
-        }
-        (false, false) => Ok(()),
+    let sum = match is_unheard {
+        true => format!("{sent}: {}", why_unheard(node, &publisher)),
+        false => sent.to_string(),
+    };
+    match (signals.stopped(), is_unheard) {
+        (true, _) => crate::screen::tell!("{sum}"),
+        (false, true) => return Err(Failure::lost(sum)),
+        (false, false) => {}
     }
+    Ok(())
 }
 
 /// What was published.
