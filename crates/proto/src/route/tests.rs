@@ -92,7 +92,7 @@ fn what_came_from_here_does_not_lead_back() {
     r.take(Time(1), A, &ways(1, &[(9, 5, 1_000)]), up);
     let sent = probe(&mut r, Time(2), B);
     assert_eq!(sent.entries.len(), 2, "{sent:?}");
-    let own = sent.entries.iter().find(|e| e.host == 9).expect("is told");
+    let own = sent.entries.iter().find(|e| e.host == 9).expect("is reported");
     assert_eq!((own.seq, own.cost), (5, 3_000));
     // B advertises what it received from here; A is lost.
     r.take(Time(3), B, &ways(1, &[(9, 5, 5_000)]), up);
