@@ -130,6 +130,10 @@ pub fn realtime_thread(priority: u8) -> Scheduling {
     }
 }
 
+/// Nice value for threads that pass on the messages of other processes. Without a preference over those, a message waits
+/// for a processor at every process on its way.
+pub const FORWARDING_NICE: i32 = -10;
+
 /// Requests a nice value (-20 to -1, see sched(7)) for the calling thread only: it gets a processor soon after it
 /// wakes, and leaves others their shares. Where that is not permitted (no CAP_SYS_NICE, no RLIMIT_NICE), or the thread
 /// already has a better value, it keeps its scheduling.

@@ -49,8 +49,6 @@ const LOCK_AGAIN: Duration = Duration::from_millis(50);
 const LEASE: Duration = Duration::from_secs(20);
 /// SCHED_FIFO priority of the radio thread, where permitted.
 const PRIORITY: u8 = 20;
-/// Nice value of the radio thread on a wire, where permitted.
-const NICE: i32 = -10;
 
 /// Why a link cannot start or continue.
 #[derive(Debug, thiserror::Error)]
@@ -280,7 +278,7 @@ impl<C: Carrier> Daemon<C> {
         // slots to meet and can keep a processor busy, which a real-time thread would withhold from all
         // others. A lower nice value suffices, since the others wait for this thread's work.
         self.scheduling = if self.config.is_wire() {
-            clock::nice_thread(NICE)
+            clock::nice_thread(clock::FORWARDING_NICE)
         } else {
             clock::realtime_thread(PRIORITY)
         };

@@ -101,7 +101,10 @@ impl Called {
         for _ in 0..WORKERS {
             let (this, hub) = (called.clone(), hub.clone());
             let thread = std::thread::Builder::new().name("ros-caller".into());
-            let started = thread.spawn(move || this.work(&hub));
+            let started = thread.spawn(move || {
+                clock::nice_thread(clock::FORWARDING_NICE);
+                this.work(&hub);
+            });
             if let Err(error) = started {
                 called.stop();
                 return Err(CalledError::Thread(error));

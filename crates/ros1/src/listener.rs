@@ -118,6 +118,8 @@ fn accept(
     shared: &Arc<Shared>,
     serve: Arc<impl Fn(Accepted) + Send + Sync + 'static>,
 ) {
+    // The threads of connections inherit it.
+    clock::nice_thread(clock::FORWARDING_NICE);
     while !shared.stop.load(Ordering::Acquire) {
         let Ok((stream, _)) = listener.accept() else {
             std::thread::sleep(PAUSE);

@@ -147,6 +147,7 @@ impl Publication {
     }
 
     fn pump(&self, hub: &Hub, subscriber: &ropewalk::Subscriber, mut filter: Filter) {
+        clock::nice_thread(clock::FORWARDING_NICE);
         while !self.is_closed() {
             let message = match subscriber.take_timeout(Duration::MAX) {
                 Ok(Some(message)) => message,

@@ -226,6 +226,7 @@ impl Subscription {
 
     /// Receives from one publisher while the master names it.
     fn follow(&self, hub: &Arc<Hub>, address: &HostPort, _dialled: Dialled) {
+        clock::nice_thread(clock::FORWARDING_NICE);
         let what = format!("{} from {address}", self.topic);
         let mut pause = FIRST_PAUSE;
         loop {

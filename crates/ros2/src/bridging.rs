@@ -316,6 +316,7 @@ fn zenoh(config: &Config, graph: Graph) -> Result<crate::zenoh::Zenoh, BridgeErr
 impl Shared {
     /// Forwards events of the domain until the bridge stops.
     fn pump(&self, hub: &Hub) {
+        clock::nice_thread(clock::FORWARDING_NICE);
         while !hub.stopped() {
             let Some(event) = hub.wire.next(Duration::from_millis(100)) else {
                 continue;

@@ -99,7 +99,10 @@ impl Called {
         hub.begins(made.bus().id());
         let (this, hub, serves) = (self.clone(), hub.clone(), made.clone());
         let thread = std::thread::Builder::new().name("ros2-called".into());
-        thread.spawn(move || this.work(&hub, &serves))?;
+        thread.spawn(move || {
+            clock::nice_thread(clock::FORWARDING_NICE);
+            this.work(&hub, &serves);
+        })?;
         *server = Some(made);
         Ok(())
     }

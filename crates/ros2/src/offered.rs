@@ -95,7 +95,10 @@ impl Offered {
         });
         let (this, hub) = (offered.clone(), hub.clone());
         let thread = std::thread::Builder::new().name("ros2-offered".into());
-        thread.spawn(move || this.work(&hub))?;
+        thread.spawn(move || {
+            clock::nice_thread(clock::FORWARDING_NICE);
+            this.work(&hub);
+        })?;
         Ok(offered)
     }
 

@@ -218,6 +218,7 @@ impl Outgoing {
     }
 
     fn pump(&self, hub: &Hub, subscriber: &ropewalk::Subscriber, is_closed: &AtomicBool) {
+        clock::nice_thread(clock::FORWARDING_NICE);
         loop {
             let message = match subscriber.take_timeout(Duration::MAX) {
                 Ok(message) => message,

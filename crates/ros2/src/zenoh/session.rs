@@ -13,7 +13,7 @@ const MARGIN: u64 = 64 << 10;
 /// connection attempts that never give up. Frames, leases and queues are rmw_zenoh's too.
 const DEFAULT: &str = r#"{
     mode: "peer",
-    connect: {timeout_ms: -1, exit_on_failure: false, retry: {period_init_ms: 500, period_max_ms: 4000, period_increase_factor: 2}},
+    connect: {timeout_ms: -1, exit_on_failure: false, retry: {period_init_ms: 200, period_max_ms: 1000, period_increase_factor: 2}},
     listen: {timeout_ms: 0, endpoints: ["tcp/localhost:0"]},
     scouting: {
         multicast: {enabled: false},

@@ -261,3 +261,36 @@ fn what_no_rule_names_does_not_cross() {
     assert_eq!(counts, [1, 1, 0]);
     assert_eq!(robot.status().problems, BTreeMap::new());
 }
+
+/// Nice values of this process's threads of that name (proc_pid_stat(5)).
+fn nices(name: &str) -> Vec<i64> {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("threads");
+    let stats = tasks.filter_map(|t| std::fs::read_to_string(t.ok()?.path().join("stat")).ok());
+    let of_name = stats.filter_map(|stat| {
+        let (head, tail) = stat.rsplit_once(") ")?;
+        let is_named = head.ends_with(&format!("({name}"));
+        is_named.then(|| tail.split(' ').nth(16)?.parse().ok()).flatten()
+    });
+    of_name.collect()
+}
+
+#[test]
+fn threads_that_forward_messages_get_a_processor_before_others() {
+    let domain = Domain::new();
+    let robot = Robot::new(&domain, topics(&[("/words", Direction::ToRos)]));
+    let peer = Peer::new(&domain);
+    let publisher = robot.node.publisher("/words", &string()).expect("a publisher");
+    peer.subscriber("rt/words", &string(), reliable());
+    assert!(publisher.wait_for_subscribers(1, LONG));
+    let granted = std::thread::spawn(|| clock::nice_thread(clock::FORWARDING_NICE)).join();
+    let expected = match granted.expect("a thread") {
+        clock::Scheduling::Nice(nice) => i64::from(nice),
+        _ => 0,
+    };
+    for name in ["rtps", "ros2-events", "ros2-outgoing"] {
+        until("threads with that value", || {
+            let all = nices(name);
+            (!all.is_empty() && all.iter().all(|nice| *nice <= expected)).then_some(())
+        });
+    }
+}

@@ -91,7 +91,10 @@ impl Node {
         let mut sender = Sender::new(transport, queues, reach);
         let thread = std::thread::Builder::new()
             .name("rtps".to_owned())
-            .spawn(move || runs.shared.run(&mut sender))?;
+            .spawn(move || {
+                clock::nice_thread(clock::FORWARDING_NICE);
+                runs.shared.run(&mut sender);
+            })?;
         Ok(Node {
             handle,
             thread: Some(thread),
