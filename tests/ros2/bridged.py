@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import sys
+import time
 import unittest
 from pathlib import Path
 
@@ -99,7 +100,9 @@ services: [%s]
 """
 
 
-class Bridged(harness.Scenario):
+class Bridge(harness.Scenario):
+    """A bridge, and what is common to tests of it."""
+
     def setUp(self) -> None:
         super().setUp()
         # A domain of its own: other programs on this machine may use DDS.
@@ -123,6 +126,13 @@ class Bridged(harness.Scenario):
         self.processes.append(process)
         return process
 
+    def check_calls(self, lines: list[str]) -> None:
+        self.assertIn("right 200", lines)
+        self.assertIn("status 4 [0, 1, 1, 2, 3, 5, 8, 13, 21, 34, 55] True", lines)
+        self.assertIn("cancelled 5", lines)
+
+
+class Bridged(Bridge):
     def test_topics_cross_both_ways_whole(self) -> None:
         self.bridge()
         for how in ["RELIABLE", "BEST_EFFORT"]:
@@ -150,11 +160,6 @@ class Bridged(harness.Scenario):
         self.peer("serve")
         self.peer("act")
         self.check_calls(self.dds(CALLS))
-
-    def check_calls(self, lines: list[str]) -> None:
-        self.assertIn("right 200", lines)
-        self.assertIn("status 4 [0, 1, 1, 2, 3, 5, 8, 13, 21, 34, 55] True", lines)
-        self.assertIn("cancelled 5", lines)
 
     def test_nodes_and_endpoints_of_each_side_are_seen_on_the_other(self) -> None:
         self.bridge("{name: /switch, direction: to_bus}")
@@ -227,19 +232,43 @@ print({l for l in logs if l[2] == "eye"})
         lines = self.script(hears)
         self.assertEqual(lines, ["True", "True", "{(30, 'worth it', 'eye')}"])
 
+    def heard_again(self, ear: harness.Process, since: float, what: str) -> None:
+        """Checks that messages arrive again, each once, and prints when the first one did."""
+        before = len([line for line in ear.lines if line.startswith("heard")])
+        ear.wait_for("heard", before + 1)
+        print(f"\nheard {time.monotonic() - since:.2f} s after {what} was started again", file=sys.stderr)
+        after = ear.wait_for("heard", before + 20)[before:]
+        self.assertEqual(len(set(after)), len(after), "no message arrives twice")
+
     def test_a_bridge_that_is_killed_and_started_again_joins_both_again(self) -> None:
         bridge = self.bridge()
-        self.peer("talk", domain=self.domain, dds=True)
-        self.peer("latch", domain=self.domain, dds=True)
-        ear = self.peer("listen")
-        ear.wait_for("heard", 5)
-        bridge.end()
+        for dds in [True, False]:
+            with self.subTest(speaks_in="domain" if dds else "bus"):
+                speaks, hears = (self.domain if dds else 0), (0 if dds else self.domain)
+                others = [self.peer("talk", domain=speaks, dds=dds), self.peer("latch", domain=speaks, dds=dds)]
+                ear = self.peer("listen", domain=hears, dds=not dds)
+                ear.wait_for("heard", 5)
+                bridge.end()
+                time.sleep(0.5)
+                begun = time.monotonic()
+                bridge = self.bridge()
+                self.heard_again(ear, begun, "the bridge")
+                late = self.peer("late", domain=hears, dds=not dds)
+                self.assertEqual(late.wait_for("heard"), ["heard kept"])
+                for process in [*others, ear, late]:
+                    process.end()
+
+    def test_a_node_of_the_domain_that_is_killed_and_started_again_is_heard_again(self) -> None:
         self.bridge()
-        before = len(ear.wait_for("heard"))
-        heard = ear.wait_for("heard", before + 20)
-        self.assertEqual(len(set(heard)), len(heard), "no message arrives twice")
-        late = self.peer("late")
-        self.assertEqual(late.wait_for("heard"), ["heard kept"])
+        ear = self.peer("listen")
+        for _ in range(3):
+            nodes = [self.peer(role, domain=self.domain, dds=True) for role in ("talk", "latch")]
+            self.heard_again(ear, time.monotonic(), "the node")
+            late = self.peer("late")
+            self.assertEqual(late.wait_for("heard"), ["heard kept"])
+            for node in [late, *nodes]:
+                node.end()
+            time.sleep(1)
 
     def test_of_two_bridges_one_works_and_the_other_takes_over(self) -> None:
         first = self.bridge()
