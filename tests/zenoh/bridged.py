@@ -215,6 +215,40 @@ class Router(Bridged):
             self.assertEqual(len(words), len(set(words)))
         self.assertEqual(self.status(bridge)["problems"], {})
 
+    def test_clients_of_a_router_that_was_killed_are_joined_again(self) -> None:
+        """As robots of a fleet are: everything passes through the router."""
+        client = self.file(
+            "client.json5",
+            f"""{{mode: "client", connect: {{endpoints: ["{self.endpoint}"], timeout_ms: -1, exit_on_failure: false,
+            retry: {{period_init_ms: 200, period_max_ms: 1000}}}}, scouting: {{multicast: {{enabled: false}}}}, timestamping: {{enabled: true}}}}""",
+        )
+        text = EVERYTHING % "{name: '/*', direction: to_bus}" + f"\nzenoh: {{config: '{client}'}}\n"
+        self.ropewalk("ros2", self.file("robot.yaml", text))
+        own = {"ZENOH_SESSION_CONFIG_URI": client}
+        echo = self.echo("/chatter")
+        self.peer("pyzeros", "talk", "/chatter", 100_000, **own)
+        hear = self.peer("pyzeros", "hear", "/words", **own)
+        self.peer("plain", "keep", "/kept", 5, **own)
+        self.say("/words", 5000, "--rate", "20")
+        echo.wait_for("pyzeros", 20)
+        hear.wait_for("heard", 20)
+        for seconds in (0.5, 8):
+            self.router.end()
+            time.sleep(seconds)
+            said, heard, begun = len(echo.printed), len(hear.printed), time.monotonic()
+            self.router = self.route()
+            echo.wait_for("pyzeros", said + 1)
+            to_bus = time.monotonic() - begun
+            hear.wait_for("heard", heard + 1)
+            both = time.monotonic() - begun
+            print(f"\nheard on the bus {to_bus:.2f} s, by a node {both:.2f} s after the router was started again", file=sys.stderr)
+            echo.wait_for("pyzeros", said + 50)
+            hear.wait_for("heard", heard + 50)
+            late = self.echo("/kept", "--qos-durability", "transient_local")
+            late.wait_for("plain", 5)
+        for words in (echo.printed, self.heard(hear, 1)):
+            self.assertEqual(len(words), len(set(words)))
+
     def test_a_missing_router_is_a_problem_until_it_is_there(self) -> None:
         self.router.end()
         bridge = self.bridge()
