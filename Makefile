@@ -13,7 +13,8 @@ TESTED := $(TARGET)/tested
 
 # The steps of `make test`, cheap ones first. `built-tested` builds what they all need. Steps that only compute run in the background of
 # those that mostly wait.
-STEPS := packages built-tested schema-crosscheck recording-crosscheck kill ros1 ros2 sanitized cpp python installed networks attacks unit-posix unit
+# Those joined by `+` run side by side, since they mostly wait; of them, only one may need the wheel.
+STEPS := packages built-tested schema-crosscheck+recording-crosscheck+kill ros1+ros2 sanitized+installed cpp+python networks attacks unit-posix unit
 BEHIND := lint built-posix loom
 
 .PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets words book crates unit unit-posix cpp sanitized sanitized-library valgrind ros1 ros2 zenoh python wheel deb installed loom built-posix miri schema-crosscheck recording-crosscheck kill \
@@ -55,12 +56,13 @@ packages: libzmq setup
 libzmq:
 	pkg-config --exists libzmq 2>/dev/null || scripts/apt-install $$(grep -v '^#' tests/remote/apt.txt)
 
+# In the profile of the tests, whose macros and build scripts are there already.
 lint: deny budgets words book crates
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy --workspace --all-targets --profile tested --locked -- -D warnings
 	$(CARGO) fmt --manifest-path python/Cargo.toml --check
-	$(CARGO) clippy --manifest-path python/Cargo.toml --locked --target-dir $(TARGET) -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked -q
+	$(CARGO) clippy --manifest-path python/Cargo.toml --profile tested --locked --target-dir $(TARGET) -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --profile tested --locked -q
 
 # Checks comments, texts and documents for wording that newcomers stumble over, and the index of decisions.
 words:
@@ -160,13 +162,14 @@ installed: built-tested wheel
 	tests/packages/run $(TESTED)/packages/ropewalk_*.deb $(TARGET)/wheels/ropewalk-*.whl
 
 # The bus's suite over shm_open and passed pipes instead of memfds (docs/decisions/037-posix-variant.md).
+POSIX := -p ropewalk-bus --features posix --profile tested --locked
 unit-posix: built-posix
-	$(CARGO) test -p ropewalk-bus --features posix --locked
+	$(CARGO) test $(POSIX)
 
 # Only the build may be slow: the tests have watchdogs.
 built-posix:
-	$(CARGO) clippy -p ropewalk-bus --all-targets --features posix --locked -- -D warnings
-	$(CARGO) test -p ropewalk-bus --features posix --locked --no-run
+	$(CARGO) clippy $(POSIX) --all-targets -- -D warnings
+	$(CARGO) test $(POSIX) --no-run
 
 # Checks every interleaving of the ring and the doorbell, up to loom's bound.
 loom:
