@@ -155,17 +155,20 @@ pub(super) fn to_zenoh(
 fn zenoh_rules(legs: &[Leg], topics: &[Topic], called: &[Called], host: &str, session: &str) -> String {
     let mut text = format!("wire: zenoh\nzenoh: {{config: '{session}'}}\ntopics:\n");
     for (leg, topic) in legs.iter().zip(topics) {
-        let way = match (leg.from == host, leg.to == host) {
-            (true, _) => "to_ros",
-            (_, true) => "to_bus",
-            _ => continue,
-        };
+        let name = &leg.flow.topic;
+        // On the way to Zenoh, the bridge takes the priority that the topic has on the bus.
         // Writing to a string cannot fail.
-        let (name, priority) = (&leg.flow.topic, topic.priority);
-        let _ = writeln!(
-            text,
-            "  - {{name: {name}, direction: {way}, priority: {priority}}}"
-        );
+        let _ = if leg.from == host {
+            writeln!(text, "  - {{name: {name}, direction: to_ros}}")
+        } else if leg.to == host {
+            let priority = topic.priority;
+            writeln!(
+                text,
+                "  - {{name: {name}, direction: to_bus, priority: {priority}}}"
+            )
+        } else {
+            Ok(())
+        };
     }
     for (is_action, key) in [(false, "services"), (true, "actions")] {
         let of_host = called.iter().filter(|c| c.is_action == is_action);
