@@ -48,3 +48,13 @@ pub fn frames(data: &[u8]) {
     };
     assert_eq!(read(usize::from(*first) + 1), read(data.len().max(1)));
 }
+
+/// Reads a message of a Foxglove client, as text and as bytes.
+pub fn foxglove(data: &[u8]) {
+    use crate::foxglove::message::Message;
+    let text = Message::text(&String::from_utf8_lossy(data)).map_err(|e| e.to_string());
+    let binary = Message::binary(data).map_err(|e| e.to_string());
+    for error in [text.err(), binary.err()].into_iter().flatten() {
+        assert!(error.lines().count() <= 1, "{error}");
+    }
+}

@@ -1,5 +1,5 @@
 #![forbid(unsafe_code)]
-//! A small HTTP/1.1 and WebSocket (RFC 6455) server without an async runtime.
+//! A small HTTP/1.1 and WebSocket (RFC 6455) server without an async runtime, and the Foxglove protocol on it.
 //!
 //! Each connection has a thread that reads and one that writes. Between them stands a [`Queue`] that is bounded
 //! in bytes, keeps the newest messages of each topic and lets urgent topics pass. Messages of the bus are
@@ -28,6 +28,7 @@
 //! ```
 
 mod access;
+pub mod foxglove;
 pub mod frame;
 #[doc(hidden)]
 pub mod fuzzing;

@@ -11,7 +11,7 @@ pub const KEEP: usize = 64;
 /// Bytes of one topic that wait, unless a single message is longer.
 const TOPIC_BYTES: usize = 1 << 20;
 /// Bytes of answers that wait.
-const CONTROL_BYTES: usize = 4 << 20;
+const CONTROL_BYTES: usize = 8 << 20;
 /// What an entry costs beside its bytes.
 const OVERHEAD: usize = 128;
 
@@ -64,6 +64,7 @@ pub struct Queue {
     max: usize,
     state: Mutex<State>,
     changed: Condvar,
+    taken: Condvar,
 }
 
 #[derive(Default)]
@@ -101,6 +102,7 @@ impl Queue {
             max,
             state: Mutex::default(),
             changed: Condvar::new(),
+            taken: Condvar::new(),
         }
     }
 
@@ -115,6 +117,7 @@ impl Queue {
         let max = CONTROL_BYTES.min(self.max / 2);
         if state.control_bytes + size > max && !state.control.is_empty() {
             state.close();
+            self.taken.notify_all();
         }
         if !state.closed {
             state.control_bytes += size;
@@ -123,6 +126,17 @@ impl Queue {
             state.shrink(self.max);
         }
         self.changed.notify_one();
+    }
+
+    /// Queues a long answer after those that wait are taken. Blocks until then, or until the queue closes.
+    pub fn answer_in_turn(&self, opcode: Opcode, bytes: Vec<u8>) {
+        let mut state = self.state();
+        while !state.closed && !state.control.is_empty() {
+            let waited = self.taken.wait(state);
+            state = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(state);
+        self.answer(opcode, bytes);
     }
 
     /// Queues a message of a topic. It replaces older ones if they wait too long.
@@ -174,6 +188,7 @@ impl Queue {
     pub fn close(&self) {
         self.state().close();
         self.changed.notify_all();
+        self.taken.notify_all();
     }
 
     /// Ends the connection from the side that writes: nothing is being written any more.
@@ -181,6 +196,7 @@ impl Queue {
         let mut state = self.state();
         state.close();
         state.writing = 0;
+        self.taken.notify_all();
     }
 
     /// Whether the connection ended.
@@ -196,6 +212,7 @@ impl Queue {
             let waited = self.changed.wait_timeout(state, patience);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
+        self.taken.notify_all();
         state.take()
     }
 }
