@@ -1,4 +1,4 @@
-//! Who may connect, and what they may do.
+//! Access: which clients connect, and with which role.
 
 use crate::Request;
 use ring::digest::{SHA256, digest};
@@ -57,7 +57,7 @@ pub enum Refusal {
     Token,
 }
 
-/// Who may connect: by token, by origin and by host name.
+/// Access of clients: by token, by origin and by host name.
 ///
 /// Without tokens, programs and pages of this machine have the role [`Role::Drive`] and nobody else may connect.
 /// With tokens, everybody needs one.

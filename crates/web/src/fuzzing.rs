@@ -58,3 +58,63 @@ pub fn foxglove(data: &[u8]) {
         assert!(error.lines().count() <= 1, "{error}");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// Runs each seed as it is, cut at every position, and with random changes: 2,000 times, or as often as makes
+    /// `PACKETS` in total.
+    fn replay(target: &str, check: fn(&[u8])) {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../fuzz/corpus")
+            .join(target);
+        let files: Vec<_> = std::fs::read_dir(folder).expect("the corpus is there").collect();
+        assert!(files.len() > 2, "{target} has no corpus");
+        let rounds = std::env::var("PACKETS").map_or(2_000, |n| {
+            n.parse::<usize>().expect("PACKETS is a number") / files.len()
+        });
+        // xorshift64
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut random = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 32) as u32
+        };
+        for entry in files {
+            let seed = std::fs::read(entry.expect("a seed").path()).expect("a seed");
+            check(&seed);
+            (0..seed.len()).for_each(|n| check(&seed[..n]));
+            for _ in 0..rounds {
+                let mut mutant = seed.clone();
+                for _ in 0..=random() % 3 {
+                    let at = random() as usize % mutant.len();
+                    match random() % 4 {
+                        0 => mutant[at] = random() as u8,
+                        1 => mutant.iter_mut().skip(at).take(4).for_each(|b| *b = 0xff),
+                        2 => drop(mutant.splice(at..at, seed.iter().copied().skip(at / 2).take(9))),
+                        _ => drop(mutant.splice(at..(at + 5).min(mutant.len()), [b'<'])),
+                    }
+                }
+                check(&mutant);
+            }
+        }
+    }
+
+    #[test]
+    fn heads_and_their_mutants_are_read_or_refused() {
+        replay("web_head", head);
+    }
+
+    #[test]
+    fn frames_and_their_mutants_are_read_or_refused() {
+        replay("web_frames", frames);
+    }
+
+    #[test]
+    fn messages_of_foxglove_and_their_mutants_are_read_or_refused() {
+        replay("web_foxglove", foxglove);
+    }
+}

@@ -37,13 +37,13 @@ pub trait Site: Send + Sync + 'static {
     }
 }
 
-/// Where to listen, who may connect, and limits.
+/// Address, access and limits.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServerOptions {
     /// The address; port 0 is any free one.
     pub address: SocketAddr,
-    /// Who may connect.
+    /// Access of clients.
     pub access: Access,
     /// What clients may make the server hold.
     pub limits: Limits,

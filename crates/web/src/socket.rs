@@ -57,7 +57,7 @@ impl Client {
     }
 }
 
-/// Reads until the client leaves, breaks the rules, or the queue closes. `early` is what came after the handshake.
+/// Reads until the client leaves, breaks the rules, or the queue closes. `early` are the bytes after the handshake.
 pub(crate) fn read(
     socket: &mut TcpStream,
     early: &[u8],

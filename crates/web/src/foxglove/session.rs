@@ -26,7 +26,7 @@ const DEPTH: u32 = 256;
 const SMALL: usize = 64 << 10;
 /// Bytes of announcements that are sent at once; the rest follows with the next look at the bus.
 const ANNOUNCED: usize = 1 << 20;
-/// How often a client is told of losses.
+/// Shortest time between two reports of losses to a client.
 const LOSSES: Duration = Duration::from_secs(2);
 
 /// One client.

@@ -140,7 +140,7 @@ impl World {
     }
 }
 
-/// Who uses a topic: its node's name if it is known, else its program and process.
+/// The user of a topic: its node's name if it is known, else its program and process.
 fn user(endpoint: &EndpointInfo) -> String {
     match &endpoint.detail {
         EndpointDetail::Publisher(info) if !info.offer.node.is_empty() => info.offer.node.clone(),
