@@ -223,7 +223,7 @@ fuzz-packets: export PACKETS ?= 10000000
 fuzz-packets:
 	$(CARGO) test --profile tested --locked -p ropewalk-bus --lib mutated -- --nocapture
 	$(CARGO) test --profile tested --locked -p ropewalk-link --test parsers -- --nocapture
-	$(CARGO) test --profile tested --locked -p ropewalk-remote -p ropewalk-ros1 --lib fuzzing -- --nocapture
+	$(CARGO) test --profile tested --locked -p ropewalk-remote -p ropewalk-ros1 -p ropewalk-web --lib fuzzing -- --nocapture
 	$(CARGO) test --profile tested --locked -p ropewalk-cli --bins control::line -- --nocapture
 
 # The same, with a table of the lines reached (needs rustup's component llvm-tools).

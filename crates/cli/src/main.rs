@@ -43,6 +43,8 @@ enum Command {
     Link(command::link::Options),
     Ros1(command::ros1::Options),
     Ros2(command::ros2::Options),
+    #[command(alias = "foxglove_bridge")]
+    Foxglove(command::foxglove::Options),
     Import(command::import::Options),
     Top(command::top::Options),
     Keys(command::keys::Options),
@@ -104,6 +106,7 @@ fn main() -> ExitCode {
         Command::Link(options) => command::link::run(&options),
         Command::Ros1(options) => command::ros1::run(&options),
         Command::Ros2(options) => command::ros2::run(&options),
+        Command::Foxglove(options) => command::foxglove::run(&options),
         Command::Import(options) => command::import::run(&options),
         Command::Top(options) => command::top::run(&options),
         Command::Keys(options) => command::keys::run(&options),

@@ -6,6 +6,7 @@ pub(crate) mod bench;
 pub(crate) mod control;
 pub(crate) mod doctor;
 pub(crate) mod endpoints;
+pub(crate) mod foxglove;
 pub(crate) mod generate;
 pub(crate) mod import;
 pub(crate) mod info;

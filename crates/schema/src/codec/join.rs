@@ -125,7 +125,7 @@ impl Join<'_> {
         }
     }
 
-    fn walk<'s>(&'s self, sink: &mut impl Sink<'s>) -> Result<(), CodecError> {
+    pub(super) fn walk<'s>(&'s self, sink: &mut impl Sink<'s>) -> Result<(), CodecError> {
         packed::read(&self.plan.cdr, self.control, Some(self.parts), sink)
             .map_err(|f| f.into_error(self.plan))
     }

@@ -1,10 +1,10 @@
 //! Reads and writes ROS 1 bytes piece by piece, through sockets, without a copy of the whole message.
 
 use super::join::Join;
-use super::write::write_packed;
-use super::{Elements, LIFTED, MAX_COUNT, natural_len, packed};
-use crate::Schema;
-use crate::plan::Step;
+use super::write::{CdrSink, Out, write_packed};
+use super::{Elements, LIFTED, MAX_COUNT, Sink, Text, natural_len, packed};
+use crate::plan::{Lift, Step};
+use crate::{CodecError, Schema};
 use std::borrow::Cow;
 
 /// Position of the data part of a message whose first bytes have arrived.
@@ -103,6 +103,89 @@ impl Join<'_> {
         pieces.push(Cow::Borrowed(self.control.get(from..).unwrap_or(&[])));
         pieces
     }
+
+    /// The CDR bytes with their header in pieces, in order, to be written one after another: large data parts of numbers
+    /// in place, the rest in between copied.
+    ///
+    /// # Errors
+    /// None for a message that was accepted.
+    pub fn cdr_pieces(&self) -> Result<Vec<Cow<'_, [u8]>>, CodecError> {
+        let mut sink = CdrPieces {
+            sink: CdrSink { out: Grow::default() },
+            pieces: vec![Cow::Borrowed(&[0, 1, 0, 0])],
+        };
+        self.walk(&mut sink)?;
+        sink.flush();
+        Ok(sink.pieces)
+    }
+}
+
+/// A data part below this length in bytes is copied: a piece of its own costs more.
+const MIN_PIECE: usize = 1024;
+
+/// Bytes since the last piece.
+#[derive(Default)]
+struct Grow {
+    /// Length of all pieces before.
+    before: usize,
+    bytes: Vec<u8>,
+}
+
+impl Out for Grow {
+    fn fill(&mut self, len: usize, f: impl FnOnce(&mut [u8])) {
+        let from = self.bytes.len();
+        self.bytes.resize(from + len, 0);
+        f(self.bytes.get_mut(from..).unwrap_or_default());
+    }
+
+    fn len(&self) -> usize {
+        self.before + self.bytes.len()
+    }
+}
+
+/// Writes CDR, but refers to large data parts.
+struct CdrPieces<'a> {
+    sink: CdrSink<Grow>,
+    pieces: Vec<Cow<'a, [u8]>>,
+}
+
+impl CdrPieces<'_> {
+    fn flush(&mut self) {
+        let out = &mut self.sink.out;
+        out.before += out.bytes.len();
+        self.pieces.push(Cow::Owned(std::mem::take(&mut out.bytes)));
+    }
+}
+
+impl<'a> Sink<'a> for CdrPieces<'a> {
+    fn run(&mut self, word: u8, bytes: &'a [u8], swap: bool) {
+        self.sink.run(word, bytes, swap);
+    }
+
+    fn dummy(&mut self, count: u32) {
+        Sink::dummy(&mut self.sink, count);
+    }
+
+    fn text(&mut self, text: Text<'a>) {
+        self.sink.text(text);
+    }
+
+    fn count(&mut self, count: u32) {
+        self.sink.count(count);
+    }
+
+    fn array(&mut self, lift: &'a Lift, count: u32, at: usize, elements: Elements<'a>) {
+        match (elements, lift.uniform) {
+            (Elements::Natural(bytes), Some(word)) if bytes.len() >= MIN_PIECE => {
+                self.sink.count(count);
+                self.sink.align(word);
+                self.flush();
+                self.sink.out.before += bytes.len();
+                self.pieces.push(Cow::Borrowed(bytes));
+            }
+            _ => self.sink.array(lift, count, at, elements),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -170,6 +253,32 @@ mod tests {
             let join = schema.join(&control, &parts).unwrap();
             let pieces = join.ros1_pieces();
             assert_eq!(pieces.concat(), bytes, "{name}");
+        }
+    }
+
+    #[test]
+    fn pieces_of_cdr_are_the_message_and_large_parts_stand_in_place() {
+        let registry = Registry::new(Flavour::Ros2);
+        let text = "{header: {frame_id: abc}, intensities: [1], ranges: ";
+        for (n, borrowed) in [(0, 1), (3, 1), (1000, 2)] {
+            let schema = registry
+                .schema("sensor_msgs/LaserScan")
+                .unwrap()
+                .with_threshold(0);
+            let yaml = format!("{text}[{}]}}", vec!["1.5"; n].join(", "));
+            let parts = schema.encode(&schema.value_from_yaml(&yaml).unwrap()).unwrap();
+            let slices = parts.slices();
+            let join = schema.join(&parts.control, &slices).unwrap();
+            let pieces = join.cdr_pieces().unwrap();
+            assert_eq!(
+                pieces.concat(),
+                schema.join_cdr(&parts.control, &slices).unwrap(),
+                "{n}"
+            );
+            let in_place = pieces
+                .iter()
+                .filter(|p| matches!(p, std::borrow::Cow::Borrowed(_)));
+            assert_eq!(in_place.count(), borrowed, "{n}");
         }
     }
 }

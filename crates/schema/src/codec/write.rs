@@ -131,7 +131,7 @@ pub(super) struct CdrSink<O> {
 }
 
 impl<O: Out> CdrSink<O> {
-    fn align(&mut self, word: u8) {
+    pub(super) fn align(&mut self, word: u8) {
         let pad = align(self.out.len(), word) - self.out.len();
         if pad > 0 {
             self.out.zeros(pad);

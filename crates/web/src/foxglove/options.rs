@@ -1,0 +1,61 @@
+//! What the Foxglove server shows and allows.
+
+use std::path::PathBuf;
+
+/// The serialization in which clients get topics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Dialect {
+    /// CDR for programs that offer only the new name of the protocol, such as PlotJuggler; else ROS 1's.
+    #[default]
+    Auto,
+    /// ROS 1's, with definitions of ROS 1.
+    Ros1,
+    /// CDR, with definitions of ROS 2.
+    Ros2,
+}
+
+/// What the Foxglove server shows and allows. Patterns are full names, or prefixes followed by `*`.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct FoxgloveOptions {
+    /// The serialization.
+    pub dialect: Dialect,
+    /// Topics that are shown; empty: all.
+    pub topics: Vec<String>,
+    /// Topics that are not shown.
+    pub exclude: Vec<String>,
+    /// Topics that clients with [`Role::Drive`](crate::Role::Drive) may publish; empty: none.
+    pub allow_publish: Vec<String>,
+    /// Folders whose files clients may fetch.
+    pub assets: Vec<PathBuf>,
+}
+
+impl FoxgloveOptions {
+    pub(crate) fn shows(&self, topic: &str) -> bool {
+        let covers = |pattern: &String| bridge::covers(pattern, topic);
+        (self.topics.is_empty() || self.topics.iter().any(covers)) && !self.exclude.iter().any(covers)
+    }
+
+    pub(crate) fn may_publish(&self, topic: &str) -> bool {
+        self.allow_publish
+            .iter()
+            .any(|pattern| bridge::covers(pattern, topic))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_select_topics() {
+        let mut options = FoxgloveOptions::default();
+        assert!(options.shows("/a") && !options.may_publish("/a"));
+        options.topics = vec!["/camera/*".into(), "/tf".into()];
+        options.exclude = vec!["/camera/raw".into()];
+        options.allow_publish = vec!["/cmd_vel".into()];
+        assert!(options.shows("/camera/jpeg") && options.shows("/tf") && options.may_publish("/cmd_vel"));
+        assert!(!options.shows("/camera/raw") && !options.shows("/tf2") && !options.may_publish("/cmd_vel2"));
+    }
+}

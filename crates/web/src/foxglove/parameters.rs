@@ -1,0 +1,149 @@
+//! Settings of links as parameters: `/link/NAME/topics/TOPIC/priority`.
+
+use ropewalk::{Node, Service, Value};
+use schema::Show;
+use serde_json::{Value as Json, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How long a link may take to answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Settings that a parameter may change: its name, the link's name of it, its unit, the field of the state.
+const SETTINGS: [(&str, &str, &str, &str); 5] = [
+    ("priority", "priority", "", "priority"),
+    ("depth", "depth", "", "depth"),
+    ("every", "every", "", "every"),
+    ("rate_limit_hz", "rate_limit", "Hz", "rate_limit_hz"),
+    ("deadline_ms", "deadline", "ms", "deadline_ms"),
+];
+
+/// All parameters of the links on this bus. Blocks until the links answer, at most some seconds.
+pub(crate) fn all<'a>(
+    node: &Node,
+    services: impl Iterator<Item = (&'a str, &'a Service)>,
+) -> BTreeMap<String, Json> {
+    let mut found = BTreeMap::new();
+    for (name, service) in services {
+        let Some(link) = name.strip_prefix("/link/").and_then(|n| n.strip_suffix("/state")) else {
+            continue;
+        };
+        match state(node, name, service) {
+            Ok(state) => read(link, &state, &mut found),
+            Err(error) => tracing::debug!(link, error, "a link does not tell its state"),
+        }
+    }
+    found
+}
+
+fn state(node: &Node, name: &str, service: &Service) -> Result<Json, String> {
+    let answer = call(node, name, service, &json!({}))?;
+    serde_json::from_str(answer["json"].as_str().unwrap_or_default()).map_err(|e| e.to_string())
+}
+
+/// The parameters in a link's state. Of a topic that goes to several peers, the first counts.
+fn read(link: &str, state: &Json, found: &mut BTreeMap<String, Json>) {
+    for topic in state["sent"].as_array().into_iter().flatten() {
+        let Some(source) = topic["source"].as_str() else {
+            continue;
+        };
+        for (name, _, _, field) in SETTINGS {
+            let full = format!("/link/{link}/topics{source}/{name}");
+            found.entry(full).or_insert_with(|| topic[field].clone());
+        }
+    }
+}
+
+/// Changes one parameter. Blocks until the link answers.
+///
+/// # Errors
+/// A line that says why not, from here or from the link.
+pub(crate) fn set(
+    node: &Node,
+    find: impl Fn(&str) -> Option<Service>,
+    name: &str,
+    value: &Json,
+) -> Result<(), String> {
+    let (link, topic, change) = change(name, value)?;
+    let path = format!("/link/{link}/set");
+    let service = find(&path).ok_or_else(|| format!("there is no link {link:?} on this bus"))?;
+    let request = json!({ "topic": topic, "peer": "", "changes": [change] });
+    call(node, &path, &service, &request).map(drop)
+}
+
+/// The link, the topic and the change that a parameter's new value means.
+fn change(name: &str, value: &Json) -> Result<(String, String, String), String> {
+    let unknown =
+        || format!("{name:?} is no parameter here: they are /link/NAME/topics/TOPIC/priority and alike");
+    let (link, rest) = name
+        .strip_prefix("/link/")
+        .and_then(|rest| rest.split_once("/topics/"))
+        .ok_or_else(unknown)?;
+    let (topic, setting) = rest.rsplit_once('/').ok_or_else(unknown)?;
+    let known = SETTINGS.iter().find(|(name, ..)| *name == setting);
+    let (_, key, unit, _) = known.ok_or_else(unknown)?;
+    let text = match value {
+        Json::Null if !unit.is_empty() => "none".to_owned(),
+        // Some viewers write every number with a fraction.
+        Json::Number(n) => match n.as_f64() {
+            Some(n) if n.fract() == 0.0 && n.abs() < 1e9 => format!("{n:.0}{unit}"),
+            _ => format!("{n}{unit}"),
+        },
+        _ => return Err(format!("{name}: write a number, or nothing for no limit")),
+    };
+    Ok((link.to_owned(), format!("/{topic}"), format!("{key}={text}")))
+}
+
+fn call(node: &Node, name: &str, service: &Service, request: &Json) -> Result<Json, String> {
+    let client = node.client(name, service).map_err(|e| e.to_string())?;
+    if !client.wait_for_server(PATIENCE).map_err(|e| e.to_string())? {
+        return Err(format!("{name} is not served: is the link running?"));
+    }
+    let request: Value = service
+        .request()
+        .value_from_json(request)
+        .map_err(|e| e.to_string())?;
+    let answer = client.call_value(&request, PATIENCE).map_err(|e| e.to_string())?;
+    Ok(answer.to_json(Show::ALL))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_names_link_topic_and_setting() {
+        let of = |name: &str, value: Json| change(name, &value);
+        let text = |a: &str, b: &str, c: &str| Ok((a.to_owned(), b.to_owned(), c.to_owned()));
+        assert_eq!(
+            of("/link/base/topics/scan/priority", json!(7.0)),
+            text("base", "/scan", "priority=7")
+        );
+        assert_eq!(
+            of("/link/base/topics/front/camera/rate_limit_hz", json!(2.5)),
+            text("base", "/front/camera", "rate_limit=2.5Hz")
+        );
+        assert_eq!(
+            of("/link/b/topics/scan/deadline_ms", Json::Null),
+            text("b", "/scan", "deadline=none")
+        );
+        for (name, value) in [
+            ("/scan/priority", json!(1)),
+            ("/link/base/topics/scan/colour", json!(1)),
+            ("/link/base/topics/scan/priority", json!("7; x")),
+            ("/link/base/topics/scan/priority", Json::Null),
+        ] {
+            assert!(of(name, value).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_state_of_a_link_becomes_parameters() {
+        let state = json!({ "sent": [{ "source": "/scan", "priority": 7, "depth": 1, "every": 1,
+                                       "rate_limit_hz": null, "deadline_ms": 100.0 }] });
+        let mut found = BTreeMap::new();
+        read("base", &state, &mut found);
+        assert_eq!(found["/link/base/topics/scan/priority"], json!(7));
+        assert_eq!(found["/link/base/topics/scan/rate_limit_hz"], Json::Null);
+        assert_eq!(found.len(), SETTINGS.len());
+    }
+}

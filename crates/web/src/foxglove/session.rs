@@ -1,0 +1,518 @@
+//! One client of the Foxglove protocol.
+
+use super::body::BusBody;
+use super::calls::{self, Calls};
+use super::message::{Call, ClientChannel, Message};
+use super::publish::Outlet;
+use super::world::World;
+use super::{Shared, assets, lock, parameters};
+use crate::frame::Opcode;
+use crate::{Client, Handler, KEEP, Push, Received, Role};
+use ropewalk::{Callback, Flavour, Schema, SubscriberOptions};
+use serde_json::{Value as Json, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Subscriptions of one client; each has a thread.
+const MAX_SUBSCRIPTIONS: usize = 256;
+/// Topics that one client publishes.
+const MAX_OUTLETS: usize = 64;
+/// Parameters that one client watches by name.
+const MAX_WATCHED: usize = 4096;
+/// Messages of one publisher that wait on the bus or for the client, such as the history of a latched topic.
+const DEPTH: u32 = 256;
+/// Longer messages, in bytes, wait until shorter ones are sent.
+const SMALL: usize = 64 << 10;
+/// Bytes of announcements that are sent at once; the rest follows with the next look at the bus.
+const ANNOUNCED: usize = 1 << 20;
+/// Shortest time between two reports of losses to a client.
+const LOSSES: Duration = Duration::from_secs(2);
+
+/// One client.
+#[derive(Debug)]
+pub(crate) struct Session {
+    shared: Arc<Shared>,
+    client: Arc<Client>,
+    flavour: Flavour,
+    calls: Calls,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    ended: bool,
+    /// Topics as they are announced, by number; `None` for those that this client cannot get.
+    topics: BTreeMap<u32, Option<Schema>>,
+    services: BTreeSet<u32>,
+    subscriptions: BTreeMap<u32, Subscription>,
+    outlets: BTreeMap<u32, Outlet>,
+    watched: BTreeSet<String>,
+    graph: bool,
+    graph_sent: Json,
+    lost: BTreeMap<String, u64>,
+    told: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Subscription {
+    channel: u32,
+    topic: String,
+    _callback: Callback,
+}
+
+/// Ends the client's subscriptions and publishers when it leaves.
+pub(crate) struct SessionHandler(pub(crate) Arc<Session>);
+
+impl Drop for SessionHandler {
+    fn drop(&mut self) {
+        let ended = State {
+            ended: true,
+            ..State::default()
+        };
+        drop(std::mem::replace(&mut *lock(&self.0.state), ended));
+    }
+}
+
+impl Handler for SessionHandler {
+    fn received(&mut self, message: Received) {
+        let read = match &message {
+            Received::Text(text) => Message::text(text),
+            Received::Binary(bytes) => Message::binary(bytes),
+        };
+        match read {
+            Ok(message) => self.0.handle(message),
+            Err(error) => self.0.complain(2, "message", &error.to_string()),
+        }
+    }
+}
+
+impl Session {
+    pub(crate) fn new(shared: Arc<Shared>, client: Arc<Client>, flavour: Flavour) -> Self {
+        Session {
+            shared,
+            client,
+            flavour,
+            calls: Calls::default(),
+            state: Mutex::default(),
+        }
+    }
+
+    /// Introduces the server and announces what there is.
+    pub(crate) fn begin(&self) {
+        let mut capabilities = vec!["connectionGraph", "parameters", "parametersSubscribe"];
+        if !self.shared.options.assets.is_empty() {
+            capabilities.push("assets");
+        }
+        if self.client.role >= Role::Drive {
+            capabilities.push("services");
+            if !self.shared.options.allow_publish.is_empty() {
+                capabilities.push("clientPublish");
+            }
+        }
+        // Viewers choose their own definitions by the distribution's name.
+        let (encoding, distribution) = match self.flavour {
+            Flavour::Ros1 => ("ros1", "noetic"),
+            Flavour::Ros2 => ("cdr", "jazzy"),
+        };
+        self.tell(&json!({
+            "op": "serverInfo",
+            "name": "ropewalk",
+            "capabilities": capabilities,
+            "supportedEncodings": [encoding, "json"],
+            "metadata": { "ROS_DISTRO": distribution },
+            "sessionId": self.shared.session_id,
+        }));
+        self.update();
+    }
+
+    /// Tells the client what changed on the bus, and what it lost.
+    pub(crate) fn update(&self) {
+        let world = self.shared.world();
+        let mut state = lock(&self.state);
+        if state.ended {
+            return;
+        }
+        self.announce_topics(&mut state, &world);
+        if self.client.role >= Role::Drive {
+            self.announce_services(&mut state, &world);
+        }
+        if state.graph && state.graph_sent != world.graph {
+            self.send_graph(&mut state, &world);
+        }
+        self.tell_losses(&mut state);
+    }
+
+    fn announce_topics(&self, state: &mut State, world: &World) {
+        let gone: Vec<u32> = state
+            .topics
+            .keys()
+            .filter(|id| !world.topics.contains_key(id))
+            .copied()
+            .collect();
+        for id in &gone {
+            state.topics.remove(id);
+        }
+        if !gone.is_empty() {
+            let of_gone = |s: &&Subscription| gone.contains(&s.channel);
+            let ended = state.subscriptions.iter().filter(|(_, s)| of_gone(s));
+            let ended: Vec<u32> = ended.map(|(id, _)| *id).collect();
+            let ended = ended.iter().filter_map(|id| state.subscriptions.remove_entry(id));
+            let ended = ended.collect();
+            self.forget(ended);
+            self.tell(&json!({ "op": "unadvertise", "channelIds": gone }));
+        }
+        let (mut channels, mut size) = (Vec::new(), 0);
+        for (id, topic) in &world.topics {
+            if state.topics.contains_key(id) {
+                continue;
+            }
+            if size > ANNOUNCED {
+                break;
+            }
+            let schema = topic.schema.in_flavour(self.flavour);
+            if let Err(error) = &schema {
+                self.complain(
+                    1,
+                    &topic.name,
+                    &format!("{} cannot be shown: {error}", topic.name),
+                );
+            }
+            let schema = state.topics.entry(*id).or_insert(schema.ok());
+            let Some(schema) = schema else { continue };
+            let (encoding, schema_encoding, name) = match self.flavour {
+                Flavour::Ros1 => ("ros1", "ros1msg", schema.name().to_owned()),
+                Flavour::Ros2 => ("cdr", "ros2msg", schema.ros2_name()),
+            };
+            let definition = schema.definition();
+            size += definition.len() + topic.name.len() + 200;
+            channels.push(json!({
+                "id": id, "topic": topic.name, "encoding": encoding, "schemaName": name,
+                "schema": definition, "schemaEncoding": schema_encoding,
+            }));
+        }
+        if !channels.is_empty() {
+            self.tell(&json!({ "op": "advertise", "channels": channels }));
+        }
+    }
+
+    fn announce_services(&self, state: &mut State, world: &World) {
+        let gone: Vec<u32> = state
+            .services
+            .iter()
+            .filter(|id| !world.services.contains_key(id))
+            .copied()
+            .collect();
+        for id in &gone {
+            state.services.remove(id);
+        }
+        if !gone.is_empty() {
+            self.tell(&json!({ "op": "unadvertiseServices", "serviceIds": gone }));
+        }
+        let (mut services, mut size) = (Vec::new(), 0);
+        for (id, named) in &world.services {
+            if size > ANNOUNCED || !state.services.insert(*id) {
+                continue;
+            }
+            let service = &named.service;
+            // With a header, bytes of both ROS versions differ.
+            if service.request().flavour() != self.flavour && service.common_sum().is_none() {
+                continue;
+            }
+            let Ok(shown) = service.in_flavour(self.flavour) else {
+                continue;
+            };
+            let (encoding, schema_encoding) = match self.flavour {
+                Flavour::Ros1 => ("ros1", "ros1msg"),
+                Flavour::Ros2 => ("cdr", "ros2msg"),
+            };
+            let part = |schema: &Schema| {
+                json!({ "encoding": encoding, "schemaName": schema.name(), "schemaEncoding": schema_encoding,
+                        "schema": schema.definition() })
+            };
+            let kind = match self.flavour {
+                Flavour::Ros1 => shown.name(),
+                Flavour::Ros2 => shown.name().replacen('/', "/srv/", 1),
+            };
+            // Older clients read the texts, newer ones the objects.
+            let announced = json!({
+                "id": id, "name": named.name, "type": kind,
+                "requestSchema": shown.request().definition(), "responseSchema": shown.response().definition(),
+                "request": part(shown.request()), "response": part(shown.response()),
+            });
+            size += announced.to_string().len();
+            services.push(announced);
+        }
+        if !services.is_empty() {
+            self.tell(&json!({ "op": "advertiseServices", "services": services }));
+        }
+    }
+
+    fn send_graph(&self, state: &mut State, world: &World) {
+        let before = std::mem::replace(&mut state.graph_sent, world.graph.clone());
+        let names = |graph: &Json, of: &[&str]| -> BTreeSet<String> {
+            let lists = of.iter().filter_map(|list| graph[*list].as_array()).flatten();
+            lists
+                .filter_map(|item| item["name"].as_str())
+                .map(str::to_owned)
+                .collect()
+        };
+        let gone = |of: &[&str]| -> Vec<String> {
+            names(&before, of)
+                .difference(&names(&world.graph, of))
+                .cloned()
+                .collect()
+        };
+        self.tell(&json!({
+            "op": "connectionGraphUpdate",
+            "publishedTopics": world.graph["published"],
+            "subscribedTopics": world.graph["subscribed"],
+            "advertisedServices": world.graph["services"],
+            "removedTopics": gone(&["published", "subscribed"]),
+            "removedServices": gone(&["services"]),
+        }));
+    }
+
+    fn tell_losses(&self, state: &mut State) {
+        for (subscription, lost) in self.client.queue.losses() {
+            if let Some(subscription) = state.subscriptions.get(&subscription) {
+                *state.lost.entry(subscription.topic.clone()).or_default() += lost;
+            }
+        }
+        if state.lost.is_empty() || state.told.is_some_and(|told| told.elapsed() < LOSSES) {
+            return;
+        }
+        state.told = Some(Instant::now());
+        for (topic, lost) in std::mem::take(&mut state.lost) {
+            let text =
+                format!("{topic}: {lost} messages were left out, since this connection is too slow for them");
+            self.complain(1, &format!("lost {topic}"), &text);
+        }
+    }
+
+    fn handle(&self, message: Message) {
+        match message {
+            Message::Subscribe(items) => items
+                .into_iter()
+                .for_each(|(id, channel)| self.subscribe(id, channel)),
+            Message::Unsubscribe(ids) => {
+                let mut state = lock(&self.state);
+                let ended = ids
+                    .into_iter()
+                    .filter_map(|id| state.subscriptions.remove_entry(&id))
+                    .collect();
+                drop(state);
+                self.forget(ended);
+            }
+            Message::Advertise(channels) => channels.iter().for_each(|channel| self.advertise(channel)),
+            Message::Unadvertise(ids) => {
+                let mut state = lock(&self.state);
+                ids.iter().for_each(|id| drop(state.outlets.remove(id)));
+            }
+            Message::Publish { channel, payload } => self.publish(channel, &payload),
+            Message::Call(call) => self.call(call),
+            Message::GetParameters { names, id } => self.get_parameters(&names, id),
+            Message::SetParameters { values, id } => self.set_parameters(&values, id),
+            Message::WatchParameters(names) => {
+                let mut state = lock(&self.state);
+                let room = MAX_WATCHED.saturating_sub(state.watched.len());
+                state.watched.extend(names.into_iter().take(room));
+            }
+            Message::UnwatchParameters(names) => {
+                let mut state = lock(&self.state);
+                state
+                    .watched
+                    .retain(|name| !names.is_empty() && !names.contains(name));
+            }
+            Message::WatchGraph(wanted) => {
+                let mut state = lock(&self.state);
+                state.graph = wanted;
+                state.graph_sent = Json::Null;
+                if wanted {
+                    self.send_graph(&mut state, &self.shared.world());
+                }
+            }
+            Message::FetchAsset { uri, request } => self.fetch(&uri, request),
+        }
+    }
+
+    fn subscribe(&self, id: u32, channel: u32) {
+        if let Err(problem) = self.try_subscribe(id, channel) {
+            self.complain(2, "subscribe", &problem);
+        }
+    }
+
+    fn try_subscribe(&self, id: u32, channel: u32) -> Result<(), String> {
+        let world = self.shared.world();
+        let mut state = lock(&self.state);
+        if state.subscriptions.contains_key(&id) {
+            return Err(format!("the subscription {id} exists"));
+        }
+        if state.subscriptions.len() >= MAX_SUBSCRIPTIONS {
+            return Err(format!("a client has at most {MAX_SUBSCRIPTIONS} subscriptions"));
+        }
+        let schema = state.topics.get(&channel).and_then(Option::as_ref);
+        let (Some(schema), Some(topic)) = (schema, world.topics.get(&channel)) else {
+            return Err(format!("there is no channel {channel}"));
+        };
+        let options = SubscriberOptions::default()
+            .with_depth(DEPTH)
+            .with_max_held(DEPTH);
+        let subscriber = self.shared.node.subscriber_with(&topic.name, schema, options);
+        let (queue, flavour) = (self.client.queue.clone(), self.flavour);
+        let callback = subscriber.map_err(|e| e.to_string())?.callback(move |message| {
+            let keep = if message.is_history() {
+                DEPTH as usize
+            } else {
+                KEEP
+            };
+            let body = Box::new(BusBody::new(id, message, flavour));
+            let priority = u8::from(crate::Body::len(&*body) <= SMALL);
+            queue.push(Push {
+                topic: id,
+                priority,
+                keep,
+                body,
+            });
+        });
+        let subscription = Subscription {
+            channel,
+            topic: topic.name.clone(),
+            _callback: callback.map_err(|e| e.to_string())?,
+        };
+        state.subscriptions.insert(id, subscription);
+        Ok(())
+    }
+
+    /// Ends subscriptions, then drops what waits of them.
+    fn forget(&self, subscriptions: Vec<(u32, Subscription)>) {
+        for (id, subscription) in subscriptions {
+            drop(subscription);
+            self.client.queue.forget(id);
+        }
+    }
+
+    fn advertise(&self, channel: &ClientChannel) {
+        let topic = &channel.topic;
+        let opened = || {
+            if self.client.role < Role::Drive {
+                return Err("publishing needs a token with the role drive".to_owned());
+            }
+            if !self.shared.options.may_publish(topic) {
+                return Err(format!("start with --allow-publish {topic} to allow it"));
+            }
+            let mut state = lock(&self.state);
+            if state.outlets.len() >= MAX_OUTLETS {
+                return Err(format!("a client publishes at most {MAX_OUTLETS} topics"));
+            }
+            let outlet = Outlet::open(&self.shared.node, &self.shared.world(), self.flavour, channel)?;
+            state.outlets.insert(channel.id, outlet);
+            Ok(())
+        };
+        if let Err(problem) = opened() {
+            let text = format!("{topic} cannot be published: {problem}");
+            self.complain(2, &format!("publish {topic}"), &text);
+        }
+    }
+
+    fn publish(&self, channel: u32, payload: &[u8]) {
+        let state = lock(&self.state);
+        let Some(outlet) = state.outlets.get(&channel) else {
+            return self.complain(2, "publish", &format!("the channel {channel} was not advertised"));
+        };
+        if let Err(error) = outlet.publish(payload) {
+            let topic = outlet.topic();
+            self.complain(2, &format!("publish {topic}"), &format!("{topic}: {error}"));
+        }
+    }
+
+    fn call(&self, call: Call) {
+        let queue = &self.client.queue;
+        if self.client.role < Role::Drive {
+            let problem = "calling services needs a token with the role drive";
+            return calls::fail(queue, call.service, call.id, problem);
+        }
+        let world = self.shared.world();
+        match world.services.get(&call.service) {
+            Some(named) => self.calls.start(&self.shared.node, named.clone(), call, queue),
+            None => calls::fail(queue, call.service, call.id, "there is no such service"),
+        }
+    }
+
+    fn parameters(&self) -> BTreeMap<String, Json> {
+        let world = self.shared.world();
+        let services = world.services.values().map(|s| (s.name.as_str(), &s.service));
+        parameters::all(&self.shared.node, services)
+    }
+
+    fn get_parameters(&self, names: &[String], id: Option<String>) {
+        let mut all = self.parameters();
+        if !names.is_empty() {
+            all.retain(|name, _| names.contains(name));
+        }
+        self.send_parameters(&all, id);
+    }
+
+    fn set_parameters(&self, values: &[(String, Json)], id: Option<String>) {
+        let world = self.shared.world();
+        for (name, value) in values {
+            let set = match self.client.role < Role::Operate {
+                true => Err("changing settings needs a token with the role operate".to_owned()),
+                false => parameters::set(&self.shared.node, |n| world.service(n).cloned(), name, value),
+            };
+            if let Err(problem) = set {
+                self.complain(2, "parameter", &problem);
+            }
+        }
+        let all = self.parameters();
+        if id.is_some() {
+            let mut own = all.clone();
+            own.retain(|name, _| values.iter().any(|(n, _)| n == name));
+            self.send_parameters(&own, id);
+        }
+        for session in self.shared.sessions() {
+            let watched = lock(&session.state).watched.clone();
+            let mut changed = all.clone();
+            changed.retain(|name, _| watched.contains(name) && values.iter().any(|(n, _)| n == name));
+            if !changed.is_empty() {
+                session.send_parameters(&changed, None);
+            }
+        }
+    }
+
+    fn send_parameters(&self, all: &BTreeMap<String, Json>, id: Option<String>) {
+        // A parameter without a value counts as not set.
+        let list = all.iter().map(|(name, value)| match value {
+            Json::Null => json!({ "name": name }),
+            value => json!({ "name": name, "value": value }),
+        });
+        let mut message = json!({ "op": "parameterValues", "parameters": list.collect::<Vec<_>>() });
+        if let Some(id) = id {
+            message["id"] = id.into();
+        }
+        self.tell(&message);
+    }
+
+    fn fetch(&self, uri: &str, request: u32) {
+        let fetched = assets::fetch(&self.shared.options.assets, uri);
+        let mut bytes = vec![4];
+        bytes.extend(request.to_le_bytes());
+        bytes.push(u8::from(fetched.is_err()));
+        let error = fetched.as_ref().err().map_or("", String::as_str);
+        bytes.extend((error.len() as u32).to_le_bytes());
+        bytes.extend(error.as_bytes());
+        bytes.extend(fetched.as_deref().unwrap_or_default());
+        self.client.queue.answer_in_turn(Opcode::Binary, bytes);
+    }
+
+    fn tell(&self, json: &Json) {
+        self.client
+            .queue
+            .answer(Opcode::Text, json.to_string().into_bytes());
+    }
+
+    /// Shows a line in the client: level 1 warns, 2 is an error. A newer line with the same key replaces it.
+    fn complain(&self, level: u8, key: &str, text: &str) {
+        self.tell(&json!({ "op": "status", "level": level, "message": text, "id": key }));
+    }
+}

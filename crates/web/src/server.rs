@@ -1,0 +1,385 @@
+//! Listens, checks each request, and gives each WebSocket client its two threads.
+
+use crate::socket::{self, Client, Handler};
+use crate::{Access, HeadError, Limits, Page, Queue, Request, Response, Status, upgrade, write};
+use socket2::SockRef;
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Bytes that the system may hold unsent for a client: the rest waits in the queue, where newer messages replace it.
+const UNSENT: u32 = 16 << 10;
+/// How long to wait after a failed accept, such as without descriptors.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What a server serves.
+pub trait Site: Send + Sync + 'static {
+    /// Answers a request that is not WebSocket's.
+    fn page(&self, request: &Request) -> Response;
+
+    /// Chooses one of the `offered` subprotocols for a WebSocket, or none. By default there are no WebSockets.
+    ///
+    /// # Errors
+    /// The answer that refuses it.
+    fn protocol(&self, request: &Request, offered: &[String]) -> Result<Option<String>, Response> {
+        let _ = (request, offered);
+        let page = Page::Text("there is no WebSocket here".into());
+        Err(Response::new(Status::NotFound, page))
+    }
+
+    /// Serves a client; `None` disconnects it.
+    fn open(&self, client: Arc<Client>) -> Option<Box<dyn Handler>> {
+        let _ = client;
+        None
+    }
+}
+
+/// Address, access and limits.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ServerOptions {
+    /// The address; port 0 is any free one.
+    pub address: SocketAddr,
+    /// Access of clients.
+    pub access: Access,
+    /// What clients may make the server hold.
+    pub limits: Limits,
+}
+
+/// Why a server cannot start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// The address is for others, and there is no token.
+    #[error("{0} can be reached by others: that needs a token")]
+    Open(SocketAddr),
+    /// It cannot listen.
+    #[error("cannot listen at {address}: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// A running server; dropping it disconnects all clients.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+struct Shared {
+    options: ServerOptions,
+    site: Arc<dyn Site>,
+    stopped: AtomicBool,
+    connections: Mutex<Connections>,
+}
+
+#[derive(Default)]
+struct Connections {
+    next: u64,
+    open: BTreeMap<u64, Connection>,
+}
+
+struct Connection {
+    socket: TcpStream,
+    /// Its queue, once it speaks WebSocket.
+    queue: Option<Arc<Queue>>,
+}
+
+impl ServerOptions {
+    /// Options with the default limits.
+    pub fn new(address: SocketAddr, access: Access) -> Self {
+        let limits = Limits::default();
+        ServerOptions {
+            address,
+            access,
+            limits,
+        }
+    }
+
+    /// Sets the limits.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+}
+
+impl Server {
+    /// Listens and serves in threads of its own.
+    ///
+    /// # Errors
+    /// [`ServerError`]: an address that others reach without a token, or one that is in use.
+    pub fn start(options: ServerOptions, site: Arc<dyn Site>) -> Result<Server, ServerError> {
+        let address = options.address;
+        if !address.ip().to_canonical().is_loopback() && !options.access.has_tokens() {
+            return Err(ServerError::Open(address));
+        }
+        let fail = |source| ServerError::Listen { address, source };
+        let listener = TcpListener::bind(address).map_err(fail)?;
+        let address = listener.local_addr().map_err(fail)?;
+        let shared = Arc::new(Shared {
+            options,
+            site,
+            stopped: AtomicBool::new(false),
+            connections: Mutex::default(),
+        });
+        let of_thread = shared.clone();
+        let thread = std::thread::Builder::new().name("web".into());
+        let thread = thread
+            .spawn(move || accept(&listener, &of_thread))
+            .map_err(fail)?;
+        Ok(Server {
+            address,
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Number of open connections.
+    pub fn connections(&self) -> usize {
+        self.shared.connections().open.len()
+    }
+
+    /// Bytes that wait for each WebSocket client.
+    pub fn held(&self) -> Vec<usize> {
+        let connections = self.shared.connections();
+        let queues = connections.open.values().filter_map(|c| c.queue.as_ref());
+        queues.map(|queue| queue.held()).collect()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shared.stopped.store(true, Ordering::Relaxed);
+        // Wakes the thread that accepts.
+        let local: IpAddr = match self.address.ip() {
+            ip if !ip.is_unspecified() => ip,
+            IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        };
+        let woken = TcpStream::connect_timeout(&(local, self.address.port()).into(), Duration::from_secs(1));
+        if let (Ok(_), Some(thread)) = (woken, self.thread.take()) {
+            let _ = thread.join();
+        }
+        for connection in self.shared.connections().open.values() {
+            connection.end();
+        }
+    }
+}
+
+impl Connection {
+    fn end(&self) {
+        if let Some(queue) = &self.queue {
+            queue.close();
+        }
+        let _ = self.socket.shutdown(Shutdown::Both);
+    }
+}
+
+impl Shared {
+    fn connections(&self) -> MutexGuard<'_, Connections> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a connection; the oldest one that has not said what it wants makes room.
+    fn enter(&self, socket: TcpStream) -> Option<u64> {
+        let mut connections = self.connections();
+        if connections.open.len() >= self.options.limits.connections {
+            let (oldest, connection) = connections.open.iter().find(|(_, c)| c.queue.is_none())?;
+            connection.end();
+            let oldest = *oldest;
+            connections.open.remove(&oldest);
+        }
+        let id = connections.next;
+        connections.next += 1;
+        connections.open.insert(id, Connection { socket, queue: None });
+        Some(id)
+    }
+
+    /// Gives a connection a queue; `None` if there are too many clients.
+    fn promote(&self, id: u64) -> Option<Arc<Queue>> {
+        let mut connections = self.connections();
+        let clients = connections.open.values().filter(|c| c.queue.is_some()).count();
+        if clients >= self.options.limits.clients {
+            return None;
+        }
+        let queue = Arc::new(Queue::new(self.options.limits.queued));
+        connections.open.get_mut(&id)?.queue = Some(queue.clone());
+        Some(queue)
+    }
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared")
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Leaves the list when its connection's thread ends, however it ends.
+struct Entry<'a>(&'a Shared, u64);
+
+impl Drop for Entry<'_> {
+    fn drop(&mut self) {
+        if let Some(connection) = self.0.connections().open.remove(&self.1) {
+            connection.end();
+        }
+    }
+}
+
+fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    loop {
+        let accepted = listener.accept();
+        if shared.stopped.load(Ordering::Relaxed) {
+            return;
+        }
+        let (socket, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::debug!(%error, "cannot accept");
+                std::thread::sleep(PAUSE);
+                continue;
+            }
+        };
+        let Some(id) = socket.try_clone().ok().and_then(|socket| shared.enter(socket)) else {
+            continue;
+        };
+        let of_thread = shared.clone();
+        let thread = std::thread::Builder::new().name("web-client".into());
+        let started = thread.spawn(move || {
+            let entry = Entry(&of_thread, id);
+            if let Err(error) = serve(socket, peer, &of_thread, id) {
+                tracing::debug!(%peer, %error, "a connection ended");
+            }
+            drop(entry);
+        });
+        if started.is_err() {
+            drop(Entry(shared, id));
+        }
+    }
+}
+
+fn serve(mut socket: TcpStream, peer: SocketAddr, shared: &Shared, id: u64) -> io::Result<()> {
+    let limits = shared.options.limits;
+    socket.set_nodelay(true)?;
+    socket.set_write_timeout(Some(limits.stalled))?;
+    let refuse = |socket: &mut TcpStream, response: Response| {
+        response.write(socket)?;
+        socket.shutdown(Shutdown::Write)
+    };
+    let text = |status, line: String| Response::new(status, Page::Text(line));
+    let (mut request, early) = match read_head(&mut socket, limits) {
+        Ok(Some(read)) => read,
+        Ok(None) => return Ok(()),
+        Err((status, line)) => return refuse(&mut socket, text(status, line)),
+    };
+    request.peer = Some(peer);
+    let role = match shared.options.access.role(&request) {
+        Ok(role) => role,
+        Err(refusal) => {
+            tracing::info!(%peer, %refusal, "a request was refused");
+            return refuse(&mut socket, text(Status::Forbidden, refusal.to_string()));
+        }
+    };
+    if !upgrade::asked(&request) {
+        let response = match request.method() {
+            "GET" => shared.site.page(&request),
+            _ => text(Status::NotAllowed, "only GET is answered".into()),
+        };
+        return refuse(&mut socket, response);
+    }
+    let offered = upgrade::offered(&request);
+    let accepted = match shared.site.protocol(&request, &offered) {
+        Ok(protocol) => match upgrade::accept(&request, protocol) {
+            Ok(accepted) => accepted,
+            Err(line) => return refuse(&mut socket, text(Status::BadRequest, line.into())),
+        },
+        Err(response) => return refuse(&mut socket, response),
+    };
+    let Some(queue) = shared.promote(id) else {
+        let line = format!("{} clients are connected; that is the limit", limits.clients);
+        return refuse(&mut socket, text(Status::Busy, line));
+    };
+    socket.set_read_timeout(None)?;
+    limit_unsent(&socket);
+    socket.write_all(accepted.head().as_bytes())?;
+    let mut writing = socket.try_clone()?;
+    let of_writer = queue.clone();
+    let thread = std::thread::Builder::new().name("web-write".into());
+    let writer = thread.spawn(move || {
+        let written = write::write_all(&of_writer, &mut writing);
+        of_writer.end();
+        // Ends the reader's wait.
+        let _ = writing.shutdown(Shutdown::Both);
+        written
+    })?;
+    let client = Arc::new(Client::new(role, peer, &request, &accepted, queue.clone()));
+    match shared.site.open(client) {
+        Some(mut handler) => socket::read(&mut socket, &early, limits.message, &queue, &mut *handler),
+        None => queue.close(),
+    }
+    writer.join().unwrap_or(Ok(()))
+}
+
+/// Where the system can, keeps it from taking more than it can send soon.
+fn limit_unsent(socket: &TcpStream) {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    if let Err(error) = SockRef::from(socket).set_tcp_notsent_lowat(UNSENT) {
+        tracing::debug!(%error, "TCP_NOTSENT_LOWAT is not available");
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    let _ = (SockRef::from(socket), UNSENT);
+}
+
+type Head = (Request, Vec<u8>);
+
+/// Reads a request's head within its time; `None` if the client left. What follows the head is returned, too.
+fn read_head(socket: &mut TcpStream, limits: Limits) -> Result<Option<Head>, (Status, String)> {
+    let start = Instant::now();
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let late = || {
+            let line = format!("no request within {} s", limits.handshake.as_secs_f64());
+            (Status::Timeout, line)
+        };
+        let left = limits.handshake.saturating_sub(start.elapsed());
+        if left.is_zero() {
+            return Err(late());
+        }
+        if socket.set_read_timeout(Some(left)).is_err() {
+            return Ok(None);
+        }
+        match socket.read(&mut buffer) {
+            Ok(0) => return Ok(None),
+            Ok(n) => bytes.extend_from_slice(&buffer[..n]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                return Err(late());
+            }
+            Err(_) => return Ok(None),
+        }
+        let bad = |error: HeadError| (Status::BadRequest, error.to_string());
+        if let Some((request, size)) = Request::parse(&bytes).map_err(bad)? {
+            return Ok(Some((request, bytes.split_off(size))));
+        }
+        if bytes.len() > limits.head {
+            let line = format!("a request's head has at most {} bytes", limits.head);
+            return Err((Status::HeadTooLarge, line));
+        }
+    }
+}
