@@ -14,7 +14,7 @@ TESTED := $(TARGET)/tested
 # The steps of `make test`, cheap ones first. `built-tested` builds what they all need. Steps that only compute run in the background of
 # those that mostly wait.
 # Those joined by `+` run side by side, since they mostly wait; of them, only one may need the wheel.
-STEPS := packages built-tested schema-crosscheck+recording-crosscheck+kill ros1+ros2 sanitized+installed cpp+python networks attacks unit-posix unit
+STEPS := packages built-tested schema-crosscheck+recording-crosscheck kill ros1 ros2 sanitized+installed cpp python networks attacks unit-posix unit
 BEHIND := lint built-posix loom
 
 .PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets words book crates unit unit-posix cpp sanitized sanitized-library valgrind ros1 ros2 zenoh python wheel deb installed loom built-posix miri schema-crosscheck recording-crosscheck kill \
