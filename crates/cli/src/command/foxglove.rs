@@ -62,7 +62,7 @@ pub(crate) struct Options {
     /// A folder of packages, or one package, whose files clients may fetch as package://PACKAGE/FILE (may be repeated).
     #[arg(long, value_name = "DIR")]
     assets: Vec<PathBuf>,
-    /// A web site whose pages may connect, besides https://app.foxglove.dev (may be repeated).
+    /// A web site whose pages may connect, besides that of app.foxglove.dev (may be repeated).
     #[arg(long = "origin", value_name = "URL")]
     origins: Vec<String>,
 }
