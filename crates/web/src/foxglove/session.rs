@@ -61,6 +61,14 @@ struct Subscription {
     _callback: Callback,
 }
 
+/// The protocol's names of a serialization and of its definitions.
+fn encodings(flavour: Flavour) -> (&'static str, &'static str) {
+    match flavour {
+        Flavour::Ros1 => ("ros1", "ros1msg"),
+        Flavour::Ros2 => ("cdr", "ros2msg"),
+    }
+}
+
 /// Ends the client's subscriptions and publishers when it leaves.
 pub(crate) struct SessionHandler(pub(crate) Arc<Session>);
 
@@ -111,10 +119,11 @@ impl Session {
             }
         }
         // Viewers choose their own definitions by the distribution's name.
-        let (encoding, distribution) = match self.flavour {
-            Flavour::Ros1 => ("ros1", "noetic"),
-            Flavour::Ros2 => ("cdr", "jazzy"),
+        let distribution = match self.flavour {
+            Flavour::Ros1 => "noetic",
+            Flavour::Ros2 => "jazzy",
         };
+        let (encoding, _) = encodings(self.flavour);
         self.tell(&json!({
             "op": "serverInfo",
             "name": "ropewalk",
@@ -180,9 +189,10 @@ impl Session {
             }
             let schema = state.topics.entry(*id).or_insert(schema.ok());
             let Some(schema) = schema else { continue };
-            let (encoding, schema_encoding, name) = match self.flavour {
-                Flavour::Ros1 => ("ros1", "ros1msg", schema.name().to_owned()),
-                Flavour::Ros2 => ("cdr", "ros2msg", schema.ros2_name()),
+            let (encoding, schema_encoding) = encodings(self.flavour);
+            let name = match self.flavour {
+                Flavour::Ros1 => schema.name().to_owned(),
+                Flavour::Ros2 => schema.ros2_name(),
             };
             let definition = schema.definition();
             size += definition.len() + topic.name.len() + 200;
@@ -222,10 +232,7 @@ impl Session {
             let Ok(shown) = service.in_flavour(self.flavour) else {
                 continue;
             };
-            let (encoding, schema_encoding) = match self.flavour {
-                Flavour::Ros1 => ("ros1", "ros1msg"),
-                Flavour::Ros2 => ("cdr", "ros2msg"),
-            };
+            let (encoding, schema_encoding) = encodings(self.flavour);
             let part = |schema: &Schema| {
                 json!({ "encoding": encoding, "schemaName": schema.name(), "schemaEncoding": schema_encoding,
                         "schema": schema.definition() })

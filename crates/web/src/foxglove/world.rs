@@ -66,7 +66,8 @@ impl World {
             }
             self.add_topic(&mut new, node, info);
         }
-        for info in survey.services() {
+        let services = survey.services();
+        for info in &services {
             let name = &info.service.service;
             if info.servers.is_empty() || name.starts_with("/_") || new.services.len() >= MAX_SERVICES {
                 continue;
@@ -77,7 +78,7 @@ impl World {
                 .find(|(_, s)| s.name == *name && s.service.md5() == info.service.type_hash);
             if let Some((id, service)) = known {
                 new.services.insert(*id, service.clone());
-            } else if let Ok(service) = node.schema_of_service(&info) {
+            } else if let Ok(service) = node.schema_of_service(info) {
                 let name = name.clone();
                 let id = new.number();
                 new.services.insert(id, NamedService { name, service });
@@ -88,7 +89,6 @@ impl World {
             used.map(|(name, who)| json!({ "name": name, users: who }))
                 .collect()
         };
-        let services = survey.services();
         let served = services.iter().filter(|s| !s.servers.is_empty());
         let served = served.map(|s| json!({ "name": s.service.service, "providerIds": s.servers.iter().map(user).collect::<Vec<_>>() }));
         new.graph = json!({
