@@ -155,20 +155,14 @@ pub(super) fn to_zenoh(
 fn zenoh_rules(legs: &[Leg], topics: &[Topic], called: &[Called], host: &str, session: &str) -> String {
     let mut text = format!("wire: zenoh\nzenoh: {{config: '{session}'}}\ntopics:\n");
     for (leg, topic) in legs.iter().zip(topics) {
-        let name = &leg.flow.topic;
         // On the way to Zenoh, the bridge takes the priority that the topic has on the bus.
-        // Writing to a string cannot fail.
-        let _ = if leg.from == host {
-            writeln!(text, "  - {{name: {name}, direction: to_ros}}")
-        } else if leg.to == host {
-            let priority = topic.priority;
-            writeln!(
-                text,
-                "  - {{name: {name}, direction: to_bus, priority: {priority}}}"
-            )
-        } else {
-            Ok(())
+        let way = match (leg.from == host, leg.to == host) {
+            (true, _) => "to_ros".to_owned(),
+            (_, true) => format!("to_bus, priority: {}", topic.priority),
+            _ => continue,
         };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  - {{name: {}, direction: {way}}}", leg.flow.topic);
     }
     for (is_action, key) in [(false, "services"), (true, "actions")] {
         let of_host = called.iter().filter(|c| c.is_action == is_action);
