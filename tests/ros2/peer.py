@@ -44,7 +44,8 @@ def latch(node: Node) -> None:
     qos = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     publisher = node.create_publisher(String, "latched", qos)
     publisher.publish(String(data="old"))
-    publisher.publish(String(data="kept"))
+    name = node.get_name()
+    publisher.publish(String(data="kept" if name == "latch" else f"kept of {name}"))
     node.kept = publisher
 
 

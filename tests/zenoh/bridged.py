@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -262,6 +263,87 @@ class Router(Bridged):
         self.assertEqual(self.status(bridge)["problems"], {})
 
 
+class Secured(Bridged):
+    """A router of a site that knows its hosts by their certificates, and lets a robot have its own names alone."""
+
+    def route(self) -> Process:
+        def openssl(*words: str) -> None:
+            subprocess.run(["openssl", *words], check=True, cwd=self.folder.name, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+        new = ("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+        openssl(*new, "-x509", "-days", "2", "-subj", "/CN=site", "-keyout", "ca.key", "-out", "ca.pem")
+        self.file("names", "subjectAltName=DNS:localhost,IP:127.0.0.1")
+        for name in ("router", "robot1", "base"):
+            openssl(*new, "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.csr")
+            signed = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "names")
+            openssl("x509", "-req", "-in", f"{name}.csr", *signed, "-out", f"{name}.pem")
+        self.endpoint = f"tls/localhost:{self.port}"
+        messages = ["put", "delete", "declare_subscriber", "declare_queryable", "query", "reply"]
+        messages += ["liveliness_token", "declare_liveliness_subscriber", "liveliness_query"]
+        allow = {"permission": "allow", "flows": ["ingress", "egress"], "messages": messages}
+        rules = {
+            "enabled": True,
+            "default_permission": "deny",
+            "rules": [
+                # A chunk that begins with @ is matched by no pattern: name it.
+                {"id": "robot1", **allow, "key_exprs": ["0/robot1/**", "0/robot1/**/@adv/**", "@ros2_lv/0/**"]},
+                {"id": "base", **allow, "key_exprs": ["**", "**/@adv/**", "@ros2_lv/**"]},
+            ],
+            "subjects": [{"id": name, "cert_common_names": [name]} for name in ("robot1", "base")],
+            "policies": [{"rules": [name], "subjects": [name]} for name in ("robot1", "base")],
+        }
+        path = lambda name: str(Path(self.folder.name) / name)
+        tls = {
+            "root_ca_certificate": path("ca.pem"),
+            "listen_certificate": path("router.pem"),
+            "listen_private_key": path("router.key"),
+            "enable_mtls": True,
+        }
+        more = [f"transport/link/tls={json.dumps(tls)}", f"access_control={json.dumps(rules)}"]
+        router = self.start([sys.executable, str(HERE / "router.py"), self.endpoint, *more])
+        router.wait_for("ready")
+        return router
+
+    def client(self, name: str, certificate: bool = True) -> str:
+        path = lambda name: str(Path(self.folder.name) / name)
+        tls = {"root_ca_certificate": path("ca.pem")}
+        if certificate:
+            tls |= {"enable_mtls": True, "connect_certificate": path(f"{name}.pem"), "connect_private_key": path(f"{name}.key")}
+        config = {
+            "mode": "client",
+            "connect": {"endpoints": [self.endpoint], "timeout_ms": -1, "exit_on_failure": False},
+            "scouting": {"multicast": {"enabled": False}},
+            "transport": {"link": {"tls": tls}},
+            "timestamping": {"enabled": True},
+        }
+        return self.file(f"{name}{certificate}.json5", json.dumps(config))
+
+    def robot(self, config: str) -> Process:
+        rules = "[{name: '/robot1/*', direction: both, bus: '/*'}, {name: '/robot2/*', direction: to_ros, bus: '/others/*'}]"
+        text = f"wire: zenoh\ndomain: 0\nzenoh: {{config: '{config}'}}\ntopics: {rules}\n"
+        return self.ropewalk("ros2", self.file(f"robot{len(self.processes)}.yaml", text), "--json", "--every", "0.2")
+
+    def test_a_robot_has_its_own_names_and_no_others(self) -> None:
+        self.robot(self.client("robot1"))
+        own = {"ZENOH_SESSION_CONFIG_URI": self.client("base")}
+        ears = [self.peer("pyzeros", "hear", f"/{robot}/words", **own) for robot in ("robot1", "robot2")]
+        self.say("/others/words", 200, "--rate", "50", "--count", "200", "--wait", "0")
+        self.say("/words", 20, "--rate", "50", "--count", "20", "--wait-matching-subscriptions", "1")
+        self.assertEqual(self.heard(ears[0], 20, 3), [f"bus {i}" for i in range(20)])
+        self.assertEqual([line for line in ears[1].printed if line.startswith("heard")], [])
+        talk = self.peer("pyzeros", "talk", "/robot1/orders", **own)
+        echo = self.echo("/orders")
+        talk.wait_for("sent")
+        echo.wait_for("pyzeros", 20)
+
+    def test_a_host_without_a_certificate_is_not_let_in(self) -> None:
+        robot = self.robot(self.client("robot1", certificate=False))
+        end = time.monotonic() + 30
+        while not (problems := self.status(robot)["problems"]) and time.monotonic() < end:
+            pass
+        self.assertIn(self.endpoint, problems["the domain"])
+
+
 class Circles(Bridged):
     def test_two_bridges_bring_nothing_back(self) -> None:
         """Two hosts, each with a bus and a bridge, and a node: no bridge brings messages of the other one onto its bus."""
@@ -284,6 +366,27 @@ class Circles(Bridged):
         self.assertEqual(sorted(here.printed), sorted(words + more))
         self.assertEqual(there.printed, words)
         self.assertEqual(sorted(self.heard(hear, 40)), sorted(words + more))
+
+    def test_bridges_that_carry_from_bridges_connect_a_robot_and_its_operators(self) -> None:
+        other = tempfile.TemporaryDirectory(prefix="rwz")
+        self.addCleanup(other.cleanup)
+        there = {"ROPEWALK_RUNTIME_DIR": other.name}
+        words = self.file("there.yaml", "".join(f"---\ndata: bus {i}\n" if i else "data: bus 0\n" for i in range(20)))
+        say = ("--file", words, "--rate", "50", "--count", "20", "--wait-matching-subscriptions", "1")
+        echo = ("--field", "data", "--csv")
+        self.bridge(text="wire: zenoh\nfrom_bridges: true\ntopics: [{name: '/robot1/*', direction: both, bus: '/*'}]")
+        text = "wire: zenoh\nfrom_bridges: true\ntopics: [{name: '/*', direction: both}]"
+        config = self.file("base.yaml", text + f"\nzenoh: {{connect: ['{self.endpoint}']}}\n")
+        self.start([os.environ["ROPEWALK"], "ros2", config], **there)
+        at_base = self.start([os.environ["ROPEWALK"], "topic", "echo", "/robot1/words", STRING, *echo], **there)
+        at_robot = self.echo("/orders")
+        self.ropewalk("topic", "pub", "/words", STRING, *say)
+        self.start([os.environ["ROPEWALK"], "topic", "pub", "/robot1/orders", STRING, *say], **there)
+        for ear in (at_base, at_robot):
+            ear.wait_for("bus", 20)
+        time.sleep(1)
+        for ear in (at_base, at_robot):
+            self.assertEqual(ear.printed, [f"bus {i}" for i in range(20)])
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ use crate::hub::{Hub, lock};
 use crate::routes::{RouteTable, Target};
 use crate::status::Status;
 use crate::types::OnBus;
-use crate::wire::{Event, Id, Picture, Seen, Wire};
+use crate::wire::{Event, Id, Mark, Picture, Seen, Wire};
 use crate::{services, topics};
 use bridge::{Direction, Graph, Lock, LockError, problem_at};
 use bus::{BusConfig, EndpointDetail};
@@ -55,6 +55,17 @@ pub struct Handle {
     shared: Arc<Shared>,
 }
 
+impl BridgeError {
+    /// Whether the same call may succeed later, because the bridge depends on a host that does not answer yet.
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            #[cfg(feature = "zenoh")]
+            BridgeError::Session(crate::zenoh::SessionError::NoRouter { .. }) => true,
+            _ => false,
+        }
+    }
+}
+
 /// Why a bridge cannot start, or why it ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -89,10 +100,11 @@ pub enum BridgeError {
 }
 
 impl Bridge {
-    /// Joins the domain and opens the bus. Nothing crosses before [`Bridge::run`].
+    /// Joins the domain and opens the bus. Nothing crosses before [`Bridge::run`]. With a Zenoh configuration whose mode
+    /// is `client`, this blocks for up to 3 s until a router answers.
     ///
     /// # Errors
-    /// [`BridgeError`]
+    /// [`BridgeError`]; try again if [`BridgeError::is_temporary`].
     pub fn open(config: Config, bus: BusConfig) -> Result<Bridge, BridgeError> {
         config.check()?;
         let domain = config.domain().map_err(wrong)?;
@@ -108,10 +120,14 @@ impl Bridge {
             std::process::id(),
             clock::realtime().as_nanos()
         ));
+        let mark = Mark {
+            graph,
+            from_bridges: config.from_bridges,
+        };
         let (wire, kind): (Arc<dyn Wire>, _) = match config.wire {
-            Middleware::Dds => (Arc::new(dds(&config, graph)?), "ros2"),
+            Middleware::Dds => (Arc::new(dds(&config, mark)?), "ros2"),
             #[cfg(feature = "zenoh")]
-            Middleware::Zenoh => (Arc::new(zenoh(&config, graph)?), "zenoh"),
+            Middleware::Zenoh => (Arc::new(zenoh(&config, mark)?), "zenoh"),
             #[cfg(not(feature = "zenoh"))]
             Middleware::Zenoh => unreachable!("the configuration was checked"),
         };
@@ -198,7 +214,7 @@ impl Bridge {
         }
         let now = Instant::now();
         let others = picture.participants.values();
-        hub.set_bridges(others.filter_map(|p| p.bridge), now);
+        hub.set_bridges(others.filter_map(|p| Some(p.bridge?.graph)), now);
         if !self.is_first()? {
             return Ok(());
         }
@@ -279,7 +295,7 @@ fn wrong(problem: String) -> ConfigError {
     problem_at(None, "the configuration", problem)
 }
 
-fn dds(config: &Config, graph: Graph) -> Result<Dds, BridgeError> {
+fn dds(config: &Config, mark: Mark) -> Result<Dds, BridgeError> {
     let domain_config = DomainConfig {
         domain: config.domain().map_err(wrong)?,
         range: config.range().map_err(wrong)?,
@@ -291,15 +307,11 @@ fn dds(config: &Config, graph: Graph) -> Result<Dds, BridgeError> {
             "only nodes on this host reach the bridge: set `range: subnet` or ROS_AUTOMATIC_DISCOVERY_RANGE for others"
         );
     }
-    Ok(Dds::join(
-        domain_config,
-        dds::marked(graph),
-        config.max_message(),
-    )?)
+    Ok(Dds::join(domain_config, dds::marked(mark), config.max_message())?)
 }
 
 #[cfg(feature = "zenoh")]
-fn zenoh(config: &Config, graph: Graph) -> Result<crate::zenoh::Zenoh, BridgeError> {
+fn zenoh(config: &Config, mark: Mark) -> Result<crate::zenoh::Zenoh, BridgeError> {
     let asked = config.zenoh.clone().unwrap_or_default();
     let session_config = crate::zenoh::SessionConfig {
         domain: config.domain().map_err(wrong)?,
@@ -308,7 +320,7 @@ fn zenoh(config: &Config, graph: Graph) -> Result<crate::zenoh::Zenoh, BridgeErr
     };
     Ok(crate::zenoh::Zenoh::join(
         &session_config,
-        graph,
+        mark,
         config.max_message(),
     )?)
 }

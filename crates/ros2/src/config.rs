@@ -64,6 +64,9 @@ pub struct Config {
     pub participant_memory: Option<u64>,
     /// Folders with packages, or packages' own folders, relative to the configuration's folder.
     pub definitions: Vec<PathBuf>,
+    /// Whether to carry also what other Ropewalk bridges of the domain publish and serve. Without it, each bridge
+    /// carries only what nodes do. Set it if nothing else connects this bus with theirs: no link, and no other bridge.
+    pub from_bridges: bool,
     /// The topics that cross; no others do.
     pub topics: Vec<Spanned<TopicRule>>,
     /// The services that cross; no others do.

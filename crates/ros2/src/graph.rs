@@ -111,7 +111,9 @@ impl Records {
 /// publisher for one of the domain.
 pub(crate) fn of_domain(hub: &Hub, picture: &Picture, on_bus: impl Fn(&Seen) -> Option<u64>) -> Record {
     let mut all = Vec::new();
-    for participant in picture.participants.values().filter(|p| p.bridge.is_none()) {
+    let from_bridges = hub.config.from_bridges;
+    let participants = picture.participants.values();
+    for participant in participants.filter(|p| p.bridge.is_none() || from_bridges) {
         let node = |node: &crate::wire::SeenNode| {
             let seen = node.endpoints.iter().filter_map(|id| picture.endpoints.get(id));
             Node {

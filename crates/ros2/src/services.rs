@@ -5,7 +5,6 @@ use crate::called::Called;
 use crate::hub::Hub;
 use crate::offered::Offered;
 use crate::routes::RouteTable;
-use crate::topics::is_of_bridge;
 use crate::types::{self, OnBus};
 use crate::wire::{Id, Picture, Seen};
 use bridge::nodes::Kind;
@@ -21,7 +20,9 @@ const MAX_SERVICES_EACH: usize = 128;
 /// Updates services of the domain that go onto the bus.
 pub(crate) fn to_bus(hub: &Arc<Hub>, routes: &mut RouteTable, picture: &Picture, bus: &OnBus, now: Instant) {
     let servers = picture.endpoints.values().filter(|s| s.kind == Kind::Service);
-    let servers: Vec<&Seen> = servers.filter(|s| !is_of_bridge(picture, s)).collect();
+    let servers: Vec<&Seen> = servers
+        .filter(|s| picture.counts(s, hub.config.from_bridges))
+        .collect();
     let mut brought: BTreeMap<Id, usize> = BTreeMap::new();
     for called in routes.called.values() {
         *brought.entry(called.by).or_default() += 1;

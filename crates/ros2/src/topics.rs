@@ -81,7 +81,7 @@ pub(crate) fn to_bus(hub: &Hub, routes: &mut RouteTable, picture: &Picture, bus:
     let nodes = node_names(picture);
     let mut topics: BTreeMap<&str, Vec<(&Seen, String)>> = BTreeMap::new();
     for seen in picture.endpoints.values().filter(|s| s.kind == Kind::Publisher) {
-        if !is_of_bridge(picture, seen) {
+        if picture.counts(seen, hub.config.from_bridges) {
             let node = nodes.get(&seen.id).cloned().unwrap_or_default();
             topics.entry(&seen.what.name).or_default().push((seen, node));
         }
@@ -188,12 +188,6 @@ fn node_names(picture: &Picture) -> BTreeMap<Id, String> {
     named.collect()
 }
 
-/// Whether the endpoint belongs to another bridge.
-pub(crate) fn is_of_bridge(picture: &Picture, seen: &Seen) -> bool {
-    let participant = picture.participants.get(&seen.participant);
-    participant.is_some_and(|p| p.bridge.is_some())
-}
-
 /// Updates topics of the bus that go into the domain. `offered` is the quality of service of publishers of the bus that
 /// belong to ROS 2 nodes.
 pub(crate) fn to_ros(
@@ -206,7 +200,7 @@ pub(crate) fn to_ros(
     let awaited: BTreeSet<&str> = picture
         .endpoints
         .values()
-        .filter(|s| s.kind == Kind::Subscription && !is_of_bridge(picture, s))
+        .filter(|s| s.kind == Kind::Subscription && picture.counts(s, hub.config.from_bridges))
         .map(|s| s.what.name.as_str())
         .collect();
     // Publishers that disagree about the type of a topic are in several entries.

@@ -65,9 +65,27 @@ pub(crate) struct SeenNode {
 pub(crate) struct SeenParticipant {
     pub(crate) enclave: String,
     pub(crate) nodes: Vec<SeenNode>,
-    /// For a Ropewalk bridge: what marks the messages that it brings onto a bus, so that no other bridge brings them
-    /// back.
-    pub(crate) bridge: Option<bridge::Graph>,
+    /// For a Ropewalk bridge.
+    pub(crate) bridge: Option<Mark>,
+}
+
+/// How a Ropewalk bridge identifies itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// Marks the messages that it brings onto a bus, so that no other bridge brings them back.
+    pub(crate) graph: bridge::Graph,
+    /// Whether it also carries what other bridges send.
+    pub(crate) from_bridges: bool,
+}
+
+/// Whether an endpoint of a participant counts for this bridge, which carries what other bridges send if
+/// `from_bridges`. An endpoint that receives counts if its bridge does.
+pub(crate) fn counts(kind: Kind, of: Option<Mark>, from_bridges: bool) -> bool {
+    match (of, kind) {
+        (None, _) => true,
+        (Some(_), Kind::Publisher | Kind::Service) => from_bridges,
+        (Some(mark), Kind::Subscription | Kind::Client) => mark.from_bridges,
+    }
 }
 
 /// Everything that others have at a given time.
@@ -75,6 +93,14 @@ pub(crate) struct SeenParticipant {
 pub(crate) struct Picture {
     pub(crate) endpoints: BTreeMap<Id, Seen>,
     pub(crate) participants: BTreeMap<Id, SeenParticipant>,
+}
+
+impl Picture {
+    /// Whether an endpoint counts for this bridge: see [`counts`].
+    pub(crate) fn counts(&self, seen: &Seen, from_bridges: bool) -> bool {
+        let participant = self.participants.get(&seen.participant);
+        counts(seen.kind, participant.and_then(|p| p.bridge), from_bridges)
+    }
 }
 
 /// A node to show to others, with endpoints of this bridge.

@@ -153,7 +153,7 @@ pub(super) fn to_zenoh(
 
 /// The configuration of a host's bridge to Zenoh: the other way round than to its own nodes.
 fn zenoh_rules(legs: &[Leg], topics: &[Topic], called: &[Called], host: &str, session: &str) -> String {
-    let mut text = format!("wire: zenoh\nzenoh: {{config: '{session}'}}\ntopics:\n");
+    let mut text = format!("wire: zenoh\nfrom_bridges: true\nzenoh: {{config: '{session}'}}\ntopics:\n");
     for (leg, topic) in legs.iter().zip(topics) {
         // On the way to Zenoh, the bridge takes the priority that the topic has on the bus.
         let way = match (leg.from == host, leg.to == host) {

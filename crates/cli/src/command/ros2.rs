@@ -5,10 +5,15 @@ use crate::failure::{Failure, OrFail, Outcome};
 use crate::signals::Signals;
 use bus::BusConfig;
 use clap::{Args, ValueEnum};
-use ros2::{ActionRule, Bridge, BridgeError, Config, Direction, Middleware, Range, ServiceRule, TopicRule};
+use ros2::{
+    ActionRule, Bridge, BridgeError, Config, Direction, Middleware, Range, ServiceRule, Status, TopicRule,
+};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+
+/// How long to wait before trying again to reach a router.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// Bridge ROS 2 nodes on DDS or Zenoh and this host's bus
 ///
@@ -78,6 +83,9 @@ pub(crate) struct Options {
     /// Name of the bridge's ROS node.
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
+    /// Also carry what other Ropewalk bridges publish and serve, as the configuration's `from_bridges`.
+    #[arg(long)]
+    from_bridges: bool,
     /// Print the state as a line of JSON at an interval.
     #[arg(long)]
     json: bool,
@@ -115,7 +123,9 @@ pub(crate) fn run(options: &Options) -> Outcome {
         return Ok(());
     }
     let signals = Signals::watch().or_job("watching signals")?;
-    let bridge = Bridge::open(config, BusConfig::from_env().or_input()?).or_input()?;
+    let Some(bridge) = open(&config, options, &signals)? else {
+        return Ok(());
+    };
     let handle = bridge.handle();
     let thread = std::thread::Builder::new().name("ros2".into());
     let bridge = thread.spawn(move || bridge.run()).or_job("starting a thread")?;
@@ -125,8 +135,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
         std::thread::sleep(Duration::from_millis(50));
         if options.json && start.elapsed() >= next {
             next += Duration::from_secs_f64(options.every);
-            let line = serde_json::to_string(&handle.status()).or_job("writing JSON")?;
-            if writeln!(crate::screen::stdout(), "{line}").is_err() {
+            if !print(&handle.status())? {
                 break;
             }
         }
@@ -134,6 +143,42 @@ pub(crate) fn run(options: &Options) -> Outcome {
     handle.stop();
     let ended = bridge.join().unwrap_or_else(|_| panic!("the bridge panicked"));
     ended.map_err(|e: BridgeError| Failure::job(format_args!("the bridge: {e}")))
+}
+
+/// Opens the bridge, once the router that it depends on answers. `None` if the user stops it before.
+fn open(config: &Config, options: &Options, signals: &Signals) -> Result<Option<Bridge>, Failure> {
+    let mut told = String::new();
+    loop {
+        let error = match Bridge::open(config.clone(), BusConfig::from_env().or_input()?) {
+            Ok(bridge) => return Ok(Some(bridge)),
+            Err(error) if error.is_temporary() => error.to_string(),
+            Err(error) => return Err(error).or_input(),
+        };
+        if told != error {
+            tracing::warn!("{error}; trying again");
+        }
+        if options.json {
+            let mut status = Status::default();
+            status.problems.insert("the domain".into(), error.clone());
+            if !print(&status)? {
+                return Ok(None);
+            }
+        }
+        told = error;
+        let next = Instant::now() + AGAIN;
+        while Instant::now() < next {
+            if signals.stopped() {
+                return Ok(None);
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+/// Prints a line of JSON. `false` if nobody reads it any more.
+fn print(status: &Status) -> Result<bool, Failure> {
+    let line = serde_json::to_string(status).or_job("writing JSON")?;
+    Ok(writeln!(crate::screen::stdout(), "{line}").is_ok())
 }
 
 fn config(options: &Options) -> Result<Config, Failure> {
@@ -163,6 +208,7 @@ fn config(options: &Options) -> Result<Config, Failure> {
     }
     config.domain = options.domain.or(config.domain);
     config.range = options.range.map(Reach::range).or(config.range);
+    config.from_bridges |= options.from_bridges;
     config.node = options.node.clone().or(config.node);
     config.check().or_input()?;
     Ok(config)

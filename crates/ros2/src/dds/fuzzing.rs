@@ -72,8 +72,8 @@ pub(crate) fn service(data: &[u8]) {
 pub(crate) fn user_data(data: &[u8]) {
     let enclave = mark::enclave(data);
     assert!(stats::text::is_plain(&enclave) && enclave.len() <= bridge::nodes::MAX_TEXT);
-    if let Some(graph) = mark::of(data) {
-        assert_eq!(mark::of(&mark::user_data(graph)), Some(graph));
+    if let Some(mark) = mark::of(data) {
+        assert_eq!(mark::of(&mark::user_data(mark)), Some(mark));
     }
     if let Some(hash) = names::hash_of(data) {
         assert_eq!(names::hash_of(&names::user_data(hash)), Some(hash));

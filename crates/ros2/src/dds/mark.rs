@@ -1,10 +1,16 @@
 //! User data of a ROS 2 participant: its enclave, and whether it is a Ropewalk bridge.
 
+use crate::wire::Mark;
 use bridge::Graph;
 
 /// The user data of a bridge.
-pub(crate) fn user_data(graph: Graph) -> Vec<u8> {
-    format!("enclave=/;ropewalk={:x};", graph.number()).into_bytes()
+pub(crate) fn user_data(mark: Mark) -> Vec<u8> {
+    let more = if mark.from_bridges {
+        "ropewalk_from_bridges=1;"
+    } else {
+        ""
+    };
+    format!("enclave=/;ropewalk={:x};{more}", mark.graph.number()).into_bytes()
 }
 
 fn entry<'a>(user_data: &'a [u8], key: &str) -> Option<&'a str> {
@@ -20,10 +26,13 @@ pub(super) fn enclave(user_data: &[u8]) -> String {
     enclave.unwrap_or("/").to_owned()
 }
 
-/// The graph number that marks the messages of a bridge.
-pub(super) fn of(user_data: &[u8]) -> Option<Graph> {
+/// How a bridge identifies itself; `None` for others.
+pub(super) fn of(user_data: &[u8]) -> Option<Mark> {
     let number = u32::from_str_radix(entry(user_data, "ropewalk")?, 16).ok()?;
-    Graph::from_number(number)
+    Some(Mark {
+        graph: Graph::from_number(number)?,
+        from_bridges: entry(user_data, "ropewalk_from_bridges") == Some("1"),
+    })
 }
 
 #[cfg(test)]
@@ -32,9 +41,14 @@ mod tests {
 
     #[test]
     fn marks_are_read_beside_what_others_say() {
-        let graph = Graph::new("a bridge");
-        assert_eq!(of(&user_data(graph)), Some(graph));
-        assert_eq!(enclave(&user_data(graph)), "/");
+        for from_bridges in [false, true] {
+            let mark = Mark {
+                graph: Graph::new("a bridge"),
+                from_bridges,
+            };
+            assert_eq!(of(&user_data(mark)), Some(mark));
+            assert_eq!(enclave(&user_data(mark)), "/");
+        }
         assert_eq!(enclave(b"enclave=/robot/arm;\0"), "/robot/arm");
         for other in [
             &b"enclave=/;"[..],

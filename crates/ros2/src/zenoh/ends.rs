@@ -75,6 +75,8 @@ pub(super) struct Inbox {
     pub(super) queue: Arc<Queue>,
     pub(super) others: Arc<Mutex<Others>>,
     pub(super) max_message: usize,
+    /// Whether this bridge carries what other bridges send.
+    pub(super) from_bridges: bool,
 }
 
 /// The encoding that marks a message as sent by a Ropewalk bridge.
@@ -91,8 +93,8 @@ impl Inbox {
         lock(&self.others).refuse(reason);
     }
 
-    /// Reads attachment and payload, if they are to be forwarded. Those sent by a Ropewalk bridge are not: they come
-    /// from a bus already.
+    /// Reads attachment and payload, if they are to be forwarded. By default, those sent by a Ropewalk bridge are not:
+    /// they come from a bus already.
     fn read(
         &self,
         encoding: Option<&Encoding>,
@@ -100,7 +102,7 @@ impl Inbox {
         payload: &ZBytes,
         malformed: &'static str,
     ) -> Option<(Attachment, Vec<u8>)> {
-        if encoding == Some(&self::encoding()) {
+        if !self.from_bridges && encoding == Some(&self::encoding()) {
             return None;
         }
         if payload.len() > self.max_message {

@@ -29,9 +29,9 @@ pub fn token(bytes: &[u8]) {
             "{key}"
         );
     }
-    if let Some(graph) = token.bridge() {
-        token.enclave = enclave_of(graph);
-        assert_eq!(token.bridge(), Some(graph));
+    if let Some(mark) = token.bridge() {
+        token.enclave = enclave_of(mark);
+        assert_eq!(token.bridge(), Some(mark));
     }
 }
 

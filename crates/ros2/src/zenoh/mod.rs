@@ -25,3 +25,12 @@ use crate::hub::lock;
 pub use session::SessionError;
 #[cfg(feature = "zenoh")]
 pub(crate) use {session::SessionConfig, wire::Zenoh};
+
+/// Says that none of these routers answers.
+#[cfg(feature = "zenoh")]
+fn no_router(routers: &[String]) -> String {
+    format!(
+        "no Zenoh router answers at {}: start one (ros2 run rmw_zenoh_cpp rmw_zenohd, or zenohd), name another in `zenoh: {{connect: [...]}}`, or check the certificates in `zenoh: {{config: ...}}`",
+        routers.join(", ")
+    )
+}

@@ -1,7 +1,7 @@
 //! Nodes and endpoints of others, from their tokens, while these exist. Bounded, whatever others declare.
 
 use super::token::{MAX_TOKEN, Token};
-use crate::wire::{Id, Named, Picture, Seen, SeenNode, SeenParticipant};
+use crate::wire::{Id, Named, Picture, Seen, SeenNode, SeenParticipant, counts};
 use bridge::nodes::Kind;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -18,6 +18,8 @@ const SETTLING: Duration = Duration::from_secs(5);
 /// The nodes and endpoints of others.
 #[derive(Debug, Default)]
 pub(super) struct Others {
+    /// Whether this bridge carries what other bridges send.
+    from_bridges: bool,
     tokens: BTreeMap<Id, Entry>,
     endpoints: usize,
     /// Endpoints by identities that differ from those of their tokens.
@@ -43,6 +45,14 @@ pub(super) fn id(key: &str) -> Id {
 }
 
 impl Others {
+    /// No others yet. `from_bridges`: whether this bridge carries what other bridges send.
+    pub(super) fn new(from_bridges: bool) -> Self {
+        Others {
+            from_bridges,
+            ..Others::default()
+        }
+    }
+
     /// Handles a declared token. Returns whether something has changed.
     pub(super) fn begins(&mut self, key: &str, domain: u32, own: &str) -> bool {
         if key.len() > MAX_TOKEN {
@@ -149,13 +159,13 @@ impl Others {
         out
     }
 
-    /// Number of endpoints of a kind with this name and type, excluding those of bridges.
+    /// Number of endpoints of a kind with this name and type, excluding those of bridges that do not count.
     pub(super) fn count(&self, kind: Kind, what: &Named, hash: Option<[u8; 32]>) -> usize {
         let fits = |entry: &&Entry| {
             let endpoint = entry.token.endpoint.as_ref();
             endpoint.is_some_and(|e| {
                 e.kind == kind && e.name == what.name && e.type_name == what.type_name && e.hash == hash
-            }) && entry.token.bridge().is_none()
+            }) && counts(kind, entry.token.bridge(), self.from_bridges)
         };
         self.tokens.values().filter(fits).count()
     }
@@ -177,7 +187,7 @@ impl Others {
             endpoint.is_some_and(|e| {
                 e.kind == Kind::Publisher && e.name == what.name && e.type_name == what.type_name
             }) && !entry.is_heard
-                && entry.token.bridge().is_none()
+                && counts(Kind::Publisher, entry.token.bridge(), self.from_bridges)
                 && !taken.contains(id)
         };
         let Some(of) = self.tokens.iter().find(fits).map(|(id, _)| *id) else {

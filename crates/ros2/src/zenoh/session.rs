@@ -6,6 +6,8 @@ use zenoh::{Config, Session, Wait};
 
 /// Default address of a router: where rmw_zenoh looks for it.
 const ROUTER: &str = "tcp/localhost:7447";
+/// How long a client tries to reach a router before [`open`] returns, in milliseconds.
+const CLIENT_TRIES: &str = "3000";
 /// Allowance for what a message takes on the wire in addition to its payload.
 const MARGIN: u64 = 64 << 10;
 
@@ -63,6 +65,12 @@ pub enum SessionError {
         /// Zenoh's error.
         problem: String,
     },
+    /// No router answers, and the configuration's mode is `client`, which needs one. Try again later.
+    #[error("{}", super::no_router(routers))]
+    NoRouter {
+        /// The addresses that were tried.
+        routers: Vec<String>,
+    },
     /// Zenoh does not start.
     #[error("cannot start Zenoh: {problem}")]
     Open {
@@ -72,7 +80,7 @@ pub enum SessionError {
 }
 
 /// Opens a session that accepts messages of `max_message` bytes. Also returns the addresses of its routers, if it looks
-/// for any.
+/// for any. A peer connects in the background; a client returns once it is connected.
 pub(super) fn open(
     session_config: &SessionConfig,
     max_message: u64,
@@ -99,10 +107,23 @@ pub(super) fn open(
     set(&mut config, "config", "transport/link/rx/max_message_size", &most)?;
     // Messages kept for late subscribers are distinguished by their time.
     set(&mut config, "config", "timestamping/enabled", "true")?;
-    let is_router = config.mode().is_some_and(|mode| mode == WhatAmI::Router);
-    let routers = if is_router { Vec::new() } else { endpoints(&config) };
-    let session = zenoh::open(config).wait().map_err(opening)?;
-    Ok((session, routers))
+    let mode = config.mode().unwrap_or(WhatAmI::Peer);
+    let routers = match mode {
+        WhatAmI::Router => Vec::new(),
+        _ => endpoints(&config),
+    };
+    let is_client = mode == WhatAmI::Client;
+    if is_client {
+        set(&mut config, "config", "connect/timeout_ms", CLIENT_TRIES)?;
+    }
+    match zenoh::open(config).wait() {
+        Ok(session) => Ok((session, routers)),
+        Err(error) if is_client => {
+            tracing::debug!(%error, "cannot connect to a router");
+            Err(SessionError::NoRouter { routers })
+        }
+        Err(error) => Err(opening(error)),
+    }
 }
 
 fn opening(error: zenoh::Error) -> SessionError {

@@ -7,6 +7,7 @@
 use super::keys::{demangled, hash_of, hash_text, mangled};
 use super::qos;
 use crate::dds::names;
+use crate::wire::Mark;
 use bridge::Graph;
 use bridge::nodes::{Kind, MAX_TEXT, Qos};
 
@@ -16,6 +17,8 @@ pub(super) const SPACE: &str = "@ros2_lv";
 pub(super) const MAX_TOKEN: usize = 2_048;
 /// Enclave of a bridge, before its number.
 const BRIDGE: &str = "/ropewalk_bridge/";
+/// What follows the number if the bridge also carries what other bridges send.
+const FROM_BRIDGES: &str = "/from_bridges";
 
 /// A node, or an endpoint of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,16 +132,25 @@ impl Token {
     }
 
     /// The mark of the bridge that it belongs to, if it does.
-    pub(super) fn bridge(&self) -> Option<Graph> {
-        let number = self.enclave.strip_prefix(BRIDGE)?;
+    pub(super) fn bridge(&self) -> Option<Mark> {
+        let rest = self.enclave.strip_prefix(BRIDGE)?;
+        let (number, from_bridges) = match rest.strip_suffix(FROM_BRIDGES) {
+            Some(number) => (number, true),
+            None => (rest, false),
+        };
         let is_number = number.len() == 8 && number.bytes().all(|b| b.is_ascii_hexdigit());
-        Graph::from_number(u32::from_str_radix(number, 16).ok().filter(|_| is_number)?)
+        let number = u32::from_str_radix(number, 16).ok().filter(|_| is_number)?;
+        Some(Mark {
+            graph: Graph::from_number(number)?,
+            from_bridges,
+        })
     }
 }
 
 /// The enclave of a bridge.
-pub(super) fn enclave_of(graph: Graph) -> String {
-    format!("{BRIDGE}{:08x}", graph.number())
+pub(super) fn enclave_of(mark: Mark) -> String {
+    let more = if mark.from_bridges { FROM_BRIDGES } else { "" };
+    format!("{BRIDGE}{:08x}{more}", mark.graph.number())
 }
 
 #[cfg(test)]
@@ -201,18 +213,25 @@ mod tests {
 
     #[test]
     fn a_bridge_says_so_by_its_enclave() {
-        let graph = Graph::new("a bridge");
         let mut token = Token::read(&publisher(), 0).unwrap();
         assert_eq!(token.bridge(), None);
-        token.enclave = enclave_of(graph);
-        let read = Token::read(&token.key(0).unwrap(), 0).unwrap();
-        assert_eq!(read.bridge(), Some(graph));
+        for from_bridges in [false, true] {
+            let mark = Mark {
+                graph: Graph::new("a bridge"),
+                from_bridges,
+            };
+            token.enclave = enclave_of(mark);
+            let read = Token::read(&token.key(0).unwrap(), 0).unwrap();
+            assert_eq!(read.bridge(), Some(mark));
+        }
         for other in [
             "/ropewalk_bridge/",
             "/ropewalk_bridge/00000000",
             "/ropewalk_bridge/+1234567",
             "/ropewalk_bridge/123456789",
             "/ropewalk_bridge",
+            "/ropewalk_bridge/1234567/from_bridges",
+            "/ropewalk_bridge/12345678/other",
         ] {
             token.enclave = other.into();
             assert_eq!(token.bridge(), None, "{other}");

@@ -4,11 +4,11 @@ use super::attachment::Attachment;
 use super::ends::{End, Inbox};
 use super::lock;
 use super::queue::{Item, Queue, Taken};
+use super::seen::Others;
 use super::session::{self, SessionConfig, SessionError};
 use super::shown::{Own, Tokens};
 use super::token::{SPACE, enclave_of};
-use crate::wire::{Call, Caller, Event, Id, Named, Picture, Port, Shown, Wire, WireError};
-use bridge::Graph;
+use crate::wire::{Call, Caller, Event, Id, Mark, Named, Picture, Port, Shown, Wire, WireError};
 use bridge::nodes::{Kind, Qos};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -60,21 +60,22 @@ impl std::fmt::Debug for Zenoh {
 }
 
 impl Zenoh {
-    /// Joins a domain. Others recognize the bridge by its graph.
+    /// Joins a domain. Others recognize the bridge by its mark.
     pub(crate) fn join(
         session_config: &SessionConfig,
-        graph: Graph,
+        mark: Mark,
         max_message: u64,
     ) -> Result<Self, SessionError> {
         let (session, routers) = session::open(session_config, max_message)?;
         let own = Own {
             domain: session_config.domain,
             session: session.zid().to_string(),
-            enclave: enclave_of(graph),
+            enclave: enclave_of(mark),
         };
         let inbox = Inbox {
             queue: Arc::new(Queue::new(max_message)),
-            others: Arc::default(),
+            others: Arc::new(Mutex::new(Others::new(mark.from_bridges))),
+            from_bridges: mark.from_bridges,
             max_message: usize::try_from(max_message).unwrap_or(usize::MAX),
         };
         let asks = Arc::new(Mutex::default());
@@ -315,12 +316,7 @@ impl Wire for Zenoh {
 
     fn problem(&self) -> Option<String> {
         let is_late = lock(&self.alone).is_some_and(|since| since.elapsed() > PATIENCE);
-        is_late.then(|| {
-            format!(
-                "no Zenoh router answers at {}: start one (ros2 run rmw_zenoh_cpp rmw_zenohd, or zenohd), or name another in `zenoh: {{connect: [...]}}`",
-                self.routers.join(", ")
-            )
-        })
+        is_late.then(|| super::no_router(&self.routers))
     }
 
     fn show(&self, nodes: Vec<Shown>) {

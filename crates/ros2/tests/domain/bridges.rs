@@ -1,9 +1,11 @@
 //! Several bridges.
 
 use crate::kit::{
-    A_WHILE, Domain, LONG, Peer, Robot, all_said, kept, node, reliable, said, said_in, string, text, until,
+    A_WHILE, Domain, LONG, Peer, Robot, all_said, kept, node, reliable, said, said_in, service, string, text,
+    until, value,
 };
-use ros2::{Config, Direction, TopicRule};
+use bus::SubscriberOptions;
+use ros2::{Config, Direction, ServiceRule, TopicRule};
 
 fn both() -> Config {
     Config::default().with_topic(TopicRule::new("/both", Direction::Both))
@@ -107,6 +109,96 @@ fn bridges_of_two_buses_in_one_domain_return_nothing() {
     }
     for robot in robots {
         assert_eq!(robot.status().to_bus["/both"].messages, 3);
+    }
+}
+
+#[test]
+fn bridges_that_carry_from_bridges_connect_their_buses() {
+    let domain = Domain::new();
+    let config = |from_bridges| {
+        let calls = ServiceRule::new(
+            "/switch",
+            if from_bridges {
+                Direction::ToBus
+            } else {
+                Direction::ToRos
+            },
+        );
+        Config {
+            from_bridges,
+            ..both().with_service(calls)
+        }
+    };
+    // The second carries only what nodes send.
+    let robots = [true, false, true].map(|from_bridges| Robot::new(&domain, config(from_bridges)));
+    let publishers = robots
+        .each_ref()
+        .map(|r| r.node.publisher("/both", &string()).expect("a publisher"));
+    let subscribers = robots.each_ref().map(|r| {
+        let options = SubscriberOptions::default().with_depth(32);
+        let node = node(r.folder.path(), "ear");
+        node.subscriber_with("/both", &string(), options)
+            .expect("a subscriber")
+    });
+    let switch = service("std_srvs/SetBool");
+    let response = switch.response().clone();
+    let answer = move |_: &ropewalk::Request| {
+        let value = response.value_from_yaml("{success: true, message: switched}");
+        value.map_err(|e| e.to_string())
+    };
+    let _serves = robots[1]
+        .node
+        .service("/switch", &switch, answer)
+        .expect("a server");
+    for publisher in &publishers {
+        assert!(publisher.wait_for_subscribers(2, LONG));
+    }
+    // Once the three know each other, everything arrives; what was sent before, or arrives twice, has another number.
+    for robot in [&robots[0], &robots[2]] {
+        until("it has the publishers of the other two", || {
+            robot
+                .status()
+                .to_bus
+                .get("/both")
+                .filter(|f| f.connected == 2)
+                .map(drop)
+        });
+        until("its publisher is connected", || {
+            robot
+                .status()
+                .to_ros
+                .get("/both")
+                .filter(|f| f.connected >= 1)
+                .map(drop)
+        });
+    }
+    for n in 0..3 {
+        for (i, publisher) in publishers.iter().enumerate() {
+            publisher
+                .publish_cdr(&text(&format!("{i} {n}")))
+                .expect("a message");
+        }
+    }
+    for (i, subscriber) in subscribers.iter().enumerate() {
+        let mut got = all_said(subscriber);
+        got.sort();
+        let of = if i == 1 { 1..2 } else { 0..3 };
+        let expected: Vec<_> = of
+            .flat_map(|from| (0..3).map(move |n| format!("{from} {n}")))
+            .collect();
+        assert_eq!(got, expected, "bus {i}");
+    }
+    assert!(!robots[1].status().to_bus.contains_key("/both"));
+
+    for robot in [&robots[0], &robots[2]] {
+        let client = robot.node.client("/switch", &switch).expect("a client");
+        assert!(client.wait_for_server(LONG).expect("a bus"));
+        let request = value(switch.request(), "{data: true}");
+        let reply = client.call_value(&request, LONG).expect("a response");
+        assert_eq!(
+            reply,
+            value(switch.response(), "{success: true, message: switched}")
+        );
     }
 }
 
