@@ -13,8 +13,9 @@ TESTED := $(TARGET)/tested
 
 # The steps of `make test`, cheap ones first. `built-tested` builds what they all need. Steps that only compute run in the background of
 # those that mostly wait.
-# Those joined by `+` run side by side, since they mostly wait; of them, only one may need the wheel.
-STEPS := packages built-tested schema-crosscheck+recording-crosscheck kill ros1 ros2 sanitized+installed cpp python networks attacks unit-posix unit
+# Rows joined by `+` run side by side, since they mostly wait; the steps of one row, joined by `,`, one after the other. What needs the wheel
+# is in one row.
+STEPS := packages built-tested schema-crosscheck+recording-crosscheck kill,ros1,ros2,sanitized,cpp+installed,python networks attacks unit-posix unit
 BEHIND := lint built-posix loom
 
 .PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets words book crates unit unit-posix cpp sanitized sanitized-library valgrind ros1 ros2 zenoh python wheel deb installed loom built-posix miri schema-crosscheck recording-crosscheck kill \
@@ -212,7 +213,7 @@ soak:
 
 # A day of traffic between two radios in virtual time, once with the rate set and once unknown; HOURS is the duration.
 day:
-	HOURS=$(or $(HOURS),24) $(CARGO) test -p ropewalk-proto --release --locked --test day -- --nocapture
+	HOURS=$(or $(HOURS),24) $(CARGO) test -p ropewalk-proto --release --locked --test radios day:: -- --nocapture
 
 # A million operations of publishers and subscribers against a model; no cargo-fuzz needed.
 fuzz-short:

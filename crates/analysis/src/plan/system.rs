@@ -306,6 +306,13 @@ fn check(w: Written, known: &dyn Known) -> Result<System, String> {
             return Err("fleet: give 1 to 100000 robots and access points".to_owned());
         }
         let host = host(&f.host).map_err(|e| format!("fleet: {e}"))?;
+        let mut wires = media.iter().filter(|m| matches!(m.kind, Kind::Wire { .. }));
+        if let Some(wire) = wires.find(|m| m.hosts.contains(&host)) {
+            return Err(format!(
+                "fleet: {} is a wire, which joins two hosts: give the robots a `radio`",
+                wire.name
+            ));
+        }
         Ok(Fleet {
             host,
             robots: f.robots,
@@ -596,6 +603,10 @@ mod tests {
                 "{text}{error}"
             );
         }
+        let wired = GOOD.replace("radio: 6Mbit/s", "wire: 1Gbit/s");
+        let fleet = format!("fleet: {{host: robot, robots: 50}}\n{wired}");
+        let error = parse(&fleet).expect_err(&fleet).to_string();
+        assert!(error.contains("give the robots a `radio`"), "{error}");
         assert!(parse("").is_err());
     }
 }

@@ -59,7 +59,7 @@ impl Rclpy {
         self.program.with_file_name(".rclpy")
     }
 
-    /// A node that serves or calls, by the words of the program.
+    /// A node that serves or calls, by the words of the program. Never at SCHED_FIFO, where it would delay what is measured.
     pub(super) fn calls(
         &self,
         site: &Site<'_>,
@@ -67,7 +67,7 @@ impl Rclpy {
         carried: Carried,
         more: &[&str],
     ) -> Command {
-        self.command(site, (command, host, true), carried, more)
+        self.command(site, (command, host, false), carried, more)
     }
 
     /// Creates `own` nodes, and reports when they know `all`.

@@ -1,9 +1,6 @@
 //! Large messages over a path that loses datagrams, from bus to bus.
-#![allow(missing_docs, reason = "a test")]
-
-mod common;
+use crate::common::*;
 use bus::Stamp;
-use common::*;
 use std::net::UdpSocket;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

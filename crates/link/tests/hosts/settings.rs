@@ -1,8 +1,7 @@
 //! Changes of a flowing topic also apply to messages that wait already.
 
-mod common;
+use crate::common::*;
 use bus::{Publisher, Subscriber};
-use common::*;
 use ropewalk::Node;
 use serde_json::json;
 use std::time::Duration;

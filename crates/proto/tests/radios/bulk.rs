@@ -1,7 +1,6 @@
 //! Bulk topics: large messages are sent as a fountain.
 
-mod common;
-use common::*;
+use crate::common::*;
 use medium::Loss;
 use proto::*;
 use stats::{DropReason, Time};

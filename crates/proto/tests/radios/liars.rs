@@ -1,10 +1,9 @@
 //! A peer that claims the air for itself and for others, with ten small datagrams per second. A host that gives it no
 //! say is not affected; a host that does keeps the least share, and soon gets more.
 
-mod common;
-use common::ms;
-use common::team::Team;
-use common::topic;
+use crate::common::ms;
+use crate::common::team::Team;
+use crate::common::topic;
 use medium::MediumConfig;
 use proto::{PeerConfig, short_id};
 use stats::{FlowMetrics, Time};

@@ -2,11 +2,8 @@
 //! lost for a reason, or in flight.
 //!
 //! `SECONDS` sets how long the paths carry messages; some seconds without it.
-#![allow(missing_docs, reason = "a test")]
-
-mod common;
+use crate::common::*;
 use bus::Publisher;
-use common::*;
 use link::Status;
 use proto::Account;
 use std::collections::BTreeMap;

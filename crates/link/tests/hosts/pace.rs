@@ -1,10 +1,7 @@
 //! Reliable topics reach the subscribers of the far host at their pace, and both ends count what a subscriber
 //! loses.
-#![allow(missing_docs, reason = "a test")]
-
-mod common;
+use crate::common::*;
 use bus::{Subscriber, SubscriberOptions};
-use common::*;
 use stats::DropReason;
 use std::net::UdpSocket;
 use std::sync::Arc;

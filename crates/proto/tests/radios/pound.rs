@@ -1,8 +1,7 @@
 //! Pound's scenario (`papers/pound.txt` section VI): a laser of 1 KB at 50 Hz next to images of 64 KB on a radio of 6
 //! Mbit/s.
 
-mod common;
-use common::*;
+use crate::common::*;
 use medium::Loss;
 
 const LASER: usize = 0;

@@ -1,9 +1,8 @@
 //! Several hosts on one channel: important hosts go first wherever they send from, equals share alike, less important
 //! hosts keep something, and clocks that differ are aligned.
 
-mod common;
-use common::team::{Clock, Team};
-use common::{ms, topic};
+use crate::common::team::{Clock, Team};
+use crate::common::{ms, topic};
 use medium::{Access, MediumConfig};
 use proto::{RadioConfig, TopicConfig};
 use stats::Time;

@@ -1,7 +1,6 @@
 //! Order, limits and changes at run time.
 
-mod common;
-use common::*;
+use crate::common::*;
 use proto::*;
 use stats::{DropReason, Time};
 use std::time::Duration;

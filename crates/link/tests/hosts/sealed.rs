@@ -1,11 +1,8 @@
 //! Messages that hosts with keys send through relays: no other host can read, change or forge them.
 
-mod common;
-mod spy;
-
-use common::*;
+use crate::common::*;
+use crate::spy::{Passing, Spy, honest, said};
 use link::keys::Team;
-use spy::{Passing, Spy, honest, said};
 use stats::DropReason;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -283,7 +280,7 @@ fn latched_messages_and_services_go_on_when_either_end_starts_anew() {
     let options = bus::PublisherOptions::default().with_history(1);
     let map = robot
         .bus
-        .publisher(common::kind("/map", "test_msgs/Blob"), options);
+        .publisher(crate::common::kind("/map", "test_msgs/Blob"), options);
     let map = map.expect("a publisher");
     publish(&map, "the map");
     let server = robot

@@ -1,7 +1,6 @@
 //! Reliable topics: everything arrives, or its sender is notified.
 
-mod common;
-use common::*;
+use crate::common::*;
 use medium::Loss;
 use proto::*;
 use stats::{DropReason, Time};

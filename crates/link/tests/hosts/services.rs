@@ -1,8 +1,7 @@
 //! Calls between hosts: services of one bus for callers on another, over real sockets.
 
-mod common;
+use crate::common::*;
 use bus::{CallError, Client, ClientOptions, Reply, Request, Server, ServerOptions, ServiceType};
-use common::*;
 use link::{Failure, ServiceRole, ServiceState, ServiceStatus};
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

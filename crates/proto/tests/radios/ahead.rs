@@ -2,8 +2,7 @@
 //! rate. The scenario is Pound's (`papers/pound.txt` section VI): a laser of 1 KB at 50 Hz next to images of 64 KB at 6
 //! Mbit/s.
 
-mod common;
-use common::*;
+use crate::common::*;
 use std::time::Duration;
 
 const LASER: usize = 0;

@@ -1,8 +1,5 @@
 //! A peer that does not answer is reported at both ends, with its address and the reason or what to check.
-#![allow(missing_docs, reason = "a test")]
-
-mod common;
-use common::*;
+use crate::common::*;
 use link::Unheard;
 use link::keys::Team;
 use std::path::{Path, PathBuf};

@@ -3,9 +3,8 @@
 //!
 //! `HOURS` sets the virtual time; `make day` runs a day.
 
-mod common;
-use common::day::{Day, Disorder, Flow};
-use common::ms;
+use crate::common::day::{Day, Disorder, Flow};
+use crate::common::ms;
 use medium::Loss;
 use proto::*;
 use stats::{DropReason, Time};

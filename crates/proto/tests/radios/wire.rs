@@ -1,7 +1,6 @@
 //! A wire: nothing is paced, and receipts alone limit the data on the way.
 
-mod common;
-use common::*;
+use crate::common::*;
 use proto::*;
 use stats::Time;
 use std::collections::VecDeque;

@@ -27,7 +27,7 @@ fn the_corpora_replay() {
     sequences.iter().for_each(|d| operations(d));
 }
 
-/// Many more of them, and of every other parser of the link, are in `crates/link/tests/parsers.rs`.
+/// Many more of them, and of every other parser of the link, are in `crates/link/tests/hostile_hosts/parsers.rs`.
 #[test]
 fn mutated_packets_do_no_harm() {
     let seeds = corpus("proto_packet");

@@ -1,8 +1,7 @@
 //! Late hosts: readers wake up late, and processors are taken from them now and then.
 
-mod common;
-use common::stalls::Stalls;
-use common::*;
+use crate::common::stalls::Stalls;
+use crate::common::*;
 use std::time::Duration;
 
 /// Reading is up to this late on both hosts.

@@ -1,7 +1,6 @@
 //! Wires of a known rate, short or long, that hold the data on its way, and whose delay varies.
 
-mod common;
-use common::*;
+use crate::common::*;
 use medium::Delay;
 use proto::*;
 use std::time::Duration;

@@ -1,7 +1,6 @@
 //! Topics that end and come back as something else.
 
-mod common;
-use common::*;
+use crate::common::*;
 use proto::*;
 use std::time::Duration;
 

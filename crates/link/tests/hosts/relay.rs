@@ -1,7 +1,6 @@
 //! Hosts that relay for each other, as daemons over real sockets.
 
-mod common;
-use common::*;
+use crate::common::*;
 use std::time::{Duration, Instant};
 
 fn robot(own: u16, relays: &[(&str, u16)]) -> Host {

@@ -1,8 +1,7 @@
 //! Links over a wire: datagrams leave in batches, and all messages arrive whole and in order.
 
-mod common;
+use crate::common::*;
 use bus::Stamp;
-use common::*;
 use link::keys::{HOSTS_FOLDER, Team};
 use std::path::PathBuf;
 use std::time::Duration;

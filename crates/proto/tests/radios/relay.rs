@@ -1,8 +1,7 @@
 //! Messages over relays: their routes, copies and order, and what happens when a route ends.
 
-mod common;
-use common::mesh::*;
-use common::*;
+use crate::common::mesh::*;
+use crate::common::*;
 use proto::*;
 use stats::{DropReason, Time};
 use std::time::Duration;

@@ -1,7 +1,6 @@
 //! Topics of several robots on one bus, and topics that end or change.
 
-mod common;
-use common::*;
+use crate::common::*;
 
 fn robot(name: &str, own: u16, base: u16) -> Host {
     Host::start(&format!(

@@ -1,8 +1,7 @@
 //! A load like that of a real recording: scans, transforms and a camera that together fill 98 % of the air at 6 Mbit/s
 //! over one hop.
 
-mod common;
-use common::*;
+use crate::common::*;
 use proto::*;
 use std::time::Duration;
 

@@ -1,7 +1,6 @@
 //! Faults on the way, and their consequences.
 
-mod common;
-use common::*;
+use crate::common::*;
 use medium::Loss;
 use proto::*;
 use stats::{DropReason, Time};

@@ -1,7 +1,6 @@
 //! Two ends find each other, datagram by datagram.
 
-mod common;
-use common::*;
+use crate::common::*;
 use proto::*;
 use stats::{DropReason, Time};
 

@@ -1,7 +1,6 @@
 //! Redundant topics: lost fragments are computed from parity.
 
-mod common;
-use common::*;
+use crate::common::*;
 use medium::Loss;
 use proto::*;
 use std::time::Duration;

@@ -1,0 +1,22 @@
+//! Radios in virtual time.
+#![allow(missing_docs, reason = "tests")]
+
+mod ahead;
+mod bulk;
+mod common;
+mod day;
+mod faults;
+mod greeting;
+mod hostile;
+mod lateness;
+mod liars;
+mod pound;
+mod rated_wire;
+mod recording;
+mod redundant;
+mod relay;
+mod reliable;
+mod scheduling;
+mod sharing;
+mod wire;
+mod withdrawal;
