@@ -84,7 +84,7 @@ pub unsafe extern "C" fn ropewalk_node_publisher(
         let (node, topic) = unsafe { (handle(node, "node")?, pointer::text(topic, "topic")?) };
         // SAFETY: the crate's contract.
         let (kind, options) = unsafe { (handle(kind, "type")?, options::publisher(options)?) };
-        let made = node.0.publisher_with(topic, &kind.0, options)?;
+        let made = node.0.dynamic_publisher_with(topic, &kind.0, options)?;
         // SAFETY: the crate's contract; `out` was checked.
         unsafe { give(Publisher(made), out) };
         Ok(Status::Ok)
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn ropewalk_node_subscriber(
         let (node, topic) = unsafe { (handle(node, "node")?, pointer::text(topic, "topic")?) };
         // SAFETY: the crate's contract.
         let (kind, options) = unsafe { (handle(kind, "type")?, options::subscriber(options)?) };
-        let made = node.0.subscriber_with(topic, &kind.0, options)?;
+        let made = node.0.dynamic_subscriber_with(topic, &kind.0, options)?;
         message::fetch_code(made.bus());
         // SAFETY: the crate's contract; `out` was checked.
         unsafe { give(Subscriber(made), out) };

@@ -142,4 +142,12 @@ mod tests {
     fn every_command_is_one_that_can_be_parsed() {
         Cli::command().debug_assert();
     }
+
+    /// `bench` and `plan` are checked by the program that they start.
+    #[test]
+    fn every_documented_command_can_be_parsed() {
+        let parse = |words: &[String]| Cli::try_parse_from(words).map(drop);
+        let faults = documented::faults(&documented::pages().expect("reads"), parse);
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+    }
 }

@@ -24,7 +24,7 @@ mod rust;
 
 pub use find::{FindError, Found, find};
 
-use schema::{DefinitionError, FieldType, Registry, Schema, Service};
+use schema::{DefinitionError, FieldType, Flavour, Registry, Schema, Service};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -99,6 +99,17 @@ pub fn rust_text(registry: &Registry, names: &[String]) -> Result<String, Defini
         }
     }
     Ok(all)
+}
+
+/// The Rust modules of all messages and services of ROS 1's standard packages in one text.
+///
+/// # Errors
+/// None: their definitions are part of the crate `schema`.
+pub fn standard_rust_text() -> Result<String, DefinitionError> {
+    let registry = Registry::new(Flavour::Ros1);
+    let names = registry.names().into_iter().chain(registry.service_names());
+    let names: Vec<String> = names.map(|name| name.to_string()).collect();
+    rust_text(&registry, &names)
 }
 
 /// A message, or else a service, by its name.

@@ -48,12 +48,16 @@ fn module(package: &str, units: &[&Unit]) -> String {
         match unit {
             Unit::Message(schema) => {
                 structure(&mut out, short, schema.message_type());
-                let life = if has_bulk(schema.message_type()) {
-                    "<'_>"
+                let (any, own, view) = if has_bulk(schema.message_type()) {
+                    ("<'_>", "<'static>", "<'a>")
                 } else {
-                    ""
+                    ("", "", "")
                 };
-                info(&mut out, &format!("{short}{life}"), unit);
+                info(&mut out, &format!("{short}{any}"), unit);
+                let _ = writeln!(
+                    out,
+                    "\nimpl typed::Structure for {short}{own} {{\n    type View<'a> = {short}{view};\n}}"
+                );
             }
             Unit::Service(service) => {
                 structure(

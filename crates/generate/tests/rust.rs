@@ -37,8 +37,8 @@ struct Ends {
 fn ends(schema: &Schema) -> Ends {
     let folder = tempfile::tempdir().expect("a folder");
     let node = Node::with_config("typed", BusConfig::new(folder.path())).expect("a node");
-    let publisher = node.publisher("/typed", schema).expect("a publisher");
-    let subscriber = node.subscriber("/typed", schema).expect("a subscriber");
+    let publisher = node.dynamic_publisher("/typed", schema).expect("a publisher");
+    let subscriber = node.dynamic_subscriber("/typed", schema).expect("a subscriber");
     assert!(publisher.wait_for_subscribers(1, LONG));
     Ends {
         publisher,
@@ -95,8 +95,8 @@ fn a_picture_of_the_other_ros_is_read_as_one_of_its_own() {
     let theirs = own.in_flavour(Image::FLAVOUR.other()).expect("its namesake");
     let folder = tempfile::tempdir().expect("a folder");
     let node = Node::with_config("typed", BusConfig::new(folder.path())).expect("a node");
-    let publisher = node.publisher("/typed", &theirs).expect("a publisher");
-    let subscriber = node.subscriber("/typed", &own).expect("a subscriber");
+    let publisher = node.dynamic_publisher("/typed", &theirs).expect("a publisher");
+    let subscriber = node.dynamic_subscriber("/typed", &own).expect("a subscriber");
     assert!(publisher.wait_for_subscribers(1, LONG));
     let text = "{header: {frame_id: camera}, width: 3, encoding: mono8, data: [1, 2, 3]}";
     let value = theirs.value_from_yaml(text).expect("a picture");

@@ -1,6 +1,7 @@
 //! Runs the callbacks of many subscribers and servers in one thread.
 
 use crate::guard::{Guard, Panicked};
+use crate::typed::Structure;
 use crate::{CallbackOptions, Message, Node, NodeError, Request, Server, Subscriber};
 use bus::{Interrupt, ServerOptions, SubscriberOptions, TakeError, WaitSet};
 use schema::{Schema, Service, Value};
@@ -71,18 +72,33 @@ impl Executor {
         self.errors.load(Ordering::Relaxed)
     }
 
-    /// Subscribes to `topic` and passes every message to `f`.
+    /// Subscribes to `topic` and passes every message to `f`, as a generated structure.
     ///
     /// # Errors
     /// As for [`Node::subscriber`].
-    pub fn subscribe(
+    pub fn subscribe<T: Structure>(
+        &mut self,
+        topic: &str,
+        f: impl FnMut(Message<T>) + Send + 'static,
+    ) -> Result<(), NodeError> {
+        let options = SubscriberOptions::default().with_wait_set(&self.wait_set);
+        let subscriber = self.node.subscriber_with(topic, options)?;
+        self.push(subscriber, f);
+        Ok(())
+    }
+
+    /// Subscribes to `topic`, whose messages have type `schema`, and passes every message to `f`.
+    ///
+    /// # Errors
+    /// As for [`Node::subscriber`].
+    pub fn subscribe_dynamic(
         &mut self,
         topic: &str,
         schema: &Schema,
         f: impl FnMut(Message) + Send + 'static,
     ) -> Result<(), NodeError> {
         let options = SubscriberOptions::default().with_wait_set(&self.wait_set);
-        let subscriber = self.node.subscriber_with(topic, schema, options)?;
+        let subscriber = self.node.dynamic_subscriber_with(topic, schema, options)?;
         self.push(subscriber, f);
         Ok(())
     }
@@ -108,10 +124,10 @@ impl Executor {
     ///
     /// # Errors
     /// [`OtherWaitSet`]
-    pub fn add(
+    pub fn add<T: 'static>(
         &mut self,
-        subscriber: Subscriber,
-        f: impl FnMut(Message) + Send + 'static,
+        subscriber: Subscriber<T>,
+        f: impl FnMut(Message<T>) + Send + 'static,
     ) -> Result<(), OtherWaitSet> {
         if !subscriber.bus().is_in(&self.wait_set) {
             let name = subscriber.topic().to_owned();
@@ -138,7 +154,11 @@ impl Executor {
         Ok(())
     }
 
-    fn push(&mut self, subscriber: Subscriber, mut f: impl FnMut(Message) + Send + 'static) {
+    fn push<T: 'static>(
+        &mut self,
+        subscriber: Subscriber<T>,
+        mut f: impl FnMut(Message<T>) + Send + 'static,
+    ) {
         let mut guard = self.guard(subscriber.topic());
         self.members.push(Box::new(move || {
             let message = subscriber.take()?;

@@ -2,35 +2,40 @@
 //! The library for user programs: nodes that publish and subscribe to topics of one host's bus, and that call
 //! and serve services.
 //!
-//! A [`Schema`] describes the type of a message, so no generated types are needed. Messages are read and
-//! written as ROS 1 bytes, as [`Value`]s, or part by part, written once and read in place. They can also be
-//! structures that `ropewalk gen rust` generates ([`typed`]) or, with the feature `serde`, structures that
-//! the Rust generators of ROS 2 generate (`structure`). The crate `bus` shares the memory. The link daemon
-//! sends topics to other hosts; on the bus it is an ordinary subscriber.
+//! Messages are structures: those of the standard packages ([`msgs`]) or those that `ropewalk gen rust` generates
+//! for other types ([`typed`]). With the feature `serde` they may also be structures that the Rust generators of
+//! ROS 2 generate (`structure`). Programs that learn a type only at run time describe it by a [`Schema`]
+//! ([`Node::dynamic_publisher`], [`Node::dynamic_subscriber`]), and read and write its messages as ROS 1 bytes, as
+//! [`Value`]s, or part by part. In all these forms large arrays are written once and read in place. The crate `bus`
+//! shares the memory. The link daemon sends topics to other hosts; on the bus it is an ordinary subscriber.
 //!
 //! ```
-//! use ropewalk::{Node, Registry, Flavour};
+//! use ropewalk::{Node, msgs::std_msgs::String};
 //! use std::time::Duration;
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let config = bus::BusConfig::new(folder.path());
 //! let node = Node::with_config("example", config)?; // or Node::new("example")?
-//! let string = Registry::new(Flavour::Ros1).schema("std_msgs/String")?;
-//! let publisher = node.publisher("/chatter", &string)?;
-//! let subscriber = node.subscriber("/chatter", &string)?;
-//! assert!(publisher.wait_for_subscribers(1, Duration::from_secs(10)));
+//! let publisher = node.publisher::<String>("/chatter")?;
+//! let subscriber = node.subscriber::<String>("/chatter")?;
+//! assert!(publisher.wait_for_subscribers(1, Duration::from_secs(60)));
 //!
-//! publisher.publish_ros1(b"\x05\0\0\0hello")?;
-//! let message = subscriber.take_timeout(Duration::from_secs(10))?.expect("a message");
-//! assert_eq!(message.ros1()?, b"\x05\0\0\0hello");
+//! publisher.publish(&String { data: "hello".into() })?;
+//! let message = subscriber.take_timeout(Duration::from_secs(60))?.expect("a message");
+//! assert_eq!(message.read()?.data, "hello");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+
+// Generated code names this crate.
+extern crate self as ropewalk;
 
 mod callback;
 mod client;
 mod executor;
 pub mod guard;
 mod message;
+#[cfg(feature = "msgs")]
+pub mod msgs;
 mod name;
 mod node;
 mod publisher;
@@ -59,3 +64,11 @@ pub use schema::{
 pub use server::{Request, RespondError, Server};
 pub use stats::Time;
 pub use subscriber::Subscriber;
+
+#[cfg(all(doctest, feature = "msgs"))]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
+/// The type parameter of [`Publisher`], [`Subscriber`] and [`Message`] for a message type that is known only at run time.
+#[derive(Clone, Copy, Debug)]
+pub enum Dynamic {}

@@ -1,21 +1,34 @@
 //! A message that was taken.
 
+use crate::Dynamic;
 use crate::node::ros;
-use crate::typed::Contents;
+use crate::typed::{self, Contents, FieldError, Structure};
 use bus::PartView;
 use schema::{CodecError, Conversion, Schema, Value};
 use stats::{Drops, Time};
+use std::marker::PhantomData;
 
 /// A message, read where its publisher wrote it. Dropping it returns the block.
 #[derive(Debug)]
-pub struct Message {
+pub struct Message<T = Dynamic> {
     bus: bus::Message,
     schema: Schema,
     /// The converted control part, if the message has the other ROS version.
     converted: Option<Box<[u8]>>,
+    of: PhantomData<fn() -> T>,
 }
 
-impl Message {
+impl<T: Structure> Message<T> {
+    /// Reads all fields; bulk fields are views of the block.
+    ///
+    /// # Errors
+    /// [`FieldError`]: its publisher wrote something that is not such a message.
+    pub fn read(&self) -> Result<T::View<'_>, FieldError> {
+        typed::read(self)
+    }
+}
+
+impl<T> Message<T> {
     pub(crate) fn new(bus: bus::Message, schema: Schema, conversion: Option<&Conversion>) -> Self {
         // The ROS version may not be stated.
         let is_of_the_other = bus.ros() == ros(schema.flavour().other());
@@ -26,6 +39,7 @@ impl Message {
             bus,
             schema,
             converted,
+            of: PhantomData,
         }
     }
 
@@ -67,7 +81,7 @@ impl Message {
     /// [`StructureError`](crate::structure::StructureError) if the structure does not match the subscriber's
     /// type, or its publisher wrote something that does not.
     #[cfg(feature = "serde")]
-    pub fn structure<T: serde::de::DeserializeOwned>(&self) -> Result<T, crate::structure::StructureError> {
+    pub fn structure<S: serde::de::DeserializeOwned>(&self) -> Result<S, crate::structure::StructureError> {
         crate::structure::from_parts(&self.schema, self.control(), &slices(&self.bus))
     }
 
@@ -132,7 +146,7 @@ impl Message {
     }
 }
 
-impl Contents for Message {
+impl<T> Contents for Message<T> {
     fn control(&self) -> &[u8] {
         Message::control(self)
     }

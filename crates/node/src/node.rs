@@ -1,6 +1,7 @@
 //! A node: a named member of a bus.
 
 use crate::name::{self, NameError};
+use crate::typed::{self, Structure};
 use crate::{Callback, Client, Publisher, Request, Server, Subscriber};
 use bus::{
     Bus, BusConfig, ClientOptions, PublisherOptions, ServerOptions, ServiceInfo, ServiceType,
@@ -42,7 +43,7 @@ pub enum NodeError {
         /// Why.
         source: bus::CreateError,
     },
-    /// The type definition that a publisher or server announced cannot be read.
+    /// The type definition that a publisher or server announced, or that a structure has, cannot be read.
     #[error("{topic} is announced with type {type_name}, whose definition cannot be used: {source}")]
     Definition {
         /// The topic.
@@ -120,13 +121,13 @@ impl Node {
         &self.bus
     }
 
-    /// Creates a publisher of `topic` for messages of type `schema`. Returns at once; subscribers connect in
-    /// the background.
+    /// Creates a publisher of `topic` for messages that are generated structures, such as those of
+    /// [`typed`]. Returns at once; subscribers connect in the background.
     ///
     /// # Errors
     /// [`NodeError`]: a bad name, or no descriptors left.
-    pub fn publisher(&self, topic: &str, schema: &Schema) -> Result<Publisher, NodeError> {
-        self.publisher_with(topic, schema, PublisherOptions::default())
+    pub fn publisher<T: Structure>(&self, topic: &str) -> Result<Publisher<T>, NodeError> {
+        self.publisher_with(topic, PublisherOptions::default())
     }
 
     /// Like [`Node::publisher`], with memory limits, a policy for when they are reached, and history for late
@@ -134,12 +135,42 @@ impl Node {
     ///
     /// # Errors
     /// As for [`Node::publisher`].
-    pub fn publisher_with(
+    pub fn publisher_with<T: Structure>(
+        &self,
+        topic: &str,
+        options: PublisherOptions,
+    ) -> Result<Publisher<T>, NodeError> {
+        self.publish(topic, &of_structure::<T>(topic)?, options)
+    }
+
+    /// Creates a publisher of `topic` for messages of type `schema`, which is known only at run time. Returns at
+    /// once, like [`Node::publisher`].
+    ///
+    /// # Errors
+    /// As for [`Node::publisher`].
+    pub fn dynamic_publisher(&self, topic: &str, schema: &Schema) -> Result<Publisher, NodeError> {
+        self.dynamic_publisher_with(topic, schema, PublisherOptions::default())
+    }
+
+    /// Like [`Node::dynamic_publisher`], with the options of [`Node::publisher_with`].
+    ///
+    /// # Errors
+    /// As for [`Node::publisher`].
+    pub fn dynamic_publisher_with(
+        &self,
+        topic: &str,
+        schema: &Schema,
+        options: PublisherOptions,
+    ) -> Result<Publisher, NodeError> {
+        self.publish(topic, schema, options)
+    }
+
+    fn publish<T>(
         &self,
         topic: &str,
         schema: &Schema,
         mut options: PublisherOptions,
-    ) -> Result<Publisher, NodeError> {
+    ) -> Result<Publisher<T>, NodeError> {
         if options.node.is_empty() {
             options.node = format!("/{}", self.name);
         }
@@ -149,15 +180,15 @@ impl Node {
             .map_err(|source| create(kind, source))
     }
 
-    /// Subscribes to `topic`, whose messages have type `schema`. Messages of the same type from the other ROS
-    /// version are converted (in ROS 1 a `Header` has a `seq`, which becomes 0 or is left out). Publishers of
-    /// any other type are refused, and both sides record why. Returns at once; publishers connect in the
-    /// background.
+    /// Subscribes to `topic`, whose messages are read as generated structures ([`typed`]). Messages of the same
+    /// type from the other ROS version are converted (in ROS 1 a `Header` has a `seq`, which becomes 0 or is left
+    /// out). Publishers of any other type are refused, and both sides record why. Returns at once; publishers
+    /// connect in the background.
     ///
     /// # Errors
     /// As for [`Node::publisher`].
-    pub fn subscriber(&self, topic: &str, schema: &Schema) -> Result<Subscriber, NodeError> {
-        self.subscriber_with(topic, schema, SubscriberOptions::default())
+    pub fn subscriber<T: Structure>(&self, topic: &str) -> Result<Subscriber<T>, NodeError> {
+        self.subscriber_with(topic, SubscriberOptions::default())
     }
 
     /// Like [`Node::subscriber`], with queue depth, policy, limits, history, a wait set, and whether to
@@ -165,12 +196,42 @@ impl Node {
     ///
     /// # Errors
     /// As for [`Node::publisher`].
-    pub fn subscriber_with(
+    pub fn subscriber_with<T: Structure>(
+        &self,
+        topic: &str,
+        options: SubscriberOptions,
+    ) -> Result<Subscriber<T>, NodeError> {
+        self.subscribe(topic, &of_structure::<T>(topic)?, options)
+    }
+
+    /// Subscribes to `topic` like [`Node::subscriber`], for messages of type `schema`, which is known only at run
+    /// time ([`Node::discover`]).
+    ///
+    /// # Errors
+    /// As for [`Node::publisher`].
+    pub fn dynamic_subscriber(&self, topic: &str, schema: &Schema) -> Result<Subscriber, NodeError> {
+        self.dynamic_subscriber_with(topic, schema, SubscriberOptions::default())
+    }
+
+    /// Like [`Node::dynamic_subscriber`], with the options of [`Node::subscriber_with`].
+    ///
+    /// # Errors
+    /// As for [`Node::publisher`].
+    pub fn dynamic_subscriber_with(
+        &self,
+        topic: &str,
+        schema: &Schema,
+        options: SubscriberOptions,
+    ) -> Result<Subscriber, NodeError> {
+        self.subscribe(topic, schema, options)
+    }
+
+    fn subscribe<T: 'static>(
         &self,
         topic: &str,
         schema: &Schema,
         mut options: SubscriberOptions,
-    ) -> Result<Subscriber, NodeError> {
+    ) -> Result<Subscriber<T>, NodeError> {
         let kind = topic_type(topic, schema)?;
         options.conversion.get_or_insert(true);
         let made = self.bus.subscriber(kind.clone(), options);
@@ -382,6 +443,15 @@ fn create(kind: TopicType, source: bus::CreateError) -> NodeError {
         topic: kind.topic,
         source,
     }
+}
+
+/// The type of a generated structure.
+fn of_structure<T: Structure>(topic: &str) -> Result<Schema, NodeError> {
+    typed::schema::<T>().map_err(|source| NodeError::Definition {
+        topic: topic.to_owned(),
+        type_name: T::NAME.to_owned(),
+        source,
+    })
 }
 
 fn topic_type(topic: &str, schema: &Schema) -> Result<TopicType, NameError> {

@@ -1,14 +1,19 @@
 //! The sending end of a topic.
 
+use crate::Dynamic;
+use crate::typed::{self, FieldError, Structure, TypedError};
 use bus::{Loan, LoanError, Published, Stamp};
 use schema::{CodecError, Schema, Split, Value};
+use std::marker::PhantomData;
 use std::time::Duration;
 
-/// Sends messages of one type on one topic.
+/// Sends messages of one type on one topic: of a generated structure `T` ([`typed`]), or, as plain `Publisher`, of
+/// a type that a [`Schema`] describes.
 #[derive(Debug)]
-pub struct Publisher {
+pub struct Publisher<T = Dynamic> {
     bus: bus::Publisher,
     schema: Schema,
+    of: PhantomData<fn(T)>,
 }
 
 /// Why a message was not published.
@@ -31,6 +36,14 @@ pub enum PublishError {
         /// What is wrong.
         source: schema::ValueError,
     },
+    /// The generated structure cannot be written.
+    #[error("not a {type_name}: {source}")]
+    Fields {
+        /// The publisher's type.
+        type_name: String,
+        /// What is wrong.
+        source: FieldError,
+    },
     /// The structure does not match the publisher's type.
     #[cfg(feature = "serde")]
     #[error("not a {type_name}: {source}")]
@@ -48,9 +61,71 @@ pub enum PublishError {
     Bus(#[from] bus::PublishError),
 }
 
+impl<T: Structure> Publisher<T> {
+    /// Publishes a message whose bulk fields have their elements, which are copied. Blocks only while memory is
+    /// short, under [`MemoryPolicy::Block`](crate::MemoryPolicy::Block).
+    ///
+    /// # Errors
+    /// [`PublishError::Fields`] if a count is out of bounds or a bulk field states only its size;
+    /// [`PublishError::Loan`] if memory is short.
+    pub fn publish(&self, message: &T::View<'_>) -> Result<Published, PublishError> {
+        let loan = typed::whole(message, |control, parts| self.bus.loan(control, parts));
+        let loan = loan.map_err(|error| match error {
+            TypedError::Field(source) => PublishError::Fields {
+                type_name: T::NAME.to_owned(),
+                source,
+            },
+            TypedError::Loan(source) => PublishError::Loan(source),
+        })?;
+        Ok(self.publish_loan(loan)?)
+    }
+
+    /// Reserves a block for a message and writes everything except [`Bulk::Sized`](typed::Bulk::Sized) fields,
+    /// which you fill in place. Blocks like [`Publisher::publish`].
+    ///
+    /// # Errors
+    /// [`TypedError`]: a count is out of bounds, or memory is short.
+    pub fn loan(&self, message: &T::View<'_>) -> Result<typed::Loan, TypedError> {
+        typed::loan(message, |control, parts| self.bus.loan(control, parts))
+    }
+
+    /// Publishes a filled block. Never blocks.
+    ///
+    /// # Errors
+    /// [`bus::PublishError`] if the loan belongs to another publisher.
+    pub fn publish_loan(&self, loan: typed::Loan) -> Result<Published, bus::PublishError> {
+        self.bus.publish(loan.into_inner(), Stamp::default())
+    }
+}
+
 impl Publisher {
+    /// Reserves a block with a control part and data parts of these lengths in bytes, to be filled in place.
+    /// The [`MemoryPolicy`](crate::MemoryPolicy) says what happens when memory is short; only
+    /// [`MemoryPolicy::Block`](crate::MemoryPolicy::Block) blocks.
+    ///
+    /// # Errors
+    /// [`LoanError`] if memory is short.
+    pub fn loan(&self, control_len: usize, part_lens: &[usize]) -> Result<Loan, LoanError> {
+        self.bus.loan(control_len, part_lens)
+    }
+
+    /// Publishes a filled block. Its control part must have this publisher's type
+    /// (`docs/wire/control-part.md`); subscribers report an error otherwise. Never blocks.
+    ///
+    /// # Errors
+    /// [`bus::PublishError`] if the loan belongs to another publisher.
+    pub fn publish(&self, loan: Loan) -> Result<Published, bus::PublishError> {
+        self.bus.publish(loan, Stamp::default())
+    }
+}
+
+impl<T> Publisher<T> {
     pub(crate) fn new(bus: bus::Publisher, schema: Schema) -> Self {
-        Publisher { bus, schema }
+        Publisher {
+            bus,
+            schema,
+            of: PhantomData,
+        }
     }
 
     /// Publishes a message in ROS 1's serialization. Each data part is copied once, from `bytes` into shared
@@ -80,7 +155,7 @@ impl Publisher {
         Ok(self.bus.publish(loan, stamp)?)
     }
 
-    /// Publishes a dynamic value. It is serialized first; for large messages fill a [`Publisher::loan`].
+    /// Publishes a dynamic value. It is serialized first; for large messages fill a loan.
     ///
     /// # Errors
     /// As for [`Publisher::publish_ros1`].
@@ -95,31 +170,12 @@ impl Publisher {
     /// # Errors
     /// As for [`Publisher::publish_ros1`]; [`PublishError::Structure`] if it does not match this type.
     #[cfg(feature = "serde")]
-    pub fn publish_structure<T: serde::Serialize + ?Sized>(
+    pub fn publish_structure<S: serde::Serialize + ?Sized>(
         &self,
-        structure: &T,
+        structure: &S,
     ) -> Result<Published, PublishError> {
         let loan = loan_structure(&self.schema, structure, |c, p| self.bus.loan(c, p))?;
         Ok(self.bus.publish(loan, Stamp::default())?)
-    }
-
-    /// Reserves a block with a control part and data parts of these lengths in bytes, to be filled in place.
-    /// The [`MemoryPolicy`](crate::MemoryPolicy) says what happens when memory is short; only
-    /// [`MemoryPolicy::Block`](crate::MemoryPolicy::Block) blocks.
-    ///
-    /// # Errors
-    /// [`LoanError`] if memory is short.
-    pub fn loan(&self, control_len: usize, part_lens: &[usize]) -> Result<Loan, LoanError> {
-        self.bus.loan(control_len, part_lens)
-    }
-
-    /// Publishes a filled block. Its control part must have this publisher's type
-    /// (`docs/wire/control-part.md`); subscribers report an error otherwise. Never blocks.
-    ///
-    /// # Errors
-    /// [`bus::PublishError`] if the loan belongs to another publisher.
-    pub fn publish(&self, loan: Loan) -> Result<Published, bus::PublishError> {
-        self.bus.publish(loan, Stamp::default())
     }
 
     /// The topic's full name.

@@ -1,27 +1,31 @@
 //! The receiving end of a topic.
 
-use crate::{Callback, CallbackOptions, Message};
+use crate::{Callback, CallbackOptions, Dynamic, Message};
 use bus::{Interrupt, SubscriberStats, TakeError};
 use schema::{Conversion, Schema};
+use std::marker::PhantomData;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// Receives the messages of one topic: by polling, waiting, a descriptor, or a callback.
+/// Receives the messages of one topic, by polling, waiting, a descriptor, or a callback: as a generated structure
+/// `T` ([`typed`](crate::typed)), or, as plain `Subscriber`, of a type that a [`Schema`] describes.
 #[derive(Debug)]
-pub struct Subscriber {
+pub struct Subscriber<T = Dynamic> {
     bus: bus::Subscriber,
     schema: Schema,
     /// The conversion for messages of the other ROS version.
     conversion: Option<Conversion>,
+    of: PhantomData<fn() -> T>,
 }
 
-impl Subscriber {
+impl<T: 'static> Subscriber<T> {
     pub(crate) fn new(bus: bus::Subscriber, schema: Schema) -> Self {
         let conversion = Conversion::new(&schema);
         Subscriber {
             bus,
             schema,
             conversion,
+            of: PhantomData,
         }
     }
 
@@ -29,7 +33,7 @@ impl Subscriber {
     ///
     /// # Errors
     /// [`TakeError`]: too many messages are held, or the process was forked.
-    pub fn take(&self) -> Result<Option<Message>, TakeError> {
+    pub fn take(&self) -> Result<Option<Message<T>>, TakeError> {
         Ok(self.bus.take()?.map(|m| self.message(m)))
     }
 
@@ -37,11 +41,11 @@ impl Subscriber {
     ///
     /// # Errors
     /// As for [`Subscriber::take`].
-    pub fn take_timeout(&self, timeout: Duration) -> Result<Option<Message>, TakeError> {
+    pub fn take_timeout(&self, timeout: Duration) -> Result<Option<Message<T>>, TakeError> {
         Ok(self.bus.take_timeout(timeout)?.map(|m| self.message(m)))
     }
 
-    fn message(&self, message: bus::Message) -> Message {
+    fn message(&self, message: bus::Message) -> Message<T> {
         Message::new(message, self.schema.clone(), self.conversion.as_ref())
     }
 
@@ -50,7 +54,7 @@ impl Subscriber {
     ///
     /// # Errors
     /// A thread cannot be started.
-    pub fn callback(self, f: impl FnMut(Message) + Send + 'static) -> std::io::Result<Callback> {
+    pub fn callback(self, f: impl FnMut(Message<T>) + Send + 'static) -> std::io::Result<Callback> {
         self.callback_with(CallbackOptions::default(), f)
     }
 
@@ -61,7 +65,7 @@ impl Subscriber {
     pub fn callback_with(
         self,
         options: CallbackOptions,
-        mut f: impl FnMut(Message) + Send + 'static,
+        mut f: impl FnMut(Message<T>) + Send + 'static,
     ) -> std::io::Result<Callback> {
         let (name, interrupt) = (self.topic().to_owned(), self.interrupt());
         Callback::start(name, interrupt, options, move |patience, guard| {
@@ -107,7 +111,7 @@ impl Subscriber {
     }
 }
 
-impl AsFd for Subscriber {
+impl<T> AsFd for Subscriber<T> {
     /// Readable while a message can be taken: for select, poll, epoll. Do not read from it.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.bus.as_fd()

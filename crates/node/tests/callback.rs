@@ -25,9 +25,11 @@ fn an_idle_callback_never_wakes_and_stops_when_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let node = Node::with_config("node", ropewalk::BusConfig::new(folder.path())).unwrap();
     let string = Registry::new(Flavour::Ros1).schema("std_msgs/String").unwrap();
-    let publisher = node.publisher("/chatter", &string).unwrap();
+    let publisher = node.dynamic_publisher("/chatter", &string).unwrap();
     let options = SubscriberOptions::default().with_max_held(1);
-    let subscriber = node.subscriber_with("/chatter", &string, options).unwrap();
+    let subscriber = node
+        .dynamic_subscriber_with("/chatter", &string, options)
+        .unwrap();
     let (tx, rx) = channel();
     let callback = subscriber.callback(move |m| drop(tx.send(m))).unwrap();
     assert!(publisher.wait_for_subscribers(1, LONG));

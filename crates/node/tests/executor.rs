@@ -22,7 +22,7 @@ fn byte() -> Schema {
 }
 
 fn publisher(node: &Node, topic: &str) -> Publisher {
-    let publisher = node.publisher(topic, &byte()).expect("a publisher");
+    let publisher = node.dynamic_publisher(topic, &byte()).expect("a publisher");
     assert!(publisher.wait_for_subscribers(1, LONG));
     publisher
 }
@@ -58,10 +58,10 @@ fn each_has_its_turn() {
     let mut executor = Executor::new(&node).expect("an executor");
     let (many, few) = (Arc::default(), Arc::default());
     executor
-        .subscribe("/many", &byte(), counting(&many))
+        .subscribe_dynamic("/many", &byte(), counting(&many))
         .expect("subscribes");
     executor
-        .subscribe("/few", &byte(), counting(&few))
+        .subscribe_dynamic("/few", &byte(), counting(&few))
         .expect("subscribes");
     let (busy, calm) = (publisher(&node, "/many"), publisher(&node, "/few"));
     for _ in 0..10 {
@@ -89,7 +89,7 @@ fn who_keeps_too_much_holds_up_nobody() {
     let shelf = kept.clone();
     let options = SubscriberOptions::default().with_max_held(2);
     let stray = node
-        .subscriber_with("/kept", &byte(), options.clone())
+        .dynamic_subscriber_with("/kept", &byte(), options.clone())
         .expect("a subscriber");
     let error = executor.add(stray, |_| {}).expect_err("not in the set");
     assert!(
@@ -97,14 +97,14 @@ fn who_keeps_too_much_holds_up_nobody() {
         "{error}"
     );
     let greedy = node
-        .subscriber_with("/kept", &byte(), options.with_wait_set(executor.wait_set()))
+        .dynamic_subscriber_with("/kept", &byte(), options.with_wait_set(executor.wait_set()))
         .expect("a subscriber");
     executor
         .add(greedy, move |message| shelf.lock().expect("whole").push(message))
         .expect("is in the set");
     let count = Arc::default();
     executor
-        .subscribe("/free", &byte(), counting(&count))
+        .subscribe_dynamic("/free", &byte(), counting(&count))
         .expect("subscribes");
     let (keeping, free) = (publisher(&node, "/kept"), publisher(&node, "/free"));
     for _ in 0..5 {
@@ -146,7 +146,7 @@ fn it_serves_beside_subscribing_and_stops_when_told() {
     let stopper = executor.stopper();
     let count: Arc<AtomicUsize> = Arc::default();
     executor
-        .subscribe("/count", &byte(), counting(&count))
+        .subscribe_dynamic("/count", &byte(), counting(&count))
         .expect("subscribes");
     let (response, counted) = (trigger.response().clone(), count.clone());
     let answer = move |_: &ropewalk::Request| {

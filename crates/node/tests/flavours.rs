@@ -47,9 +47,9 @@ fn an_image_of_either_ros_reaches_subscribers_of_both_and_its_data_is_not_copied
             schema(there, "sensor_msgs/Image"),
         );
         assert_ne!(own.md5(), other.md5());
-        let publisher = node.publisher(&topic, &own).unwrap();
-        let same = node.subscriber(&topic, &own).unwrap();
-        let subscriber = node.subscriber(&topic, &other).unwrap();
+        let publisher = node.dynamic_publisher(&topic, &own).unwrap();
+        let same = node.dynamic_subscriber(&topic, &own).unwrap();
+        let subscriber = node.dynamic_subscriber(&topic, &other).unwrap();
         connected(&publisher, 2);
         let text = "{header: {stamp: {TIME}, frame_id: cam}, height: 1, width: 1000, encoding: mono8, step: 1000, data: [DATA]}";
         let text = text.replace("DATA", &vec!["7"; 1000].join(", "));
@@ -89,8 +89,8 @@ fn names_that_are_upper_case_in_ros_1_meet_and_a_path_loses_every_seq() {
     ] {
         let topic = format!("/{}", name.replace('/', "_"));
         let (one, two) = (schema(Flavour::Ros1, name), schema(Flavour::Ros2, name));
-        let publisher = node.publisher(&topic, &one).unwrap();
-        let subscriber = node.subscriber(&topic, &two).unwrap();
+        let publisher = node.dynamic_publisher(&topic, &one).unwrap();
+        let subscriber = node.dynamic_subscriber(&topic, &two).unwrap();
         connected(&publisher, 1);
         publisher.publish_value(&one.default_value()).unwrap();
         assert_eq!(yaml(&subscriber), format!("{:?}", two.default_value()), "{name}");
@@ -107,9 +107,9 @@ fn other_differences_are_refused_with_both_named() {
         .unwrap();
     let other = registry.schema("sensor_msgs/Image").unwrap();
     let publisher = node
-        .publisher("/image", &schema(Flavour::Ros1, "sensor_msgs/Image"))
+        .dynamic_publisher("/image", &schema(Flavour::Ros1, "sensor_msgs/Image"))
         .unwrap();
-    let subscriber = node.subscriber("/image", &other).unwrap();
+    let subscriber = node.dynamic_subscriber("/image", &other).unwrap();
     let told = || {
         let mut all = publisher.bus().refusals();
         all.extend(subscriber.bus().refusals());
@@ -132,10 +132,10 @@ fn who_does_not_convert_gets_its_own_ros_alone() {
         schema(Flavour::Ros2, "std_msgs/String"),
     );
     assert_eq!(one.md5(), two.md5(), "they differ by the ROS alone");
-    let publishers = [&one, &two].map(|s| node.publisher("/chatter", s).unwrap());
+    let publishers = [&one, &two].map(|s| node.dynamic_publisher("/chatter", s).unwrap());
     let own = SubscriberOptions::default().with_conversion(false);
-    let subscriber = node.subscriber_with("/chatter", &two, own).unwrap();
-    let all = node.subscriber("/chatter", &two).unwrap();
+    let subscriber = node.dynamic_subscriber_with("/chatter", &two, own).unwrap();
+    let all = node.dynamic_subscriber("/chatter", &two).unwrap();
     connected(&publishers[0], 1);
     connected(&publishers[1], 2);
     publishers[0].publish_ros1(b"\x03\0\0\0one").unwrap();
@@ -178,8 +178,8 @@ fn a_control_part_that_is_none_is_an_error_and_the_next_message_comes() {
         schema(Flavour::Ros1, "std_msgs/Header"),
         schema(Flavour::Ros2, "std_msgs/Header"),
     );
-    let publisher = node.publisher("/header", &one).unwrap();
-    let subscriber = node.subscriber("/header", &two).unwrap();
+    let publisher = node.dynamic_publisher("/header", &one).unwrap();
+    let subscriber = node.dynamic_subscriber("/header", &two).unwrap();
     connected(&publisher, 1);
     let mut loan = publisher.bus().loan(6, &[]).unwrap();
     loan.control_mut().fill(0xFF);
@@ -203,9 +203,11 @@ fn types_of_ros_2_that_differ_in_constants_alone_are_one() {
     let new = defined("uint8 IDLE=0\nuint8 BUSY=1\nuint8 mode\nstring<=5 text");
     assert_ne!(old.md5(), new.md5());
     for (topic, of_publisher, of_subscriber) in [("/a", &old, &new), ("/b", &new, &old)] {
-        let publisher = node.publisher(topic, of_publisher).unwrap();
+        let publisher = node.dynamic_publisher(topic, of_publisher).unwrap();
         let options = SubscriberOptions::default().with_conversion(false);
-        let subscriber = node.subscriber_with(topic, of_subscriber, options).unwrap();
+        let subscriber = node
+            .dynamic_subscriber_with(topic, of_subscriber, options)
+            .unwrap();
         connected(&publisher, 1);
         let value = of_publisher.value_from_yaml("{mode: 7, text: five}").unwrap();
         publisher.publish_value(&value).unwrap();
@@ -230,7 +232,7 @@ fn types_of_an_action_are_found_with_their_folder() {
     let feedback = registry
         .schema("test_msgs/action/Fibonacci_FeedbackMessage")
         .unwrap();
-    let _publisher = node.publisher("/feedback", &feedback).unwrap();
+    let _publisher = node.dynamic_publisher("/feedback", &feedback).unwrap();
     let found = node.discover("/feedback", Duration::from_secs(30)).unwrap();
     assert_eq!(
         (found.ros2_name(), found.type_hash()),

@@ -29,7 +29,7 @@ fn set_bool() -> Service {
 }
 
 fn publisher(node: &Node) -> Publisher {
-    let publisher = node.publisher("/number", &byte()).expect("a publisher");
+    let publisher = node.dynamic_publisher("/number", &byte()).expect("a publisher");
     assert!(publisher.wait_for_subscribers(1, LONG));
     publisher
 }
@@ -63,7 +63,7 @@ fn a_subscribers_callback_goes_on_after_a_panic_and_counts_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let node = node(&folder);
     let (tx, rx) = channel();
-    let subscriber = node.subscriber("/number", &byte()).expect("a subscriber");
+    let subscriber = node.dynamic_subscriber("/number", &byte()).expect("a subscriber");
     let callback = subscriber.callback(picky(tx)).expect("a thread");
     let publisher = publisher(&node);
     for number in 1..=6 {
@@ -81,7 +81,7 @@ fn a_callback_that_is_to_end_on_errors_ends_and_says_so() {
     let folder = tempfile::tempdir().expect("a folder");
     let node = node(&folder);
     let (tx, rx) = channel();
-    let subscriber = node.subscriber("/number", &byte()).expect("a subscriber");
+    let subscriber = node.dynamic_subscriber("/number", &byte()).expect("a subscriber");
     let options = CallbackOptions::default().with_end_on_error(true);
     let callback = subscriber.callback_with(options, picky(tx)).expect("a thread");
     let publisher = publisher(&node);
@@ -141,7 +141,7 @@ fn an_executor_goes_on_after_a_panic_or_lets_it_through_if_it_is_to_end() {
         let executor = Executor::new(&node).expect("an executor");
         let mut executor = executor.with_callback_options(options);
         executor
-            .subscribe("/number", &byte(), picky(tx))
+            .subscribe_dynamic("/number", &byte(), picky(tx))
             .expect("subscribes");
         let publisher = publisher(&node);
         for number in [1, 2, 3] {

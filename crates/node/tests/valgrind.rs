@@ -29,8 +29,8 @@ fn a_program_on_the_bus_runs_under_valgrind() {
     let byte = Registry::new(Flavour::Ros1)
         .schema("std_msgs/UInt8")
         .expect("a type");
-    let publisher = node.publisher("/number", &byte).expect("a publisher");
-    let subscriber = node.subscriber("/number", &byte).expect("a subscriber");
+    let publisher = node.dynamic_publisher("/number", &byte).expect("a publisher");
+    let subscriber = node.dynamic_subscriber("/number", &byte).expect("a subscriber");
     assert!(publisher.wait_for_subscribers(1, Duration::from_secs(60)));
     publisher.publish_ros1(&[7]).expect("publishes");
     let message = subscriber.take_timeout(Duration::from_secs(60)).expect("takes");

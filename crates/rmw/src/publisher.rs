@@ -174,7 +174,7 @@ pub(crate) unsafe extern "C" fn rmw_create_publisher(
         if profile.durability == qos::TRANSIENT_LOCAL {
             bus = bus.with_history(profile.queue());
         }
-        let bus = node.context.node.publisher_with(topic, ty.schema(), bus);
+        let bus = node.context.node.dynamic_publisher_with(topic, ty.schema(), bus);
         let bus = bus.map_err(Failure::error)?;
         let own = Endpoint {
             kind: Kind::Publisher,

@@ -356,7 +356,10 @@ pub(crate) unsafe extern "C" fn rmw_create_subscription(
                 qos::TRANSIENT_LOCAL => profile.queue(),
                 _ => 0,
             });
-        let bus = node.context.node.subscriber_with(topic, ty.schema(), queue);
+        let bus = node
+            .context
+            .node
+            .dynamic_subscriber_with(topic, ty.schema(), queue);
         let bus = bus.map_err(Failure::error)?;
         loans::fetch_when_woken(bus.bus());
         let own = Endpoint {

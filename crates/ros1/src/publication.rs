@@ -98,7 +98,7 @@ impl Publication {
             .with_depth(depth)
             .with_history(if latched { u32::MAX } else { 0 })
             .with_max_held(most as u32);
-        let subscriber = hub.node.subscriber_with(&bus_topic, &schema, options)?;
+        let subscriber = hub.node.dynamic_subscriber_with(&bus_topic, &schema, options)?;
         let publication = Arc::new(Publication {
             topic,
             bus_topic,

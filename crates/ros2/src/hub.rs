@@ -123,7 +123,7 @@ impl Hub {
         options: PublisherOptions,
     ) -> Result<Publisher, NodeError> {
         let mut own = lock(&self.own);
-        let publisher = self.node.publisher_with(topic, schema, options)?;
+        let publisher = self.node.dynamic_publisher_with(topic, schema, options)?;
         own.begins(publisher.bus().id());
         Ok(publisher)
     }

@@ -173,7 +173,9 @@ impl Outgoing {
             .with_depth(depth)
             .with_history(u32::MAX)
             .with_max_held(depth + 2);
-        let subscriber = hub.node.subscriber_with(&self.bus_topic, &self.schema, options)?;
+        let subscriber = hub
+            .node
+            .dynamic_subscriber_with(&self.bus_topic, &self.schema, options)?;
         let id = subscriber.bus().id();
         hub.begins(id);
         let subscription = Subscription {

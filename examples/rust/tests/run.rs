@@ -1,7 +1,7 @@
 //! The examples run, and print what they should.
 
-use examples::ropewalk_msgs::sensor_msgs::LaserScan;
-use ropewalk::{BusConfig, Flavour, Node, Registry, typed};
+use ropewalk::msgs::sensor_msgs::LaserScan;
+use ropewalk::{BusConfig, Node};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -84,19 +84,18 @@ fn scans_are_filtered_in_place() {
     let folder = tempfile::tempdir().expect("a folder");
     let filter = start(folder.path(), env!("CARGO_BIN_EXE_lidar_filter"));
     let node = Node::with_config("laser", BusConfig::new(folder.path())).expect("a node");
-    let scan_type = Registry::new(Flavour::Ros1)
-        .schema("sensor_msgs/LaserScan")
-        .expect("is known");
-    let laser = node.publisher("/scan", &scan_type).expect("a publisher");
-    let near = node.subscriber("/scan/near", &scan_type).expect("a subscriber");
+    let laser = node.publisher::<LaserScan>("/scan").expect("a publisher");
+    let near = node.subscriber::<LaserScan>("/scan/near").expect("a subscriber");
     assert!(laser.wait_for_subscribers(1, WATCHDOG) && near.wait_for_publishers(1, WATCHDOG));
     let ranges: Vec<f32> = (1..=100u8).map(f32::from).collect();
-    let scan = scan_type
-        .value_from_json(&serde_json::json!({ "range_max": 100.0, "ranges": ranges }))
-        .expect("a scan");
-    laser.publish_value(&scan).expect("published");
+    let scan = LaserScan {
+        range_max: 100.0,
+        ranges: ranges.into(),
+        ..LaserScan::default()
+    };
+    laser.publish(&scan).expect("published");
     let seen = near.take_timeout(WATCHDOG).expect("takes").expect("a scan");
-    let seen: LaserScan<'_> = typed::read(&seen).expect("a scan");
+    let seen = seen.read().expect("a scan");
     assert_eq!(seen.ranges[..5], [1.0, 2.0, 3.0, 4.0, 5.0]);
     assert!(seen.ranges[5..].iter().all(|range| *range == f32::INFINITY));
     assert_eq!(end(filter), "5 of 100 are near\n");

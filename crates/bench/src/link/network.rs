@@ -132,21 +132,21 @@ impl Network {
         let mut daemons = Daemons::default();
         for host in &hosts {
             let keys = match setting.carrier {
-                Carrier::Quic => Some(tools.keys(host)?),
+                Carrier::Quic | Carrier::Tls => Some(tools.keys(host)?),
                 Carrier::Udp | Carrier::Serial => None,
             };
             let radio = match lines.iter().find(|l| l.0 == *host) {
                 Some((_, baud, line)) => format!("carrier: serial, line: {line}, baud: {baud}"),
                 None => {
                     let bind = addresses.get(host).map_or("0.0.0.0", String::as_str);
-                    let insecure = if keys.is_none() {
-                        ", insecure_udp: true"
-                    } else {
-                        ""
+                    let carrier = match setting.carrier {
+                        Carrier::Tls => ", carrier: tls",
+                        Carrier::Udp => ", insecure_udp: true",
+                        Carrier::Quic | Carrier::Serial => "",
                     };
                     let Setting { rate, hops, .. } = setting;
                     let yields = if setting.yields { "" } else { ", yields: false" };
-                    format!("bind: '{bind}:{PORT}', rate: {rate}, hops: {hops}{yields}{insecure}")
+                    format!("bind: '{bind}:{PORT}', rate: {rate}, hops: {hops}{yields}{carrier}")
                 }
             };
             let text = configuration(host, &addresses, legs, setting, (keys.as_ref(), &radio));

@@ -120,6 +120,8 @@ impl System {
 pub enum Carrier {
     /// QUIC datagrams, encrypted and authenticated.
     Quic,
+    /// Datagrams in a TLS stream, encrypted and authenticated; only over wires.
+    Tls,
     /// Plain UDP.
     Udp,
     /// A serial line.
@@ -130,6 +132,7 @@ impl Carrier {
     pub(super) fn name(self) -> &'static str {
         match self {
             Carrier::Quic => "quic",
+            Carrier::Tls => "tls",
             Carrier::Udp => "udp",
             Carrier::Serial => "serial",
         }

@@ -25,16 +25,17 @@ const LAB: &str = "ethernet";
 const TICKS: f64 = 100.0;
 
 /// The compared systems, one after the other in each run.
-const WAYS: [(System, Option<Carrier>); 4] = [
+const WAYS: [(System, Option<Carrier>); 5] = [
     (System::Ropewalk, Some(Carrier::Quic)),
     (System::ZenohQuic, None),
     (System::Ropewalk, Some(Carrier::Udp)),
     (System::ZenohTcp, None),
+    (System::Ropewalk, Some(Carrier::Tls)),
 ];
 
 /// A row for the flow alone, and one for it together with a joystick.
 pub(super) fn rows(options: &Options) -> Vec<Row> {
-    let carriers = options.carriers_of(&[Carrier::Quic, Carrier::Udp]);
+    let carriers = options.carriers_of(&[Carrier::Quic, Carrier::Tls, Carrier::Udp]);
     let wanted = |(system, carrier): &(System, Option<Carrier>)| {
         options.wants(*system) && carrier.is_none_or(|c| carriers.contains(&c))
     };

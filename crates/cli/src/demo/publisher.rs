@@ -17,7 +17,8 @@ pub(crate) fn run(spec: &Spec, node: &Node, wishes: &Wishes) -> Outcome {
             let schema = crate::types::needed(channel)?;
             publishers.insert(
                 channel.id,
-                node.publisher(&channel.topic, &schema).or_job("publishing")?,
+                node.dynamic_publisher(&channel.topic, &schema)
+                    .or_job("publishing")?,
             );
         }
     }

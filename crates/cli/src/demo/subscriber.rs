@@ -38,7 +38,7 @@ pub(crate) fn run(spec: &Spec, node: &Node, wishes: &Wishes) -> Outcome {
             .with_max_held(TO_COMPARE as u32 + 32)
             .with_wait_set(&wait_set);
         let subscriber = node
-            .subscriber_with(&channel.topic, &schema, options)
+            .dynamic_subscriber_with(&channel.topic, &schema, options)
             .or_job("subscribing")?;
         topics.push(Topic::new(channel.topic.clone(), subscriber));
     }

@@ -18,11 +18,11 @@ impl Server {
         let registry = Registry::new(Flavour::Ros1);
         let of = |name: &str| -> Schema { registry.schema(name).expect("a type") };
         let subscriber = |part: &str, ty: &str| {
-            node.subscriber(&format!("/move_base/{part}"), &of(ty))
+            node.dynamic_subscriber(&format!("/move_base/{part}"), &of(ty))
                 .expect("subscribes")
         };
         let publisher = |part: &str, ty: &str| {
-            node.publisher(&format!("/move_base/{part}"), &of(ty))
+            node.dynamic_publisher(&format!("/move_base/{part}"), &of(ty))
                 .expect("publishes")
         };
         Server {

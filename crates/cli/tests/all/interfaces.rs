@@ -113,7 +113,7 @@ fn a_type_that_nobody_installed_is_shown_while_it_is_used() {
         .add_message("own_msgs/Level", "# How full.\nfloat32 percent\n")
         .expect("a definition");
     let level = registry.schema("own_msgs/Level").expect("a type");
-    let subscriber = node.subscriber("/level", &level).expect("subscribes");
+    let subscriber = node.dynamic_subscriber("/level", &level).expect("subscribes");
     assert_eq!(
         host.run(&["interface", "show", "own_msgs/msg/Level"]).stdout,
         "# How full.\nfloat32 percent\n"

@@ -12,6 +12,7 @@ mod bench_link;
 mod bench_remote;
 mod bench_scale;
 mod demo;
+mod documented;
 mod habits;
 mod import;
 mod interfaces;

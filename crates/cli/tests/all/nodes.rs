@@ -22,11 +22,13 @@ fn a_node_is_listed_with_what_its_process_has() {
     let none = host.run(&["node", "list"]);
     assert_eq!((none.code, &*none.stdout), (0, ""), "{none:?}");
     assert!(none.stderr.contains("no nodes"), "{none:?}");
-    let subscriber = camera.subscriber("/exposure", &image).expect("subscribes");
+    let subscriber = camera
+        .dynamic_subscriber("/exposure", &image)
+        .expect("subscribes");
     let all = host.run(&["node", "list", "-a"]).stdout;
     let pid = std::process::id().to_string();
     assert!(all.contains(&pid), "a process that states no node: {all}");
-    let publisher = camera.publisher("/image", &image).expect("publishes");
+    let publisher = camera.dynamic_publisher("/image", &image).expect("publishes");
     let server = camera.server("/camera/enable", &set_bool).expect("serves");
 
     assert_eq!(host.run(&["node", "list"]).stdout, "/camera\n");

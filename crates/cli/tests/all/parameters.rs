@@ -99,7 +99,7 @@ fn parameters_are_listed_read_changed_dumped_and_loaded() {
     let string = Registry::new(Flavour::Ros2)
         .schema("std_msgs/String")
         .expect("a type");
-    let publisher = node.publisher("/chatter", &string).expect("publishes");
+    let publisher = node.dynamic_publisher("/chatter", &string).expect("publishes");
     let parameters: Parameters = Arc::new(Mutex::new(BTreeMap::from([
         ("exposure".into(), json!({ "type": 3, "double_value": 0.5 })),
         ("fixed".into(), json!({ "type": 2, "integer_value": 7 })),

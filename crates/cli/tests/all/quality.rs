@@ -169,7 +169,7 @@ fn pub_waits_for_as_many_subscribers_as_are_asked_for() {
         .schema("std_msgs/String")
         .expect("a type");
     let subscriber = || {
-        node.subscriber_with("/chatter", &string, SubscriberOptions::default().with_depth(64))
+        node.dynamic_subscriber_with("/chatter", &string, SubscriberOptions::default().with_depth(64))
             .expect("subscribes")
     };
     let first = subscriber();

@@ -30,7 +30,7 @@ fn publisher(node: &Node, topic: &str) -> Publisher {
     let options = PublisherOptions::default()
         .with_memory_limit(1 << 30)
         .with_memory_policy(MemoryPolicy::WorstEffort);
-    let publisher = node.publisher_with(topic, &schema("t/Bytes"), options);
+    let publisher = node.dynamic_publisher_with(topic, &schema("t/Bytes"), options);
     publisher.expect("a publisher")
 }
 
@@ -101,9 +101,11 @@ fn a_topic_that_never_pauses_does_not_keep_the_recorder_from_its_end() {
         let node = node(&host);
         let options = PublisherOptions::default();
         let publisher = node
-            .publisher_with("/fast", &schema("t/Bytes"), options)
+            .dynamic_publisher_with("/fast", &schema("t/Bytes"), options)
             .expect("a publisher");
-        let quiet = node.publisher("/quiet", &schema("t/Bytes")).expect("a publisher");
+        let quiet = node
+            .dynamic_publisher("/quiet", &schema("t/Bytes"))
+            .expect("a publisher");
         awaited(&publisher);
         awaited(&quiet);
         quiet.publish_ros1(&bytes(1, 10)).expect("publishes");
@@ -345,13 +347,13 @@ fn played_and_recorded(file: &str, late: &str) -> (Vec<String>, Vec<recording::C
     let record = record(&host, &[]);
     let play = host.start(&["play", file, "--speed", "0.3"]);
     let tick = node.discover("/tick", LONG).expect("is played");
-    let ticks = node.subscriber("/tick", &tick).expect("a subscriber");
+    let ticks = node.dynamic_subscriber("/tick", &tick).expect("a subscriber");
     // The second tick is published after the others' only messages.
     for _ in 0..2 {
         assert!(ticks.take_timeout(LONG).expect("takes").is_some());
     }
     let schema = node.discover(late, LONG).expect("is played");
-    let subscriber = node.subscriber(late, &schema).expect("a subscriber");
+    let subscriber = node.dynamic_subscriber(late, &schema).expect("a subscriber");
     let mut came = Vec::new();
     while let Some(message) = subscriber.take_timeout(Duration::from_secs(2)).expect("takes") {
         assert!(message.is_history());
@@ -438,7 +440,7 @@ fn a_folder_of_rosbag2_keeps_what_a_recording_of_ros_2_offers() {
     let header = Registry::new(ropewalk::Flavour::Ros1)
         .schema("std_msgs/Header")
         .expect("known");
-    let ros1 = node.publisher("/header", &header).expect("a publisher");
+    let ros1 = node.dynamic_publisher("/header", &header).expect("a publisher");
     awaited(&ros1);
     let data = [
         &7u32.to_le_bytes()[..],
@@ -532,7 +534,7 @@ fn publishers_of_ever_new_names_share_a_channel_in_the_end() {
     let publishers: Vec<_> = (0..PUBLISHERS)
         .map(|i| {
             let options = PublisherOptions::default().with_node(format!("/node_{i}"));
-            let made = node.publisher_with("/log", &schema("t/Bytes"), options);
+            let made = node.dynamic_publisher_with("/log", &schema("t/Bytes"), options);
             made.expect("a publisher")
         })
         .collect();

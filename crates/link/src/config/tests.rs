@@ -1,4 +1,5 @@
 use super::*;
+use crate::discovery::Offers;
 
 const GOOD: &str = "
 host: robot

@@ -105,7 +105,7 @@ impl Control {
         });
         let newest = PublisherOptions::default().with_history(1);
         let publisher = node
-            .publisher_with(&path(name::STATUS), &types.status, newest)
+            .dynamic_publisher_with(&path(name::STATUS), &types.status, newest)
             .map_err(refused)?;
         let link = link.to_owned();
         let status = PeriodicThread::start("link-status", move || {

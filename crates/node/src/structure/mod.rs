@@ -47,8 +47,8 @@
 //! let node = Node::with_config("camera", config)?; // or Node::new("camera")?
 //! // Also finds what is installed below AMENT_PREFIX_PATH.
 //! let image_type = Registry::from_env(Flavour::Ros2).schema("sensor_msgs/CompressedImage")?;
-//! let publisher = node.publisher("/image", &image_type)?;
-//! let subscriber = node.subscriber("/image", &image_type)?;
+//! let publisher = node.dynamic_publisher("/image", &image_type)?;
+//! let subscriber = node.dynamic_subscriber("/image", &image_type)?;
 //! assert!(publisher.wait_for_subscribers(1, Duration::from_secs(10)));
 //!
 //! let image = CompressedImage { header: Header::default(), format: "jpeg".into(), data: vec![7; 1000] };

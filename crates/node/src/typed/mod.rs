@@ -1,18 +1,30 @@
-//! Messages as structures that `ropewalk gen rust` generates. Their large arrays are in shared memory,
+//! Messages as generated structures. Their large arrays are in shared memory,
 //! written once by the publisher and read in place.
 //!
-//! ```ignore
-//! let image_type = typed::schema::<Image>()?;
-//! let publisher = node.publisher("/image", &image_type)?;
-//! let image = Image { width: 1920, height: 1080, data: Bulk::Sized(1920 * 1080), ..Image::default() };
-//! let mut loan = typed::loan(&image, |control, parts| publisher.loan(control, parts))?;
-//! camera.read_into(loan.slice_mut::<u8>("data")?);
-//! publisher.publish(loan.into_inner())?;
-//!
-//! let message = subscriber.take_timeout(Duration::MAX)?.expect("it waits for ever");
-//! let image: Image<'_> = typed::read(&message)?;
-//! show(image.width, &image.data); // where the publisher wrote it
 //! ```
+//! use ropewalk::msgs::sensor_msgs::Image;
+//! use ropewalk::typed::Bulk;
+//! # use ropewalk::{BusConfig, Node};
+//! # use std::time::Duration;
+//! # let folder = tempfile::tempdir()?;
+//! # let node = Node::with_config("example", BusConfig::new(folder.path()))?;
+//!
+//! let publisher = node.publisher::<Image>("/image")?;
+//! let subscriber = node.subscriber::<Image>("/image")?;
+//! # assert!(publisher.wait_for_subscribers(1, Duration::from_secs(60)));
+//! let image = Image { width: 1920, height: 1080, data: Bulk::Sized(1920 * 1080), ..Image::default() };
+//! let mut loan = publisher.loan(&image)?;
+//! loan.slice_mut::<u8>("data")?.fill(7); // in shared memory
+//! publisher.publish_loan(loan)?;
+//!
+//! let message = subscriber.take_timeout(Duration::from_secs(60))?.expect("a message");
+//! let image = message.read()?;
+//! assert_eq!((image.width, image.data[0]), (1920, 7)); // where the publisher wrote it
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`msgs`](crate::msgs) has the standard packages' types. [`schema()`], [`loan`] and [`read`] do the same for publishers and
+//! subscribers of a [`Schema`], and for clients and servers.
 
 mod bulk;
 mod element;
@@ -27,6 +39,8 @@ pub use element::{load_at, store_at};
 pub use get::Get;
 pub use loan::{Loan, NoBulk};
 pub use put::Put;
+
+use put::Lift;
 
 use bus::LoanError;
 use schema::{DefinitionError, Flavour, Registry, Schema, Service};
@@ -56,6 +70,12 @@ pub trait Fields<'a>: Sized {
     /// # Errors
     /// [`FieldError`]: the bytes are not such a message.
     fn get(from: &mut Get<'a>) -> Result<Self, FieldError>;
+}
+
+/// A message type whose structures are published and taken. Generated code implements it.
+pub trait Structure: Typed + 'static {
+    /// The structure whose bulk fields are views that live for `'a`.
+    type View<'a>: Fields<'a>;
 }
 
 /// Why bytes are not a message, or a structure cannot be written.
@@ -101,6 +121,12 @@ pub enum FieldError {
         bytes: usize,
         /// Data parts.
         parts: usize,
+    },
+    /// The bulk field only states its size, and nobody fills it.
+    #[error("{field}: only its size is given: give its elements, or fill it in a loan")]
+    Unfilled {
+        /// The field, prefixed with the enclosing messages' names.
+        field: String,
     },
     /// The bulk field only states its size, and the maximum number of arrays is already in data parts.
     #[error("{field}: only its size is given, but 32 arrays are already in data parts: give its elements")]
@@ -179,9 +205,34 @@ pub fn loan<'a, T: Fields<'a>>(
     message: &T,
     reserve: impl FnOnce(usize, &[usize]) -> Result<bus::Loan, LoanError>,
 ) -> Result<Loan, TypedError> {
+    fill(lay_out(message)?, reserve)
+}
+
+/// Like [`loan`], for a message whose bulk fields all have their elements.
+pub(crate) fn whole<'a, T: Fields<'a>>(
+    message: &T,
+    reserve: impl FnOnce(usize, &[usize]) -> Result<bus::Loan, LoanError>,
+) -> Result<Loan, TypedError> {
+    let laid_out = lay_out(message)?;
+    match laid_out.1.iter().find(|lift| lift.bytes.is_none()) {
+        Some(lift) => Err(FieldError::Unfilled {
+            field: lift.field.clone(),
+        })?,
+        None => fill(laid_out, reserve),
+    }
+}
+
+/// The control part, and the fields that become data parts.
+fn lay_out<'a, T: Fields<'a>>(message: &T) -> Result<(Vec<u8>, Vec<Lift>), FieldError> {
     let mut put = Put::default();
     message.put(&mut put)?;
-    let (control, lifts) = put.finish();
+    Ok(put.finish())
+}
+
+fn fill(
+    (control, lifts): (Vec<u8>, Vec<Lift>),
+    reserve: impl FnOnce(usize, &[usize]) -> Result<bus::Loan, LoanError>,
+) -> Result<Loan, TypedError> {
     let lens: Vec<usize> = lifts.iter().map(|lift| lift.len).collect();
     let mut loan = reserve(control.len(), &lens)?;
     loan.control_mut().copy_from_slice(&control);

@@ -53,8 +53,10 @@ impl Ends {
     fn of(published: &Schema, subscribed: &Schema) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let node = Node::with_config("tester", BusConfig::new(folder.path())).expect("a node");
-        let publisher = node.publisher("/topic", published).expect("a publisher");
-        let subscriber = node.subscriber("/topic", subscribed).expect("a subscriber");
+        let publisher = node.dynamic_publisher("/topic", published).expect("a publisher");
+        let subscriber = node
+            .dynamic_subscriber("/topic", subscribed)
+            .expect("a subscriber");
         assert!(publisher.wait_for_subscribers(1, LONG));
         Ends {
             publisher,

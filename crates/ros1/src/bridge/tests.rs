@@ -170,7 +170,7 @@ fn silent_hostile_and_broken_publishers_hurt_only_themselves() {
     for node in [&silent, &hostile, &long, &other, &wrong, &good] {
         master.add_publisher("/chatter", "std_msgs/String", node);
     }
-    let subscriber = robot.node.subscriber("/chatter", &string()).unwrap();
+    let subscriber = robot.node.dynamic_subscriber("/chatter", &string()).unwrap();
     let message = subscriber
         .take_timeout(LONG)
         .unwrap()
@@ -252,7 +252,7 @@ fn silent_callers_and_garbage_leave_the_nodes_own_methods_working() {
     )
     .unwrap();
     // And a subscriber gets its topic.
-    let publisher = robot.node.publisher("/chatter", &string()).unwrap();
+    let publisher = robot.node.dynamic_publisher("/chatter", &string()).unwrap();
     let stream = listen(&robot, "/chatter");
     until("it arrives", || {
         publisher.publish_ros1(HELLO).unwrap();
@@ -264,7 +264,7 @@ fn silent_callers_and_garbage_leave_the_nodes_own_methods_working() {
 fn listeners_of_another_type_are_told_what_differs() {
     let master = FakeMaster::start();
     let robot = robot(&master, topic("/chatter", Direction::ToRos));
-    let _publisher = robot.node.publisher("/chatter", &string()).unwrap();
+    let _publisher = robot.node.dynamic_publisher("/chatter", &string()).unwrap();
     let stream = listen(&robot, "/chatter");
     let sum = "0123456789abcdef0123456789abcdef";
     let (_, header) = ask(
@@ -323,7 +323,7 @@ fn a_latched_topic_reaches_listeners_that_come_later() {
         .map(|_| {
             robot
                 .node
-                .publisher_with("/map", &string(), options.clone())
+                .dynamic_publisher_with("/map", &string(), options.clone())
                 .unwrap()
         })
         .collect();
@@ -355,7 +355,10 @@ fn a_topic_of_ros_2_reaches_listeners_of_ros_1_in_their_type() {
     let image = |flavour| Registry::new(flavour).schema("sensor_msgs/Image").unwrap();
     let (one, two) = (image(Flavour::Ros1), image(Flavour::Ros2));
     let options = ropewalk::PublisherOptions::default().with_history(1);
-    let publisher = robot.node.publisher_with("/image", &two, options).unwrap();
+    let publisher = robot
+        .node
+        .dynamic_publisher_with("/image", &two, options)
+        .unwrap();
     let data = vec!["7"; 1000].join(", ");
     let text = format!("{{header: {{stamp: {{sec: 5}}, frame_id: cam}}, height: 1, data: [{data}]}}");
     publisher
@@ -382,10 +385,10 @@ fn a_master_that_was_restarted_is_told_everything_again() {
     let master = FakeMaster::start();
     let config = topic("/chatter", Direction::ToBus).with_topic(TopicRule::new("/cmd", Direction::ToRos));
     let robot = robot(&master, config);
-    let _publisher = robot.node.publisher("/cmd", &string()).unwrap();
+    let _publisher = robot.node.dynamic_publisher("/cmd", &string()).unwrap();
     let talker = FakeNode::start("/talker", |a| talk(&a, &[]));
     master.add_publisher("/chatter", "std_msgs/String", &talker);
-    let subscriber = robot.node.subscriber("/chatter", &string()).unwrap();
+    let subscriber = robot.node.dynamic_subscriber("/chatter", &string()).unwrap();
     assert!(subscriber.take_timeout(LONG).unwrap().is_some());
     let known = |table: fn(&Graph) -> &Table, topic: &str| {
         let graph = lock(&master.graph);
@@ -456,8 +459,8 @@ fn two_bridges_of_one_master_and_one_bus_make_no_circle() {
     };
     let first = robot(&master, named("/first"));
     let second = robot_on(&master, named("/second"), first.folder.clone());
-    let native = first.node.publisher("/chatter", &string()).unwrap();
-    let subscriber = first.node.subscriber("/chatter", &string()).unwrap();
+    let native = first.node.dynamic_publisher("/chatter", &string()).unwrap();
+    let subscriber = first.node.dynamic_subscriber("/chatter", &string()).unwrap();
     let ears = [listen(&first, "/chatter"), listen(&second, "/chatter")];
     // Each bridge brings the talker's message once, and nothing returns.
     let mut came = 0;
@@ -494,10 +497,10 @@ fn two_robots_whose_buses_are_joined_echo_nothing() {
     let stop = Arc::<AtomicBool>::default();
     // Like a link: republishes with the original origin, and ignores its own messages.
     let ends = [0, 1].map(|i: usize| {
-        let publisher = robots[i].node.publisher("/chatter", &string()).unwrap();
+        let publisher = robots[i].node.dynamic_publisher("/chatter", &string()).unwrap();
         (
             publisher,
-            robots[i].node.subscriber("/chatter", &string()).unwrap(),
+            robots[i].node.dynamic_subscriber("/chatter", &string()).unwrap(),
         )
     });
     let carry = |from: &ropewalk::Subscriber, own: u64, to: &ropewalk::Publisher| {

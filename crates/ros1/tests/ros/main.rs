@@ -41,13 +41,13 @@ fn talkers_and_listeners_of_rospy_and_roscpp_cross_both_ways() {
     let _talkers = [core.py(&["publish", "/in/py"]), core.cpp(&["publish", "/in/cpp"])];
     let string = schema("std_msgs/String");
     for topic in ["/in/py", "/in/cpp"] {
-        let subscriber = robot.node.subscriber(topic, &string).unwrap();
+        let subscriber = robot.node.dynamic_subscriber(topic, &string).unwrap();
         let first = subscriber.take_timeout(LONG).unwrap().expect(topic);
         let second = subscriber.take_timeout(LONG).unwrap().expect(topic);
         let number = |m| text(m).strip_prefix("hello ").unwrap().parse::<u32>().unwrap();
         assert_eq!(number(&first) + 1, number(&second), "{topic}");
     }
-    let publisher = robot.node.publisher("/far/chatter", &string).unwrap();
+    let publisher = robot.node.dynamic_publisher("/far/chatter", &string).unwrap();
     let ears = [
         core.py(&["listen", "/out/chatter"]),
         core.cpp(&["listen", "/out/chatter"]),
@@ -91,7 +91,7 @@ fn images_are_the_same_byte_for_byte_both_ways() {
     let rules = "topics: [{name: /camera, direction: to_bus}, {name: /picture, direction: to_ros}]";
     let robot = Robot::start(&core, rules);
     let image = schema("sensor_msgs/Image");
-    let subscriber = robot.node.subscriber("/camera", &image).unwrap();
+    let subscriber = robot.node.dynamic_subscriber("/camera", &image).unwrap();
     let camera = core.py(&["publish_images", "/camera"]);
     for _ in 0..3 {
         let message = subscriber.take_timeout(LONG).unwrap().expect("an image");
@@ -104,7 +104,7 @@ fn images_are_the_same_byte_for_byte_both_ways() {
         // It may have sent some before the subscriber connected.
         while camera.line() != came {}
     }
-    let publisher = robot.node.publisher("/picture", &image).unwrap();
+    let publisher = robot.node.dynamic_publisher("/picture", &image).unwrap();
     let ears = [
         core.py(&["listen_raw", "/picture"]),
         core.cpp(&["listen_images", "/picture"]),
@@ -147,14 +147,14 @@ fn latched_messages_reach_late_joiners_both_ways() {
     });
     let string = schema("std_msgs/String");
     for _ in 0..2 {
-        let late = robot.node.subscriber("/in", &string).unwrap();
+        let late = robot.node.dynamic_subscriber("/in", &string).unwrap();
         let message = late.take_timeout(LONG).unwrap().expect("the earlier message");
         assert!(message.is_history());
         assert_eq!(text(&message), "kept");
     }
     let publisher = robot
         .node
-        .publisher_with("/out", &string, PublisherOptions::default().with_history(1))
+        .dynamic_publisher_with("/out", &string, PublisherOptions::default().with_history(1))
         .unwrap();
     publisher
         .publish_value(&string.value_from_yaml("data: map").unwrap())
@@ -232,8 +232,8 @@ fn a_restarted_roscore_is_picked_up() {
     let rules = "topics: [{name: /in, direction: to_bus}, {name: /out, direction: to_ros}]";
     let robot = Robot::start(&core, rules);
     let string = schema("std_msgs/String");
-    let subscriber = robot.node.subscriber("/in", &string).unwrap();
-    let publisher = robot.node.publisher("/out", &string).unwrap();
+    let subscriber = robot.node.dynamic_subscriber("/in", &string).unwrap();
+    let publisher = robot.node.dynamic_publisher("/out", &string).unwrap();
     let talker = core.py(&["publish", "/in"]);
     assert!(subscriber.take_timeout(LONG).unwrap().is_some());
     core.end();
@@ -360,7 +360,7 @@ fn a_node_of_another_definition_is_refused_by_name() {
     let core = Roscore::start();
     let robot = Robot::start(&core, "topics: [{name: /out, direction: to_ros}]");
     let string = schema("std_msgs/String");
-    let publisher = robot.node.publisher("/out", &string).unwrap();
+    let publisher = robot.node.dynamic_publisher("/out", &string).unwrap();
     let (wrong, right) = (core.cpp(&["listen_wrong", "/out"]), core.cpp(&["listen", "/out"]));
     until("it is reported", || {
         let problems = robot.handle.status().problems;
@@ -396,7 +396,7 @@ fn the_log_of_all_nodes_is_one_topic_from_its_level_on() {
     });
     let subscriber = robot
         .node
-        .subscriber("/rosout", &schema("rosgraph_msgs/Log"))
+        .dynamic_subscriber("/rosout", &schema("rosgraph_msgs/Log"))
         .unwrap();
     let mut names = std::collections::BTreeSet::new();
     while names.len() < 2 {

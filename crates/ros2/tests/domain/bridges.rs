@@ -18,9 +18,12 @@ fn of_two_bridges_of_one_bus_and_domain_one_stands_by_and_takes_over() {
     let peer = Peer::new(&domain);
     let writer = peer.publisher("rt/both", &string(), kept());
     let reader = peer.subscriber("rt/both", &string(), reliable());
-    let subscriber = first.node.subscriber("/both", &string()).expect("a subscriber");
+    let subscriber = first
+        .node
+        .dynamic_subscriber("/both", &string())
+        .expect("a subscriber");
     let publisher = node(first.folder.path(), "mouth")
-        .publisher("/both", &string())
+        .dynamic_publisher("/both", &string())
         .expect("a publisher");
     peer.connected(writer, 1);
     peer.connected(reader, 1);
@@ -73,10 +76,10 @@ fn bridges_of_two_buses_in_one_domain_return_nothing() {
     let writer = peer.publisher("rt/both", &string(), reliable());
     let reader = peer.subscriber("rt/both", &string(), reliable());
     let robots = [&a, &b];
-    let publishers = robots.map(|r| r.node.publisher("/both", &string()).expect("a publisher"));
+    let publishers = robots.map(|r| r.node.dynamic_publisher("/both", &string()).expect("a publisher"));
     let subscribers = robots.map(|r| {
         node(r.folder.path(), "ear")
-            .subscriber("/both", &string())
+            .dynamic_subscriber("/both", &string())
             .expect("a subscriber")
     });
     until("both bridges are there", || {
@@ -207,7 +210,10 @@ fn a_bridge_leaves_the_domain_at_once_when_it_stops() {
     let domain = Domain::new();
     let peer = Peer::new(&domain);
     let mut robot = Robot::new(&domain, both());
-    let _publisher = robot.node.publisher("/both", &string()).expect("a publisher");
+    let _publisher = robot
+        .node
+        .dynamic_publisher("/both", &string())
+        .expect("a publisher");
     until("it is there", || {
         (!peer.participants().is_empty() && !peer.endpoints("rt/both").is_empty()).then_some(())
     });
@@ -217,7 +223,10 @@ fn a_bridge_leaves_the_domain_at_once_when_it_stops() {
     until("it has left", || peer.participants().is_empty().then_some(()));
     assert!(peer.endpoints("rt/both").is_empty());
     assert!(begun.elapsed() < LONG / 6);
-    let late = robot.node.subscriber("/both", &string()).expect("a subscriber");
+    let late = robot
+        .node
+        .dynamic_subscriber("/both", &string())
+        .expect("a subscriber");
     assert!(
         late.take_timeout(A_WHILE)
             .expect("a bus")

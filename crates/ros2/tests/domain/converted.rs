@@ -16,7 +16,7 @@ fn a_message_of_ros_1_comes_into_the_domain_as_one_of_ros_2() {
         .schema("sensor_msgs/Imu")
         .expect("a definition");
     let ros2 = schema("sensor_msgs/Imu");
-    let publisher = robot.node.publisher("/imu", &ros1).expect("a publisher");
+    let publisher = robot.node.dynamic_publisher("/imu", &ros1).expect("a publisher");
     let reader = peer.subscriber("rt/imu", &ros2, reliable());
     peer.connected(reader, 1);
     assert!(publisher.wait_for_subscribers(1, LONG));
@@ -47,7 +47,10 @@ fn a_message_of_ros_2_comes_to_a_subscriber_of_ros_1() {
     let writer = peer.publisher("rt/imu", &ros2, kept());
     let yaml = "header: {stamp: {sec: 5, nanosec: 6}, frame_id: body}\norientation: {w: 1.0}";
     peer.write(writer, cdr(&ros2, yaml));
-    let subscriber = robot.node.subscriber("/imu", &ros1).expect("a subscriber");
+    let subscriber = robot
+        .node
+        .dynamic_subscriber("/imu", &ros1)
+        .expect("a subscriber");
     let message = subscriber.take_timeout(LONG).expect("a bus").expect("a message");
     let yaml = "header: {seq: 0, stamp: {secs: 5, nsecs: 6}, frame_id: body}\norientation: {w: 1.0}";
     let expected = ros1.value_from_yaml(yaml).expect("a value");

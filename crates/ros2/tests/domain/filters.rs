@@ -46,7 +46,7 @@ fn only_the_frames_of_a_rule_cross_both_ways() {
     let none = cdr(&tf, "transforms: [{child_frame_id: laser}]");
     for (name, qos) in [("/tf", reliable()), ("/tf_static", kept())] {
         let writer = peer.publisher(&format!("rt{name}"), &tf, qos);
-        let subscriber = robot.node.subscriber(name, &tf).expect("a subscriber");
+        let subscriber = robot.node.dynamic_subscriber(name, &tf).expect("a subscriber");
         peer.connected(writer, 1);
         peer.write(writer, none.clone());
         peer.write(writer, all.clone());
@@ -54,7 +54,7 @@ fn only_the_frames_of_a_rule_cross_both_ways() {
         assert_eq!(frames(&message.cdr().expect("CDR")), ["odom", "arm_1"]);
         assert_eq!(robot.status().to_bus[name].filtered, 1);
     }
-    let publisher = robot.node.publisher("/far/tf", &tf).expect("a publisher");
+    let publisher = robot.node.dynamic_publisher("/far/tf", &tf).expect("a publisher");
     let reader = peer.subscriber("rt/far/tf", &tf, reliable());
     peer.connected(reader, 1);
     assert!(publisher.wait_for_subscribers(1, LONG));
@@ -73,7 +73,10 @@ fn the_log_crosses_from_its_level_on() {
     let peer = Peer::new(&domain);
     let log = schema("rcl_interfaces/Log");
     let writer = peer.publisher("rt/rosout", &log, kept());
-    let subscriber = robot.node.subscriber("/rosout", &log).expect("a subscriber");
+    let subscriber = robot
+        .node
+        .dynamic_subscriber("/rosout", &log)
+        .expect("a subscriber");
     peer.connected(writer, 1);
     for level in [10, 20, 30, 40, 50] {
         peer.write(
@@ -117,10 +120,13 @@ fn messages_beyond_a_rate_do_not_cross() {
     let options = bus::SubscriberOptions::default().with_depth(128);
     let subscriber = robot
         .node
-        .subscriber_with("/in", &string(), options)
+        .dynamic_subscriber_with("/in", &string(), options)
         .expect("a subscriber");
     peer.connected(writer, 1);
-    let publisher = robot.node.publisher("/out", &string()).expect("a publisher");
+    let publisher = robot
+        .node
+        .dynamic_publisher("/out", &string())
+        .expect("a publisher");
     let reader = peer.subscriber("rt/out", &string(), reliable());
     peer.connected(reader, 1);
     assert!(publisher.wait_for_subscribers(1, LONG));
@@ -156,7 +162,9 @@ fn links_read_a_priority_in_the_definition() {
         Some(topic.topic.definition)
     });
     assert_eq!(definition.lines().next(), Some("# priority: 100"));
-    let subscriber = robot.node.subscriber("/odom", &schema("nav_msgs/Odometry"));
+    let subscriber = robot
+        .node
+        .dynamic_subscriber("/odom", &schema("nav_msgs/Odometry"));
     let subscriber = subscriber.expect("the type is the same");
     assert!(subscriber.wait_for_publishers(1, LONG));
 }
@@ -169,7 +177,10 @@ fn messages_longer_than_their_rule_says_do_not_cross() {
     let robot = Robot::new(&domain, Config::default().with_topic(rule));
     let peer = Peer::new(&domain);
     let writer = peer.publisher("rt/a", &string(), reliable());
-    let subscriber = robot.node.subscriber("/a", &string()).expect("a subscriber");
+    let subscriber = robot
+        .node
+        .dynamic_subscriber("/a", &string())
+        .expect("a subscriber");
     peer.connected(writer, 1);
     peer.write(writer, text(&"x".repeat(3_000)));
     peer.write(writer, text("short"));

@@ -37,7 +37,10 @@ impl Honest {
     fn new(domain: &Domain, robot: &Robot, topic: &str) -> Self {
         let peer = Peer::new(domain);
         let writer = peer.publisher(&format!("rt{topic}"), &string(), kept());
-        let subscriber = robot.node.subscriber(topic, &string()).expect("a subscriber");
+        let subscriber = robot
+            .node
+            .dynamic_subscriber(topic, &string())
+            .expect("a subscriber");
         Honest {
             peer,
             writer,
@@ -250,7 +253,7 @@ fn what_one_participant_has_on_the_bus_is_bounded_and_others_go_on() {
             let writer = hostile.publisher(&format!("rt/big{n}"), &string(), kept());
             let held = robot
                 .node
-                .subscriber(&format!("/big{n}"), &string())
+                .dynamic_subscriber(&format!("/big{n}"), &string())
                 .expect("a subscriber");
             (writer, held)
         })

@@ -10,7 +10,7 @@ use std::path::Path;
 /// Returns what a subscriber that joins now receives: `count` messages, and any that follow.
 fn subscribed(folder: &Path, topic: &str, count: usize) -> Vec<String> {
     let options = SubscriberOptions::default().with_depth(64).with_history(64);
-    let subscriber = node(folder, "late").subscriber_with(topic, &string(), options);
+    let subscriber = node(folder, "late").dynamic_subscriber_with(topic, &string(), options);
     let subscriber = subscriber.expect("a subscriber");
     assert!(subscriber.wait_for_publishers(1, LONG));
     let mut out: Vec<String> = (0..count)
@@ -54,7 +54,7 @@ fn what_a_further_publisher_of_a_topic_keeps_comes_though_the_topic_is_subscribe
     let options = SubscriberOptions::default().with_depth(64).with_history(64);
     let subscriber = robot
         .node
-        .subscriber_with("/tf_static", &string(), options)
+        .dynamic_subscriber_with("/tf_static", &string(), options)
         .expect("a subscriber");
     let mut peers = Vec::new();
     for n in 0..6 {
@@ -78,7 +78,7 @@ fn what_the_bus_keeps_is_given_to_early_and_late_readers_of_the_domain() {
     options.history = 3;
     let publisher = robot
         .node
-        .publisher_with("/map", &string(), options)
+        .dynamic_publisher_with("/map", &string(), options)
         .expect("a publisher");
     for n in 0..5 {
         publisher.publish_cdr(&text(&n.to_string())).expect("a message");
@@ -122,7 +122,10 @@ fn a_rule_says_what_is_kept_where_the_publishers_do_not() {
     let folder = robot.folder.path();
     let peer = Peer::new(&domain);
     let writer = peer.publisher("rt/kept", &string(), reliable());
-    let first = robot.node.subscriber("/kept", &string()).expect("a subscriber");
+    let first = robot
+        .node
+        .dynamic_subscriber("/kept", &string())
+        .expect("a subscriber");
     peer.connected(writer, 1);
     peer.write(writer, text("kept"));
     assert_eq!(
@@ -134,7 +137,7 @@ fn a_rule_says_what_is_kept_where_the_publishers_do_not() {
     let writer = peer.publisher("rt/volatile", &string(), kept());
     let first = robot
         .node
-        .subscriber("/volatile", &string())
+        .dynamic_subscriber("/volatile", &string())
         .expect("a subscriber");
     peer.connected(writer, 1);
     peer.write(writer, text("volatile"));
@@ -144,7 +147,10 @@ fn a_rule_says_what_is_kept_where_the_publishers_do_not() {
     );
     assert_eq!(subscribed(folder, "/volatile", 0), Vec::<String>::new());
 
-    let publisher = robot.node.publisher("/out", &string()).expect("a publisher");
+    let publisher = robot
+        .node
+        .dynamic_publisher("/out", &string())
+        .expect("a publisher");
     let reader = peer.subscriber("rt/out", &string(), kept());
     peer.connected(reader, 1);
     assert!(publisher.wait_for_subscribers(1, LONG));

@@ -90,7 +90,7 @@ fn the_buss_nodes_are_told_in_the_domain() {
     let domain = Domain::new();
     let mut robot = Robot::new(&domain, config());
     let talker = node(robot.folder.path(), "talker");
-    let publisher = talker.publisher("/out", &string()).expect("a publisher");
+    let publisher = talker.dynamic_publisher("/out", &string()).expect("a publisher");
     let peer = Peer::new(&domain);
     let reader = peer.info_reader();
     let participant = until("the bridge", || {

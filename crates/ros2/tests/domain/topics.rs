@@ -35,7 +35,10 @@ fn messages_come_onto_the_bus_with_their_bytes_and_stamps() {
     let peer = Peer::new(&domain);
     let image = schema("sensor_msgs/Image");
     let writer = peer.publisher("rt/image", &image, reliable());
-    let subscriber = robot.node.subscriber("/image", &image).expect("a subscriber");
+    let subscriber = robot
+        .node
+        .dynamic_subscriber("/image", &image)
+        .expect("a subscriber");
     peer.connected(writer, 1);
     for n in [0, 1, 1_000, 1_000_000] {
         let bytes = picture(n);
@@ -59,7 +62,10 @@ fn messages_come_into_the_domain_with_their_bytes_and_stamps() {
     let robot = Robot::new(&domain, topics(&[("/image", Direction::ToRos)]));
     let peer = Peer::new(&domain);
     let image = schema("sensor_msgs/Image");
-    let publisher = robot.node.publisher("/image", &image).expect("a publisher");
+    let publisher = robot
+        .node
+        .dynamic_publisher("/image", &image)
+        .expect("a publisher");
     let reader = peer.subscriber("rt/image", &image, reliable());
     assert!(publisher.wait_for_subscribers(1, LONG));
     peer.connected(reader, 1);
@@ -99,7 +105,7 @@ fn of_publishers_with_different_qualities_each_message_comes_once() {
         .with_history(16);
     let subscriber = robot
         .node
-        .subscriber_with("/mixed", &string(), options)
+        .dynamic_subscriber_with("/mixed", &string(), options)
         .expect("a subscriber");
     until("all publishers on the bus", || {
         let known = subscriber.bus().stats().publishers.len();
@@ -136,7 +142,7 @@ fn readers_of_different_qualities_each_get_each_message_once() {
             options.depth = 100;
             robot
                 .node
-                .publisher_with("/mixed", &string(), options)
+                .dynamic_publisher_with("/mixed", &string(), options)
                 .expect("a publisher")
         })
         .into();
@@ -175,9 +181,12 @@ fn a_topic_of_both_directions_returns_nothing() {
     let peer = Peer::new(&domain);
     let writer = peer.publisher("rt/both", &string(), reliable());
     let reader = peer.subscriber("rt/both", &string(), reliable());
-    let publisher = robot.node.publisher("/both", &string()).expect("a publisher");
+    let publisher = robot
+        .node
+        .dynamic_publisher("/both", &string())
+        .expect("a publisher");
     let subscriber = node(robot.folder.path(), "ear")
-        .subscriber("/both", &string())
+        .dynamic_subscriber("/both", &string())
         .expect("a subscriber");
     peer.connected(writer, 1);
     peer.connected(reader, 1);
@@ -217,12 +226,18 @@ fn names_are_renamed_one_by_one_and_by_pattern() {
     ] {
         let writer = peer.publisher(&format!("rt{there}"), &string(), kept());
         peer.write(writer, text(there));
-        let subscriber = robot.node.subscriber(here, &string()).expect("a subscriber");
+        let subscriber = robot
+            .node
+            .dynamic_subscriber(here, &string())
+            .expect("a subscriber");
         let message = subscriber.take_timeout(LONG).expect("a bus").expect("a message");
         assert_eq!(said(&message), there);
         assert_eq!(robot.status().to_bus[there].bus, here);
     }
-    let publisher = robot.node.publisher("/near/a/b", &string()).expect("a publisher");
+    let publisher = robot
+        .node
+        .dynamic_publisher("/near/a/b", &string())
+        .expect("a publisher");
     let reader = peer.subscriber("rt/far/a/b", &string(), reliable());
     assert!(publisher.wait_for_subscribers(1, LONG));
     peer.connected(reader, 1);
@@ -244,10 +259,20 @@ fn what_no_rule_names_does_not_cross() {
         peer.publisher(name, &string(), kept());
     }
     let _own: Vec<_> = ["/in", "/other", "/out"]
-        .map(|name| robot.node.publisher(name, &string()).expect("a publisher"))
+        .map(|name| {
+            robot
+                .node
+                .dynamic_publisher(name, &string())
+                .expect("a publisher")
+        })
         .into();
     let _ears: Vec<_> = ["/in", "/other", "/out"]
-        .map(|name| robot.node.subscriber(name, &string()).expect("a subscriber"))
+        .map(|name| {
+            robot
+                .node
+                .dynamic_subscriber(name, &string())
+                .expect("a subscriber")
+        })
         .into();
     until("both cross", || {
         let status = robot.status();
@@ -279,7 +304,10 @@ fn threads_that_forward_messages_get_a_processor_before_others() {
     let domain = Domain::new();
     let robot = Robot::new(&domain, topics(&[("/words", Direction::ToRos)]));
     let peer = Peer::new(&domain);
-    let publisher = robot.node.publisher("/words", &string()).expect("a publisher");
+    let publisher = robot
+        .node
+        .dynamic_publisher("/words", &string())
+        .expect("a publisher");
     peer.subscriber("rt/words", &string(), reliable());
     assert!(publisher.wait_for_subscribers(1, LONG));
     let granted = std::thread::spawn(|| clock::nice_thread(clock::FORWARDING_NICE)).join();

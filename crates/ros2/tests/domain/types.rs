@@ -18,7 +18,10 @@ fn all() -> Config {
 fn goes_on(robot: &Robot, peer: &Peer, topic: &str) {
     let writer = peer.publisher(&format!("rt{topic}"), &string(), kept());
     peer.write(writer, text("on"));
-    let subscriber = robot.node.subscriber(topic, &string()).expect("a subscriber");
+    let subscriber = robot
+        .node
+        .dynamic_subscriber(topic, &string())
+        .expect("a subscriber");
     let message = subscriber.take_timeout(LONG).expect("a bus").expect("a message");
     assert_eq!(said(&message), "on");
 }
@@ -70,7 +73,7 @@ fn a_definition_is_found_at_an_endpoint_of_the_bus() {
     peer.write(writer, cdr(&unknown, "a: 7"));
     robot.problem("/unknown", &["my_msgs/msg/Unknown"]);
     let subscriber = node(robot.folder.path(), "knows")
-        .subscriber("/unknown", &unknown)
+        .dynamic_subscriber("/unknown", &unknown)
         .expect("a subscriber");
     let message = subscriber.take_timeout(LONG).expect("a bus").expect("a message");
     assert_eq!(
@@ -102,7 +105,10 @@ fn a_type_that_the_rule_does_not_ask_for_is_told() {
     crate::kit::until("no problem any more", || {
         robot.status().problems.is_empty().then_some(())
     });
-    let _publisher = robot.node.publisher("/a", &string()).expect("a publisher");
+    let _publisher = robot
+        .node
+        .dynamic_publisher("/a", &string())
+        .expect("a publisher");
     robot.problem("/a", &["std_msgs/String", "std_msgs/Int32", "type"]);
 }
 
@@ -120,7 +126,10 @@ fn definitions_are_found_in_the_folders_of_the_configuration() {
     let known = own("my_msgs/Own", "int32 a\n");
     let writer = peer.publisher("rt/own", &known, kept());
     peer.write(writer, cdr(&known, "a: 7"));
-    let subscriber = robot.node.subscriber("/own", &known).expect("a subscriber");
+    let subscriber = robot
+        .node
+        .dynamic_subscriber("/own", &known)
+        .expect("a subscriber");
     let message = subscriber.take_timeout(LONG).expect("a bus").expect("a message");
     assert_eq!(
         message
@@ -148,7 +157,10 @@ fn what_is_not_of_its_type_costs_that_message_alone() {
         peer.write(writer, junk.to_vec());
     }
     peer.write(writer, text("good"));
-    let subscriber = robot.node.subscriber("/a", &string()).expect("a subscriber");
+    let subscriber = robot
+        .node
+        .dynamic_subscriber("/a", &string())
+        .expect("a subscriber");
     let message = subscriber.take_timeout(LONG).expect("a bus").expect("a message");
     assert_eq!(said(&message), "good");
     robot.problem("/a", &["std_msgs"]);

@@ -62,7 +62,7 @@ impl Outlet {
         };
         let schema = schema.in_flavour(flavour).map_err(|e| e.to_string())?;
         let publisher = node
-            .publisher(&channel.topic, &schema)
+            .dynamic_publisher(&channel.topic, &schema)
             .map_err(|e| e.to_string())?;
         Ok(Outlet { publisher, encoding })
     }

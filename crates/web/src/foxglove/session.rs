@@ -365,7 +365,10 @@ impl Session {
         let options = SubscriberOptions::default()
             .with_depth(DEPTH)
             .with_max_held(DEPTH);
-        let subscriber = self.shared.node.subscriber_with(&topic.name, schema, options);
+        let subscriber = self
+            .shared
+            .node
+            .dynamic_subscriber_with(&topic.name, schema, options);
         let (queue, flavour) = (self.client.queue.clone(), self.flavour);
         let callback = subscriber.map_err(|e| e.to_string())?.callback(move |message| {
             let keep = if message.is_history() {

@@ -46,7 +46,7 @@ impl Host {
 
     fn latched(&self, topic: &str, schema: &Schema, yaml: &str) -> Publisher {
         let options = PublisherOptions::default().with_history(1);
-        let publisher = self.node.publisher_with(topic, schema, options).unwrap();
+        let publisher = self.node.dynamic_publisher_with(topic, schema, options).unwrap();
         publisher
             .publish_value(&schema.value_from_yaml(yaml).unwrap())
             .unwrap();
@@ -233,7 +233,7 @@ fn clients_publish_what_is_allowed_in_each_encoding() {
         |access| access,
     );
     let twist = type_of(Flavour::Ros1, "geometry_msgs/Twist");
-    let subscriber = host.node.subscriber("/cmd/vel", &twist).unwrap();
+    let subscriber = host.node.dynamic_subscriber("/cmd/vel", &twist).unwrap();
     let value = twist.value_from_yaml("{linear: {x: 0.5}}").unwrap();
     let (ros1, cdr) = (
         twist.encode_ros1(&value).unwrap(),

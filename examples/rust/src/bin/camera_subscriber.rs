@@ -3,17 +3,16 @@
 //!     cargo run -p examples --bin camera_subscriber
 
 use ropewalk::Node;
+use ropewalk::msgs::sensor_msgs::Image;
 use std::time::Duration;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let node = Node::new("viewer")?;
-    // The type comes from the topic's publisher.
-    let image = node.discover("/camera/image", Duration::from_secs(30))?;
-    let subscriber = node.subscriber("/camera/image", &image)?;
+    let subscriber = node.subscriber::<Image>("/camera/image")?;
     let mut patience = Duration::from_secs(30);
     while let Some(message) = subscriber.take_timeout(patience)? {
         // In place: these are the publisher's bytes.
-        let pixels = message.part(0).bytes();
+        let pixels = message.read()?.data;
         let sum: u64 = pixels.iter().map(|p| u64::from(*p)).sum();
         println!(
             "picture {}: {} pixels, mean {}",

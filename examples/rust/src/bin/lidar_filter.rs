@@ -4,29 +4,28 @@
 //!
 //! From /scan to /scan/near, until none has come for a second.
 
-use examples::ropewalk_msgs::sensor_msgs::LaserScan;
 use ropewalk::Node;
-use ropewalk::typed::{self, Bulk};
+use ropewalk::msgs::sensor_msgs::LaserScan;
+use ropewalk::typed::Bulk;
 use std::time::Duration;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let far: f32 = std::env::args().nth(1).map_or(Ok(5.0), |range| range.parse())?;
     let node = Node::new("lidar_filter")?;
-    let scan_type = typed::schema::<LaserScan<'_>>()?;
-    let scans = node.subscriber("/scan", &scan_type)?;
-    let near = node.publisher("/scan/near", &scan_type)?;
+    let scans = node.subscriber::<LaserScan>("/scan")?;
+    let near = node.publisher::<LaserScan>("/scan/near")?;
 
     let mut patience = Duration::from_secs(30);
     while let Some(taken) = scans.take_timeout(patience)? {
         patience = Duration::from_secs(1);
-        let scan: LaserScan<'_> = typed::read(&taken)?;
+        let scan = taken.read()?;
         let out = LaserScan {
             range_max: far,
             ranges: Bulk::Sized(scan.ranges.len()),
             intensities: Bulk::default(),
             ..scan.clone()
         };
-        let mut loan = match typed::loan(&out, |control, parts| near.loan(control, parts)) {
+        let mut loan = match near.loan(&out) {
             Ok(loan) => loan,
             Err(error) => {
                 eprintln!("left out: {error}");
@@ -43,7 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             kept += usize::from(is_near);
             *to = if is_near { *range } else { f32::INFINITY };
         }
-        near.publish(loan.into_inner())?;
+        near.publish_loan(loan)?;
         println!("{kept} of {} are near", scan.ranges.len());
     }
     Ok(())

@@ -2,9 +2,8 @@
 //!
 //!     cargo run -p examples --bin red_light_robot & cargo run -p examples --bin red_light_brake
 
-use examples::ropewalk_msgs::geometry_msgs::Twist;
-use examples::ropewalk_msgs::sensor_msgs::Image;
-use ropewalk::typed;
+use ropewalk::msgs::geometry_msgs::Twist;
+use ropewalk::msgs::sensor_msgs::Image;
 use ropewalk::{Node, SubscriberOptions};
 use std::time::Duration;
 
@@ -31,15 +30,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let node = Node::new("red_light_brake")?;
     // An old image is useless: only the newest waits.
     let newest = SubscriberOptions::default().with_depth(1);
-    let pictures = node.subscriber_with("/camera/image", &typed::schema::<Image<'_>>()?, newest)?;
-    let wheels = node.publisher("/cmd_vel", &typed::schema::<Twist>()?)?;
+    let pictures = node.subscriber_with::<Image>("/camera/image", newest)?;
+    let wheels = node.publisher::<Twist>("/cmd_vel")?;
     while let Some(taken) = pictures.take_timeout(Duration::from_secs(30))? {
-        let image: Image<'_> = typed::read(&taken)?;
+        let image = taken.read()?;
         if redness(&image) < 0.05 {
             continue;
         }
-        let stop = typed::loan(&Twist::default(), |control, parts| wheels.loan(control, parts))?;
-        wheels.publish(stop.into_inner())?;
+        wheels.publish(&Twist::default())?;
         println!("red in picture {}", image.header.seq);
         // Leaves the robot time to take the command.
         std::thread::sleep(Duration::from_millis(500));

@@ -2,10 +2,10 @@
 //!
 //!     cargo run -p examples --bin red_light_robot & cargo run -p examples --bin red_light_brake
 
-use examples::ropewalk_msgs::geometry_msgs::Twist;
-use examples::ropewalk_msgs::sensor_msgs::Image;
 use ropewalk::Node;
-use ropewalk::typed::{self, Bulk};
+use ropewalk::msgs::geometry_msgs::Twist;
+use ropewalk::msgs::sensor_msgs::Image;
+use ropewalk::typed::Bulk;
 use std::time::{Duration, Instant};
 
 const WIDTH: usize = 640;
@@ -31,8 +31,8 @@ fn draw(rgb: &mut [u8], red: bool) {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let node = Node::new("red_light_robot")?;
-    let pictures = node.publisher("/camera/image", &typed::schema::<Image<'_>>()?)?;
-    let wheels = node.subscriber("/cmd_vel", &typed::schema::<Twist>()?)?;
+    let pictures = node.publisher::<Image>("/camera/image")?;
+    let wheels = node.subscriber::<Twist>("/cmd_vel")?;
     let patience = Duration::from_secs(30);
     if !pictures.wait_for_subscribers(1, patience) || !wheels.wait_for_publishers(1, patience) {
         return Err("nobody looks at the pictures".into());
@@ -50,17 +50,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for i in 1..=300 {
         let red = i > GREEN;
         image.header.seq = i;
-        let mut loan = typed::loan(&image, |control, parts| pictures.loan(control, parts))?;
+        let mut loan = pictures.loan(&image)?;
         draw(loan.slice_mut("data")?, red);
         if red {
             turned.get_or_insert_with(Instant::now);
         }
-        pictures.publish(loan.into_inner())?;
+        pictures.publish_loan(loan)?;
         // It drives until the next image, unless a command stops it.
         let Some(told) = wheels.take_timeout(Duration::from_millis(33))? else {
             continue;
         };
-        if typed::read::<Twist>(&told)?.linear.x != 0.0 {
+        if told.read()?.linear.x != 0.0 {
             continue;
         }
         let late = turned.ok_or("stopped at green")?.elapsed();

@@ -2,20 +2,17 @@
 //!
 //!     cargo run -p examples --bin twist_subscriber
 
-use ropewalk::{Flavour, Message, Node, Registry};
+use ropewalk::Node;
+use ropewalk::msgs::geometry_msgs::Twist;
 use std::sync::mpsc::channel;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let node = Node::new("base")?;
-    let twist = Registry::new(Flavour::Ros1).schema("geometry_msgs/Twist")?;
-    let subscriber = node.subscriber("/cmd_vel", &twist)?;
+    let subscriber = node.subscriber::<Twist>("/cmd_vel")?;
     let (send, speeds) = channel();
-    let _callback = subscriber.callback(move |message: Message| {
-        let speed = message
-            .value()
-            .ok()
-            .and_then(|v| v.get("linear.x").ok()?.as_f64());
-        let _ = send.send(speed.unwrap_or(f64::NAN));
+    let _callback = subscriber.callback(move |message| {
+        let speed = message.read().map_or(f64::NAN, |twist| twist.linear.x);
+        let _ = send.send(speed);
     })?;
     for speed in speeds {
         println!("speed {speed}");

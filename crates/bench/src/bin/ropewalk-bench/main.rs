@@ -55,4 +55,21 @@ mod tests {
     fn every_command_can_be_parsed() {
         Cli::command().debug_assert();
     }
+
+    #[test]
+    fn every_documented_command_can_be_parsed() {
+        fn parse(words: &[String]) -> Result<(), clap::Error> {
+            let ours: &[String] = match words.get(1).map(String::as_str) {
+                Some("bench") => &words[1..],
+                Some("plan") => words,
+                _ => return Ok(()),
+            };
+            Cli::try_parse_from(ours)?;
+            // `bench agent HOSTS -- EXPERIMENT` starts that experiment.
+            let started = ours.iter().position(|word| word == "--");
+            started.map_or(Ok(()), |at| Cli::try_parse_from(&ours[at..]).map(drop))
+        }
+        let faults = documented::faults(&documented::pages().expect("reads"), parse);
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+    }
 }

@@ -17,8 +17,9 @@ const RATE: f64 = 30.0;
 pub(super) fn run(options: &Camera) -> Result<(), PeerError> {
     let gate = Gate::watch()?;
     let node = Node::new("camera")?;
-    let publisher = node.publisher(&image_topic(&options.common), &schema("sensor_msgs/Image")?)?;
-    let commands = node.subscriber(&command_topic(&options.common), &schema("geometry_msgs/Twist")?)?;
+    let publisher = node.dynamic_publisher(&image_topic(&options.common), &schema("sensor_msgs/Image")?)?;
+    let commands =
+        node.dynamic_subscriber(&command_topic(&options.common), &schema("geometry_msgs/Twist")?)?;
     let everyone = |patience| {
         let enough = publisher.wait_for_subscribers(options.watchers, patience)
             && commands.wait_for_publishers(1, patience);

@@ -16,7 +16,7 @@ pub(super) fn recognize(options: &Recognize) -> Result<(), PeerError> {
     let node = Node::new("recognizer")?;
     let recognizer = Recognizer::new(options.color, options.roi);
     let brake = if options.color == Color::Red {
-        Some(node.publisher(&command_topic(&options.common), &schema("geometry_msgs/Twist")?)?)
+        Some(node.dynamic_publisher(&command_topic(&options.common), &schema("geometry_msgs/Twist")?)?)
     } else {
         None
     };
@@ -42,7 +42,7 @@ fn watch(
     mut look: impl FnMut(&[u8]) -> Result<Option<(u64, bool)>, PeerError>,
 ) -> Result<(), PeerError> {
     let gate = Gate::watch()?;
-    let subscriber = node.subscriber_with(
+    let subscriber = node.dynamic_subscriber_with(
         &image_topic(options),
         &schema("sensor_msgs/Image")?,
         newest(options),

@@ -58,8 +58,8 @@ fn open(
     back: &str,
 ) -> Result<Option<(Publisher, Subscriber)>, PeerError> {
     let (node, image) = node()?;
-    let publisher = node.publisher(&format!("{}/{out}", options.topic), &image)?;
-    let subscriber = node.subscriber(&format!("{}/{back}", options.topic), &image)?;
+    let publisher = node.dynamic_publisher(&format!("{}/{out}", options.topic), &image)?;
+    let subscriber = node.dynamic_subscriber(&format!("{}/{back}", options.topic), &image)?;
     let other = |patience| {
         let both = publisher.wait_for_subscribers(1, patience) && subscriber.wait_for_publishers(1, patience);
         (both, publisher.bus().subscriber_count())

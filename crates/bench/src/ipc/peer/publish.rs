@@ -20,7 +20,7 @@ pub(super) fn run(options: &Publish) -> Result<(), PeerError> {
     let limit = options.limit.map_or_else(PublisherOptions::default, |bytes| {
         PublisherOptions::default().with_memory_limit(bytes)
     });
-    let publisher = node.publisher_with(&common.topic, &image, limit)?;
+    let publisher = node.dynamic_publisher_with(&common.topic, &image, limit)?;
     let size = common.size as usize;
     let source = match common.system {
         As::Ropewalk => Source::new(&publisher, size)?,

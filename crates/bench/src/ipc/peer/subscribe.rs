@@ -12,7 +12,7 @@ pub(super) fn run(options: &Subscribe) -> Result<(), PeerError> {
     let queue = options.depth.map_or_else(SubscriberOptions::default, |depth| {
         SubscriberOptions::default().with_depth(depth)
     });
-    let subscriber = node.subscriber_with(&options.common.topic, &image, queue)?;
+    let subscriber = node.dynamic_subscriber_with(&options.common.topic, &image, queue)?;
     let work = Duration::from_micros(options.work_us);
     let mut log = Log::new(warmup, messages);
     let interrupt = subscriber.bus().interrupt();

@@ -74,9 +74,9 @@ pub(super) fn controller(input: &str, output: &str) -> Result<(), PeerError> {
 pub(super) fn ends(input: &str, output: &str) -> Result<(Option<Gate>, Publisher, Subscriber), PeerError> {
     let gate = Gate::watch()?;
     let (node, array) = node()?;
-    let publisher = node.publisher(output, &array)?;
+    let publisher = node.dynamic_publisher(output, &array)?;
     let options = SubscriberOptions::default().with_depth(16);
-    let subscriber = node.subscriber_with(input, &array, options)?;
+    let subscriber = node.dynamic_subscriber_with(input, &array, options)?;
     let reached = |patience| {
         let enough = publisher.wait_for_subscribers(1, patience);
         (enough, publisher.bus().subscriber_count())

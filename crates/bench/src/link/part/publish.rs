@@ -21,7 +21,7 @@ pub(super) fn run(flows: &[Flow], ticks: Option<&Path>) -> Result<(), PeerError>
     let (node, array) = node()?;
     let mut sources = Vec::new();
     for flow in flows {
-        let publisher = node.publisher(&flow.topic, &array)?;
+        let publisher = node.dynamic_publisher(&flow.topic, &array)?;
         sources.push(Source::new(flow, publisher, &array)?);
     }
     for source in &sources {

@@ -15,7 +15,7 @@ pub(super) fn run(flows: &[Flow]) -> Result<(), PeerError> {
     let mut subscribers = Vec::new();
     for flow in flows {
         let options = SubscriberOptions::default().with_depth(DEPTH);
-        subscribers.push(node.subscriber_with(&flow.topic, &array, options)?);
+        subscribers.push(node.dynamic_subscriber_with(&flow.topic, &array, options)?);
     }
     for subscriber in &subscribers {
         let found = |patience| {

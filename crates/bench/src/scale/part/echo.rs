@@ -21,9 +21,9 @@ pub(super) fn run(options: &Echo) -> Result<(), PeerError> {
         .with_wait_set(&wait_set);
     let mut ways = Vec::new();
     for way in &options.ways {
-        let publisher = node.publisher(&way.output, &template.schema)?;
+        let publisher = node.dynamic_publisher(&way.output, &template.schema)?;
         ways.push((
-            node.subscriber_with(&way.input, &template.schema, queue.clone())?,
+            node.dynamic_subscriber_with(&way.input, &template.schema, queue.clone())?,
             publisher,
         ));
     }

@@ -25,13 +25,13 @@ pub(super) fn run(options: &Send) -> Result<(), PeerError> {
     let gate = Gate::watch()?;
     let node = node()?;
     let template = Template::new(options.common.bytes)?;
-    let publisher = node.publisher(&options.publish, &template.schema)?;
+    let publisher = node.dynamic_publisher(&options.publish, &template.schema)?;
     let wait_set = node.wait_set()?;
     let queue = SubscriberOptions::default()
         .with_depth(options.common.queue)
         .with_wait_set(&wait_set);
     let answers = options.answers.iter();
-    let answers = answers.map(|topic| node.subscriber_with(topic, &template.schema, queue.clone()));
+    let answers = answers.map(|topic| node.dynamic_subscriber_with(topic, &template.schema, queue.clone()));
     let answers = answers.collect::<Result<Vec<_>, _>>()?;
     if !reach(&publisher, &template, &answers, &wait_set, &gate)? {
         return Ok(());

@@ -68,7 +68,7 @@ impl Actionlib {
         let subscriber = |part: &str| {
             let name = format!("{action}/{part}");
             let schema = node.discover(&name, left()).or_input()?;
-            let subscriber = node.subscriber(&name, &schema).or_job("subscribing")?;
+            let subscriber = node.dynamic_subscriber(&name, &schema).or_job("subscribing")?;
             subscriber.wait_for_publishers(1, left());
             Ok::<_, Failure>(subscriber)
         };
@@ -79,10 +79,10 @@ impl Actionlib {
             results: subscriber("result")?,
             feedback: feedback.then(|| subscriber("feedback")).transpose()?,
             goals: node
-                .publisher(&format!("{action}/goal"), &schema)
+                .dynamic_publisher(&format!("{action}/goal"), &schema)
                 .or_job("publishing goals")?,
             cancels: node
-                .publisher(&format!("{action}/cancel"), &goal_id)
+                .dynamic_publisher(&format!("{action}/cancel"), &goal_id)
                 .or_job("publishing cancels")?,
             id: format!("/ropewalk-{}-{}", std::process::id(), clock::realtime().0),
             ended: None,

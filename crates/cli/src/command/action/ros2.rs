@@ -65,7 +65,7 @@ impl Server {
         let subscriber = || {
             let name = format!("{action}{}", names::FEEDBACK);
             let schema = node.discover(&name, left()).or_input()?;
-            let subscriber = node.subscriber(&name, &schema).or_job("subscribing")?;
+            let subscriber = node.dynamic_subscriber(&name, &schema).or_job("subscribing")?;
             subscriber.wait_for_publishers(1, left());
             Ok::<_, Failure>(subscriber)
         };

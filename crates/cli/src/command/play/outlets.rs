@@ -99,7 +99,7 @@ fn publisher(channel: &Channel, node: &Node, options: &Options) -> Result<Publis
         .iter()
         .find(|remap| same(&remap.from, &channel.topic));
     let topic = remap.map_or(&channel.topic, |remap| &remap.to);
-    node.publisher_with(topic, &schema, crate::offers::of_channel(channel))
+    node.dynamic_publisher_with(topic, &schema, crate::offers::of_channel(channel))
         .map_err(|error| match error {
             NodeError::Name(error) => Refusal::new(
                 Reason::Name,

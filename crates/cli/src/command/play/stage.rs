@@ -180,7 +180,9 @@ impl SimulatedTime {
             .schema("rosgraph_msgs/Clock")
             .or_job("/clock")?;
         Ok(SimulatedTime {
-            publisher: node.publisher(Self::TOPIC, &schema).or_job("publishing")?,
+            publisher: node
+                .dynamic_publisher(Self::TOPIC, &schema)
+                .or_job("publishing")?,
             flavour,
             period: Duration::from_secs_f64(1.0 / hz),
             next: Time::ZERO,

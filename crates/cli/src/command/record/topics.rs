@@ -131,7 +131,7 @@ impl Topics {
             .with_wait_set(wait_set)
             // Messages are recorded as published, unless all are to be of ROS 2.
             .with_conversion(self.ros2);
-        let subscriber = node.subscriber_with(&info.topic.topic, &schema, queue);
+        let subscriber = node.dynamic_subscriber_with(&info.topic.topic, &schema, queue);
         Ok(Some(Topic {
             subscriber: subscriber.map_err(|e| e.to_string())?,
             sum: info.topic.type_hash,

@@ -102,7 +102,7 @@ fn subscribe(node: &Node, topic: &str, how: &How, schema: Option<Schema>) -> Res
         }
     };
     let subscriber = node
-        .subscriber_with(topic, &schema, qos.subscriber(DEPTH))
+        .dynamic_subscriber_with(topic, &schema, qos.subscriber(DEPTH))
         .or_job("subscribing")?;
     if qos.may_not_fit() {
         let there = node.topics().or_input()?;

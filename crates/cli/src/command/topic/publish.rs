@@ -104,7 +104,7 @@ pub(super) fn run(node: &Node, publish: &Options, signals: &Signals) -> Outcome 
     // All messages are checked before the first is published.
     let values: Vec<Value> = templates.iter().map(value).collect::<Result<_, _>>()?;
     let publisher = node
-        .publisher_with(&publish.topic, &schema, qos.publisher())
+        .dynamic_publisher_with(&publish.topic, &schema, qos.publisher())
         .or_input()?;
     wait(&publisher, publish, signals);
     let each_once = if publish.rate.is_none() {

@@ -73,6 +73,10 @@ impl typed::Typed for Point32 {
     );
 }
 
+impl typed::Structure for Point32 {
+    type View<'a> = Point32;
+}
+
 /// geometry_msgs/Polygon
 #[derive(Clone, Debug, PartialEq)]
 pub struct Polygon<'a> {
@@ -112,6 +116,10 @@ impl typed::Typed for Polygon<'_> {
         "float32 y\n",
         "float32 z",
     );
+}
+
+impl typed::Structure for Polygon<'static> {
+    type View<'a> = Polygon<'a>;
 }
 
 /// geometry_msgs/Twist
@@ -180,6 +188,10 @@ impl typed::Typed for Twist {
         "float64 y\n",
         "float64 z",
     );
+}
+
+impl typed::Structure for Twist {
+    type View<'a> = Twist;
 }
 
 /// geometry_msgs/TwistWithCovariance
@@ -256,6 +268,10 @@ impl typed::Typed for TwistWithCovariance {
     );
 }
 
+impl typed::Structure for TwistWithCovariance {
+    type View<'a> = TwistWithCovariance;
+}
+
 /// geometry_msgs/Vector3
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vector3 {
@@ -324,4 +340,8 @@ impl typed::Typed for Vector3 {
         "float64 y\n",
         "float64 z",
     );
+}
+
+impl typed::Structure for Vector3 {
+    type View<'a> = Vector3;
 }

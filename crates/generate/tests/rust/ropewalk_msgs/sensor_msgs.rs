@@ -74,6 +74,10 @@ impl typed::Typed for Image<'_> {
     );
 }
 
+impl typed::Structure for Image<'static> {
+    type View<'a> = Image<'a>;
+}
+
 /// sensor_msgs/LaserScan
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaserScan<'a> {
@@ -158,6 +162,10 @@ impl typed::Typed for LaserScan<'_> {
         "time stamp\n",
         "string frame_id",
     );
+}
+
+impl typed::Structure for LaserScan<'static> {
+    type View<'a> = LaserScan<'a>;
 }
 
 /// sensor_msgs/PointCloud2
@@ -256,6 +264,10 @@ impl typed::Typed for PointCloud2<'_> {
     );
 }
 
+impl typed::Structure for PointCloud2<'static> {
+    type View<'a> = PointCloud2<'a>;
+}
+
 /// sensor_msgs/PointField
 #[derive(Clone, Debug, PartialEq)]
 pub struct PointField {
@@ -324,4 +336,8 @@ impl typed::Typed for PointField {
         "uint8 datatype\n",
         "uint32 count",
     );
+}
+
+impl typed::Structure for PointField {
+    type View<'a> = PointField;
 }

@@ -49,6 +49,10 @@ impl typed::Typed for Header {
     );
 }
 
+impl typed::Structure for Header {
+    type View<'a> = Header;
+}
+
 /// std_msgs/MultiArrayDimension
 #[derive(Clone, Debug, PartialEq)]
 pub struct MultiArrayDimension {
@@ -93,6 +97,10 @@ impl typed::Typed for MultiArrayDimension {
         "uint32 size\n",
         "uint32 stride",
     );
+}
+
+impl typed::Structure for MultiArrayDimension {
+    type View<'a> = MultiArrayDimension;
 }
 
 /// std_msgs/MultiArrayLayout
@@ -142,6 +150,10 @@ impl typed::Typed for MultiArrayLayout {
     );
 }
 
+impl typed::Structure for MultiArrayLayout {
+    type View<'a> = MultiArrayLayout;
+}
+
 /// std_msgs/String
 #[derive(Clone, Debug, PartialEq)]
 pub struct String {
@@ -176,6 +188,10 @@ impl typed::Typed for String {
     const DEFINITION: &'static str = concat!(
         "string data",
     );
+}
+
+impl typed::Structure for String {
+    type View<'a> = String;
 }
 
 /// std_msgs/UInt8MultiArray
@@ -227,4 +243,8 @@ impl typed::Typed for UInt8MultiArray<'_> {
         "uint32 size\n",
         "uint32 stride",
     );
+}
+
+impl typed::Structure for UInt8MultiArray<'static> {
+    type View<'a> = UInt8MultiArray<'a>;
 }

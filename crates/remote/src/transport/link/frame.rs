@@ -187,8 +187,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let node = ropewalk::Node::with_config("test", bus::BusConfig::new(folder.path())).expect("a node");
         let schema = super::super::types::telemetry(50).expect("a type");
-        let publisher = node.publisher("/t", &schema).expect("a publisher");
-        let subscriber = node.subscriber("/t", &schema).expect("a subscriber");
+        let publisher = node.dynamic_publisher("/t", &schema).expect("a publisher");
+        let subscriber = node.dynamic_subscriber("/t", &schema).expect("a subscriber");
         assert!(publisher.wait_for_subscribers(1, std::time::Duration::from_secs(30)));
         let mut buffer = Vec::new();
         for len in [0, 1, 255, 256, 257, 70_000, 3] {

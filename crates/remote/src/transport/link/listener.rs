@@ -199,7 +199,7 @@ impl Listener {
             let options = SubscriberOptions::default()
                 .with_depth(DEPTH)
                 .with_wait_set(&self.wait_set);
-            match self.node.subscriber_with(topic, &self.schema, options) {
+            match self.node.dynamic_subscriber_with(topic, &self.schema, options) {
                 Ok(subscriber) => drop(subscribers.insert(topic.clone(), subscriber)),
                 Err(error) => tracing::error!(%error, "cannot receive telemetry"),
             }

@@ -80,7 +80,7 @@ mod tests {
         let node = ropewalk::Node::with_config("test", bus::BusConfig::new(folder.path())).expect("a node");
         let schema = super::super::types::telemetry(50).expect("a type");
         for kind in ["ropewalk.JointState", "a-b.2", "", "..", "ä.1?", "x/y"] {
-            node.publisher(&of(kind), &schema).expect(kind);
+            node.dynamic_publisher(&of(kind), &schema).expect(kind);
         }
     }
 }

@@ -69,7 +69,7 @@ impl LinkRobot {
             .with_subscriber_quota(LISTENER)
             .with_history(1);
         let schema = types::telemetry(stream.priority).map_err(setup)?;
-        let publisher = self.node.publisher_with(&topic, &schema, options);
+        let publisher = self.node.dynamic_publisher_with(&topic, &schema, options);
         let publisher = Arc::new(publisher.map_err(setup)?);
         streams.insert(topic, publisher.clone());
         Ok(publisher)

@@ -65,3 +65,7 @@ impl typed::Typed for Time {
         "uint32 nanosec\n",
     );
 }
+
+impl typed::Structure for Time {
+    type View<'a> = Time;
+}

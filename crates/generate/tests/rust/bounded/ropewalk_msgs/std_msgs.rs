@@ -47,3 +47,7 @@ impl typed::Typed for Header {
         "uint32 nanosec\n",
     );
 }
+
+impl typed::Structure for Header {
+    type View<'a> = Header;
+}

@@ -72,3 +72,7 @@ impl typed::Typed for T<'_> {
         "uint32 nanosec\n",
     );
 }
+
+impl typed::Structure for T<'static> {
+    type View<'a> = T<'a>;
+}

@@ -88,3 +88,7 @@ impl typed::Typed for LaserScan<'_> {
         "string frame_id",
     );
 }
+
+impl typed::Structure for LaserScan<'static> {
+    type View<'a> = LaserScan<'a>;
+}

@@ -73,6 +73,10 @@ impl typed::Typed for Point {
     );
 }
 
+impl typed::Structure for Point {
+    type View<'a> = Point;
+}
+
 /// geometry_msgs/Pose
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pose {
@@ -145,6 +149,10 @@ impl typed::Typed for Pose {
         "float64 z\n",
         "float64 w",
     );
+}
+
+impl typed::Structure for Pose {
+    type View<'a> = Pose;
 }
 
 /// geometry_msgs/Quaternion
@@ -224,6 +232,10 @@ impl typed::Typed for Quaternion {
     );
 }
 
+impl typed::Structure for Quaternion {
+    type View<'a> = Quaternion;
+}
+
 /// geometry_msgs/Vector3
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vector3 {
@@ -292,4 +304,8 @@ impl typed::Typed for Vector3 {
         "float64 y\n",
         "float64 z",
     );
+}
+
+impl typed::Structure for Vector3 {
+    type View<'a> = Vector3;
 }

@@ -80,6 +80,10 @@ impl typed::Typed for ColorRGBA {
     );
 }
 
+impl typed::Structure for ColorRGBA {
+    type View<'a> = ColorRGBA;
+}
+
 /// std_msgs/Header
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
@@ -124,4 +128,8 @@ impl typed::Typed for Header {
         "time stamp\n",
         "string frame_id",
     );
+}
+
+impl typed::Structure for Header {
+    type View<'a> = Header;
 }

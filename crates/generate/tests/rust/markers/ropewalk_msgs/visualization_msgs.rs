@@ -175,6 +175,10 @@ impl typed::Typed for Marker<'_> {
     );
 }
 
+impl typed::Structure for Marker<'static> {
+    type View<'a> = Marker<'a>;
+}
+
 /// visualization_msgs/MarkerArray
 #[derive(Clone, Debug, PartialEq)]
 pub struct MarkerArray<'a> {
@@ -274,4 +278,8 @@ impl typed::Typed for MarkerArray<'_> {
         "float32 b\n",
         "float32 a",
     );
+}
+
+impl typed::Structure for MarkerArray<'static> {
+    type View<'a> = MarkerArray<'a>;
 }

@@ -33,3 +33,7 @@ impl typed::Typed for Empty {
     const DEFINITION: &'static str = concat!(
     );
 }
+
+impl typed::Structure for Empty {
+    type View<'a> = Empty;
+}

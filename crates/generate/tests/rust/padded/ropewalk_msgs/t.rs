@@ -73,6 +73,10 @@ impl typed::Typed for In {
     );
 }
 
+impl typed::Structure for In {
+    type View<'a> = In;
+}
+
 /// t/T
 #[derive(Clone, Debug, PartialEq)]
 pub struct T<'a> {
@@ -134,4 +138,8 @@ impl typed::Typed for T<'_> {
         "================================================================================\n",
         "MSG: std_msgs/Empty\n",
     );
+}
+
+impl typed::Structure for T<'static> {
+    type View<'a> = T<'a>;
 }

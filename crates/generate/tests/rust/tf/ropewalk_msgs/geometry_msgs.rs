@@ -80,6 +80,10 @@ impl typed::Typed for Quaternion {
     );
 }
 
+impl typed::Structure for Quaternion {
+    type View<'a> = Quaternion;
+}
+
 /// geometry_msgs/Transform
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transform {
@@ -154,6 +158,10 @@ impl typed::Typed for Transform {
     );
 }
 
+impl typed::Structure for Transform {
+    type View<'a> = Transform;
+}
+
 /// geometry_msgs/TransformStamped
 #[derive(Clone, Debug, PartialEq)]
 pub struct TransformStamped {
@@ -218,6 +226,10 @@ impl typed::Typed for TransformStamped {
         "float64 z\n",
         "float64 w",
     );
+}
+
+impl typed::Structure for TransformStamped {
+    type View<'a> = TransformStamped;
 }
 
 /// geometry_msgs/Vector3
@@ -288,4 +300,8 @@ impl typed::Typed for Vector3 {
         "float64 y\n",
         "float64 z",
     );
+}
+
+impl typed::Structure for Vector3 {
+    type View<'a> = Vector3;
 }

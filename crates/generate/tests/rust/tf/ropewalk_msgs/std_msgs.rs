@@ -48,3 +48,7 @@ impl typed::Typed for Header {
         "string frame_id",
     );
 }
+
+impl typed::Structure for Header {
+    type View<'a> = Header;
+}

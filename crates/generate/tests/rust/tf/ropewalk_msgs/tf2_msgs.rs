@@ -64,3 +64,7 @@ impl typed::Typed for TFMessage {
         "float64 w",
     );
 }
+
+impl typed::Structure for TFMessage {
+    type View<'a> = TFMessage;
+}
