@@ -5,6 +5,7 @@ use crate::failure::{Failure, OrFail, Outcome};
 use bus::Survey;
 use clap::{Args, Subcommand};
 use link::control::{Change, name};
+use observe::text::{delivery, other_end, received_state, shown_name};
 use ropewalk::{Client, Node};
 use schema::Show;
 use serde_json::{Value, json};
@@ -270,39 +271,6 @@ fn services(state: &Value) -> Vec<String> {
     table.lines()
 }
 
-/// Name of a topic: on this host's bus, or if it has none there, on the air with its source.
-pub(crate) fn shown_name(t: &Value, host: &Value) -> String {
-    match t["here"].as_str() {
-        Some(here) => here.to_owned(),
-        None if t["source"] == *host || t["source"] == t["peer"] => word(&t["name"]),
-        None => format!("{} of {}", word(&t["name"]), word(&t["source"])),
-    }
-}
-
-/// Receivers of a topic that is sent, or the source of one that is received; with the peer on the way if that is
-/// another host.
-pub(crate) fn other_end(t: &Value) -> String {
-    let ends: Vec<&str> = match t["to"].as_array() {
-        Some(to) => to.iter().filter_map(Value::as_str).collect(),
-        None => t["source"].as_str().into_iter().collect(),
-    };
-    match (ends.as_slice(), word(&t["peer"])) {
-        ([], peer) => peer,
-        ([one], peer) if *one == peer => peer,
-        (ends, peer) => format!("{} via {peer}", ends.join(",")),
-    }
-}
-
-/// State of a topic that is received.
-pub(crate) fn received_state(t: &Value) -> &'static str {
-    let is_service = t["name"].as_str().is_some_and(|name| name.contains('?'));
-    match t["accepted"] == true {
-        false => "refused",
-        true if t["here"].is_null() && !is_service => "relayed",
-        true => "ready",
-    }
-}
-
 /// Account of a topic's messages: offered, delivered, the share, in flight and lost. The counts are of one moment, so
 /// the first is the sum of the others. Messages that the receiver's subscribers lost, by `receiver`, are added to the
 /// text of losses.
@@ -322,14 +290,6 @@ fn account(t: &Value, receiver: &Value) -> [String; 5] {
         count(&a["in_flight"]),
         lost,
     ]
-}
-
-/// Share delivered of the messages whose fate is known.
-pub(crate) fn delivery(account: &Value) -> Option<f64> {
-    let delivered = account["delivered"].as_u64()?;
-    let lost = account["dropped"].as_object()?.values().filter_map(Value::as_u64);
-    let known = delivered + lost.sum::<u64>();
-    (known > 0).then(|| delivered as f64 / known as f64)
 }
 
 /// How much of a large message has arrived, if one is in flight.

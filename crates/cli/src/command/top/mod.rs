@@ -1,6 +1,5 @@
 //! `ropewalk top`: a running link, live.
 
-mod model;
 mod screen;
 mod view;
 
@@ -8,7 +7,7 @@ use super::link::operate::{Running, Which};
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::signals::Signals;
 use clap::Args;
-use model::View;
+use observe::View;
 use serde_json::Value;
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
 //! Layout of the view: in a terminal, and as a plain table.
 
-use super::model::{Direction, Peer, Service, Topic, View};
+use observe::{Direction, Peer, Service, Topic, View};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style, Stylize};
@@ -332,7 +332,7 @@ fn maybe(number: Option<f64>, digits: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::top::model::tests::view;
+    use observe::sample::view;
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 

@@ -1,127 +1,166 @@
 //! Activity of a link between two states, as numbers.
 
-use crate::command::link::operate::{delivery, other_end, received_state, shown_name};
+use crate::text::{delivery, other_end, received_state, shown_name};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Activity of a link between two of its states.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(super) struct View {
-    pub(super) host: String,
-    pub(super) link: String,
-    pub(super) interval_s: f64,
+pub struct View {
+    /// This host's name.
+    pub host: String,
+    /// The link's name.
+    pub link: String,
+    /// Time between the two states, in seconds.
+    pub interval_s: f64,
     /// Share of the time charged as airtime for what this host sent.
-    pub(super) air_share: f64,
-    pub(super) sent_mbit_s: f64,
-    pub(super) queued_bytes: u64,
-    pub(super) peers: Vec<Peer>,
+    pub air_share: f64,
+    /// What this host sent, or sent to this peer.
+    pub sent_mbit_s: f64,
+    /// Bytes of messages that wait.
+    pub queued_bytes: u64,
+    /// Hosts that it exchanges datagrams with.
+    pub peers: Vec<Peer>,
     /// Hosts reachable only through relays.
-    pub(super) ways: Vec<Way>,
+    pub ways: Vec<Way>,
     /// Hosts that no relay reaches now.
-    pub(super) unreachable: Vec<String>,
-    pub(super) topics: Vec<Topic>,
-    pub(super) unpublished: Vec<String>,
-    pub(super) services: Vec<Service>,
+    pub unreachable: Vec<String>,
+    /// Topics that are sent and received.
+    pub topics: Vec<Topic>,
+    /// Topics to be sent that nobody publishes here.
+    pub unpublished: Vec<String>,
+    /// Services of both ends.
+    pub services: Vec<Service>,
 }
 
+/// A host behind relays.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(super) struct Way {
-    pub(super) host: String,
+pub struct Way {
+    /// The host.
+    pub host: String,
     /// The peer through which it is reached.
-    pub(super) over: String,
-    pub(super) hops: u64,
+    pub over: String,
+    /// Number of hops.
+    pub hops: u64,
     /// Airtime of a full datagram over the whole path.
-    pub(super) cost_us: u64,
+    pub cost_us: u64,
 }
 
 /// A service towards one peer. Every call is open, answered or failed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(super) struct Service {
+pub struct Service {
     /// Its name on this host's bus.
-    pub(super) service: String,
+    pub service: String,
     /// Whether its callers are on this host, or its server.
-    pub(super) role: String,
-    pub(super) peer: String,
-    pub(super) state: String,
-    pub(super) priority: u8,
-    pub(super) calls_hz: f64,
+    pub role: String,
+    /// The peer's name.
+    pub peer: String,
+    /// Its state, such as `ready`.
+    pub state: String,
+    /// Priority on the air; 127 goes first.
+    pub priority: u8,
+    /// Calls a second.
+    pub calls_hz: f64,
     /// Since the start of the link, like the counts below.
-    pub(super) calls: u64,
-    pub(super) open: u64,
-    pub(super) answered: u64,
+    pub calls: u64,
+    /// Calls without an answer yet.
+    pub open: u64,
+    /// Calls that were answered.
+    pub answered: u64,
     /// By reason.
-    pub(super) failed: BTreeMap<String, u64>,
+    pub failed: BTreeMap<String, u64>,
 }
 
+/// A peer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(super) struct Peer {
-    pub(super) name: String,
-    pub(super) up: bool,
+pub struct Peer {
+    /// Its name.
+    pub name: String,
+    /// Whether it is up.
+    pub up: bool,
     /// From acknowledgements; none while nothing requests any.
-    pub(super) round_trip_ms: Option<f64>,
+    pub round_trip_ms: Option<f64>,
     /// Rate used to compute airtime; none if sending is not paced.
-    pub(super) rate_mbit_s: Option<f64>,
+    pub rate_mbit_s: Option<f64>,
     /// Whether the rate is set, estimated or guessed.
-    pub(super) rate_source: String,
-    pub(super) air_share: f64,
-    pub(super) sent_mbit_s: f64,
-    pub(super) received_mbit_s: f64,
+    pub rate_source: String,
+    /// Share of the time charged as airtime for it.
+    pub air_share: f64,
+    /// What this host sent, or sent to this peer.
+    pub sent_mbit_s: f64,
+    /// What this host received from it.
+    pub received_mbit_s: f64,
     /// How often the peer was lost since the start of the link.
-    pub(super) lost: u64,
+    pub lost: u64,
     /// Topics that the peer refused.
-    pub(super) refused_topics: u64,
+    pub refused_topics: u64,
     /// If the peer does not answer: its address, for how long, and what to check.
-    pub(super) unheard: Option<String>,
+    pub unheard: Option<String>,
 }
 
+/// Direction of a topic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Direction {
+pub enum Direction {
+    /// This host sends it.
     #[default]
     Out,
+    /// This host receives it.
     In,
 }
 
+/// A topic that crosses the link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(super) struct Topic {
+pub struct Topic {
     /// Its name on this host's bus; its name on the air if it has none there.
-    pub(super) topic: String,
-    pub(super) direction: Direction,
+    pub topic: String,
+    /// Whether it is sent or received.
+    pub direction: Direction,
     /// The peer to or from which it is sent over the air.
-    pub(super) peer: String,
+    pub peer: String,
     /// Host of the topic's publisher; relays may lie in between.
-    pub(super) source: String,
+    pub source: String,
     /// Receivers, if it is sent.
-    pub(super) to: Vec<String>,
+    pub to: Vec<String>,
     /// The other end, for people.
     #[serde(skip)]
-    pub(super) other_end: String,
-    pub(super) priority: u8,
-    pub(super) state: String,
+    pub other_end: String,
+    /// Priority on the air; 127 goes first.
+    pub priority: u8,
+    /// Its state, such as `ready`.
+    pub state: String,
     /// Rate of the publisher, as far as the sending host knows it.
-    pub(super) offered_hz: Option<f64>,
-    pub(super) sent_hz: Option<f64>,
-    pub(super) delivered_hz: Option<f64>,
+    pub offered_hz: Option<f64>,
+    /// Messages sent a second, if it is sent.
+    pub sent_hz: Option<f64>,
+    /// Messages delivered a second, if it is received.
+    pub delivered_hz: Option<f64>,
     /// Payload sent, or delivered at the receiver.
-    pub(super) mbit_s: f64,
+    pub mbit_s: f64,
     /// Account of its messages since the start of the sender's link, at one moment: offered is the sum of delivered,
     /// `drops`, and in flight. None before the sender's first report.
-    pub(super) offered: Option<u64>,
-    pub(super) delivered: Option<u64>,
-    pub(super) in_flight: Option<u64>,
+    pub offered: Option<u64>,
+    /// Messages delivered.
+    pub delivered: Option<u64>,
+    /// Messages on the way.
+    pub in_flight: Option<u64>,
     /// Share delivered of the messages whose fate is known.
-    pub(super) delivery: Option<f64>,
-    pub(super) delay_mean_ms: Option<f64>,
-    pub(super) delay_p99_ms: Option<f64>,
-    pub(super) jitter_p99_ms: Option<f64>,
-    pub(super) air_share: f64,
+    pub delivery: Option<f64>,
+    /// Mean delay from the publisher's stamp, if it is received.
+    pub delay_mean_ms: Option<f64>,
+    /// The same, 99th percentile.
+    pub delay_p99_ms: Option<f64>,
+    /// Jitter that the path added, 99th percentile.
+    pub jitter_p99_ms: Option<f64>,
+    /// Share of the time charged as airtime for it.
+    pub air_share: f64,
     /// Losses in the interval, at both ends.
-    pub(super) lost_hz: f64,
+    pub lost_hz: f64,
     /// Losses since the start of the sender's link, by reason, at both ends.
-    pub(super) drops: BTreeMap<String, u64>,
+    pub drops: BTreeMap<String, u64>,
     /// Delivered messages that subscribers of the receiving host lost, counted once per subscriber.
-    pub(super) not_taken: u64,
+    pub not_taken: u64,
 }
 
 /// Keys that identify a topic in a state.
@@ -129,7 +168,7 @@ const TOPIC: [&str; 4] = ["peer", "name", "source", "to"];
 
 impl View {
     /// Computes the activity between two states of one link.
-    pub(super) fn between(before: &Value, now: &Value) -> View {
+    pub fn between(before: &Value, now: &Value) -> View {
         let span = number(&now["uptime_clock_s"]) - number(&before["uptime_clock_s"]);
         let span = if span > 0.0 { span } else { f64::INFINITY };
         let rate = Rate { span };
@@ -317,43 +356,9 @@ fn priority(t: &Value) -> u8 {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
-    use serde_json::json;
-
-    fn state(at: f64, sent: u64, delivered: u64) -> Value {
-        json!({
-            "host": "robot", "link": "robot", "uptime_clock_s": at,
-            "radio": { "air_s": sent as f64 * 1e-3, "bytes": sent * 1000, "queued_bytes": 500 },
-            "peers": [{ "name": "base", "up": true, "round_trip_us": 3200, "rate_bit_s": 6_000_000,
-                        "rate_source": "estimated", "air_s": sent as f64 * 1e-3,
-                        "bytes_sent": sent * 1000, "bytes_received": 0, "lost": 1, "refused_topics": 2 }],
-            "ways": [{ "host": "base", "over": "base", "hops": 1, "cost_us": 500 },
-                     { "host": "far", "over": "base", "hops": 2, "cost_us": 900 }],
-            "unreachable": ["lost"],
-            "sent": [{ "name": "/scan", "peer": "base", "source": "robot", "to": ["far"], "here": "/far/scan",
-                       "state": "ready", "priority": 100, "queued": 1,
-                       "offered": sent + 25, "sent": sent, "sent_bytes": sent * 900,
-                       "air_s": sent as f64 * 9e-4,
-                       "drops": { "replaced": sent / 10 },
-                       "account": { "offered": sent + 25, "delivered": delivered, "in_flight": 23 + sent - delivered - sent / 10,
-                                    "dropped": { "replaced": sent / 10, "air": 2 } },
-                       "at_receiver": { "delivered": delivered, "drops": { "air": 2, "not_taken": 7, "duplicate": 9 } } }],
-            "received": [{ "name": "/cmd_vel", "peer": "base", "source": "base", "here": "/cmd_vel", "accepted": true, "priority": 120, "partial": 0,
-                           "delivered": delivered, "delivered_bytes": delivered * 48, "drops": { "air": 1 },
-                           "bus_drops": {},
-                           "account": { "offered": 101, "delivered": 99, "in_flight": 2, "dropped": {} },
-                           "recent": { "delay_ms": { "mean": 2.5, "p99": 4.0 }, "added_jitter_ms": { "p99": 1.5 } } }],
-            "unpublished": ["/map"],
-            "services": [{ "here": "/grasp", "name": "/grasp", "peer": "base", "role": "call", "state": "no_peer",
-                           "priority": 60, "calls": sent, "open": 1, "answered": sent - 3,
-                           "failed": { "timed_out": 2 } }],
-        })
-    }
-
-    pub(in super::super) fn view() -> View {
-        View::between(&state(10.0, 100, 90), &state(12.0, 200, 180))
-    }
+    use crate::sample::{state, view};
 
     #[test]
     fn rates_are_differences_over_the_time_between() {
