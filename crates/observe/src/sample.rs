@@ -1,11 +1,11 @@
 //! States for tests of what is shown.
 
-use crate::View;
-use serde_json::{Value, json};
+use crate::{LinkState, View};
+use serde_json::json;
 
 /// The state of a link that has been up for `at` seconds, by the counts of two topics.
-pub fn state(at: f64, sent: u64, delivered: u64) -> Value {
-    json!({
+pub fn state(at: f64, sent: u64, delivered: u64) -> LinkState {
+    let json = json!({
         "host": "robot", "link": "robot", "uptime_clock_s": at,
         "radio": { "air_s": sent as f64 * 1e-3, "bytes": sent * 1000, "queued_bytes": 500 },
         "peers": [{ "name": "base", "up": true, "round_trip_us": 3200, "rate_bit_s": 6_000_000,
@@ -31,7 +31,8 @@ pub fn state(at: f64, sent: u64, delivered: u64) -> Value {
         "services": [{ "here": "/grasp", "name": "/grasp", "peer": "base", "role": "call", "state": "no_peer",
                        "priority": 60, "calls": sent, "open": 1, "answered": sent - 3,
                        "failed": { "timed_out": 2 } }],
-    })
+    });
+    LinkState::parse(&json.to_string()).expect("a state")
 }
 
 /// Two seconds of that link.

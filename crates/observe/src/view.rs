@@ -1,12 +1,12 @@
 //! Activity of a link between two states, as numbers.
 
-use crate::text::{delivery, other_end, received_state, shown_name};
-use serde::Serialize;
-use serde_json::Value;
-use std::collections::BTreeMap;
+use crate::state::{AccountState, LinkState, PeerState, ReceivedState, SentState, ServiceCounts, total};
+use crate::{Drops, RateSource, ServiceRole, ServiceState, TopicState};
+use serde::{Deserialize, Serialize};
+use stats::DropReason;
 
 /// Activity of a link between two of its states.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct View {
     /// This host's name.
     pub host: String,
@@ -35,7 +35,7 @@ pub struct View {
 }
 
 /// A host behind relays.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Way {
     /// The host.
     pub host: String,
@@ -48,16 +48,16 @@ pub struct Way {
 }
 
 /// A service towards one peer. Every call is open, answered or failed.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Service {
     /// Its name on this host's bus.
     pub service: String,
     /// Whether its callers are on this host, or its server.
-    pub role: String,
+    pub role: ServiceRole,
     /// The peer's name.
     pub peer: String,
     /// Its state, such as `ready`.
-    pub state: String,
+    pub state: ServiceState,
     /// Priority on the air; 127 goes first.
     pub priority: u8,
     /// Calls a second.
@@ -69,11 +69,11 @@ pub struct Service {
     /// Calls that were answered.
     pub answered: u64,
     /// By reason.
-    pub failed: BTreeMap<String, u64>,
+    pub failed: Drops,
 }
 
 /// A peer.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Peer {
     /// Its name.
     pub name: String,
@@ -84,7 +84,7 @@ pub struct Peer {
     /// Rate used to compute airtime; none if sending is not paced.
     pub rate_mbit_s: Option<f64>,
     /// Whether the rate is set, estimated or guessed.
-    pub rate_source: String,
+    pub rate_source: RateSource,
     /// Share of the time charged as airtime for it.
     pub air_share: f64,
     /// What this host sent, or sent to this peer.
@@ -97,10 +97,21 @@ pub struct Peer {
     pub refused_topics: u64,
     /// If the peer does not answer: its address, for how long, and what to check.
     pub unheard: Option<String>,
+    /// Its clock, if the links compared theirs.
+    pub clock: Option<Clock>,
+}
+
+/// A peer's clock relative to this host's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Clock {
+    /// How far it is ahead.
+    pub ahead_ms: f64,
+    /// Likely error of that.
+    pub likely_error_ms: f64,
 }
 
 /// Direction of a topic.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
     /// This host sends it.
@@ -110,8 +121,23 @@ pub enum Direction {
     In,
 }
 
+/// Settings of a topic that is sent, besides its priority.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// Newest messages that may wait.
+    pub depth: u32,
+    /// How long a message is worth sending; none: always.
+    pub deadline_ms: Option<f64>,
+    /// Messages a second that may pass; none: all.
+    pub rate_limit_hz: Option<f64>,
+    /// One message in this many passes.
+    pub every: u32,
+    /// Share of the air guaranteed against higher priorities.
+    pub min_share: f64,
+}
+
 /// A topic that crosses the link.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Topic {
     /// Its name on this host's bus; its name on the air if it has none there.
     pub topic: String,
@@ -128,8 +154,10 @@ pub struct Topic {
     pub other_end: String,
     /// Priority on the air; 127 goes first.
     pub priority: u8,
-    /// Its state, such as `ready`.
-    pub state: String,
+    /// The sender's other settings, if it is sent.
+    pub settings: Option<Settings>,
+    /// Whether it flows.
+    pub state: TopicState,
     /// Rate of the publisher, as far as the sending host knows it.
     pub offered_hz: Option<f64>,
     /// Messages sent a second, if it is sent.
@@ -158,139 +186,191 @@ pub struct Topic {
     /// Losses in the interval, at both ends.
     pub lost_hz: f64,
     /// Losses since the start of the sender's link, by reason, at both ends.
-    pub drops: BTreeMap<String, u64>,
+    pub drops: Drops,
+    /// Of these, those at the sending host, where it tells them.
+    pub drops_at_sender: Option<Drops>,
+    /// Of these, those that the receiving host tells, since it knows the sender's present session.
+    pub drops_at_receiver: Option<Drops>,
     /// Delivered messages that subscribers of the receiving host lost, counted once per subscriber.
     pub not_taken: u64,
 }
 
-/// Keys that identify a topic in a state.
-const TOPIC: [&str; 4] = ["peer", "name", "source", "to"];
-
 impl View {
     /// Computes the activity between two states of one link.
-    pub fn between(before: &Value, now: &Value) -> View {
-        let span = number(&now["uptime_clock_s"]) - number(&before["uptime_clock_s"]);
+    pub fn between(before: &LinkState, now: &LinkState) -> View {
+        let span = now.uptime_clock_s - before.uptime_clock_s;
         let span = if span > 0.0 { span } else { f64::INFINITY };
         let rate = Rate { span };
+        let peers = now.peers.iter().map(|p| {
+            let old = before.peers.iter().find(|o| o.name == p.name);
+            peer(rate, old, p)
+        });
+        let sent = now.sent.iter().map(|t| {
+            let same =
+                |o: &&SentState| (&o.peer, &o.name, &o.source, &o.to) == (&t.peer, &t.name, &t.source, &t.to);
+            sent(rate, before.sent.iter().find(same), t, &now.host)
+        });
+        let received = now.received.iter().map(|t| {
+            let same = |o: &&ReceivedState| (&o.peer, &o.name, &o.source) == (&t.peer, &t.name, &t.source);
+            received(rate, before.received.iter().find(same), t, &now.host)
+        });
+        let services = now.services.iter().map(|s| {
+            let same = |o: &&ServiceCounts| (&o.peer, &o.name, &o.role) == (&s.peer, &s.name, &s.role);
+            service(rate, before.services.iter().find(same), s)
+        });
         View {
-            host: word(&now["host"]),
-            link: word(&now["link"]),
+            host: now.host.clone(),
+            link: now.link.clone(),
             interval_s: if span.is_finite() { span } else { 0.0 },
-            air_share: rate.share(&before["radio"]["air_s"], &now["radio"]["air_s"]),
-            sent_mbit_s: rate.mbit(&before["radio"]["bytes"], &now["radio"]["bytes"]),
-            queued_bytes: count(&now["radio"]["queued_bytes"]),
-            peers: list(&now["peers"])
-                .map(|p| peer(rate, like(&before["peers"], p, &["name"]), p))
-                .collect(),
-            ways: list(&now["ways"])
-                .filter(|w| w["host"] != w["over"])
+            air_share: rate.share(before.radio.air_s, now.radio.air_s),
+            sent_mbit_s: rate.mbit(before.radio.bytes, now.radio.bytes),
+            queued_bytes: now.radio.queued_bytes,
+            peers: peers.collect(),
+            ways: (now.ways.iter().filter(|w| w.host != w.over))
                 .map(|w| Way {
-                    host: word(&w["host"]),
-                    over: word(&w["over"]),
-                    hops: count(&w["hops"]),
-                    cost_us: count(&w["cost_us"]),
+                    host: w.host.clone(),
+                    over: w.over.clone(),
+                    hops: w.hops,
+                    cost_us: w.cost_us,
                 })
                 .collect(),
-            unreachable: list(&now["unreachable"]).map(word).collect(),
-            topics: list(&now["sent"])
-                .map(|t| (sent(rate, like(&before["sent"], t, &TOPIC), t), t))
-                .chain(list(&now["received"]).map(|t| {
-                    let old = like(&before["received"], t, &TOPIC);
-                    (received(rate, old, t), t)
-                }))
-                .map(|(topic, t)| Topic {
-                    topic: shown_name(t, &now["host"]),
-                    peer: word(&t["peer"]),
-                    source: word(&t["source"]),
-                    to: list(&t["to"]).map(word).collect(),
-                    other_end: other_end(t),
-                    priority: priority(t),
-                    ..topic
-                })
-                .collect(),
-            unpublished: list(&now["unpublished"]).map(word).collect(),
-            services: list(&now["services"])
-                .map(|s| service(rate, like(&before["services"], s, &["peer", "name", "role"]), s))
-                .collect(),
+            unreachable: now.unreachable.clone(),
+            topics: sent.chain(received).collect(),
+            unpublished: now.unpublished.clone(),
+            services: services.collect(),
         }
     }
 }
 
-fn peer(rate: Rate, old: &Value, p: &Value) -> Peer {
-    let measured = |v: &Value, unit: f64| Some(number(v) / unit).filter(|n| *n > 0.0);
+impl Topic {
+    /// What tells it from the other topics of its link.
+    pub fn id(&self) -> String {
+        let direction = match self.direction {
+            Direction::Out => "out",
+            Direction::In => "in",
+        };
+        let to = self.to.join(",");
+        format!("{direction} {} {} {} {to}", self.topic, self.source, self.peer)
+    }
+}
+
+fn peer(rate: Rate, old: Option<&PeerState>, p: &PeerState) -> Peer {
+    let before = |of: fn(&PeerState) -> u64| old.map_or(0, of);
+    let measured = |n: u64, unit: f64| (n > 0).then(|| n as f64 / unit);
     Peer {
-        name: word(&p["name"]),
-        up: p["up"] == true,
-        round_trip_ms: measured(&p["round_trip_us"], 1e3),
-        rate_mbit_s: measured(&p["rate_bit_s"], 1e6),
-        rate_source: word(&p["rate_source"]),
-        air_share: rate.share(&old["air_s"], &p["air_s"]),
-        sent_mbit_s: rate.mbit(&old["bytes_sent"], &p["bytes_sent"]),
-        received_mbit_s: rate.mbit(&old["bytes_received"], &p["bytes_received"]),
-        lost: count(&p["lost"]),
-        refused_topics: count(&p["refused_topics"]),
-        unheard: p["unheard"]["text"].as_str().map(str::to_owned),
+        name: p.name.clone(),
+        up: p.up,
+        round_trip_ms: measured(p.round_trip_us, 1e3),
+        rate_mbit_s: measured(p.rate_bit_s, 1e6),
+        rate_source: p.rate_source.clone(),
+        air_share: rate.share(old.map_or(0.0, |o| o.air_s), p.air_s),
+        sent_mbit_s: rate.mbit(before(|o| o.bytes_sent), p.bytes_sent),
+        received_mbit_s: rate.mbit(before(|o| o.bytes_received), p.bytes_received),
+        lost: p.lost,
+        refused_topics: p.refused_topics,
+        unheard: p.unheard.as_ref().map(|u| u.text.clone()),
+        clock: p.clock.as_ref().map(|c| Clock {
+            ahead_ms: c.ahead_us / 1e3,
+            likely_error_ms: c.likely_us / 1e3,
+        }),
     }
 }
 
-fn service(rate: Rate, old: &Value, s: &Value) -> Service {
+fn service(rate: Rate, old: Option<&ServiceCounts>, s: &ServiceCounts) -> Service {
     Service {
-        service: word(&s["here"]),
-        role: word(&s["role"]),
-        peer: word(&s["peer"]),
-        state: word(&s["state"]),
-        priority: priority(s),
-        calls_hz: rate.hz(&old["calls"], &s["calls"]),
-        calls: count(&s["calls"]),
-        open: count(&s["open"]),
-        answered: count(&s["answered"]),
-        failed: drops(&s["failed"]),
+        service: s.here.clone(),
+        role: s.role.clone(),
+        peer: s.peer.clone(),
+        state: s.state.clone(),
+        priority: s.priority,
+        calls_hz: rate.hz(old.map_or(0, |o| o.calls), s.calls),
+        calls: s.calls,
+        open: s.open,
+        answered: s.answered,
+        failed: s.failed.clone(),
     }
 }
 
-fn sent(rate: Rate, old: &Value, t: &Value) -> Topic {
+fn sent(rate: Rate, old: Option<&SentState>, t: &SentState, host: &str) -> Topic {
+    let before = |of: fn(&SentState) -> u64| old.map_or(0, of);
+    let there = t.at_receiver.as_ref();
+    let account = (old.and_then(|o| o.account.as_ref()), t.account.as_ref());
     Topic {
+        topic: t.shown_name(host),
         direction: Direction::Out,
-        state: word(&t["state"]),
-        offered_hz: Some(rate.hz(&old["offered"], &t["offered"])),
-        sent_hz: Some(rate.hz(&old["sent"], &t["sent"])),
-        delivered_hz: None,
-        mbit_s: rate.mbit(&old["sent_bytes"], &t["sent_bytes"]),
-        air_share: rate.share(&old["air_s"], &t["air_s"]),
-        not_taken: count(&t["at_receiver"]["drops"]["not_taken"]),
-        ..accounted(rate, old, t)
+        peer: t.peer.clone(),
+        source: t.source.clone(),
+        to: t.to.clone(),
+        other_end: t.other_end(),
+        priority: t.priority,
+        settings: Some(Settings {
+            depth: t.depth,
+            deadline_ms: t.deadline_ms,
+            rate_limit_hz: t.rate_limit_hz,
+            every: t.every,
+            min_share: t.min_share,
+        }),
+        state: t.state.clone(),
+        offered_hz: Some(rate.hz(before(|o| o.offered), t.offered)),
+        sent_hz: Some(rate.hz(before(|o| o.sent), t.sent)),
+        mbit_s: rate.mbit(before(|o| o.sent_bytes), t.sent_bytes),
+        air_share: rate.share(old.map_or(0.0, |o| o.air_s), t.air_s),
+        drops_at_sender: Some(t.drops.clone()),
+        drops_at_receiver: there.map(|r| only_lost(&r.drops)),
+        not_taken: there.map_or(0, |r| not_taken(&r.drops)),
+        ..accounted(rate, account)
     }
 }
 
-fn received(rate: Rate, old: &Value, t: &Value) -> Topic {
-    let recent = &t["recent"];
-    let known = |v: &Value| v.as_f64();
+fn received(rate: Rate, old: Option<&ReceivedState>, t: &ReceivedState, host: &str) -> Topic {
+    let before = |of: fn(&ReceivedState) -> u64| old.map_or(0, of);
+    let recent = t.recent.as_ref();
+    let account = (old.and_then(|o| o.account.as_ref()), t.account.as_ref());
     Topic {
+        topic: t.shown_name(host),
         direction: Direction::In,
-        state: received_state(t).into(),
-        delivered_hz: Some(rate.hz(&old["delivered"], &t["delivered"])),
-        mbit_s: rate.mbit(&old["delivered_bytes"], &t["delivered_bytes"]),
-        delay_mean_ms: known(&recent["delay_ms"]["mean"]),
-        delay_p99_ms: known(&recent["delay_ms"]["p99"]),
-        jitter_p99_ms: known(&recent["added_jitter_ms"]["p99"]),
-        not_taken: count(&t["drops"]["not_taken"]),
-        ..accounted(rate, old, t)
+        peer: t.peer.clone(),
+        source: t.source.clone(),
+        other_end: t.other_end(),
+        priority: t.priority,
+        state: t.state(),
+        delivered_hz: Some(rate.hz(before(|o| o.delivered), t.delivered)),
+        mbit_s: rate.mbit(before(|o| o.delivered_bytes), t.delivered_bytes),
+        delay_mean_ms: recent.and_then(|r| r.delay_ms.mean),
+        delay_p99_ms: recent.and_then(|r| r.delay_ms.p99),
+        jitter_p99_ms: recent.and_then(|r| r.added_jitter_ms.p99),
+        drops_at_receiver: Some(only_lost(&t.drops)),
+        not_taken: not_taken(&t.drops),
+        ..accounted(rate, account)
     }
+}
+
+/// Delivered messages that subscribers of the receiving host lost.
+fn not_taken(drops: &Drops) -> u64 {
+    let name = DropReason::NotTaken.name();
+    drops.get(name).copied().unwrap_or(0)
+}
+
+/// Without copies and without what was delivered.
+fn only_lost(drops: &Drops) -> Drops {
+    let beside = [DropReason::Duplicate.name(), DropReason::NotTaken.name()];
+    let lost = drops
+        .iter()
+        .filter(|(reason, _)| !beside.contains(&reason.as_str()));
+    lost.map(|(reason, n)| (reason.clone(), *n)).collect()
 }
 
 /// Account of a topic at both ends, from one report.
-fn accounted(rate: Rate, old: &Value, t: &Value) -> Topic {
-    let account = &t["account"];
-    let (before, drops) = (&old["account"]["dropped"], drops(&account["dropped"]));
-    let lost: u64 = drops.values().sum();
-    let before: u64 = self::drops(before).values().sum();
+fn accounted(rate: Rate, (old, now): (Option<&AccountState>, Option<&AccountState>)) -> Topic {
+    let lost = now.map_or(0, |a| total(&a.dropped));
+    let before = old.map_or(0, |a| total(&a.dropped));
     Topic {
-        offered: account["offered"].as_u64(),
-        delivered: account["delivered"].as_u64(),
-        in_flight: account["in_flight"].as_u64(),
-        delivery: delivery(account),
+        offered: now.map(|a| a.offered),
+        delivered: now.map(|a| a.delivered),
+        in_flight: now.map(|a| a.in_flight),
+        delivery: now.and_then(AccountState::delivery),
         lost_hz: rate.per_second(lost.saturating_sub(before)),
-        drops,
+        drops: now.map(|a| a.dropped.clone()).unwrap_or_default(),
         ..Topic::default()
     }
 }
@@ -308,56 +388,24 @@ impl Rate {
     }
 
     /// A counter that was reset counts from 0.
-    fn hz(self, before: &Value, now: &Value) -> f64 {
-        let (before, now) = (count(before), count(now));
+    fn hz(self, before: u64, now: u64) -> f64 {
         self.per_second(now.checked_sub(before).unwrap_or(now))
     }
 
-    fn mbit(self, before: &Value, now: &Value) -> f64 {
+    fn mbit(self, before: u64, now: u64) -> f64 {
         self.hz(before, now) * 8.0 / 1e6
     }
 
     /// The counter is in seconds.
-    fn share(self, before: &Value, now: &Value) -> f64 {
-        ((number(now) - number(before)) / self.span).max(0.0)
+    fn share(self, before: f64, now: f64) -> f64 {
+        ((now - before) / self.span).max(0.0)
     }
-}
-
-/// The item of `among` with the same keys as `item`; null if there is none.
-fn like<'a>(among: &'a Value, item: &Value, keys: &[&str]) -> &'a Value {
-    list(among)
-        .find(|other| keys.iter().all(|k| other[*k] == item[*k]))
-        .unwrap_or(&Value::Null)
-}
-
-fn drops(of: &Value) -> BTreeMap<String, u64> {
-    let reasons = of.as_object().into_iter().flatten();
-    reasons.map(|(reason, n)| (reason.clone(), count(n))).collect()
-}
-
-fn list(v: &Value) -> impl Iterator<Item = &Value> {
-    v.as_array().into_iter().flatten()
-}
-
-fn word(v: &Value) -> String {
-    v.as_str().unwrap_or_default().to_owned()
-}
-
-fn number(v: &Value) -> f64 {
-    v.as_f64().unwrap_or_default()
-}
-
-fn count(v: &Value) -> u64 {
-    v.as_u64().unwrap_or_default()
-}
-
-fn priority(t: &Value) -> u8 {
-    u8::try_from(count(&t["priority"])).unwrap_or(u8::MAX)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::LinkState;
     use crate::sample::{state, view};
 
     #[test]
@@ -396,6 +444,9 @@ mod tests {
             (2, 7),
             "copies are no losses"
         );
+        let here = scan.drops_at_sender.as_ref().expect("told");
+        let there = scan.drops_at_receiver.as_ref().expect("told");
+        assert_eq!((here["replaced"], there.len(), there["air"]), (20, 1, 2));
         let cmd = &v.topics[1];
         assert_eq!((cmd.direction, cmd.delivered_hz), (Direction::In, Some(45.0)));
         assert_eq!((cmd.delay_mean_ms, cmd.jitter_p99_ms), (Some(2.5), Some(1.5)));
@@ -408,7 +459,7 @@ mod tests {
         let v = View::between(&state(10.0, 100, 90), &state(11.0, 10, 9));
         assert_eq!(v.topics[0].sent_hz, Some(10.0));
         assert_eq!(v.topics[0].lost_hz, 0.0);
-        let v = View::between(&Value::Null, &Value::Null);
+        let v = View::between(&LinkState::default(), &LinkState::default());
         assert_eq!((v.interval_s, v.topics.len()), (0.0, 0));
         let one = state(10.0, 100, 90);
         let v = View::between(&one, &one);
