@@ -45,6 +45,7 @@ enum Command {
     Ros2(command::ros2::Options),
     #[command(alias = "foxglove_bridge")]
     Foxglove(command::foxglove::Options),
+    Web(command::web::Options),
     Import(command::import::Options),
     Top(command::top::Options),
     Keys(command::keys::Options),
@@ -107,6 +108,7 @@ fn main() -> ExitCode {
         Command::Ros1(options) => command::ros1::run(&options),
         Command::Ros2(options) => command::ros2::run(&options),
         Command::Foxglove(options) => command::foxglove::run(&options),
+        Command::Web(options) => command::web::run(&options),
         Command::Import(options) => command::import::run(&options),
         Command::Top(options) => command::top::run(&options),
         Command::Keys(options) => command::keys::run(&options),

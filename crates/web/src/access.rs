@@ -65,6 +65,8 @@ pub enum Refusal {
 pub struct Access {
     tokens: Vec<Token>,
     origins: Vec<String>,
+    /// Whether Foxglove's web app may connect.
+    foxglove: bool,
 }
 
 impl Token {
@@ -99,7 +101,15 @@ impl Access {
         Ok(Access {
             tokens: Vec::new(),
             origins: origins.to_vec(),
+            foxglove: true,
         })
+    }
+
+    /// Does not allow Foxglove's web app unless it is listed.
+    #[must_use]
+    pub fn without_foxglove(mut self) -> Self {
+        self.foxglove = false;
+        self
     }
 
     /// Accepts a token.
@@ -126,7 +136,7 @@ impl Access {
                 .strip_prefix("http://")
                 .or_else(|| origin.strip_prefix("https://"));
             let own = own.is_some_and(|o| o.eq_ignore_ascii_case(host));
-            let listed = origin == FOXGLOVE || self.origins.iter().any(|o| o == origin);
+            let listed = (self.foxglove && origin == FOXGLOVE) || self.origins.iter().any(|o| o == origin);
             if !own && !listed {
                 return Err(Refusal::Origin(printable(origin)));
             }
@@ -236,6 +246,9 @@ mod tests {
                 "{headers}"
             );
         }
+        let own = access.without_foxglove();
+        let headers = "Host: localhost:1\r\nOrigin: https://app.foxglove.dev\r\n";
+        assert!(own.role(&request(HERE, "/", headers)).is_err());
         for bad in ["ours.example", "https://", "https://a/b", "*"] {
             assert!(Access::new(&[bad.to_owned()]).is_err(), "{bad}");
         }

@@ -1,5 +1,6 @@
 //! The head of an HTTP/1.1 request.
 
+use crate::Role;
 use std::net::SocketAddr;
 
 /// Headers of one request.
@@ -13,6 +14,7 @@ pub struct Request {
     query: String,
     headers: Vec<(String, String)>,
     pub(crate) peer: Option<SocketAddr>,
+    pub(crate) role: Option<Role>,
 }
 
 /// Why a head is refused.
@@ -71,6 +73,7 @@ impl Request {
             query: query.to_owned(),
             headers: named,
             peer: None,
+            role: None,
         };
         // Two answers to one question are how requests pass a check.
         for name in ["host", "origin", "authorization", "upgrade", "sec-websocket-key"] {
@@ -83,6 +86,11 @@ impl Request {
             return Err(HeadError::Body);
         }
         Ok(Some((request, size)))
+    }
+
+    /// The role of the client, once it is known.
+    pub fn role(&self) -> Option<Role> {
+        self.role
     }
 
     /// The method, such as `GET`.

@@ -1,5 +1,6 @@
 #![forbid(unsafe_code)]
-//! A small HTTP/1.1 and WebSocket (RFC 6455) server without an async runtime, and the Foxglove protocol on it.
+//! A small HTTP/1.1 and WebSocket (RFC 6455) server without an async runtime; on it the Foxglove protocol and a page for
+//! operators.
 //!
 //! Each connection has a thread that reads and one that writes. Between them stands a [`Queue`] that is bounded
 //! in bytes, keeps the newest messages of each topic and lets urgent topics pass. Messages of the bus are
@@ -35,6 +36,7 @@ pub mod fuzzing;
 mod head;
 mod json;
 mod limits;
+pub mod page;
 mod queue;
 mod response;
 mod server;

@@ -42,7 +42,11 @@ pub struct Response {
     status: Status,
     page: Page,
     headers: Vec<(&'static str, String)>,
+    policy: Option<String>,
 }
+
+/// What a page may do, unless it has a policy of its own: load from this server only.
+const POLICY: &str = "default-src 'self'; connect-src 'self' ws: wss:";
 
 impl Status {
     fn line(self) -> &'static str {
@@ -67,7 +71,17 @@ impl Response {
             status,
             page,
             headers: Vec::new(),
+            policy: None,
         }
+    }
+
+    /// Replaces the content security policy. One with a line break is left out.
+    #[must_use]
+    pub fn with_policy(mut self, policy: String) -> Self {
+        if !policy.contains(['\r', '\n']) {
+            self.policy = Some(policy);
+        }
+        self
     }
 
     /// Adds a header, such as `Set-Cookie`. A value with a line break is left out.
@@ -92,10 +106,11 @@ impl Response {
         let mut head = format!(
             "HTTP/1.1 {}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\
              Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nX-Frame-Options: DENY\r\n\
-             Referrer-Policy: no-referrer\r\n\
-             Content-Security-Policy: default-src 'self'; connect-src 'self' ws: wss:\r\n",
+             Referrer-Policy: no-referrer\r\nCross-Origin-Opener-Policy: same-origin\r\n\
+             Cross-Origin-Resource-Policy: same-origin\r\nContent-Security-Policy: {}\r\n",
             self.status.line(),
             bytes.len(),
+            self.policy.as_deref().unwrap_or(POLICY),
         );
         for (name, value) in &self.headers {
             head.push_str(&format!("{name}: {value}\r\n"));

@@ -1,7 +1,9 @@
 //! Listens, checks each request, and gives each WebSocket client its two threads.
 
 use crate::socket::{self, Client, Handler};
-use crate::{Access, HeadError, Limits, Page, Queue, Request, Response, Status, upgrade, write};
+use crate::{
+    Access, HeadError, Limits, Page, Queue, Refusal, Request, Response, Role, Status, upgrade, write,
+};
 use socket2::SockRef;
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
@@ -19,6 +21,12 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub trait Site: Send + Sync + 'static {
     /// Answers a request that is not WebSocket's.
     fn page(&self, request: &Request) -> Response;
+
+    /// Whether a page needs no token. Host and origin are checked all the same.
+    fn is_public(&self, request: &Request) -> bool {
+        let _ = request;
+        false
+    }
 
     /// Chooses one of the `offered` subprotocols for a WebSocket, or none. By default there are no WebSockets.
     ///
@@ -290,12 +298,14 @@ fn serve(mut socket: TcpStream, peer: SocketAddr, shared: &Shared, id: u64) -> i
     request.peer = Some(peer);
     let role = match shared.options.access.role(&request) {
         Ok(role) => role,
+        Err(Refusal::Token) if !upgrade::asked(&request) && shared.site.is_public(&request) => Role::View,
         Err(refusal) => {
             tracing::info!(%peer, %refusal, "a request was refused");
             return refuse(&mut socket, text(Status::Forbidden, refusal.to_string()));
         }
     };
     if !upgrade::asked(&request) {
+        request.role = Some(role);
         let response = match request.method() {
             "GET" => shared.site.page(&request),
             _ => text(Status::NotAllowed, "only GET is answered".into()),

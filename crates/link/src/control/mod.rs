@@ -37,11 +37,6 @@ pub mod name {
     pub const STATE: &str = "/state";
     /// The status topic.
     pub const STATUS: &str = "/status";
-
-    /// The name of the link whose state service is `service`.
-    pub fn link_of(service: &str) -> Option<&str> {
-        service.strip_prefix(FOLDER)?.strip_suffix(STATE)
-    }
 }
 
 /// A change that an operator requested.

@@ -136,11 +136,11 @@ fn bridges_that_carry_from_bridges_connect_their_buses() {
     let robots = [true, false, true].map(|from_bridges| Robot::new(&domain, config(from_bridges)));
     let publishers = robots
         .each_ref()
-        .map(|r| r.node.publisher("/both", &string()).expect("a publisher"));
+        .map(|r| r.node.dynamic_publisher("/both", &string()).expect("a publisher"));
     let subscribers = robots.each_ref().map(|r| {
         let options = SubscriberOptions::default().with_depth(32);
         let node = node(r.folder.path(), "ear");
-        node.subscriber_with("/both", &string(), options)
+        node.dynamic_subscriber_with("/both", &string(), options)
             .expect("a subscriber")
     });
     let switch = service("std_srvs/SetBool");

@@ -43,11 +43,12 @@ fn state(node: &Node, name: &str, service: &Service) -> Result<Json, String> {
 /// The parameters in a link's state. Of a topic that goes to several peers, the first counts.
 fn read(link: &str, state: &Json, found: &mut BTreeMap<String, Json>) {
     for topic in state["sent"].as_array().into_iter().flatten() {
-        let Some(source) = topic["source"].as_str() else {
+        // Its name on this host's bus, or on the air if it has none there.
+        let Some(named) = topic["here"].as_str().or(topic["name"].as_str()) else {
             continue;
         };
         for (name, _, _, field) in SETTINGS {
-            let full = format!("/link/{link}/topics{source}/{name}");
+            let full = format!("/link/{link}/topics{named}/{name}");
             found.entry(full).or_insert_with(|| topic[field].clone());
         }
     }
@@ -138,7 +139,7 @@ mod tests {
 
     #[test]
     fn the_state_of_a_link_becomes_parameters() {
-        let state = json!({ "sent": [{ "source": "/scan", "priority": 7, "depth": 1, "every": 1,
+        let state = json!({ "sent": [{ "name": "/scan", "source": "robot", "here": null, "priority": 7, "depth": 1, "every": 1,
                                        "rate_limit_hz": null, "deadline_ms": 100.0 }] });
         let mut found = BTreeMap::new();
         read("base", &state, &mut found);

@@ -315,7 +315,7 @@ fn services_parameters_graph_and_assets_are_served() {
     let (answers, of_state) = (state.response().clone(), priority.clone());
     let _state = host.node.service("/link/base/state", &state, move |_| {
         let now = of_state.load(std::sync::atomic::Ordering::Relaxed);
-        let text = json!({ "sent": [{ "source": "/scan", "priority": now }] }).to_string();
+        let text = json!({ "sent": [{ "name": "/scan", "source": "robot", "priority": now }] }).to_string();
         answers
             .value_from_json(&json!({ "json": text }))
             .map_err(|e| e.to_string())

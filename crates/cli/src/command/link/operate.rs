@@ -2,14 +2,11 @@
 
 use crate::command::endpoints::but_silent;
 use crate::failure::{Failure, OrFail, Outcome};
-use bus::Survey;
 use clap::{Args, Subcommand};
-use link::control::{Change, name};
-use ropewalk::{Client, Node};
-use schema::Show;
+use link::control::Change;
+use observe::{AccountState, AskError, Asked, Drops, LinkState, ServiceRole};
+use ropewalk::Node;
 use serde_json::{Value, json};
-use std::cell::OnceCell;
-use std::collections::BTreeSet;
 use std::io::Write;
 use std::time::{Duration, Instant};
 use terminal::table::{Align, Table};
@@ -66,11 +63,7 @@ pub(crate) struct Which {
 
 /// A running link of this host.
 pub(crate) struct Running {
-    node: Node,
-    link: String,
-    /// Clients of its services, created at the first call.
-    set: OnceCell<Client>,
-    state: OnceCell<Client>,
+    asked: Asked,
 }
 
 pub(super) fn run(what: &What) -> Outcome {
@@ -82,18 +75,18 @@ pub(super) fn run(what: &What) -> Outcome {
             let running = Running::find(&set.which)?;
             let now = running.set(&set.topic, set.peer.as_deref(), &set.changes)?;
             let written = if set.json {
-                writeln!(out, "{}", json!({ "link": running.link, "now": now }))
+                writeln!(out, "{}", json!({ "link": running.name(), "now": now }))
             } else {
                 writeln!(out, "{}", now.join("\n"))
             };
             written.or_job("writing")
         }
         What::Status(status) => {
-            let state = Running::find(&status.which)?.state()?;
+            let running = Running::find(&status.which)?;
             let written = if status.json {
-                writeln!(out, "{state}")
+                writeln!(out, "{}", running.state()?)
             } else {
-                writeln!(out, "{}", text(&state))
+                writeln!(out, "{}", text(&running.observed()?))
             };
             written.or_job("writing")
         }
@@ -107,7 +100,7 @@ impl Running {
         let start = Instant::now();
         let (links, survey) = loop {
             let survey = node.survey().or_input()?;
-            let links = Running::links(&survey);
+            let links = Asked::links(&survey);
             let is_found = match &which.link {
                 Some(wanted) => links.contains(wanted),
                 None => !links.is_empty(),
@@ -139,62 +132,23 @@ impl Running {
                 )));
             }
         };
-        let link = link.clone();
-        Ok(Running {
-            node,
-            link,
-            set: OnceCell::new(),
-            state: OnceCell::new(),
-        })
+        let asked = Asked::new(node, link);
+        Ok(Running { asked })
     }
 
     /// All running links of this host.
     pub(crate) fn all() -> Result<Vec<Running>, Failure> {
         let node = Node::new("operator").or_input()?;
-        let links = Running::links(&node.survey().or_input()?);
-        let running = |link| Running {
-            node: node.clone(),
-            link,
-            set: OnceCell::new(),
-            state: OnceCell::new(),
+        let links = Asked::links(&node.survey().or_input()?);
+        let running = |link: &String| Running {
+            asked: Asked::new(node.clone(), link),
         };
-        Ok(links.into_iter().map(running).collect())
-    }
-
-    /// Names of the links that answered.
-    fn links(survey: &Survey) -> BTreeSet<String> {
-        let services = survey.services().into_iter();
-        let served = services.filter(|s| !s.servers.is_empty());
-        served
-            .filter_map(|s| name::link_of(&s.service.service).map(str::to_owned))
-            .collect()
+        Ok(links.iter().map(running).collect())
     }
 
     /// Its name.
     pub(crate) fn name(&self) -> &str {
-        &self.link
-    }
-
-    /// Calls one of its services.
-    fn call(&self, client: &OnceCell<Client>, service: &str, request: &Value) -> Result<Value, Failure> {
-        let doing = "calling the link";
-        let client = match client.get() {
-            Some(client) => client,
-            None => {
-                let path = format!("{}{}{service}", name::FOLDER, self.link);
-                let schema = self.node.discover_service(&path, PATIENCE).or_input()?;
-                let made = self.node.client(&path, &schema).or_job(doing)?;
-                made.wait_for_server(PATIENCE).or_job(doing)?;
-                client.get_or_init(|| made)
-            }
-        };
-        let request = client.schema().request().value_from_json(request).or_job(doing)?;
-        match client.call_value(&request, PATIENCE) {
-            Ok(answer) => Ok(answer.to_json(Show::ALL)),
-            // The link's own error text.
-            Err(ropewalk::CallError::Call(bus::CallError::Rejected { text })) => Err(Failure::input(text)),
-            Err(e) => Err(Failure::job(e)),
-        }
+        self.asked.name()
     }
 
     /// Changes a topic, and returns the resulting settings.
@@ -204,46 +158,41 @@ impl Running {
         peer: Option<&str>,
         changes: &[String],
     ) -> Result<Vec<String>, Failure> {
-        let request = json!({ "topic": topic, "peer": peer.unwrap_or_default(), "changes": changes });
-        let answer = self.call(&self.set, name::SET, &request)?;
-        let lines = answer["now"].as_array().into_iter().flatten();
-        Ok(lines.filter_map(|l| l.as_str()).map(str::to_owned).collect())
+        let now = self.asked.set(topic, peer, changes, PATIENCE);
+        now.map_err(failure)
     }
 
     /// Its state, as `ropewalk link FILE --json` prints it.
     pub(crate) fn state(&self) -> Result<Value, Failure> {
-        let answer = self.call(&self.state, name::STATE, &json!({}))?;
-        serde_json::from_str(answer["json"].as_str().unwrap_or_default()).or_job("reading the link's state")
+        let text = self.asked.state(PATIENCE).map_err(failure)?;
+        serde_json::from_str(&text).or_job("reading the link's state")
+    }
+
+    /// Its state, as far as views show it.
+    pub(crate) fn observed(&self) -> Result<LinkState, Failure> {
+        let text = self.asked.state(PATIENCE).map_err(failure)?;
+        LinkState::parse(&text).or_job("reading the link's state")
+    }
+}
+
+fn failure(error: AskError) -> Failure {
+    match error {
+        AskError::Absent(_) | AskError::Refused(_) => Failure::input(error),
+        error => Failure::job(error),
     }
 }
 
 /// Reasons and counts in short: `replaced 3, air 1`.
-fn drops<'a>(of: impl IntoIterator<Item = &'a Value>) -> String {
-    let mut all = std::collections::BTreeMap::<&str, u64>::new();
-    for (reason, count) in of.into_iter().filter_map(Value::as_object).flatten() {
-        *all.entry(reason).or_default() += count.as_u64().unwrap_or_default();
-    }
-    let texts: Vec<String> = all.iter().map(|(r, n)| format!("{r} {n}")).collect();
+fn drops(of: &Drops) -> String {
+    let texts: Vec<String> = of.iter().map(|(r, n)| format!("{r} {n}")).collect();
     texts.join(", ")
 }
 
-fn list(v: &Value) -> impl Iterator<Item = &Value> {
-    v.as_array().into_iter().flatten()
-}
-
-fn word(v: &Value) -> String {
-    v.as_str().unwrap_or("?").to_owned()
-}
-
-fn count(v: &Value) -> String {
-    v.as_u64().map_or_else(|| "–".to_owned(), |n| n.to_string())
-}
-
 /// Calls by service and peer, if there are services.
-fn services(state: &Value) -> Vec<String> {
-    let Some(all) = state["services"].as_array().filter(|a| !a.is_empty()) else {
+fn services(state: &LinkState) -> Vec<String> {
+    if state.services.is_empty() {
         return Vec::new();
-    };
+    }
     let mut table = Table::new(&[
         ("service", Align::Left),
         ("peer", Align::Left),
@@ -254,138 +203,90 @@ fn services(state: &Value) -> Vec<String> {
         ("answered", Align::Right),
         ("failed", Align::Left),
     ]);
-    for s in all {
-        let serves = s["role"] == "serve";
+    for s in &state.services {
+        let serves = s.role == ServiceRole::Serve;
         table.row([
-            word(&s["here"]),
-            format!("{} {}", if serves { "for" } else { "of" }, word(&s["peer"])),
-            word(&s["state"]).replace('_', " "),
-            count(&s["priority"]),
-            count(&s["calls"]),
-            count(&s["open"]),
-            count(&s["answered"]),
-            drops([&s["failed"]]),
+            s.here.clone(),
+            format!("{} {}", if serves { "for" } else { "of" }, s.peer),
+            s.state.as_str().replace('_', " "),
+            s.priority.to_string(),
+            s.calls.to_string(),
+            s.open.to_string(),
+            s.answered.to_string(),
+            drops(&s.failed),
         ]);
     }
     table.lines()
 }
 
-/// Name of a topic: on this host's bus, or if it has none there, on the air with its source.
-pub(crate) fn shown_name(t: &Value, host: &Value) -> String {
-    match t["here"].as_str() {
-        Some(here) => here.to_owned(),
-        None if t["source"] == *host || t["source"] == t["peer"] => word(&t["name"]),
-        None => format!("{} of {}", word(&t["name"]), word(&t["source"])),
-    }
-}
-
-/// Receivers of a topic that is sent, or the source of one that is received; with the peer on the way if that is
-/// another host.
-pub(crate) fn other_end(t: &Value) -> String {
-    let ends: Vec<&str> = match t["to"].as_array() {
-        Some(to) => to.iter().filter_map(Value::as_str).collect(),
-        None => t["source"].as_str().into_iter().collect(),
-    };
-    match (ends.as_slice(), word(&t["peer"])) {
-        ([], peer) => peer,
-        ([one], peer) if *one == peer => peer,
-        (ends, peer) => format!("{} via {peer}", ends.join(",")),
-    }
-}
-
-/// State of a topic that is received.
-pub(crate) fn received_state(t: &Value) -> &'static str {
-    let is_service = t["name"].as_str().is_some_and(|name| name.contains('?'));
-    match t["accepted"] == true {
-        false => "refused",
-        true if t["here"].is_null() && !is_service => "relayed",
-        true => "ready",
-    }
-}
-
 /// Account of a topic's messages: offered, delivered, the share, in flight and lost. The counts are of one moment, so
 /// the first is the sum of the others. Messages that the receiver's subscribers lost, by `receiver`, are added to the
 /// text of losses.
-fn account(t: &Value, receiver: &Value) -> [String; 5] {
-    let a = &t["account"];
-    let mut lost = drops([&a["dropped"]]);
-    let not_taken = receiver["drops"]["not_taken"].as_u64().unwrap_or(0);
+fn account(account: Option<&AccountState>, receiver: Option<&Drops>) -> [String; 5] {
+    let count = |of: fn(&AccountState) -> u64| account.map_or_else(|| "–".to_owned(), |a| of(a).to_string());
+    let mut lost = account.map_or_else(String::new, |a| drops(&a.dropped));
+    let not_taken = receiver.and_then(|d| d.get("not_taken")).copied().unwrap_or(0);
     if not_taken > 0 {
         let comma = if lost.is_empty() { "" } else { "; " };
         lost += &format!("{comma}subscribers there lost {not_taken}");
     }
-    let share = delivery(a).map_or_else(|| "–".to_owned(), |d| format!("{:.1}", 100.0 * d));
+    let share = account.and_then(AccountState::delivery);
+    let share = share.map_or_else(|| "–".to_owned(), |d| format!("{:.1}", 100.0 * d));
     [
-        count(&a["offered"]),
-        count(&a["delivered"]),
+        count(|a| a.offered),
+        count(|a| a.delivered),
         share,
-        count(&a["in_flight"]),
+        count(|a| a.in_flight),
         lost,
     ]
 }
 
-/// Share delivered of the messages whose fate is known.
-pub(crate) fn delivery(account: &Value) -> Option<f64> {
-    let delivered = account["delivered"].as_u64()?;
-    let lost = account["dropped"].as_object()?.values().filter_map(Value::as_u64);
-    let known = delivered + lost.sum::<u64>();
-    (known > 0).then(|| delivered as f64 / known as f64)
-}
-
 /// How much of a large message has arrived, if one is in flight.
-fn arrived(share: &Value) -> String {
-    let share = share.as_f64();
+fn arrived(share: Option<f64>) -> String {
     share.map_or_else(String::new, |s| {
         format!(", {:.0} % of a message there", 100.0 * s)
     })
 }
 
-fn text(state: &Value) -> String {
-    let mut lines = vec![format!(
-        "link {} of {}",
-        word(&state["link"]),
-        word(&state["host"])
-    )];
-    for p in list(&state["peers"]) {
+fn text(state: &LinkState) -> String {
+    let mut lines = vec![format!("link {} of {}", state.link, state.host)];
+    for p in &state.peers {
         lines.push(format!(
             "peer {}: {}, {} lost, {} topics refused{}",
-            word(&p["name"]),
-            if p["up"] == true { "up" } else { "down" },
-            count(&p["lost"]),
-            count(&p["refused_topics"]),
-            match p["path_mtu"].as_u64() {
+            p.name,
+            if p.up { "up" } else { "down" },
+            p.lost,
+            p.refused_topics,
+            match p.path_mtu {
                 None | Some(0) => String::new(),
                 Some(mtu) => format!(", path MTU {mtu}"),
             },
         ));
-        lines.extend(p["unheard"]["text"].as_str().map(str::to_owned));
+        lines.extend(p.unheard.iter().map(|u| u.text.clone()));
     }
-    for w in list(&state["ways"]).filter(|w| w["host"] != w["over"]) {
+    for w in state.ways.iter().filter(|w| w.host != w.over) {
         lines.push(format!(
             "peer {}: over {}, {} hops, {} us of air for a full datagram",
-            word(&w["host"]),
-            word(&w["over"]),
-            count(&w["hops"]),
-            count(&w["cost_us"]),
+            w.host, w.over, w.hops, w.cost_us,
         ));
     }
-    for host in list(&state["unreachable"]) {
-        lines.push(format!("peer {}: no relay reaches it", word(host)));
+    for host in &state.unreachable {
+        lines.push(format!("peer {host}: no relay reaches it"));
     }
-    for y in list(&state["radio"]["yields_to"]) {
+    for y in &state.radio.yields_to {
         lines.push(format!(
             "yields the air to {}: {:.0} % of the time",
-            word(&y["host"]),
-            100.0 * y["share"].as_f64().unwrap_or_default(),
+            y.host,
+            100.0 * y.share,
         ));
     }
-    let relay = &state["relay"];
-    if relay["forwarded"].as_u64() > Some(0) || !drops([&relay["drops"]]).is_empty() {
-        let lost = match drops([&relay["drops"]]) {
+    let relay = &state.relay;
+    if relay.forwarded > 0 || !relay.drops.is_empty() {
+        let lost = match drops(&relay.drops) {
             none if none.is_empty() => "nothing".into(),
             reasons => reasons,
         };
-        let sent = count(&relay["forwarded"]);
+        let sent = relay.forwarded;
         lines.push(format!(
             "over relays: messages sent {sent} times, lost without a path: {lost}"
         ));
@@ -401,17 +302,18 @@ fn text(state: &Value) -> String {
         ("in flight", Align::Right),
         ("lost", Align::Left),
     ]);
-    for t in list(&state["sent"]) {
-        let [offered, delivered, share, in_flight, lost] = account(t, &t["at_receiver"]);
+    for t in &state.sent {
+        let there = t.at_receiver.as_ref().map(|r| &r.drops);
+        let [offered, delivered, share, in_flight, lost] = account(t.account.as_ref(), there);
         table.row([
-            shown_name(t, &state["host"]),
-            format!("to {}", other_end(t)),
+            t.shown_name(&state.host),
+            format!("to {}", t.other_end()),
             format!(
                 "{}{}",
-                word(&t["state"]).replace('_', " "),
-                arrived(&t["bulk"]["arrived"])
+                t.state.as_str().replace('_', " "),
+                arrived(t.bulk.as_ref().and_then(|b| b.arrived))
             ),
-            count(&t["priority"]),
+            t.priority.to_string(),
             offered,
             delivered,
             share,
@@ -419,13 +321,13 @@ fn text(state: &Value) -> String {
             lost,
         ]);
     }
-    for t in list(&state["received"]) {
-        let [offered, delivered, share, in_flight, lost] = account(t, t);
+    for t in &state.received {
+        let [offered, delivered, share, in_flight, lost] = account(t.account.as_ref(), Some(&t.drops));
         table.row([
-            shown_name(t, &state["host"]),
-            format!("from {}", other_end(t)),
-            format!("{}{}", received_state(t), arrived(&t["arrived"])),
-            count(&t["priority"]),
+            t.shown_name(&state.host),
+            format!("from {}", t.other_end()),
+            format!("{}{}", t.state().as_str(), arrived(t.arrived)),
+            t.priority.to_string(),
             offered,
             delivered,
             share,
@@ -435,9 +337,11 @@ fn text(state: &Value) -> String {
     }
     lines.extend(table.lines());
     lines.extend(services(state));
-    let unpublished: Vec<String> = list(&state["unpublished"]).map(word).collect();
-    if !unpublished.is_empty() {
-        lines.push(format!("nobody publishes {} here yet", unpublished.join(", ")));
+    if !state.unpublished.is_empty() {
+        lines.push(format!(
+            "nobody publishes {} here yet",
+            state.unpublished.join(", ")
+        ));
     }
     lines.join("\n")
 }

@@ -1,6 +1,5 @@
 //! `ropewalk top`: a running link, live.
 
-mod model;
 mod screen;
 mod view;
 
@@ -8,8 +7,7 @@ use super::link::operate::{Running, Which};
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::signals::Signals;
 use clap::Args;
-use model::View;
-use serde_json::Value;
+use observe::{LinkState, View};
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
@@ -50,7 +48,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let signals = Signals::watch().or_job("watching signals")?;
     let running = Running::find(&options.which)?;
     let mut source = Source {
-        before: running.state()?,
+        before: running.observed()?,
         running,
         every: Duration::from_secs_f64(options.every),
         next: Instant::now(),
@@ -82,7 +80,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
 /// Source of the updates.
 struct Source {
     running: Running,
-    before: Value,
+    before: LinkState,
     every: Duration,
     next: Instant,
     left: Option<u64>,
@@ -96,7 +94,7 @@ impl Source {
         }
         // Skips updates that are late.
         self.next = (self.next + self.every).max(Instant::now());
-        let now = self.running.state()?;
+        let now = self.running.observed()?;
         let view = View::between(&self.before, &now);
         self.before = now;
         self.left = self.left.map(|n| n.saturating_sub(1));

@@ -1,9 +1,9 @@
 //! Live view in a terminal, and its keys.
 
-use super::model::{Direction, Topic, View};
 use super::{Source, view};
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::signals::Signals;
+use observe::{Direction, Topic, View};
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Layout of the view: in a terminal, and as a plain table.
 
-use super::model::{Direction, Peer, Service, Topic, View};
+use observe::{Direction, Peer, Service, ServiceRole, Topic, TopicState, View};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style, Stylize};
@@ -231,7 +231,11 @@ fn peers(view: &View) -> impl Iterator<Item = [String; 9]> + '_ {
 }
 
 fn service_cells(s: &Service) -> [String; 8] {
-    let arrow = if s.role == "serve" { "serves" } else { "calls" };
+    let arrow = if s.role == ServiceRole::Serve {
+        "serves"
+    } else {
+        "calls"
+    };
     let mut failed: Vec<String> = s.failed.iter().map(|(why, n)| format!("{why} {n}")).collect();
     if failed.is_empty() {
         failed.push("–".into());
@@ -279,7 +283,7 @@ fn topic_cells(t: &Topic) -> [String; 13] {
         Direction::In => ("←", t.delivered_hz),
     };
     // A topic that does not flow shows its state instead of rates.
-    let arrow = if matches!(t.state.as_str(), "ready" | "relayed") {
+    let arrow = if matches!(t.state, TopicState::Ready | TopicState::Relayed) {
         arrow.to_owned()
     } else {
         format!("{arrow}!")
@@ -332,7 +336,7 @@ fn maybe(number: Option<f64>, digits: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::top::model::tests::view;
+    use observe::sample::view;
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 

@@ -1,0 +1,97 @@
+//! Access to a web server of this command, and its address.
+
+use crate::failure::{Failure, OrFail};
+use clap::Args;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use web::{Access, Role, Server, ServerError, ServerOptions, Site, Token};
+
+/// The longest file of tokens, in bytes.
+const MAX_FILE: u64 = 64 << 10;
+
+#[derive(Args)]
+pub(crate) struct Reach {
+    /// Address at which it listens; 0.0.0.0 for all addresses of this host, which needs a token.
+    #[arg(long, alias = "address", value_name = "ADDRESS", default_value = "127.0.0.1")]
+    host: IpAddr,
+    /// A token and the role it gives (view, operate, drive; default view); other users of this machine can see it in
+    /// the list of processes, unlike --token-file (may be repeated).
+    #[arg(long = "token", value_name = "[ROLE=]TOKEN")]
+    tokens: Vec<String>,
+    /// A file with one [ROLE=]TOKEN a line.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// A web site whose pages may connect, besides the default ones (may be repeated).
+    #[arg(long = "origin", value_name = "URL")]
+    origins: Vec<String>,
+}
+
+impl Reach {
+    /// Access of clients.
+    pub(crate) fn access(&self) -> Result<Access, Failure> {
+        let mut access = Access::new(&self.origins).or_input()?;
+        let mut lines = self.tokens.clone();
+        if let Some(file) = &self.token_file {
+            lines.extend(token_file(file)?);
+        }
+        for line in lines {
+            let (role, token) = line.split_once('=').unwrap_or(("view", &line));
+            let role = match role {
+                "view" => Role::View,
+                "operate" => Role::Operate,
+                "drive" => Role::Drive,
+                _ => {
+                    return Err(Failure::input(
+                        "a token's role is view, operate or drive: write view=TOKEN",
+                    ));
+                }
+            };
+            access = access.with_token(Token::new(role, token).or_input()?);
+        }
+        Ok(access)
+    }
+
+    /// Serves `site` there.
+    pub(crate) fn serve(&self, port: u16, access: Access, site: Arc<dyn Site>) -> Result<Server, Failure> {
+        let address = SocketAddr::new(self.host, port);
+        Server::start(ServerOptions::new(address, access), site).map_err(|e| match e {
+            ServerError::Open(_) => Failure::input(format_args!(
+                "{e}: give --token or --token-file, or leave --host out"
+            )),
+            ServerError::Listen { .. } => {
+                Failure::job(format_args!("{e}: another program may use it; try --port"))
+            }
+            e => Failure::job(e),
+        })
+    }
+}
+
+/// The host as people type it into an address.
+pub(crate) fn shown_host(address: SocketAddr) -> String {
+    match address.ip() {
+        ip if ip.is_unspecified() => "THIS-HOST".to_owned(),
+        ip if ip.is_loopback() => "localhost".to_owned(),
+        IpAddr::V6(ip) => format!("[{ip}]"),
+        ip => ip.to_string(),
+    }
+}
+
+fn token_file(path: &Path) -> Result<Vec<String>, Failure> {
+    let fail =
+        |problem: &dyn std::fmt::Display| Failure::input(format_args!("{}: {problem}", path.display()));
+    let meta = std::fs::metadata(path).map_err(|e| fail(&e))?;
+    if meta.len() > MAX_FILE {
+        return Err(fail(&"too long for a file of tokens"));
+    }
+    let text = std::fs::read_to_string(path).map_err(|e| fail(&e))?;
+    let lines = text.lines().map(str::trim);
+    let tokens: Vec<_> = lines
+        .filter(|l| !l.is_empty() && !l.starts_with('#'))
+        .map(str::to_owned)
+        .collect();
+    match tokens.is_empty() {
+        true => Err(fail(&"no token in it: write one [ROLE=]TOKEN a line")),
+        false => Ok(tokens),
+    }
+}

@@ -1,0 +1,46 @@
+#![forbid(unsafe_code)]
+//! What happens on this host's links and bus, as one typed and versioned state that every view shows alike.
+//!
+//! A [`View`] has what a link did between two of its states: `ropewalk top` and its JSON show it. A [`Picture`] has the
+//! views of all links and the topics of the bus; [`delta`] tells what changed since another one. The [`Journal`] notes
+//! what happened, the [`History`] keeps ten minutes of rates, both within bounds. An [`Observer`] asks the links once a
+//! second and keeps all of these.
+//!
+//! Nothing is shown or served here.
+//!
+//! ```no_run
+//! let node = ropewalk::Node::new("watch")?;
+//! let observer = observe::Observer::start(node)?;
+//! while let Some((number, picture)) = observer.wait(0, std::time::Duration::from_secs(5)) {
+//!     println!("{number}: {picture}");
+//! #   break;
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod asking;
+mod history;
+mod journal;
+mod observer;
+mod picture;
+#[doc(hidden)]
+pub mod sample;
+mod state;
+mod view;
+mod words;
+
+pub use asking::{AskError, Asked};
+pub use history::History;
+pub use journal::{Event, Happened, Journal, Name};
+pub use observer::{Observer, unix_time};
+pub use picture::{Bus, BusTopic, Link, Picture, VERSION, delta};
+pub use state::{
+    AccountState, BulkState, ClockState, LinkState, PeerState, RadioState, ReceivedState, RecentState,
+    RelayState, ReportState, SentState, ServiceCounts, SpreadState, StateError, UnheardState, WayState,
+    YieldsState,
+};
+pub use view::{Clock, Direction, Peer, Service, Settings, Topic, View, Way};
+pub use words::{RateSource, ServiceRole, ServiceState, TopicState};
+
+/// Counts by reason. Reasons are those of [`stats::DropReason::name`], or of a link of another version.
+pub type Drops = std::collections::BTreeMap<String, u64>;

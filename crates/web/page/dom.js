@@ -1,0 +1,67 @@
+// Small helpers for elements and numbers. Text is only ever set as text.
+
+export const $ = (id) => document.getElementById(id);
+
+// An element with properties; children are nodes or texts.
+export function el(tag, properties = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (name === "class") node.className = value;
+    else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (value !== null && value !== undefined) node.setAttribute(name, value);
+  }
+  node.append(...children);
+  return node;
+}
+
+// Sets the text of a node if it is another one, so that nothing is drawn or read out twice.
+export function say(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+export function attribute(node, name, value) {
+  if (value === null || value === undefined) node.removeAttribute(name);
+  else if (node.getAttribute(name) !== String(value)) node.setAttribute(name, value);
+}
+
+export function fixed(number, digits) {
+  return typeof number === "number" ? number.toFixed(digits) : "–";
+}
+
+export const percent = (share, digits = 1) => (typeof share === "number" ? `${(share * 100).toFixed(digits)} %` : "–");
+
+// Keeps one child of `parent` for each key, in order: `make` creates it, `update` fills it.
+export function keyed(parent, known, items, key, make, update) {
+  const seen = new Set();
+  let place = parent.firstElementChild;
+  for (const item of items) {
+    const name = key(item);
+    seen.add(name);
+    let node = known.get(name);
+    if (!node) known.set(name, (node = make(item)));
+    if (node === place) place = place.nextElementSibling;
+    else parent.insertBefore(node, place);
+    update(node, item);
+  }
+  for (const [name, node] of known) {
+    if (seen.has(name)) continue;
+    node.remove();
+    known.delete(name);
+  }
+}
+
+// A canvas's context, with as many pixels as it has on the screen; units are those of CSS.
+export function sharp(canvas) {
+  const { width, height } = canvas.getBoundingClientRect();
+  const scale = window.devicePixelRatio || 1;
+  const [w, h] = [Math.round(width * scale), Math.round(height * scale)];
+  if (canvas.width !== w || canvas.height !== h) Object.assign(canvas, { width: w, height: h });
+  const context = canvas.getContext("2d");
+  context.setTransform(scale, 0, 0, scale, 0, 0);
+  context.clearRect(0, 0, width, height);
+  return { context, width, height };
+}
+
+export function colour(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}

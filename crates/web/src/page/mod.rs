@@ -1,0 +1,168 @@
+//! A page for operators: what happens on this host's links and bus, live, and the priorities of topics.
+//!
+//! The page's files are in the program; nothing of it comes from another site. They are served to everybody who may
+//! reach the server, since they hold no secret; the page then opens two WebSockets, for which it needs a token where
+//! tokens are set: one with the subprotocol `ropewalk.page.v1`, which tells what an [`Observer`] observes, and one by
+//! the [Foxglove protocol](crate::foxglove) for the messages of topics (decision 348).
+
+mod files;
+mod session;
+
+use crate::foxglove::{Foxglove, FoxgloveOptions, lock};
+use crate::{Client, Handler, Page, Request, Response, Site, Status};
+use observe::Observer;
+use ropewalk::Node;
+use serde_json::{Value, json};
+use session::{Session, SessionHandler};
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+/// The subprotocol of the page.
+const PROTOCOL: &str = "ropewalk.page.v1";
+/// How long to wait for a picture before looking whether the server ends.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Serves the page; a [`Site`] for a [`Server`](crate::Server).
+///
+/// Dropping it, after the server, ends its threads.
+#[derive(Debug)]
+pub struct Dashboard {
+    foxglove: Foxglove,
+    shared: Arc<Shared>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) observer: Observer,
+    sessions: Mutex<Vec<Weak<Session>>>,
+    stopped: AtomicBool,
+}
+
+impl Dashboard {
+    /// Observes and serves the bus of `node`.
+    ///
+    /// # Errors
+    /// A thread cannot be started.
+    pub fn start(node: Node, options: FoxgloveOptions) -> io::Result<Self> {
+        let shared = Arc::new(Shared {
+            observer: Observer::start(node.clone())?,
+            sessions: Mutex::default(),
+            stopped: AtomicBool::new(false),
+        });
+        let of_thread = shared.clone();
+        let thread = std::thread::Builder::new()
+            .name("page".into())
+            .spawn(move || of_thread.tell_all())?;
+        Ok(Dashboard {
+            foxglove: Foxglove::start(node, options)?,
+            shared,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Dashboard {
+    fn drop(&mut self) {
+        self.shared.stopped.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    /// Tells all pages each new picture.
+    fn tell_all(&self) {
+        let mut number = 0;
+        while !self.stopped.load(Ordering::Relaxed) {
+            let Some((newer, picture)) = self.observer.wait(number, PATIENCE) else {
+                continue;
+            };
+            number = newer;
+            let mut sessions = lock(&self.sessions);
+            sessions.retain(|session| session.strong_count() > 0);
+            let all: Vec<_> = sessions.iter().filter_map(Weak::upgrade).collect();
+            drop(sessions);
+            for session in all {
+                session.update(&picture);
+            }
+        }
+    }
+}
+
+impl Site for Dashboard {
+    fn page(&self, request: &Request) -> Response {
+        let text = |status, line: &str| Response::new(status, Page::Text(line.into()));
+        // The page asks before it opens a WebSocket, whose refusals browsers do not tell.
+        if request.path() == "/role" {
+            let role = request.role().map_or("none", session::role_name);
+            return text(Status::Ok, role);
+        }
+        match files::find(request.path()) {
+            Some((kind, content)) => Response::new(Status::Ok, Page::File(kind, content.as_bytes().to_vec()))
+                .with_policy(policy(request.header("host").unwrap_or_default())),
+            None => text(Status::NotFound, "there is no such page"),
+        }
+    }
+
+    fn is_public(&self, request: &Request) -> bool {
+        files::find(request.path()).is_some()
+    }
+
+    fn protocol(&self, request: &Request, offered: &[String]) -> Result<Option<String>, Response> {
+        if offered.iter().any(|name| name == PROTOCOL) {
+            return Ok(Some(PROTOCOL.to_owned()));
+        }
+        self.foxglove.protocol(request, offered)
+    }
+
+    fn open(&self, client: Arc<Client>) -> Option<Box<dyn Handler>> {
+        if client.protocol.as_deref() != Some(PROTOCOL) {
+            return self.foxglove.open(client);
+        }
+        let session = Arc::new(Session::new(self.shared.clone(), client));
+        session.begin();
+        lock(&self.shared.sessions).push(Arc::downgrade(&session));
+        Some(Box::new(SessionHandler(session)))
+    }
+}
+
+/// What the page may do: run and show its own files, and connect to this server. Not every browser takes `'self'` for
+/// WebSockets of the same host.
+fn policy(host: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || ".:-[]".contains(c);
+    let sockets = match !host.is_empty() && host.chars().all(plain) {
+        true => format!(" ws://{host} wss://{host}"),
+        false => String::new(),
+    };
+    format!(
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'{sockets}; \
+         base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+    )
+}
+
+/// A message to the page.
+fn message(op: &str, fields: Value) -> Vec<u8> {
+    let mut message = json!({ "op": op });
+    if let (Some(message), Value::Object(fields)) = (message.as_object_mut(), fields) {
+        message.extend(fields);
+    }
+    message.to_string().into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_cannot_widen_the_policy() {
+        assert!(policy("localhost:8766").contains(" ws://localhost:8766 "));
+        for host in ["", "localhost:1; script-src *", "a b", "localhost:1'"] {
+            let policy = policy(host);
+            assert!(policy.contains("connect-src 'self';"), "{policy}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! One open page.
+
+use super::{Shared, message};
+use crate::foxglove::lock;
+use crate::frame::Opcode;
+use crate::{Client, Handler, Received, Role, parse_json};
+use observe::{VERSION, delta, unix_time};
+use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
+
+/// Changes in one request; what links take.
+const MAX_CHANGES: usize = 16;
+/// Bytes of a name or a change.
+const MAX_NAME: usize = 1024;
+
+/// One open page.
+#[derive(Debug)]
+pub(crate) struct Session {
+    shared: Arc<Shared>,
+    client: Arc<Client>,
+    told: Mutex<Told>,
+}
+
+/// What the page knows.
+#[derive(Debug, Default)]
+struct Told {
+    picture: Option<Arc<Value>>,
+    /// Number of the newest event.
+    event: u64,
+}
+
+/// Ends the session when the page leaves.
+pub(crate) struct SessionHandler(pub(crate) Arc<Session>);
+
+/// The name of a role.
+pub(super) fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::View => "view",
+        Role::Operate => "operate",
+        Role::Drive => "drive",
+    }
+}
+
+impl Handler for SessionHandler {
+    fn received(&mut self, received: Received) {
+        let answer = match received {
+            Received::Text(text) => self.0.answer(text.as_bytes()),
+            Received::Binary(_) => json!({ "error": "write JSON" }),
+        };
+        self.0.tell("answer", answer);
+    }
+}
+
+impl Session {
+    pub(super) fn new(shared: Arc<Shared>, client: Arc<Client>) -> Self {
+        Session {
+            shared,
+            client,
+            told: Mutex::default(),
+        }
+    }
+
+    /// Introduces the server, and tells the newest picture, all events and ten minutes of rates.
+    pub(super) fn begin(&self) {
+        let role = role_name(self.client.role);
+        self.tell("hello", json!({ "version": VERSION, "role": role }));
+        self.tell("history", self.shared.observer.history());
+        let (number, picture) = self.shared.observer.newest();
+        if number > 0 {
+            self.update(&picture);
+        }
+    }
+
+    /// Tells a picture, the first one whole. While the one before waits, this one is left out: the next difference
+    /// contains it.
+    pub(super) fn update(&self, picture: &Arc<Value>) {
+        let mut told = lock(&self.told);
+        let waits = self.client.queue.held() > 0;
+        match &told.picture {
+            Some(_) if waits => return,
+            Some(before) => {
+                let patch = delta(before, picture);
+                self.tell("delta", json!({ "now": unix_time(), "patch": patch }));
+            }
+            None => self.tell("state", json!({ "state": **picture })),
+        }
+        told.picture = Some(picture.clone());
+        let events = self.shared.observer.events(told.event);
+        if let Some(newest) = events.last() {
+            told.event = newest.number;
+            self.tell("events", json!({ "events": events }));
+        }
+    }
+
+    fn answer(&self, bytes: &[u8]) -> Value {
+        let request = match parse_json(bytes) {
+            Ok(request) => request,
+            Err(error) => return json!({ "error": error.to_string() }),
+        };
+        let id = request["id"].clone();
+        let id = if id.is_u64() { id } else { Value::Null };
+        match self.handle(&request) {
+            Ok(now) => json!({ "id": id, "now": now }),
+            Err(error) => json!({ "id": id, "error": error }),
+        }
+    }
+
+    fn handle(&self, request: &Value) -> Result<Vec<String>, String> {
+        if request["op"] != "set" {
+            return Err("the only request is set".into());
+        }
+        if self.client.role < Role::Operate {
+            return Err("changing settings needs a token with the role operate".into());
+        }
+        let text = |value: &Value| match value.as_str() {
+            Some(text) if text.len() <= MAX_NAME => Ok(text.to_owned()),
+            _ => Err("link, topic, peer and changes are texts".to_owned()),
+        };
+        let changes = request["changes"].as_array().filter(|c| c.len() <= MAX_CHANGES);
+        let changes = changes.ok_or("changes are a list of KEY=VALUE")?;
+        let changes: Vec<String> = changes.iter().map(text).collect::<Result<_, _>>()?;
+        let (link, topic) = (text(&request["link"])?, text(&request["topic"])?);
+        let peer = match &request["peer"] {
+            Value::Null => None,
+            peer => Some(text(peer)?),
+        };
+        let by = format!("{} at {}", role_name(self.client.role), self.client.address.ip());
+        let which = (link.as_str(), topic.as_str(), peer.as_deref());
+        self.shared.observer.set(which, &changes, &by)
+    }
+
+    fn tell(&self, op: &str, fields: Value) {
+        self.client.queue.answer(Opcode::Text, message(op, fields));
+    }
+}
