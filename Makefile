@@ -15,10 +15,10 @@ TESTED := $(TARGET)/tested
 # those that mostly wait.
 # Rows joined by `+` run side by side, since they mostly wait; the steps of one row, joined by `,`, one after the other. What needs the wheel
 # is in one row.
-STEPS := packages built-tested schema-crosscheck+recording-crosscheck kill,ros1,ros2,sanitized,cpp+installed,python networks attacks unit-posix unit
+STEPS := packages built-tested schema-crosscheck+recording-crosscheck kill,ros1,ros2,sanitized,cpp+installed,python,foxglove networks attacks unit-posix unit
 BEHIND := lint built-posix loom
 
-.PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets words book crates unit unit-posix cpp sanitized sanitized-library valgrind ros1 ros2 zenoh python wheel deb installed loom built-posix miri schema-crosscheck recording-crosscheck kill \
+.PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets words book crates unit unit-posix cpp sanitized sanitized-library valgrind ros1 ros2 zenoh foxglove python wheel deb installed loom built-posix miri schema-crosscheck recording-crosscheck kill \
     attacks networks soak day fuzz-short fuzz-packets fuzz-coverage fuzz clean
 
 # Shows in a minute why priorities matter; needs neither ROS nor root. Link-time optimization would take longer than everything else.
@@ -136,6 +136,11 @@ zenoh: libzmq
 
 # ROS 2's messages in a separate folder, if there are wheels of them for this Python.
 ROS2 := $(TARGET)/ros2-messages
+
+# Foxglove's own client (npm's @foxglove/ws-protocol) runs every operation against `ropewalk foxglove`.
+foxglove: built-tested
+	scripts/apt-install $$(grep -v '^#' tests/foxglove/apt.txt)
+	MODULES=$(TARGET)/foxglove-client tests/foxglove/run $(TESTED)
 
 # The Python package, built and installed as with `pip install ./python`, and its tests. It has its own workspace, but the same dependencies.
 python: wheel built-tested

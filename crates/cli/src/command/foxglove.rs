@@ -48,6 +48,10 @@ pub(crate) struct Options {
     /// Topics not to show, names or patterns (may be repeated).
     #[arg(long, value_name = "PATTERN", num_args = 1..)]
     exclude: Vec<String>,
+    /// Priority (0 to 127, higher first) of topics, names or patterns, that wait for the same client; by default messages
+    /// up to 64 KiB have 100, longer ones 50 (may be repeated).
+    #[arg(long = "priority", value_name = "PATTERN=N")]
+    priorities: Vec<String>,
     /// A folder of packages, or one package, whose files clients may fetch as package://PACKAGE/FILE (may be repeated).
     #[arg(long, value_name = "DIR")]
     assets: Vec<PathBuf>,
@@ -76,6 +80,9 @@ pub(crate) fn run(options: &Options) -> Outcome {
     {
         bridge::check(pattern, true).or_input()?;
     }
+    for stated in &options.priorities {
+        shown.priorities.push(priority(stated)?);
+    }
     shown.topics = options.topics.clone();
     shown.exclude = options.exclude.clone();
     shown.allow_publish = options.allow_publish.clone();
@@ -102,6 +109,19 @@ pub(crate) fn run(options: &Options) -> Outcome {
     Ok(())
 }
 
+/// A pattern and its priority.
+fn priority(stated: &str) -> Result<(String, u8), Failure> {
+    let split = stated.rsplit_once('=');
+    let read = split.and_then(|(pattern, n)| Some((pattern, n.parse().ok().filter(|n| *n <= 127)?)));
+    let (pattern, n) = read.ok_or_else(|| {
+        Failure::input(format_args!(
+            "--priority {stated}: write TOPIC=N with N from 0 to 127"
+        ))
+    })?;
+    bridge::check(pattern, true).or_input()?;
+    Ok((pattern.to_owned(), n))
+}
+
 /// Prints where to connect, without the tokens themselves.
 fn print_address(address: SocketAddr, has_token: bool) {
     let host = shown_host(address);
@@ -114,4 +134,17 @@ fn print_address(address: SocketAddr, has_token: bool) {
         .replace('=', "%3D");
     tell!("open {url} in Foxglove, Lichtblick or PlotJuggler");
     tell!("or https://app.foxglove.dev/?ds=foxglove-websocket&ds.url={quoted}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_priority_belongs_to_a_pattern() {
+        assert_eq!(priority("/camera/*=5").ok(), Some(("/camera/*".to_owned(), 5)));
+        for bad in ["/camera", "/camera=", "/camera=128", "/camera=-1", "=5", "/a*b=5"] {
+            assert!(priority(bad).is_err(), "{bad}");
+        }
+    }
 }

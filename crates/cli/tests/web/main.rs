@@ -558,6 +558,33 @@ fn nobody_gets_in_who_may_not() {
 }
 
 #[test]
+#[ignore = "needs axe.min.js of npm's axe-core in AXE"]
+fn axe_finds_no_violation() {
+    let axe = std::env::var_os("AXE").expect("the path of axe.min.js");
+    let axe = std::fs::read_to_string(axe).expect("axe");
+    let mut pair = Pair::new();
+    pair.count();
+    let web = Web::start(&pair.robot, &[]);
+    let mut browser = Browser::start(&pair.robot.path("t")).expect("a browser");
+    for (size, theme) in [(DESK, "light"), (DESK, "dark"), (PHONE, "light"), (PHONE, "dark")] {
+        let mut page = browser.open(&web.url(), size);
+        let features = json!([{ "name": "prefers-color-scheme", "value": theme }]);
+        page.call("Emulation.setEmulatedMedia", json!({ "features": features }));
+        page.wait("document.querySelectorAll('#topics-table tr[data-id]').length === 3");
+        losses(&mut page, "/scan");
+        press(&mut page, "Raise the priority of /scan");
+        page.evaluate(&format!("{axe}; undefined"));
+        for tab in ["look", "topics", "air", "journal", "peers"] {
+            page.evaluate(&format!("document.querySelector('nav [data-tab={tab}]').click()"));
+            let found = page.evaluate(
+                "axe.run().then((r) => r.passes.length < 10 ? 'axe checked nothing' : r.violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(' ')}`))",
+            );
+            assert_eq!(found, json!([]), "{size:?} {theme} {tab}");
+        }
+    }
+}
+
+#[test]
 #[ignore = "makes the pictures of the guide"]
 fn pictures_of_the_guide() {
     let folder = std::env::var_os("ROPEWALK_SCREENSHOTS").expect("a folder");

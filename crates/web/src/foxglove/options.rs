@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+/// Longer messages, in bytes, wait until shorter ones are sent, unless their topic's priority is stated.
+const SMALL: usize = 64 << 10;
+
 /// The serialization in which clients get topics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -27,6 +30,9 @@ pub struct FoxgloveOptions {
     pub exclude: Vec<String>,
     /// Topics that clients with [`Role::Drive`](crate::Role::Drive) may publish; empty: none.
     pub allow_publish: Vec<String>,
+    /// Priorities of topics that wait for the same client, by pattern; the first that covers a topic counts. Higher
+    /// goes first; other topics have 100 or, if their messages are longer than 64 KiB, 50.
+    pub priorities: Vec<(String, u8)>,
     /// Folders whose files clients may fetch.
     pub assets: Vec<PathBuf>,
 }
@@ -35,6 +41,19 @@ impl FoxgloveOptions {
     pub(crate) fn shows(&self, topic: &str) -> bool {
         let covers = |pattern: &String| bridge::covers(pattern, topic);
         (self.topics.is_empty() || self.topics.iter().any(covers)) && !self.exclude.iter().any(covers)
+    }
+
+    /// The priority of a message of a topic.
+    pub(crate) fn priority(&self, topic: &str, len: usize) -> u8 {
+        let stated = self
+            .priorities
+            .iter()
+            .find(|(pattern, _)| bridge::covers(pattern, topic));
+        match stated {
+            Some((_, priority)) => *priority,
+            None if len <= SMALL => 100,
+            None => 50,
+        }
     }
 
     pub(crate) fn may_publish(&self, topic: &str) -> bool {
@@ -56,6 +75,12 @@ mod tests {
         options.exclude = vec!["/camera/raw".into()];
         options.allow_publish = vec!["/cmd_vel".into()];
         assert!(options.shows("/camera/jpeg") && options.shows("/tf") && options.may_publish("/cmd_vel"));
+        options.priorities = vec![("/camera/jpeg".into(), 120), ("/camera/*".into(), 5)];
+        let of = |topic: &str| (options.priority(topic, 1 << 10), options.priority(topic, 1 << 20));
+        assert_eq!(
+            (of("/tf"), of("/camera/jpeg"), of("/camera/raw")),
+            ((100, 50), (120, 120), (5, 5))
+        );
         assert!(!options.shows("/camera/raw") && !options.shows("/tf2") && !options.may_publish("/cmd_vel2"));
     }
 }

@@ -22,8 +22,6 @@ const MAX_OUTLETS: usize = 64;
 const MAX_WATCHED: usize = 4096;
 /// Messages of one publisher that wait on the bus or for the client, such as the history of a latched topic.
 const DEPTH: u32 = 256;
-/// Longer messages, in bytes, wait until shorter ones are sent.
-const SMALL: usize = 64 << 10;
 /// Bytes of announcements that are sent at once; the rest follows with the next look at the bus.
 const ANNOUNCED: usize = 1 << 20;
 /// Shortest time between two reports of losses to a client.
@@ -370,6 +368,7 @@ impl Session {
             .node
             .dynamic_subscriber_with(&topic.name, schema, options);
         let (queue, flavour) = (self.client.queue.clone(), self.flavour);
+        let (shared, name) = (self.shared.clone(), topic.name.clone());
         let callback = subscriber.map_err(|e| e.to_string())?.callback(move |message| {
             let keep = if message.is_history() {
                 DEPTH as usize
@@ -377,7 +376,7 @@ impl Session {
                 KEEP
             };
             let body = Box::new(BusBody::new(id, message, flavour));
-            let priority = u8::from(crate::Body::len(&*body) <= SMALL);
+            let priority = shared.options.priority(&name, crate::Body::len(&*body));
             queue.push(Push {
                 topic: id,
                 priority,
