@@ -17,6 +17,9 @@ const MAX_CLAIMS: usize = 64;
 /// For how long they wait, in seconds.
 const CLAIM_S: f64 = 10.0;
 
+/// Links that are remembered; silent ones make room.
+const MAX_LINKS: usize = 64;
+
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
@@ -262,6 +265,9 @@ impl Journal {
         }
         self.topics(at, before, now, &mut memory, &mut found);
         memory.calm(at, now, &mut found);
+        if self.links.len() >= MAX_LINKS {
+            self.links.retain(|_, memory| !memory.silent);
+        }
         self.links.insert(now.link.clone(), memory);
         for kind in found {
             self.add(at, &now.link, kind);
@@ -557,6 +563,16 @@ mod tests {
             journal.claim(0.0, "l", &n.to_string(), "priority", "x");
         }
         assert_eq!(journal.claims.len(), MAX_CLAIMS);
+        for n in 0..1000 {
+            let link = n.to_string();
+            let view = View {
+                link,
+                ..View::default()
+            };
+            journal.note(0.0, None, &view, false);
+            journal.silent(0.0, &view.link);
+            assert!(journal.links.len() <= MAX_LINKS);
+        }
     }
 
     #[test]
