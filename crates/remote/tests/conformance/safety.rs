@@ -101,11 +101,11 @@ pub fn late(fixture: &dyn Fn() -> Fixture) {
     let fixture = fixture();
     let (robot, seen, rough, controller) = setup(&fixture);
     rough.treat(Treatment::Hold);
-    let expiry = Expiry::After(Duration::from_millis(200));
+    let expiry = Expiry::After(Duration::from_secs(1));
     let held: Vec<_> = (0..3)
         .map(|i| controller.send_within::<Drive>(&speed(f64::from(i)), expiry))
         .collect();
-    std::thread::sleep(Duration::from_millis(250));
+    std::thread::sleep(Duration::from_millis(1_100));
     rough.treat(Treatment::Pass);
     rough.deliver();
     for pending in held {

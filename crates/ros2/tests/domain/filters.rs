@@ -48,6 +48,9 @@ fn only_the_frames_of_a_rule_cross_both_ways() {
         let writer = peer.publisher(&format!("rt{name}"), &tf, qos);
         let subscriber = robot.node.dynamic_subscriber(name, &tf).expect("a subscriber");
         peer.connected(writer, 1);
+        until("the bridge's publisher is connected", || {
+            (!subscriber.stats().publishers.is_empty()).then_some(())
+        });
         peer.write(writer, none.clone());
         peer.write(writer, all.clone());
         let message = subscriber.take_timeout(LONG).expect("a bus").expect("a message");
