@@ -15,7 +15,7 @@ TESTED := $(TARGET)/tested
 # those that mostly wait.
 # Rows joined by `+` run side by side, since they mostly wait; the steps of one row, joined by `,`, one after the other. What needs the wheel
 # is in one row.
-STEPS := packages built-tested schema-crosscheck+recording-crosscheck kill,ros1,ros2,sanitized,cpp+installed,python,foxglove networks attacks unit-posix unit
+STEPS := packages built-tested schema-crosscheck+recording-crosscheck kill,ros1,sanitized,cpp+installed,python,foxglove ros2 networks attacks unit-posix unit
 BEHIND := lint built-posix loom
 
 .PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets words book crates unit unit-posix cpp sanitized sanitized-library valgrind ros1 ros2 zenoh foxglove python wheel deb installed loom built-posix miri schema-crosscheck recording-crosscheck kill \
