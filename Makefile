@@ -15,7 +15,7 @@ TESTED := $(TARGET)/tested
 # those that mostly wait.
 # Rows joined by `+` run side by side, since they mostly wait; the steps of one row, joined by `,`, one after the other. What needs the wheel
 # is in one row.
-STEPS := packages built-tested schema-crosscheck+recording-crosscheck kill,ros1,sanitized,cpp+installed,python,foxglove ros2 networks attacks unit-posix unit
+STEPS := packages built-tested schema-crosscheck+recording-crosscheck kill,ros1,sanitized,cpp+installed,python ros2 networks attacks unit-posix unit
 BEHIND := lint built-posix loom
 
 .PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets words book crates unit unit-posix cpp sanitized sanitized-library valgrind ros1 ros2 zenoh foxglove python wheel deb installed loom built-posix miri schema-crosscheck recording-crosscheck kill \
@@ -139,7 +139,7 @@ ROS2 := $(TARGET)/ros2-messages
 
 # Foxglove's own client (npm's @foxglove/ws-protocol) runs every operation against `ropewalk foxglove`.
 foxglove: built-tested
-	scripts/apt-install $$(grep -v '^#' tests/foxglove/apt.txt)
+	command -v npm >/dev/null || scripts/apt-install $$(grep -v '^#' tests/foxglove/apt.txt)
 	MODULES=$(TARGET)/foxglove-client tests/foxglove/run $(TESTED)
 
 # The Python package, built and installed as with `pip install ./python`, and its tests. It has its own workspace, but the same dependencies.
