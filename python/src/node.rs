@@ -51,7 +51,10 @@ impl Node {
         options.subscriber_quota = subscriber_quota;
         options.memory_limit = memory_limit.unwrap_or(options.memory_limit);
         options.max_subscribers = max_subscribers.unwrap_or(options.max_subscribers);
-        let publisher = self.0.dynamic_publisher_with(topic, &kind.0, options).or_raise()?;
+        let publisher = self
+            .0
+            .dynamic_publisher_with(topic, &kind.0, options)
+            .or_raise()?;
         Ok(Publisher(publisher, Born::here()))
     }
 
@@ -81,7 +84,10 @@ impl Node {
             .with_queue_policy(queue);
         options.max_held_bytes = max_held_bytes.unwrap_or(options.max_held_bytes);
         options.history = history.unwrap_or(options.history);
-        let subscriber = self.0.dynamic_subscriber_with(topic, &kind.0, options).or_raise()?;
+        let subscriber = self
+            .0
+            .dynamic_subscriber_with(topic, &kind.0, options)
+            .or_raise()?;
         Ok(Subscriber(subscriber, Born::here()))
     }
 
