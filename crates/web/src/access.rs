@@ -21,6 +21,25 @@ pub enum Role {
     Drive,
 }
 
+impl Role {
+    /// All roles, each with what those before it may do.
+    const ALL: [Role; 3] = [Role::View, Role::Operate, Role::Drive];
+
+    /// Its name: `view`, `operate` or `drive`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::View => "view",
+            Role::Operate => "operate",
+            Role::Drive => "drive",
+        }
+    }
+
+    /// The role of this name.
+    pub fn of_name(name: &str) -> Option<Role> {
+        Role::ALL.into_iter().find(|role| role.name() == name)
+    }
+}
+
 /// A secret that gives a role.
 #[derive(Clone)]
 pub struct Token {

@@ -37,16 +37,9 @@ impl Reach {
         }
         for line in lines {
             let (role, token) = line.split_once('=').unwrap_or(("view", &line));
-            let role = match role {
-                "view" => Role::View,
-                "operate" => Role::Operate,
-                "drive" => Role::Drive,
-                _ => {
-                    return Err(Failure::input(
-                        "a token's role is view, operate or drive: write view=TOKEN",
-                    ));
-                }
-            };
+            let role = Role::of_name(role).ok_or_else(|| {
+                Failure::input("a token's role is view, operate or drive: write view=TOKEN")
+            })?;
             access = access.with_token(Token::new(role, token).or_input()?);
         }
         Ok(access)

@@ -9,7 +9,7 @@ mod files;
 mod session;
 
 use crate::foxglove::{Foxglove, FoxgloveOptions, lock};
-use crate::{Client, Handler, Page, Request, Response, Site, Status};
+use crate::{Client, Handler, Page, Request, Response, Role, Site, Status};
 use observe::Observer;
 use ropewalk::Node;
 use serde_json::{Value, json};
@@ -98,7 +98,7 @@ impl Site for Dashboard {
         let text = |status, line: &str| Response::new(status, Page::Text(line.into()));
         // The page asks before it opens a WebSocket, whose refusals browsers do not tell.
         if request.path() == "/role" {
-            let role = request.role().map_or("none", session::role_name);
+            let role = request.role().map_or("none", Role::name);
             return text(Status::Ok, role);
         }
         match files::find(request.path()) {

@@ -32,15 +32,6 @@ struct Told {
 /// Ends the session when the page leaves.
 pub(crate) struct SessionHandler(pub(crate) Arc<Session>);
 
-/// The name of a role.
-pub(super) fn role_name(role: Role) -> &'static str {
-    match role {
-        Role::View => "view",
-        Role::Operate => "operate",
-        Role::Drive => "drive",
-    }
-}
-
 impl Handler for SessionHandler {
     fn received(&mut self, received: Received) {
         let answer = match received {
@@ -62,7 +53,7 @@ impl Session {
 
     /// Introduces the server, and tells the newest picture, all events and ten minutes of rates.
     pub(super) fn begin(&self) {
-        let role = role_name(self.client.role);
+        let role = self.client.role.name();
         self.tell("hello", json!({ "version": VERSION, "role": role }));
         self.tell("history", self.shared.observer.history());
         let (number, picture) = self.shared.observer.newest();
@@ -124,7 +115,7 @@ impl Session {
             Value::Null => None,
             peer => Some(text(peer)?),
         };
-        let by = format!("{} at {}", role_name(self.client.role), self.client.address.ip());
+        let by = format!("{} at {}", self.client.role.name(), self.client.address.ip());
         let which = (link.as_str(), topic.as_str(), peer.as_deref());
         self.shared.observer.set(which, &changes, &by)
     }
