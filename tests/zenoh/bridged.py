@@ -82,13 +82,13 @@ class Bridged(unittest.TestCase):
         peer.wait_for("ready")
         return peer
 
-    def ropewalk(self, *args: str) -> Process:
-        return self.start([os.environ["ROPEWALK"], *args])
+    def ropewalk(self, *args: str, **more: str) -> Process:
+        return self.start([os.environ["ROPEWALK"], *args], **more)
 
-    def bridge(self, services: str = "", domain: int = 0, text: str = "") -> Process:
+    def bridge(self, services: str = "", domain: int = 0, text: str = "", **more: str) -> Process:
         text = (text or EVERYTHING % services) + f"\ndomain: {domain}\nzenoh: {{connect: ['{self.endpoint}']}}\n"
         config = self.file(f"bridge{len(self.processes)}.yaml", text)
-        return self.ropewalk("ros2", config, "--json", "--every", "0.2")
+        return self.ropewalk("ros2", config, "--json", "--every", "0.2", **more)
 
     def status(self, bridge: Process) -> dict:
         """Returns its next status."""
@@ -96,13 +96,13 @@ class Bridged(unittest.TestCase):
         bridge.wait_for("{", count + 1)
         return json.loads(bridge.printed[-1])
 
-    def echo(self, topic: str, *more: str) -> Process:
-        return self.ropewalk("topic", "echo", topic, STRING, "--field", "data", "--csv", *more)
+    def echo(self, topic: str, *args: str, **more: str) -> Process:
+        return self.ropewalk("topic", "echo", topic, STRING, "--field", "data", "--csv", *args, **more)
 
-    def say(self, topic: str, count: int, *more: str) -> Process:
+    def say(self, topic: str, count: int, *args: str, **more: str) -> Process:
         text = "".join(f"---\ndata: bus {i}\n" if i else f"data: bus {i}\n" for i in range(count))
         words = self.file(f"words{len(self.processes)}.yaml", text)
-        return self.ropewalk("topic", "pub", topic, STRING, "--file", words, *more)
+        return self.ropewalk("topic", "pub", topic, STRING, "--file", words, *args, **more)
 
     def heard(self, process: Process, count: int, seconds: float = 1) -> list[str]:
         """Returns everything that it received, once there are this many messages and no others arrive for a while."""
@@ -345,17 +345,19 @@ class Secured(Bridged):
 
 
 class Circles(Bridged):
+    def other_host(self) -> dict[str, str]:
+        """Returns the environment of a host with a bus of its own."""
+        folder = tempfile.TemporaryDirectory(prefix="rwz")
+        self.addCleanup(folder.cleanup)
+        return {"ROPEWALK_RUNTIME_DIR": folder.name}
+
     def test_two_bridges_bring_nothing_back(self) -> None:
         """Two hosts, each with a bus and a bridge, and a node: no bridge brings messages of the other one onto its bus."""
         self.bridge()
-        other = tempfile.TemporaryDirectory(prefix="rwz")
-        self.addCleanup(other.cleanup)
-        config = self.file("other.yaml", EVERYTHING % "" + f"zenoh: {{connect: ['{self.endpoint}']}}\n")
-        self.start([os.environ["ROPEWALK"], "ros2", config], ROPEWALK_RUNTIME_DIR=other.name)
+        other = self.other_host()
+        self.bridge(**other)
         here = self.echo("/chatter")
-        there = self.start(
-            [os.environ["ROPEWALK"], "topic", "echo", "/chatter", STRING, "--field", "data", "--csv"], ROPEWALK_RUNTIME_DIR=other.name
-        )
+        there = self.echo("/chatter", **other)
         hear = self.peer("sdk", "hear", "/chatter")
         talk = self.peer("pyzeros", "talk", "/chatter")
         talk.wait_for("sent")
@@ -368,20 +370,14 @@ class Circles(Bridged):
         self.assertEqual(sorted(self.heard(hear, 40)), sorted(words + more))
 
     def test_bridges_that_carry_from_bridges_connect_a_robot_and_its_operators(self) -> None:
-        other = tempfile.TemporaryDirectory(prefix="rwz")
-        self.addCleanup(other.cleanup)
-        there = {"ROPEWALK_RUNTIME_DIR": other.name}
-        words = self.file("there.yaml", "".join(f"---\ndata: bus {i}\n" if i else "data: bus 0\n" for i in range(20)))
-        say = ("--file", words, "--rate", "50", "--count", "20", "--wait-matching-subscriptions", "1")
-        echo = ("--field", "data", "--csv")
+        base = self.other_host()
         self.bridge(text="wire: zenoh\nfrom_bridges: true\ntopics: [{name: '/robot1/*', direction: both, bus: '/*'}]")
-        text = "wire: zenoh\nfrom_bridges: true\ntopics: [{name: '/*', direction: both}]"
-        config = self.file("base.yaml", text + f"\nzenoh: {{connect: ['{self.endpoint}']}}\n")
-        self.start([os.environ["ROPEWALK"], "ros2", config], **there)
-        at_base = self.start([os.environ["ROPEWALK"], "topic", "echo", "/robot1/words", STRING, *echo], **there)
+        self.bridge(text="wire: zenoh\nfrom_bridges: true\ntopics: [{name: '/*', direction: both}]", **base)
+        at_base = self.echo("/robot1/words", **base)
         at_robot = self.echo("/orders")
-        self.ropewalk("topic", "pub", "/words", STRING, *say)
-        self.start([os.environ["ROPEWALK"], "topic", "pub", "/robot1/orders", STRING, *say], **there)
+        how = ("--rate", "50", "--count", "20", "--wait-matching-subscriptions", "1")
+        self.say("/words", 20, *how)
+        self.say("/robot1/orders", 20, *how, **base)
         for ear in (at_base, at_robot):
             ear.wait_for("bus", 20)
         time.sleep(1)

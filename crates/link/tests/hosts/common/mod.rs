@@ -1,10 +1,5 @@
 //! Hosts with a bus and a link daemon each, joined by UDP on this machine.
-#![allow(
-    dead_code,
-    missing_docs,
-    unreachable_pub,
-    reason = "each test uses a part of it"
-)]
+#![allow(unreachable_pub, reason = "a module of tests")]
 
 use bus::{Bus, BusConfig, Publisher, PublisherOptions, Stamp, Subscriber, SubscriberOptions, TopicType};
 use link::{Config, Daemon, Handle, LinkError, Status};

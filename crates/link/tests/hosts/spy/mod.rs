@@ -1,10 +1,5 @@
 //! A host of the team with permission to relay, which handles the messages as it likes.
-#![allow(
-    dead_code,
-    missing_docs,
-    unreachable_pub,
-    reason = "each test uses a part of it"
-)]
+#![allow(unreachable_pub, reason = "a module of tests")]
 
 use link::keys::Bundle;
 use link::{Carrier, QuicCarrier, QuicConfig, TeamPeer};

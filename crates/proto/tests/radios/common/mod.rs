@@ -1,5 +1,5 @@
 //! Two radios joined through the medium, in virtual time.
-#![allow(dead_code, unreachable_pub)]
+#![allow(unreachable_pub, reason = "a module of tests")]
 
 pub mod day;
 pub mod mesh;
@@ -204,7 +204,6 @@ pub struct World {
 pub struct Setup {
     pub medium: MediumConfig,
     pub order: Order,
-    pub gain: Option<f64>,
     pub receive: ReceiveLimits,
     pub seed: u64,
     pub paced: bool,
@@ -229,7 +228,6 @@ impl Setup {
         Setup {
             medium: MediumConfig::chain(hops),
             order: Order::Priority,
-            gain: None,
             receive: ReceiveLimits::default(),
             seed: 1,
             paced: true,
@@ -266,12 +264,6 @@ impl Setup {
             ..self
         }
     }
-    pub fn gain(self, gain: f64) -> Self {
-        Setup {
-            gain: Some(gain),
-            ..self
-        }
-    }
     pub fn seed(mut self, seed: u64) -> Self {
         self.medium.seed = seed;
         Setup { seed, ..self }
@@ -300,13 +292,7 @@ impl Setup {
             receive: self.receive,
             host: u64::from(session) + 1000,
             name: format!("host-{session}"),
-            ..RadioConfig::new(
-                session,
-                match self.gain {
-                    Some(gain) => airtime.with_gain(gain),
-                    None => airtime,
-                },
-            )
+            ..RadioConfig::new(session, airtime)
         };
         (
             Radio::new(config).expect("a valid radio"),
