@@ -81,14 +81,13 @@ class Network:
             subprocess.run(["ip", "netns", "del", space], check=False)
 
 
-def counts(robot: kit.Program, base: kit.Program) -> dict[str, tuple[int, int]]:
-    """Returns the number of messages offered and delivered for each topic."""
-    (of_robot, of_base) = (p.json()[-1] for p in (robot, base))
+def accounts(robot: kit.Program, base: kit.Program) -> dict[str, tuple[int, int, int]]:
+    """Returns the number of messages offered, lost and in flight for each topic, at one moment of its sender."""
     found = {}
-    for sender, receiver in ((of_robot, of_base), (of_base, of_robot)):
-        delivered = {t["name"]: t["delivered"] for t in receiver["received"]}
-        for t in sender["sent"]:
-            found[t["name"]] = (t["offered"], delivered.get(t["name"], 0))
+    for sender in (robot, base):
+        for t in sender.json()[-1]["sent"]:
+            if account := t.get("account"):
+                found[t["name"]] = (account["offered"], sum(account["dropped"].values()), account["in_flight"])
     return found
 
 
@@ -118,9 +117,11 @@ topics:
                 command = ("ip", "netns", "exec", network.spaces[host], ropewalk, "link", file, "--json", "--every", "0.1")
                 return stage.start(host, *command, env=stage.bus(host))
 
+            publishers = []
+
             def publish(host: str, topic: str, size: int, rate: float) -> None:
-                stage.start(f"pub{topic.replace('/', '-')}", ropewalk, "topic", "pub", topic, "std_msgs/String",
-                            f"data: {'x' * size}", "--rate", rate, env=stage.bus(host))
+                publishers.append(stage.start(f"pub{topic.replace('/', '-')}", ropewalk, "topic", "pub", topic, "std_msgs/String",
+                            f"data: {'x' * size}", "--rate", rate, env=stage.bus(host)))
 
             publish("robot", "/scan", 3000, 20)
             publish("robot", "/camera", 60_000, 5)
@@ -143,15 +144,22 @@ topics:
                 time.sleep(3)
                 network.limit(mtu, silent)
             time.sleep(GRACE_S)
-            before = counts(robot, base)
+            before = accounts(robot, base)
             time.sleep(COUNTED_S)
-            after = counts(robot, base)
+            for publisher in publishers:
+                publisher.stop()
+            # Once nobody publishes, all that was offered is soon known to be delivered or lost.
+            end = time.monotonic() + 3
+            after = accounts(robot, base)
+            while any(in_flight for _, _, in_flight in after.values()) and time.monotonic() < end:
+                time.sleep(0.1)
+                after = accounts(robot, base)
             parts = {}
-            for topic, (offered, delivered) in after.items():
-                (o, d) = before.get(topic, (0, 0))
-                # One may be on its way.
-                parts[topic] = min(1.0, (delivered - d + 1) / max(1, offered - o))
+            for topic, (offered, lost, in_flight) in after.items():
+                (o, l, _) = before.get(topic, (0, 0, 0))
+                parts[topic] = 1.0 - (lost - l + in_flight) / max(1, offered - o)
             figures |= {"parts": {t: round(p, 3) for t, p in parts.items()}, "part": round(min(parts.values(), default=0.0), 3)}
+            figures["offered"] = {topic: offered - before.get(topic, (0, 0, 0))[0] for topic, (offered, _, _) in after.items()}
             figures["topics"] = len(parts)
             figures["path_mtu"] = robot.json()[-1]["peers"][0].get("path_mtu")
             return figures
