@@ -184,6 +184,13 @@ impl Attached {
         Ok(())
     }
 
+    /// Wakes the subscriber, if it wants that, because a message is about to be filled.
+    pub(crate) fn wake_early(&self) {
+        if ring::wakes_early(self.ring.words()) {
+            self.bell.ring();
+        }
+    }
+
     /// Prefetches into this processor's caches what offering a message and ringing will need.
     pub(crate) fn touch(&self) {
         sys::prefetch(std::ptr::from_ref(self).cast(), size_of::<Self>());

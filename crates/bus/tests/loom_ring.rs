@@ -263,6 +263,9 @@ fn no_wake_up_is_lost(order: fn(&Pipe, &mut Consumer, &Ring) -> bool) {
             thread::spawn(move || {
                 let mut producer = Producer::new(g);
                 for i in 0..2u64 {
+                    if ring::wakes_early(&*ring) {
+                        pipe.ring();
+                    }
                     assert!(producer.push(&*ring, QueueEntry::default(), i));
                     Ring::fence();
                     if disarm(&*ring) {
@@ -297,6 +300,21 @@ fn a_sleeper_misses_nothing() {
             pipe,
             || consumer.peek(ring).is_some(),
             |armed| ring::arm(ring, armed),
+            Ring::fence,
+        )
+    });
+}
+
+#[test]
+fn a_sleeper_that_wakes_early_misses_nothing() {
+    no_wake_up_is_lost(|pipe, consumer, ring| {
+        rearm(
+            pipe,
+            || consumer.peek(ring).is_some(),
+            |armed| match armed {
+                true => ring::arm_early(ring),
+                false => ring::arm(ring, false),
+            },
             Ring::fence,
         )
     });

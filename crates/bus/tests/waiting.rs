@@ -219,3 +219,49 @@ fn what_is_published_quietly_is_there_but_wakes_nobody_before_the_ring() {
         assert_eq!(waiting.join().unwrap(), Some(4));
     });
 }
+
+/// A loan wakes those that asked for it, once, and leaves them armed for the message.
+#[test]
+fn who_wants_to_wake_early_wakes_at_the_loan_and_misses_no_message() {
+    let dir = folder();
+    let bus = bus(&dir);
+    let publisher = bus.publisher(topic("/a"), PublisherOptions::default()).unwrap();
+    let options = SubscriberOptions::default().with_early_wake(true);
+    let early = bus.subscriber(topic("/a"), options).unwrap();
+    let plain = bus.subscriber(topic("/a"), SubscriberOptions::default()).unwrap();
+    assert!(publisher.wait_for_subscribers(2, LONG));
+    for subscriber in [&early, &plain] {
+        assert!(subscriber.take().unwrap().is_none(), "arms the doorbell");
+    }
+    // A publisher that published just now does not wake early.
+    std::thread::sleep(Duration::from_millis(5));
+    let loan = publisher.loan(0, &[64]).unwrap();
+    assert!(readable(&early) && !readable(&plain));
+    assert!(
+        !early.rearm().unwrap() && !readable(&early),
+        "there is nothing yet"
+    );
+    publisher.publish(loan, Stamp::default()).unwrap();
+    for subscriber in [&early, &plain] {
+        assert!(readable(subscriber));
+        assert!(subscriber.take().unwrap().is_some());
+        assert!(subscriber.take().unwrap().is_none());
+    }
+
+    // A thread that sleeps gets each message, although it wakes twice.
+    std::thread::scope(|scope| {
+        let (heard, hears) = std::sync::mpsc::channel();
+        scope.spawn(move || {
+            for _ in 0..200 {
+                heard.send(early.take_timeout(LONG).unwrap().is_some()).unwrap();
+            }
+        });
+        for i in 0..200u64 {
+            std::thread::sleep(Duration::from_micros(1000 + i * 7));
+            let loan = publisher.loan(0, &[64]).unwrap();
+            std::thread::sleep(Duration::from_micros(i % 40 * 5));
+            publisher.publish(loan, Stamp::default()).unwrap();
+            assert!(hears.recv_timeout(LONG).unwrap(), "message {i}");
+        }
+    });
+}

@@ -352,6 +352,7 @@ pub(crate) unsafe extern "C" fn rmw_create_subscription(
         };
         let queue = SubscriberOptions::default()
             .with_depth(profile.queue())
+            .with_early_wake(loans::are_on())
             .with_history(match profile.durability {
                 qos::TRANSIENT_LOCAL => profile.queue(),
                 _ => 0,

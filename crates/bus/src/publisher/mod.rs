@@ -211,6 +211,7 @@ impl Publisher {
             state.attached.iter().for_each(Attached::touch);
             state.clock.prepare(sys::monotonic_ns());
             Self::fetch_code();
+            state.attached.iter().for_each(Attached::wake_early);
         }
         drop(state);
         if grow {

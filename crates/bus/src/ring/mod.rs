@@ -197,9 +197,24 @@ pub fn is_closing<M: Memory + ?Sized>(ring: &M) -> bool {
     ring.word(CLOSING).load(Ordering::Relaxed) != 0
 }
 
+/// The next push rings the doorbell, and so does the next loan (decision 349).
+const EARLY: u64 = 2;
+
 /// Sets whether the next push rings the doorbell.
 pub fn arm<M: Memory + ?Sized>(ring: &M, armed: bool) {
     ring.word(ARMED).store(u64::from(armed), Ordering::Relaxed);
+}
+
+/// Arms the doorbell, and asks for a ring when the publisher begins to fill a message, too.
+pub fn arm_early<M: Memory + ?Sized>(ring: &M) {
+    ring.word(ARMED).store(EARLY, Ordering::Relaxed);
+}
+
+/// Returns whether the doorbell must be rung because a message is about to be filled, once after each
+/// [`arm_early`]. It stays armed.
+pub fn wakes_early<M: Memory + ?Sized>(ring: &M) -> bool {
+    let armed = ring.word(ARMED);
+    armed.load(Ordering::Relaxed) == EARLY && armed.compare_exchange(EARLY, 1).is_ok()
 }
 
 /// Whether the next push rings the doorbell.

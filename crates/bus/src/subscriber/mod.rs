@@ -20,6 +20,7 @@ use crate::housekeeping::{Command, Core};
 use crate::message::Message;
 use crate::publisher::{CreateError, check_option};
 use crate::ring::Geometry;
+use crate::subscriber::sources::State;
 use crate::sys;
 use crate::topic::{Refusal, RefusalLog, TopicType};
 use crate::waitset::{Changed, Interrupt, WaitSet, Waiter};
@@ -80,7 +81,10 @@ impl Subscriber {
             waiter,
             alone,
             birth: shared.birth,
-            state: Mutex::default(),
+            state: Mutex::new(State {
+                early_wake: options.early_wake,
+                ..State::default()
+            }),
             changed,
             readers: Default::default(),
         });

@@ -19,6 +19,8 @@ pub(super) struct State {
     pub(super) distrusted: Vec<u64>,
     /// Publishers whose connection ended, and the last message taken from each; the last few.
     pub(super) left: VecDeque<(u64, u64)>,
+    /// Whether publishers wake it before they fill a message, too.
+    pub(super) early_wake: bool,
 }
 
 /// Number of ended connections to remember.
@@ -148,9 +150,13 @@ impl State {
     }
 
     pub(super) fn arm(&self, armed: bool) {
-        self.sources
-            .iter()
-            .for_each(|s| ring::arm(s.connection.ring(), armed));
+        for source in &self.sources {
+            let ring = source.connection.ring();
+            match armed && self.early_wake {
+                true => ring::arm_early(ring),
+                false => ring::arm(ring, armed),
+            }
+        }
     }
 
     /// Removes publishers that are gone and whose queues are empty.

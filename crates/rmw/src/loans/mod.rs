@@ -30,6 +30,12 @@ fn make(ty: &Type) -> Outcome<Instance> {
         .ok_or_else(|| Failure::memory(format_args!("no memory for a {}", ty.schema().ros2_name())))
 }
 
+/// Whether nodes of this process take messages on loan, as rcl decides it. They then wake early, since they want low
+/// latency (decision 349).
+pub(crate) fn are_on() -> bool {
+    std::env::var_os("ROS_DISABLE_LOANED_MESSAGES").is_some_and(|value| value == "0")
+}
+
 /// Prefetches the code between wake-up and callback, which is not in the processor's caches after a sleep (decision
 /// 049).
 pub(crate) fn fetch_when_woken(subscriber: &bus::Subscriber) {
