@@ -124,17 +124,27 @@ fn legs(lasts: u64, run: u32) -> Vec<(Leg, Topic)> {
     all
 }
 
+/// A joystick from a node to another on the same host, over DDS alone: what the nodes themselves take beside all others.
+fn floor(lasts: u64) -> Leg {
+    let joy = Sent::lasting("/two/floor", 64, 20_000, lasts);
+    leg(joy.offset(5_000), "two", "two")
+}
+
 fn measure(tools: &Tools<'_>, way: Way, lasts: u64, run: u32) -> Result<(Vec<Part>, Timing), RunError> {
     let text = scenario();
     let site = Site::up(&tools.ground, SCENARIO, Some(&text))?;
     let (legs, topics): (Vec<Leg>, Vec<Topic>) = legs(lasts, run).into_iter().unzip();
     let what = format!("robots {}", way.system().name());
-    let (played, said) = played(tools, way, &site, (&legs, topics), &what, lasts)?;
+    let mut all = legs.clone();
+    if way != Way::Bus {
+        all.push(floor(lasts));
+    }
+    let (played, said) = played(tools, way, &site, (&legs, topics), &all, &what, lasts)?;
     tools.keep(&what, way.shown(), &played, &said)?;
     let mut parts = Vec::new();
-    for (leg, log) in legs.iter().zip(&played.received) {
+    for (leg, log) in all.iter().zip(&played.received) {
         let values = leg.flow.judge(log)?;
-        let targets = match leg.to == BASE {
+        let targets = match leg.to == BASE || leg.from == leg.to {
             true => Vec::new(),
             false => vec![Target::within("delay_ms.p99", 0.0, 8.0)],
         };
@@ -169,6 +179,7 @@ fn played(
     way: Way,
     site: &Site<'_>,
     (legs, topics): (&[Leg], Vec<Topic>),
+    all: &[Leg],
     what: &str,
     lasts: u64,
 ) -> Ended {
@@ -197,7 +208,7 @@ fn played(
         let command = |part: play::Part, host: &str, legs: &[&Leg]| {
             rclpy.part(site, (part, host), Carried::Fastdds, legs)
         };
-        let played = play_with(what, site, &tools.sandbox, legs, &command, &mut extras)?;
+        let played = play_with(what, site, &tools.sandbox, all, &command, &mut extras)?;
         return Ok((played, BTreeMap::new()));
     }
     let others: BTreeSet<&str> = ends(legs).into_iter().filter(|h| *h != OLD).collect();
@@ -211,7 +222,7 @@ fn played(
         OLD => masters.part(site, (part, host), Source::Periodic, legs),
         _ => rclpy.part(site, (part, host), Carried::FastddsLocal, legs),
     };
-    let played = play_with(what, site, &tools.sandbox, legs, &command, &mut extras);
+    let played = play_with(what, site, &tools.sandbox, all, &command, &mut extras);
     let ended = masters.end(played, site.stopped());
     let ended = domains.end_too(ended, site.stopped());
     carrier.end_too(ended, site.stopped())
