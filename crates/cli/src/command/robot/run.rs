@@ -89,6 +89,7 @@ pub(super) fn run(options: &Sim) -> Outcome {
     let start = Instant::now();
     let end = options.duration.map(|s| start + Duration::from_secs_f64(s));
     let (mut last, mut next) = (start, start);
+    let mut moving = false;
     while !signals.stopped() && end.is_none_or(|end| Instant::now() < end) {
         let now = Instant::now();
         if now < next {
@@ -103,6 +104,16 @@ pub(super) fn run(options: &Sim) -> Outcome {
             rover.step(passed.as_secs_f64());
             (rover.clone(), rover.take_happened())
         };
+        if snapshot.base.is_moving() != moving {
+            moving = !moving;
+            let place = snapshot.base.place;
+            let (x, y) = (place.x, place.y);
+            let text = match moving {
+                true => "moves".to_owned(),
+                false => format!("stands at ({x:.2}, {y:.2})"),
+            };
+            tell.tell("motion", &text, json!({ "moving": moving, "x_m": x, "y_m": y }));
+        }
         for happened in happened {
             let (text, fields) = in_words(happened);
             log(&robot, LogLevel::Info, &text);

@@ -96,7 +96,6 @@ impl Base {
         self.turning = false;
     }
 
-    #[cfg(test)]
     pub(crate) fn is_moving(&self) -> bool {
         self.speed != 0.0 || self.turn != 0.0
     }
