@@ -20,6 +20,11 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
     within(text, 1e-6..=1e6).ok_or_else(|| "give a rate in Hz above 0, at most 1000000".into())
 }
 
+/// The highest speed or turn of a robot, in m/s or rad/s.
+pub(crate) fn limit(text: &str) -> Result<f64, String> {
+    within(text, 0.0..=1e3).ok_or_else(|| "give a number from 0 to 1000".into())
+}
+
 /// A speed, relative to the original.
 pub(crate) fn speed(text: &str) -> Result<f64, String> {
     within(text, 1e-6..=1e6)

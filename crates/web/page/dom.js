@@ -50,6 +50,16 @@ export function keyed(parent, known, items, key, make, update) {
   }
 }
 
+// Lines about what is shown, each with a level or none.
+export function facts(list, lines) {
+  while (list.children.length > lines.length) list.lastElementChild.remove();
+  lines.forEach(([text, level], i) => {
+    const item = list.children[i] ?? list.appendChild(el("li"));
+    say(item, text);
+    attribute(item, "data-level", level || null);
+  });
+}
+
 // A canvas's context, with as many pixels as it has on the screen; units are those of CSS.
 export function sharp(canvas) {
   const { width, height } = canvas.getBoundingClientRect();
@@ -64,4 +74,15 @@ export function sharp(canvas) {
 
 export function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}
+
+// Tells whether somebody can see a node: it is in view, and its page's tab is not hidden.
+export function whileShown(node, tell) {
+  let inside = false;
+  const look = () => tell(inside && !document.hidden);
+  new IntersectionObserver((entries) => {
+    inside = entries.at(-1).isIntersecting;
+    look();
+  }).observe(node);
+  document.addEventListener("visibilitychange", look);
 }

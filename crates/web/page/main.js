@@ -7,6 +7,9 @@ import { Journal } from "./journal.js";
 import { History, drawAir } from "./air.js";
 import { showBus, showLink } from "./peers.js";
 import { Camera, Scan, clock } from "./views.js";
+import { RobotMap } from "./map.js";
+import { Plots } from "./plots.js";
+import { Drive } from "./drive.js";
 
 // The version of the state that this page can read.
 const VERSION = 1;
@@ -92,8 +95,9 @@ function draw() {
 
 const secret = token();
 const observed = new Observed(secret, {
-  connected(role, version) {
+  connected(role, version, drives) {
     page.role = role;
+    drive.allow(role, drives);
     document.body.toggleAttribute("data-stale", role === null);
     if (role === null) {
       attribute($("status"), "data-state", "down");
@@ -119,12 +123,20 @@ const messages = new Messages(secret, {
   channels(all) {
     camera.channels(all);
     scan.channels(all);
+    map.channels(all);
+    plots.channels(all);
   },
+  told: ({ message }) => map.told(message),
 });
 const camera = new Camera(messages);
 const scan = new Scan(messages);
+const map = new RobotMap(messages);
+const plots = new Plots(messages);
+const drive = new Drive(secret, camera);
 camera.channels([]);
 scan.channels([]);
+map.channels([]);
+plots.channels([]);
 
 $("undo").lastElementChild.addEventListener("click", undo);
 $("link").addEventListener("change", () => {

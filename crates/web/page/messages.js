@@ -1,6 +1,6 @@
 // Reads the messages that the page draws, in ROS 1's serialization.
 
-class Reader {
+export class Reader {
   constructor(view) {
     Object.assign(this, { view, at: 0 });
   }
@@ -22,6 +22,10 @@ class Reader {
 
   f32() {
     return this.view.getFloat32(this.step(4), true);
+  }
+
+  f64() {
+    return this.view.getFloat64(this.step(8), true);
   }
 
   bytes() {

@@ -1,4 +1,4 @@
-// The two WebSockets to the server: what is observed, and messages of topics.
+// WebSockets to the server: what is observed, and messages of topics. drive.js has one more.
 
 const STATE = "ropewalk.page.v1";
 const MESSAGES = "foxglove.websocket.v1";
@@ -32,7 +32,7 @@ function open(secret, protocol) {
 }
 
 // Connects again and again.
-class Connection {
+export class Connection {
   constructor(secret, protocol) {
     Object.assign(this, { secret, protocol, pause: 500, socket: null });
   }
@@ -49,7 +49,7 @@ class Connection {
     };
     socket.onclose = () => {
       this.closed();
-      setTimeout(() => this.start(), this.pause);
+      this.timer = setTimeout(() => this.start(), this.pause);
       this.pause = Math.min(this.pause * 2, LONGEST_PAUSE_MS);
     };
   }
@@ -94,7 +94,7 @@ export class Observed extends Connection {
     switch (message.op) {
       case "hello":
         this.state = null;
-        this.listener.connected(message.role, message.version);
+        this.listener.connected(message.role, message.version, message.drive);
         break;
       case "history":
         this.listener.past(message);

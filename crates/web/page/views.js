@@ -1,18 +1,27 @@
 // Camera and laser scan.
 
-import { $, attribute, colour, el, fixed, say, sharp } from "./dom.js";
+import { $, attribute, colour, el, facts, fixed, say, sharp } from "./dom.js";
 import { COMPRESSED, IMAGE, SCAN, compressed, image, scan } from "./messages.js";
 
 // A picture that is older than this is marked.
 const OLD_S = 0.5;
+// Times of the server's clock before ages are trusted to drive by.
+const FEWEST_CLOCKS = 3;
 
-// The server's clock minus this one, in seconds: the least of the last differences, since messages only come late.
+// This page's clock minus the server's, in seconds: the least of the last differences, since messages only come late. The
+// page's is one that nobody sets.
 const offsets = [];
 export function clock(serverTime) {
-  offsets.push(Date.now() / 1000 - serverTime);
+  offsets.push(performance.now() / 1000 - serverTime);
   if (offsets.length > 60) offsets.shift();
 }
-const serverNow = () => Date.now() / 1000 - (offsets.length ? Math.min(...offsets) : 0);
+export const serverNow = () => (offsets.length ? performance.now() / 1000 - Math.min(...offsets) : Date.now() / 1000);
+
+// The line about an age in seconds, and whether it is marked.
+export function aged(age) {
+  const text = age < 10 ? `${Math.max(0, Math.round(age * 1000))} ms` : `${fixed(age, 0)} s`;
+  return [age < -0.05 ? "clocks differ" : `${text} old`, age > OLD_S ? "old" : ""];
+}
 
 // Draws one topic of a kind, while it is in view. A topic that nobody looks at is not taken from the bus.
 class View {
@@ -100,6 +109,13 @@ class View {
     say($(`${this.name}-problem`), text);
   }
 
+  // The age of what is shown in ms; null if nothing is, or if it cannot be known: one message alone may have come late.
+  age() {
+    if (!this.shown || offsets.length < FEWEST_CLOCKS) return null;
+    const age = (serverNow() - this.shown.stamp) * 1000;
+    return age < -50 ? null : Math.max(0, age);
+  }
+
   // Age, rate and size.
   tell() {
     const list = $(`${this.name}-facts`);
@@ -111,8 +127,7 @@ class View {
     else if (!this.shown && this.stop) this.problem(`waiting for ${this.topic}`);
     if (this.shown) {
       const age = serverNow() - this.shown.stamp;
-      const text = age < -0.05 ? "clocks differ" : `${age < 10 ? Math.max(0, Math.round(age * 1000)) + " ms" : fixed(age, 0) + " s"} old`;
-      lines.push([text, age > OLD_S ? "old" : ""]);
+      lines.push(aged(age));
       const span = recent.length > 1 ? (recent.at(-1)[0] - recent[0][0]) / 1000 : 0;
       if (span > 0) {
         const bits = recent.slice(1).reduce((sum, [, size]) => sum + size * 8, 0);
@@ -120,12 +135,7 @@ class View {
       }
       lines.push([this.about, ""]);
     }
-    while (list.children.length > lines.length) list.lastElementChild.remove();
-    lines.forEach(([text, level], i) => {
-      const item = list.children[i] ?? list.appendChild(el("li"));
-      say(item, text);
-      attribute(item, "data-level", level || null);
-    });
+    facts(list, lines);
   }
 }
 

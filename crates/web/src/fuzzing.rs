@@ -59,6 +59,16 @@ pub fn foxglove(data: &[u8]) {
     }
 }
 
+/// Reads a message of a page that drives, and steers with it.
+pub fn drive(data: &[u8]) {
+    use crate::drive::fuzzing::steer;
+    for line in data.split(|b| *b == b'\n') {
+        if let Err(error) = steer(line) {
+            assert_eq!(error.lines().count(), 1, "{error}");
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,5 +126,10 @@ mod tests {
     #[test]
     fn messages_of_foxglove_and_their_mutants_are_read_or_refused() {
         replay("web_foxglove", foxglove);
+    }
+
+    #[test]
+    fn messages_of_pages_that_drive_and_their_mutants_are_read_or_refused() {
+        replay("web_drive", drive);
     }
 }

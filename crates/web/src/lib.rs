@@ -29,6 +29,7 @@
 //! ```
 
 mod access;
+pub mod drive;
 pub mod foxglove;
 pub mod frame;
 #[doc(hidden)]

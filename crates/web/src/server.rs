@@ -304,8 +304,8 @@ fn serve(mut socket: TcpStream, peer: SocketAddr, shared: &Shared, id: u64) -> i
             return refuse(&mut socket, text(Status::Forbidden, refusal.to_string()));
         }
     };
+    request.role = Some(role);
     if !upgrade::asked(&request) {
-        request.role = Some(role);
         let response = match request.method() {
             "GET" => shared.site.page(&request),
             _ => text(Status::NotAllowed, "only GET is answered".into()),

@@ -1,7 +1,9 @@
 //! `ropewalk foxglove`: topics for Foxglove, Lichtblick and PlotJuggler.
 
 use super::reach::{Reach, shown_host};
+use super::web::Robots;
 use crate::failure::{Failure, OrFail, Outcome};
+use crate::numbers::limit;
 use crate::screen::tell;
 use crate::signals::Signals;
 use clap::{Args, ValueEnum};
@@ -18,7 +20,8 @@ use web::foxglove::{Dialect, Foxglove, FoxgloveOptions};
 /// the bus only while somebody watches it:
 ///
 ///   ropewalk foxglove                          # look, from this machine
-///   ropewalk foxglove --allow-publish /cmd_vel # and drive with Teleop
+///   ropewalk foxglove --allow-publish /goal    # and publish
+///   ropewalk foxglove --drive /cmd_vel=rover   # and drive with Teleop
 ///
 /// Other machines need a token, which gives a role: view, operate (change
 /// settings of links) or drive (publish, call services). Nothing is
@@ -42,6 +45,16 @@ pub(crate) struct Options {
     /// A topic, or a pattern such as /cmd/*, that clients with the role drive may publish (may be repeated).
     #[arg(long, alias = "client-topic-whitelist", value_name = "PATTERN")]
     allow_publish: Vec<String>,
+    /// Drive ROBOT with the twists that clients with the role drive publish on TOPIC, as with Foxglove's Teleop panel; the
+    /// robot stops by its own clock (may be repeated).
+    #[arg(long, value_name = "TOPIC=ROBOT")]
+    drive: Vec<String>,
+    /// Highest speed of driving, in m/s.
+    #[arg(long, value_name = "M/S", default_value = "0.5", value_parser = limit, requires = "drive")]
+    speed: f64,
+    /// Highest turn of driving, in rad/s.
+    #[arg(long, value_name = "RAD/S", default_value = "0.8", value_parser = limit, requires = "drive")]
+    turn: f64,
     /// Topics to show, names or patterns such as /camera/* (may be repeated; default: all).
     #[arg(long, alias = "topic-whitelist", value_name = "PATTERN", num_args = 1..)]
     topics: Vec<String>,
@@ -95,10 +108,24 @@ pub(crate) fn run(options: &Options) -> Outcome {
         }
     }
     shown.assets = options.assets.clone();
+    for stated in &options.drive {
+        let (topic, robot) = stated
+            .split_once('=')
+            .ok_or_else(|| Failure::input(format_args!("--drive {stated}: write TOPIC=ROBOT")))?;
+        bridge::check(topic, false).or_input()?;
+        shown
+            .drives
+            .push((topic.to_owned(), robot.trim_matches('/').to_owned()));
+    }
+    shown.limits = (options.speed, options.turn);
     let access = options.reach.access()?;
     let has_token = access.has_tokens();
     let signals = Signals::watch().or_job("watching signals")?;
     let node = Node::new("foxglove").or_input()?;
+    if !shown.drives.is_empty() {
+        let robots = Robots::start(node.clone(), &[]).or_job("starting a thread")?;
+        shown.fleet = Some(Arc::new(robots));
+    }
     let site = Arc::new(Foxglove::start(node, shown).or_job("starting a thread")?);
     let server = options.reach.serve(options.port, access, site.clone())?;
     print_address(server.address(), has_token);

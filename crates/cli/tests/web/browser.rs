@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -62,6 +63,7 @@ impl Browser {
             .env("TO", &to)
             .env("FROM", &from)
             .stderr(Stdio::null())
+            .process_group(0)
             .spawn()
             .expect("starts");
         let to = File::create(&to).expect("the browser reads");
@@ -137,6 +139,12 @@ impl Browser {
         page
     }
 
+    /// Sends a signal to all processes of the browser.
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        let group = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process_group(group, signal).expect("signals");
+    }
+
     /// Closes all pages.
     pub(crate) fn close_pages(&mut self) {
         for page in std::mem::take(&mut self.pages) {
@@ -171,7 +179,7 @@ impl Page<'_> {
             format!("(() => {{ try {{ return Boolean({expression}); }} catch {{ return false; }} }})()");
         while self.evaluate(&kept) != true {
             if start.elapsed() > WATCHDOG {
-                let text = self.evaluate("document.body.innerText");
+                let text = self.evaluate("document.body.innerText.slice(0, 2000)");
                 panic!("never: {expression}; the page shows {text}");
             }
             std::thread::sleep(Duration::from_millis(50));

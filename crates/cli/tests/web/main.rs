@@ -7,6 +7,8 @@
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 mod browser;
+mod drive;
+mod map;
 #[allow(dead_code)]
 #[path = "../all/support.rs"]
 mod support;

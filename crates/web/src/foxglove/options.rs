@@ -1,6 +1,8 @@
 //! What the Foxglove server shows and allows.
 
+use crate::drive::Fleet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Longer messages, in bytes, wait until shorter ones are sent, unless their topic's priority is stated.
 const SMALL: usize = 64 << 10;
@@ -30,6 +32,13 @@ pub struct FoxgloveOptions {
     pub exclude: Vec<String>,
     /// Topics that clients with [`Role::Drive`](crate::Role::Drive) may publish; empty: none.
     pub allow_publish: Vec<String>,
+    /// Topics whose twists drive a robot instead of being published: the topic, and the robot's name. Clients with
+    /// [`Role::Drive`](crate::Role::Drive) may publish them.
+    pub drives: Vec<(String, String)>,
+    /// The robots of `drives`.
+    pub fleet: Option<Arc<dyn Fleet>>,
+    /// Highest speed in m/s and turn in rad/s of `drives`.
+    pub limits: (f64, f64),
     /// Priorities of topics that wait for the same client, by pattern; the first that covers a topic counts. Higher
     /// goes first; other topics have 100 or, if their messages are longer than 64 KiB, 50.
     pub priorities: Vec<(String, u8)>,
@@ -54,6 +63,12 @@ impl FoxgloveOptions {
             None if len <= SMALL => 100,
             None => 50,
         }
+    }
+
+    /// The robot that twists of a topic drive.
+    pub(crate) fn driven(&self, topic: &str) -> Option<&str> {
+        let found = self.drives.iter().find(|(driving, _)| driving == topic);
+        found.map(|(_, robot)| robot.as_str())
     }
 
     pub(crate) fn may_publish(&self, topic: &str) -> bool {

@@ -2,14 +2,35 @@
 
 use super::message::ClientChannel;
 use super::world::World;
+use crate::drive::{Driver, Outcome};
 use crate::parse_json;
-use ropewalk::{Flavour, Node, Publisher, Registry, Schema};
+use ropewalk::{Flavour, Node, Publisher, Registry, Schema, Value};
+use std::sync::Arc;
+
+/// Types whose messages drive a robot.
+const TWIST: &str = "geometry_msgs/Twist";
+const STAMPED: &str = "geometry_msgs/TwistStamped";
 
 /// A topic that a client publishes.
-#[derive(Debug)]
 pub(crate) struct Outlet {
-    publisher: Publisher,
+    schema: Schema,
     encoding: Encoding,
+    to: To,
+}
+
+enum To {
+    Bus(Publisher),
+    Robot(Steered),
+}
+
+/// A topic whose twists drive a robot.
+pub(crate) struct Steered {
+    pub(crate) topic: String,
+    pub(crate) driver: Box<dyn Driver>,
+    /// Highest speed in m/s and turn in rad/s.
+    pub(crate) limits: (f64, f64),
+    /// Told what the robot does not carry out.
+    pub(crate) refused: Arc<dyn Fn(String) + Send + Sync>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +54,15 @@ impl Encoding {
             }
         }
     }
+
+    /// The version of ROS whose serialization it is.
+    fn flavour(self) -> Option<Flavour> {
+        match self {
+            Encoding::Ros1 => Some(Flavour::Ros1),
+            Encoding::Cdr => Some(Flavour::Ros2),
+            Encoding::Json => None,
+        }
+    }
 }
 
 impl Outlet {
@@ -47,11 +77,7 @@ impl Outlet {
         channel: &ClientChannel,
     ) -> Result<Self, String> {
         let encoding = Encoding::parse(&channel.encoding)?;
-        let flavour = match encoding {
-            Encoding::Ros1 => Flavour::Ros1,
-            Encoding::Cdr => Flavour::Ros2,
-            Encoding::Json => flavour,
-        };
+        let flavour = encoding.flavour().unwrap_or(flavour);
         let schema = match world.schema(&channel.topic) {
             Some(schema) if schema.name() == plain(&channel.type_name) => schema.clone(),
             Some(schema) => {
@@ -64,28 +90,113 @@ impl Outlet {
         let publisher = node
             .dynamic_publisher(&channel.topic, &schema)
             .map_err(|e| e.to_string())?;
-        Ok(Outlet { publisher, encoding })
+        Ok(Outlet {
+            schema,
+            encoding,
+            to: To::Bus(publisher),
+        })
     }
 
-    /// Publishes a message of the client.
+    /// Drives a robot with the twists of a topic, which is not published on the bus.
+    ///
+    /// # Errors
+    /// A line that says why not.
+    pub(crate) fn steer(
+        flavour: Flavour,
+        channel: &ClientChannel,
+        steered: impl FnOnce() -> Result<Steered, String>,
+    ) -> Result<Self, String> {
+        let encoding = Encoding::parse(&channel.encoding)?;
+        let flavour = encoding.flavour().unwrap_or(flavour);
+        let name = plain(&channel.type_name);
+        if ![TWIST, STAMPED].contains(&name.as_str()) {
+            return Err(format!(
+                "it drives a robot: publish {TWIST} or {STAMPED}, not {name}"
+            ));
+        }
+        Ok(Outlet {
+            schema: named(channel, flavour)?
+                .in_flavour(flavour)
+                .map_err(|e| e.to_string())?,
+            encoding,
+            to: To::Robot(steered()?),
+        })
+    }
+
+    /// Publishes a message of the client, or drives with it.
     ///
     /// # Errors
     /// A line that says why not.
     pub(crate) fn publish(&self, payload: &[u8]) -> Result<(), String> {
+        let publisher = match &self.to {
+            To::Bus(publisher) => publisher,
+            To::Robot(steered) => return steered.drive(&self.read(payload)?),
+        };
         let published = match self.encoding {
-            Encoding::Ros1 => self.publisher.publish_ros1(payload),
-            Encoding::Cdr => self.publisher.publish_cdr(payload),
-            Encoding::Json => {
-                let json = parse_json(payload).map_err(|e| e.to_string())?;
-                let value = self.publisher.schema().value_from_json(&json);
-                self.publisher.publish_value(&value.map_err(|e| e.to_string())?)
-            }
+            Encoding::Ros1 => publisher.publish_ros1(payload),
+            Encoding::Cdr => publisher.publish_cdr(payload),
+            Encoding::Json => publisher.publish_value(&self.read(payload)?),
         };
         published.map(drop).map_err(|e| e.to_string())
     }
 
+    fn read(&self, payload: &[u8]) -> Result<Value, String> {
+        match self.encoding {
+            Encoding::Ros1 => self.schema.decode_ros1(payload).map_err(|e| e.to_string()),
+            Encoding::Cdr => self.schema.decode_cdr(payload).map_err(|e| e.to_string()),
+            Encoding::Json => {
+                let json = parse_json(payload).map_err(|e| e.to_string())?;
+                self.schema.value_from_json(&json).map_err(|e| e.to_string())
+            }
+        }
+    }
+
     pub(crate) fn topic(&self) -> &str {
-        self.publisher.topic()
+        match &self.to {
+            To::Bus(publisher) => publisher.topic(),
+            To::Robot(steered) => &steered.topic,
+        }
+    }
+}
+
+impl Steered {
+    /// The robot stops by its own clock when twists stop.
+    fn drive(&self, message: &Value) -> Result<(), String> {
+        let number = |path: &str, most: f64| {
+            let stamped = || message.get(&format!("twist.{path}"));
+            let number = message.get(path).or_else(|_| stamped());
+            let number = number.ok().and_then(|v| v.as_f64()).filter(|n| n.is_finite());
+            number
+                .map(|n| n.clamp(-most, most))
+                .ok_or(format!("{path} is no number"))
+        };
+        let (speed, turn) = self.limits;
+        let (forward, turn) = (number("linear.x", speed)?, number("angular.z", turn)?);
+        let refused = self.refused.clone();
+        self.driver.drive(
+            forward,
+            turn,
+            Box::new(move |outcome, text| {
+                if outcome != Outcome::Executed {
+                    refused(format!("{}: {text}", outcome.name()));
+                }
+            }),
+        );
+        Ok(())
+    }
+}
+
+impl Drop for Steered {
+    fn drop(&mut self) {
+        self.driver.drive(0.0, 0.0, Box::new(|_, _| {}));
+    }
+}
+
+impl std::fmt::Debug for Outlet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Outlet")
+            .field("topic", &self.topic())
+            .finish_non_exhaustive()
     }
 }
 

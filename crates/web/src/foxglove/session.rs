@@ -3,7 +3,7 @@
 use super::body::BusBody;
 use super::calls::{self, Calls};
 use super::message::{Call, ClientChannel, Message};
-use super::publish::Outlet;
+use super::publish::{Outlet, Steered};
 use super::world::World;
 use super::{Shared, assets, lock, parameters};
 use crate::frame::Opcode;
@@ -112,7 +112,8 @@ impl Session {
         }
         if self.client.role >= Role::Drive {
             capabilities.push("services");
-            if !self.shared.options.allow_publish.is_empty() {
+            let options = &self.shared.options;
+            if !options.allow_publish.is_empty() || !options.drives.is_empty() {
                 capabilities.push("clientPublish");
             }
         }
@@ -407,14 +408,19 @@ impl Session {
             if self.client.role < Role::Drive {
                 return Err("publishing needs a token with the role drive".to_owned());
             }
-            if !self.shared.options.may_publish(topic) {
+            let options = &self.shared.options;
+            let driven = options.driven(topic);
+            if driven.is_none() && !options.may_publish(topic) {
                 return Err(format!("start with --allow-publish {topic} to allow it"));
             }
             let mut state = lock(&self.state);
             if state.outlets.len() >= MAX_OUTLETS {
                 return Err(format!("a client publishes at most {MAX_OUTLETS} topics"));
             }
-            let outlet = Outlet::open(&self.shared.node, &self.shared.world(), self.flavour, channel)?;
+            let outlet = match driven {
+                Some(robot) => self.steer(robot, channel)?,
+                None => Outlet::open(&self.shared.node, &self.shared.world(), self.flavour, channel)?,
+            };
             state.outlets.insert(channel.id, outlet);
             Ok(())
         };
@@ -422,6 +428,28 @@ impl Session {
             let text = format!("{topic} cannot be published: {problem}");
             self.complain(2, &format!("publish {topic}"), &text);
         }
+    }
+
+    /// A topic that drives a robot.
+    fn steer(&self, robot: &str, channel: &ClientChannel) -> Result<Outlet, String> {
+        let options = &self.shared.options;
+        let fleet = options.fleet.as_ref().ok_or("this server drives no robots")?;
+        let operator = format!("Foxglove at {}", self.client.address);
+        let (client, topic) = (Arc::downgrade(&self.client), channel.topic.clone());
+        let id = format!("drive {topic}");
+        let refused = move |text: String| {
+            if let Some(client) = client.upgrade() {
+                complain(&client, 1, &id, &format!("{topic}: {text}"));
+            }
+        };
+        Outlet::steer(self.flavour, channel, || {
+            Ok(Steered {
+                topic: channel.topic.clone(),
+                driver: fleet.join(robot, &operator)?,
+                limits: options.limits,
+                refused: Arc::new(refused),
+            })
+        })
     }
 
     fn publish(&self, channel: u32, payload: &[u8]) {
@@ -522,6 +550,12 @@ impl Session {
 
     /// Shows a line in the client: level 1 warns, 2 is an error. A newer line with the same key replaces it.
     fn complain(&self, level: u8, key: &str, text: &str) {
-        self.tell(&json!({ "op": "status", "level": level, "message": text, "id": key }));
+        complain(&self.client, level, key, text);
     }
+}
+
+/// Shows a line in the client; a later one with the same key replaces it.
+fn complain(client: &Client, level: u8, key: &str, text: &str) {
+    let status = json!({ "op": "status", "level": level, "message": text, "id": key });
+    client.queue.answer(Opcode::Text, status.to_string().into_bytes());
 }

@@ -1,9 +1,12 @@
-//! The page's files.
+//! The page's files: in the program, or in a folder while the page is being written.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// Path, media type and content of each file.
-const FILES: [(&str, &str, &str); 12] = [
+const FILES: [(&str, &str, &str); 25] = [
     (
         "/",
         "text/html; charset=utf-8",
@@ -24,10 +27,61 @@ const FILES: [(&str, &str, &str); 12] = [
     ("/air.js", SCRIPT, include_str!("../../page/air.js")),
     ("/messages.js", SCRIPT, include_str!("../../page/messages.js")),
     ("/views.js", SCRIPT, include_str!("../../page/views.js")),
+    ("/drive.js", SCRIPT, include_str!("../../page/drive.js")),
+    ("/driver.js", SCRIPT, include_str!("../../page/driver.js")),
+    ("/hold.js", SCRIPT, include_str!("../../page/hold.js")),
+    ("/pad.js", SCRIPT, include_str!("../../page/pad.js")),
+    ("/map.js", SCRIPT, include_str!("../../page/map.js")),
+    ("/eye.js", SCRIPT, include_str!("../../page/eye.js")),
+    ("/frames.js", SCRIPT, include_str!("../../page/frames.js")),
+    ("/ground.js", SCRIPT, include_str!("../../page/ground.js")),
+    ("/marks.js", SCRIPT, include_str!("../../page/marks.js")),
+    ("/places.js", SCRIPT, include_str!("../../page/places.js")),
+    ("/plots.js", SCRIPT, include_str!("../../page/plots.js")),
+    ("/curve.js", SCRIPT, include_str!("../../page/curve.js")),
+    ("/decode.js", SCRIPT, include_str!("../../page/decode.js")),
 ];
 
-/// Media type and content of the file at a path.
-pub(super) fn find(path: &str) -> Option<(&'static str, &'static str)> {
+/// Where the files are.
+#[derive(Debug, Default)]
+pub(super) struct Files(pub(super) Option<PathBuf>);
+
+impl Files {
+    /// Whether the page has a file at this path.
+    pub(super) fn has(&self, path: &str) -> bool {
+        find(path).is_some() || self.0.is_some() && kind(path).is_some()
+    }
+
+    /// Media type and content of the file at a path.
+    pub(super) fn get(&self, path: &str) -> Option<(&'static str, Cow<'static, [u8]>)> {
+        let Some(folder) = &self.0 else {
+            return find(path).map(|(kind, content)| (kind, content.as_bytes().into()));
+        };
+        let (kind, name) = match path {
+            "/" => (find(path)?.0, "index.html"),
+            _ => (kind(path)?, &path[1..]),
+        };
+        let content = std::fs::read(folder.join(name)).ok()?;
+        Some((kind, content.into()))
+    }
+}
+
+/// The media type of a file in a folder, by its name.
+fn kind(path: &str) -> Option<&'static str> {
+    let (name, ending) = path.strip_prefix('/')?.rsplit_once('.')?;
+    if !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') {
+        return None;
+    }
+    match ending {
+        "js" => Some(SCRIPT),
+        "css" => Some("text/css; charset=utf-8"),
+        "svg" => Some("image/svg+xml"),
+        _ => None,
+    }
+}
+
+/// Media type and content of the file at a path, in the program.
+fn find(path: &str) -> Option<(&'static str, &'static str)> {
     let found = FILES.iter().find(|(at, ..)| *at == path);
     found.map(|(_, kind, content)| (*kind, *content))
 }
@@ -38,6 +92,27 @@ mod tests {
     use flate2::Compression;
     use flate2::write::GzEncoder;
     use std::io::Write;
+
+    #[test]
+    fn a_folder_serves_the_page_and_nothing_else() {
+        let page = Files(Some("page".into()));
+        assert_eq!(page.get("/").unwrap().1, Files::default().get("/").unwrap().1);
+        assert_eq!(
+            page.get("/main.js").unwrap().1,
+            Files::default().get("/main.js").unwrap().1
+        );
+        for path in [
+            "/../Cargo.toml",
+            "/..%2fmain.js",
+            "/sub/main.js",
+            "/.js",
+            "/index.html",
+            "/gone.js",
+            "",
+        ] {
+            assert!(page.get(path).is_none(), "{path}");
+        }
+    }
 
     #[test]
     fn the_page_is_small_and_needs_no_other_site() {

@@ -8,13 +8,16 @@
 mod files;
 mod session;
 
+use crate::drive::{self, Drive, Fleet};
 use crate::foxglove::{Foxglove, FoxgloveOptions, lock};
 use crate::{Client, Handler, Page, Request, Response, Role, Site, Status};
+use files::Files;
 use observe::Observer;
 use ropewalk::Node;
 use serde_json::{Value, json};
 use session::{Session, SessionHandler};
 use std::io;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -24,12 +27,42 @@ const PROTOCOL: &str = "ropewalk.page.v1";
 /// How long to wait for a picture before looking whether the server ends.
 const PATIENCE: Duration = Duration::from_millis(500);
 
+/// What the page shows and allows.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct DashboardOptions {
+    /// The topics whose messages it shows.
+    pub messages: FoxgloveOptions,
+    /// A folder with the page's files, read at each request, to try changes of the page; `None`: those in the program.
+    pub folder: Option<PathBuf>,
+    /// Robots that clients with [`Role::Drive`] may drive; `None`: none.
+    pub fleet: Option<Arc<dyn Fleet>>,
+    /// The highest speed in m/s.
+    pub speed: f64,
+    /// The highest turn in rad/s.
+    pub turn: f64,
+}
+
+impl Default for DashboardOptions {
+    fn default() -> Self {
+        DashboardOptions {
+            messages: FoxgloveOptions::default(),
+            folder: None,
+            fleet: None,
+            speed: 0.5,
+            turn: 0.8,
+        }
+    }
+}
+
 /// Serves the page; a [`Site`] for a [`Server`](crate::Server).
 ///
 /// Dropping it, after the server, ends its threads.
 #[derive(Debug)]
 pub struct Dashboard {
     foxglove: Foxglove,
+    files: Files,
+    drive: Option<Drive>,
     shared: Arc<Shared>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
@@ -37,6 +70,8 @@ pub struct Dashboard {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) observer: Observer,
+    /// Whether this server drives robots.
+    pub(crate) drives: bool,
     sessions: Mutex<Vec<Weak<Session>>>,
     stopped: AtomicBool,
 }
@@ -46,9 +81,10 @@ impl Dashboard {
     ///
     /// # Errors
     /// A thread cannot be started.
-    pub fn start(node: Node, options: FoxgloveOptions) -> io::Result<Self> {
+    pub fn start(node: Node, options: DashboardOptions) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             observer: Observer::start(node.clone())?,
+            drives: options.fleet.is_some(),
             sessions: Mutex::default(),
             stopped: AtomicBool::new(false),
         });
@@ -57,7 +93,12 @@ impl Dashboard {
             .name("page".into())
             .spawn(move || of_thread.tell_all())?;
         Ok(Dashboard {
-            foxglove: Foxglove::start(node, options)?,
+            foxglove: Foxglove::start(node, options.messages)?,
+            files: Files(options.folder),
+            drive: match options.fleet {
+                Some(fleet) => Some(Drive::start(fleet, (options.speed, options.turn))?),
+                None => None,
+            },
             shared,
             thread: Some(thread),
         })
@@ -101,25 +142,44 @@ impl Site for Dashboard {
             let role = request.role().map_or("none", Role::name);
             return text(Status::Ok, role);
         }
-        match files::find(request.path()) {
-            Some((kind, content)) => Response::new(Status::Ok, Page::File(kind, content.as_bytes().to_vec()))
+        match self.files.get(request.path()) {
+            Some((kind, content)) => Response::new(Status::Ok, Page::File(kind, content.into_owned()))
                 .with_policy(policy(request.header("host").unwrap_or_default())),
             None => text(Status::NotFound, "there is no such page"),
         }
     }
 
     fn is_public(&self, request: &Request) -> bool {
-        files::find(request.path()).is_some()
+        self.files.has(request.path())
     }
 
     fn protocol(&self, request: &Request, offered: &[String]) -> Result<Option<String>, Response> {
         if offered.iter().any(|name| name == PROTOCOL) {
             return Ok(Some(PROTOCOL.to_owned()));
         }
+        if offered.iter().any(|name| name == drive::PROTOCOL) {
+            return match (&self.drive, request.role()) {
+                (None, _) => {
+                    let line = "this server drives no robot: start it with --drive";
+                    Err(Response::new(Status::NotFound, Page::Text(line.into())))
+                }
+                (Some(_), Some(Role::Drive)) => Ok(Some(drive::PROTOCOL.to_owned())),
+                (Some(_), _) => {
+                    let line = "driving needs a token with the role drive";
+                    Err(Response::new(Status::Forbidden, Page::Text(line.into())))
+                }
+            };
+        }
         self.foxglove.protocol(request, offered)
     }
 
     fn open(&self, client: Arc<Client>) -> Option<Box<dyn Handler>> {
+        if client.protocol.as_deref() == Some(drive::PROTOCOL) {
+            let opened = self.drive.as_ref()?.open(client);
+            return opened
+                .inspect_err(|error| tracing::warn!("driving: {error}"))
+                .ok();
+        }
         if client.protocol.as_deref() != Some(PROTOCOL) {
             return self.foxglove.open(client);
         }
@@ -145,7 +205,7 @@ fn policy(host: &str) -> String {
 }
 
 /// A message to the page.
-fn message(op: &str, fields: Value) -> Vec<u8> {
+pub(crate) fn message(op: &str, fields: Value) -> Vec<u8> {
     let mut message = json!({ "op": op });
     if let (Some(message), Value::Object(fields)) = (message.as_object_mut(), fields) {
         message.extend(fields);

@@ -54,7 +54,11 @@ impl Session {
     /// Introduces the server, and tells the newest picture, all events and ten minutes of rates.
     pub(super) fn begin(&self) {
         let role = self.client.role.name();
-        self.tell("hello", json!({ "version": VERSION, "role": role }));
+        let drives = self.shared.drives;
+        self.tell(
+            "hello",
+            json!({ "version": VERSION, "role": role, "drive": drives }),
+        );
         self.tell("history", self.shared.observer.history());
         let (number, picture) = self.shared.observer.newest();
         if number > 0 {

@@ -122,6 +122,16 @@ class Client:
                 found = self.until(lambda: next((o for o in self.ops if o["op"] == args[0]), None))
                 self.ops.remove(found)
                 return found
+            case "until":
+                # The first of these ops with these values; those before it are forgotten.
+                def found_one() -> dict | None:
+                    while found := next((o for o in self.ops if o["op"] == args[0]), None):
+                        self.ops.remove(found)
+                        if contains(found, args[1]):
+                            return found
+                    return None
+
+                return self.until(found_one)
             case "send":
                 return send(args[0])
             case "bytes":
@@ -136,6 +146,12 @@ class Client:
             case "wait":
                 return input()
         raise SystemExit(f"unknown step {what}")
+
+
+def contains(value: object, wanted: object) -> bool:
+    if isinstance(wanted, dict):
+        return isinstance(value, dict) and all(contains(value.get(k), v) for k, v in wanted.items())
+    return value == wanted
 
 
 def main() -> None:

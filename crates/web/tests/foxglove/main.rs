@@ -1,5 +1,7 @@
 //! The Foxglove protocol, spoken by a client in Python that shares no code with the server.
 
+mod drive;
+
 use ropewalk::{BusConfig, Flavour, Node, Publisher, PublisherOptions, Registry, Schema};
 use serde_json::{Value as Json, json};
 use std::io::{BufRead, BufReader};
@@ -55,17 +57,21 @@ impl Host {
 
     fn client(&self, query: &str, protocols: &[&str], headers: Json, steps: &[Json]) -> Client {
         let url = format!("ws://{}/{query}", self.server.address());
-        let options = json!({ "protocols": protocols, "headers": headers });
-        let mut command = Command::new("python3");
-        command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/foxglove/client.py"));
-        command
-            .args([url, options.to_string()])
-            .args(steps.iter().map(Json::to_string));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Client { child, lines }
+        client(&url, protocols, headers, steps)
     }
+}
+
+fn client(url: &str, protocols: &[&str], headers: Json, steps: &[Json]) -> Client {
+    let options = json!({ "protocols": protocols, "headers": headers });
+    let mut command = Command::new("python3");
+    command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/foxglove/client.py"));
+    command
+        .args([url, &options.to_string()])
+        .args(steps.iter().map(Json::to_string));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    Client { child, lines }
 }
 
 struct Client {

@@ -1,15 +1,19 @@
 //! `ropewalk web`: a page for operators.
 
+mod robots;
+
 use super::reach::{Reach, shown_host};
 use crate::failure::{OrFail, Outcome};
+use crate::numbers::limit;
 use crate::screen::tell;
 use crate::signals::Signals;
 use clap::Args;
+pub(crate) use robots::Robots;
 use ropewalk::Node;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use web::foxglove::FoxgloveOptions;
-use web::page::Dashboard;
+use web::page::{Dashboard, DashboardOptions};
 
 /// Show this host's links and bus on a page in the browser
 ///
@@ -20,9 +24,15 @@ use web::page::Dashboard;
 ///
 ///   ropewalk web
 ///
-/// Other machines need a token, which gives a role: view, or operate to change
-/// settings of links. Nothing is encrypted: beyond a network that you trust,
-/// use a tunnel.
+/// With --drive, the page also drives robots of this bus, here or over a link,
+/// by keys, touch or gamepad: the robot stops when the page is hidden, closed
+/// or no longer heard.
+///
+///   ropewalk web --drive
+///
+/// Other machines need a token, which gives a role: view, operate to change
+/// settings of links, or drive. Nothing is encrypted: beyond a network that you
+/// trust, use a tunnel.
 ///
 ///   ropewalk web --host 0.0.0.0 --token operate=$(openssl rand -hex 16)
 #[derive(Args)]
@@ -36,6 +46,18 @@ pub(crate) struct Options {
     /// Topics not to show as pictures and scans, names or patterns (may be repeated).
     #[arg(long, value_name = "PATTERN", num_args = 1..)]
     exclude: Vec<String>,
+    /// Drive robots: these names or patterns, or all.
+    #[arg(long, value_name = "ROBOT", num_args = 0..)]
+    drive: Option<Vec<String>>,
+    /// Highest speed of driving, in m/s.
+    #[arg(long, value_name = "M/S", default_value = "0.5", value_parser = limit, requires = "drive")]
+    speed: f64,
+    /// Highest turn of driving, in rad/s.
+    #[arg(long, value_name = "RAD/S", default_value = "0.8", value_parser = limit, requires = "drive")]
+    turn: f64,
+    /// Read the page's files from this folder: to try changes of the page.
+    #[arg(long, value_name = "FOLDER", hide = true)]
+    page: Option<PathBuf>,
 }
 
 /// Runs the server.
@@ -43,12 +65,18 @@ pub(crate) fn run(options: &Options) -> Outcome {
     for pattern in &options.exclude {
         bridge::check(pattern, true).or_input()?;
     }
-    let mut shown = FoxgloveOptions::default();
-    shown.exclude = options.exclude.clone();
+    let mut shown = DashboardOptions::default();
+    shown.messages.exclude.clone_from(&options.exclude);
+    shown.folder.clone_from(&options.page);
+    (shown.speed, shown.turn) = (options.speed, options.turn);
     let access = options.reach.access()?.without_foxglove();
     let has_token = access.has_tokens();
     let signals = Signals::watch().or_job("watching signals")?;
     let node = Node::new("web").or_input()?;
+    if let Some(robots) = &options.drive {
+        let robots = Robots::start(node.clone(), robots).or_job("starting a thread")?;
+        shown.fleet = Some(Arc::new(robots));
+    }
     let site = Arc::new(Dashboard::start(node, shown).or_job("starting a thread")?);
     let server = options.reach.serve(options.port, access, site.clone())?;
     let (host, port) = (shown_host(server.address()), server.address().port());

@@ -1,0 +1,279 @@
+//! Driving a simulated rover from the page, over a link: what is held moves it, and whatever happens to the page, it stands.
+
+use super::browser::{Browser, Page};
+use super::support::{Host, Running, address, eventually};
+use super::{DESK, Web};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// A rover and its base, joined by links.
+struct Rover {
+    robot: Host,
+    base: Host,
+    child: Child,
+    told: Arc<Mutex<Vec<(Instant, Value)>>>,
+    links: [Running; 2],
+}
+
+fn config(own: (&str, &str), peer: (&str, &str), role: &str) -> String {
+    let (allow, from, direction) = match role {
+        "serve" => (
+            ", allow: {call: ['/rover/remote/*'], subscribe: ['/rover/remote/telemetry/*', /camera/image]}",
+            "",
+            "out",
+        ),
+        _ => ("", ", from: robot", "in"),
+    };
+    let service = |name: &str, priority: u8| {
+        format!("  - {{name: /rover/remote/{name}, role: {role}{from}, priority: {priority}}}\n")
+    };
+    format!(
+        "host: {}\nradio: {{bind: '{}', rate: 6Mbit/s}}\npeers:\n  - {{name: {}, address: '{}'{allow}}}\nservices:\n{}{}topics:\n  - {{name: '/rover/remote/telemetry/*', direction: {direction}}}\n  - {{name: /camera/image, direction: {direction}}}\n",
+        own.0,
+        own.1,
+        peer.0,
+        peer.1,
+        service("command", 110),
+        service("request", 60),
+    )
+}
+
+impl Rover {
+    fn start() -> Rover {
+        let (robot, base) = (Host::new(), Host::new());
+        let (a, b) = (address(), address());
+        let write = |host: &Host, text: String| std::fs::write(host.path("link.yaml"), text).expect("writes");
+        write(&robot, config(("robot", &a), ("base", &b), "serve"));
+        write(&base, config(("base", &b), ("robot", &a), "call"));
+        let mut command = robot.command(&["robot", "sim", "--name", "rover", "--json", "--rate", "100"]);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut child = command.spawn().expect("starts");
+        let lines = BufReader::new(child.stdout.take().expect("piped"));
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let of_thread = told.clone();
+        std::thread::spawn(move || {
+            for line in lines.lines().map_while(Result::ok) {
+                let line = serde_json::from_str(&line).expect("JSON");
+                of_thread.lock().expect("no panic").push((Instant::now(), line));
+            }
+        });
+        let links = [
+            robot.start(&["link", "link.yaml"]),
+            base.start(&["link", "link.yaml"]),
+        ];
+        Rover {
+            robot,
+            base,
+            child,
+            told,
+            links,
+        }
+    }
+
+    /// Whether it moves, and since when.
+    fn moves(&self) -> (bool, Option<Instant>) {
+        let told = self.told.lock().expect("no panic");
+        let mut all = told.iter().rev();
+        let last = all.find_map(|(at, line)| Some((*at, line["moving"].as_bool()?)));
+        last.map_or((false, None), |(at, moving)| (moving, Some(at)))
+    }
+
+    fn wait(&self, moving: bool, what: &str) -> Instant {
+        eventually(what, || match self.moves() {
+            (is, at) if is == moving => Some(at.unwrap_or_else(Instant::now)),
+            _ => None,
+        })
+    }
+
+    fn camera(&self) -> Running {
+        let image =
+            "{header: {stamp: now}, height: 2, width: 2, encoding: mono8, step: 2, data: [1, 2, 3, 4]}";
+        let args = [
+            "topic",
+            "pub",
+            "/camera/image",
+            "sensor_msgs/Image",
+            image,
+            "--rate",
+            "20",
+        ];
+        let mut command = self.robot.command(&args);
+        command.stdin(Stdio::null());
+        Running::spawn(command)
+    }
+}
+
+impl Drop for Rover {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn key(page: &mut Page, kind: &str, (key, code): (&str, &str)) {
+    page.call(
+        "Input.dispatchKeyEvent",
+        json!({ "type": kind, "key": key, "code": code }),
+    );
+}
+
+const FORWARD: (&str, &str) = ("w", "KeyW");
+const SPACE: (&str, &str) = (" ", "Space");
+
+/// Opens the page, and takes control of the rover. `seen`: the oldest picture with which it may be driven.
+fn operator<'a>(browser: &'a mut Browser, web: &Web, seen: &str) -> Page<'a> {
+    let mut page = browser.open(&web.url(), DESK);
+    page.wait("document.body.dataset.drive === 'idle'");
+    page.evaluate(&format!(
+        "(() => {{ const s = document.getElementById('drive-limit'); s.value = '{seen}'; s.dispatchEvent(new Event('change')); }})()"
+    ));
+    page.wait("document.getElementById('drive-robot').value === 'rover'");
+    page.wait("!document.getElementById('drive-request').disabled && !document.getElementById('drive-request').hidden");
+    page.evaluate("document.getElementById('drive-request').click()");
+    page.wait("['ready', 'locked'].includes(document.body.dataset.drive)");
+    page
+}
+
+#[test]
+fn what_is_held_drives_and_all_else_stops() {
+    let rover = Rover::start();
+    let web = Web::start(&rover.base, &["--drive"]);
+    let Some(mut browser) = Browser::start(&rover.base.path("t")) else {
+        return;
+    };
+    let mut page = operator(&mut browser, &web, "none");
+    let stops: [(&str, fn(&mut Page)); 4] = [
+        ("the key is let go", |page| key(page, "keyUp", FORWARD)),
+        ("STOP", |page| {
+            key(page, "keyDown", SPACE);
+            key(page, "keyUp", SPACE);
+        }),
+        ("the window has no focus", |page| {
+            page.evaluate("window.dispatchEvent(new Event('blur'))");
+        }),
+        ("the page is frozen", |page| {
+            page.call("Page.setWebLifecycleState", json!({ "state": "frozen" }));
+        }),
+    ];
+    for (what, stop) in stops {
+        page.wait("document.body.dataset.drive === 'ready'");
+        key(&mut page, "keyDown", FORWARD);
+        rover.wait(true, "it moves");
+        stop(&mut page);
+        rover.wait(false, what);
+        if what == "the page is frozen" {
+            page.call("Page.setWebLifecycleState", json!({ "state": "active" }));
+        }
+        // It has to be pressed again.
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(!rover.moves().0, "after {what}");
+        key(&mut page, "keyUp", FORWARD);
+    }
+    let trips = page.evaluate("window.ropewalkDrive.roundTrips.length");
+    assert!(trips.as_u64() > Some(0), "{trips}");
+    drop(page);
+    let mut problems = browser.problems();
+    // A frozen page has no connection.
+    problems.retain(|problem| !problem.contains("Back-Forward Cache"));
+    assert_eq!(problems, [""; 0]);
+}
+
+#[test]
+fn an_old_picture_locks() {
+    let rover = Rover::start();
+    let camera = rover.camera();
+    let web = Web::start(&rover.base, &["--drive"]);
+    let Some(mut browser) = Browser::start(&rover.base.path("t")) else {
+        return;
+    };
+    let mut page = operator(&mut browser, &web, "2000");
+    page.wait("document.body.dataset.drive === 'ready'");
+    key(&mut page, "keyDown", FORWARD);
+    rover.wait(true, "it moves");
+    drop(camera);
+    rover.wait(false, "it stands once the picture is old");
+    page.wait("document.body.dataset.drive === 'locked'");
+}
+
+/// What takes the page from its operator, and gives it back if that is possible.
+struct Loss {
+    name: &'static str,
+    take: fn(&Rover, &Browser),
+    give: fn(&Rover, &Browser),
+}
+
+const LOSSES: [Loss; 3] = [
+    Loss {
+        name: "the browser is killed",
+        take: |_, browser| browser.signal(Signal::KILL),
+        give: |_, _| {},
+    },
+    Loss {
+        name: "the browser is stopped",
+        take: |_, browser| browser.signal(Signal::STOP),
+        give: |_, browser| browser.signal(Signal::CONT),
+    },
+    Loss {
+        name: "the radio is cut",
+        take: |rover, _| rover.links[1].pause(),
+        give: |rover, _| rover.links[1].signal(Signal::CONT),
+    },
+];
+
+/// Loses an operator who drives; returns the time until the rover stands.
+fn lose(rover: &Rover, web: &Web, loss: &Loss) -> Option<Duration> {
+    let home = tempfile::tempdir().expect("a folder");
+    let mut browser = Browser::start(home.path())?;
+    let mut page = operator(&mut browser, web, "none");
+    key(&mut page, "keyDown", FORWARD);
+    rover.wait(true, "it moves");
+    std::thread::sleep(Duration::from_millis(200));
+    drop(page);
+    let lost = Instant::now();
+    (loss.take)(rover, &browser);
+    let stood = rover.wait(false, loss.name);
+    // It does not move again by itself.
+    (loss.give)(rover, &browser);
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(!rover.moves().0, "after {}", loss.name);
+    Some(stood.saturating_duration_since(lost))
+}
+
+#[test]
+fn the_rover_stands_whatever_happens_to_its_operator() {
+    let rover = Rover::start();
+    let web = Web::start(&rover.base, &["--drive"]);
+    for loss in &LOSSES {
+        if lose(&rover, &web, loss).is_none() {
+            return;
+        }
+    }
+}
+
+/// `cargo test -p ropewalk-cli --test web --release -- --ignored --nocapture a_hundred`
+#[test]
+#[ignore = "takes ten minutes, and prints times"]
+fn a_hundred_operators_are_lost() {
+    let rover = Rover::start();
+    let web = Web::start(&rover.base, &["--drive"]);
+    for loss in &LOSSES {
+        let mut times: Vec<f64> = (0..100)
+            .filter_map(|_| lose(&rover, &web, loss).map(|t| t.as_secs_f64() * 1e3))
+            .collect();
+        times.sort_by(f64::total_cmp);
+        let (p50, p99) = (times[times.len() / 2], times[times.len() * 99 / 100]);
+        println!(
+            "{}: {} of 100 stand; until it stands p50 {p50:.0} ms, p99 {p99:.0} ms, longest {:.0} ms",
+            loss.name,
+            times.len(),
+            times[times.len() - 1]
+        );
+    }
+}

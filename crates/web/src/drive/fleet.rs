@@ -1,0 +1,102 @@
+//! What driving needs of robots. The program that has robots implements it.
+
+use std::time::Duration;
+
+/// The robots that may be driven.
+pub trait Fleet: std::fmt::Debug + Send + Sync + 'static {
+    /// Names of those that are known now. Called twice a second while a page is open; should return within some
+    /// milliseconds.
+    fn robots(&self) -> Vec<String>;
+
+    /// Starts an operator's own controller of a robot. Does not block; the robot may be found later.
+    ///
+    /// # Errors
+    /// A line for the operator.
+    fn join(&self, robot: &str, operator: &str) -> Result<Box<dyn Driver>, String>;
+}
+
+/// An operator's controller of a robot. Dropping it ends it.
+pub trait Driver: Send + Sync + 'static {
+    /// What is known of the robot. Does not block.
+    fn standing(&self) -> Standing;
+
+    /// Asks for the right to move the robot, or changes it. Blocks until the answer arrives, at most 30 s.
+    ///
+    /// # Errors
+    /// A line for the operator: another operator holds it, or no answer came.
+    fn right(&self, wish: Wish) -> Result<Right, String>;
+
+    /// Moves the robot at `forward` m/s and `turn` rad/s. Does not block. `done` is called once, from any thread.
+    fn drive(&self, forward: f64, turn: f64, done: Done);
+}
+
+/// Called with a command's outcome.
+pub type Done = Box<dyn FnOnce(Outcome, String) + Send>;
+
+/// What is known of a robot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Whether it answers.
+    pub found: bool,
+    /// Time from a heartbeat to its answer.
+    pub round_trip: Option<Duration>,
+    /// The number by which the robot knows this operator; 0 before they have met.
+    pub id: u64,
+}
+
+/// An operator who may move a robot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The number by which the robot knows the operator.
+    pub id: u64,
+    /// The operator's name.
+    pub name: String,
+}
+
+/// Who may move a robot.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Right {
+    /// `None`: nobody yet.
+    pub holder: Option<Holder>,
+    /// Whether this operator holds it.
+    pub mine: bool,
+}
+
+/// What an operator wants of the right to move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// Know who holds it.
+    Know,
+    /// Have it, if nobody else does.
+    Request,
+    /// Give it back.
+    Release,
+    /// Have it, even from another operator.
+    TakeOver,
+    /// Give it to the operator with this number.
+    HandOver(u64),
+}
+
+/// What became of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The robot carried it out.
+    Executed,
+    /// The robot refused it.
+    Rejected,
+    /// It was too old when it arrived.
+    Expired,
+    /// No answer came in time.
+    Unreachable,
+}
+
+impl Outcome {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Outcome::Executed => "executed",
+            Outcome::Rejected => "rejected",
+            Outcome::Expired => "expired",
+            Outcome::Unreachable => "unreachable",
+        }
+    }
+}
