@@ -24,7 +24,7 @@ BEHIND := lint built-posix loom
 # Shows in a minute why priorities matter; needs neither ROS nor root. Link-time optimization would take longer than everything else.
 demo: libzmq
 	$(CARGO) build --profile quick --locked -p ropewalk-cli
-	$(TARGET)/quick/ropewalk demo --figure ropewalk-demo.svg
+	$(TARGET)/quick/ropewalk demo --web=0 --figure ropewalk-demo.svg
 
 build: libzmq
 	$(CARGO) build --release --locked -p ropewalk-cli -p ropewalk-bench

@@ -9,14 +9,17 @@ mod run;
 mod subscriber;
 mod view;
 
+use crate::command::web::Beside;
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::signals::Signals;
+use bus::BusConfig;
 use clap::Args;
 use link::quantity;
 pub(crate) use part::run as run_parts;
 pub(crate) use protocol::Part;
 use protocol::{Spec, TopicPlan};
 use recording::{Recording, Writer, simulation};
+use ropewalk::Node;
 use run::RunResult;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
@@ -62,6 +65,8 @@ pub(crate) struct Options {
     /// Run publisher, links, radio and subscriber in five processes instead of three.
     #[arg(long)]
     separate: bool,
+    #[command(flatten)]
+    web: Beside,
     /// Write the result as JSON to this file, `-` for standard output.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -150,6 +155,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     // Sleeping processors wake late: by milliseconds in some virtual machines, as much as the delay of a message.
     let awake = clock::Awake::request();
     let _busy = clock::Busy::keep();
+    let mut page = options.web.clone();
     let mut results = Vec::new();
     for (i, system) in systems.enumerate() {
         let folder = work.0.join(system.name());
@@ -169,6 +175,9 @@ pub(crate) fn run(options: &Options) -> Outcome {
             topics: topics.clone(),
         };
         let result = best_of(options.tries, || {
+            // What the base sees.
+            let bus = BusConfig::new(spec.work.join("base"));
+            let _page = page.start(|| Node::with_config("web", bus).or_input())?;
             run::run(&spec, system, options.separate, &signals)
         })?;
         let stopped = result.stopped;

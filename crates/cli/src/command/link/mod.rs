@@ -2,12 +2,14 @@
 
 pub(crate) mod operate;
 
+use super::web::Beside;
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::signals::Signals;
 use bus::{Bus, BusConfig};
 use clap::Args;
 use link::keys::{Bundle, KeysError};
 use link::{CarrierError, Config, Daemon, Handle, LinkError};
+use ropewalk::Node;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -52,6 +54,8 @@ pub(crate) struct Options {
     /// Seconds between two lines of --json.
     #[arg(long, default_value_t = 1.0, value_parser = interval)]
     every: f64,
+    #[command(flatten)]
+    web: Beside,
     /// Only check the configuration.
     #[arg(long)]
     check: bool,
@@ -103,6 +107,7 @@ fn daemon(options: &Options, file: &Path) -> Outcome {
         e => Failure::job(format_args!("starting the link: {e}")),
     })?;
     tracing::info!(host, ?carrier, ?bind, "link up");
+    let _page = options.web.clone().start(|| Node::new("web").or_input())?;
     let handle = daemon.handle();
     let radio = std::thread::Builder::new()
         .name("radio".into())

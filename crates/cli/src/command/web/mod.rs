@@ -3,7 +3,7 @@
 mod robots;
 
 use super::reach::{Reach, shown_host};
-use crate::failure::{OrFail, Outcome};
+use crate::failure::{Failure, OrFail, Outcome};
 use crate::numbers::limit;
 use crate::screen::tell;
 use crate::signals::Signals;
@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use web::page::{Dashboard, DashboardOptions};
+use web::{Access, Server, ServerOptions};
 
 /// Show this host's links and bus on a page in the browser
 ///
@@ -58,6 +59,47 @@ pub(crate) struct Options {
     /// Read the page's files from this folder: to try changes of the page.
     #[arg(long, value_name = "FOLDER", hide = true)]
     page: Option<PathBuf>,
+}
+
+/// The page beside another command, for this machine only.
+#[derive(Args, Clone)]
+pub(crate) struct Beside {
+    /// Also show the page for operators in a browser (see `ropewalk web --help`), for this machine only.
+    #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "8766")]
+    web: Option<u16>,
+}
+
+/// A page beside another command; dropping it ends it.
+#[derive(Debug)]
+pub(crate) struct BesideServer {
+    _server: Server,
+    _site: Arc<Dashboard>,
+}
+
+impl Beside {
+    /// Shows the bus of `node`, if that is wanted. The next one gets the same port.
+    pub(crate) fn start(
+        &mut self,
+        node: impl FnOnce() -> Result<Node, Failure>,
+    ) -> Result<Option<BesideServer>, Failure> {
+        let Some(port) = self.web else {
+            return Ok(None);
+        };
+        let site =
+            Arc::new(Dashboard::start(node()?, DashboardOptions::default()).or_job("starting a thread")?);
+        let access = Access::new(&[]).or_input()?.without_foxglove();
+        let address = (std::net::Ipv4Addr::LOCALHOST, port).into();
+        let server = Server::start(ServerOptions::new(address, access), site.clone());
+        let server = server
+            .map_err(|e| Failure::job(format_args!("{e}: another program may use it; try --web=PORT")))?;
+        let port = server.address().port();
+        self.web = Some(port);
+        tell!("open http://localhost:{port}");
+        Ok(Some(BesideServer {
+            _server: server,
+            _site: site,
+        }))
+    }
 }
 
 /// Runs the server.
