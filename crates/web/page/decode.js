@@ -145,7 +145,7 @@ class Walk {
     }
   }
 
-  // Reads what is wanted of a struct. What comes after that in a message is left if this is its root.
+  // Reads what is wanted of a struct. Leaves the rest of the message unread if this is its root.
   fields(type, below, root = false) {
     let left = below.size;
     for (const field of type.fields) {

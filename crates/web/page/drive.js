@@ -28,7 +28,7 @@ export class Drive extends Connection {
       changed: () => this.draw(),
     });
     this.hold = new Hold($("pad"), () => this.driver.mine(), () => this.driver.step());
-    window.ropewalkDrive = { roundTrips: this.driver.roundTrips };
+    window.ropewalkDrive = { roundTrips: this.driver.roundTrips, robotTrips: this.driver.robotTrips };
     this.controls();
     this.keys();
     this.ends();

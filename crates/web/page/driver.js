@@ -31,10 +31,10 @@ export class Driver {
   constructor(ways) {
     Object.assign(this, { now: () => performance.now() }, ways);
     Object.assign(this, { open: false, robot: null, heard: 0, limit: 500, factor: 1, moving: false, owes: false, stopping: null });
-    Object.assign(this, { n: 0, sent: new Map(), roundTrips: [], failed: 0, last: "", why: "", unconfirmed: "" });
+    Object.assign(this, { n: 0, sent: new Map(), roundTrips: [], robotTrips: [], failed: 0, last: "", why: "", unconfirmed: "" });
   }
 
-  // The page is connected anew, or no longer.
+  // The connection was opened, again or for the first time, or closed.
   connected(open) {
     if (!open) this.halt("no connection to the server");
     Object.assign(this, { open, robot: null, heard: this.now(), n: 0 });
@@ -199,7 +199,7 @@ export class Driver {
   }
 
   // What became of a command.
-  outcome({ n, outcome, text }) {
+  outcome({ n, outcome, text, ms }) {
     const sent = this.sent.get(n);
     if (!sent) return;
     this.sent.delete(n);
@@ -209,8 +209,10 @@ export class Driver {
     if (outcome !== "unreachable") {
       this.answered = this.now();
       this.roundTrips.push(this.answered - sent.at);
+      // The part from the server to the robot and back.
+      this.robotTrips.push(ms);
     }
-    if (this.roundTrips.length > KEPT) this.roundTrips.shift();
+    for (const trips of [this.roundTrips, this.robotTrips]) if (trips.length > KEPT) trips.shift();
     if (sent.op !== "stop" || outcome !== "executed" || !this.stopping) return;
     this.stopping.executed++;
     if (this.stopping.executed === STOPS) this.stopped("");

@@ -23,7 +23,7 @@ function header(reader) {
 
 const three = (reader) => [reader.f64(), reader.f64(), reader.f64()];
 
-// A pose, or a transform from a child's frame to its parent's: where, and how turned. Who leaves the turn out has none.
+// A pose, or a transform from a child's frame to its parent's: position, and rotation, which may be missing.
 function pose(reader) {
   const at = three(reader);
   const turn = [...three(reader), reader.f64()];

@@ -100,6 +100,7 @@ export class Topics {
     $("topics-table").classList.toggle("nodelay", all.every(([, t]) => t.delay_mean_ms === undefined));
     this.detail.remove();
     keyed(this.body, this.rows, shown, ([id]) => id, ([id]) => this.row(id), (row, [id, t]) => this.fill(row, id, t));
+    requestAnimationFrame(() => this.sparks());
     const row = this.rows.get(this.chosen);
     if (row) {
       row.after(this.detail);
@@ -154,7 +155,6 @@ export class Topics {
     say(cells[4], fixed(t.mbit_s, 3));
     say(cells[5], fixed(t.delay_mean_ms, 1));
     say(cells[6], fixed(t.delay_p99_ms, 1));
-    this.spark(cells[7].firstElementChild, id);
     say(cells[8], fixed(t.jitter_p99_ms, 1));
     say(cells[9], t.in_flight === undefined ? "–" : String(t.in_flight));
     say(cells[10], t.lost_hz > 0 ? fixed(t.lost_hz, 1) : "–");
@@ -253,22 +253,32 @@ export class Topics {
     this.explained = text;
   }
 
-  spark(canvas, id) {
-    if (canvas.offsetParent === null) return;
+  // Draws the rates of the rows in view, all at once: each measuring of the page after a change of it takes long.
+  sparks() {
+    const colours = { good: colour("good"), bad: colour("bad") };
+    const canvases = [...this.rows].map(([id, row]) => [id, row.cells[7].firstElementChild]);
+    const seen = canvases.filter(([, canvas]) => {
+      const { top, bottom, height } = canvas.getBoundingClientRect();
+      return height > 0 && bottom > 0 && top < innerHeight;
+    });
+    for (const [id, canvas] of seen) this.spark(canvas, id, colours);
+  }
+
+  spark(canvas, id, colours) {
     const { context, width, height } = sharp(canvas);
     const series = this.history.series(this.link, id);
     const hz = (series?.hz ?? []).slice(-60);
     const lost = (series?.lost_hz ?? []).slice(-60);
     const most = Math.max(1e-9, ...hz.filter(Number.isFinite));
     const place = (i) => width - (hz.length - 1 - i) * (width / 60) - 1;
-    context.strokeStyle = colour("good");
+    context.strokeStyle = colours.good;
     context.lineWidth = 1.2;
     context.beginPath();
     hz.forEach((value, i) => {
       if (Number.isFinite(value)) context.lineTo(place(i), height - 2 - (value / most) * (height - 4));
     });
     context.stroke();
-    context.fillStyle = colour("bad");
+    context.fillStyle = colours.bad;
     lost.forEach((value, i) => {
       if (value > 0) context.fillRect(place(i) - 1, height - 4, 2, 4);
     });

@@ -150,7 +150,7 @@ fn what_is_held_drives_and_all_else_stops() {
     };
     let mut page = operator(&mut browser, &web, "none");
     let stops: [(&str, fn(&mut Page)); 4] = [
-        ("the key is let go", |page| key(page, "keyUp", FORWARD)),
+        ("the key is released", |page| key(page, "keyUp", FORWARD)),
         ("STOP", |page| {
             key(page, "keyDown", SPACE);
             key(page, "keyUp", SPACE);

@@ -53,7 +53,7 @@ pub struct Holder {
     pub name: String,
 }
 
-/// Who may move a robot.
+/// The right to move a robot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Right {
     /// `None`: nobody yet.

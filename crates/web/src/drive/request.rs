@@ -18,7 +18,7 @@ pub(super) enum Request {
     Ask,
     /// Move.
     Drive(Moved),
-    /// Stop, whoever drives.
+    /// Stop, also for a page without the right to move.
     Stop {
         /// The page's number of the message.
         n: u64,

@@ -11,7 +11,7 @@ use std::time::Duration;
 pub(super) const SILENCE: Duration = Duration::from_millis(250);
 /// A message that comes later than the fastest one, by this much, moves nothing.
 pub(super) const LATE: Duration = Duration::from_millis(300);
-/// A page whose messages have been late for this long has to connect anew.
+/// A page whose messages have been late for this long has to connect again.
 pub(super) const HOPELESS: Duration = Duration::from_secs(2);
 /// A robot that has carried out nothing for this long while it should move, and for more than two round trips, stands by
 /// its own clock.
@@ -29,7 +29,7 @@ pub(super) struct Wheel {
     /// When it last moved the robot, and when it last told it to stand.
     sent: Option<Duration>,
     stood: Option<Duration>,
-    /// When the robot last did what it was told, or should have begun to.
+    /// When the robot last carried a twist out, or was to begin to.
     answered: Duration,
     late_since: Option<Duration>,
     /// What is pressed counts only after a zero.

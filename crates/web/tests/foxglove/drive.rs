@@ -11,7 +11,7 @@ use web::{Access, Role, Server, ServerOptions, Token};
 
 const DRIVE: &str = "ropewalk.drive.v1";
 
-/// A rover that remembers what it was told, and obeys the operator who holds the right.
+/// A rover that records its twists, and obeys the operator who holds the right.
 #[derive(Debug, Default)]
 struct Rover(Mutex<State>);
 
