@@ -118,17 +118,19 @@ fn subscriber(bus: &Bus, name: String, depth: u32) -> Result<Subscriber, CreateE
     bus.subscriber(topic(name), options)
 }
 
-fn publish(publisher: &Publisher, record: &Record) {
+/// Publishes a record. Returns false if that has to be tried again.
+fn publish(publisher: &Publisher, record: &Record) -> bool {
     let bytes = record.encode();
     let topic = &publisher.topic().topic;
     // In a namespace of this host, names are longer than the peer wrote them.
     if bytes.len() > 2 * MAX_TOLD {
         let len = bytes.len();
-        return tracing::warn!(
+        tracing::warn!(
             topic,
             len,
             "too many ROS 2 nodes for a link: list fewer topics and services"
         );
+        return true;
     }
     let sent = match publisher.loan(bytes.len(), &[]) {
         Ok(mut loan) => {
@@ -139,9 +141,10 @@ fn publish(publisher: &Publisher, record: &Record) {
         }
         Err(error) => Err(error.to_string()),
     };
-    if let Err(error) = sent {
-        tracing::warn!(topic, error, "cannot report a change of the ROS 2 graph");
+    if let Err(error) = &sent {
+        tracing::warn!(topic, error, "cannot report a change of the ROS 2 graph yet");
     }
+    sent.is_ok()
 }
 
 impl Exchange {
@@ -177,8 +180,7 @@ impl Exchange {
                 continue;
             };
             let record = record_for(&self.config, config, self.here.values());
-            if peer.announced.as_ref() != Some(&record) {
-                publish(&peer.out, &record);
+            if peer.announced.as_ref() != Some(&record) && publish(&peer.out, &record) {
                 peer.announced = Some(record);
             }
             while let Some(message) = peer.came.take()? {
@@ -197,13 +199,15 @@ impl Exchange {
                 Some(record) => match &mut peer.shown {
                     Some((_, before)) if *before == record => {}
                     Some((publisher, before)) => {
-                        publish(publisher, &record);
-                        *before = record;
+                        if publish(publisher, &record) {
+                            *before = record;
+                        }
                     }
                     None => {
                         let publisher = publisher(&self.bus, nodes::TOPIC.into())?;
-                        publish(&publisher, &record);
-                        peer.shown = Some((publisher, record));
+                        if publish(&publisher, &record) {
+                            peer.shown = Some((publisher, record));
+                        }
                     }
                 },
             }
