@@ -141,8 +141,16 @@ fn publish(publisher: &Publisher, record: &Record) -> bool {
         }
         Err(error) => Err(error.to_string()),
     };
-    if let Err(error) = &sent {
-        tracing::warn!(topic, error, "cannot report a change of the ROS 2 graph yet");
+    static FAILED: clock::Quiet = clock::Quiet::new();
+    if let Err(error) = &sent
+        && let Some(suppressed) = FAILED.lets()
+    {
+        tracing::warn!(
+            topic,
+            error,
+            suppressed,
+            "cannot report a change of the ROS 2 graph yet"
+        );
     }
     sent.is_ok()
 }
