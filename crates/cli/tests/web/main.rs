@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use support::{Host, Running, address, eventually};
 
@@ -165,20 +165,28 @@ fn topic<'a>(top: &'a Value, name: &str) -> &'a Value {
 
 impl Web {
     fn start(host: &Host, more: &[&str]) -> Web {
-        let mut command = host.command(&["web", "--port", "0"]);
-        command.args(more).stderr(Stdio::piped()).stdin(Stdio::null());
+        Web::of(host.command(&[&["web", "--port", "0"], more].concat()))
+    }
+
+    /// Starts a command that shows the page, and waits until it prints the address.
+    fn of(mut command: Command) -> Web {
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped());
         let mut child = command.spawn().expect("starts");
-        let mut line = String::new();
-        let mut out = BufReader::new(child.stderr.take().expect("piped"));
-        out.read_line(&mut line).expect("a line");
-        let address = line
-            .trim()
-            .strip_prefix("open http://localhost:")
-            .unwrap_or_else(|| panic!("{line}"));
+        let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
+        let address = lines.by_ref().map_while(Result::ok).find_map(|line| {
+            let address = line.strip_prefix("open http://localhost:")?.to_owned();
+            Some(address)
+        });
+        // A full pipe would stop it.
+        std::thread::spawn(move || lines.for_each(drop));
+        let address = address.expect("an address");
         let port = address.split('/').next().and_then(|p| p.parse().ok());
         Web {
             child,
-            port: port.unwrap_or_else(|| panic!("{line}")),
+            port: port.unwrap_or_else(|| panic!("{address}")),
         }
     }
 
@@ -262,6 +270,17 @@ fn screenshot(page: &mut Page, folder: &Path, name: &str) {
         .decode(data)
         .expect("base64");
     std::fs::write(folder.join(name), bytes).expect("writes");
+}
+
+#[test]
+fn a_link_and_the_demo_show_the_page_beside_themselves() {
+    let host = Host::new();
+    let (own, other) = (address(), address());
+    config(&host, ("robot", &own), ("base", &other), "");
+    let link = Web::of(host.command(&["link", "link.yaml", "--web=0"]));
+    assert_eq!(link.request("/role", "Host: localhost\r\n").1, "drive");
+    let demo = Web::of(host.command(&["demo", "--web=0", "--only", "priority"]));
+    assert!(demo.request("/", "Host: localhost\r\n").0.contains(" 200 "));
 }
 
 #[test]
