@@ -488,7 +488,9 @@ fn subscriber_cell(bus: &Bus, dir: &Path, fault: Option<Fault>, step: &Step) -> 
     // Repeats that this was all until it reports what it got, or its fault strikes while closing.
     let (mut ended, mut said) = (false, None);
     let mut conclude = |victim: &mut Victim| {
-        if !ended {
+        // Without a fault it loses nothing, however late it gets a processor.
+        let idle = || publisher.stats().subscribers.iter().all(|s| s.queued == 0);
+        if !ended && (fault.is_some() || idle()) {
             pass(END, 10);
         }
         match victim.poll().as_deref() {

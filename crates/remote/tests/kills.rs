@@ -6,14 +6,13 @@ mod link_common;
 
 use bus::{Bus, BusConfig};
 use link::{Config, Daemon};
-use link_common::LONG;
+use link_common::{LONG, addresses};
 use remote::transport::link::{LinkController, LinkRobot};
 use remote::{CommandKind, Controller, Outcome, Robot};
 use ropewalk::Node;
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
-use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -162,8 +161,7 @@ impl World {
             made.expect("a folder");
         }
         std::fs::write(folder.path().join("bag"), file()).expect("writes");
-        let sockets = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").expect("binds"));
-        let at = sockets.map(|s| s.local_addr().expect("an address"));
+        let at = addresses::<2>();
         for (i, host, peer, role) in [
             (0, "robot", "base", "serve"),
             (1, "base", "robot", "call, from: robot"),

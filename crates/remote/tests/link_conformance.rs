@@ -5,10 +5,9 @@ mod link_common;
 
 use conformance::Fixture;
 use link::Config;
-use link_common::Places;
+use link_common::{Places, addresses};
 use remote::transport::ControllerEnd;
 use remote::transport::link::{DirectController, DirectRobot, LinkController, LinkRobot};
-use std::net::UdpSocket;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -38,8 +37,7 @@ fn it_conforms_over_two_links() {
 
 /// A robot and its controllers, each with a link of its own, inside their programs.
 fn apart() -> Fixture {
-    let sockets = [(); 9].map(|()| UdpSocket::bind("127.0.0.1:0").expect("binds"));
-    let addresses = sockets.map(|s| s.local_addr().expect("an address"));
+    let addresses = addresses::<9>();
     let robot = addresses[0];
     let services = |rest: &str| {
         let of = |class: &str, depth| format!("{{name: /r1/remote/{class}, depth: {depth}, {rest}}}");

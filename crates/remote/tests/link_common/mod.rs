@@ -1,6 +1,9 @@
 //! Robots and controllers on one bus, or on two that links join, and what they receive.
 #![allow(dead_code, missing_docs, unreachable_pub, reason = "a part of each test")]
 
+#[path = "../../../link/tests/hosts/common/ports.rs"]
+mod ports;
+
 use bus::BusConfig;
 use link::{Config, Daemon, Handle, LinkError, Status};
 use remote::transport::link::{LinkController, LinkRobot};
@@ -8,7 +11,7 @@ use remote::transport::{
     Class, ControllerEnd, ControllerSink, Peer, Reply, RobotEnd, RobotSink, TransportError,
 };
 use ropewalk::Node;
-use std::net::UdpSocket;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -26,6 +29,11 @@ pub struct Places {
     links: Option<[String; 2]>,
     robots: Option<Running>,
     controllers: Option<Running>,
+}
+
+/// Addresses on this host that no other test gets.
+pub fn addresses<const N: usize>() -> [SocketAddr; N] {
+    ports::ports().map(|port| SocketAddr::from(([127, 0, 0, 1], port)))
 }
 
 impl Places {
@@ -58,8 +66,7 @@ impl Places {
 
     /// On two hosts with a link each, configured as the guide says.
     pub fn two() -> Places {
-        let sockets = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").expect("binds"));
-        let [robot, base] = sockets.map(|s| s.local_addr().expect("an address"));
+        let [robot, base] = addresses();
         let robots = format!(
             "
 host: robot

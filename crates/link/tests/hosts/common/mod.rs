@@ -1,9 +1,11 @@
 //! Hosts with a bus and a link daemon each, joined by UDP on this machine.
 #![allow(unreachable_pub, reason = "a module of tests")]
 
+mod ports;
+
 use bus::{Bus, BusConfig, Publisher, PublisherOptions, Stamp, Subscriber, SubscriberOptions, TopicType};
 use link::{Config, Daemon, Handle, LinkError, Status};
-use std::net::UdpSocket;
+pub use ports::ports;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -18,13 +20,6 @@ pub fn kind(topic: &str, type_name: &str) -> TopicType {
         flavour: Default::default(),
         definition: "uint8[] data\n".into(),
     }
-}
-
-/// Free ports of this machine.
-pub fn ports<const N: usize>() -> [u16; N] {
-    // Held together, so that they differ.
-    let sockets = [(); N].map(|()| UdpSocket::bind("127.0.0.1:0").expect("binds"));
-    sockets.map(|s| s.local_addr().expect("an address").port())
 }
 
 /// A host: its bus, and its link while that runs.
