@@ -124,6 +124,9 @@ fn key(page: &mut Page, kind: &str, (key, code): (&str, &str)) {
     );
 }
 
+/// What stops the rover.
+type Stop = fn(&mut Page);
+
 const FORWARD: (&str, &str) = ("w", "KeyW");
 const SPACE: (&str, &str) = (" ", "Space");
 
@@ -149,7 +152,7 @@ fn what_is_held_drives_and_all_else_stops() {
         return;
     };
     let mut page = operator(&mut browser, &web, "none");
-    let stops: [(&str, fn(&mut Page)); 4] = [
+    let stops: [(&str, Stop); 4] = [
         ("the key is released", |page| key(page, "keyUp", FORWARD)),
         ("STOP", |page| {
             key(page, "keyDown", SPACE);
@@ -257,20 +260,23 @@ fn the_rover_stands_whatever_happens_to_its_operator() {
     }
 }
 
+/// `TRIES` sets how often each.
+///
 /// `cargo test -p ropewalk-cli --test web --release -- --ignored --nocapture a_hundred`
 #[test]
 #[ignore = "takes ten minutes, and prints times"]
 fn a_hundred_operators_are_lost() {
+    let tries = std::env::var("TRIES").map_or(100, |n| n.parse().expect("TRIES is a number"));
     let rover = Rover::start();
     let web = Web::start(&rover.base, &["--drive"]);
     for loss in &LOSSES {
-        let mut times: Vec<f64> = (0..100)
+        let mut times: Vec<f64> = (0..tries)
             .filter_map(|_| lose(&rover, &web, loss).map(|t| t.as_secs_f64() * 1e3))
             .collect();
         times.sort_by(f64::total_cmp);
         let (p50, p99) = (times[times.len() / 2], times[times.len() * 99 / 100]);
         println!(
-            "{}: {} of 100 stand; until it stands p50 {p50:.0} ms, p99 {p99:.0} ms, longest {:.0} ms",
+            "{}: {} of {tries} stand; until it stands p50 {p50:.0} ms, p99 {p99:.0} ms, longest {:.0} ms",
             loss.name,
             times.len(),
             times[times.len() - 1]
