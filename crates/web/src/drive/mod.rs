@@ -2,7 +2,7 @@
 //!
 //! Each page that chooses a robot gets a controller of its own, so the robot knows its operators apart, grants the right to
 //! move to one of them and judges each command by its age. What the page holds pressed becomes twists; the server stops the
-//! robot when it no longer hears the page, or hears it late ([`wheel`]). Below that, the robot stops by its own clock.
+//! robot when it no longer hears the page, or hears it late (`wheel.rs`). Below that, the robot stops by its own clock.
 //!
 //! Messages are JSON. From the page: `robot`, `request`, `release`, `take_over`, `ask`, `hand_over`, `drive`, `stop`. To
 //! the page: `robots`, `robot`, `asked`, `outcome`, `halted`, `error`.
