@@ -128,6 +128,7 @@ fn key(page: &mut Page, kind: &str, (key, code): (&str, &str)) {
 type Stop = fn(&mut Page);
 
 const FORWARD: (&str, &str) = ("w", "KeyW");
+const LEFT: (&str, &str) = ("a", "KeyA");
 const SPACE: (&str, &str) = (" ", "Space");
 
 /// Opens the page, and takes control of the rover. `seen`: the oldest picture with which it may be driven.
@@ -235,7 +236,8 @@ fn lose(rover: &Rover, web: &Web, loss: &Loss) -> Option<Duration> {
     let home = tempfile::tempdir().expect("a folder");
     let mut browser = Browser::start(home.path())?;
     let mut page = operator(&mut browser, web, "none");
-    key(&mut page, "keyDown", FORWARD);
+    // It turns: after sixty times forward it would meet a wall.
+    key(&mut page, "keyDown", LEFT);
     rover.wait(true, "it moves");
     std::thread::sleep(Duration::from_millis(200));
     drop(page);

@@ -13,9 +13,9 @@ pub(super) const SILENCE: Duration = Duration::from_millis(250);
 pub(super) const LATE: Duration = Duration::from_millis(300);
 /// A page whose messages have been late for this long has to connect again.
 pub(super) const HOPELESS: Duration = Duration::from_secs(2);
-/// A robot that has carried out nothing for this long while it should move, and for more than two round trips, stands by
-/// its own clock.
-pub(super) const UNANSWERED: Duration = Duration::from_millis(600);
+/// A robot that has carried out nothing for this long while it should move, and for more than two round trips, is about to
+/// stop by its own clock, after 500 ms. The page has to let go before it moves again.
+pub(super) const UNANSWERED: Duration = Duration::from_millis(400);
 /// Messages in quicker succession are left out, unless they stop.
 const SOONEST: Duration = Duration::from_millis(10);
 
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_robot_that_does_not_answer_moves_again_only_after_letting_go() {
-        for (round_trip, until) in [(None, 600), (Some(ms(1000)), 2250)] {
+        for (round_trip, until) in [(None, 400), (Some(ms(1000)), 2250)] {
             let mut wheel = Wheel::default();
             for t in (0..=until).step_by(50) {
                 assert_eq!(wheel.moved(at(t, 1.0), ms(t)), Turn::Send(1.0, 0.0));
