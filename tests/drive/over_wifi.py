@@ -157,7 +157,6 @@ def main() -> None:
             times: list[float] = []
             robot: list[float] = []
             ages: list[float] = []
-            failed: dict[str, int] = {}
             end = time.monotonic() + options.seconds
             locked = 0
             while time.monotonic() < end:
@@ -175,8 +174,8 @@ def main() -> None:
                 browser.wait("document.body.dataset.drive === 'ready'")
                 times += browser.evaluate("window.ropewalkDrive.roundTrips.splice(0)") or []
                 robot += browser.evaluate("window.ropewalkDrive.robotTrips.splice(0)") or []
-            failed["not executed"] = int(browser.evaluate("document.getElementById('drive-failed').textContent") or 0)
-            metrics = {"twists": len(times), **failed, "page_to_robot_and_back_ms": {
+            failed = int(browser.evaluate("document.getElementById('drive-failed').textContent") or 0)
+            metrics = {"twists": len(times), "not_executed": failed, "page_to_robot_and_back_ms": {
                 "p50": quantile(times, 0.5), "p99": quantile(times, 0.99), "max": quantile(times, 1.0)},
                 "server_to_robot_and_back_ms": {"p50": quantile(robot, 0.5), "p99": quantile(robot, 0.99), "max": quantile(robot, 1.0)},
                 "picture_age_ms": {"p50": quantile(ages, 0.5), "p99": quantile(ages, 0.99)}, "times_locked": locked}

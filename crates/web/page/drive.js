@@ -6,8 +6,6 @@ import { Driver } from "./driver.js";
 import { Hold } from "./hold.js";
 
 const DRIVE = "ropewalk.drive.v1";
-// A server that drives no robot is asked again after this.
-const REFUSED_PAUSE_MS = 8000;
 const TELL_MS = 250;
 const TEXTS = "textarea, [contenteditable], input:not([type=range])";
 
@@ -18,7 +16,7 @@ export class Drive extends Connection {
   // `camera.age()` is the age of what is seen.
   constructor(secret, camera) {
     super(secret, DRIVE);
-    Object.assign(this, { role: null, may: false, refused: false, robots: [], choice: null, asked: new Map(), asking: null });
+    Object.assign(this, { may: false, refused: false, robots: [], choice: null, asked: new Map(), asking: null });
     this.driver = new Driver({
       send: (message) => this.tell(message),
       held: () => this.hold.value(),
@@ -36,13 +34,11 @@ export class Drive extends Connection {
     this.draw();
   }
 
-  // The role that the server gives this page, null without a connection, and whether the server drives robots, if it says so.
+  // The role that the server gives this page, null without a connection, and whether the server drives robots.
   allow(role, drives) {
-    this.role = role;
     if (role !== null) {
-      this.may = role === "drive" && drives !== false;
-      this.refused = role === "drive" && drives === false;
-      this.told = drives !== undefined;
+      this.may = role === "drive" && drives;
+      this.refused = role === "drive" && !drives;
       if (this.may && this.isClosed()) this.start();
       if (!this.may) this.socket?.close();
     }
@@ -63,14 +59,10 @@ export class Drive extends Connection {
   }
 
   opened() {
-    this.refused = false;
     this.driver.connected(true);
   }
 
   closed() {
-    // What never opened while the server answers was refused.
-    this.refused ||= !this.told && !this.driver.open && this.role !== null;
-    if (this.refused) this.pause = REFUSED_PAUSE_MS;
     this.asked.clear();
     this.driver.connected(false);
   }

@@ -4,7 +4,7 @@ import { $, attribute, colour, el, facts, fixed, keyed, say, sharp, whileShown }
 import { Eye } from "./eye.js";
 import { Frames } from "./frames.js";
 import { Ground } from "./ground.js";
-import { arrow, bar, squares } from "./marks.js";
+import { arrow, bar, line, squares } from "./marks.js";
 import { GRID, ODOMETRY, PATH, POSE, TRANSFORMS, grid, heading, odometry, path, stamped, transforms, within } from "./places.js";
 import { aged, serverNow } from "./views.js";
 
@@ -254,18 +254,11 @@ export class RobotMap {
     } else {
       squares(context, this.eye, width, height);
     }
-    const line = (points, name) => {
-      context.strokeStyle = colour(name);
-      context.lineWidth = 2;
-      context.beginPath();
-      for (const point of points) context.lineTo(...at(point));
-      context.stroke();
-    };
     scene.lines.forEach(({ places }, n) => {
-      line(places.map((place) => place.at), `c${1 + (n % 6)}`);
+      line(context, places.map((place) => at(place.at)), `c${1 + (n % 6)}`, 2);
       if (places.length === 1) arrow(context, at(places[0].at), heading(places[0]), `c${1 + (n % 6)}`);
     });
-    line(scene.trail, "c0");
+    line(context, scene.trail.map(at), "c0", 2);
     if (scene.robot) arrow(context, at(scene.robot.at), heading(scene.robot), this.age() > OLD_S ? "pale" : "c0");
     bar(context, this.eye, height);
     this.shown = scene;

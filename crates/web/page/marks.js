@@ -7,7 +7,8 @@ const LONGEST = 2000;
 
 const length = (m) => (m < 1 ? `${Math.round(m * 100)} cm` : `${m} m`);
 
-function line(context, points, name, width) {
+// Draws a line through points of the screen.
+export function line(context, points, name, width) {
   context.strokeStyle = colour(name);
   context.lineWidth = width;
   context.beginPath();

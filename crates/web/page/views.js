@@ -1,6 +1,6 @@
 // Camera and laser scan.
 
-import { $, attribute, colour, el, facts, fixed, say, sharp } from "./dom.js";
+import { $, attribute, colour, el, facts, fixed, say, sharp, whileShown } from "./dom.js";
 import { COMPRESSED, IMAGE, SCAN, compressed, image, scan } from "./messages.js";
 
 // A picture that is older than this is marked.
@@ -33,11 +33,10 @@ class View {
       localStorage.setItem(`${name}-topic`, this.select.value);
       this.choose(this.select.value);
     });
-    new IntersectionObserver(([entry]) => {
-      this.visible = entry.isIntersecting;
+    whileShown($(name), (visible) => {
+      this.visible = visible;
       this.refresh();
-    }).observe($(name));
-    document.addEventListener("visibilitychange", () => this.refresh());
+    });
     setInterval(() => this.tell(), 250);
   }
 
@@ -69,7 +68,7 @@ class View {
   }
 
   refresh() {
-    const wanted = this.topic !== null && this.visible && !document.hidden;
+    const wanted = this.topic !== null && this.visible;
     if (wanted && !this.stop) {
       this.arrivals = [];
       this.stop = this.messages.watch(this.topic, (view, stamp, channel) => this.take(view, stamp, channel));

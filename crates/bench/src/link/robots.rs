@@ -134,16 +134,15 @@ fn floor(lasts: u64) -> Leg {
 fn measure(tools: &Tools<'_>, way: Way, lasts: u64, run: u32) -> Result<(Vec<Part>, Timing), RunError> {
     let text = scenario();
     let site = Site::up(&tools.ground, SCENARIO, Some(&text))?;
-    let (legs, topics): (Vec<Leg>, Vec<Topic>) = legs(lasts, run).into_iter().unzip();
+    let (mut legs, topics): (Vec<Leg>, Vec<Topic>) = legs(lasts, run).into_iter().unzip();
     let what = format!("robots {}", way.system().name());
-    let mut all = legs.clone();
     if way == Way::Fastdds {
-        all.push(floor(lasts));
+        legs.push(floor(lasts));
     }
-    let (played, said) = played(tools, way, &site, (&legs, topics), &all, &what, lasts)?;
+    let (played, said) = played(tools, way, &site, (&legs, topics), &what, lasts)?;
     tools.keep(&what, way.shown(), &played, &said)?;
     let mut parts = Vec::new();
-    for (leg, log) in all.iter().zip(&played.received) {
+    for (leg, log) in legs.iter().zip(&played.received) {
         let values = leg.flow.judge(log)?;
         let targets = match leg.to == BASE || leg.from == leg.to {
             true => Vec::new(),
@@ -180,7 +179,6 @@ fn played(
     way: Way,
     site: &Site<'_>,
     (legs, topics): (&[Leg], Vec<Topic>),
-    all: &[Leg],
     what: &str,
     lasts: u64,
 ) -> Ended {
@@ -209,7 +207,7 @@ fn played(
         let command = |part: play::Part, host: &str, legs: &[&Leg]| {
             rclpy.part(site, (part, host), Carried::Fastdds, legs)
         };
-        let played = play_with(what, site, &tools.sandbox, all, &command, &mut extras)?;
+        let played = play_with(what, site, &tools.sandbox, legs, &command, &mut extras)?;
         return Ok((played, BTreeMap::new()));
     }
     let others: BTreeSet<&str> = ends(legs).into_iter().filter(|h| *h != OLD).collect();
@@ -223,7 +221,7 @@ fn played(
         OLD => masters.part(site, (part, host), Source::Periodic, legs),
         _ => rclpy.part(site, (part, host), Carried::FastddsLocal, legs),
     };
-    let played = play_with(what, site, &tools.sandbox, all, &command, &mut extras);
+    let played = play_with(what, site, &tools.sandbox, legs, &command, &mut extras);
     let ended = masters.end(played, site.stopped());
     let ended = domains.end_too(ended, site.stopped());
     carrier.end_too(ended, site.stopped())

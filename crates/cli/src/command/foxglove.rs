@@ -1,9 +1,8 @@
 //! `ropewalk foxglove`: topics for Foxglove, Lichtblick and PlotJuggler.
 
 use super::reach::{Reach, shown_host};
-use super::web::Robots;
+use super::web::{Robots, Speeds};
 use crate::failure::{Failure, OrFail, Outcome};
-use crate::numbers::limit;
 use crate::screen::tell;
 use crate::signals::Signals;
 use clap::{Args, ValueEnum};
@@ -49,12 +48,8 @@ pub(crate) struct Options {
     /// robot stops by its own clock (may be repeated).
     #[arg(long, value_name = "TOPIC=ROBOT")]
     drive: Vec<String>,
-    /// Highest speed of driving, in m/s.
-    #[arg(long, value_name = "M/S", default_value = "0.5", value_parser = limit, requires = "drive")]
-    speed: f64,
-    /// Highest turn of driving, in rad/s.
-    #[arg(long, value_name = "RAD/S", default_value = "0.8", value_parser = limit, requires = "drive")]
-    turn: f64,
+    #[command(flatten)]
+    limits: Speeds,
     /// Topics to show, names or patterns such as /camera/* (may be repeated; default: all).
     #[arg(long, alias = "topic-whitelist", value_name = "PATTERN", num_args = 1..)]
     topics: Vec<String>,
@@ -117,7 +112,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
             .drives
             .push((topic.to_owned(), robot.trim_matches('/').to_owned()));
     }
-    shown.limits = (options.speed, options.turn);
+    shown.limits = options.limits.limits();
     let access = options.reach.access()?;
     let has_token = access.has_tokens();
     let signals = Signals::watch().or_job("watching signals")?;

@@ -47,17 +47,26 @@ impl Reach {
 
     /// Serves `site` there.
     pub(crate) fn serve(&self, port: u16, access: Access, site: Arc<dyn Site>) -> Result<Server, Failure> {
-        let address = SocketAddr::new(self.host, port);
-        Server::start(ServerOptions::new(address, access), site).map_err(|e| match e {
-            ServerError::Open(_) => Failure::input(format_args!(
-                "{e}: give --token or --token-file, or leave --host out"
-            )),
-            ServerError::Listen { .. } => {
-                Failure::job(format_args!("{e}: another program may use it; try --port"))
-            }
-            e => Failure::job(e),
-        })
+        listen(SocketAddr::new(self.host, port), access, site, "--port")
     }
+}
+
+/// Serves `site` at an address, which `option` changes.
+pub(crate) fn listen(
+    address: SocketAddr,
+    access: Access,
+    site: Arc<dyn Site>,
+    option: &str,
+) -> Result<Server, Failure> {
+    Server::start(ServerOptions::new(address, access), site).map_err(|e| match e {
+        ServerError::Open(_) => Failure::input(format_args!(
+            "{e}: give --token or --token-file, or leave --host out"
+        )),
+        ServerError::Listen { .. } => {
+            Failure::job(format_args!("{e}: another program may use it; try {option}"))
+        }
+        e => Failure::job(e),
+    })
 }
 
 /// The host as people type it into an address.

@@ -77,6 +77,24 @@ pub enum Wish {
     HandOver(u64),
 }
 
+/// The highest speeds at which operators drive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SpeedLimits {
+    /// In m/s.
+    pub speed: f64,
+    /// In rad/s.
+    pub turn: f64,
+}
+
+impl Default for SpeedLimits {
+    fn default() -> Self {
+        SpeedLimits {
+            speed: 0.5,
+            turn: 0.8,
+        }
+    }
+}
+
 /// What became of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {

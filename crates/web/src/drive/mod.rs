@@ -12,7 +12,7 @@ mod request;
 mod session;
 mod wheel;
 
-pub use fleet::{Done, Driver, Fleet, Holder, Outcome, Right, Standing, Wish};
+pub use fleet::{Done, Driver, Fleet, Holder, Outcome, Right, SpeedLimits, Standing, Wish};
 
 use crate::foxglove::lock;
 use crate::{Client, Handler};
@@ -53,16 +53,15 @@ pub(crate) mod fuzzing {
 /// What the sessions share.
 pub(crate) struct Shared {
     fleet: Arc<dyn Fleet>,
-    /// Highest speed in m/s and turn in rad/s.
-    limits: (f64, f64),
+    limits: SpeedLimits,
     sessions: Mutex<Vec<Weak<Session>>>,
     robots: Mutex<Vec<String>>,
     stopped: AtomicBool,
 }
 
 impl Drive {
-    /// Drives these robots, at most at `limits`: m/s and rad/s.
-    pub(crate) fn start(fleet: Arc<dyn Fleet>, limits: (f64, f64)) -> io::Result<Self> {
+    /// Drives these robots.
+    pub(crate) fn start(fleet: Arc<dyn Fleet>, limits: SpeedLimits) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             robots: Mutex::new(fleet.robots()),
             fleet,
@@ -85,13 +84,24 @@ impl Drive {
         let session = Session::start(self.shared.clone(), client)?;
         session.tell_robots(&lock(&self.shared.robots));
         lock(&self.shared.sessions).push(Arc::downgrade(&session));
+        self.wake();
         Ok(Box::new(SessionHandler(session)))
+    }
+}
+
+impl Drive {
+    /// Ends the thread's rest while no page is open.
+    fn wake(&self) {
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
+        }
     }
 }
 
 impl Drop for Drive {
     fn drop(&mut self) {
         self.shared.stopped.store(true, Ordering::Relaxed);
+        self.wake();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -122,12 +132,16 @@ impl Shared {
     fn watch(&self) {
         let mut news = Instant::now();
         while !self.stopped.load(Ordering::Relaxed) {
+            if self.sessions().is_empty() {
+                std::thread::park_timeout(NEWS);
+                continue;
+            }
             std::thread::sleep(TICK);
             let sessions = self.sessions();
             for session in &sessions {
                 session.tick();
             }
-            if Instant::now() < news || sessions.is_empty() {
+            if Instant::now() < news {
                 continue;
             }
             news = Instant::now() + NEWS;

@@ -238,7 +238,7 @@ impl Session {
 
     /// Sends a twist; the page learns the outcome of message `n`.
     fn send(self: &Arc<Self>, joined: &Joined, (forward, turn): (f64, f64), n: Option<u64>) {
-        let (speed, most_turn) = self.shared.limits;
+        let limits = self.shared.limits;
         let (weak, sent) = (Arc::downgrade(self), Instant::now());
         let done: Done = Box::new(move |outcome: Outcome, text: String| {
             let (Some(session), Some(n)) = (weak.upgrade(), n) else {
@@ -254,7 +254,9 @@ impl Session {
                 json!({ "n": n, "outcome": outcome.name(), "text": text, "ms": (ms * 100.0).round() / 100.0 }),
             );
         });
-        joined.driver.drive(forward * speed, turn * most_turn, done);
+        joined
+            .driver
+            .drive(forward * limits.speed, turn * limits.turn, done);
     }
 
     /// The page leaves its robot: it stops, and another operator may move it.
@@ -285,7 +287,7 @@ impl Session {
                 .map(|h| json!({ "id": h.id.to_string(), "name": h.name }));
             json!({ "holder": holder, "mine": right.mine })
         });
-        let (speed, turn) = self.shared.limits;
+        let limits = self.shared.limits;
         let rtt = standing.round_trip.map(|rtt| rtt.as_secs_f64() * 1e3);
         self.tell(
             "robot",
@@ -294,8 +296,8 @@ impl Session {
                 "found": standing.found,
                 "rtt_ms": rtt,
                 "right": right,
-                "speed": speed,
-                "turn": turn,
+                "speed": limits.speed,
+                "turn": limits.turn,
             }),
         );
     }

@@ -1,6 +1,6 @@
 //! What the Foxglove server shows and allows.
 
-use crate::drive::Fleet;
+use crate::drive::{Fleet, SpeedLimits};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -37,8 +37,8 @@ pub struct FoxgloveOptions {
     pub drives: Vec<(String, String)>,
     /// The robots of `drives`.
     pub fleet: Option<Arc<dyn Fleet>>,
-    /// Highest speed in m/s and turn in rad/s of `drives`.
-    pub limits: (f64, f64),
+    /// How fast `drives` are.
+    pub limits: SpeedLimits,
     /// Priorities of topics that wait for the same client, by pattern; the first that covers a topic counts. Higher
     /// goes first; other topics have 100 or, if their messages are longer than 64 KiB, 50.
     pub priorities: Vec<(String, u8)>,

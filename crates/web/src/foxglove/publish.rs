@@ -2,7 +2,7 @@
 
 use super::message::ClientChannel;
 use super::world::World;
-use crate::drive::{Driver, Outcome};
+use crate::drive::{Driver, Outcome, SpeedLimits};
 use crate::parse_json;
 use ropewalk::{Flavour, Node, Publisher, Registry, Schema, Value};
 use std::sync::Arc;
@@ -27,8 +27,7 @@ enum To {
 pub(crate) struct Steered {
     pub(crate) topic: String,
     pub(crate) driver: Box<dyn Driver>,
-    /// Highest speed in m/s and turn in rad/s.
-    pub(crate) limits: (f64, f64),
+    pub(crate) limits: SpeedLimits,
     /// Told what the robot does not carry out.
     pub(crate) refused: Arc<dyn Fn(String) + Send + Sync>,
 }
@@ -170,8 +169,10 @@ impl Steered {
                 .map(|n| n.clamp(-most, most))
                 .ok_or(format!("{path} is no number"))
         };
-        let (speed, turn) = self.limits;
-        let (forward, turn) = (number("linear.x", speed)?, number("angular.z", turn)?);
+        let (forward, turn) = (
+            number("linear.x", self.limits.speed)?,
+            number("angular.z", self.limits.turn)?,
+        );
         let refused = self.refused.clone();
         self.driver.drive(
             forward,

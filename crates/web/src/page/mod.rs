@@ -8,7 +8,7 @@
 mod files;
 mod session;
 
-use crate::drive::{self, Drive, Fleet};
+use crate::drive::{self, Drive, Fleet, SpeedLimits};
 use crate::foxglove::{Foxglove, FoxgloveOptions, lock};
 use crate::{Client, Handler, Page, Request, Response, Role, Site, Status};
 use files::Files;
@@ -28,7 +28,7 @@ const PROTOCOL: &str = "ropewalk.page.v1";
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// What the page shows and allows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct DashboardOptions {
     /// The topics whose messages it shows.
@@ -37,22 +37,8 @@ pub struct DashboardOptions {
     pub folder: Option<PathBuf>,
     /// Robots that clients with [`Role::Drive`] may drive; `None`: none.
     pub fleet: Option<Arc<dyn Fleet>>,
-    /// The highest speed in m/s.
-    pub speed: f64,
-    /// The highest turn in rad/s.
-    pub turn: f64,
-}
-
-impl Default for DashboardOptions {
-    fn default() -> Self {
-        DashboardOptions {
-            messages: FoxgloveOptions::default(),
-            folder: None,
-            fleet: None,
-            speed: 0.5,
-            turn: 0.8,
-        }
-    }
+    /// How fast they drive.
+    pub limits: SpeedLimits,
 }
 
 /// Serves the page; a [`Site`] for a [`Server`](crate::Server).
@@ -96,7 +82,7 @@ impl Dashboard {
             foxglove: Foxglove::start(node, options.messages)?,
             files: Files(options.folder),
             drive: match options.fleet {
-                Some(fleet) => Some(Drive::start(fleet, (options.speed, options.turn))?),
+                Some(fleet) => Some(Drive::start(fleet, options.limits)?),
                 None => None,
             },
             shared,

@@ -5,7 +5,7 @@ use ropewalk::{BusConfig, Flavour, Node};
 use serde_json::{Value as Json, json};
 use std::io::Write;
 use std::sync::{Arc, Mutex};
-use web::drive::{Done, Driver, Fleet, Holder, Outcome, Right, Standing, Wish};
+use web::drive::{Done, Driver, Fleet, Holder, Outcome, Right, SpeedLimits, Standing, Wish};
 use web::page::{Dashboard, DashboardOptions};
 use web::{Access, Role, Server, ServerOptions, Token};
 
@@ -101,7 +101,10 @@ fn twists_of_a_foxglove_client_drive_within_the_limits_and_its_end_stops() {
     let host = Host::with(
         |options| {
             options.drives = vec![("/cmd_vel".into(), "rover".into())];
-            options.limits = (0.5, 0.8);
+            options.limits = SpeedLimits {
+                speed: 0.5,
+                turn: 0.8,
+            };
             options.fleet = Some(Arc::new(Rovers(fleet)));
         },
         |access| access,
@@ -160,7 +163,10 @@ impl Pages {
         let rover = Arc::new(Rover::default());
         let mut options = DashboardOptions::default();
         options.fleet = Some(Arc::new(Rovers(rover.clone())));
-        (options.speed, options.turn) = (2.0, 4.0);
+        options.limits = SpeedLimits {
+            speed: 2.0,
+            turn: 4.0,
+        };
         let site = Arc::new(Dashboard::start(node, options).unwrap());
         let options = ServerOptions::new("127.0.0.1:0".parse().unwrap(), access);
         Pages {

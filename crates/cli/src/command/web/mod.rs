@@ -2,19 +2,18 @@
 
 mod robots;
 
-use super::reach::{Reach, shown_host};
+use super::reach::{Reach, listen, shown_host};
 use crate::failure::{Failure, OrFail, Outcome};
-use crate::numbers::limit;
 use crate::screen::tell;
 use crate::signals::Signals;
 use clap::Args;
-pub(crate) use robots::Robots;
+pub(crate) use robots::{Robots, Speeds};
 use ropewalk::Node;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use web::page::{Dashboard, DashboardOptions};
-use web::{Access, Server, ServerOptions};
+use web::{Access, Server};
 
 /// Show this host's links and bus on a page in the browser
 ///
@@ -50,12 +49,8 @@ pub(crate) struct Options {
     /// Drive robots: these names or patterns, or all.
     #[arg(long, value_name = "ROBOT", num_args = 0..)]
     drive: Option<Vec<String>>,
-    /// Highest speed of driving, in m/s.
-    #[arg(long, value_name = "M/S", default_value = "0.5", value_parser = limit, requires = "drive")]
-    speed: f64,
-    /// Highest turn of driving, in rad/s.
-    #[arg(long, value_name = "RAD/S", default_value = "0.8", value_parser = limit, requires = "drive")]
-    turn: f64,
+    #[command(flatten)]
+    limits: Speeds,
     /// Read the page's files from this folder: to try changes of the page.
     #[arg(long, value_name = "FOLDER", hide = true)]
     page: Option<PathBuf>,
@@ -69,19 +64,12 @@ pub(crate) struct Beside {
     web: Option<u16>,
 }
 
-/// A page beside another command; dropping it ends it.
-#[derive(Debug)]
-pub(crate) struct BesideServer {
-    _server: Server,
-    _site: Arc<Dashboard>,
-}
-
 impl Beside {
-    /// Shows the bus of `node`, if that is wanted. The next one gets the same port.
+    /// Shows the bus of `node`, if that is wanted, until the server is dropped. The next one gets the same port.
     pub(crate) fn start(
         &mut self,
         node: impl FnOnce() -> Result<Node, Failure>,
-    ) -> Result<Option<BesideServer>, Failure> {
+    ) -> Result<Option<Server>, Failure> {
         let Some(port) = self.web else {
             return Ok(None);
         };
@@ -89,16 +77,11 @@ impl Beside {
             Arc::new(Dashboard::start(node()?, DashboardOptions::default()).or_job("starting a thread")?);
         let access = Access::new(&[]).or_input()?.without_foxglove();
         let address = (std::net::Ipv4Addr::LOCALHOST, port).into();
-        let server = Server::start(ServerOptions::new(address, access), site.clone());
-        let server = server
-            .map_err(|e| Failure::job(format_args!("{e}: another program may use it; try --web=PORT")))?;
+        let server = listen(address, access, site, "--web=PORT")?;
         let port = server.address().port();
         self.web = Some(port);
         tell!("open http://localhost:{port}");
-        Ok(Some(BesideServer {
-            _server: server,
-            _site: site,
-        }))
+        Ok(Some(server))
     }
 }
 
@@ -110,7 +93,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let mut shown = DashboardOptions::default();
     shown.messages.exclude.clone_from(&options.exclude);
     shown.folder.clone_from(&options.page);
-    (shown.speed, shown.turn) = (options.speed, options.turn);
+    shown.limits = options.limits.limits();
     let access = options.reach.access()?.without_foxglove();
     let has_token = access.has_tokens();
     let signals = Signals::watch().or_job("watching signals")?;

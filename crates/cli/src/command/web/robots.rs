@@ -1,7 +1,9 @@
 //! The robots of this bus, for pages that drive.
 
+use crate::numbers::limit;
+use clap::Args;
 use remote::command::Twist;
-use remote::transport::link::LinkController;
+use remote::transport::link::{LinkController, robot_of_service};
 use remote::types::{Twist as Body, Vector3};
 use remote::{Controller, Outcome, Pending};
 use ropewalk::Node;
@@ -12,14 +14,32 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
-use web::drive::{self, Done, Driver, Fleet, Holder, Right, Standing, Wish};
+use web::drive::{self, Done, Driver, Fleet, Holder, Right, SpeedLimits, Standing, Wish};
 
-/// The service of a robot's commands, after its name.
-const COMMAND: &str = "/remote/command";
 /// How often the bus is asked while a page is open.
 const LOOK: Duration = Duration::from_secs(1);
 /// Nobody looks any more if nobody has asked for this long.
 const IDLE: Duration = Duration::from_secs(3);
+
+/// How fast robots are driven; for commands with an option `drive`.
+#[derive(Args)]
+pub(crate) struct Speeds {
+    /// Highest speed of driving, in m/s.
+    #[arg(long, value_name = "M/S", default_value_t = SpeedLimits::default().speed, value_parser = limit, requires = "drive")]
+    speed: f64,
+    /// Highest turn of driving, in rad/s.
+    #[arg(long, value_name = "RAD/S", default_value_t = SpeedLimits::default().turn, value_parser = limit, requires = "drive")]
+    turn: f64,
+}
+
+impl Speeds {
+    pub(crate) fn limits(&self) -> SpeedLimits {
+        SpeedLimits {
+            speed: self.speed,
+            turn: self.turn,
+        }
+    }
+}
 
 /// The robots of a bus whose names a pattern covers.
 pub(crate) struct Robots {
@@ -112,7 +132,7 @@ impl Shared {
 
     /// The robot's name if this is the service of its commands.
     fn name(&self, service: &str) -> Option<String> {
-        let name = service.strip_suffix(COMMAND)?.trim_start_matches('/');
+        let name = robot_of_service(service)?;
         let covers = |pattern: &String| bridge::covers(pattern, name);
         (self.patterns.is_empty() || self.patterns.iter().any(covers)).then(|| name.to_owned())
     }

@@ -33,4 +33,5 @@ mod types;
 pub use controller::LinkController;
 pub use direct::{DirectController, DirectRobot};
 pub(crate) use frame::fuzz;
+pub use names::robot_of_service;
 pub use robot::LinkRobot;

@@ -12,6 +12,16 @@ pub(super) fn service(robot: &str, class: Class) -> String {
     format!("{}/{last}", base(robot))
 }
 
+/// Returns the robot whose commands a service takes, as [`LinkController`](super::LinkController) names it; `None` for
+/// other services.
+pub fn robot_of_service(service: &str) -> Option<&str> {
+    let name = service.trim_start_matches('/');
+    match name {
+        "remote/command" => Some(""),
+        _ => name.strip_suffix("/remote/command"),
+    }
+}
+
 /// Returns the prefix of the telemetry topics.
 pub(super) fn telemetry(robot: &str) -> String {
     format!("{}/telemetry/", base(robot))
@@ -63,6 +73,10 @@ mod tests {
     #[test]
     fn names_are_of_one_robot_and_legal() {
         assert_eq!(service("r1", Class::Command), "/r1/remote/command");
+        for robot in ["r1", "site/r1", ""] {
+            assert_eq!(robot_of_service(&service(robot, Class::Command)), Some(robot));
+            assert_eq!(robot_of_service(&service(robot, Class::Request)), None);
+        }
         assert_eq!(service("/fleet/r1", Class::File), "/fleet/r1/remote/file");
         assert_eq!(service("", Class::Request), "/remote/request");
         let of = |kind| topic("r1", kind, 3, false);
