@@ -241,8 +241,60 @@ node.destroy_node()
 rclpy.shutdown()
 """
 
+EARLY = """
+import os, threading
+os.environ["ROS_DISABLE_LOANED_MESSAGES"] = "0"
+""" + START + """
+from rclpy.impl.implementation_singleton import rclpy_implementation
+out, back = node.create_publisher(Image, "image", 10), node.create_subscription(Image, "image", lambda m: None, 10)
+while out.get_subscription_count() < 1:
+    time.sleep(0.01)
+with out.handle:
+    own = c_void_p(out.handle.pointer)
+support = c_void_p(ctypes.pythonapi.PyCapsule_GetPointer(ctypes.py_object(Image._TYPE_SUPPORT), None))
+taker, seen, COUNT = handle("subscription", back), [], 6
+def wait_and_take():
+    waits = rclpy_implementation.WaitSet(1, 0, 0, 0, 0, 0, node.context.handle)
+    while COUNT not in seen:
+        waits.clear_entities()
+        waits.add_subscription(back.handle)
+        waits.wait(30_000_000_000)
+        assert waits.get_ready_entities("subscription")
+        message, taken = c_void_p(), c_bool()
+        assert here.rmw_take_loaned_message(taker, byref(message), byref(taken), None) == 0
+        if taken.value:
+            image = ctypes.cast(message, POINTER(CImage)).contents
+            assert image.pixels.size == 100_000 and image.frame_id.data == b"" and image.encoding.data == b"mono8", image.height
+            seen.append(image.height)
+            assert here.rmw_return_loaned_message_from_subscription(taker, message) == 0
+        else:
+            seen.append("early")
+waiter = threading.Thread(target=wait_and_take)
+waiter.start()
+for i in range(1, COUNT + 1):
+    time.sleep(0.1)
+    message = c_void_p()
+    assert rcl.rcl_borrow_loaned_message(own, support, byref(message)) == 0
+    time.sleep(0.1)
+    image = ctypes.cast(message, POINTER(CImage)).contents
+    if image.pixels.capacity < 100_000:
+        assert runtime.rosidl_runtime_c__uint8__Sequence__init(byref(image.pixels), c_size_t(100_000))
+    image.pixels.size, image.height = 100_000, i
+    assert runtime.rosidl_runtime_c__String__assign(byref(image.encoding), b"mono8")
+    assert rcl.rcl_publish_loaned_message(own, message, None) == 0
+waiter.join()
+# The first message has no room in a block before it is published.
+print(*seen[seen.index(1):])
+node.destroy_node()
+rclpy.shutdown()
+"""
+
 
 class Loans(harness.Scenario):
+    def test_a_wait_ends_when_a_message_begins(self) -> None:
+        lines = self.script(EARLY, heap=True)
+        self.assertEqual(lines, ["1 early 2 early 3 early 4 early 5 early 6"])
+
     def test_exhausted_memory_costs_its_message(self) -> None:
         lines = self.script(SHORT)
         # RMW_RET_BAD_ALLOC is 10.

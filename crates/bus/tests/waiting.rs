@@ -237,13 +237,14 @@ fn who_wants_to_wake_early_wakes_at_the_loan_and_misses_no_message() {
     std::thread::sleep(Duration::from_millis(5));
     let loan = publisher.loan(0, &[64]).unwrap();
     assert!(readable(&early) && !readable(&plain));
+    assert!(early.is_expecting() && !plain.is_expecting());
     assert!(
         !early.rearm().unwrap() && !readable(&early),
         "there is nothing yet"
     );
     publisher.publish(loan, Stamp::default()).unwrap();
     for subscriber in [&early, &plain] {
-        assert!(readable(subscriber));
+        assert!(readable(subscriber) && !subscriber.is_expecting());
         assert!(subscriber.take().unwrap().is_some());
         assert!(subscriber.take().unwrap().is_none());
     }

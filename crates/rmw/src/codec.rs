@@ -23,6 +23,18 @@ pub(crate) unsafe fn written(
     Ok(loan)
 }
 
+/// Returns the control part of a message without data parts.
+///
+/// # Safety
+/// `message` has this type.
+pub(crate) unsafe fn control(ty: &Type, message: *const c_void) -> Outcome<Vec<u8>> {
+    // SAFETY: upheld by the caller.
+    let mut control = vec![0; unsafe { ty.sizes(message)? }.control];
+    // SAFETY: likewise.
+    unsafe { ty.write(message, &mut control, [])? };
+    Ok(control)
+}
+
 /// Reads a message that was taken.
 ///
 /// # Safety

@@ -148,9 +148,11 @@ impl Subscription {
         subscriber.fetch_when_woken(Self::take as *const u8, LENS[1]);
     }
 
-    /// Prefetches what taking a message needs: the thread woke for one.
-    pub(crate) fn woken(&self) {
+    /// Prefetches what taking a message needs: the thread woke for one. Returns whether the message is still being
+    /// filled.
+    pub(crate) fn woken(&self) -> bool {
         self.bus.bus().woken();
+        self.bus.bus().is_expecting()
     }
 
     /// Reads a message that was taken into the node's message.
@@ -178,6 +180,11 @@ impl Subscription {
     /// Lends a message that was taken.
     pub(crate) fn lend(&self, from: ropewalk::Message) -> Outcome<*mut c_void> {
         self.loans.lend(&self.ty, from, self.owned.count())
+    }
+
+    /// Runs the code of [`lend`](Self::lend), because a message is expected soon.
+    pub(crate) fn rehearse(&self) {
+        self.loans.rehearse(&self.ty);
     }
 
     /// Takes messages from the bus until one is wanted.

@@ -200,9 +200,15 @@ pub(crate) unsafe extern "C" fn rmw_wait(
 /// Waits until an entity has something or the deadline passes. Returns for each entity whether it has something.
 fn wait(all: &[(*mut *mut c_void, Entity<'_>)], deadline: Option<Instant>) -> Outcome<Vec<bool>> {
     let mut fds: Vec<PollFd<'_>> = Vec::new();
+    let mut expecting = None;
     loop {
-        let ready: Vec<bool> = all.iter().map(|(_, e)| e.is_ready()).collect::<Outcome<_>>()?;
+        let mut ready: Vec<bool> = all.iter().map(|(_, e)| e.is_ready()).collect::<Outcome<_>>()?;
         let now = Instant::now();
+        if let Some(i) = expecting
+            && !ready.contains(&true)
+        {
+            ready[i] = true;
+        }
         if ready.contains(&true) || deadline.is_some_and(|d| d <= now) {
             return Ok(ready);
         }
@@ -217,18 +223,23 @@ fn wait(all: &[(*mut *mut c_void, Entity<'_>)], deadline: Option<Instant>) -> Ou
             })
         });
         match rustix::event::poll(&mut fds, left.as_ref()) {
-            Ok(1) => woken(all, &fds),
+            Ok(1) => expecting = woken(all, &fds),
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(Failure::error(format_args!("waiting: {error}"))),
         }
     }
 }
 
-/// An entity has something after a sleep: if it is a subscription, prefetch what taking its message needs.
-fn woken(all: &[(*mut *mut c_void, Entity<'_>)], fds: &[PollFd<'_>]) {
-    let with_fd = all.iter().filter(|(_, e)| e.fd().is_some());
-    let ready = with_fd.zip(fds).find(|(_, fd)| !fd.revents().is_empty());
-    if let Some(((_, Entity::Subscription(subscription)), _)) = ready {
-        subscription.woken();
+/// An entity has something after a sleep: if it is a subscription, prefetch what taking its message needs. Returns the
+/// subscription's position if its message is still being filled.
+///
+/// The wait then ends as if the message had come. Taking it fails, as rmw allows, but by the time the message comes, the
+/// code of the node, of rcl and of this library has just run and is in the processor's caches (decision 349).
+fn woken(all: &[(*mut *mut c_void, Entity<'_>)], fds: &[PollFd<'_>]) -> Option<usize> {
+    let with_fd = all.iter().enumerate().filter(|(_, (_, e))| e.fd().is_some());
+    let ((i, (_, entity)), _) = with_fd.zip(fds).find(|(_, fd)| !fd.revents().is_empty())?;
+    match entity {
+        Entity::Subscription(subscription) => subscription.woken().then_some(i),
+        _ => None,
     }
 }

@@ -217,6 +217,12 @@ pub fn wakes_early<M: Memory + ?Sized>(ring: &M) -> bool {
     armed.load(Ordering::Relaxed) == EARLY && armed.compare_exchange(EARLY, 1).is_ok()
 }
 
+/// Whether the doorbell has been rung for a message that is being filled and not pushed yet. For rings that were armed
+/// with [`arm_early`].
+pub fn is_filling<M: Memory + ?Sized>(ring: &M) -> bool {
+    ring.word(ARMED).load(Ordering::Relaxed) == 1
+}
+
 /// Whether the next push rings the doorbell.
 pub fn is_armed<M: Memory + ?Sized>(ring: &M) -> bool {
     ring.word(ARMED).load(Ordering::Acquire) != 0

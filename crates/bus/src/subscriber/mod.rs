@@ -170,6 +170,13 @@ impl Subscriber {
         Ok(self.core.rearm() || self.core.lock().is_stuck())
     }
 
+    /// Whether a publisher loaned a message and has not published it yet, with
+    /// [`SubscriberOptions::with_early_wake`]. Only between waking and the next [`Subscriber::rearm`] or
+    /// [`Subscriber::take`].
+    pub fn is_expecting(&self) -> bool {
+        !self.core.birth.is_foreign() && self.core.lock().is_expecting()
+    }
+
     /// Waits until a message can be taken. Returns false if `timeout` passes first or an [`Interrupt`] is
     /// used. Also returns true if messages are queued but the limit of held messages is reached: taking then
     /// returns the error.

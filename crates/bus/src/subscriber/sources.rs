@@ -159,6 +159,10 @@ impl State {
         }
     }
 
+    pub(super) fn is_expecting(&self) -> bool {
+        self.early_wake && self.sources.iter().any(|s| ring::is_filling(s.connection.ring()))
+    }
+
     /// Removes publishers that are gone and whose queues are empty.
     pub(super) fn forget_dead(&mut self) {
         let mut i = 0;

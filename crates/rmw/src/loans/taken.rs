@@ -23,6 +23,8 @@ struct Inner {
     /// Initialized messages that are not in use.
     idle: Vec<Instance>,
     in_place: usize,
+    /// Control part of a message with default values.
+    default: Option<Vec<u8>>,
 }
 
 /// A message that a node uses. Fields drop in this order: arrays get their own words back before the message is
@@ -67,6 +69,25 @@ impl Taken {
         }
         inner.out.push((at.addr(), loan));
         Ok(at)
+    }
+
+    /// Makes a message and reads default values into it, for the next [`lend`](Self::lend), which then finds its code in
+    /// the processor's caches.
+    pub(crate) fn rehearse(&self, ty: &Type) {
+        let mut inner = lock(&self.0);
+        let Some(instance) = inner.idle.pop().or_else(|| make(ty).ok()) else {
+            return;
+        };
+        if inner.default.is_none() {
+            // SAFETY: a message of this type that is not shared.
+            let default = make(ty).and_then(|new| unsafe { codec::control(ty, new.as_ptr()) });
+            inner.default = Some(default.unwrap_or_default());
+        }
+        if let Some(default) = &inner.default {
+            // SAFETY: likewise. A message with default values has no data parts. An error leaves a valid message.
+            let _ = unsafe { ty.borrow(default, &[], instance.as_ptr()) };
+        }
+        inner.idle.push(instance);
     }
 
     /// Ends a loan. The message is kept for the next loan, which overwrites its content.
