@@ -58,6 +58,8 @@ class Process:
 
     def close(self) -> None:
         self.join()
+        # A thread of the library that panics does not end its process.
+        assert not any("panicked at" in line for line in self.lines), self.lines[-40:]
         for stream in (self.process.stdout, self.process.stderr):
             assert stream
             stream.close()

@@ -254,6 +254,8 @@ pub(crate) unsafe extern "C" fn rmw_context_fini(context: *mut RmwContext) -> Re
         if shared.nodes.load(Ordering::SeqCst) > 0 {
             return Err(Failure::error("finalizing a context with active nodes"));
         }
+        // The graph's thread may still hold entities that were destroyed.
+        shared.graph.close();
         // SAFETY: `of` found a valid context, and only the caller uses it now.
         let context = unsafe { arg_mut(context, "context")? };
         // SAFETY: made by `rmw_init` with `Box::into_raw`; entities hold their own references to the shared part.

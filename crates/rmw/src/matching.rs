@@ -102,9 +102,14 @@ impl Matching {
             .collect()
     }
 
-    /// Number of connected endpoints that match.
-    pub(crate) fn count(&self, connected: impl Iterator<Item = u64>) -> usize {
-        self.among(connected, &self.others()).len()
+    /// Whether a connected endpoint matches.
+    pub(crate) fn matches(&self, id: u64) -> bool {
+        let mut fits = !self.graph().has_departed(id);
+        self.graph().each(|node, _, _| {
+            let endpoint = node.endpoints.iter().find(|e| e.id == id);
+            fits &= endpoint.is_none_or(|e| self.fits(e));
+        });
+        fits
     }
 
     /// Brings the events up to date. Returns whether all matching endpoints of the graph are connected.

@@ -278,7 +278,11 @@ pub(crate) unsafe extern "C" fn rmw_publisher_count_matched_subscriptions(
     guard(|| {
         // SAFETY: upheld by the caller.
         let (publisher, count) = unsafe { (of(publisher)?, arg_mut(count, "subscription_count")?) };
-        *count = publisher.matching.count(publisher.connected());
+        *count = 0;
+        let matches = |id| publisher.matching.matches(id);
+        publisher
+            .bus()
+            .each_subscriber(|id| *count += usize::from(matches(id)));
         Ok(())
     })
 }

@@ -445,7 +445,10 @@ pub(crate) unsafe extern "C" fn rmw_subscription_count_matched_publishers(
     guard(|| {
         // SAFETY: upheld by the caller.
         let (subscription, count) = unsafe { (of(subscription)?, arg_mut(count, "publisher_count")?) };
-        *count = subscription.matching.count(subscription.connected());
+        *count = 0;
+        let matches = |id| subscription.matching.matches(id);
+        let bus = subscription.bus.bus();
+        bus.each_publisher(|id| *count += usize::from(matches(id)));
         Ok(())
     })
 }

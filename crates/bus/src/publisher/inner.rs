@@ -252,10 +252,13 @@ impl PubCore {
 
 impl State {
     pub(super) fn subscriber_count(&self) -> usize {
-        self.attached
-            .iter()
-            .filter(|a| a.ready && !a.is_closing())
-            .count()
+        self.connected().count()
+    }
+
+    /// Identities of the subscribers that are connected.
+    pub(super) fn connected(&self) -> impl Iterator<Item = u64> {
+        let connected = self.attached.iter().filter(|a| a.ready && !a.is_closing());
+        connected.map(|a| a.id)
     }
 
     /// Pushes to all rings. [`State::ring`] is called afterwards, so that a woken subscriber does not take

@@ -348,6 +348,14 @@ impl Publisher {
         self.core.lock().subscriber_count()
     }
 
+    /// Calls `each` with the identity of every connected subscriber. Allocates no memory. `each` must not use
+    /// this publisher.
+    pub fn each_subscriber(&self, each: impl FnMut(u64)) {
+        if !self.core.birth.is_foreign() {
+            self.core.lock().connected().for_each(each);
+        }
+    }
+
     /// Blocks until at least `n` subscribers are connected. Returns false if `timeout` passes first.
     pub fn wait_for_subscribers(&self, n: usize, timeout: Duration) -> bool {
         if self.core.birth.is_foreign() {

@@ -241,6 +241,14 @@ impl Subscriber {
         self.core.lock().alive()
     }
 
+    /// Calls `each` with the identity of every connected publisher. Allocates no memory. `each` must not use
+    /// this subscriber.
+    pub fn each_publisher(&self, each: impl FnMut(u64)) {
+        if !self.core.birth.is_foreign() {
+            self.core.lock().connected().for_each(each);
+        }
+    }
+
     /// Blocks until at least `n` publishers are connected. Returns false if `timeout` passes first.
     pub fn wait_for_publishers(&self, n: usize, timeout: Duration) -> bool {
         if self.core.birth.is_foreign() {

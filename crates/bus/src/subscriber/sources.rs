@@ -55,7 +55,13 @@ const PATIENCE: u32 = 64;
 
 impl State {
     pub(super) fn alive(&self) -> usize {
-        self.sources.iter().filter(|s| !s.connection.has_ended()).count()
+        self.connected().count()
+    }
+
+    /// Identities of the publishers that are connected.
+    pub(super) fn connected(&self) -> impl Iterator<Item = u64> {
+        let alive = self.sources.iter().filter(|s| !s.connection.has_ended());
+        alive.map(|s| s.connection.publisher)
     }
 
     /// Returns the source whose first message was queued first; the only source, if there is just one.

@@ -126,7 +126,9 @@ impl Graph {
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
         self.wake.set();
-        if let Some(thread) = lock(&self.thread).take() {
+        // If a program does not finalize its context, the graph's own thread may hold the last entity.
+        let own = |thread: &JoinHandle<()>| thread.thread().id() == std::thread::current().id();
+        if let Some(thread) = lock(&self.thread).take().filter(|thread| !own(thread)) {
             let _ = thread.join();
         }
         lock(&self.others).clear();
@@ -475,5 +477,55 @@ mod tests {
             std::thread::yield_now();
         }
         graph.close();
+    }
+
+    /// An entity whose last reference the graph's thread drops, and with it the last one of the context.
+    struct Last {
+        graph: Arc<Graph>,
+        heard: std::sync::mpsc::SyncSender<&'static str>,
+        goes_on: Mutex<std::sync::mpsc::Receiver<()>>,
+    }
+
+    impl Listener for Last {
+        fn graph_changed(&self) -> bool {
+            if std::thread::current().name() == Some("rmw-graph") {
+                let _ = self.heard.send("called");
+                let _ = lock(&self.goes_on).recv();
+            }
+            true
+        }
+    }
+
+    impl Drop for Last {
+        fn drop(&mut self) {
+            self.graph.close();
+            let _ = self.heard.send("closed");
+        }
+    }
+
+    #[test]
+    fn the_graphs_own_thread_may_close_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let bus = Bus::open(bus::BusConfig::new(folder.path())).unwrap();
+        let graph = Graph::open(&bus, "/").unwrap();
+        let (heard, hears) = std::sync::mpsc::sync_channel(8);
+        let (go_on, goes_on) = std::sync::mpsc::channel();
+        let last: Arc<dyn Listener> = Arc::new(Last {
+            graph: graph.clone(),
+            heard,
+            goes_on: Mutex::new(goes_on),
+        });
+        graph.listen(Arc::downgrade(&last));
+        graph.call_again();
+        let long = Duration::from_secs(60);
+        assert_eq!(hears.recv_timeout(long), Ok("called"));
+        drop(last);
+        drop(go_on);
+        let rest = || hears.recv_timeout(long);
+        assert!(
+            std::iter::repeat_with(rest)
+                .take(8)
+                .any(|word| word == Ok("closed"))
+        );
     }
 }
