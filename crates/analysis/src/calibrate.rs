@@ -23,9 +23,9 @@ pub struct Options {
     /// Use only these systems.
     #[arg(long, value_name = "SYSTEM", value_delimiter = ',')]
     pub of: Vec<String>,
-    /// Print the result as JSON.
-    #[arg(long)]
-    pub json: bool,
+    /// `--json`.
+    #[command(flatten)]
+    pub json: crate::Json,
 }
 
 /// Why there is no calibration.

@@ -39,7 +39,7 @@ fn planned(text: &str, brief: bool) -> Outcome {
         seconds: 10.0,
         runs: 3,
         brief,
-        json: false,
+        json: Default::default(),
         seed: 1,
     };
     let outcome = plan(&system(text), &HostCosts::defaults(), &options, &|| false).expect("a plan");

@@ -64,9 +64,9 @@ pub struct Options {
     /// Only report whether the system fits, not what breaks first or would help.
     #[arg(long)]
     pub brief: bool,
-    /// Print the result as JSON.
-    #[arg(long)]
-    pub json: bool,
+    /// `--json`.
+    #[command(flatten)]
+    pub json: crate::Json,
     /// Seed of the first run.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,

@@ -47,9 +47,9 @@ pub struct Options {
     /// Description of folders, files and columns (default: DIR/layout.yaml).
     #[arg(long, value_name = "FILE")]
     pub layout: Option<PathBuf>,
-    /// Print the result as JSON.
-    #[arg(long)]
-    pub json: bool,
+    /// `--json`.
+    #[command(flatten)]
+    pub json: crate::Json,
     /// Write one line per cell to this CSV file.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,

@@ -12,7 +12,7 @@ pub fn analyze(dir: &Path) -> Result<Outcome, Error> {
     let options = raw::Options {
         dir: dir.to_owned(),
         layout: None,
-        json: false,
+        json: Default::default(),
         csv: None,
         figure: None,
     };

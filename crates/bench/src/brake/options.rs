@@ -35,9 +35,9 @@ pub struct Options {
     /// Queue depth of one subscriber in images, and in ROS also of each of the publisher's connections.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub queue: u32,
-    /// Print the result as JSON instead of tables.
-    #[arg(long)]
-    pub json: bool,
+    /// `--json`.
+    #[command(flatten)]
+    pub json: analysis::Json,
     /// Draw distances and angles into this file (SVG).
     #[arg(long, value_name = "FILE")]
     pub figure: Option<PathBuf>,
@@ -85,7 +85,7 @@ impl Default for Options {
             roi: Region::default(),
             load: 0,
             queue: 1,
-            json: false,
+            json: Default::default(),
             figure: None,
             peers: None,
         }

@@ -103,9 +103,9 @@ pub struct Options {
     /// --language rust,cpp`.
     #[arg(long)]
     pub awake: bool,
-    /// Print the result as JSON instead of tables.
-    #[arg(long)]
-    pub json: bool,
+    /// `--json`.
+    #[command(flatten)]
+    pub json: analysis::Json,
     /// Also write the cells to this file.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
@@ -132,7 +132,7 @@ impl Options {
             rate: None,
             depth: None,
             awake: false,
-            json: false,
+            json: Default::default(),
             csv: None,
             figure: None,
             peers: None,

@@ -49,9 +49,9 @@ pub struct Options {
     /// Number of runs of each row; the median is reported.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub runs: u32,
-    /// Print the result as JSON instead of tables.
-    #[arg(long)]
-    pub json: bool,
+    /// `--json`.
+    #[command(flatten)]
+    pub json: analysis::Json,
     /// Write a line for each cell and metric into this file.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,

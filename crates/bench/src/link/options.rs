@@ -252,9 +252,9 @@ pub struct Options {
     /// Number of runs of each row, of different phase; the median is reported. Default 5, with --quick 2.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub runs: Option<u32>,
-    /// Print the result as JSON instead of tables.
-    #[arg(long)]
-    pub json: bool,
+    /// `--json`.
+    #[command(flatten)]
+    pub json: analysis::Json,
     /// Write a line for each cell and metric into this file.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,

@@ -149,9 +149,9 @@ pub struct Options {
     /// Number of runs of each row, instead of 200, or of the number with --quick.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub runs: Option<u64>,
-    /// Print the result as JSON instead of tables.
-    #[arg(long)]
-    pub json: bool,
+    /// `--json`.
+    #[command(flatten)]
+    pub json: analysis::Json,
     /// Write a line for each cell and metric into this file.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,

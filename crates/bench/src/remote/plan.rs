@@ -397,7 +397,7 @@ pub(super) mod tests {
             systems: Vec::new(),
             quick: false,
             runs: None,
-            json: false,
+            json: Default::default(),
             csv: None,
             figure: None,
             keep: None,

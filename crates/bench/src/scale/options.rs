@@ -81,9 +81,9 @@ pub struct Options {
     /// results are not measured again.
     #[arg(long, visible_alias = "resume", value_name = "FOLDER")]
     pub out: Option<PathBuf>,
-    /// Print the result as JSON instead of tables.
-    #[arg(long)]
-    pub json: bool,
+    /// `--json`.
+    #[command(flatten)]
+    pub json: analysis::Json,
     /// Also write the cells to this file.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
@@ -119,7 +119,7 @@ impl Options {
             no_knees: false,
             knees_only: false,
             out: None,
-            json: false,
+            json: Default::default(),
             csv: None,
             figure: None,
             peers: None,

@@ -96,9 +96,13 @@ fn raw_data_is_analyzed_modelled_and_reported() {
     assert_eq!(done.code, 0, "{done:?}");
     let page = fs::read_to_string(host.path("page.html")).expect("was written");
     assert!(page.contains("<h1>Rows</h1>") && page.contains("data-metric=\"by_number_ms\""));
-    let done = host.run(&["bench", "model", "data.json", "--json"]);
+    let done = host.run(&["bench", "model", "data.json", "--json=models.json"]);
     assert_eq!(done.code, 0, "{done:?}");
-    let models = json(&done.stdout);
+    assert!(
+        done.stdout.contains("rospy") && !done.stdout.contains('{'),
+        "{done:?}"
+    );
+    let models = json(&fs::read_to_string(host.path("models.json")).expect("was written"));
     assert!(models["models"]["rospy"]["process"].is_object(), "{models}");
     let done = host.run(&["bench", "analyze", "raw"]);
     assert!(

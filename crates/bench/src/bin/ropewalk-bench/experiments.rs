@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::signals::Signals;
-use analysis::{calibrate, raw, report};
+use analysis::{Json, calibrate, raw, report};
 use bench::brake;
 use bench::ipc::{self, peer};
 use bench::{lab, link, remote, scale};
@@ -65,11 +65,12 @@ pub(crate) enum What {
 
 /// Text, CSV and figure of an experiment's outcome.
 macro_rules! shown {
-    ($outcome:expr, $json:expr) => {
+    ($outcome:expr) => {
         Shown {
             csv: $outcome.csv(),
             figure: $outcome.figure(),
-            text: if $json { $outcome.json() } else { $outcome.text() },
+            json: $outcome.json(),
+            text: $outcome.text(),
             verdict: $outcome.verdict(),
         }
     };
@@ -80,20 +81,20 @@ pub(crate) fn run(what: &What) -> Outcome {
     match what {
         What::Ipc(options) => run_ipc(options),
         What::Brake(options) => run_brake(options),
-        What::Lab(options) => run_in_lab([&options.csv, &options.figure], |stopped| {
-            lab::run(options, stopped).map(|outcome| shown!(outcome, options.json))
+        What::Lab(options) => run_in_lab(([&options.csv, &options.figure], &options.json), |stopped| {
+            lab::run(options, stopped).map(|outcome| shown!(outcome))
         }),
-        What::Link(options) => run_in_lab([&options.csv, &options.figure], |stopped| {
-            link::run(options, stopped).map(|outcome| shown!(outcome, options.json))
+        What::Link(options) => run_in_lab(([&options.csv, &options.figure], &options.json), |stopped| {
+            link::run(options, stopped).map(|outcome| shown!(outcome))
         }),
-        What::Remote(options) => run_in_lab([&options.csv, &options.figure], |stopped| {
-            remote::run(options, stopped).map(|outcome| shown!(outcome, options.json))
+        What::Remote(options) => run_in_lab(([&options.csv, &options.figure], &options.json), |stopped| {
+            remote::run(options, stopped).map(|outcome| shown!(outcome))
         }),
         What::Analyze(options) => run_analyze(options),
         What::Model(options) => run_model(options),
         What::Report(options) => run_report(options),
-        What::Scale(options) => run_in_lab([&options.csv, &options.figure], |stopped| {
-            scale::run(options, stopped).map(|outcome| shown!(outcome, options.json))
+        What::Scale(options) => run_in_lab(([&options.csv, &options.figure], &options.json), |stopped| {
+            scale::run(options, stopped).map(|outcome| shown!(outcome))
         }),
         What::Agent(options) => run_agent(options),
         What::ScaleAgent(options) => {
@@ -112,10 +113,11 @@ pub(crate) fn run(what: &What) -> Outcome {
 }
 
 fn run_ipc(options: &ipc::Options) -> Outcome {
-    // Fails before hours of measurements, not after.
-    for file in [&options.csv, &options.figure].into_iter().flatten() {
-        write(file, "")?;
-    }
+    prepare([
+        options.csv.as_deref(),
+        options.figure.as_deref(),
+        options.json.file(),
+    ])?;
     let signals = Signals::watch().or_job("watching signals")?;
     let outcome = ipc::run(options, &|| signals.stopped()).map_err(Failure::job)?;
     if let Some(file) = &options.csv {
@@ -124,28 +126,18 @@ fn run_ipc(options: &ipc::Options) -> Outcome {
     if let Some(file) = &options.figure {
         write(file, &outcome.figure(options.experiment))?;
     }
-    print(&if options.json {
-        outcome.json()
-    } else {
-        outcome.text()
-    })?;
+    show(&options.json, outcome.json(), outcome.text())?;
     outcome.verdict().map_err(Failure::job)
 }
 
 fn run_brake(options: &brake::Options) -> Outcome {
-    if let Some(file) = &options.figure {
-        write(file, "")?;
-    }
+    prepare([options.figure.as_deref(), options.json.file()])?;
     let signals = Signals::watch().or_job("watching signals")?;
     let outcome = brake::run(options, &|| signals.stopped()).map_err(Failure::job)?;
     if let Some(file) = &options.figure {
         write(file, &outcome.figure())?;
     }
-    print(&if options.json {
-        outcome.json()
-    } else {
-        outcome.text()
-    })?;
+    show(&options.json, outcome.json(), outcome.text())?;
     outcome.verdict().map_err(Failure::job)
 }
 
@@ -164,20 +156,12 @@ fn run_analyze(options: &raw::Options) -> Outcome {
     if let Some(file) = &options.figure {
         write(file, &outcome.figure())?;
     }
-    print(&if options.json {
-        outcome.json()
-    } else {
-        outcome.text()
-    })
+    show(&options.json, outcome.json(), outcome.text())
 }
 
 fn run_model(options: &calibrate::Options) -> Outcome {
     let outcome = calibrate::run(options, bench::machine::describe()).or_input()?;
-    print(&if options.json {
-        outcome.json()
-    } else {
-        outcome.text()
-    })
+    show(&options.json, outcome.json(), outcome.text())
 }
 
 fn run_report(options: &report::Options) -> Outcome {
@@ -194,8 +178,8 @@ fn run_agent(options: &scale::agents::Options) -> Outcome {
         });
     }
     let scale = options.experiment().unwrap_or_else(|e| e.exit());
-    run_in_lab([&scale.csv, &scale.figure], |stopped| {
-        scale::agents::run(options, &scale, stopped).map(|outcome| shown!(outcome, scale.json))
+    run_in_lab(([&scale.csv, &scale.figure], &scale.json), |stopped| {
+        scale::agents::run(options, &scale, stopped).map(|outcome| shown!(outcome))
     })
 }
 
@@ -203,18 +187,17 @@ fn run_agent(options: &scale::agents::Options) -> Outcome {
 struct Shown {
     csv: String,
     figure: String,
+    json: String,
     text: String,
     verdict: Result<(), ipc::Error>,
 }
 
 /// Runs an experiment in the lab, writes its files, prints its outcome and returns its verdict.
 fn run_in_lab(
-    [csv, figure]: [&Option<PathBuf>; 2],
+    ([csv, figure], json): ([&Option<PathBuf>; 2], &Json),
     run: impl Fn(&dyn Fn() -> bool) -> Result<Shown, ipc::Error>,
 ) -> Outcome {
-    for file in [csv, figure].into_iter().flatten() {
-        write(file, "")?;
-    }
+    prepare([csv.as_deref(), figure.as_deref(), json.file()])?;
     let signals = Signals::watch().or_job("watching signals")?;
     let shown = run(&|| signals.stopped()).map_err(|e| match e {
         ipc::Error::Input(_) => Failure::input(e),
@@ -226,12 +209,22 @@ fn run_in_lab(
     if let Some(file) = figure {
         write(file, &shown.figure)?;
     }
-    print(&shown.text)?;
+    show(json, shown.json, shown.text)?;
     shown.verdict.map_err(Failure::job)
 }
 
-fn print(text: &str) -> Outcome {
-    writeln!(crate::screen::stdout(), "{text}").or_job("writing")
+/// Shows a result as requested.
+pub(crate) fn show(option: &Json, json: String, text: String) -> Outcome {
+    if let Some(file) = option.file() {
+        write(file, &(json.clone() + "\n"))?;
+    }
+    let shown = if option.is_printed() { json } else { text };
+    writeln!(crate::screen::stdout(), "{shown}").or_job("writing")
+}
+
+/// Creates the files that the results go to. Fails before hours of measurements, not after.
+fn prepare<const N: usize>(files: [Option<&Path>; N]) -> Outcome {
+    files.into_iter().flatten().try_for_each(|file| write(file, ""))
 }
 
 fn write(file: &Path, text: &str) -> Outcome {

@@ -6,7 +6,6 @@ use analysis::plan::{HostCosts, Known, Options, System, Trace, plan};
 use recording::{Recording, simulation};
 use schema::{Flavour, Registry};
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -47,12 +46,8 @@ pub(crate) fn run(options: &Options) -> Outcome {
     if signals.stopped() {
         return Err(Failure::job("stopped before the end"));
     }
-    let shown = if options.json {
-        outcome.json(bench::machine::describe())
-    } else {
-        outcome.text()
-    };
-    writeln!(crate::screen::stdout(), "{shown}").or_job("writing")?;
+    let json = outcome.json(bench::machine::describe());
+    crate::experiments::show(&options.json, json, outcome.text())?;
     if outcome.fits() {
         Ok(())
     } else {
