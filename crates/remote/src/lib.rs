@@ -54,6 +54,8 @@ pub mod convert;
 mod decode;
 #[doc(hidden)]
 pub mod fuzzing;
+#[cfg(test)]
+mod generated;
 mod inbox;
 mod kind;
 mod kinds;
@@ -86,15 +88,15 @@ const _: () = {
 /// The messages of Robot Remote Control's wire, version 6. Both wires carry them.
 pub mod types {
     #![allow(missing_docs, clippy::all)]
-    include!(concat!(env!("OUT_DIR"), "/robot_remote_control.rs"));
+    include!("../generated/robot_remote_control.rs");
 }
 
 /// Both packages of messages as an encoded `google.protobuf.FileDescriptorSet`, with comments: for programs that
 /// display or read messages of any kind.
-pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+pub const DESCRIPTORS: &[u8] = include_bytes!("../generated/descriptors.bin");
 
 /// The messages of Ropewalk's own wire ([`Wire::Own`](transport::Wire::Own)), for implementing another end of it.
 pub mod own {
     #![allow(missing_docs, clippy::all)]
-    include!(concat!(env!("OUT_DIR"), "/ropewalk.remote.rs"));
+    include!("../generated/ropewalk.remote.rs");
 }
