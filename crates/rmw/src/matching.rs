@@ -95,13 +95,6 @@ impl Matching {
         self.qos.mismatch(self.end, &(&other.qos).into()).is_none()
     }
 
-    fn among(&self, connected: impl Iterator<Item = u64>, others: &[(NodeName, Endpoint)]) -> BTreeSet<u64> {
-        let unfit = |id| others.iter().any(|(_, e)| e.id == id && !self.fits(e));
-        connected
-            .filter(|id| !unfit(*id) && !self.graph().has_departed(*id))
-            .collect()
-    }
-
     /// Whether a connected endpoint matches.
     pub(crate) fn matches(&self, id: u64) -> bool {
         let mut fits = !self.graph().has_departed(id);
@@ -117,7 +110,7 @@ impl Matching {
         let mut settled = true;
         self.events.update(&self.own.type_name, || {
             let others = self.others();
-            let matched = self.among(connected(), &others);
+            let matched: BTreeSet<u64> = connected().filter(|id| self.matches(*id)).collect();
             let awaited =
                 |e: &Endpoint| e.type_name == self.own.type_name && self.fits(e) && !matched.contains(&e.id);
             // Endpoints on other hosts are reached through a link's own endpoint.

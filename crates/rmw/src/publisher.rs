@@ -68,8 +68,9 @@ impl Publisher {
 
     /// The subscribers that the bus has connected.
     fn connected(&self) -> impl Iterator<Item = u64> {
-        let subscribers = self.bus.stats().subscribers.into_iter();
-        subscribers.filter(|s| s.ready && !s.closing).map(|s| s.id)
+        let mut connected = Vec::new();
+        self.bus().each_subscriber(|id| connected.push(id));
+        connected.into_iter()
     }
 
     /// Publishes a message in memory.

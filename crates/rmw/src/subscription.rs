@@ -108,7 +108,9 @@ impl Subscription {
 
     /// The publishers that the bus has connected.
     fn connected(&self) -> impl Iterator<Item = u64> {
-        self.bus.stats().publishers.into_iter().map(|p| p.id)
+        let mut connected = Vec::new();
+        self.bus.bus().each_publisher(|id| connected.push(id));
+        connected.into_iter()
     }
 
     /// Whether something can be taken. If not, the descriptor becomes readable when a message arrives.
@@ -148,11 +150,15 @@ impl Subscription {
         subscriber.fetch_when_woken(Self::take as *const u8, LENS[1]);
     }
 
-    /// Prefetches what taking a message needs: the thread woke for one. Returns whether the message is still being
-    /// filled.
+    /// Prefetches what taking a message needs: the thread woke for one. If the message is still being filled, runs the
+    /// code that will lend it, and returns true.
     pub(crate) fn woken(&self) -> bool {
         self.bus.bus().woken();
-        self.bus.bus().is_expecting()
+        let expecting = self.bus.bus().is_expecting();
+        if expecting {
+            self.loans.rehearse(&self.ty);
+        }
+        expecting
     }
 
     /// Reads a message that was taken into the node's message.
@@ -180,11 +186,6 @@ impl Subscription {
     /// Lends a message that was taken.
     pub(crate) fn lend(&self, from: ropewalk::Message) -> Outcome<*mut c_void> {
         self.loans.lend(&self.ty, from, self.owned.count())
-    }
-
-    /// Runs the code of [`lend`](Self::lend), because a message is expected soon.
-    pub(crate) fn rehearse(&self) {
-        self.loans.rehearse(&self.ty);
     }
 
     /// Takes messages from the bus until one is wanted.

@@ -351,9 +351,13 @@ impl Publisher {
     /// Calls `each` with the identity of every connected subscriber. Allocates no memory. `each` must not use
     /// this publisher.
     pub fn each_subscriber(&self, each: impl FnMut(u64)) {
-        if !self.core.birth.is_foreign() {
-            self.core.lock().connected().for_each(each);
+        if self.core.birth.is_foreign() {
+            return;
         }
+        let mut state = self.core.lock();
+        // Those that have left are not counted.
+        state.reap();
+        state.connected().for_each(each);
     }
 
     /// Blocks until at least `n` subscribers are connected. Returns false if `timeout` passes first.

@@ -153,7 +153,6 @@ unsafe fn take(
     };
     *taken = false;
     let Some(from) = subscription.take()? else {
-        subscription.rehearse();
         return Ok(());
     };
     if let Some(info) = info {

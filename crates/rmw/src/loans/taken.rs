@@ -78,15 +78,13 @@ impl Taken {
         let Some(instance) = inner.idle.pop().or_else(|| make(ty).ok()) else {
             return;
         };
-        if inner.default.is_none() {
+        let default = inner.default.get_or_insert_with(|| {
             // SAFETY: a message of this type that is not shared.
             let default = make(ty).and_then(|new| unsafe { codec::control(ty, new.as_ptr()) });
-            inner.default = Some(default.unwrap_or_default());
-        }
-        if let Some(default) = &inner.default {
-            // SAFETY: likewise. A message with default values has no data parts. An error leaves a valid message.
-            let _ = unsafe { ty.borrow(default, &[], instance.as_ptr()) };
-        }
+            default.unwrap_or_default()
+        });
+        // SAFETY: likewise. A message with default values has no data parts. An error leaves a valid message.
+        let _ = unsafe { ty.borrow(default, &[], instance.as_ptr()) };
         inner.idle.push(instance);
     }
 
