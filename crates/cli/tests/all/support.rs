@@ -88,8 +88,11 @@ impl Running {
         Running(Some(command.spawn().expect("starts")))
     }
 
-    /// Interrupts it like Ctrl-C.
+    /// Interrupts it like Ctrl-C, once it handles that.
     pub(crate) fn interrupt(&self) {
+        eventually("it handles an interrupt", || {
+            catches(self.pid(), rustix::process::Signal::INT).then_some(())
+        });
         self.signal(rustix::process::Signal::INT);
     }
 
@@ -147,6 +150,17 @@ impl Drop for Running {
             let _ = child.wait();
         }
     }
+}
+
+/// Whether a process handles a signal, or has ended; see `proc_pid_status(5)`.
+fn catches(pid: u32, signal: rustix::process::Signal) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let field = |name| status.lines().find_map(|line| line.strip_prefix(name));
+    let Some(caught) = field("SigCgt:\t") else {
+        return true;
+    };
+    let caught = u64::from_str_radix(caught, 16).expect("a mask of signals");
+    caught & 1 << (signal.as_raw() - 1) != 0 || field("State:\tZ").is_some()
 }
 
 fn text(pipe: &mut impl Read) -> String {

@@ -124,6 +124,38 @@ fn key(page: &mut Page, kind: &str, (key, code): (&str, &str)) {
     );
 }
 
+/// Takes control of the chosen robot, if it is free.
+fn request(page: &mut Page) {
+    page.wait("!document.getElementById('drive-request').disabled && !document.getElementById('drive-request').hidden");
+    page.evaluate("document.getElementById('drive-request').click()");
+    page.wait("['ready', 'locked'].includes(document.body.dataset.drive)");
+}
+
+/// Holds a key until the rover moves. Where the page shows that it was locked or that it lost control meanwhile, this
+/// tries again, as an operator would.
+fn drive(page: &mut Page, rover: &Rover, held: (&str, &str)) {
+    eventually("it moves", || {
+        if page.evaluate("document.body.dataset.drive") == "idle" {
+            request(page);
+        }
+        page.wait("document.body.dataset.drive === 'ready'");
+        key(page, "keyDown", held);
+        let pressed = Instant::now();
+        while pressed.elapsed() < Duration::from_secs(5) {
+            if rover.moves().0 {
+                return Some(());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let state = page.evaluate("document.body.dataset.drive");
+        let why = page.evaluate("document.getElementById('drive-why').textContent");
+        let told = why != "" || state == "idle" || state == "locked";
+        assert!(told, "{state}: it stands, and the page does not say why");
+        key(page, "keyUp", held);
+        None
+    });
+}
+
 /// What stops the rover.
 type Stop = fn(&mut Page);
 
@@ -139,9 +171,7 @@ fn operator<'a>(browser: &'a mut Browser, web: &Web, seen: &str) -> Page<'a> {
         "(() => {{ const s = document.getElementById('drive-limit'); s.value = '{seen}'; s.dispatchEvent(new Event('change')); }})()"
     ));
     page.wait("document.getElementById('drive-robot').value === 'rover'");
-    page.wait("!document.getElementById('drive-request').disabled && !document.getElementById('drive-request').hidden");
-    page.evaluate("document.getElementById('drive-request').click()");
-    page.wait("['ready', 'locked'].includes(document.body.dataset.drive)");
+    request(&mut page);
     page
 }
 
@@ -167,9 +197,7 @@ fn what_is_held_drives_and_all_else_stops() {
         }),
     ];
     for (what, stop) in stops {
-        page.wait("document.body.dataset.drive === 'ready'");
-        key(&mut page, "keyDown", FORWARD);
-        rover.wait(true, "it moves");
+        drive(&mut page, &rover, FORWARD);
         stop(&mut page);
         rover.wait(false, what);
         if what == "the page is frozen" {
@@ -198,9 +226,7 @@ fn an_old_picture_locks() {
         return;
     };
     let mut page = operator(&mut browser, &web, "2000");
-    page.wait("document.body.dataset.drive === 'ready'");
-    key(&mut page, "keyDown", FORWARD);
-    rover.wait(true, "it moves");
+    drive(&mut page, &rover, FORWARD);
     drop(camera);
     rover.wait(false, "it stands once the picture is old");
     page.wait("document.body.dataset.drive === 'locked'");
@@ -237,8 +263,7 @@ fn lose(rover: &Rover, web: &Web, loss: &Loss) -> Option<Duration> {
     let mut browser = Browser::start(home.path())?;
     let mut page = operator(&mut browser, web, "none");
     // It turns: after sixty times forward it would meet a wall.
-    key(&mut page, "keyDown", LEFT);
-    rover.wait(true, "it moves");
+    drive(&mut page, rover, LEFT);
     std::thread::sleep(Duration::from_millis(200));
     drop(page);
     let lost = Instant::now();
