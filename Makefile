@@ -15,10 +15,10 @@ TESTED := $(TARGET)/tested
 # those that mostly wait.
 # Rows joined by `+` run side by side, since they mostly wait; the steps of one row, joined by `,`, one after the other. What needs the wheel
 # is in one row.
-STEPS := packages built-tested schema-crosscheck+recording-crosscheck kill,ros1,sanitized,cpp+installed,python ros2 networks attacks unit-posix unit
+STEPS := packages built-tested schema-crosscheck+recording-crosscheck kill,ros1,sanitized,cpp+installed,python+ros2-kilted,ros2-jazzy networks attacks unit-posix unit
 BEHIND := lint built-posix loom
 
-.PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets words book crates unit unit-posix cpp sanitized sanitized-library valgrind ros1 ros2 zenoh foxglove python wheel deb installed loom built-posix miri schema-crosscheck recording-crosscheck kill \
+.PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets words book crates unit unit-posix cpp sanitized sanitized-library valgrind ros1 ros2 ros2-kilted ros2-jazzy zenoh foxglove python wheel deb installed loom built-posix miri schema-crosscheck recording-crosscheck kill \
     attacks networks soak day fuzz-short fuzz-packets fuzz-coverage fuzz clean
 
 # Shows in a minute why priorities matter; needs neither ROS nor root. Link-time optimization would take longer than everything else.
@@ -122,8 +122,9 @@ ros1: built-tested packages
 	ros1/test/run $(TESTED)
 
 # Unchanged nodes of ROS 2 (rclpy, as wheels) over rmw_ropewalk, of Kilted and of Jazzy, which has a different interface.
-ros2: built-tested
-	for each in kilted jazzy; do ROS2_VENV=$(TARGET)/ros2-$$each tests/ros2/run $$each $(TESTED) $(SCENARIOS) || exit 1; done
+ros2: ros2-kilted ros2-jazzy
+ros2-kilted ros2-jazzy: ros2-%: built-tested
+	ROS2_VENV=$(TARGET)/ros2-$* tests/ros2/run $* $(TESTED) $(SCENARIOS)
 
 # Nodes that use rmw_zenoh's protocol, and the bridge to them. Builds the feature that only they need, in a separate folder.
 ZENOH := $(TARGET)/zenoh
