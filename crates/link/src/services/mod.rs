@@ -202,7 +202,11 @@ pub(crate) fn path_config(
         ordering: proto::Ordering::Any,
         type_hash: kind.type_hash,
         flavour: names::announced(kind.flavour),
-        definition: kind.definition.to_string(),
+        // Only a caller has to learn it.
+        definition: match part {
+            REQUEST => String::new(),
+            _ => kind.definition.to_string(),
+        },
         ..proto::TopicConfig::new(format!("{}{part}", setting.name), kind.type_name.clone())
     }
 }

@@ -214,6 +214,11 @@ impl<B: Body> Radio<B> {
         if p.airtime.airtime(whole, hops) <= budget || foreseen.period < quick {
             return Plan::Fragment(i, max);
         }
+        // A message of one datagram would wait longer than it makes the foreseen one wait at worst.
+        let is_short = whole < max && self.topics[i].begins_anew();
+        if is_short && foreseen.until.since(foreseen.from) > p.airtime.airtime(whole, hops) {
+            return Plan::Fragment(i, max);
+        }
         let least = HEAD + self.topics[i].head_room() + LEAST_CUT;
         match p.airtime.longest(budget, hops, max) {
             Some(n) if n >= least && budget >= WORTH_CUTTING * hops => Plan::Fragment(i, n),

@@ -21,7 +21,7 @@ const MOST_REPEATED: usize = MOST_ENTRIES;
 pub(crate) const OWN_RHYTHMS: usize = 4;
 /// A source faster than this is not waited for, nor one that takes more than half of the air.
 const LEAST_PERIOD: Duration = Duration::from_millis(5);
-const MOST_SPREAD: Duration = Duration::from_millis(2);
+const MOST_SPREAD: Duration = Duration::from_millis(3);
 /// Least time that a message takes the air, back-off included.
 const BEGUN: Duration = Duration::from_micros(250);
 /// Most clock uncertainty that is allowed for in addition to the spread.
