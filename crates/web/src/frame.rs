@@ -60,8 +60,8 @@ pub enum Event {
     Binary(Vec<u8>),
     /// The client asks whether the server is alive; answer with these bytes.
     Ping(Vec<u8>),
-    /// The client is alive.
-    Pong,
+    /// The client answers a ping with its bytes.
+    Pong(Vec<u8>),
     /// The client leaves.
     Close,
 }
@@ -194,7 +194,7 @@ impl Decoder {
     fn take(&mut self, head: &Head, payload: Vec<u8>) -> Result<Option<Event>, FrameError> {
         let (opcode, bytes) = match head.opcode {
             Opcode::Ping => return Ok(Some(Event::Ping(payload))),
-            Opcode::Pong => return Ok(Some(Event::Pong)),
+            Opcode::Pong => return Ok(Some(Event::Pong(payload))),
             Opcode::Close => return Ok(Some(Event::Close)),
             Opcode::Continuation => {
                 let (opcode, mut bytes) = self.partial.take().ok_or(FrameError::Fragment)?;

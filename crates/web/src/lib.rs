@@ -37,6 +37,7 @@ pub mod fuzzing;
 mod head;
 mod json;
 mod limits;
+mod pace;
 pub mod page;
 mod queue;
 mod response;

@@ -1,10 +1,11 @@
 //! What waits for one client, between the threads that produce and the one that writes.
 
 use crate::frame::Opcode;
+use crate::pace::{LONG, Number, Pace};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How many messages of a topic usually may wait; history for late joiners may be longer ([`Push::keep`]).
 pub const KEEP: usize = 64;
@@ -59,7 +60,8 @@ pub struct Push {
 ///
 /// Answers go first, in order. Then topics by priority; within one priority, the one whose message waits longest. A
 /// topic that waits too long loses its oldest messages, and so does the topic of the lowest priority when all together
-/// are too long. Losses are counted by topic.
+/// are too long. Losses are counted by topic. A message of 32 KiB or more waits until the client has received the long
+/// one before it, so that at most one is in the way of a short one.
 pub struct Queue {
     max: usize,
     state: Mutex<State>,
@@ -77,6 +79,7 @@ struct State {
     /// Bytes of the message that is being written.
     writing: usize,
     order: u64,
+    pace: Pace,
 }
 
 #[derive(Default)]
@@ -91,6 +94,7 @@ struct Topic {
 pub(crate) enum Next {
     Control(Opcode, Vec<u8>),
     Topic(Box<dyn Body>),
+    Ping(Number),
     Nothing,
     Closed,
 }
@@ -208,12 +212,36 @@ impl Queue {
     pub(crate) fn next(&self, patience: Duration) -> Next {
         let mut state = self.state();
         state.writing = 0;
-        if state.bytes == 0 && !state.closed {
-            let waited = self.changed.wait_timeout(state, patience);
+        let mut next = state.take(Instant::now());
+        if matches!(next, Next::Nothing) {
+            let until = state.pace.waits(Instant::now());
+            let left = until.map(|t| t.saturating_duration_since(Instant::now()));
+            let waited = self
+                .changed
+                .wait_timeout(state, left.map_or(patience, |t| t.min(patience)));
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            next = state.take(Instant::now());
         }
+        drop(state);
         self.taken.notify_all();
-        state.take()
+        next
+    }
+
+    /// Bytes that a message should have at most, so that it does not keep the connection from others for long, as far
+    /// as the client's answers tell.
+    pub(crate) fn room(&self) -> usize {
+        self.state().pace.room()
+    }
+
+    /// Notes that `bytes` were written since `since`. Returns the ping that has to follow them.
+    pub(crate) fn wrote(&self, since: Instant, bytes: usize) -> Option<Number> {
+        (bytes >= LONG).then(|| self.state().pace.sent(since, bytes))
+    }
+
+    /// The client answered a ping.
+    pub(crate) fn answered(&self, number: &[u8]) {
+        self.state().pace.answered(Instant::now(), number);
+        self.changed.notify_one();
     }
 }
 
@@ -227,7 +255,7 @@ impl State {
         };
     }
 
-    fn take(&mut self) -> Next {
+    fn take(&mut self, now: Instant) -> Next {
         if self.closed {
             return Next::Closed;
         }
@@ -241,10 +269,21 @@ impl State {
             let order = topic.waiting.front().map_or(u64::MAX, |(order, ..)| *order);
             (std::cmp::Reverse(topic.priority), order)
         };
-        let waiting = self.topics.values_mut().filter(|topic| !topic.waiting.is_empty());
+        let longest = match self.pace.waits(now) {
+            None => usize::MAX,
+            Some(_) => LONG,
+        };
+        let may_go = |topic: &&mut Topic| topic.waiting.front().is_some_and(|(_, size, _)| *size < longest);
+        let waiting = self.topics.values_mut().filter(may_go);
         let Some(topic) = waiting.min_by_key(first) else {
             return Next::Nothing;
         };
+        let is_long = |(_, size, _): &(u64, usize, Box<dyn Body>)| *size >= LONG;
+        if topic.waiting.front().is_some_and(is_long)
+            && let Some(number) = self.pace.first(now)
+        {
+            return Next::Ping(number);
+        }
         let Some((_, size, body)) = topic.waiting.pop_front() else {
             return Next::Nothing;
         };
@@ -316,6 +355,10 @@ mod tests {
                 };
                 body.pieces(&mut write).unwrap();
                 bytes
+            }
+            Next::Ping(number) => {
+                queue.answered(&number);
+                next(queue)
             }
             Next::Nothing | Next::Closed => Vec::new(),
         }

@@ -74,7 +74,7 @@ pub(crate) fn read(
                 Ok(Some(Event::Text(text))) => handler.received(Received::Text(text)),
                 Ok(Some(Event::Binary(bytes))) => handler.received(Received::Binary(bytes)),
                 Ok(Some(Event::Ping(bytes))) => queue.answer(Opcode::Pong, bytes),
-                Ok(Some(Event::Pong)) => {}
+                Ok(Some(Event::Pong(number))) => queue.answered(&number),
                 Ok(Some(Event::Close)) => return queue.answer(Opcode::Close, vec![3, 232]),
                 Ok(None) => break,
                 Err(error) => {

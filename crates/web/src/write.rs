@@ -3,7 +3,7 @@
 use crate::frame::{self, MAX_HEAD, Opcode};
 use crate::queue::{Body, Next, Queue};
 use std::io::{self, ErrorKind, IoSlice, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often a thread that has nothing to write looks whether the connection ended.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -23,26 +23,33 @@ pub(crate) fn write_all(queue: &Queue, socket: &mut impl Write) -> io::Result<()
                     return Ok(());
                 }
             }
-            Next::Topic(body) => write_body(socket, &*body)?,
+            Next::Topic(body) => {
+                let (since, bytes) = write_body(socket, &*body)?;
+                if let Some(number) = queue.wrote(since, bytes) {
+                    write_frame(socket, Opcode::Ping, &[&number])?;
+                }
+            }
+            Next::Ping(number) => write_frame(socket, Opcode::Ping, &[&number])?,
             Next::Nothing => {}
             Next::Closed => return Ok(()),
         }
     }
 }
 
-fn write_body(socket: &mut impl Write, body: &dyn Body) -> io::Result<()> {
-    let mut begun = false;
+/// Returns when it began to write, and how many bytes it wrote.
+fn write_body(socket: &mut impl Write, body: &dyn Body) -> io::Result<(Instant, usize)> {
+    let mut begun = (Instant::now(), 0);
     let written = body.pieces(&mut |pieces| {
-        begun = true;
+        begun = (Instant::now(), pieces.iter().map(|piece| piece.len()).sum());
         write_frame(socket, Opcode::Binary, pieces)
     });
     match written {
         // A publisher wrote something that does not have its type; nothing of it was sent.
-        Err(error) if !begun && error.kind() == ErrorKind::InvalidData => {
+        Err(error) if begun.1 == 0 && error.kind() == ErrorKind::InvalidData => {
             tracing::debug!(%error, "a message was left out");
-            Ok(())
+            Ok(begun)
         }
-        written => written,
+        written => written.map(|()| begun),
     }
 }
 

@@ -115,7 +115,7 @@ fn send(socket: &mut TcpStream, first: u8, payload: &[u8]) {
     let _ = socket.write_all(&frame);
 }
 
-/// A frame of the server: its first byte and payload.
+/// A frame of the server: its first byte and payload. Answers pings.
 fn receive(socket: &mut TcpStream) -> (u8, Vec<u8>) {
     let mut head = [0; 2];
     socket.read_exact(&mut head).unwrap();
@@ -132,6 +132,10 @@ fn receive(socket: &mut TcpStream) -> (u8, Vec<u8>) {
     };
     let mut payload = vec![0; len];
     socket.read_exact(&mut payload).unwrap();
+    if head[0] == 0x89 {
+        send(socket, 0x8a, &payload);
+        return receive(socket);
+    }
     (head[0], payload)
 }
 

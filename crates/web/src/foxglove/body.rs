@@ -1,14 +1,33 @@
 //! Messages of the bus as the protocol carries them, written from their blocks.
 
-use crate::Body;
+use super::smaller::smaller;
+use crate::{Body, Queue};
 use ropewalk::{CodecError, Flavour, Message};
 use std::borrow::Cow;
 use std::io::{self, ErrorKind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The operation with which the server sends a message of a topic.
 const MESSAGE: u8 = 1;
 /// Operation, subscription, time.
 const HEAD: usize = 13;
+
+/// The size in which a subscription's images are sent; none while they are sent as they are.
+#[derive(Debug, Default)]
+pub(crate) struct SentSize(AtomicU64);
+
+impl SentSize {
+    pub(crate) fn get(&self) -> Option<(u32, u32)> {
+        let size = self.0.load(Ordering::Relaxed);
+        (size > 0).then_some(((size >> 32) as u32, size as u32))
+    }
+
+    fn set(&self, size: Option<(usize, usize)>) {
+        let size = size.map_or(0, |(width, height)| (width as u64) << 32 | height as u64);
+        self.0.store(size, Ordering::Relaxed);
+    }
+}
 
 /// A message of the bus for one subscription of a client; holds the message's block until it is sent or replaced.
 pub(crate) struct BusBody {
@@ -16,11 +35,20 @@ pub(crate) struct BusBody {
     message: Message,
     flavour: Flavour,
     len: usize,
+    /// The client's queue, which knows how fast the client receives.
+    queue: Arc<Queue>,
+    sent: Arc<SentSize>,
 }
 
 impl BusBody {
     /// In ROS 1's serialization or in CDR.
-    pub(crate) fn new(subscription: u32, message: Message, flavour: Flavour) -> Self {
+    pub(crate) fn new(
+        subscription: u32,
+        message: Message,
+        flavour: Flavour,
+        queue: Arc<Queue>,
+        sent: Arc<SentSize>,
+    ) -> Self {
         let mut head = [0; HEAD];
         head[0] = MESSAGE;
         head[1..5].copy_from_slice(&subscription.to_le_bytes());
@@ -31,6 +59,8 @@ impl BusBody {
             len: HEAD + message.control().len() + parts,
             message,
             flavour,
+            queue,
+            sent,
         }
     }
 }
@@ -41,6 +71,16 @@ impl Body for BusBody {
     }
 
     fn pieces(&self, write: &mut dyn FnMut(&[&[u8]]) -> io::Result<()>) -> io::Result<()> {
+        let room = self.queue.room();
+        // No other follows what is kept for late joiners.
+        if self.len > room
+            && !self.message.is_history()
+            && let Some(image) = smaller(&self.message, self.flavour, room)
+        {
+            self.sent.set(Some((image.width, image.height)));
+            return write(&[&self.head, &image.bytes]);
+        }
+        self.sent.set(None);
         let bad = |error: CodecError| io::Error::new(ErrorKind::InvalidData, error);
         let parts: Vec<_> = (0..self.message.part_count())
             .map(|i| self.message.part(i).bytes())

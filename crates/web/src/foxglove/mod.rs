@@ -12,6 +12,7 @@ mod options;
 mod parameters;
 mod publish;
 mod session;
+mod smaller;
 mod world;
 
 pub use options::{Dialect, FoxgloveOptions};

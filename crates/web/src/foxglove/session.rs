@@ -1,6 +1,6 @@
 //! One client of the Foxglove protocol.
 
-use super::body::BusBody;
+use super::body::{BusBody, SentSize};
 use super::calls::{self, Calls};
 use super::message::{Call, ClientChannel, Message};
 use super::publish::{Outlet, Steered};
@@ -56,6 +56,9 @@ struct State {
 struct Subscription {
     channel: u32,
     topic: String,
+    sent: Arc<SentSize>,
+    /// The size of its images that the client was told.
+    told: Option<(u32, u32)>,
     _callback: Callback,
 }
 
@@ -285,7 +288,24 @@ impl Session {
                 *state.lost.entry(subscription.topic.clone()).or_default() += lost;
             }
         }
-        if state.lost.is_empty() || state.told.is_some_and(|told| told.elapsed() < LOSSES) {
+        if state.told.is_some_and(|told| told.elapsed() < LOSSES) {
+            return;
+        }
+        for subscription in state.subscriptions.values_mut() {
+            let size = subscription.sent.get();
+            if std::mem::replace(&mut subscription.told, size) != size {
+                state.told = Some(Instant::now());
+                let topic = &subscription.topic;
+                let text = match size {
+                    Some((width, height)) => format!(
+                        "{topic}: images are sent as {width} x {height} pixels, since this connection is too slow for more; subscribe to a compressed topic for better ones"
+                    ),
+                    None => format!("{topic}: images are sent as they are again"),
+                };
+                self.complain(0, &format!("size {topic}"), &text);
+            }
+        }
+        if state.lost.is_empty() {
             return;
         }
         state.told = Some(Instant::now());
@@ -370,13 +390,16 @@ impl Session {
             .dynamic_subscriber_with(&topic.name, schema, options);
         let (queue, flavour) = (self.client.queue.clone(), self.flavour);
         let (shared, name) = (self.shared.clone(), topic.name.clone());
+        let sent = Arc::<SentSize>::default();
+        let of_callback = sent.clone();
         let callback = subscriber.map_err(|e| e.to_string())?.callback(move |message| {
             let keep = if message.is_history() {
                 DEPTH as usize
             } else {
                 KEEP
             };
-            let body = Box::new(BusBody::new(id, message, flavour));
+            let body = BusBody::new(id, message, flavour, queue.clone(), of_callback.clone());
+            let body = Box::new(body);
             let priority = shared.options.priority(&name, crate::Body::len(&*body));
             queue.push(Push {
                 topic: id,
@@ -388,6 +411,8 @@ impl Session {
         let subscription = Subscription {
             channel,
             topic: topic.name.clone(),
+            sent,
+            told: None,
             _callback: callback.map_err(|e| e.to_string())?,
         };
         state.subscriptions.insert(id, subscription);

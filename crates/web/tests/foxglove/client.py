@@ -72,10 +72,19 @@ class Client:
         self.data: list[tuple[str, bytes]] = []
         self.ops: list[dict] = []
         self.binary: list[bytes] = []
+        # It answers pings as if it received this many bytes a second.
+        self.rate = float("inf")
+        self.unanswered, self.owes = 0, False
 
     def receive(self) -> None:
         opcode, payload = self.web.receive()
-        if opcode == 1:
+        self.unanswered += len(payload)
+        self.owes = opcode != 9 and (self.owes or len(payload) >= 1 << 15)
+        if opcode == 9:
+            time.sleep(self.unanswered / self.rate)
+            self.unanswered = 0
+            self.web.send(10, payload)
+        elif opcode == 1:
             op = json.loads(payload)
             self.ops.append(op)
             match op["op"]:
@@ -117,6 +126,8 @@ class Client:
             case "data":
                 found = self.until(lambda: next((d for d in self.data if d[0] == args[0]), None))
                 self.data.remove(found)
+                # The ping behind a long message.
+                self.until(lambda: len(found[1]) < 1 << 15 or not self.owes)
                 return found[1].hex()
             case "op":
                 found = self.until(lambda: next((o for o in self.ops if o["op"] == args[0]), None))
@@ -143,6 +154,9 @@ class Client:
                 encoding = args[1].encode()
                 head = struct.pack("<BIII", 2, service["id"], 7, len(encoding))
                 return self.web.send(2, head + encoding + bytes.fromhex(args[2]))
+            case "rate":
+                self.rate = args[0]
+                return None
             case "wait":
                 return input()
         raise SystemExit(f"unknown step {what}")

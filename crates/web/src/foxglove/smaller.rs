@@ -1,0 +1,74 @@
+//! Images for clients that receive too slowly for them as they are.
+
+use ropewalk::{Flavour, Message, Value};
+use schema::Numbers;
+
+/// An image with every nth pixel of every nth row.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Smaller {
+    /// The message's serialization.
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+}
+
+/// Makes a `sensor_msgs/Image` of at most about `most` bytes out of a longer one. `None` for other types, for encodings
+/// whose pixels do not stand alone, and for what is no image.
+pub(crate) fn smaller(message: &Message, flavour: Flavour, most: usize) -> Option<Smaller> {
+    let schema = message.schema();
+    if schema.name() != "sensor_msgs/Image" || message.part_count() != 1 {
+        return None;
+    }
+    let mut image = message.small_value().ok()?;
+    let fields = image.as_message()?;
+    let number = |name| usize::try_from(fields.field(name)?.as_integer()?).ok();
+    let (width, height, step) = (number("width")?, number("height")?, number("step")?);
+    let pixel = pixel_bytes(fields.field("encoding")?.as_str()?)?;
+    let part = message.part(0);
+    let data = part.bytes();
+    let row = width.checked_mul(pixel).filter(|row| *row > 0 && *row <= step)?;
+    if height == 0 || data.len() < step.checked_mul(height)? {
+        return None;
+    }
+    let len = |n: usize| width.div_ceil(n) * height.div_ceil(n) * pixel;
+    let n = (2..=width.max(height)).find(|n| len(*n) <= most)?;
+    let mut pixels = Vec::with_capacity(len(n));
+    for row in data
+        .chunks_exact(step)
+        .take(height)
+        .step_by(n)
+        .map(|line| &line[..row])
+    {
+        row.chunks_exact(pixel)
+            .step_by(n)
+            .for_each(|p| pixels.extend_from_slice(p));
+    }
+    let (width, height) = (width.div_ceil(n), height.div_ceil(n));
+    let word = |n: usize| u32::try_from(n).ok().map(Value::U32);
+    image.set("width", word(width)?).ok()?;
+    image.set("height", word(height)?).ok()?;
+    image.set("step", word(width * pixel)?).ok()?;
+    image.set("data", Value::Numbers(Numbers::U8(pixels))).ok()?;
+    let bytes = match flavour {
+        Flavour::Ros1 => schema.encode_ros1(&image),
+        Flavour::Ros2 => schema.encode_cdr(&image),
+    };
+    Some(Smaller {
+        bytes: bytes.ok()?,
+        width,
+        height,
+    })
+}
+
+/// Bytes of a pixel, if each stands alone.
+fn pixel_bytes(encoding: &str) -> Option<usize> {
+    Some(match encoding {
+        "mono8" | "8UC1" | "8SC1" => 1,
+        "mono16" | "16UC1" | "16SC1" | "8UC2" => 2,
+        "rgb8" | "bgr8" | "8UC3" => 3,
+        "rgba8" | "bgra8" | "8UC4" | "32FC1" | "32SC1" | "16UC2" => 4,
+        "rgb16" | "bgr16" | "16UC3" => 6,
+        "rgba16" | "bgra16" | "16UC4" | "64FC1" | "32FC2" => 8,
+        _ => return None,
+    })
+}

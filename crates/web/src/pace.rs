@@ -1,0 +1,136 @@
+//! How fast a client receives, by its answers to pings behind long messages. No clock.
+
+use std::time::{Duration, Instant};
+
+/// Messages from this length on are followed by a ping, and wait until the one before has been received. Nothing can
+/// overtake a message on its connection, so no more than one of them is in the way of what is urgent.
+pub(crate) const LONG: usize = 32 << 10;
+/// Time for which a message that can be made smaller may occupy the connection.
+const TARGET: Duration = Duration::from_millis(25);
+/// Bytes of such a message before the first answer.
+const FIRST: usize = 256 << 10;
+/// Bytes that it may have at any rate.
+const LEAST: usize = 16 << 10;
+/// Shorter times than this cannot be measured.
+const RESOLUTION: Duration = Duration::from_micros(500);
+/// A client that does not answer for this long is not waited for until it answers again.
+const SILENT: Duration = Duration::from_secs(5);
+
+/// The payload of a ping.
+pub(crate) type Number = [u8; 4];
+
+/// What is known about one client's connection.
+#[derive(Debug, Default)]
+pub(crate) struct Pace {
+    next: u32,
+    /// The number of the last ping, when its message began, and the bytes up to it.
+    under_way: Option<(Number, Instant, usize)>,
+    /// Shortest time until an answer.
+    round_trip: Option<Duration>,
+    /// Bytes a second.
+    rate: Option<f64>,
+    silent: bool,
+}
+
+impl Pace {
+    /// Returns the number of the ping that follows `bytes`, which began at `since`.
+    pub(crate) fn sent(&mut self, since: Instant, bytes: usize) -> Number {
+        let number = self.next.to_be_bytes();
+        self.next = self.next.wrapping_add(1);
+        self.under_way = Some((number, since, bytes));
+        number
+    }
+
+    /// Returns the number of the ping that goes before the first long message: how long an answer takes by itself.
+    pub(crate) fn first(&mut self, now: Instant) -> Option<Number> {
+        let known = self.round_trip.is_some() || self.silent || self.under_way.is_some();
+        (!known).then(|| self.sent(now, 0))
+    }
+
+    /// The client answered a ping. Others than the last one say nothing.
+    pub(crate) fn answered(&mut self, now: Instant, number: &[u8]) {
+        let Some((_, since, bytes)) = self.under_way.take_if(|(last, ..)| last == number) else {
+            return;
+        };
+        self.silent = false;
+        let took = now.saturating_duration_since(since);
+        if bytes >= LONG {
+            let own = took.saturating_sub(self.round_trip.unwrap_or_default());
+            let rate = bytes as f64 / own.max(RESOLUTION).as_secs_f64();
+            // Down at once, since something urgent waits.
+            self.rate = Some(match self.rate {
+                Some(before) if rate > before => (before + rate) / 2.0,
+                _ => rate,
+            });
+        }
+        self.round_trip = Some(self.round_trip.map_or(took, |least| least.min(took)));
+    }
+
+    /// Until when long messages wait for an answer, if they do.
+    pub(crate) fn waits(&mut self, now: Instant) -> Option<Instant> {
+        let (_, since, _) = self.under_way?;
+        let until = since + SILENT;
+        self.silent |= now >= until;
+        (!self.silent).then_some(until)
+    }
+
+    /// Bytes that a message should have so that it does not occupy the connection for long.
+    pub(crate) fn room(&self) -> usize {
+        match self.rate {
+            _ if self.silent => usize::MAX,
+            None => FIRST,
+            Some(rate) => ((rate * TARGET.as_secs_f64()) as usize).max(LEAST),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(n: u64) -> Duration {
+        Duration::from_millis(n)
+    }
+
+    #[test]
+    fn the_rate_of_a_slow_client_is_found_and_rises_again() {
+        let (mut pace, mut now) = (Pace::default(), Instant::now());
+        let first = pace.first(now).unwrap();
+        assert!(pace.waits(now).is_some() && pace.first(now).is_none());
+        pace.answered(now + ms(10), &first);
+        assert_eq!(
+            (pace.waits(now), pace.first(now), pace.room()),
+            (None, None, FIRST)
+        );
+        // 2.5 MB a second beyond the round trip.
+        for _ in 0..3 {
+            let ping = pace.sent(now, 250_000);
+            assert!(pace.waits(now).is_some());
+            now += ms(110);
+            pace.answered(now, b"else");
+            assert!(pace.waits(now).is_some());
+            pace.answered(now, &ping);
+            assert_eq!((pace.waits(now), pace.room()), (None, 62_500));
+        }
+        for _ in 0..6 {
+            let ping = pace.sent(now, 62_500);
+            now += ms(10);
+            pace.answered(now, &ping);
+        }
+        assert!(pace.room() > 1_000_000, "{pace:?}");
+    }
+
+    #[test]
+    fn a_client_that_never_answers_is_waited_for_once() {
+        let (mut pace, now) = (Pace::default(), Instant::now());
+        pace.sent(now, 1 << 20);
+        assert_eq!(pace.waits(now), Some(now + SILENT));
+        assert_eq!(pace.waits(now + SILENT), None);
+        let last = pace.sent(now + SILENT, 1 << 20);
+        assert_eq!((pace.waits(now + SILENT), pace.room()), (None, usize::MAX));
+        pace.answered(now + SILENT + ms(100), &last);
+        assert!(pace.room() < 1 << 20);
+        pace.sent(now + SILENT * 2, 1 << 20);
+        assert!(pace.waits(now + SILENT * 2).is_some());
+    }
+}
