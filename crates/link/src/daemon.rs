@@ -191,7 +191,7 @@ impl<C: Carrier> Daemon<C> {
     /// [`LinkError`] if the radio rejects a setting or the system provides no descriptor.
     pub fn new(config: Config, bus: Bus, carrier: C) -> Result<Self, LinkError> {
         let run = session();
-        let (radio, peers) = radio(&config, &carrier, run, clock::monotonic())?;
+        let (radio, peers) = radio(&config, &carrier, (run, true), clock::monotonic())?;
         let wanted = config
             .topics
             .iter()
@@ -299,6 +299,9 @@ impl<C: Carrier> Daemon<C> {
                     topic.offer(now, &mut self.radio, &mut self.inbound, done.message);
                 }
             }
+            for topic in self.outbound.values_mut() {
+                topic.follow_watchers(&self.bus, &self.radio)?;
+            }
             let held_up = self.drain_bus(now)?;
             let more = self.receive(&mut buffer)?;
             if self.radio.next_timeout().is_some_and(|t| t <= clock::monotonic()) {
@@ -320,6 +323,8 @@ impl<C: Carrier> Daemon<C> {
                 for (peer, topic, lost) in self.inbound.not_taken() {
                     self.radio.not_taken(peer, topic, lost);
                 }
+                let own = |topic: &str| self.outbound.get(topic)?.subscriber_id();
+                self.inbound.state_watched(&mut self.radio, own);
                 self.count_lost_before();
                 let peers = (&self.config, &self.peers[..]);
                 self.reach.look_at(now, peers, &self.radio, &self.carrier);
@@ -545,11 +550,12 @@ impl<C: Carrier> Daemon<C> {
 }
 
 /// Builds the radio of a configuration over a carrier, whose peers are those of the configuration in the same
-/// order. `run` distinguishes this run of the host from others.
+/// order. `run` distinguishes this run of the host from others, and `states_watched` is as in the radio's
+/// configuration.
 pub(crate) fn radio(
     config: &Config,
     carrier: &impl Carrier,
-    run: u32,
+    (run, states_watched): (u32, bool),
     now: Time,
 ) -> Result<(Radio<Outgoing>, Vec<PeerId>), LinkError> {
     let mut airtime = config.airtime(carrier.overhead());
@@ -563,6 +569,7 @@ pub(crate) fn radio(
     let defaults = proto::RadioConfig::new(run, airtime);
     let mut radio = Radio::new(proto::RadioConfig {
         route,
+        states_watched,
         host: host_id(&config.host),
         name: config.host.clone(),
         order: match config.radio.order {

@@ -6,6 +6,7 @@ mod pace;
 mod publishing;
 mod sealed;
 mod taking;
+mod watched;
 
 use crate::compress::{UnpackStats, Unpacker};
 use crate::config::{Config, PeerConfig};

@@ -1,7 +1,7 @@
 //! From this host's bus to the radio: messages wait as blocks, and fragments are copied from them.
 
 use crate::compress::{PackStats, Packer, Packing};
-use crate::config::TopicConfig;
+use crate::config::{TopicConfig, When};
 use crate::daemon::LinkError;
 use crate::inbound::Inbound;
 use crate::names;
@@ -19,14 +19,19 @@ const MAX_HELD: u32 = 4096;
 
 /// A topic that this host sends.
 pub(crate) struct OutboundTopic {
-    subscriber: Subscriber,
+    kind: TopicType,
+    options: SubscriberOptions,
+    /// None while nobody watches the topic.
+    subscriber: Option<Subscriber>,
+    /// Whether the bus is left alone while nobody watches.
+    may_rest: bool,
     topics: Vec<TopicId>,
     max_depth: u32,
     packing: Option<Packing>,
     tf: Option<TfFilter>,
     /// Used if relays may carry it.
     flows: Vec<FlowKey>,
-    /// Bus messages that could not be read.
+    /// Bus messages that could not be read, and losses of earlier subscriptions.
     unread: Drops,
     /// Of the losses before the radio, those that the radio counts already.
     counted: Drops,
@@ -89,8 +94,14 @@ impl OutboundTopic {
             .with_depth(deepest.max(16))
             .with_max_held(held)
             .with_wait_set(wait_set);
+        // The newest messages of a latched topic are kept for those who begin to watch.
+        let is_watched = |c: &&TopicConfig| c.when == When::Watched;
+        let may_rest = kept == 1 && first.as_ref().is_some_and(is_watched);
         Ok(OutboundTopic {
-            subscriber: bus.subscriber(kind, options)?,
+            subscriber: Some(bus.subscriber(kind.clone(), options.clone())?),
+            may_rest,
+            kind,
+            options,
             topics,
             packing: first.and_then(|c| Packing::new(c.compress, rate, c.priority, u32::from(c.depth()))),
             tf,
@@ -118,6 +129,30 @@ impl OutboundTopic {
         Ok(())
     }
 
+    /// Leaves the bus while no peer watches the topic, so that its publishers see that nobody does, and comes back
+    /// when one begins to.
+    pub(crate) fn follow_watchers(
+        &mut self,
+        bus: &Bus,
+        radio: &Radio<Outgoing>,
+    ) -> Result<(), bus::CreateError> {
+        if !self.may_rest || self.topics.is_empty() {
+            return Ok(());
+        }
+        let rests = self.topics.iter().all(|t| radio.is_unwatched(*t));
+        if !rests && self.subscriber.is_none() {
+            self.subscriber = Some(bus.subscriber(self.kind.clone(), self.options.clone())?);
+        } else if let Some(s) = self.subscriber.take_if(|_| rests) {
+            self.unread.merge(&s.stats().drops);
+        }
+        Ok(())
+    }
+
+    /// The identity of its subscriber on the bus.
+    pub(crate) fn subscriber_id(&self) -> Option<u64> {
+        self.subscriber.as_ref().map(Subscriber::id)
+    }
+
     /// Passes all messages queued on the bus to the radio. Returns true if more are queued than may be held
     /// at present.
     pub(crate) fn drain(
@@ -128,7 +163,10 @@ impl OutboundTopic {
         inbound: &mut Inbound,
     ) -> bool {
         loop {
-            match self.subscriber.take() {
+            let Some(subscriber) = &self.subscriber else {
+                return false;
+            };
+            match subscriber.take() {
                 Ok(Some(message)) if inbound.owns(message.publisher()) => {}
                 Ok(Some(message)) => {
                     let Some(message) = self.prepared(now, message) else {
@@ -180,7 +218,7 @@ impl OutboundTopic {
             Err(error) => {
                 self.unread.add(DropReason::TooLarge, 1);
                 if let Some(more) = self.log_limit.lets(now) {
-                    let topic = &self.subscriber.topic().topic;
+                    let topic = &self.kind.topic;
                     tracing::warn!(topic, %error, more, "cannot send a message");
                 }
                 None
@@ -229,7 +267,7 @@ impl OutboundTopic {
     /// Losses before the radio since the last call: by the bus, or replaced by a newer message while waiting
     /// for the packer.
     pub(crate) fn newly_lost(&mut self) -> Drops {
-        let mut drops = self.subscriber.stats().drops;
+        let mut drops = (self.subscriber.as_ref()).map_or_else(Drops::default, |s| s.stats().drops);
         let replaced = self.packing.as_ref().map_or(0, |p| p.stats().replaced);
         drops.add(DropReason::Replaced, replaced);
         drops.merge(&self.unread);

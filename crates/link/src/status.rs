@@ -181,11 +181,12 @@ pub struct ServiceStatus {
 }
 
 impl Status {
-    /// Returns whether every peer is up, and every topic to be sent is published here and accepted there.
+    /// Returns whether every peer is up, and every topic to be sent is published here and accepted there, watched or
+    /// not.
     pub fn ready(&self) -> bool {
         !self.peers.is_empty()
             && self.peers.iter().all(|p| p.stats.up)
             && self.unpublished.is_empty()
-            && self.sent.iter().all(|t| t.stats.state == TopicState::Ready)
+            && (self.sent.iter()).all(|t| matches!(t.stats.state, TopicState::Ready | TopicState::Unwatched))
     }
 }

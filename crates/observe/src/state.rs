@@ -225,6 +225,8 @@ pub struct ReceivedState {
     pub here: Option<String>,
     /// Whether this host accepts it.
     pub accepted: bool,
+    /// Whether anyone watches it here, if its sender sends only then.
+    pub watched: Option<bool>,
     /// The sender's priority.
     pub priority: u8,
     /// Messages delivered.
@@ -366,6 +368,7 @@ impl ReceivedState {
         let is_service = self.name.contains('?');
         match self.accepted {
             false => TopicState::Refused,
+            true if self.watched == Some(false) => TopicState::Unwatched,
             true if self.here.is_none() && !is_service => TopicState::Relayed,
             true => TopicState::Ready,
         }
@@ -401,6 +404,15 @@ mod tests {
     fn states_of_other_versions_and_other_texts_are_read_or_refused() {
         let state = LinkState::parse(r#"{"host": "a", "new": [1], "peers": [{"name": "b", "clock": null}]}"#);
         assert_eq!(state.unwrap().peers[0].name, "b");
+        let topic = |watched| {
+            let json = format!(r#"{{"accepted": true, "here": "/a", "watched": {watched}}}"#);
+            serde_json::from_str::<ReceivedState>(&json).unwrap().state()
+        };
+        assert_eq!(
+            [topic("null"), topic("true")],
+            [TopicState::Ready, TopicState::Ready]
+        );
+        assert_eq!(topic("false"), TopicState::Unwatched);
         assert!(LinkState::parse("7").is_err() && LinkState::parse("{").is_err());
         let long = " ".repeat(MAX_STATE + 1);
         assert!(matches!(LinkState::parse(&long), Err(StateError::TooLong(_))));

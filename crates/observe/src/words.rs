@@ -58,6 +58,8 @@ words! {
         Ready = "ready",
         /// Messages flow to another host, and not to this one's bus.
         Relayed = "relayed",
+        /// Nobody at the receiver watches it, so nothing is sent.
+        Unwatched = "unwatched",
         /// The receiver refused it.
         Refused = "refused",
         /// This host no longer publishes it.

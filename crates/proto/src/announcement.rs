@@ -77,6 +77,8 @@ pub struct Announcement {
     pub ordering: Ordering,
     /// Late joiners receive its newest messages.
     pub latched: bool,
+    /// Messages are sent only while the receiver states that someone watches the topic. Not with `via`.
+    pub when_watched: bool,
     /// Source and destinations, where messages may go over relays.
     pub via: Option<Via>,
 }
@@ -143,6 +145,8 @@ const STATED: u8 = 0x40;
 /// Likewise: what the publishers offer, if they state it.
 const OFFERS_BEST_EFFORT: u8 = 0x10;
 const OFFERS_RELIABLE: u8 = 0x20;
+/// Likewise: messages are sent only while the topic is watched.
+const WHEN_WATCHED: u8 = 0x08;
 /// Longest encoded announcement: the texts, plus room for the scalars.
 pub(crate) const MAX_ENCODED: usize =
     MAX_DEFINITION + 2 * MAX_NAME + 128 + MAX_HOST_NAME + 8 * MAX_DESTINATIONS + 16;
@@ -174,7 +178,8 @@ impl Announcement {
             Some(false) => OFFERS_BEST_EFFORT,
             Some(true) => OFFERS_RELIABLE,
         };
-        out.push(latched | stated | offered | reliability);
+        let when = if self.when_watched { WHEN_WATCHED } else { 0 };
+        out.push(latched | stated | offered | when | reliability);
         out.push(match self.ordering {
             Ordering::Latest => 0,
             Ordering::Any => 1,
@@ -212,7 +217,9 @@ impl Announcement {
             OFFERS_RELIABLE => Some(true),
             _ => return Err(invalid("offer", at)),
         };
-        let reliability = match byte & !(LATCHED | STATED | OFFERS_BEST_EFFORT | OFFERS_RELIABLE) {
+        let when_watched = byte & WHEN_WATCHED != 0;
+        let flags = LATCHED | STATED | OFFERS_BEST_EFFORT | OFFERS_RELIABLE | WHEN_WATCHED;
+        let reliability = match byte & !flags {
             0 => Reliability::BestEffort,
             1 => Reliability::Reliable,
             2 => Reliability::Redundant,
@@ -244,6 +251,10 @@ impl Announcement {
         if !r.is_empty() {
             return Err(invalid("announcement length", r.at()));
         }
+        // A relay could not say who watches beyond it.
+        if when_watched && via.is_some() {
+            return Err(invalid("destinations", r.at()));
+        }
         let (name, type_name, definition) = (name.to_owned(), type_name.to_owned(), definition.to_owned());
         Ok((
             Announcement {
@@ -258,6 +269,7 @@ impl Announcement {
                 offers_reliable,
                 ordering,
                 latched,
+                when_watched,
                 via,
             },
             next_seq,
@@ -283,6 +295,7 @@ mod tests {
             offers_reliable: Some(false),
             ordering: Ordering::InOrder,
             latched: true,
+            when_watched: false,
             via: Some(Via {
                 source: 7,
                 name: "h".repeat(64),
@@ -314,6 +327,13 @@ mod tests {
             };
             assert_eq!(Announcement::decode(&a.encode(0)), Ok((a, 0)));
         }
+        let watched = Announcement {
+            when_watched: true,
+            ..a.clone()
+        };
+        assert!(Announcement::decode(&watched.encode(0)).is_err(), "over relays");
+        let watched = Announcement { via: None, ..watched };
+        assert_eq!(Announcement::decode(&watched.encode(0)), Ok((watched, 0)));
         let mut both = a.encode(0);
         both[3] |= OFFERS_BEST_EFFORT | OFFERS_RELIABLE;
         assert!(Announcement::decode(&both).is_err());

@@ -96,6 +96,9 @@ pub struct RadioConfig {
     pub report_interval: Duration,
     /// Bounds on what each peer can make this host hold.
     pub receive: ReceiveLimits,
+    /// Whether this host states which topics are watched here, by [`crate::Radio::state_watched`]. Otherwise its peers
+    /// send everything.
+    pub states_watched: bool,
     /// How routes over relays are found, where messages may go over relays.
     pub route: Option<RouteConfig>,
 }
@@ -124,6 +127,7 @@ impl RadioConfig {
             lost_after: Duration::from_secs(1),
             report_interval: Duration::from_secs(1),
             receive: ReceiveLimits::default(),
+            states_watched: false,
             route: None,
         }
     }
@@ -281,6 +285,9 @@ pub struct TopicConfig {
     pub offers_reliable: Option<bool>,
     /// What the receiver does with late messages.
     pub ordering: Ordering,
+    /// Send only while the peer states that someone watches the topic there. A peer that cannot state it gets
+    /// everything, and so does every peer of a topic with `via`.
+    pub when_watched: bool,
     /// Source and destinations of the topic, if its messages carry a [`crate::Route`].
     pub via: Option<Via>,
 }
@@ -306,6 +313,7 @@ impl TopicConfig {
             reliability: Reliability::BestEffort,
             offers_reliable: None,
             ordering: Ordering::Latest,
+            when_watched: false,
             via: None,
         }
     }

@@ -127,6 +127,8 @@ struct End {
     withdrawn: [bool; TOPICS],
     /// Jobs that were handed out and are not done.
     jobs: VecDeque<Job<Content>>,
+    /// Whether it watches the other end's topics.
+    watches: bool,
 }
 
 const TOPICS: usize = 7;
@@ -151,6 +153,7 @@ fn topic(i: usize) -> TopicConfig {
         },
         expiry: (i == 3).then_some(Duration::from_millis(300)),
         latched: i == 4,
+        when_watched: matches!(i, 1 | 4 | 6),
         deadline: (i == 2).then_some(Duration::from_millis(30)),
         // In several datagrams, and below what the other end takes at a time.
         definition: "d".repeat(300 * i),
@@ -164,6 +167,7 @@ impl End {
         let config = RadioConfig {
             receive: LIMITS,
             max_queued_bytes: 30_000,
+            states_watched: true,
             ..RadioConfig::new(session, AirtimeModel::wifi(6_000_000))
         };
         let mut radio = Radio::new(config).expect("a valid configuration");
@@ -188,6 +192,7 @@ impl End {
             topics,
             withdrawn: [false; TOPICS],
             jobs: VecDeque::new(),
+            watches: true,
         }
     }
 
@@ -200,6 +205,18 @@ impl End {
         }
         self.jobs.extend(std::iter::from_fn(|| self.radio.next_job()));
         assert!(self.jobs.len() <= 64, "more jobs than messages");
+    }
+
+    /// States whether it watches the topics whose sender asks.
+    fn state(&mut self) {
+        let all = self.radio.remote_topics(self.peer);
+        let asks: Vec<_> = all
+            .filter(|(_, t)| t.watched.is_some())
+            .map(|(id, _)| id)
+            .collect();
+        for id in asks {
+            self.radio.state_watched(self.peer, id, self.watches);
+        }
     }
 
     /// Withdraws a topic, or brings it back.
@@ -292,6 +309,7 @@ impl Pair {
         self.now += by;
         for end in &mut self.ends {
             end.work(self.now);
+            end.state();
             end.radio.handle_timeout(self.now, &mut end.memory);
             assert!(
                 end.radio.next_timeout().is_none_or(|t| t > self.now),
@@ -408,6 +426,7 @@ pub fn honest_packets() -> Vec<Vec<u8>> {
             }
         }
         match round {
+            100 | 150 => pair.ends[0].watches = round == 150,
             200 | 250 => pair.ends[1].toggle(pair.now, 4),
             300 => pair.ends[0] = End::new(3, true, pair.now),
             _ => {}
@@ -539,6 +558,7 @@ pub fn operations(data: &[u8]) {
                         .set_max_rate(topic, (arg & 1 == 0).then_some(arg as f64)),
                 };
                 end.memory.refuse = arg == 0xFF;
+                end.watches ^= arg & 0x3F == 0x2A;
             }
             _ if arg < 16 => {
                 session += 1;
@@ -569,6 +589,7 @@ pub fn operations(data: &[u8]) {
     pair.wires = Default::default();
     for end in &mut pair.ends {
         end.memory.refuse = false;
+        end.watches = true;
         for i in 0..end.topics.len() {
             if end.withdrawn[i] {
                 end.toggle(pair.now, i);

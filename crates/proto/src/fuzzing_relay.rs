@@ -199,6 +199,7 @@ pub fn relay(data: &[u8]) {
             host: u64::from(session),
             seen: 1,
             asks: false,
+            states_watched: true,
             max_message: 20_000,
             holds: 700,
             name: "peer",

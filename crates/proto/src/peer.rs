@@ -45,6 +45,8 @@ pub(crate) struct Peer {
     pub(crate) session: Session,
     pub(crate) receiver: Receiver,
     pub(crate) info: Option<PeerInfo>,
+    /// Whether it states which topics are watched there.
+    pub(crate) states_watched: bool,
     pub(crate) stats: PeerStats,
     pub(crate) flight: Flight,
     /// Datagrams beyond the in-flight limit, on a wire.
@@ -108,6 +110,7 @@ impl Peer {
             session: Session::new(now, radio),
             receiver: Receiver::new(id, radio.receive),
             info: None,
+            states_watched: false,
             stats: PeerStats::default(),
             flight: Flight::new(radio.least_in_flight())
                 .asking_every(radio.asks_every())
@@ -268,8 +271,10 @@ impl Peer {
 
     /// Whether a receipt is owed and no other control frame waits.
     pub(crate) fn owes_only(&self) -> bool {
-        let others =
-            self.session.greet_due() || self.receiver.has_answers() || !self.reports.queue.is_empty();
+        let others = self.session.greet_due()
+            || self.receiver.has_answers()
+            || self.receiver.next_watched().is_some()
+            || !self.reports.queue.is_empty();
         (self.owes || self.receiver.owes()) && !others
     }
 
@@ -400,6 +405,7 @@ impl Peer {
                     || self.arrivals_due
                     || self.session.ping_due()
                     || self.receiver.has_answers()
+                    || self.receiver.next_watched().is_some()
                     || !self.reports.queue.is_empty())
     }
 
@@ -412,6 +418,7 @@ impl Peer {
                 host: radio.host,
                 seen,
                 asks: !self.session.is_up(),
+                states_watched: radio.states_watched,
                 max_message: radio.receive.max_message,
                 holds: radio.holds,
                 name: &radio.name,
@@ -443,6 +450,17 @@ impl Peer {
                 return;
             }
             self.receiver.answered(topic);
+        }
+        while let Some((topic, serial, watched)) = self.receiver.next_watched() {
+            let frame = Frame::Watched {
+                topic,
+                serial,
+                watched,
+            };
+            if !put(out, max, &frame) {
+                return;
+            }
+            self.receiver.watched_sent(now, topic);
         }
         while let Some(entry) = self.reports.queue.pop_front() {
             let frame = Frame::Report(entry);

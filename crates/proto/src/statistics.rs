@@ -26,6 +26,8 @@ pub enum TopicState {
     Announcing,
     /// Messages flow.
     Ready,
+    /// The peer accepted it, but nobody watches it there: nothing is sent until someone does.
+    Unwatched,
     /// The peer refused it.
     Refused,
     /// This host no longer publishes it.
@@ -59,6 +61,9 @@ pub struct TopicStats {
     pub min_share: f64,
     /// Its state at the peer.
     pub state: TopicState,
+    /// Messages that were not sent because nobody watched; they do not count as offered. None if the topic is sent
+    /// whether it is watched or not.
+    pub rested: Option<u64>,
     /// Messages offered.
     pub offered: u64,
     /// Their bytes.
@@ -154,6 +159,8 @@ pub struct RemoteTopicStats {
     pub priority: u8,
     /// Whether it was accepted.
     pub accepted: bool,
+    /// Whether anyone watches it here, if its sender sends only then.
+    pub watched: Option<bool>,
     /// Messages delivered to the sink.
     pub delivered: u64,
     /// Their bytes.

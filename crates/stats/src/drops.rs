@@ -85,6 +85,8 @@ reasons! {
     Forged = "forged",
     /// A recorder took it, but the disk was full or too slow.
     Unwritten = "unwritten",
+    /// The last subscriber at the receiver left while it waited, and the topic is sent only while someone watches.
+    Unwatched = "unwatched",
 }
 
 impl fmt::Display for DropReason {

@@ -149,11 +149,13 @@ impl Access {
     /// [`Refusal`].
     pub fn role(&self, request: &Request) -> Result<Role, Refusal> {
         let host = request.header("host").unwrap_or_default();
-        self.check_host(host)?;
+        if !request.certified {
+            self.check_host(host)?;
+        }
         if let Some(origin) = request.header("origin") {
-            let own = origin
-                .strip_prefix("http://")
-                .or_else(|| origin.strip_prefix("https://"));
+            // A proxy may have decrypted the request.
+            let plain = origin.strip_prefix("http://").filter(|_| !request.secure);
+            let own = plain.or_else(|| origin.strip_prefix("https://"));
             let own = own.is_some_and(|o| o.eq_ignore_ascii_case(host));
             let listed = (self.foxglove && origin == FOXGLOVE) || self.origins.iter().any(|o| o == origin);
             if !own && !listed {
@@ -187,10 +189,7 @@ impl Access {
 
     /// An address cannot be rebound; a name can, unless it is known.
     fn check_host(&self, host: &str) -> Result<(), Refusal> {
-        let name = match host.strip_prefix('[') {
-            Some(rest) => rest.split(']').next().unwrap_or_default(),
-            None => host.rsplit_once(':').map_or(host, |(name, _)| name),
-        };
+        let name = name_of(host);
         let address = name.parse::<std::net::IpAddr>().is_ok();
         let listed = self.origins.iter().any(|origin| {
             let own = origin.split_once("://").map_or("", |(_, host)| host);
@@ -210,6 +209,14 @@ impl std::fmt::Debug for Access {
             .field("tokens", &self.tokens.len())
             .field("origins", &self.origins)
             .finish()
+    }
+}
+
+/// The name or address in a `Host` header, without its port.
+pub(crate) fn name_of(host: &str) -> &str {
+    match host.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
     }
 }
 
@@ -271,6 +278,27 @@ mod tests {
         for bad in ["ours.example", "https://", "https://a/b", "*"] {
             assert!(Access::new(&[bad.to_owned()]).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn over_tls_own_pages_are_secure_and_names_of_the_certificate_are_known() {
+        let access = Access::new(&[]).unwrap();
+        let judge = |headers: &str, secure, certified| {
+            let mut request = request(HERE, "/", headers);
+            (request.secure, request.certified) = (secure, certified);
+            access.role(&request).is_ok()
+        };
+        let own = |scheme: &str| format!("Host: localhost:1\r\nOrigin: {scheme}://localhost:1\r\n");
+        assert!(judge(&own("https"), true, false) && judge(&own("https"), false, false));
+        assert!(judge(&own("http"), false, false));
+        assert!(
+            !judge(&own("http"), true, false),
+            "such a page is not this server's"
+        );
+        let named = "Host: robot.local:8766\r\nOrigin: https://robot.local:8766\r\n";
+        assert!(judge(named, true, true) && !judge(named, true, false));
+        let foreign = "Host: robot.local:8766\r\nOrigin: https://evil.example\r\n";
+        assert!(!judge(foreign, true, true));
     }
 
     #[test]

@@ -15,6 +15,10 @@ pub struct Request {
     headers: Vec<(String, String)>,
     pub(crate) peer: Option<SocketAddr>,
     pub(crate) role: Option<Role>,
+    /// Whether it came encrypted.
+    pub(crate) secure: bool,
+    /// Whether the server's certificate is for the host that it names.
+    pub(crate) certified: bool,
 }
 
 /// Why a head is refused.
@@ -74,6 +78,8 @@ impl Request {
             headers: named,
             peer: None,
             role: None,
+            secure: false,
+            certified: false,
         };
         // Two answers to one question are how requests pass a check.
         for name in ["host", "origin", "authorization", "upgrade", "sec-websocket-key"] {

@@ -7,7 +7,7 @@
 //! written to the socket from their blocks, without a copy for each client.
 //!
 //! [`Access`] decides who may connect and what they may do. Everything that a client can make the server hold is
-//! bounded by [`Limits`]. There is no TLS here: put a proxy or a tunnel before it.
+//! bounded by [`Limits`]. With [`Tls`], connections are encrypted; without it, anybody on the way can read them.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -43,6 +43,8 @@ mod queue;
 mod response;
 mod server;
 mod socket;
+mod stream;
+mod tls;
 mod upgrade;
 mod write;
 
@@ -54,4 +56,5 @@ pub use queue::{Body, KEEP, Push, Queue};
 pub use response::{Page, Response, Status};
 pub use server::{Server, ServerError, ServerOptions, Site};
 pub use socket::{Client, Handler, Received};
+pub use tls::{Tls, TlsError};
 pub use upgrade::Accepted;

@@ -1,8 +1,10 @@
 //! Listens, checks each request, and gives each WebSocket client its two threads.
 
+use crate::access::name_of;
 use crate::socket::{self, Client, Handler};
+use crate::stream::{Stream, left};
 use crate::{
-    Access, HeadError, Limits, Page, Queue, Refusal, Request, Response, Role, Status, upgrade, write,
+    Access, HeadError, Limits, Page, Queue, Refusal, Request, Response, Role, Status, Tls, upgrade, write,
 };
 use socket2::SockRef;
 use std::collections::BTreeMap;
@@ -55,6 +57,8 @@ pub struct ServerOptions {
     pub access: Access,
     /// What clients may make the server hold.
     pub limits: Limits,
+    /// Encrypts all connections; `None`: none.
+    pub tls: Option<Tls>,
 }
 
 /// Why a server cannot start.
@@ -109,7 +113,15 @@ impl ServerOptions {
             address,
             access,
             limits,
+            tls: None,
         }
+    }
+
+    /// Encrypts all connections: https and wss.
+    #[must_use]
+    pub fn with_tls(mut self, tls: Option<Tls>) -> Self {
+        self.tls = tls;
+        self
     }
 
     /// Sets the limits.
@@ -281,27 +293,38 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-fn serve(mut socket: TcpStream, peer: SocketAddr, shared: &Shared, id: u64) -> io::Result<()> {
+fn serve(socket: TcpStream, peer: SocketAddr, shared: &Shared, id: u64) -> io::Result<()> {
     let limits = shared.options.limits;
+    let until = Instant::now() + limits.handshake;
     socket.set_nodelay(true)?;
     socket.set_write_timeout(Some(limits.stalled))?;
-    let refuse = |socket: &mut TcpStream, response: Response| {
-        response.write(socket)?;
-        socket.shutdown(Shutdown::Write)
+    let tls = shared.options.tls.as_ref();
+    let mut stream = match tls {
+        Some(_) if is_plain(&socket, until)? => return refuse_plain(socket, until),
+        Some(tls) => Stream::encrypted(socket, tls, until)?,
+        None => Stream::plain(socket, until),
+    };
+    let mut writing = stream.writing();
+    let mut refuse = |response: Response| {
+        response.write(&mut writing)?;
+        writing.finish()
     };
     let text = |status, line: String| Response::new(status, Page::Text(line));
-    let (mut request, early) = match read_head(&mut socket, limits) {
+    let (mut request, early) = match read_head(&mut stream, limits) {
         Ok(Some(read)) => read,
         Ok(None) => return Ok(()),
-        Err((status, line)) => return refuse(&mut socket, text(status, line)),
+        Err((status, line)) => return refuse(text(status, line)),
     };
     request.peer = Some(peer);
+    request.secure = tls.is_some();
+    let host = name_of(request.header("host").unwrap_or_default());
+    request.certified = tls.is_some_and(|tls| tls.covers(host));
     let role = match shared.options.access.role(&request) {
         Ok(role) => role,
         Err(Refusal::Token) if !upgrade::asked(&request) && shared.site.is_public(&request) => Role::View,
         Err(refusal) => {
             tracing::info!(%peer, %refusal, "a request was refused");
-            return refuse(&mut socket, text(Status::Forbidden, refusal.to_string()));
+            return refuse(text(Status::Forbidden, refusal.to_string()));
         }
     };
     request.role = Some(role);
@@ -310,39 +333,60 @@ fn serve(mut socket: TcpStream, peer: SocketAddr, shared: &Shared, id: u64) -> i
             "GET" => shared.site.page(&request),
             _ => text(Status::NotAllowed, "only GET is answered".into()),
         };
-        return refuse(&mut socket, response);
+        return refuse(response);
     }
     let offered = upgrade::offered(&request);
     let accepted = match shared.site.protocol(&request, &offered) {
         Ok(protocol) => match upgrade::accept(&request, protocol) {
             Ok(accepted) => accepted,
-            Err(line) => return refuse(&mut socket, text(Status::BadRequest, line.into())),
+            Err(line) => return refuse(text(Status::BadRequest, line.into())),
         },
-        Err(response) => return refuse(&mut socket, response),
+        Err(response) => return refuse(response),
     };
     let Some(queue) = shared.promote(id) else {
         let line = format!("{} clients are connected; that is the limit", limits.clients);
-        return refuse(&mut socket, text(Status::Busy, line));
+        return refuse(text(Status::Busy, line));
     };
-    socket.set_read_timeout(None)?;
-    limit_unsent(&socket);
-    socket.write_all(accepted.head().as_bytes())?;
-    let mut writing = socket.try_clone()?;
+    stream.wait_forever()?;
+    limit_unsent(stream.socket());
+    writing.write_all(accepted.head().as_bytes())?;
     let of_writer = queue.clone();
     let thread = std::thread::Builder::new().name("web-write".into());
     let writer = thread.spawn(move || {
         let written = write::write_all(&of_writer, &mut writing);
         of_writer.end();
+        if written.is_ok() {
+            let _ = writing.finish();
+        }
         // Ends the reader's wait.
-        let _ = writing.shutdown(Shutdown::Both);
+        writing.end();
         written
     })?;
     let client = Arc::new(Client::new(role, peer, &request, &accepted, queue.clone()));
     match shared.site.open(client) {
-        Some(mut handler) => socket::read(&mut socket, &early, limits.message, &queue, &mut *handler),
+        Some(mut handler) => socket::read(&mut stream, &early, limits.message, &queue, &mut *handler),
         None => queue.close(),
     }
     writer.join().unwrap_or(Ok(()))
+}
+
+/// Whether a client of an encrypted server begins with a plain request: its first byte is a letter, and that of TLS is
+/// none.
+fn is_plain(socket: &TcpStream, until: Instant) -> io::Result<bool> {
+    let mut first = [0];
+    socket.set_read_timeout(Some(left(until)?))?;
+    let n = socket.peek(&mut first)?;
+    Ok(n == 1 && first[0].is_ascii_alphabetic())
+}
+
+/// Tells a client that asks in plain what to do. Its request is read first: a socket that is closed with unread bytes
+/// may lose what was written.
+fn refuse_plain(mut socket: TcpStream, until: Instant) -> io::Result<()> {
+    socket.set_read_timeout(Some(left(until)?))?;
+    let _ = socket.read(&mut [0; 4096])?;
+    let line = "this server is encrypted: write https:// or wss:// instead of http:// or ws://";
+    Response::new(Status::BadRequest, Page::Text(line.into())).write(&mut socket)?;
+    socket.shutdown(Shutdown::Write)
 }
 
 /// Where the system can, keeps it from taking more than it can send soon.
@@ -358,28 +402,16 @@ fn limit_unsent(socket: &TcpStream) {
 type Head = (Request, Vec<u8>);
 
 /// Reads a request's head within its time; `None` if the client left. What follows the head is returned, too.
-fn read_head(socket: &mut TcpStream, limits: Limits) -> Result<Option<Head>, (Status, String)> {
-    let start = Instant::now();
+fn read_head(stream: &mut Stream, limits: Limits) -> Result<Option<Head>, (Status, String)> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4096];
     loop {
-        let late = || {
-            let line = format!("no request within {} s", limits.handshake.as_secs_f64());
-            (Status::Timeout, line)
-        };
-        let left = limits.handshake.saturating_sub(start.elapsed());
-        if left.is_zero() {
-            return Err(late());
-        }
-        if socket.set_read_timeout(Some(left)).is_err() {
-            return Ok(None);
-        }
-        match socket.read(&mut buffer) {
+        match stream.read(&mut buffer) {
             Ok(0) => return Ok(None),
             Ok(n) => bytes.extend_from_slice(&buffer[..n]),
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                return Err(late());
+                let line = format!("no request within {} s", limits.handshake.as_secs_f64());
+                return Err((Status::Timeout, line));
             }
             Err(_) => return Ok(None),
         }

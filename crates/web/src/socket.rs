@@ -3,7 +3,7 @@
 use crate::frame::{Decoder, Event, Opcode};
 use crate::{Accepted, Queue, Request, Role};
 use std::io::{ErrorKind, Read};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// A WebSocket client.
@@ -59,7 +59,7 @@ impl Client {
 
 /// Reads until the client leaves, breaks the rules, or the queue closes. `early` are the bytes after the handshake.
 pub(crate) fn read(
-    socket: &mut TcpStream,
+    socket: &mut impl Read,
     early: &[u8],
     max: usize,
     queue: &Queue,

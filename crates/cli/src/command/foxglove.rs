@@ -23,10 +23,13 @@ use web::foxglove::{Dialect, Foxglove, FoxgloveOptions};
 ///   ropewalk foxglove --drive /cmd_vel=rover   # and drive with Teleop
 ///
 /// Other machines need a token, which gives a role: view, operate (change
-/// settings of links) or drive (publish, call services). Nothing is
-/// encrypted: beyond a network that you trust, use a tunnel.
+/// settings of links) or drive (publish, call services). Without a
+/// certificate nothing is encrypted: beyond a network that you trust, give
+/// one, or use a tunnel.
 ///
 ///   ropewalk foxglove --host 0.0.0.0 --token view=$(openssl rand -hex 16)
+///   ropewalk foxglove --host 0.0.0.0 --token-file tokens \
+///       --certificate robot.crt --key robot.key
 ///
 /// Settings of a link on this bus are parameters there, such as
 /// /link/NAME/topics/scan/priority.
@@ -113,8 +116,8 @@ pub(crate) fn run(options: &Options) -> Outcome {
             .push((topic.to_owned(), robot.trim_matches('/').to_owned()));
     }
     shown.limits = options.limits.limits();
-    let access = options.reach.access()?;
-    let has_token = access.has_tokens();
+    let guard = options.reach.guard()?;
+    let (has_token, is_encrypted) = (guard.access.has_tokens(), guard.tls.is_some());
     let signals = Signals::watch().or_job("watching signals")?;
     let node = Node::new("foxglove").or_input()?;
     if !shown.drives.is_empty() {
@@ -122,8 +125,8 @@ pub(crate) fn run(options: &Options) -> Outcome {
         shown.fleet = Some(Arc::new(robots));
     }
     let site = Arc::new(Foxglove::start(node, shown).or_job("starting a thread")?);
-    let server = options.reach.serve(options.port, access, site.clone())?;
-    print_address(server.address(), has_token);
+    let server = options.reach.serve(options.port, guard, site.clone())?;
+    print_address(server.address(), has_token, is_encrypted);
     while !signals.stopped() {
         std::thread::sleep(Duration::from_millis(50));
     }
@@ -145,10 +148,11 @@ fn priority(stated: &str) -> Result<(String, u8), Failure> {
 }
 
 /// Prints where to connect, without the tokens themselves.
-fn print_address(address: SocketAddr, has_token: bool) {
+fn print_address(address: SocketAddr, has_token: bool, is_encrypted: bool) {
     let host = shown_host(address);
     let query = if has_token { "/?token=TOKEN" } else { "" };
-    let url = format!("ws://{host}:{}{query}", address.port());
+    let scheme = if is_encrypted { "wss" } else { "ws" };
+    let url = format!("{scheme}://{host}:{}{query}", address.port());
     let quoted = url
         .replace(':', "%3A")
         .replace('/', "%2F")

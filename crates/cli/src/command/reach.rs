@@ -1,11 +1,12 @@
 //! Access to a web server of this command, and its address.
 
 use crate::failure::{Failure, OrFail};
+use crate::screen::tell;
 use clap::Args;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use web::{Access, Role, Server, ServerError, ServerOptions, Site, Token};
+use web::{Access, Role, Server, ServerError, ServerOptions, Site, Tls, Token};
 
 /// The longest file of tokens, in bytes.
 const MAX_FILE: u64 = 64 << 10;
@@ -25,11 +26,47 @@ pub(crate) struct Reach {
     /// A web site whose pages may connect, besides the default ones (may be repeated).
     #[arg(long = "origin", value_name = "URL")]
     origins: Vec<String>,
+    #[command(flatten)]
+    certificate: Certificate,
+}
+
+/// A certificate with which a web server encrypts.
+#[derive(Args, Clone)]
+pub(crate) struct Certificate {
+    /// Encrypt (https, wss) with the certificate in this PEM file, followed by its chain.
+    #[arg(long, value_name = "FILE", requires = "key")]
+    certificate: Option<PathBuf>,
+    /// The certificate's private key, a PEM file without a passphrase.
+    #[arg(long, value_name = "FILE", requires = "certificate")]
+    key: Option<PathBuf>,
+}
+
+impl Certificate {
+    /// The certificate, if one is given.
+    pub(crate) fn load(&self) -> Result<Option<Tls>, Failure> {
+        match (&self.certificate, &self.key) {
+            (Some(certificate), Some(key)) => Tls::load(certificate, key).map(Some).or_input(),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// Access to a server, and its encryption.
+pub(crate) struct Guard {
+    pub(crate) access: Access,
+    pub(crate) tls: Option<Tls>,
+}
+
+impl Guard {
+    /// `https` or `http`.
+    pub(crate) fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
+    }
 }
 
 impl Reach {
-    /// Access of clients.
-    pub(crate) fn access(&self) -> Result<Access, Failure> {
+    /// Access of clients, and the certificate.
+    pub(crate) fn guard(&self) -> Result<Guard, Failure> {
         let mut access = Access::new(&self.origins).or_input()?;
         let mut lines = self.tokens.clone();
         if let Some(file) = &self.token_file {
@@ -42,23 +79,33 @@ impl Reach {
             })?;
             access = access.with_token(Token::new(role, token).or_input()?);
         }
-        Ok(access)
+        let tls = self.certificate.load()?;
+        Ok(Guard { access, tls })
     }
 
     /// Serves `site` there.
-    pub(crate) fn serve(&self, port: u16, access: Access, site: Arc<dyn Site>) -> Result<Server, Failure> {
-        listen(SocketAddr::new(self.host, port), access, site, "--port")
+    pub(crate) fn serve(&self, port: u16, guard: Guard, site: Arc<dyn Site>) -> Result<Server, Failure> {
+        let is_open = !self.host.to_canonical().is_loopback() && guard.tls.is_none();
+        let server = listen(SocketAddr::new(self.host, port), guard, site, "--port")?;
+        if is_open {
+            tell!(
+                "warning: nothing is encrypted: others on the way can read the token and all that is shown; give \
+                 --certificate and --key, or use a tunnel"
+            );
+        }
+        Ok(server)
     }
 }
 
 /// Serves `site` at an address, which `option` changes.
 pub(crate) fn listen(
     address: SocketAddr,
-    access: Access,
+    guard: Guard,
     site: Arc<dyn Site>,
     option: &str,
 ) -> Result<Server, Failure> {
-    Server::start(ServerOptions::new(address, access), site).map_err(|e| match e {
+    let options = ServerOptions::new(address, guard.access).with_tls(guard.tls);
+    Server::start(options, site).map_err(|e| match e {
         ServerError::Open(_) => Failure::input(format_args!(
             "{e}: give --token or --token-file, or leave --host out"
         )),

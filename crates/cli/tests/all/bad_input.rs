@@ -247,3 +247,18 @@ fn a_runtime_folder_that_is_none() {
     command.env("ROPEWALK_DOMAIN", "seven");
     assert_eq!(crate::support::finish(command).code, 2);
 }
+
+#[test]
+fn a_certificate_for_the_page_that_is_none() {
+    let host = Host::new();
+    std::fs::write(host.path("robot.crt"), "no certificate\n").expect("writes");
+    for command in ["web", "foxglove"] {
+        let with = |certificate| vec![command, "--certificate", certificate, "--key", "robot.crt"];
+        refused(
+            &host,
+            &with("robot.crt"),
+            &["robot.crt: no certificate in it", "BEGIN CERTIFICATE"],
+        );
+        refused(&host, &with("missing.crt"), &["missing.crt", "PEM"]);
+    }
+}

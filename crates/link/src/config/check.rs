@@ -2,7 +2,7 @@
 
 use super::address;
 use super::position::Problem;
-use super::{CarrierKind, Config, Medium, PeerConfig, Reliability, TopicConfig};
+use super::{CarrierKind, Config, Medium, PeerConfig, Reliability, TopicConfig, When};
 use crate::keys::check_name;
 use crate::names;
 use crate::rules::{Allow, Relayed};
@@ -97,6 +97,16 @@ impl Config {
         let mut topics = BTreeSet::new();
         for (i, topic) in self.topics.iter().enumerate() {
             check_topic(topic).map_err(|p| p.below(&format!("topics.{i}")))?;
+            if topic.when == When::Watched && self.routes() {
+                return Err(Problem::at(
+                    format!("topics.{i}.when"),
+                    format!(
+                        "topic {}: `when: watched` is not for hosts with a `relay`, which does not pass on who \
+                         watches: leave `when` out, or let another link without `relay` carry the topic",
+                        topic.name
+                    ),
+                ));
+            }
             if !topics.insert(&topic.name) {
                 return Err(Problem::at(
                     format!("topics.{i}.name"),
@@ -405,6 +415,13 @@ fn check_topic(topic: &TopicConfig) -> Result<(), Problem> {
         return wrong(
             "tf",
             "`tf` filters sent messages, and `direction: in` only receives: filter on the sender's host"
+                .into(),
+        );
+    }
+    if topic.when == When::Watched && !topic.direction.sends() {
+        return wrong(
+            "when",
+            "`when` is for sent messages, and `direction: in` only receives: write it on the sender's host"
                 .into(),
         );
     }

@@ -43,7 +43,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-pub use topic::{Direction, Reliability, TopicConfig};
+pub use topic::{Direction, Reliability, TopicConfig, When};
 
 /// Largest configuration file that is read, in bytes.
 const MAX_FILE: u64 = 1 << 20;

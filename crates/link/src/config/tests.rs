@@ -268,6 +268,7 @@ topics:
         ("depth: 2", "tf: {frame: [a]}", "configuration:7:", "frames"),
         ("depth: 2", "tf: {rate: often}", "configuration:7:", "Hz"),
         ("6Mbit/s", "6Mbit/s, name: wlan/0", "configuration", "underscores"),
+        ("depth: 2", "when: seldom", "configuration:7:", "watched"),
         ("depth: 2", "reliability: sure", "configuration:7:", "reliable"),
         (
             "depth: 2",
@@ -358,6 +359,22 @@ fn what_contradicts_something_is_found_where_it_stands() {
             "configuration:5:",
             "`relay`",
             "at least two",
+        ),
+        (
+            udp,
+            format!("{one}topics:\n  - {{name: /image, direction: in, when: watched}}\n"),
+            "configuration:6:",
+            "topic /image: `when`",
+            "sender's host",
+        ),
+        (
+            udp,
+            "peers:\n  - {name: a, address: '127.0.0.1:7401', relay: true}\n\
+             topics:\n  - {name: /image, direction: out, when: watched}\n"
+                .into(),
+            "configuration:6:",
+            "topic /image: `when: watched`",
+            "leave `when` out",
         ),
         (
             udp,

@@ -68,6 +68,10 @@ pub struct TopicConfig {
     /// Whether and how messages are compressed for the air. Default: not.
     #[serde(default)]
     pub compress: Compress,
+    /// Whether the topic is sent always, or only while someone on the receiving host's bus subscribes to it.
+    /// Default: always.
+    #[serde(default)]
+    pub when: When,
     /// Longest message accepted on a received topic. Default: 64 MiB, the longest that a link carries.
     #[serde(default, deserialize_with = "maybe_size")]
     pub max_message: Option<u64>,
@@ -102,6 +106,7 @@ impl TopicConfig {
             min_share: 0.0,
             every: all_of_them(),
             compress: Compress::None,
+            when: When::Always,
             max_message: None,
             tf: None,
         }
@@ -172,6 +177,7 @@ impl TopicConfig {
             max_rate: self.rate_limit,
             min_share: self.min_share,
             every: self.every,
+            when_watched: self.when == When::Watched,
             reliability,
             ordering,
             ..proto::TopicConfig::new(self.name.clone(), type_name)
@@ -196,6 +202,17 @@ pub enum Reliability {
     /// Reliable if all publishers are reliable when the topic is first found, else best effort. The depth is
     /// the publishers', too.
     Offered,
+}
+
+/// When a topic is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum When {
+    /// Always.
+    #[default]
+    Always,
+    /// While the receiving host's bus has a subscriber, besides the link itself.
+    Watched,
 }
 
 /// The direction of a topic.

@@ -55,6 +55,7 @@ impl Inbound {
             DropReason::NotTaken,
             DropReason::OtherWay,
             DropReason::Unannounced,
+            DropReason::Unwatched,
         ];
         let others: u64 = others.iter().map(|r| account.dropped.count(*r)).sum();
         let lost = account.dropped.total().saturating_sub(others);

@@ -12,4 +12,5 @@ mod services;
 mod settings;
 mod spy;
 mod unheard;
+mod watched;
 mod wire;

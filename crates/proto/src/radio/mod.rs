@@ -7,6 +7,7 @@ mod routing;
 mod sending;
 mod settings;
 mod sharing;
+mod watching;
 
 use crate::body::{Body, Sink};
 use crate::config::{PeerId, RadioConfig, RemoteTopic, TopicId};
@@ -245,9 +246,11 @@ impl<B: Body> Radio<B> {
                 _ if t.withdrawn => TopicState::Withdrawn,
                 _ if !self.is_up(t.peer) => TopicState::NoPeer,
                 None => TopicState::Announcing,
+                Some(true) if t.demand.rests() => TopicState::Unwatched,
                 Some(true) => TopicState::Ready,
                 Some(false) => TopicState::Refused,
             },
+            rested: t.demand.asks().then_some(c.rested),
             offered: c.offered,
             offered_bytes: c.offered_bytes,
             sent: c.sent,

@@ -9,7 +9,9 @@ use crate::wire::DataHead;
 use stats::{DropReason, Drops, Time};
 
 impl<B: Body> Radio<B> {
-    /// Offers a message of `topic`. It waits for the radio, as one of the newest `depth` of its topic.
+    /// Offers a message of `topic`. It waits for the radio, as one of the newest `depth` of its topic. While nobody
+    /// watches a topic that is sent only then, its messages only count as rested; the newest of a latched topic are
+    /// kept for those who begin to watch.
     ///
     /// # Errors
     /// The reason if this very message was dropped at once: no peer, a topic that the peer refused, the rate limit, its
@@ -22,6 +24,10 @@ impl<B: Body> Radio<B> {
         };
         let geometry = message.body.geometry();
         let bytes = u64::from(geometry.total_len());
+        if t.demand.rests() {
+            self.rest(topic, message);
+            return Ok(());
+        }
         t.counts.offered += 1;
         t.counts.offered_bytes += bytes;
         // A reliable message waits for a lost peer, which may come back with the same session.
@@ -100,7 +106,7 @@ impl<B: Body> Radio<B> {
         let Some(t) = self.topics.get_mut(topic).filter(|t| t.config.latched) else {
             return;
         };
-        if t.withdrawn || t.announcer.accepted() != Some(true) {
+        if t.withdrawn || t.demand.rests() || t.announcer.accepted() != Some(true) {
             return;
         }
         let rested = !t.is_backlogged();
@@ -141,6 +147,7 @@ impl<B: Body> Radio<B> {
         self.topics.get(topic.0 as usize).is_some_and(|t| {
             (self.is_up(t.peer) || t.unacked.is_some())
                 && t.announcer.accepted() != Some(false)
+                && (!t.demand.rests() || t.config.latched)
                 && t.would_pass(now)
         })
     }

@@ -95,6 +95,7 @@ impl<B: Body> Radio<B> {
             session,
             max_message: hello.max_message,
         });
+        p.states_watched = hello.states_watched;
         let holds = usize::try_from(hello.holds).unwrap_or(usize::MAX);
         p.breadth.holds(holds, self.config.in_flight as usize);
         if let Greeting::New { restarted } = greeting {
@@ -108,7 +109,7 @@ impl<B: Body> Radio<B> {
             }
             self.clear_topics(peer);
             for t in self.topics.iter_mut().filter(|t| t.peer == peer) {
-                t.announce_to_new_session();
+                t.announce_to_new_session(hello.states_watched);
             }
         }
     }
@@ -230,6 +231,18 @@ impl<B: Body> Radio<B> {
                 if self.topics.get(topic as usize).is_some_and(|t| t.peer == peer) {
                     sink.topic_unwanted(peer, TopicId(topic), to);
                 }
+                Ok(())
+            }
+            Frame::Watched {
+                topic,
+                serial,
+                watched,
+            } => {
+                self.watched(now, (peer, topic), serial, watched);
+                Ok(())
+            }
+            Frame::WatchedSeen { topic, serial } => {
+                p.receiver.watched_confirmed(topic, serial);
                 Ok(())
             }
             Frame::Sharing(sharing) => {

@@ -312,7 +312,8 @@ impl<B: Body> Radio<B> {
 
     fn control_due(&self) -> Option<PeerId> {
         let has_update = |t: &SendTopic<B>| {
-            t.cancelled.is_some() || t.unacked.as_ref().is_some_and(|k| k.floor_update_due())
+            let confirms = t.demand.confirms().is_some();
+            confirms || t.cancelled.is_some() || t.unacked.as_ref().is_some_and(|k| k.floor_update_due())
         };
         let cancels = |id: PeerId| self.topics.iter().any(|t| t.peer == id && has_update(t));
         let ways = |id: PeerId| self.route_due(id);
@@ -342,6 +343,11 @@ impl<B: Body> Radio<B> {
                     t.cancelled = None;
                 }
                 let (topic, floor, timing) = (i as u32, t.floor(), p.way.timing());
+                if let Some(serial) = t.demand.confirms()
+                    && put(out, p.config.max_datagram, &Frame::WatchedSeen { topic, serial })
+                {
+                    t.demand.confirmed();
+                }
                 if let Some(unacked) = t.unacked.as_mut().filter(|k| k.floor_update_due())
                     && put(out, p.config.max_datagram, &Frame::Settled { topic, floor })
                 {

@@ -142,9 +142,9 @@ impl<B: Body> Radio<B> {
     /// [`TopicError`] if the peer is unknown or a setting is out of bounds.
     pub fn add_topic(&mut self, now: Time, peer: PeerId, config: TopicConfig) -> Result<TopicId, TopicError> {
         self.tick(now);
-        if !self.peers.contains_key(&peer) {
+        let Some(states_watched) = self.peers.get(&peer).map(|p| p.states_watched) else {
             return Err(TopicError::NoSuchPeer(peer));
-        }
+        };
         if !(1..=MAX_NAME).contains(&config.name.len()) {
             return Err(TopicError::Name {
                 bytes: config.name.len(),
@@ -183,6 +183,7 @@ impl<B: Body> Radio<B> {
             t.quota.set(config.min_share);
             (t.withdrawn, t.config, t.rhythm) = (false, config, Rhythm::default());
             t.keep_or_not();
+            t.renew_demand(states_watched);
             t.announced_order = self.arrivals;
             self.arrivals += 1;
             let bytes = t.encoded();
@@ -194,7 +195,8 @@ impl<B: Body> Radio<B> {
             return Err(TopicError::TooMany);
         }
         let id = TopicId(self.topics.len() as u32);
-        self.topics.push(SendTopic::new(peer, config, self.arrivals));
+        self.topics
+            .push(SendTopic::new(peer, config, self.arrivals, states_watched));
         self.arrivals += 1;
         Ok(id)
     }

@@ -2,6 +2,7 @@
 
 use super::ranges::{Ranges, most_runs};
 use super::topic::ReceiveTopic;
+use super::watching::Watching;
 use super::{Receiver, RemoteTopic};
 use crate::announcement::{Announcement, MAX_ENCODED, WITHDRAWN};
 use crate::body::{Sink, Verdict};
@@ -123,8 +124,12 @@ impl Receiver {
             ReceiveTopic::new(next_seq, earlier.remove(&announcement.name).unwrap_or_default())
         });
         topic.edition = piece.edition;
-        topic.announced(announcement, next_seq);
         topic.accepted = verdict == Verdict::Accept;
+        match announcement.when_watched && topic.accepted {
+            true => topic.watching.get_or_insert_with(Watching::new).announced_again(),
+            false => topic.watching = None,
+        }
+        topic.announced(announcement, next_seq);
         // Nothing is kept of a refused topic.
         topic.announced_bytes = if topic.accepted { total } else { 0 };
         let state = if topic.accepted {
@@ -141,6 +146,7 @@ impl Receiver {
         if let Some(t) = self.topics.get_mut(&piece.topic) {
             t.edition = piece.edition;
             t.accepted = false;
+            t.watching = None;
             t.announced_bytes = 0;
             let reliable = t.tracker.is_some();
             let partials: Vec<u64> = t.partials.iter().map(|p| p.seq).collect();

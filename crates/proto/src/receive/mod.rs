@@ -12,6 +12,7 @@ mod staging;
 mod tests;
 mod topic;
 mod waiting;
+mod watching;
 mod window;
 
 use crate::body::{Incoming, Sink, Slot};
@@ -487,8 +488,9 @@ impl Receiver {
         self.topics.values().filter_map(|t| t.tracker.as_ref())
     }
 
-    /// Makes acknowledgements due that have waited long enough.
+    /// Makes acknowledgements due that have waited long enough, and statements that nothing confirmed.
     pub(crate) fn tick(&mut self, now: Time) {
+        self.tick_watched(now);
         let trackers = self.topics.values_mut().filter_map(|t| t.tracker.as_mut());
         trackers.for_each(|t| t.tick(now));
     }
@@ -532,7 +534,14 @@ impl Receiver {
             Owed::At(t) => Some(t),
             Owed::Nothing | Owed::Now => None,
         });
-        ages.chain(owed).chain(self.held_up.next_timeout()).min()
+        let watching = self
+            .topics
+            .values()
+            .filter_map(|t| t.watching.as_ref()?.next_timeout());
+        ages.chain(owed)
+            .chain(watching)
+            .chain(self.held_up.next_timeout())
+            .min()
     }
 
     fn age(&self, t: &ReceiveTopic) -> Duration {

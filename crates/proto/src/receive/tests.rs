@@ -74,6 +74,7 @@ fn announcement(topic: u32, reliability: Reliability, ordering: Ordering) -> Ann
         reliability,
         ordering,
         latched: false,
+        when_watched: false,
         via: None,
     }
 }

@@ -5,6 +5,7 @@ use super::parity::Decoder;
 use super::ranges::Ranges;
 use super::reliable::Tracker;
 use super::staging::Staging;
+use super::watching::Watching;
 use super::window::{Fate, Window};
 use crate::announcement::{Announcement, Ordering, Reliability};
 use crate::body::{Incoming, Sink, Slot};
@@ -91,6 +92,8 @@ pub(crate) struct ReceiveTopic {
     /// Computes lost fragments, on a redundant topic.
     pub(crate) decoder: Option<Decoder>,
     pub(crate) accepted: bool,
+    /// Whether it is watched here, if its sender asks.
+    pub(crate) watching: Option<Watching>,
     pub(crate) window: Window,
     pub(crate) partials: Vec<Partial>,
     /// Counters of this session of the sender, without what its numbering shows.
@@ -118,6 +121,7 @@ impl ReceiveTopic {
             decoder: None,
             ordering: Ordering::Latest,
             accepted: false,
+            watching: None,
             window: Window::new(next_seq),
             partials: Vec::new(),
             counts: Counts::default(),
@@ -275,6 +279,7 @@ impl ReceiveTopic {
             name: self.name.clone(),
             priority: self.priority,
             accepted: self.accepted,
+            watched: self.watching.as_ref().map(Watching::watched),
             delivered: c.delivered,
             delivered_bytes: c.delivered_bytes,
             fragments: c.fragments,

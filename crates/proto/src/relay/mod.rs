@@ -464,6 +464,7 @@ impl<B: Body + Clone> Relay<B> {
             offers_reliable: config.offers_reliable,
             ordering: config.ordering,
             latched: config.latched,
+            when_watched: false,
             via: None,
         };
         let key = FlowKey::new(&announcement, &via);

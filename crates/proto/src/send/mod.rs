@@ -3,6 +3,7 @@
 mod announcer;
 mod breadth;
 mod bulk;
+mod demand;
 mod estimate;
 mod flight;
 mod latch;
@@ -17,6 +18,7 @@ mod timing;
 mod topic;
 
 pub(crate) use breadth::{Breadth, Lately};
+pub(crate) use demand::DemandChange;
 pub(crate) use estimate::Estimate;
 pub(crate) use flight::{Entry, Flight, URGENT};
 pub(crate) use pacer::{CONTROL, Pacer};

@@ -8,6 +8,7 @@ pub(crate) use pending::{Pending, Sending};
 
 use super::announcer::Announcer;
 use super::bulk::{self, Bulk, Cut};
+use super::demand::Demand;
 use super::latch::Latch;
 use super::ledger::Ledger;
 use super::parity::Coder;
@@ -36,6 +37,7 @@ const OVERLAP: u64 = 16 << 20;
 
 #[derive(Debug, Default)]
 pub(crate) struct SendCounts {
+    pub(crate) rested: u64,
     pub(crate) offered: u64,
     pub(crate) offered_bytes: u64,
     pub(crate) sent: u64,
@@ -81,6 +83,7 @@ pub(crate) struct SendTopic<B> {
     pub(crate) coder: Option<Coder>,
     pub(crate) outcomes: Outcomes,
     pub(crate) latch: Latch<B>,
+    pub(crate) demand: Demand,
     /// A message that was begun and given up, of which the receiver has to be notified.
     pub(crate) cancelled: Option<u64>,
     pub(crate) next_seq: u64,
@@ -107,10 +110,13 @@ pub(crate) struct SendTopic<B> {
 }
 
 impl<B: Body> SendTopic<B> {
-    pub(crate) fn new(peer: PeerId, config: TopicConfig, announced_order: u64) -> Self {
+    /// `states_watched`: the peer states which topics are watched there.
+    pub(crate) fn new(peer: PeerId, config: TopicConfig, announced_order: u64, states_watched: bool) -> Self {
+        let demand = demand(&config, states_watched);
         SendTopic {
             peer,
-            announcer: Announcer::new(announcement(&config).encode(0)),
+            announcer: Announcer::new(announcement(&config, &demand).encode(0)),
+            demand,
             unacked: config.reliability.keeps().then(RetransmitBuffer::new),
             coder: (config.reliability == Reliability::Redundant).then(Coder::default),
             outcomes: Outcomes::default(),
@@ -147,6 +153,7 @@ impl<B: Body> SendTopic<B> {
     /// The receiver lost its record of the topic although our session continues.
     pub(crate) fn announce_anew(&mut self) {
         self.ledger.ends_session(self.floor());
+        self.demand = Demand::new(self.demand.asks());
         let bytes = self.encoded();
         self.announcer.restart(bytes);
     }
@@ -175,7 +182,7 @@ impl<B: Body> SendTopic<B> {
         if self.withdrawn {
             return WITHDRAWN.to_vec();
         }
-        announcement(&self.config).encode(self.floor())
+        announcement(&self.config, &self.demand).encode(self.floor())
     }
 
     /// Messages below this number are no longer sent.
@@ -185,8 +192,14 @@ impl<B: Body> SendTopic<B> {
         kept.or(sending).unwrap_or(self.next_seq)
     }
 
-    /// The peer has a new session and knows nothing about the topic.
-    pub(crate) fn announce_to_new_session(&mut self) {
+    /// The receiver has stated nothing yet.
+    pub(crate) fn renew_demand(&mut self, states_watched: bool) {
+        self.demand = demand(&self.config, states_watched);
+    }
+
+    /// The peer has a new session and knows nothing about the topic. `states_watched` as in [`SendTopic::new`].
+    pub(crate) fn announce_to_new_session(&mut self, states_watched: bool) {
+        self.renew_demand(states_watched);
         self.cancelled = None;
         self.first_seq = self.next_seq;
         self.ledger.ends_session(self.next_seq);
@@ -410,7 +423,12 @@ fn may_begin<B: Body>(unacked: &RetransmitBuffer<B>, next: &Pending<B>) -> bool 
     next.shape.is_none() || begun == 0 || begun + next.bytes() <= OVERLAP
 }
 
-fn announcement(c: &TopicConfig) -> Announcement {
+/// What is known about a topic's watchers before its receiver states anything.
+fn demand(c: &TopicConfig, states_watched: bool) -> Demand {
+    Demand::new(c.when_watched && c.via.is_none() && states_watched)
+}
+
+fn announcement(c: &TopicConfig, demand: &Demand) -> Announcement {
     Announcement {
         name: c.name.clone(),
         type_name: c.type_name.clone(),
@@ -423,6 +441,8 @@ fn announcement(c: &TopicConfig) -> Announcement {
         offers_reliable: c.offers_reliable,
         ordering: c.ordering,
         latched: c.latched,
+        // An older receiver would refuse the whole announcement.
+        when_watched: demand.asks(),
         via: c.via.clone(),
     }
 }

@@ -4,14 +4,14 @@ use super::acknowledgement::Acknowledgement;
 use super::bytes::{Reader, put_bytes, put_varint};
 use super::error::PacketError;
 use super::receipt::Receipt;
+use super::report::ReportEntry;
 use super::sharing::Sharing;
 use super::ways::{self, Ways};
-use super::{MAGIC, VERSION, reasons};
+use super::{MAGIC, VERSION};
 use crate::config::MAX_HOST_NAME;
 use crate::geometry::{Geometry, MAX_PARTS};
 use crate::route::Route;
-use crate::statistics::{Account, ReceiverReport};
-use stats::{Drops, Time};
+use stats::Time;
 
 const HELLO_MAGIC: [u8; 4] = *b"RPWK";
 
@@ -23,6 +23,8 @@ const CANCEL: u8 = 0x05;
 const REPORT: u8 = 0x06;
 const ASK: u8 = 0x07;
 const RECEIPT: u8 = 0x08;
+const WATCHED: u8 = 0x09;
+const WATCHED_SEEN: u8 = 0x0A;
 const ACKNOWLEDGEMENT: u8 = 0x10;
 const SETTLED: u8 = 0x11;
 const ARRIVALS: u8 = 0x12;
@@ -77,6 +79,8 @@ pub(crate) struct Hello<'a> {
     /// The sender does not know yet whether it is heard: answer.
     pub(crate) asks: bool,
     pub(crate) max_message: u32,
+    /// The sender states which topics are watched there.
+    pub(crate) states_watched: bool,
     /// Datagrams that the sender holds until it reads them; 0 if unstated.
     pub(crate) holds: u32,
     pub(crate) name: &'a str,
@@ -225,64 +229,6 @@ impl SymbolHead {
     pub(crate) const ROOM: usize = 1 + 4 + 8 + 4 + 4;
 }
 
-/// Counters of one topic.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ReportEntry {
-    /// From the topic's sender: outcomes of all offered messages, at both ends.
-    Sender { topic: u32, account: Account },
-    /// From the topic's receiver: outcomes of the messages sent.
-    Receiver { topic: u32, report: ReceiverReport },
-}
-
-impl ReportEntry {
-    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
-        let (kind, topic, counts, drops) = match self {
-            ReportEntry::Sender { topic, account: a } => (0, topic, [a.offered, a.delivered], &a.dropped),
-            ReportEntry::Receiver { topic, report: r } => (1, topic, [r.delivered, r.abandoned], &r.drops),
-        };
-        put_varint(out, u64::from(*topic) << 1 | kind);
-        counts.iter().for_each(|n| put_varint(out, *n));
-        put_varint(out, drops.iter().count() as u64);
-        for (reason, n) in drops.iter() {
-            out.push(reasons::code(reason));
-            put_varint(out, n);
-        }
-    }
-
-    fn decode(r: &mut Reader<'_>) -> Result<Self, PacketError> {
-        let at = r.at();
-        let key = r.varint()?;
-        let topic = u32::try_from(key >> 1).map_err(|_| PacketError::Invalid {
-            what: "topic number",
-            at,
-        })?;
-        let (first, second) = (r.varint()?, r.varint()?);
-        let mut drops = Drops::default();
-        // Each turn reads at least two bytes, and reasons merge: bounded by the datagram.
-        for _ in 0..r.varint()? {
-            let reason = reasons::reason(r.u8()?);
-            drops.add(reason, r.varint()?);
-        }
-        if key & 1 == 1 {
-            let report = ReceiverReport {
-                delivered: first,
-                abandoned: second,
-                drops,
-            };
-            return Ok(ReportEntry::Receiver { topic, report });
-        }
-        let known = second.checked_add(drops.total());
-        let in_flight = known.and_then(|known| first.checked_sub(known));
-        let account = Account {
-            offered: first,
-            delivered: second,
-            dropped: drops,
-            in_flight: in_flight.ok_or(PacketError::Invalid { what: "account", at })?,
-        };
-        Ok(ReportEntry::Sender { topic, account })
-    }
-}
-
 /// One frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Frame<'a> {
@@ -302,6 +248,17 @@ pub(crate) enum Frame<'a> {
     /// Requests a receipt.
     Ask,
     Receipt(Receipt),
+    /// Whether anyone watches the receiver's topic here. Later statements have higher serials, from 1.
+    Watched {
+        topic: u32,
+        serial: u32,
+        watched: bool,
+    },
+    /// The newest statement received about a topic of the sender.
+    WatchedSeen {
+        topic: u32,
+        serial: u32,
+    },
     Acknowledgement(Acknowledgement),
     /// Messages below this number are no longer sent.
     Settled {
@@ -354,7 +311,7 @@ impl<'a> Frame<'a> {
                 out.extend_from_slice(&HELLO_MAGIC);
                 out.extend_from_slice(&h.host.to_le_bytes());
                 out.extend_from_slice(&h.seen.to_le_bytes());
-                out.push(u8::from(h.asks));
+                out.push(u8::from(h.asks) | u8::from(h.states_watched) << 1);
                 put_varint(out, h.max_message.into());
                 put_varint(out, h.holds.into());
                 put_bytes(out, h.name.as_bytes());
@@ -399,6 +356,21 @@ impl<'a> Frame<'a> {
             Frame::Receipt(receipt) => {
                 out.push(RECEIPT);
                 receipt.encode(out);
+            }
+            Frame::Watched {
+                topic,
+                serial,
+                watched,
+            } => {
+                out.push(WATCHED);
+                put_varint(out, (*topic).into());
+                put_varint(out, (*serial).into());
+                out.push(u8::from(*watched));
+            }
+            Frame::WatchedSeen { topic, serial } => {
+                out.push(WATCHED_SEEN);
+                put_varint(out, (*topic).into());
+                put_varint(out, (*serial).into());
             }
             Frame::Acknowledgement(a) => {
                 out.push(ACKNOWLEDGEMENT);
@@ -484,10 +456,12 @@ impl<'a> Frame<'a> {
                 if r.array()? != HELLO_MAGIC {
                     return Err(PacketError::Invalid { what: "greeting", at });
                 }
+                let (host, seen, flags) = (r.u64()?, r.u32()?, r.u8()?);
                 Frame::Hello(Hello {
-                    host: r.u64()?,
-                    seen: r.u32()?,
-                    asks: r.u8()? & 1 != 0,
+                    host,
+                    seen,
+                    asks: flags & 1 != 0,
+                    states_watched: flags & 2 != 0,
                     max_message: r.varint32("largest message")?,
                     holds: r.varint32("datagrams held")?,
                     name: r.name(MAX_HOST_NAME, "host name")?,
@@ -541,6 +515,19 @@ impl<'a> Frame<'a> {
             REPORT => Frame::Report(ReportEntry::decode(r)?),
             ASK => Frame::Ask,
             RECEIPT => Frame::Receipt(Receipt::decode(r)?),
+            WATCHED => Frame::Watched {
+                topic: r.varint32("topic number")?,
+                serial: r.varint32("serial")?,
+                watched: match r.u8()? {
+                    0 => false,
+                    1 => true,
+                    _ => return Err(PacketError::Invalid { what: "watched", at }),
+                },
+            },
+            WATCHED_SEEN => Frame::WatchedSeen {
+                topic: r.varint32("topic number")?,
+                serial: r.varint32("serial")?,
+            },
             _ if Sharing::has(kind) => Frame::Sharing(Sharing::decode(kind, r)?),
             ACKNOWLEDGEMENT => Frame::Acknowledgement(Acknowledgement::decode(r)?),
             SETTLED => Frame::Settled {

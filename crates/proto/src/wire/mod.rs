@@ -6,16 +6,16 @@ mod error;
 mod frame;
 mod reasons;
 mod receipt;
+mod report;
 mod sharing;
 mod ways;
 
 pub(crate) use acknowledgement::Acknowledgement;
 pub(crate) use bytes::{Reader, put_bytes, put_varint, varint_len};
 pub use error::PacketError;
-pub(crate) use frame::{
-    AckState, AnnouncePiece, DataHead, Frame, Header, Hello, MoreHead, ReportEntry, SymbolHead,
-};
+pub(crate) use frame::{AckState, AnnouncePiece, DataHead, Frame, Header, Hello, MoreHead, SymbolHead};
 pub(crate) use receipt::Receipt;
+pub(crate) use report::ReportEntry;
 pub(crate) use sharing::{Beat, Claim, MOST_ENTRIES, Sharing};
 pub(crate) use ways::{ENTRY_ROOM, Entry, MAX_ENTRIES, ROUTE_ROOM, Ways};
 
@@ -107,6 +107,7 @@ mod tests {
                 host: 0x1122_3344_5566_7788,
                 seen: 9,
                 asks: true,
+                states_watched: false,
                 max_message: 64 << 20,
                 holds: 700,
                 name: "robot-1",
@@ -310,6 +311,29 @@ mod tests {
                 },
                 b"more",
             ),
+            Frame::Hello(Hello {
+                host: 7,
+                seen: 0,
+                asks: false,
+                states_watched: true,
+                max_message: 100,
+                holds: 0,
+                name: "base",
+            }),
+            Frame::Watched {
+                topic: 3,
+                serial: 300,
+                watched: true,
+            },
+            Frame::Watched {
+                topic: 3,
+                serial: 301,
+                watched: false,
+            },
+            Frame::WatchedSeen {
+                topic: 3,
+                serial: 301,
+            },
         ]
     }
 
@@ -455,6 +479,22 @@ mod tests {
             let what = "fragment offset";
             assert_eq!(err(&all), PacketError::Invalid { what, at: 6 }, "{tail:?}");
         }
+    }
+
+    #[test]
+    fn a_statement_about_watching_is_yes_or_no() {
+        let err = |tail: &[u8]| {
+            let all = [&[MAGIC | VERSION, 1, 0, 0, 0, 0], tail].concat();
+            decode(&all).map(|_| ()).expect_err("refused")
+        };
+        let what = "watched";
+        assert_eq!(err(&[0x09, 3, 9, 2]), PacketError::Invalid { what, at: 6 });
+        assert!(matches!(err(&[0x09, 3, 9]), PacketError::Truncated { .. }));
+        // Numbers beyond 32 bits.
+        let long = [0xC0, 0, 0, 1, 0, 0, 0, 0];
+        err(&[&[0x09, 3], &long[..], &[1]].concat());
+        err(&[&[0x0A], &long[..], &[1]].concat());
+        err(&[&[0x0A, 3], &long[..]].concat());
     }
 
     /// Each frame in a datagram of its own, as other implementations have to write and read it.

@@ -31,6 +31,7 @@ const CODES: &[(u8, DropReason)] = &[
     (26, DropReason::Forged),
     (27, DropReason::NotTaken),
     (28, DropReason::Unwritten),
+    (29, DropReason::Unwatched),
 ];
 
 /// The number of `reason`; 0 for one that has none in this version.

@@ -18,5 +18,6 @@ mod relay;
 mod reliable;
 mod scheduling;
 mod sharing;
+mod watched;
 mod wire;
 mod withdrawal;

@@ -139,6 +139,7 @@ fn who_begins_much_and_ends_nothing_displaces_nobody() {
         reliability: Reliability::BestEffort,
         ordering: Ordering::Latest,
         latched: false,
+        when_watched: false,
         via: Some(Via {
             source: 2,
             name: "source".into(),

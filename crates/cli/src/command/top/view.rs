@@ -282,11 +282,11 @@ fn topic_cells(t: &Topic) -> [String; 13] {
         Direction::Out => ("→", t.sent_hz),
         Direction::In => ("←", t.delivered_hz),
     };
-    // A topic that does not flow shows its state instead of rates.
-    let arrow = if matches!(t.state, TopicState::Ready | TopicState::Relayed) {
-        arrow.to_owned()
-    } else {
-        format!("{arrow}!")
+    // A topic that does not flow is marked, and one that rests is not at fault.
+    let arrow = match t.state {
+        TopicState::Ready | TopicState::Relayed => arrow.to_owned(),
+        TopicState::Unwatched => format!("{arrow}–"),
+        _ => format!("{arrow}!"),
     };
     [
         t.topic.clone(),

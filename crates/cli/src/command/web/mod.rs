@@ -2,7 +2,7 @@
 
 mod robots;
 
-use super::reach::{Reach, listen, shown_host};
+use super::reach::{Certificate, Guard, Reach, listen, shown_host};
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::screen::tell;
 use crate::signals::Signals;
@@ -31,10 +31,12 @@ use web::{Access, Server};
 ///   ropewalk web --drive
 ///
 /// Other machines need a token, which gives a role: view, operate to change
-/// settings of links, or drive. Nothing is encrypted: beyond a network that you
-/// trust, use a tunnel.
+/// settings of links, or drive. Without a certificate nothing is encrypted:
+/// beyond a network that you trust, give one, or use a tunnel.
 ///
 ///   ropewalk web --host 0.0.0.0 --token operate=$(openssl rand -hex 16)
+///   ropewalk web --host 0.0.0.0 --token-file tokens \
+///       --certificate robot.crt --key robot.key
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Options {
@@ -62,6 +64,8 @@ pub(crate) struct Beside {
     /// Also show the page for operators in a browser (see `ropewalk web --help`), for this machine only.
     #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "8766")]
     web: Option<u16>,
+    #[command(flatten)]
+    certificate: Certificate,
 }
 
 impl Beside {
@@ -70,17 +74,23 @@ impl Beside {
         &mut self,
         node: impl FnOnce() -> Result<Node, Failure>,
     ) -> Result<Option<Server>, Failure> {
+        let tls = self.certificate.load()?;
         let Some(port) = self.web else {
-            return Ok(None);
+            return match tls {
+                Some(_) => Err(Failure::input("--certificate is for the page: give --web, too")),
+                None => Ok(None),
+            };
         };
         let site =
             Arc::new(Dashboard::start(node()?, DashboardOptions::default()).or_job("starting a thread")?);
         let access = Access::new(&[]).or_input()?.without_foxglove();
+        let guard = Guard { access, tls };
+        let scheme = guard.scheme();
         let address = (std::net::Ipv4Addr::LOCALHOST, port).into();
-        let server = listen(address, access, site, "--web=PORT")?;
+        let server = listen(address, guard, site, "--web=PORT")?;
         let port = server.address().port();
         self.web = Some(port);
-        tell!("open http://localhost:{port}");
+        tell!("open {scheme}://localhost:{port}");
         Ok(Some(server))
     }
 }
@@ -94,8 +104,9 @@ pub(crate) fn run(options: &Options) -> Outcome {
     shown.messages.exclude.clone_from(&options.exclude);
     shown.folder.clone_from(&options.page);
     shown.limits = options.limits.limits();
-    let access = options.reach.access()?.without_foxglove();
-    let has_token = access.has_tokens();
+    let mut guard = options.reach.guard()?;
+    guard.access = guard.access.without_foxglove();
+    let (has_token, scheme) = (guard.access.has_tokens(), guard.scheme());
     let signals = Signals::watch().or_job("watching signals")?;
     let node = Node::new("web").or_input()?;
     if let Some(robots) = &options.drive {
@@ -103,10 +114,10 @@ pub(crate) fn run(options: &Options) -> Outcome {
         shown.fleet = Some(Arc::new(robots));
     }
     let site = Arc::new(Dashboard::start(node, shown).or_job("starting a thread")?);
-    let server = options.reach.serve(options.port, access, site.clone())?;
+    let server = options.reach.serve(options.port, guard, site.clone())?;
     let (host, port) = (shown_host(server.address()), server.address().port());
     let token = if has_token { "/#token=TOKEN" } else { "" };
-    tell!("open http://{host}:{port}{token}");
+    tell!("open {scheme}://{host}:{port}{token}");
     while !signals.stopped() {
         std::thread::sleep(Duration::from_millis(50));
     }

@@ -217,6 +217,8 @@ pub struct Setup {
     pub stalls: Option<Stalls>,
     /// How late arrived datagrams may be read.
     pub reads_late: Duration,
+    /// Whether the ends state which topics are watched there.
+    pub states_watched: bool,
 }
 
 /// Bytes that QUIC puts around each datagram, and the longest datagram then (`link`'s carrier).
@@ -237,6 +239,7 @@ impl Setup {
             wire_bits: 0,
             stalls: None,
             reads_late: Duration::ZERO,
+            states_watched: false,
         }
     }
     /// A wire of `rate_bits`, known to the ends: the medium below it is faster.
@@ -292,6 +295,7 @@ impl Setup {
             receive: self.receive,
             host: u64::from(session) + 1000,
             name: format!("host-{session}"),
+            states_watched: self.states_watched,
             ..RadioConfig::new(session, airtime)
         };
         (
