@@ -1,9 +1,9 @@
-//! How fast a client receives, by its answers to pings behind long messages. No clock.
+//! How fast a client receives, by its answers to pings behind long messages (decision 351). No clock.
 
 use std::time::{Duration, Instant};
 
-/// Messages from this length on are followed by a ping, and wait until the one before has been received. Nothing can
-/// overtake a message on its connection, so no more than one of them is in the way of what is urgent.
+/// Messages from this length on are followed by a ping, and wait until the client has received the one before. Nothing
+/// can overtake a message on its connection, so at most one of them delays what is urgent.
 pub(crate) const LONG: usize = 32 << 10;
 /// Time for which a message that can be made smaller may occupy the connection.
 const TARGET: Duration = Duration::from_millis(25);

@@ -57,8 +57,8 @@ struct Subscription {
     channel: u32,
     topic: String,
     sent: Arc<SentSize>,
-    /// The size of its images that the client was told.
-    told: Option<(u32, u32)>,
+    /// The size of its images that was last reported to the client.
+    reported: Option<(u32, u32)>,
     _callback: Callback,
 }
 
@@ -293,7 +293,7 @@ impl Session {
         }
         for subscription in state.subscriptions.values_mut() {
             let size = subscription.sent.get();
-            if std::mem::replace(&mut subscription.told, size) != size {
+            if std::mem::replace(&mut subscription.reported, size) != size {
                 state.told = Some(Instant::now());
                 let topic = &subscription.topic;
                 let text = match size {
@@ -412,7 +412,7 @@ impl Session {
             channel,
             topic: topic.name.clone(),
             sent,
-            told: None,
+            reported: None,
             _callback: callback.map_err(|e| e.to_string())?,
         };
         state.subscriptions.insert(id, subscription);
