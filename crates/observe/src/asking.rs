@@ -132,7 +132,7 @@ impl Asked {
     fn client(&self, path: &str, kind: &Service, patience: Duration) -> Result<Client, AskError> {
         let client = self
             .node
-            .client(path, kind)
+            .dynamic_client(path, kind)
             .map_err(|e| AskError::Unusable(e.into()))?;
         let served = client.wait_for_server(patience);
         served.map_err(|e| AskError::Unusable(e.into()))?;

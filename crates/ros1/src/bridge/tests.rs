@@ -607,7 +607,7 @@ fn services_cross_both_ways_and_their_failures_too() {
             format!("rosrpc://127.0.0.1:{}", server.tcpros.port()),
         )],
     );
-    let client = robot.node.client("/ros/set", &kind).unwrap();
+    let client = robot.node.dynamic_client("/ros/set", &kind).unwrap();
     assert!(client.wait_for_server(LONG).unwrap());
     assert_eq!(
         client.call_ros1(&[1], LONG).unwrap().ros1().unwrap(),
@@ -620,7 +620,7 @@ fn services_cross_both_ways_and_their_failures_too() {
         .response()
         .value_from_yaml("{success: true, message: done}")
         .unwrap();
-    let _server = robot.node.service("/bus/set", &kind, move |request| {
+    let _server = robot.node.dynamic_service("/bus/set", &kind, move |request| {
         match request.value().unwrap().get("data").unwrap() {
             Value::Bool(true) => Ok(answer.clone()),
             _ => Err("not so".into()),

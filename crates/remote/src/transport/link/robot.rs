@@ -88,7 +88,7 @@ impl RobotEnd for LinkRobot {
         let mut threads = lock(&self.threads);
         for class in [Class::Command, Class::Request, Class::File] {
             let name = names::service(&self.name, class);
-            let server = self.node.server_with(&name, &call, options.clone());
+            let server = self.node.dynamic_server_with(&name, &call, options.clone());
             let server = Arc::new(server.map_err(setup)?);
             let interrupt = server.bus().interrupt();
             let (gate, sink, late) = (self.gate.clone(), sink.clone(), late.clone());
