@@ -121,7 +121,7 @@ fn a_client_hears_of_its_servers_panic_and_the_next_is_answered() {
     };
     for _ in 0..3 {
         match ask(false) {
-            Err(CallError::Call(bus::CallError::Rejected { text })) => {
+            Err(CallError::Call(bus::CallError::Rejected { text, .. })) => {
                 assert_eq!(text, "the handler of /arm panicked: no arm");
             }
             other => panic!("{other:?}"),

@@ -31,7 +31,7 @@ fn client<S: ServiceType>(node: &Node, name: &str) -> Client<S> {
 /// The text with which the server rejected a call.
 fn rejected<T: std::fmt::Debug>(result: Result<T, CallError>) -> String {
     match result {
-        Err(CallError::Call(bus::CallError::Rejected { text })) => text,
+        Err(CallError::Call(bus::CallError::Rejected { text, .. })) => text,
         other => panic!("{other:?}"),
     }
 }

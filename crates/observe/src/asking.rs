@@ -124,7 +124,7 @@ impl Asked {
         let request = request.map_err(|e| AskError::Unusable(e.into()))?;
         match client.call_value(&request, patience) {
             Ok(answer) => Ok(answer.to_json(Show::ALL)),
-            Err(CallError::Call(bus::CallError::Rejected { text })) => Err(AskError::Refused(text)),
+            Err(CallError::Call(bus::CallError::Rejected { text, .. })) => Err(AskError::Refused(text)),
             Err(e) => Err(AskError::Call(e)),
         }
     }
