@@ -60,7 +60,7 @@ impl LinkRobot {
         }
         if streams.len() >= MOST_STREAMS {
             return Err(TransportError::Setup(format!(
-                "{topic}: the robot already has {MOST_STREAMS} topics of telemetry, the maximum over a bus"
+                "{topic}: the robot already publishes telemetry on {MOST_STREAMS} topics, the limit for a bus"
             )));
         }
         // Late joiners also receive the newest value; a link, too, needs a moment to find a new topic.
