@@ -104,7 +104,7 @@ impl Node {
         options.max_outstanding = max_outstanding.unwrap_or(options.max_outstanding);
         options.max_held = max_held.unwrap_or(options.max_held);
         options.memory_limit = memory_limit.unwrap_or(options.memory_limit);
-        let client = self.0.client_with(service, &kind.0, options).or_raise()?;
+        let client = self.0.dynamic_client_with(service, &kind.0, options).or_raise()?;
         Ok(Client(client, Born::here()))
     }
 
@@ -126,7 +126,7 @@ impl Node {
         options.max_clients = max_clients.unwrap_or(options.max_clients);
         options.memory_limit = memory_limit.unwrap_or(options.memory_limit);
         options.client_quota = client_quota;
-        let server = self.0.server_with(service, &kind.0, options).or_raise()?;
+        let server = self.0.dynamic_server_with(service, &kind.0, options).or_raise()?;
         Ok(Server(server, Born::here()))
     }
 

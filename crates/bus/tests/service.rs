@@ -278,13 +278,21 @@ fn a_server_says_no_in_its_own_words_or_by_silence() {
     server.reject(take(&server), &long).unwrap();
     drop(take(&server));
     let mut text = || match pending.remove(0).wait().unwrap_err() {
-        CallError::Rejected { text } => text,
+        CallError::Rejected { code: 0, text } => text,
         other => panic!("{other}"),
     };
     assert_eq!(text(), "the gripper is open");
     assert_eq!(text(), "ä".repeat(bus::MAX_REJECTION / 2));
     assert_eq!(text(), "the server dropped the request unanswered");
-    assert_eq!(server.stats().rejected, 3);
+    let pending = client.send(request(&client, 3), LONG).unwrap();
+    server.reject_as(take(&server), 4, "16 calls are open").unwrap();
+    let error = pending.wait().unwrap_err();
+    assert!(matches!(error, CallError::Rejected { code: 4, .. }), "{error:?}");
+    assert_eq!(
+        error.to_string(),
+        "the call failed between hosts: 16 calls are open"
+    );
+    assert_eq!(server.stats().rejected, 4);
 }
 
 #[test]

@@ -260,7 +260,7 @@ pub unsafe extern "C" fn ropewalk_controller_send(
         let ends = unsafe { handle(controller, "controller") }?.ends()?;
         // SAFETY: the crate's contract.
         let (entry, body) = unsafe { (command_kind(kind, std::ptr::null())?, array(body, len, "body")?) };
-        let malformed = |e| Failure::new(Status::Content, format!("not a body of {}: {e}", entry.name));
+        let malformed = |e| Failure::new(Status::Content, format!("not a valid {}: {e}", entry.name));
         (entry.check)(body).map_err(malformed)?;
         let expiry = match expiry_ns {
             0 => Expiry::Default,

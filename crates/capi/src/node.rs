@@ -130,7 +130,7 @@ pub unsafe extern "C" fn ropewalk_node_client(
         let (node, service) = unsafe { (handle(node, "node")?, pointer::text(service, "service")?) };
         // SAFETY: the crate's contract.
         let kind = unsafe { handle(kind, "service type") }?;
-        let made = node.0.client(service, &kind.0)?;
+        let made = node.0.dynamic_client(service, &kind.0)?;
         // SAFETY: the crate's contract; `out` was checked.
         unsafe { give(Client(made), out) };
         Ok(Status::Ok)
@@ -154,7 +154,7 @@ pub unsafe extern "C" fn ropewalk_node_server(
         let (kind, set) = unsafe { (handle(kind, "service type")?, wait_set.as_ref()) };
         let mut options = bus::ServerOptions::default();
         options.wait_set = set.map(|set| set.0.clone());
-        let made = node.0.server_with(service, &kind.0, options)?;
+        let made = node.0.dynamic_server_with(service, &kind.0, options)?;
         // SAFETY: the crate's contract; `out` was checked.
         unsafe { give(Server(made), out) };
         Ok(Status::Ok)

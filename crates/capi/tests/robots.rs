@@ -289,7 +289,7 @@ fn bad_use_is_an_error_with_its_mend() {
         refused(
             set(&[0xff; 3]),
             Content,
-            "body of robot_remote_control.CurrentPose",
+            "not a valid robot_remote_control.CurrentPose",
         );
         ok(set(&[]));
         refused(
@@ -302,14 +302,14 @@ fn bad_use_is_an_error_with_its_mend() {
         refused(
             ropewalk_robot_set(robot, c"acme.Tank".as_ptr(), 0, huge.as_ptr(), huge.len()),
             InvalidArgument,
-            "is the most",
+            "exceeds the limit",
         );
         drop(huge);
         let mut sent = null_mut();
         refused(
             ropewalk_controller_send(controller, TWIST.as_ptr(), [0xff].as_ptr(), 1, 0, &mut sent),
             Content,
-            "body of robot_remote_control.Twist",
+            "not a valid robot_remote_control.Twist",
         );
         refused(
             ropewalk_sent_wait(null(), 0, &mut Outcome::Executed),

@@ -48,37 +48,43 @@ fn module(package: &str, units: &[&Unit]) -> String {
         match unit {
             Unit::Message(schema) => {
                 structure(&mut out, short, schema.message_type());
-                let (any, own, view) = if has_bulk(schema.message_type()) {
-                    ("<'_>", "<'static>", "<'a>")
-                } else {
-                    ("", "", "")
-                };
-                info(&mut out, &format!("{short}{any}"), unit);
+                let of = |life| lifetime(schema.message_type(), life);
+                info(&mut out, &format!("{short}{}", of("<'_>")), unit);
                 let _ = writeln!(
                     out,
-                    "\nimpl typed::Structure for {short}{own} {{\n    type View<'a> = {short}{view};\n}}"
+                    "\nimpl typed::Structure for {short}{} {{\n    type View<'a> = {short}{};\n}}",
+                    of("<'static>"),
+                    of("<'a>")
                 );
             }
             Unit::Service(service) => {
-                structure(
-                    &mut out,
-                    &format!("{short}Request"),
+                let (request, response) = (
                     service.request().message_type(),
-                );
-                structure(
-                    &mut out,
-                    &format!("{short}Response"),
                     service.response().message_type(),
                 );
+                structure(&mut out, &format!("{short}Request"), request);
+                structure(&mut out, &format!("{short}Response"), response);
                 let _ = writeln!(
                     out,
                     "\n/// The service {name}.\n#[derive(Clone, Copy, Debug)]\npub struct {short};"
                 );
                 info(&mut out, short, unit);
+                let _ = writeln!(
+                    out,
+                    "\nimpl typed::ServiceType for {short} {{\n    type Request<'a> = {short}Request{};\n    \
+                     type Response<'a> = {short}Response{};\n}}",
+                    lifetime(request, "<'a>"),
+                    lifetime(response, "<'a>")
+                );
             }
         }
     }
     out
+}
+
+/// `life` if the structure borrows from its message.
+fn lifetime<'a>(ty: &MessageType, life: &'a str) -> &'a str {
+    if has_bulk(ty) { life } else { "" }
 }
 
 /// Name, hash and definition.

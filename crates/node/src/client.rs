@@ -1,22 +1,25 @@
 //! The calling end of a service.
 
-use crate::PublishError;
 use crate::message::slices;
 #[cfg(feature = "serde")]
 use crate::publisher::loan_structure;
-use crate::publisher::{loan_cdr, loan_ros1, loan_value};
-use crate::typed::Contents;
+use crate::publisher::{loan_cdr, loan_fields, loan_ros1, loan_value};
+use crate::typed::{self, Contents, FieldError, ServiceType, TypedError};
+use crate::{Dynamic, PublishError};
 use bus::{Loan, LoanError};
 use schema::{CodecError, Schema, Service, Value};
+use std::marker::PhantomData;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-/// Calls one service. All methods may be called from any thread, many calls at a time. Each request goes to
-/// one server, and never twice.
+/// Calls one service: of a generated type `S` ([`typed`]), or, as plain `Client`, of a type that a [`Service`]
+/// describes. All methods may be called from any thread, many calls at a time. Each request goes to one server,
+/// and never twice.
 #[derive(Debug)]
-pub struct Client {
+pub struct Client<S = Dynamic> {
     bus: bus::Client,
     schema: Service,
+    of: PhantomData<fn(S)>,
 }
 
 /// Why a call has no reply.
@@ -40,9 +43,69 @@ pub enum CallError {
     },
 }
 
+impl<S: ServiceType> Client<S> {
+    /// Calls with a request whose bulk fields have their elements, which are copied, and blocks until the reply
+    /// arrives, at most `timeout`.
+    ///
+    /// # Errors
+    /// [`CallError`]; [`PublishError::Fields`] in it if a count is out of bounds or a bulk field states only its
+    /// size.
+    pub fn call(&self, request: &S::Request<'_>, timeout: Duration) -> Result<Reply<S>, CallError> {
+        self.send(request, timeout)?.wait()
+    }
+
+    /// Sends a request whose reply is awaited later, at most `timeout` from now. Never blocks.
+    ///
+    /// # Errors
+    /// As for [`Client::call`].
+    pub fn send(&self, request: &S::Request<'_>, timeout: Duration) -> Result<Pending<S>, CallError> {
+        let loan = loan_fields(self.schema.request(), request, |c, p| self.bus.loan(c, p))?;
+        self.send_block(loan, timeout)
+    }
+
+    /// Reserves a block for a request and writes everything except [`Bulk::Sized`](typed::Bulk::Sized) fields,
+    /// which you fill in place.
+    ///
+    /// # Errors
+    /// [`TypedError`]: a count is out of bounds, or memory is short.
+    pub fn loan(&self, request: &S::Request<'_>) -> Result<typed::Loan, TypedError> {
+        typed::loan(request, |control, parts| self.bus.loan(control, parts))
+    }
+
+    /// Sends a filled block. Never blocks.
+    ///
+    /// # Errors
+    /// [`CallError`]
+    pub fn send_loan(&self, request: typed::Loan, timeout: Duration) -> Result<Pending<S>, CallError> {
+        self.send_block(request.into_inner(), timeout)
+    }
+}
+
 impl Client {
+    /// Reserves a block for a request, to be filled in place and passed to [`Client::send`].
+    ///
+    /// # Errors
+    /// [`LoanError`] if memory is short.
+    pub fn loan(&self, control_len: usize, part_lens: &[usize]) -> Result<Loan, LoanError> {
+        self.bus.loan(control_len, part_lens)
+    }
+
+    /// Sends a filled block. Its control part must have the request's type. Never blocks.
+    ///
+    /// # Errors
+    /// [`CallError`]
+    pub fn send(&self, request: Loan, timeout: Duration) -> Result<Pending, CallError> {
+        self.send_block(request, timeout)
+    }
+}
+
+impl<S> Client<S> {
     pub(crate) fn new(bus: bus::Client, schema: Service) -> Self {
-        Client { bus, schema }
+        Client {
+            bus,
+            schema,
+            of: PhantomData,
+        }
     }
 
     /// Calls with a dynamic value and blocks until the reply arrives, at most `timeout`.
@@ -58,7 +121,7 @@ impl Client {
     ///
     /// # Errors
     /// [`CallError`]
-    pub fn call_ros1(&self, request: &[u8], timeout: Duration) -> Result<Reply, CallError> {
+    pub fn call_ros1(&self, request: &[u8], timeout: Duration) -> Result<Reply<S>, CallError> {
         self.send_ros1(request, timeout)?.wait()
     }
 
@@ -66,27 +129,27 @@ impl Client {
     ///
     /// # Errors
     /// [`CallError`]
-    pub fn send_value(&self, request: &Value, timeout: Duration) -> Result<Pending, CallError> {
+    pub fn send_value(&self, request: &Value, timeout: Duration) -> Result<Pending<S>, CallError> {
         let loan = loan_value(self.schema.request(), request, |c, p| self.bus.loan(c, p))?;
-        self.send(loan, timeout)
+        self.send_block(loan, timeout)
     }
 
     /// Like [`Client::send_value`], with ROS 1 bytes.
     ///
     /// # Errors
     /// [`CallError`]
-    pub fn send_ros1(&self, request: &[u8], timeout: Duration) -> Result<Pending, CallError> {
+    pub fn send_ros1(&self, request: &[u8], timeout: Duration) -> Result<Pending<S>, CallError> {
         let loan = loan_ros1(self.schema.request(), request, |c, p| self.bus.loan(c, p))?;
-        self.send(loan, timeout)
+        self.send_block(loan, timeout)
     }
 
     /// Like [`Client::send_value`], with CDR bytes and their encapsulation header.
     ///
     /// # Errors
     /// [`CallError`]
-    pub fn send_cdr(&self, request: &[u8], timeout: Duration) -> Result<Pending, CallError> {
+    pub fn send_cdr(&self, request: &[u8], timeout: Duration) -> Result<Pending<S>, CallError> {
         let loan = loan_cdr(self.schema.request(), request, |c, p| self.bus.loan(c, p))?;
-        self.send(loan, timeout)
+        self.send_block(loan, timeout)
     }
 
     /// Like [`Client::call_value`], with a serde structure ([`structure`](crate::structure)).
@@ -98,7 +161,7 @@ impl Client {
         &self,
         request: &T,
         timeout: Duration,
-    ) -> Result<Reply, CallError> {
+    ) -> Result<Reply<S>, CallError> {
         self.send_structure(request, timeout)?.wait()
     }
 
@@ -111,27 +174,16 @@ impl Client {
         &self,
         request: &T,
         timeout: Duration,
-    ) -> Result<Pending, CallError> {
+    ) -> Result<Pending<S>, CallError> {
         let loan = loan_structure(self.schema.request(), request, |c, p| self.bus.loan(c, p))?;
-        self.send(loan, timeout)
+        self.send_block(loan, timeout)
     }
 
-    /// Reserves a block for a request, to be filled in place and passed to [`Client::send`].
-    ///
-    /// # Errors
-    /// [`LoanError`] if memory is short.
-    pub fn loan(&self, control_len: usize, part_lens: &[usize]) -> Result<Loan, LoanError> {
-        self.bus.loan(control_len, part_lens)
-    }
-
-    /// Sends a filled block. Its control part must have the request's type.
-    ///
-    /// # Errors
-    /// [`CallError`]
-    pub fn send(&self, request: Loan, timeout: Duration) -> Result<Pending, CallError> {
+    fn send_block(&self, request: Loan, timeout: Duration) -> Result<Pending<S>, CallError> {
         Ok(Pending {
             bus: self.bus.send(request, timeout)?,
             schema: self.schema.response().clone(),
+            of: PhantomData,
         })
     }
 
@@ -159,7 +211,7 @@ impl Client {
     }
 }
 
-impl AsFd for Client {
+impl<S> AsFd for Client<S> {
     /// Readable when a [`Pending::poll`] may find a result: see [`bus::Client`].
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.bus.as_fd()
@@ -169,19 +221,23 @@ impl AsFd for Client {
 /// A request that was sent. Dropping it cancels the wait for the reply.
 #[derive(Debug)]
 #[must_use = "dropping it cancels the wait for the answer"]
-pub struct Pending {
+pub struct Pending<S = Dynamic> {
     bus: bus::Pending,
     schema: Schema,
+    of: PhantomData<fn() -> S>,
 }
 
-impl Pending {
+impl<S> Pending<S> {
     /// Blocks until the reply arrives, the time is over, or the server is gone.
     ///
     /// # Errors
     /// [`CallError`]
-    pub fn wait(self) -> Result<Reply, CallError> {
-        let (bus, schema) = (self.bus.wait()?, self.schema);
-        Ok(Reply { bus, schema })
+    pub fn wait(self) -> Result<Reply<S>, CallError> {
+        Ok(Reply {
+            bus: self.bus.wait()?,
+            schema: self.schema,
+            of: PhantomData,
+        })
     }
 
     /// The deadline of the wait; `None` means no deadline.
@@ -190,10 +246,14 @@ impl Pending {
     }
 
     /// Returns the reply, or why there is none, once it is known. Returns it only once. Never blocks.
-    pub fn poll(&mut self) -> Option<Result<Reply, CallError>> {
+    pub fn poll(&mut self) -> Option<Result<Reply<S>, CallError>> {
         let schema = self.schema.clone();
         Some(match self.bus.poll()? {
-            Ok(bus) => Ok(Reply { bus, schema }),
+            Ok(bus) => Ok(Reply {
+                bus,
+                schema,
+                of: PhantomData,
+            }),
             Err(e) => Err(e.into()),
         })
     }
@@ -201,12 +261,23 @@ impl Pending {
 
 /// A server's reply, read where the server wrote it. Dropping it returns the block.
 #[derive(Debug)]
-pub struct Reply {
+pub struct Reply<S = Dynamic> {
     bus: bus::Reply,
     schema: Schema,
+    of: PhantomData<fn() -> S>,
 }
 
-impl Reply {
+impl<S: ServiceType> Reply<S> {
+    /// Reads all fields; bulk fields are views of the block.
+    ///
+    /// # Errors
+    /// [`FieldError`]: the server wrote something that is not such a response.
+    pub fn read(&self) -> Result<S::Response<'_>, FieldError> {
+        typed::read(self)
+    }
+}
+
+impl<S> Reply<S> {
     /// The reply as a dynamic value.
     ///
     /// # Errors
@@ -261,7 +332,7 @@ impl Reply {
     }
 }
 
-impl Contents for Reply {
+impl<S> Contents for Reply<S> {
     fn control(&self) -> &[u8] {
         self.bus.message().control()
     }

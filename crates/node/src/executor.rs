@@ -1,7 +1,8 @@
 //! Runs the callbacks of many subscribers and servers in one thread.
 
 use crate::guard::{Guard, Panicked};
-use crate::typed::Structure;
+use crate::server::{Handled, by_structure, by_value};
+use crate::typed::{ServiceType, Structure};
 use crate::{CallbackOptions, Message, Node, NodeError, Request, Server, Subscriber};
 use bus::{Interrupt, ServerOptions, SubscriberOptions, TakeError, WaitSet};
 use schema::{Schema, Service, Value};
@@ -103,20 +104,35 @@ impl Executor {
         Ok(())
     }
 
-    /// Serves `service` and answers every request with the result of `f`. The client receives an error of
-    /// `f`.
+    /// Serves `service` and answers every request with the result of `f`, both as generated structures. The
+    /// client receives an error of `f`.
     ///
     /// # Errors
     /// As for [`Node::server`].
-    pub fn serve(
+    pub fn serve<S: ServiceType>(
+        &mut self,
+        service: &str,
+        f: impl FnMut(S::Request<'_>) -> Result<S::Response<'static>, String> + Send + 'static,
+    ) -> Result<(), NodeError> {
+        let options = ServerOptions::default().with_wait_set(&self.wait_set);
+        let server = self.node.server_with::<S>(service, options)?;
+        self.push_server(server, by_structure(f));
+        Ok(())
+    }
+
+    /// Like [`Executor::serve`], for a service of type `schema`.
+    ///
+    /// # Errors
+    /// As for [`Node::server`].
+    pub fn serve_dynamic(
         &mut self,
         service: &str,
         schema: &Service,
         f: impl FnMut(&Request) -> Result<Value, String> + Send + 'static,
     ) -> Result<(), NodeError> {
         let options = ServerOptions::default().with_wait_set(&self.wait_set);
-        let server = self.node.server_with(service, schema, options)?;
-        self.push_server(server, f);
+        let server = self.node.dynamic_server_with(service, schema, options)?;
+        self.push_server(server, by_value(f));
         Ok(())
     }
 
@@ -141,17 +157,37 @@ impl Executor {
     ///
     /// # Errors
     /// [`OtherWaitSet`]
-    pub fn add_server(
+    pub fn add_server<S: ServiceType>(
+        &mut self,
+        server: Server<S>,
+        f: impl FnMut(S::Request<'_>) -> Result<S::Response<'static>, String> + Send + 'static,
+    ) -> Result<(), OtherWaitSet> {
+        self.check_server(&server)?;
+        self.push_server(server, by_structure(f));
+        Ok(())
+    }
+
+    /// Like [`Executor::add_server`], for a server of a type that a [`Service`] describes.
+    ///
+    /// # Errors
+    /// [`OtherWaitSet`]
+    pub fn add_dynamic_server(
         &mut self,
         server: Server,
         f: impl FnMut(&Request) -> Result<Value, String> + Send + 'static,
     ) -> Result<(), OtherWaitSet> {
-        if !server.bus().is_in(&self.wait_set) {
-            let name = server.service().to_owned();
-            return Err(OtherWaitSet { name });
-        }
-        self.push_server(server, f);
+        self.check_server(&server)?;
+        self.push_server(server, by_value(f));
         Ok(())
+    }
+
+    fn check_server<S>(&self, server: &Server<S>) -> Result<(), OtherWaitSet> {
+        match server.bus().is_in(&self.wait_set) {
+            true => Ok(()),
+            false => Err(OtherWaitSet {
+                name: server.service().to_owned(),
+            }),
+        }
     }
 
     fn push<T: 'static>(
@@ -166,15 +202,15 @@ impl Executor {
         }));
     }
 
-    fn push_server(
+    fn push_server<S: 'static>(
         &mut self,
-        server: Server,
-        mut f: impl FnMut(&Request) -> Result<Value, String> + Send + 'static,
+        server: Server<S>,
+        mut handle: impl FnMut(&Server<S>, &Request<S>) -> Handled + Send + 'static,
     ) {
         let mut guard = self.guard(server.service());
         self.members.push(Box::new(move || {
             let request = server.take()?;
-            Ok(request.map(|r| server.answer(r, &mut guard, &mut f)))
+            Ok(request.map(|r| server.answer(r, &mut guard, &mut handle)))
         }));
     }
 

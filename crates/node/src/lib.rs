@@ -3,10 +3,10 @@
 //! and serve services.
 //!
 //! Messages are structures: those of the standard packages ([`msgs`]) or those that `ropewalk gen rust` generates
-//! for other types ([`typed`]). With the feature `serde` they may also be structures that the Rust generators of
+//! for other types ([`typed`]); requests and replies of services are too. With the feature `serde` they may also be structures that the Rust generators of
 //! ROS 2 generate (`structure`). Programs that learn a type only at run time describe it by a [`Schema`]
-//! ([`Node::dynamic_publisher`], [`Node::dynamic_subscriber`]), and read and write its messages as ROS 1 bytes, as
-//! [`Value`]s, or part by part. In all these forms large arrays are written once and read in place. The crate `bus`
+//! ([`Node::dynamic_publisher`], [`Node::dynamic_subscriber`]) or a [`Service`] ([`Node::dynamic_client`],
+//! [`Node::dynamic_server`]), and read and write its messages as ROS 1 bytes, as [`Value`]s, or part by part. In all these forms large arrays are written once and read in place. The crate `bus`
 //! shares the memory. The link daemon sends topics to other hosts; on the bus it is an ordinary subscriber.
 //!
 //! ```
@@ -69,6 +69,7 @@ pub use subscriber::Subscriber;
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-/// The type parameter of [`Publisher`], [`Subscriber`] and [`Message`] for a message type that is known only at run time.
+/// The type parameter of [`Publisher`], [`Subscriber`], [`Client`] and [`Server`], and of what they take, for a type that
+/// is known only at run time.
 #[derive(Clone, Copy, Debug)]
 pub enum Dynamic {}

@@ -1,7 +1,7 @@
 //! The sending end of a topic.
 
 use crate::Dynamic;
-use crate::typed::{self, FieldError, Structure, TypedError};
+use crate::typed::{self, FieldError, Fields, Structure, TypedError};
 use bus::{Loan, LoanError, Published, Stamp};
 use schema::{CodecError, Schema, Split, Value};
 use std::marker::PhantomData;
@@ -69,15 +69,8 @@ impl<T: Structure> Publisher<T> {
     /// [`PublishError::Fields`] if a count is out of bounds or a bulk field states only its size;
     /// [`PublishError::Loan`] if memory is short.
     pub fn publish(&self, message: &T::View<'_>) -> Result<Published, PublishError> {
-        let loan = typed::whole(message, |control, parts| self.bus.loan(control, parts));
-        let loan = loan.map_err(|error| match error {
-            TypedError::Field(source) => PublishError::Fields {
-                type_name: T::NAME.to_owned(),
-                source,
-            },
-            TypedError::Loan(source) => PublishError::Loan(source),
-        })?;
-        Ok(self.publish_loan(loan)?)
+        let loan = loan_fields(&self.schema, message, |c, p| self.bus.loan(c, p))?;
+        Ok(self.bus.publish(loan, Stamp::default())?)
     }
 
     /// Reserves a block for a message and writes everything except [`Bulk::Sized`](typed::Bulk::Sized) fields,
@@ -201,6 +194,22 @@ impl<T> Publisher<T> {
     /// Returns the bus's publisher, for features that this type does not wrap.
     pub fn bus(&self) -> &bus::Publisher {
         &self.bus
+    }
+}
+
+/// Returns a loan with the message `fields`, whose bulk fields all have their elements.
+pub(crate) fn loan_fields<'a, T: Fields<'a>>(
+    schema: &Schema,
+    fields: &T,
+    loan: impl FnOnce(usize, &[usize]) -> Result<Loan, LoanError>,
+) -> Result<Loan, PublishError> {
+    match typed::whole(fields, loan) {
+        Ok(loan) => Ok(loan.into_inner()),
+        Err(TypedError::Loan(source)) => Err(source.into()),
+        Err(TypedError::Field(source)) => Err(PublishError::Fields {
+            type_name: schema.name().to_owned(),
+            source,
+        }),
     }
 }
 

@@ -157,14 +157,16 @@ fn it_serves_beside_subscribing_and_stops_when_told() {
             .map_err(|e| e.to_string())?;
         Ok(answer)
     };
-    executor.serve("/how_many", &trigger, answer).expect("serves");
+    executor
+        .serve_dynamic("/how_many", &trigger, answer)
+        .expect("serves");
     let (send, ended) = channel();
     let spinning = std::thread::spawn(move || {
         executor.spin().expect("spins");
         send.send(()).expect("is awaited");
     });
     let publisher = publisher(&two, "/count");
-    let client = two.client("/how_many", &trigger).expect("a client");
+    let client = two.dynamic_client("/how_many", &trigger).expect("a client");
     assert!(client.wait_for_server(LONG).expect("waits"));
     for n in 1..=3 {
         publisher.publish_ros1(&[1]).expect("publishes");

@@ -162,9 +162,9 @@ fn a_service_that_both_ros_have_is_called_across_them() {
     let (one, two) = (service(Flavour::Ros1), service(Flavour::Ros2));
     let answer = two.response().value_from_yaml("message: done").unwrap();
     let _server = node
-        .service("/switch", &two, move |_| Ok(answer.clone()))
+        .dynamic_service("/switch", &two, move |_| Ok(answer.clone()))
         .unwrap();
-    let client = node.client("/switch", &one).unwrap();
+    let client = node.dynamic_client("/switch", &one).unwrap();
     assert!(client.wait_for_server(LONG).unwrap());
     let reply = client.call_value(&one.request().default_value(), LONG).unwrap();
     assert!(format!("{reply:?}").contains("done"));
@@ -239,7 +239,7 @@ fn types_of_an_action_are_found_with_their_folder() {
         (feedback.ros2_name(), feedback.type_hash())
     );
     let service = registry.service("test_msgs/action/Fibonacci_SendGoal").unwrap();
-    let _server = node.server("/send_goal", &service).unwrap();
+    let _server = node.dynamic_server("/send_goal", &service).unwrap();
     let found = node
         .discover_service("/send_goal", Duration::from_secs(30))
         .unwrap();

@@ -104,7 +104,7 @@ fn a_client_hears_of_its_servers_panic_and_the_next_is_answered() {
     let service = set_bool();
     let answer = service.response().default_value();
     let server = node
-        .service("/arm", &service, move |request| {
+        .dynamic_service("/arm", &service, move |request| {
             let request = request.value().map_err(|e| e.to_string())?;
             match request.get("data") {
                 Ok(Value::Bool(true)) => Ok(answer.clone()),
@@ -112,7 +112,7 @@ fn a_client_hears_of_its_servers_panic_and_the_next_is_answered() {
             }
         })
         .expect("serves");
-    let client = node.client("/arm", &service).expect("a client");
+    let client = node.dynamic_client("/arm", &service).expect("a client");
     assert!(client.wait_for_server(LONG).expect("waits"));
     let ask = |on: bool| {
         let mut request = service.request().default_value();
@@ -121,7 +121,7 @@ fn a_client_hears_of_its_servers_panic_and_the_next_is_answered() {
     };
     for _ in 0..3 {
         match ask(false) {
-            Err(CallError::Call(bus::CallError::Rejected { text })) => {
+            Err(CallError::Call(bus::CallError::Rejected { text, .. })) => {
                 assert_eq!(text, "the handler of /arm panicked: no arm");
             }
             other => panic!("{other:?}"),

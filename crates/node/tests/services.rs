@@ -49,12 +49,14 @@ fn a_callback_answers_or_says_why_not() {
     let (one, two) = (node(&folder), node(&folder));
     let service = two_ints();
     assert_eq!(service.md5_hex(), "6a2e34150c00229791cc89ff309fff21");
-    let callback = one.service("add", &service, add(&service)).expect("serves");
+    let callback = one
+        .dynamic_service("add", &service, add(&service))
+        .expect("serves");
 
     // The type comes from the server.
     let found = two.discover_service("/add", LONG).expect("is served");
     assert_eq!((found.name(), found.md5()), (service.name(), service.md5()));
-    let client = two.client("/add", &found).expect("a client");
+    let client = two.dynamic_client("/add", &found).expect("a client");
     assert!(client.wait_for_server(LONG).expect("waits"));
     let sum = client
         .call_value(&request(&found, 40, 2), LONG)
@@ -90,8 +92,8 @@ fn answers_that_do_not_fit_are_told_to_both() {
     let folder = tempfile::tempdir().expect("a folder");
     let node = node(&folder);
     let service = two_ints();
-    let server = node.server("/add", &service).expect("a server");
-    let client = node.client("/add", &service).expect("a client");
+    let server = node.dynamic_server("/add", &service).expect("a server");
+    let client = node.dynamic_client("/add", &service).expect("a client");
     assert!(client.wait_for_server(LONG).expect("waits"));
     let pending = client.send_value(&request(&service, 1, 2), LONG).expect("sent");
     let taken = server.take_timeout(LONG).expect("takes").expect("a request");
@@ -101,7 +103,7 @@ fn answers_that_do_not_fit_are_told_to_both() {
     assert!(error.to_string().contains("AddTwoIntsResponse"), "{error}");
     let error = pending.wait().expect_err("no answer");
     assert!(error.to_string().contains("AddTwoIntsResponse"), "{error}");
-    assert!(node.server("/a b", &service).is_err());
+    assert!(node.dynamic_server("/a b", &service).is_err());
 }
 
 #[test]
@@ -114,8 +116,8 @@ fn large_fields_are_read_where_they_were_written() {
         .expect("a service");
     let service = registry.service("test_srvs/Blur").expect("a service");
     let (server, client) = (
-        one.server("/blur", &service).expect("a server"),
-        two.client("/blur", &service).expect("a client"),
+        one.dynamic_server("/blur", &service).expect("a server"),
+        two.dynamic_client("/blur", &service).expect("a client"),
     );
     assert!(client.wait_for_server(LONG).expect("waits"));
     let mut bytes = 1_000_000u32.to_le_bytes().to_vec();

@@ -124,7 +124,7 @@ impl Asked {
         let request = request.map_err(|e| AskError::Unusable(e.into()))?;
         match client.call_value(&request, patience) {
             Ok(answer) => Ok(answer.to_json(Show::ALL)),
-            Err(CallError::Call(bus::CallError::Rejected { text })) => Err(AskError::Refused(text)),
+            Err(CallError::Call(bus::CallError::Rejected { text, .. })) => Err(AskError::Refused(text)),
             Err(e) => Err(AskError::Call(e)),
         }
     }
@@ -132,7 +132,7 @@ impl Asked {
     fn client(&self, path: &str, kind: &Service, patience: Duration) -> Result<Client, AskError> {
         let client = self
             .node
-            .client(path, kind)
+            .dynamic_client(path, kind)
             .map_err(|e| AskError::Unusable(e.into()))?;
         let served = client.wait_for_server(patience);
         served.map_err(|e| AskError::Unusable(e.into()))?;

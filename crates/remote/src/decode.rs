@@ -89,9 +89,7 @@ fn measure(bytes: &[u8], shape: Option<usize>) -> Result<(), DecodeError> {
     reason = "`prost` has no other way to construct its error, which callers receive for malformed bytes"
 )]
 fn refused() -> DecodeError {
-    DecodeError::new(format!(
-        "it is malformed, or takes more than {MAX_DECODED} B of memory"
-    ))
+    DecodeError::new(format!("malformed, or larger than {MAX_DECODED} B in memory"))
 }
 
 impl Shapes {

@@ -41,7 +41,7 @@ pub(crate) fn open(root: &Path, path: &str) -> io::Result<File> {
         Err(Errno::XDEV) => {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                "it leads out of its folder",
+                "the path leads outside its folder",
             ));
         }
         other => other?,
@@ -77,10 +77,7 @@ fn regular(file: File) -> io::Result<File> {
     if file.metadata()?.is_file() {
         Ok(file)
     } else {
-        Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "it is not a regular file",
-        ))
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
     }
 }
 
@@ -99,7 +96,10 @@ pub(crate) fn open_folder(path: &Path) -> io::Result<OwnedFd> {
 /// A folder does not exist, is a symbolic link, or may not be opened or created.
 pub(crate) fn walk(root: OwnedFd, parts: &[String], create: bool) -> io::Result<(OwnedFd, String)> {
     let Some((name, folders)) = parts.split_last() else {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it names no file"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "the path names no file",
+        ));
     };
     let mut folder = root;
     for part in folders {

@@ -12,10 +12,10 @@ const HEAD: usize = 4;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ZlibError {
     /// The length is incomplete.
-    #[error("compressed data of {0} B is too short: it begins with 4 B of length, then a zlib stream")]
+    #[error("{0} B of compressed data are too short: expected a length of 4 B, then a zlib stream")]
     Short(usize),
     /// More bytes than the receiver accepts.
-    #[error("{claimed} B when inflated, but at most {most} B are allowed")]
+    #[error("{claimed} B of uncompressed data exceed the limit of {most} B")]
     TooLong {
         /// The length that the data claims, or the number of bytes to compress.
         claimed: u64,
@@ -26,7 +26,7 @@ pub enum ZlibError {
     #[error("not a zlib stream: {0}")]
     Stream(String),
     /// The stream holds more or fewer bytes than its length claims, or is followed by something.
-    #[error("the zlib stream does not hold the {0} B that its length claims, or something follows it")]
+    #[error("the zlib stream does not match its stated length of {0} B, or has trailing data")]
     Length(u32),
 }
 

@@ -121,7 +121,7 @@ pub(crate) unsafe extern "C" fn rmw_create_client(
         // SAFETY: type supports are valid while their library is loaded.
         let ty = unsafe { ServiceType::new(type_support) }.map_err(Failure::error)?;
         let options = ClientOptions::default().with_max_outstanding(MAX_OUTSTANDING);
-        let bus = node.context.node.client_with(name, &ty.service, options);
+        let bus = node.context.node.dynamic_client_with(name, &ty.service, options);
         let bus = bus.map_err(Failure::error)?;
         let id = bus.bus().id();
         node.context.graph.add(

@@ -1,19 +1,24 @@
 //! Events of publishers and subscriptions: matches, incompatible policies and types, lost messages, missed deadlines,
 //! liveliness.
 
+mod api;
+mod state;
+
+pub(crate) use api::{Source, source};
+
 use crate::abi::QosProfile;
 use crate::abi::{
-    CountStatus, EventCallback, IncompatibleQosStatus, LivelinessChangedStatus, MatchedStatus,
-    MessageLostStatus, Ret, RmwEvent, RmwPublisher, RmwSubscription,
+    CountStatus, IncompatibleQosStatus, LivelinessChangedStatus, MatchedStatus, MessageLostStatus,
 };
-use crate::error::{Failure, IDENTIFIER, Outcome, arg, arg_mut, guard, ours};
+use crate::error::{Failure, Outcome};
 use crate::graph::lock;
 use crate::graph::record::Endpoint;
-use crate::qos::{End, MANUAL_BY_TOPIC, limit};
+use crate::qos::{End, limit};
 use crate::signal::Signal;
-use std::collections::{BTreeMap, BTreeSet};
+use state::{Changes, Lease, OWN, Phase, State};
+use std::collections::BTreeSet;
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 /// `rmw_event_type_t`.
@@ -68,33 +73,6 @@ impl EventKind {
     }
 }
 
-/// A count, and the part of it that is not reported yet.
-#[derive(Clone, Copy, Debug, Default)]
-struct Count {
-    total: u64,
-    change: i64,
-    is_new: bool,
-}
-
-impl Count {
-    fn add(&mut self, n: u64) {
-        if n > 0 {
-            self.total += n;
-            self.change += n as i64;
-            self.is_new = true;
-        }
-    }
-
-    fn take_status(&mut self) -> CountStatus {
-        let status = CountStatus {
-            total: i32::try_from(self.total).unwrap_or(i32::MAX),
-            total_change: i32::try_from(self.change).unwrap_or(i32::MAX),
-        };
-        (self.change, self.is_new) = (0, false);
-        status
-    }
-}
-
 /// The events of one publisher or subscription.
 pub(crate) struct Events {
     end: End,
@@ -103,146 +81,6 @@ pub(crate) struct Events {
     /// ever take.
     signals: [OnceLock<Signal>; ALL.len()],
     state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    matched: BTreeSet<u64>,
-    matches: Count,
-    /// How many endpoints have matched and unmatched.
-    moves: u64,
-    /// Change of the current count since it was last reported.
-    current_change: i64,
-    /// Endpoints with incompatible policies.
-    unfit: BTreeSet<u64>,
-    incompatible_qos: Count,
-    last_policy: u32,
-    other_types: BTreeSet<u64>,
-    incompatible_type: Count,
-    lost: Count,
-    /// Publishers that assert their liveliness. For the events of a publisher: the publisher itself, as [`OWN`].
-    leases: BTreeMap<u64, Lease>,
-    /// How often the publisher's own lease ran out.
-    lapses: Count,
-    /// Numbers of publishers that are alive and not alive, as last reported.
-    reported_alive: (i64, i64),
-    alive_is_new: bool,
-    /// How often these numbers have changed.
-    alive_moves: u64,
-    /// When the last message was sent or received, as far as the deadline counts.
-    last: Option<Instant>,
-    deadlines: Count,
-    callbacks: Vec<(EventKind, EventCallback, usize)>,
-}
-
-/// Key of a publisher itself among its leases.
-const OWN: u64 = 0;
-
-/// How long a publisher that asserts its liveliness (`MANUAL_BY_TOPIC`) counts as alive.
-struct Lease {
-    period: Duration,
-    phase: Phase,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    /// The publisher has never asserted itself and counts neither as alive nor as not alive.
-    New,
-    /// When it last asserted itself.
-    Alive(Instant),
-    Lapsed,
-}
-
-impl Lease {
-    /// The lease of a publisher with this quality of service, if it asserts itself.
-    fn of(qos: &QosProfile) -> Option<Self> {
-        let period = limit(qos.lease).filter(|_| qos.liveliness == MANUAL_BY_TOPIC)?;
-        let phase = Phase::New;
-        Some(Lease { period, phase })
-    }
-
-    /// When the lease runs out.
-    fn end(&self) -> Option<Instant> {
-        match self.phase {
-            Phase::Alive(last) => last.checked_add(self.period),
-            _ => None,
-        }
-    }
-}
-
-/// How often each status has changed.
-#[derive(Clone, Copy)]
-struct Changes {
-    matches: u64,
-    qos: u64,
-    types: u64,
-    lost: u64,
-    deadlines: u64,
-    alive: u64,
-    lapses: u64,
-}
-
-impl Changes {
-    fn of(&self, kind: EventKind) -> u64 {
-        match kind {
-            SubscriptionMatched | PublicationMatched => self.matches,
-            LivelinessChanged => self.alive,
-            RequestedQosIncompatible | OfferedQosIncompatible => self.qos,
-            SubscriptionIncompatibleType | PublisherIncompatibleType => self.types,
-            MessageLost => self.lost,
-            RequestedDeadlineMissed | OfferedDeadlineMissed => self.deadlines,
-            LivelinessLost => self.lapses,
-        }
-    }
-}
-
-impl State {
-    fn changes(&self) -> Changes {
-        Changes {
-            matches: self.moves,
-            qos: self.incompatible_qos.total,
-            types: self.incompatible_type.total,
-            lost: self.lost.total,
-            deadlines: self.deadlines.total,
-            alive: self.alive_moves,
-            lapses: self.lapses.total,
-        }
-    }
-
-    /// How many publishers are alive, and how many are not.
-    fn alive(&self) -> (i64, i64) {
-        let phase = |f: fn(&Lease) -> bool| self.leases.values().filter(|l| f(l)).count() as i64;
-        let lapsed = phase(|l| l.phase == Phase::Lapsed);
-        let new = phase(|l| l.phase == Phase::New);
-        (self.matched.len() as i64 - lapsed - new, lapsed)
-    }
-
-    /// Counts the deadlines and leases that have passed.
-    fn count_time(&mut self, end: End, deadline: Option<Duration>, now: Instant) {
-        if let (Some(period), Some(last)) = (deadline, self.last) {
-            let passed = now.saturating_duration_since(last).as_nanos() / period.as_nanos().max(1);
-            let missed = u64::try_from(passed).unwrap_or(u64::MAX);
-            if missed > 0 {
-                self.deadlines.add(missed);
-                let whole = period.saturating_mul(u32::try_from(missed).unwrap_or(u32::MAX));
-                self.last = Some(last.checked_add(whole).unwrap_or(now));
-            }
-        }
-        let ended = self
-            .leases
-            .values_mut()
-            .filter(|l| l.end().is_some_and(|e| e <= now));
-        let ended = ended.map(|lease| lease.phase = Phase::Lapsed).count() as u64;
-        match end {
-            End::Publisher => self.lapses.add(ended),
-            End::Subscription => self.alive_moved(ended),
-        }
-    }
-
-    fn alive_moved(&mut self, moves: u64) {
-        self.alive_moves += moves;
-        self.alive_is_new |= moves > 0;
-    }
 }
 
 impl Events {
@@ -496,142 +334,6 @@ impl Events {
             signal.take();
         }
     }
-}
-
-/// What an `rmw_event_t` refers to: the events of its entity, which outlives it (`rmw_event_fini` is not part of this
-/// library).
-#[derive(Clone, Copy)]
-pub(crate) struct Source<'a> {
-    pub(crate) events: &'a Events,
-    pub(crate) kind: EventKind,
-}
-
-/// Initializes an event of an entity.
-fn init(event: *mut RmwEvent, end: End, code: u32, events: &Arc<Events>) -> Outcome {
-    // SAFETY: upheld by the callers below.
-    let event = unsafe { arg_mut(event, "rmw_event")? };
-    if !event.implementation.is_null() {
-        return Err(Failure::argument("rmw_event is in use already"));
-    }
-    let kind = EventKind::from_code(code).filter(|k| k.end() == end);
-    let Some(kind) = kind else {
-        return Err(Failure::unsupported(format_args!(
-            "this entity has no event {code}"
-        )));
-    };
-    events.watch(kind)?;
-    event.implementation = IDENTIFIER.as_ptr();
-    event.data = Arc::as_ptr(events).cast_mut().cast();
-    event.kind = code;
-    Ok(())
-}
-
-/// # Safety
-/// As documented in rmw/event.h.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn rmw_publisher_event_init(
-    event: *mut RmwEvent,
-    publisher: *const RmwPublisher,
-    kind: u32,
-) -> Ret {
-    guard(|| {
-        // SAFETY: upheld by the caller.
-        let publisher = unsafe { crate::publisher::of(publisher)? };
-        init(event, End::Publisher, kind, &publisher.matching.events)?;
-        publisher.watch();
-        Ok(())
-    })
-}
-
-/// # Safety
-/// As documented in rmw/event.h.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn rmw_subscription_event_init(
-    event: *mut RmwEvent,
-    subscription: *const RmwSubscription,
-    kind: u32,
-) -> Ret {
-    guard(|| {
-        // SAFETY: upheld by the caller.
-        let subscription = unsafe { crate::subscription::of(subscription)? };
-        init(event, End::Subscription, kind, &subscription.matching.events)?;
-        if EventKind::from_code(kind) == Some(LivelinessChanged) {
-            subscription.matching.graph().watch_assertions();
-        }
-        subscription.watch();
-        Ok(())
-    })
-}
-
-/// # Safety
-/// The pointer is null or points to an event.
-pub(crate) unsafe fn source<'a>(event: *const RmwEvent) -> Outcome<Source<'a>> {
-    // SAFETY: upheld by the caller; identifiers live forever.
-    let event = unsafe { arg(event, "event")? };
-    if event.implementation.is_null() {
-        return Err(Failure::argument("event is not initialized"));
-    }
-    // SAFETY: likewise.
-    unsafe { ours(event.implementation, "event")? };
-    let kind = EventKind::from_code(event.kind).ok_or_else(|| Failure::argument("event has no kind"))?;
-    // SAFETY: `data` points to the entity's events while the entity lives, and the caller destroys the entity after its
-    // events.
-    let events = unsafe { arg(event.data.cast::<Events>(), "event")? };
-    Ok(Source { events, kind })
-}
-
-/// # Safety
-/// As documented in rmw/event.h.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn rmw_take_event(
-    event: *const RmwEvent,
-    info: *mut c_void,
-    taken: *mut bool,
-) -> Ret {
-    guard(|| {
-        // SAFETY: upheld by the caller.
-        let (source, taken) = unsafe { (source(event)?, arg_mut(taken, "taken")?) };
-        if info.is_null() {
-            return Err(Failure::argument("event_info argument is null"));
-        }
-        // SAFETY: the caller's status has the type of the event's kind.
-        unsafe { source.events.write_status(source.kind, info) };
-        *taken = true;
-        Ok(())
-    })
-}
-
-/// # Safety
-/// As documented in rmw/event.h.
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn rmw_event_set_callback(
-    event: *mut RmwEvent,
-    callback: EventCallback,
-    data: *const c_void,
-) -> Ret {
-    guard(|| {
-        // SAFETY: upheld by the caller.
-        let source = unsafe { source(event)? };
-        let mut state = lock(&source.events.state);
-        state.callbacks.retain(|(kind, ..)| *kind != source.kind);
-        if callback.is_some() {
-            state.callbacks.push((source.kind, callback, data as usize));
-            if Events::is_new(&state, source.kind)
-                && let Some(callback) = callback
-            {
-                drop(state);
-                // SAFETY: upheld by the caller.
-                unsafe { callback(data, 1) };
-            }
-        }
-        Ok(())
-    })
-}
-
-/// Whether this event is supported (`rmw_event_type_is_supported`).
-#[unsafe(no_mangle)]
-pub(crate) extern "C" fn rmw_event_type_is_supported(kind: u32) -> bool {
-    EventKind::from_code(kind).is_some()
 }
 
 #[cfg(test)]

@@ -114,7 +114,7 @@ pub(crate) unsafe extern "C" fn rmw_create_service(
         let options = ServerOptions::default()
             .with_depth(qos.queue())
             .with_max_held(MAX_HELD);
-        let bus = node.context.node.server_with(name, &ty.service, options);
+        let bus = node.context.node.dynamic_server_with(name, &ty.service, options);
         let bus = bus.map_err(Failure::error)?;
         let id = crate::identity::new();
         node.context.graph.add(

@@ -89,7 +89,7 @@ impl Called {
         let service = types::of_server(hub, &header, rule).map_err(wrong)?;
         let called = Arc::new(Called {
             name: name.to_owned(),
-            server: hub.node.server(&bus_name, &service)?,
+            server: hub.node.dynamic_server(&bus_name, &service)?,
             bus_name,
             service,
             address,

@@ -45,7 +45,7 @@ impl Offered {
         rule: &ServiceRule,
     ) -> Result<Offered, NodeError> {
         Ok(Offered {
-            client: hub.node.client(&bus_name, &service)?,
+            client: hub.node.dynamic_client(&bus_name, &service)?,
             name,
             bus_name,
             service,

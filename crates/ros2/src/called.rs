@@ -94,7 +94,9 @@ impl Called {
         let options = ServerOptions::default()
             .with_depth(MAX_OPEN_EACH)
             .with_max_held(MAX_OPEN_EACH);
-        let made = hub.node.server_with(&self.bus_name, &self.service, options);
+        let made = hub
+            .node
+            .dynamic_server_with(&self.bus_name, &self.service, options);
         let made = Arc::new(made?);
         hub.begins(made.bus().id());
         let (this, hub, serves) = (self.clone(), hub.clone(), made.clone());

@@ -75,7 +75,7 @@ impl Offered {
         let wake =
             eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(std::io::Error::from)?;
         let options = ClientOptions::default().with_max_outstanding(UNDER_WAY);
-        let client = hub.node.client_with(&bus_name, &service, options)?;
+        let client = hub.node.dynamic_client_with(&bus_name, &service, options)?;
         hub.begins(client.bus().id());
         let offered = Arc::new(Offered {
             port: hub

@@ -60,6 +60,16 @@ fn sums_are_answered() {
 }
 
 #[test]
+fn a_brake_is_set_and_released() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let client = start(folder.path(), env!("CARGO_BIN_EXE_brake_client"));
+    let server = start(folder.path(), env!("CARGO_BIN_EXE_brake_server"));
+    let (client, server) = (end(client), end(server));
+    assert_eq!(client, "the brake is set\nthe brake is released\n");
+    assert_eq!(server, "set\nreleased\n");
+}
+
+#[test]
 fn an_extension_is_understood() {
     let folder = tempfile::tempdir().expect("a folder");
     let told = end(start(folder.path(), env!("CARGO_BIN_EXE_remote_extension")));

@@ -49,7 +49,7 @@ def decode(kind: CommandKind[Any] | TelemetryKind[Any], body: bytes) -> Any:
     try:
         return kind.message.FromString(body)
     except Exception as e:
-        raise ContentError(f"not a body of {kind.name}: {e}") from e
+        raise ContentError(f"not a valid {kind.name}: {e}") from e
 
 
 def _carries(kind: CommandKind[Any] | TelemetryKind[Any]) -> str:

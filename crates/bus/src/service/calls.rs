@@ -109,6 +109,7 @@ impl Calls {
             client: self.requests.id(),
             number,
             deadline,
+            code: 0,
         };
         match self.requests.publish_to(server, loan, &header.encode(), origin)? {
             Directed::Queued => {}
@@ -371,6 +372,7 @@ impl Calls {
                 let control = message.control();
                 let text = &control[..control.len().min(MAX_REJECTION)];
                 Err(CallError::Rejected {
+                    code: header.code,
                     text: String::from_utf8_lossy(text).into_owned(),
                 })
             }

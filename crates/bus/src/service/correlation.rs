@@ -24,6 +24,8 @@ pub(super) struct Correlation {
     pub(super) number: u64,
     /// The client's deadline: nanoseconds of `CLOCK_MONOTONIC`.
     pub(super) deadline: u64,
+    /// Of a rejection: 0, or the number of the forwarder's reason.
+    pub(super) code: u16,
 }
 
 impl Correlation {
@@ -41,6 +43,7 @@ impl Correlation {
         put(8, &self.client.to_ne_bytes());
         put(16, &self.number.to_ne_bytes());
         put(24, &self.deadline.to_ne_bytes());
+        put(32, &self.code.to_ne_bytes());
         out
     }
 
@@ -59,12 +62,14 @@ impl Correlation {
             client: u64_at(8)?,
             number: u64_at(16)?,
             deadline: u64_at(24)?,
+            code: u16_at(32),
         };
         let valid = bytes[..4] == MAGIC.to_ne_bytes()
             && u16_at(4) == VERSION
             && correlation.client != 0
             && correlation.number != 0
-            && bytes[32..].iter().all(|b| *b == 0);
+            && (kind == Kind::Rejection || correlation.code == 0)
+            && bytes[34..].iter().all(|b| *b == 0);
         valid.then_some(correlation)
     }
 }
@@ -78,13 +83,21 @@ mod tests {
         client: 0x0102_0304_0506_0708,
         number: 9,
         deadline: u64::MAX,
+        code: 5,
     };
 
     #[test]
     fn what_is_written_is_read() {
         for kind in [Kind::Request, Kind::Reply, Kind::Rejection] {
-            let header = Correlation { kind, ..VALID };
+            let header = Correlation {
+                kind,
+                code: 0,
+                ..VALID
+            };
             assert_eq!(Correlation::parse(&header.encode()), Some(header));
+            let coded = Correlation { kind, ..VALID };
+            let is_read = Correlation::parse(&coded.encode()) == Some(coded);
+            assert_eq!(is_read, kind == Kind::Rejection, "{kind:?}");
         }
         assert_eq!(Correlation::parse(&[0; CORRELATION]), None);
     }
@@ -100,9 +113,9 @@ mod tests {
                 Some(read) => {
                     assert_eq!(read.encode(), bytes);
                     assert_ne!(read, VALID);
-                    assert!((6..32).contains(&(bit / 8)), "bit {bit}");
+                    assert!((6..34).contains(&(bit / 8)), "bit {bit}");
                 }
-                None => assert!(!(8..16).contains(&(bit / 8)) && !(24..32).contains(&(bit / 8))),
+                None => assert!(!(8..16).contains(&(bit / 8)) && !(24..34).contains(&(bit / 8))),
             }
         }
     }

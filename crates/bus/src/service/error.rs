@@ -33,9 +33,12 @@ pub enum CallError {
         /// The service.
         service: String,
     },
-    /// The server answered with an error of its own.
-    #[error("the server rejected the request: {text}")]
+    /// The server answered with an error of its own, or the request or its reply got lost between hosts.
+    #[error("{}: {text}", rejected_by(*.code))]
     Rejected {
+        /// 0 if the server rejected the request. Otherwise the number of the reason of the program that forwards
+        /// requests to the server's host.
+        code: u16,
         /// Its text, at most [`MAX_REJECTION`](crate::MAX_REJECTION) bytes.
         text: String,
     },
@@ -73,6 +76,13 @@ pub enum CallError {
     /// Waiting failed.
     #[error(transparent)]
     Wait(#[from] TakeError),
+}
+
+fn rejected_by(code: u16) -> &'static str {
+    match code {
+        0 => "the server rejected the request",
+        _ => "the call failed between hosts",
+    }
 }
 
 fn because(refusal: &str) -> String {

@@ -207,7 +207,7 @@ impl Server {
             return Err(RespondError::ForeignRequest);
         }
         request.answered = true;
-        let sent = self.inner.send(&request, Kind::Reply, reply);
+        let sent = self.inner.send(&request, (Kind::Reply, 0), reply);
         if sent.is_ok() {
             count(&self.inner.counts.answered);
         }
@@ -216,12 +216,19 @@ impl Server {
 
     /// Answers a request with an error; at most [`MAX_REJECTION`](crate::MAX_REJECTION) bytes of `text` are
     /// sent. Blocks like [`Server::respond`].
-    pub fn reject(&self, mut request: Request, text: &str) -> Result<(), RespondError> {
+    pub fn reject(&self, request: Request, text: &str) -> Result<(), RespondError> {
+        self.reject_as(request, 0, text)
+    }
+
+    /// Like [`Server::reject`], for a server that forwards requests to another host: `code` is the number of its
+    /// reason, which the client gets in [`CallError::Rejected`](crate::CallError::Rejected). 0 stands for an error
+    /// of the server that the request was forwarded to.
+    pub fn reject_as(&self, mut request: Request, code: u16, text: &str) -> Result<(), RespondError> {
         if !std::ptr::eq(request.inner.as_ptr(), Arc::as_ptr(&self.inner)) {
             return Err(RespondError::ForeignRequest);
         }
         request.answered = true;
-        self.inner.reject(&request, text)
+        self.inner.reject(&request, code, text)
     }
 
     /// Whether the client of a request is connected in both directions or gone, so that answering does not
@@ -338,9 +345,10 @@ impl AsFd for Server {
 }
 
 impl Inner {
-    fn send(&self, request: &Request, kind: Kind, loan: Loan) -> Result<(), RespondError> {
+    fn send(&self, request: &Request, (kind, code): (Kind, u16), loan: Loan) -> Result<(), RespondError> {
         let header = Correlation {
             kind,
+            code,
             ..request.header
         };
         let left = header.deadline.saturating_sub(sys::monotonic_ns());
@@ -368,7 +376,7 @@ impl Inner {
         }
     }
 
-    fn reject(&self, request: &Request, text: &str) -> Result<(), RespondError> {
+    fn reject(&self, request: &Request, code: u16, text: &str) -> Result<(), RespondError> {
         let mut end = text.len().min(MAX_REJECTION);
         while !text.is_char_boundary(end) {
             end -= 1;
@@ -376,7 +384,7 @@ impl Inner {
         let text = &text[..end];
         let mut loan = self.replies.loan_correlated(text.len(), &[])?;
         loan.control_mut().copy_from_slice(text.as_bytes());
-        self.send(request, Kind::Rejection, loan)?;
+        self.send(request, (Kind::Rejection, code), loan)?;
         count(&self.counts.rejected);
         Ok(())
     }
@@ -449,7 +457,7 @@ impl Drop for Request {
             && let Some(inner) = self.inner.upgrade()
             && !inner.replies.is_foreign()
         {
-            let _ = inner.reject(self, "the server dropped the request unanswered");
+            let _ = inner.reject(self, 0, "the server dropped the request unanswered");
         }
     }
 }

@@ -29,7 +29,9 @@ fn a_node_is_listed_with_what_its_process_has() {
     let pid = std::process::id().to_string();
     assert!(all.contains(&pid), "a process that states no node: {all}");
     let publisher = camera.dynamic_publisher("/image", &image).expect("publishes");
-    let server = camera.server("/camera/enable", &set_bool).expect("serves");
+    let server = camera
+        .dynamic_server("/camera/enable", &set_bool)
+        .expect("serves");
 
     assert_eq!(host.run(&["node", "list"]).stdout, "/camera\n");
     assert_eq!(host.run(&["node", "list", "-c"]).stdout, "1\n");

@@ -82,7 +82,7 @@ fn serve(node: &Node, name: &str, parameters: &Parameters) -> Vec<Callback> {
         registry.add_service(ty, text).expect("a definition");
         let schema = registry.service(ty).expect("a type");
         let (response, parameters) = (schema.response().clone(), parameters.clone());
-        let served = node.service(&format!("{name}/{service}"), &schema, move |request| {
+        let served = node.dynamic_service(&format!("{name}/{service}"), &schema, move |request| {
             let request = request.value().map_err(|e| e.to_string())?.to_json(Show::ALL);
             let answer = answer(service, &parameters, &request);
             response.value_from_json(&answer).map_err(|e| e.to_string())

@@ -11,7 +11,7 @@ fn a_service_is_listed_described_and_called() {
         .service("std_srvs/SetBool")
         .expect("a type");
     let response = set_bool.response().clone();
-    let callback = node.service("/brake", &set_bool, move |request| {
+    let callback = node.dynamic_service("/brake", &set_bool, move |request| {
         let value = request.value().map_err(|e| e.to_string())?;
         if value.get("data").ok() != Some(Value::Bool(true)) {
             return Err("the brake stays on".into());
@@ -122,7 +122,7 @@ fn a_service_of_another_host_is_called_over_a_link() {
         .service("std_srvs/Trigger")
         .expect("a type");
     let response = trigger.response().clone();
-    let served = node.service("/brake", &trigger, move |_| {
+    let served = node.dynamic_service("/brake", &trigger, move |_| {
         let json = serde_json::json!({ "success": true, "message": "standing" });
         response.value_from_json(&json).map_err(|e| e.to_string())
     });

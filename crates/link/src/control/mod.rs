@@ -83,7 +83,7 @@ impl Control {
         let types = types::Types::new();
         let (sender, commands) = sync_channel(QUEUE);
         let answers = types.set.response().clone();
-        let set = node.service(&path(name::SET), &types.set, move |request| {
+        let set = node.dynamic_service(&path(name::SET), &types.set, move |request| {
             let request = request.value().map_err(|e| e.to_string())?;
             let now = ask(&sender, &wake, &request)?;
             answers
@@ -92,7 +92,7 @@ impl Control {
         });
         let of_state = handle.clone();
         let answers = types.state.response().clone();
-        let state = node.service(&path(name::STATE), &types.state, move |_| {
+        let state = node.dynamic_service(&path(name::STATE), &types.state, move |_| {
             let json = serde_json::to_string(&of_state.status()).map_err(|e| e.to_string())?;
             answers
                 .value_from_json(&serde_json::json!({ "json": json }))

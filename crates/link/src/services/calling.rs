@@ -263,18 +263,18 @@ impl Calling {
             shared.dispatcher.ask(Job::Respond {
                 server: server.clone(),
                 request,
-                with: Err(text),
+                with: Err((failure, text)),
             });
         };
         if here >= depth || self.calls.len() >= MAX_OPEN {
             let (open, of_what) = match here >= depth {
                 true => (
                     here,
-                    format!("to {name} of {peer}, as many as its `depth` in the link's configuration"),
+                    format!("to {name} of {peer}, the limit (`depth` in the link's configuration)"),
                 ),
-                false => (self.calls.len(), "over this link, the most allowed".into()),
+                false => (self.calls.len(), "over this link, the limit".into()),
             };
-            let text = format!("busy: {open} calls are open {of_what}; call again later");
+            let text = format!("{open} calls are open {of_what}; call again later");
             return no(shared, request, Failure::Busy, text);
         }
         let body = match Outgoing::request(header, request.clone()) {
@@ -286,7 +286,7 @@ impl Calling {
         };
         let Some(path) = path else {
             drop(body);
-            let text = format!("unreachable: there is no way to {peer} yet; see the link's log");
+            let text = format!("the link has no path to {peer} yet; see its log");
             return no(shared, request, Failure::Unreachable, text);
         };
         let bytes = u64::from(body.geometry().total_len());
@@ -398,7 +398,7 @@ impl Calling {
         shared.dispatcher.ask(Job::Respond {
             server: call.server,
             request: call.request,
-            with: with.map_err(|(_, text)| text),
+            with,
         });
     }
 
@@ -437,7 +437,7 @@ fn serve(shared: &mut Shared, kind: &ServiceType, endpoint: EndpointId) -> Resul
 
 /// Error text for a caller whose peer is lost.
 pub(crate) fn lost_link(peer: &str) -> String {
-    format!("unreachable: the link to {peer} is lost; it may have executed the request")
+    format!("the link to {peer} is lost; {peer} may have executed the request")
 }
 
 /// Failure and error text for a request to `peer` that the radio gave up or the peer refused.
@@ -451,17 +451,17 @@ pub(crate) fn lost_request(
         DropReason::Unannounced if is_refused => (
             Failure::Refused,
             format!(
-                "refused: {peer} does not permit this host to call {name}: see `allow: call` in its configuration"
+                "{peer} does not permit this host to call {name}: add it to `allow: call` in the configuration of {peer}"
             ),
         ),
         DropReason::Expired => (
             Failure::TimedOut,
-            format!("timed out: {peer} has not answered; it may still execute the request"),
+            format!("{peer} has not answered in time; it may still execute the request"),
         ),
-        DropReason::Unannounced => (Failure::ServerDied, format!("nobody serves {name} on {peer} now")),
+        DropReason::Unannounced => (Failure::Unserved, format!("{name} is not served on {peer}")),
         DropReason::NoPeer | DropReason::PeerLost => (
             Failure::Unreachable,
-            format!("unreachable: {peer} does not answer over the link, or has restarted"),
+            format!("{peer} does not answer over the link, or has restarted"),
         ),
         DropReason::TooLarge => (
             Failure::Dropped,
@@ -489,11 +489,11 @@ pub(crate) fn outcome_text(outcome: Outcome, text: String, peer: &str, name: &st
             ),
         ),
         Outcome::Unserved => (
-            Failure::ServerDied,
-            format!("nobody serves {name} on {peer} any more"),
+            Failure::Unserved,
+            format!("{name} is not served on {peer} any more"),
         ),
-        Outcome::Busy => (Failure::Busy, format!("busy: {text}")),
-        Outcome::TimedOut => (Failure::TimedOut, format!("timed out: {text}")),
+        Outcome::Busy => (Failure::Busy, format!("{peer}: {text}")),
+        Outcome::TimedOut => (Failure::TimedOut, format!("{peer}: {text}")),
         Outcome::Failed | Outcome::Answered => (Failure::Dropped, text),
     }
 }

@@ -1,6 +1,7 @@
 //! The callers and servers of this host's bus, for the radio thread, which must not wait for them. Operations
 //! that may wait, since a bus waits for a handshake in progress, run on a thread of their own.
 
+use super::Failure;
 use crate::daemon::LinkError;
 use crate::inbound::Ids;
 use bus::{Bus, CallError, Client, Loan, Pending, Reply, Request, Server, WaitSet};
@@ -46,8 +47,8 @@ pub(crate) enum Job {
     Respond {
         server: Arc<Server>,
         request: Arc<Request>,
-        /// The reply, or an error text.
-        with: Result<Loan, String>,
+        /// The reply, or why there is none.
+        with: Result<Loan, (Failure, String)>,
     },
 }
 
@@ -84,7 +85,7 @@ struct Used {
 enum Late {
     /// A server has ended.
     Ended(Arc<Server>, Vec<Arc<Request>>),
-    Answer(Arc<Server>, Request, Result<Loan, String>),
+    Answer(Arc<Server>, Request, Result<Loan, (Failure, String)>),
 }
 
 impl Dispatcher {
@@ -284,10 +285,10 @@ fn finish(rest: &Receiver<Late>, ids: &Ids) {
     }
 }
 
-fn answer(server: &Server, request: Request, with: Result<Loan, String>) {
+fn answer(server: &Server, request: Request, with: Result<Loan, (Failure, String)>) {
     let sent = match with {
         Ok(loan) => server.respond(request, loan),
-        Err(text) => server.reject(request, &text),
+        Err((failure, text)) => server.reject_as(request, failure.code(), &text),
     };
     if let Err(error) = sent {
         tracing::debug!(%error, service = server.service().service, "cannot answer a caller");
@@ -366,8 +367,10 @@ mod tests {
         assert_eq!(answered.wait().expect("an answer").control().len(), 3);
         let rejected = send();
         let request = asked(&mut dispatcher);
-        dispatcher.ask(respond(request, Err("no".into())));
-        assert!(matches!(rejected.wait(), Err(CallError::Rejected { text }) if text == "no"));
+        dispatcher.ask(respond(request, Err((Failure::Busy, "no".into()))));
+        let error = rejected.wait().map(drop).expect_err("is rejected");
+        assert_eq!(Failure::of(&error), Some(Failure::Busy));
+        assert_eq!(error.to_string(), "the call failed between hosts: no");
         let died = send();
         let request = asked(&mut dispatcher);
         dispatcher.ask(Job::Unserve(1, server, vec![request]));

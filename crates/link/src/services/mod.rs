@@ -8,14 +8,16 @@
 
 mod calling;
 mod dispatcher;
+mod failure;
 mod found;
 pub(crate) mod header;
 pub(crate) mod message;
 mod path;
 pub(crate) mod seen;
 mod serving;
+mod shared;
 
-use crate::config::{Config, PeerConfig, Reliability, ServiceConfig};
+use crate::config::Config;
 use crate::daemon::LinkError;
 use crate::inbound::{Ids, Inbound};
 use crate::names;
@@ -27,17 +29,19 @@ use calling::Calling;
 pub(crate) use calling::{lost_link, lost_request, outcome_text};
 use clock::PollFd;
 use dispatcher::{Dispatcher, EndpointId, Event};
+pub use failure::Failure;
 pub(crate) use found::{configured, is_configured, may_take_part};
-use found::{found_index, is_for, named};
+use found::{is_for, named};
 pub(crate) use header::Outcome;
 use header::{Header, Kind};
 use message::{ServiceMessage, Taker};
-use path::{Air, ServicePath};
+use path::Air;
 pub(crate) use path::{REPLY, REQUEST};
-use proto::{Announcement, Down, End, PeerId, Radio, RemoteTopic, TopicError, Verdict};
-use serde::Serialize;
+use proto::{Announcement, Down, End, PeerId, Radio, RemoteTopic, Verdict};
 use serving::Serving;
 pub(crate) use serving::{MOST_UNDER_WAY, age, lost_response};
+pub(crate) use shared::{Of, path_config};
+use shared::{Shared, all_of};
 use stats::{DropReason, Time};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -46,187 +50,6 @@ use std::time::Duration;
 pub(crate) const MAX_OPEN: usize = 256;
 /// Interval at which to check which peers relays still reach.
 const SWEEP: Duration = Duration::from_millis(500);
-
-/// Why a call has no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Failure {
-    /// The server answered with an error of its own.
-    Rejected,
-    /// There was no answer in time.
-    TimedOut,
-    /// The peer was lost, or no way leads to it.
-    Unreachable,
-    /// The peer does not permit this host to call.
-    Refused,
-    /// Too many calls were open.
-    Busy,
-    /// The server died, or was gone when the request arrived.
-    ServerDied,
-    /// The request or the reply could not be sent or received; the caller's error says why.
-    Dropped,
-}
-
-/// A service of the configuration, towards one peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Of {
-    /// The serving or the calling peer.
-    pub(crate) peer: PeerId,
-    /// Its index in the configuration.
-    pub(crate) service: usize,
-    pub(crate) role: ServiceRole,
-}
-
-/// Counts of a service towards one peer. Every call is answered, failed for one reason, or open.
-#[derive(Clone, Debug, Default)]
-struct Tally {
-    calls: u64,
-    answered: u64,
-    failed: BTreeMap<Failure, u64>,
-    request_bytes: u64,
-    reply_bytes: u64,
-    repeated: u64,
-    late: u64,
-}
-
-impl Tally {
-    fn failed(&mut self, failure: Failure) {
-        *self.failed.entry(failure).or_default() += 1;
-    }
-}
-
-/// State that callers' and servers' sides share.
-struct Shared {
-    bus: Bus,
-    /// Those of the configuration, followed by those that its patterns found.
-    services: Vec<ServiceConfig>,
-    /// Number of services in the configuration.
-    listed: usize,
-    /// The servers for peers' services on this bus, which are not services of this host.
-    ids: Ids,
-    peers: Vec<PeerConfig>,
-    dispatcher: Dispatcher,
-    tallies: BTreeMap<Of, Tally>,
-    run: u32,
-    last_stamp: Time,
-    last_endpoint: EndpointId,
-}
-
-impl Shared {
-    fn setting(&self, of: Of) -> &ServiceConfig {
-        // `Of` values come from this list.
-        &self.services[of.service]
-    }
-
-    fn peer(&self, peer: PeerId) -> &str {
-        self.peers.get(peer.0 as usize).map_or("unknown", |p| &p.name)
-    }
-
-    /// The index of a service's entry, creating it if a pattern matches. `in_use` says which found entries
-    /// have state left; at the limit, the others are reused.
-    fn index_of(
-        &mut self,
-        name: &str,
-        role: ServiceRole,
-        in_use: impl Fn(usize) -> bool,
-    ) -> Result<Option<usize>, &'static str> {
-        let index = found_index(&mut self.services, self.listed, (name, role), in_use)?;
-        if let Some((index, true)) = index {
-            self.tallies.retain(|of, _| of.service != index);
-        }
-        Ok(index.map(|(index, _)| index))
-    }
-
-    /// A service's name on this bus.
-    fn here(&self, of: Of) -> String {
-        let name = &self.setting(of).name;
-        let peer = self.peers.get(of.peer.0 as usize);
-        peer.map_or_else(|| name.clone(), |p| names::service_on_bus(p, of.role, name))
-    }
-
-    fn tally(&mut self, of: Of) -> &mut Tally {
-        self.tallies.entry(of).or_default()
-    }
-
-    fn new_endpoint(&mut self) -> EndpointId {
-        self.last_endpoint += 1;
-        self.last_endpoint
-    }
-
-    /// A stamp that no other message of a service has. It tells the peer how old the message is, and
-    /// identifies the message at the radio.
-    fn stamp(&mut self, now: Time) -> Time {
-        self.last_stamp = now.max(Time(self.last_stamp.0 + 1));
-        self.last_stamp
-    }
-
-    /// The peers that may call this bus's service `here`.
-    fn callers_of(&self, here: &str) -> Vec<Of> {
-        let all = all_of(&self.services, &self.peers, ServiceRole::Serve);
-        all.filter(|of| self.setting(*of).name == here).collect()
-    }
-
-    /// Opens the path for requests or replies.
-    fn open_path(
-        &self,
-        air: &mut Air<'_>,
-        of: Of,
-        part: &str,
-        kind: &ServiceType,
-        depth: u32,
-    ) -> Result<ServicePath, TopicError> {
-        let topic = path_config(self.setting(of), part, kind, depth);
-        ServicePath::open(air, of.peer, topic)
-    }
-}
-
-/// The topic of a service's requests or replies.
-pub(crate) fn path_config(
-    setting: &ServiceConfig,
-    part: &str,
-    kind: &ServiceType,
-    depth: u32,
-) -> proto::TopicConfig {
-    proto::TopicConfig {
-        priority: setting.priority,
-        depth,
-        expiry: Some(setting.timeout()),
-        // Only for replies: a request must be released as soon as its call ends, and a coding job might still
-        // read it.
-        reliability: match setting.reliability {
-            Reliability::Bulk if part == REPLY => proto::Reliability::Bulk,
-            _ => proto::Reliability::Reliable,
-        },
-        // No call waits for another one.
-        ordering: proto::Ordering::Any,
-        type_hash: kind.type_hash,
-        flavour: names::announced(kind.flavour),
-        // Only a caller has to learn it.
-        definition: match part {
-            REQUEST => String::new(),
-            _ => kind.definition.to_string(),
-        },
-        ..proto::TopicConfig::new(format!("{}{part}", setting.name), kind.type_name.clone())
-    }
-}
-
-/// Each service of a role, for each peer that it is for.
-fn all_of<'a>(
-    services: &'a [ServiceConfig],
-    peers: &'a [PeerConfig],
-    role: ServiceRole,
-) -> impl Iterator<Item = Of> + 'a {
-    let with = move |(service, s): (usize, &'a ServiceConfig)| {
-        let peers = peers.iter().enumerate().filter(move |(_, p)| s.is_for(role, p));
-        peers.map(move |(i, _)| Of {
-            peer: PeerId(i as u32),
-            service,
-            role,
-        })
-    };
-    services.iter().enumerate().flat_map(with)
-}
 
 /// The topics of requests to servers of this bus, by which the servers are discovered.
 pub(crate) fn watched(config: &Config) -> impl Iterator<Item = String> + '_ {

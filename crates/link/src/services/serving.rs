@@ -244,7 +244,7 @@ impl Serving {
         let outlet = self.outlets.get(&of).filter(|o| o.serving);
         let answer_to = (of, header.call, deadline);
         let Some(outlet) = outlet else {
-            tally.failed(Failure::ServerDied);
+            tally.failed(Failure::Unserved);
             return self.report_failure(shared, air, answer_to, Outcome::Unserved, "");
         };
         if deadline <= air.now {
@@ -288,16 +288,33 @@ impl Serving {
             return;
         };
         let answer_to = (of, call, deadline);
-        let (failure, outcome, text) = match result {
+        let error = match result {
             Ok(reply) => return self.reply(shared, air, answer_to, reply),
-            Err(CallError::Rejected { text }) => (Failure::Rejected, Outcome::Rejected, text),
-            Err(CallError::ServerDied { .. }) => (Failure::ServerDied, Outcome::Died, String::new()),
-            Err(CallError::NoServer { .. }) => (Failure::ServerDied, Outcome::Unserved, String::new()),
-            Err(e @ CallError::Timeout { .. }) => (Failure::TimedOut, Outcome::TimedOut, e.to_string()),
-            Err(
-                e @ (CallError::Dropped { .. } | CallError::TooMany { .. } | CallError::HoldLimit { .. }),
-            ) => (Failure::Busy, Outcome::Busy, e.to_string()),
-            Err(e) => (Failure::Dropped, Outcome::Failed, e.to_string()),
+            Err(error) => error,
+        };
+        // The server may be another link's.
+        let failure = Failure::of(&error).unwrap_or(match &error {
+            CallError::ServerDied { .. } => Failure::ServerDied,
+            CallError::NoServer { .. } => Failure::Unserved,
+            CallError::Timeout { .. } => Failure::TimedOut,
+            CallError::Dropped { .. } | CallError::TooMany { .. } | CallError::HoldLimit { .. } => {
+                Failure::Busy
+            }
+            _ => Failure::Dropped,
+        });
+        let outcome = match failure {
+            Failure::Rejected | Failure::Refused => Outcome::Rejected,
+            Failure::ServerDied => Outcome::Died,
+            Failure::Unserved => Outcome::Unserved,
+            Failure::TimedOut => Outcome::TimedOut,
+            Failure::Busy => Outcome::Busy,
+            Failure::Unreachable | Failure::Dropped => Outcome::Failed,
+        };
+        let text = match error {
+            CallError::Rejected { text, .. } => text,
+            // The caller's host has a text of its own.
+            CallError::ServerDied { .. } | CallError::NoServer { .. } => String::new(),
+            other => other.to_string(),
         };
         shared.tally(of).failed(failure);
         self.report_failure(shared, air, answer_to, outcome, &text);

@@ -69,7 +69,7 @@ topics:
     fn set(&self, topic: &str, changes: &[&str]) -> String {
         let node = Node::with_config("operator", self.robot.bus.config().clone()).expect("a node");
         let schema = node.discover_service("/link/robot/set", LONG).expect("is served");
-        let client = node.client("/link/robot/set", &schema).expect("a client");
+        let client = node.dynamic_client("/link/robot/set", &schema).expect("a client");
         assert!(client.wait_for_server(LONG).expect("waits"));
         let request = json!({ "topic": topic, "peer": "", "changes": changes });
         let request = schema.request().value_from_json(&request).expect("fits");

@@ -23,8 +23,28 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`msgs`](crate::msgs) has the standard packages' types. [`schema()`], [`loan`] and [`read`] do the same for publishers and
-//! subscribers of a [`Schema`], and for clients and servers.
+//! Services likewise have a structure for the request and one for the response:
+//!
+//! ```
+//! use ropewalk::msgs::std_srvs::{SetBool, SetBoolRequest, SetBoolResponse};
+//! # use ropewalk::{BusConfig, Node};
+//! # use std::time::Duration;
+//! # let folder = tempfile::tempdir()?;
+//! # let node = Node::with_config("example", BusConfig::new(folder.path()))?;
+//!
+//! let _callback = node.service::<SetBool>("/brake", |request| {
+//!     let message = format!("brake: {}", request.data != 0);
+//!     Ok(SetBoolResponse { success: 1, message })
+//! })?;
+//! let client = node.client::<SetBool>("/brake")?;
+//! client.wait_for_server(Duration::from_secs(60))?;
+//! let reply = client.call(&SetBoolRequest { data: 1 }, Duration::from_secs(60))?;
+//! assert_eq!(reply.read()?.message, "brake: true");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`msgs`](crate::msgs) has the standard packages' types. [`schema()`], [`service()`], [`loan`] and [`read`] do the same for
+//! publishers and subscribers of a [`Schema`], and for clients and servers of a [`Service`].
 
 mod bulk;
 mod element;
@@ -76,6 +96,14 @@ pub trait Fields<'a>: Sized {
 pub trait Structure: Typed + 'static {
     /// The structure whose bulk fields are views that live for `'a`.
     type View<'a>: Fields<'a>;
+}
+
+/// A service type whose requests and responses are structures. Generated code implements it.
+pub trait ServiceType: Typed + 'static {
+    /// The request's structure, whose bulk fields are views that live for `'a`.
+    type Request<'a>: Fields<'a>;
+    /// The response's structure, whose bulk fields are views that live for `'a`.
+    type Response<'a>: Fields<'a>;
 }
 
 /// Why bytes are not a message, or a structure cannot be written.
@@ -162,10 +190,10 @@ pub fn schema<T: Typed>() -> Result<Schema, DefinitionError> {
 ///
 /// # Errors
 /// As for [`schema()`].
-pub fn service<T: Typed>() -> Result<Service, DefinitionError> {
-    let mut registry = Registry::new(T::FLAVOUR);
-    registry.add_embedded_service(T::NAME, T::DEFINITION)?;
-    registry.service(T::NAME)
+pub fn service<S: ServiceType>() -> Result<Service, DefinitionError> {
+    let mut registry = Registry::new(S::FLAVOUR);
+    registry.add_embedded_service(S::NAME, S::DEFINITION)?;
+    registry.service(S::NAME)
 }
 
 /// Something that was taken: from a topic ([`Message`](crate::Message)), or from a service

@@ -12,8 +12,8 @@ fn a_service_is_called_and_answered_with_structures() {
     let service = Registry::new(Flavour::Ros2)
         .service("std_srvs/SetBool")
         .expect("known");
-    let server = node.server("/switch", &service).expect("a server");
-    let client = node.client("/switch", &service).expect("a client");
+    let server = node.dynamic_server("/switch", &service).expect("a server");
+    let client = node.dynamic_client("/switch", &service).expect("a client");
     assert!(client.wait_for_server(LONG).expect("waits"));
 
     let pending = client

@@ -65,7 +65,7 @@ impl ControllerBuilder {
     /// # Errors
     /// [`TransportError`] if no end was set or an end can never work.
     pub fn start(self) -> Result<Controller, TransportError> {
-        let none = || TransportError::Setup("a controller needs an end: set one with `end`".into());
+        let none = || TransportError::Setup("the controller has no transport: set one with `end`".into());
         let requests = self
             .commands
             .or_else(|| self.telemetry.first().cloned())

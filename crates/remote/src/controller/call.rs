@@ -212,7 +212,7 @@ impl Core {
             let fresh = state.met_at.is_some_and(|met| met > call.created);
             match number {
                 None if fresh => {
-                    let reason = format!("{} has no {}", known.robot, call.what.kind());
+                    let reason = format!("{} does not support {}", known.robot, call.what.kind());
                     drop(state);
                     return call.finish(End::Impossible(reason));
                 }
@@ -271,7 +271,7 @@ impl Core {
             Ok(()) if retry.is_none() => self.greet(),
             Ok(()) => self.changed.notify_all(),
             Err(call) => {
-                lock(&call.progress).reason = "too many requests wait already".to_owned();
+                lock(&call.progress).reason = "too many requests are waiting for the robot".to_owned();
                 call.give_up();
             }
         }
@@ -297,7 +297,7 @@ fn answered(core: &Weak<Core>, call: &Arc<Call>, result: Result<&[u8], Transport
                 }
                 return core.is_strange(call);
             }
-            _ => TransportError::Unreachable("the answer does not match this request".to_owned()),
+            _ => TransportError::Unreachable("the answer does not match the request".to_owned()),
         },
         Err(TransportError::TooLong { len, most }) => {
             let e = TransportError::TooLong { len, most };
@@ -309,7 +309,7 @@ fn answered(core: &Weak<Core>, call: &Arc<Call>, result: Result<&[u8], Transport
         let mut progress = lock(&call.progress);
         // A busy transport did not send it.
         progress.maybe |= !matches!(error, TransportError::Busy(_) | TransportError::NotSent(_));
-        progress.reason = error.to_string();
+        progress.reason = error.reason();
         progress.retry(now())
     };
     match retry {
@@ -336,7 +336,7 @@ impl Core {
         let (maybe, again) = {
             let mut progress = lock(&call.progress);
             progress.strange += 1;
-            progress.reason = "the robot does not know this controller".to_owned();
+            progress.reason = "the robot does not recognize this controller".to_owned();
             let believed = progress.strange <= MOST_STRANGE;
             let again = if believed {
                 Some(None)

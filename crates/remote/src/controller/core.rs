@@ -205,28 +205,36 @@ impl Core {
         self.ask(request::What::Hello(hello), GREETING, move |result| {
             let Some(core) = core.upgrade() else { return };
             let arrived = now();
-            let why = result.as_ref().err().map(ToString::to_string);
+            let why = result.as_ref().err().map(TransportError::reason);
             let response = match result {
                 Ok(frame) => core.heard_response(frame),
                 Err(_) => None,
             };
             let Some(response) = response else {
-                return core.not_met(why.unwrap_or_else(|| "the answer was malformed".into()));
+                return core.not_met(why.unwrap_or_else(|| "malformed answer".into()));
             };
             let version = crate::robot::OWN_VERSION;
             match response.what {
                 Some(response::What::Welcome(welcome)) if is_too_much(&welcome) => {
-                    core.not_met("the robot announces too many kinds, channels or subsystems".into());
+                    core.not_met(
+                        "the robot announces more kinds, channels or subsystems than allowed".into(),
+                    );
                 }
                 Some(response::What::Welcome(welcome)) if welcome.version == version => {
-                    core.met(response.run, response.stamp, welcome, arrived.since(sent), arrived);
+                    core.met(
+                        response.run,
+                        response.stamp,
+                        welcome,
+                        arrived.since(sent),
+                        arrived,
+                    );
                 }
                 Some(response::What::Welcome(other)) => core.not_met(format!(
-                    "the robot speaks version {} of the wire, this controller {version}: update the older one",
+                    "the robot speaks wire version {}, this controller {version}: update the older one",
                     other.version
                 )),
                 _ if !response.reason.is_empty() => core.not_met(response.reason),
-                _ => core.not_met("the answer does not match a greeting".into()),
+                _ => core.not_met("the robot's answer is not a greeting".into()),
             }
         });
     }

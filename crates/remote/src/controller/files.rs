@@ -89,7 +89,7 @@ impl<'a> Destination<'a> {
                 false => Ok(parts),
                 true => Err(io::Error::new(
                     io::ErrorKind::InvalidInput,
-                    "its name begins with a dot: to create it, allow hidden files",
+                    "the name starts with a dot: allow hidden files to create it",
                 )),
             });
         let parts = parts.map_err(|error| FileError::Io {
@@ -165,10 +165,12 @@ pub enum FileError {
         error: io::Error,
     },
     /// The received file differs from the robot's: it changed meanwhile, or was damaged on the way. It was discarded.
-    #[error("{0:?} differs from the robot's file: it changed meanwhile, or was damaged; try again")]
+    #[error(
+        "{0:?} differs from the robot's file: the file changed during the download, or was damaged; try again"
+    )]
     Checksum(String),
     /// The progress callback ended it.
-    #[error("the download was stopped; another one resumes it")]
+    #[error("the download was stopped; call again to resume it")]
     Stopped,
     /// An answer of version 6 that is malformed, too large, or has names that leave the folder.
     #[error(transparent)]
@@ -187,7 +189,7 @@ impl Core {
     pub(super) fn files(self: &Arc<Self>, identifier: &str) -> Result<Vec<FileInfo>, RequestError> {
         if self.speaks_v6() {
             return Err(RequestError::Rejected(
-                "version 6's wire has no list of the files in a folder".into(),
+                "the wire format of version 6 cannot list the files in a folder".into(),
             ));
         }
         let mut files: Vec<FileInfo> = Vec::new();
@@ -203,7 +205,7 @@ impl Core {
             bytes += chunk.entries.iter().map(|e| e.path.len()).sum::<usize>();
             if files.len() + chunk.entries.len() > LIST_FILES || bytes > LIST_BYTES {
                 return Err(RequestError::Malformed(format!(
-                    "its list has more than {LIST_FILES} files, or more than {LIST_BYTES} B of paths"
+                    "the list exceeds {LIST_FILES} files or {LIST_BYTES} B of paths"
                 )));
             }
             files.extend(chunk.entries.into_iter().map(|e| FileInfo {
@@ -215,7 +217,7 @@ impl Core {
             }
         }
         Err(RequestError::Malformed(format!(
-            "its list of files does not end within {LIST_PAGES} answers"
+            "the list of files exceeds {LIST_PAGES} answers"
         )))
     }
 
@@ -447,12 +449,15 @@ impl Core {
         let data = match path.is_empty() {
             true if files.len() == 1 => files.values().next(),
             true => {
-                let text = format!("the robot sent {} files: name one, or fetch all", files.len());
+                let text = format!(
+                    "the robot sent {} files: name one, or fetch all of them",
+                    files.len()
+                );
                 return Err(none(text));
             }
             false => files.get(&wanted),
         };
-        let data = data.ok_or_else(|| none(format!("the answer has no file {path:?}")))?;
+        let data = data.ok_or_else(|| none(format!("the robot did not send the file {path:?}")))?;
         destination.put(data, path, progress)
     }
 
@@ -545,8 +550,12 @@ impl Part {
         }
         let temporary = format!(".{name}.part");
         let mut file = safe_path::create(&folder, &temporary)?;
-        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|_| io::Error::new(io::ErrorKind::WouldBlock, "it is being fetched already"))?;
+        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+            io::Error::new(
+                io::ErrorKind::WouldBlock,
+                "another download of this file is in progress",
+            )
+        })?;
         let mut sha = Sha256::new();
         let done = hash(&mut file, &mut sha)?;
         Ok(Part {
@@ -619,6 +628,6 @@ fn hash(file: &mut File, sha: &mut Sha256) -> io::Result<u64> {
 }
 
 fn exists() -> io::Error {
-    let text = "it exists already: choose another folder, or allow replacing files";
+    let text = "the file already exists: choose another folder, or allow replacing files";
     io::Error::new(io::ErrorKind::AlreadyExists, text)
 }

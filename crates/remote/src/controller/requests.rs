@@ -21,7 +21,7 @@ pub enum RequestError {
     #[error("the robot refused: {0}")]
     Rejected(String),
     /// No answer came in time. Holds the transport's reason.
-    #[error("the robot did not answer: {0}")]
+    #[error("unreachable: {0}")]
     Unreachable(String),
     /// The answer does not match the request.
     #[error("the robot's answer is malformed: {0}")]
@@ -174,7 +174,7 @@ fn outcome(end: End) -> Outcome {
             own::Outcome::Rejected => Outcome::Rejected(response.reason),
             _ => Outcome::Unreachable {
                 maybe_executed: true,
-                reason: "the answer has no outcome".into(),
+                reason: "the robot's answer states no outcome".into(),
             },
         },
         End::Impossible(reason) => Outcome::Rejected(reason),
@@ -188,7 +188,7 @@ fn outcome(end: End) -> Outcome {
 fn granted<T>(end: End, read: impl FnOnce(Option<response::What>) -> Option<T>) -> Result<T, RequestError> {
     match end {
         End::Answered(response) if response.outcome() == own::Outcome::Executed => {
-            let nothing = || RequestError::Malformed("it does not contain the requested data".into());
+            let nothing = || RequestError::Malformed("the requested data is missing".into());
             read(response.what).ok_or_else(nothing)
         }
         End::Answered(response) => Err(RequestError::Rejected(response.reason)),

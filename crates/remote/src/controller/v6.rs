@@ -75,7 +75,7 @@ impl Core {
                     let maybe = !matches!(e, TransportError::Busy(_));
                     End::Unreachable {
                         maybe,
-                        reason: e.to_string(),
+                        reason: e.reason(),
                     }
                 }
             });
@@ -85,7 +85,7 @@ impl Core {
     }
 
     fn frame_v6(&self, what: &What) -> Result<(Vec<u8>, Expects), String> {
-        let none = |kind: &str| format!("{kind} has no number on version 6's wire");
+        let none = |kind: &str| format!("the wire format of version 6 has no number for {kind}");
         match what {
             What::Command { kind, v6, body } => {
                 let number = v6.ok_or_else(|| none(kind))?;
@@ -103,7 +103,7 @@ impl Core {
                 ))
             }
             What::Other(request::What::LogLevel(own::LogLevel { level })) => {
-                let level = u8::try_from(*level).map_err(|_| "levels are 0 to 255".to_owned())?;
+                let level = u8::try_from(*level).map_err(|_| "the log level exceeds 255".to_owned())?;
                 let request = Request::LogLevel(level);
                 Ok((request.encode(), Expects::Ack(request.number())))
             }
@@ -114,7 +114,7 @@ impl Core {
                 };
                 Ok((Request::File(wanted).encode(), Expects::Files))
             }
-            What::Other(_) => Err("version 6's wire has no such request".to_owned()),
+            What::Other(_) => Err("the wire format of version 6 has no such request".to_owned()),
         }
     }
 
@@ -125,7 +125,7 @@ impl Core {
             let Some(core) = core.upgrade() else { return };
             let reply = match result {
                 Ok(reply) => reply,
-                Err(error) => return core.not_met(error.to_string()),
+                Err(error) => return core.not_met(error.reason()),
             };
             if v6::is_version_7_reply(reply) {
                 if !core.is_version_7() {
@@ -240,7 +240,7 @@ impl Expects {
         match self {
             Expects::Ack(number) => match Ack::parse(number, reply) {
                 Ok(Ack::Taken) => executed(None),
-                Ok(Ack::Refused) => refused("the robot did not accept it".into()),
+                Ok(Ack::Refused) => refused("the robot refused the request".into()),
                 Err(v6::Malformed::Empty | v6::Malformed::Version7) => End::Unreachable {
                     maybe: true,
                     reason: VERSION_7.into(),

@@ -45,7 +45,7 @@ impl Ros for PointCloud {
                 .or(rows.is_empty().then_some(&none))
         });
         let (Some(x), Some(y), Some(z)) = (x, y, z) else {
-            return Err(bad("fields", "x, y and z must be among them"));
+            return Err(bad("fields", "x, y or z is missing"));
         };
         let points = || {
             rows.iter()
@@ -80,23 +80,29 @@ impl Ros for PointCloud {
         let mut names = BTreeSet::from(AXES);
         for channel in &self.channels {
             if channel.values.len() != points {
-                let why = format!("{} values for {points} points in one", channel.values.len());
+                let why = format!(
+                    "a channel has {} values for {points} points",
+                    channel.values.len()
+                );
                 to.fail(bad("channels", why));
             }
             if !names.insert(channel.name.as_str()) {
                 let why = format!(
-                    "{:?} is there twice",
+                    "{:?} occurs twice",
                     channel.name.chars().take(100).collect::<String>()
                 );
                 to.fail(bad("channels", why));
             }
         }
         if self.channels.len() > MAX_CHANNELS {
-            to.fail(bad("channels", format!("more than {MAX_CHANNELS}")));
+            to.fail(bad("channels", format!("more than {MAX_CHANNELS} channels")));
         }
         let len = points as u64 * fields as u64 * 4;
         let (Ok(row), Ok(width), None) = (u32::try_from(len), u32::try_from(points), to.wrong()) else {
-            to.fail(bad("points", format!("{len} B are more than a ROS message has")));
+            to.fail(bad(
+                "points",
+                format!("{len} B exceed what a ROS message can hold"),
+            ));
             return;
         };
 
@@ -204,18 +210,24 @@ fn check(fields: &[Field], step: u32) -> Result<(), ConvertError> {
         let Some(size) = field.size() else {
             return Err(bad(
                 "fields",
-                format!("type {} is none of 1 to 8", field.datatype),
+                format!("the data type {} is not one of 1 to 8", field.datatype),
             ));
         };
         let len = u64::from(size) * u64::from(field.count);
         if u64::from(field.offset) + len > step.into() {
-            return Err(bad("fields", format!("one goes beyond the {step} B of a point")));
+            return Err(bad(
+                "fields",
+                format!("a field extends beyond the {step} B of a point"),
+            ));
         }
         total += len;
         channels += u64::from(field.count);
     }
     if total > step.into() {
-        return Err(bad("fields", format!("{total} B in points of {step} B")));
+        return Err(bad(
+            "fields",
+            format!("the fields need {total} B, but a point has {step} B"),
+        ));
     }
     if channels > MAX_CHANNELS as u64 + 3 {
         return Err(bad("fields", format!("more than {MAX_CHANNELS} channels")));
@@ -232,14 +244,14 @@ fn rows(data: &[u8], height: u32, width: u32, step: u32, row: u32) -> Result<Vec
     if step == 0 {
         return Err(bad(
             "point_step",
-            format!("{height} rows of {width} points of 0 B"),
+            format!("0 B, but the cloud has {height} rows of {width} points"),
         ));
     }
     let len = u64::from(width) * u64::from(step);
     let needed = (u64::from(height - 1) * u64::from(row)).saturating_add(len);
     if (height > 1 && u64::from(row) < len) || needed > data.len() as u64 {
         let have = data.len();
-        let why = format!("{have} B are not {height} rows of {width} points of {step} B each");
+        let why = format!("{have} B are too few for {height} rows of {width} points of {step} B");
         return Err(bad("data", why));
     }
     let one = |n: u32| {

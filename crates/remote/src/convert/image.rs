@@ -32,7 +32,7 @@ impl Ros for Image {
             Ok(byte) => to.byte(byte),
             Err(_) => to.fail(bad(
                 "is_bigendian",
-                format!("{} is not a byte", self.is_bigendian),
+                format!("{} does not fit into a byte", self.is_bigendian),
             )),
         }
         to.word(self.step);

@@ -44,14 +44,14 @@ impl Ros for LaserScan {
 
     fn write<'a>(&'a self, _: &str, to: &mut Writer<'a>) {
         if self.vertical_size > 1 {
-            let why = format!("{} lines, but ROS's have one", self.vertical_size);
+            let why = format!("{} lines, but a ROS scan has one", self.vertical_size);
             to.fail(bad("vertical_size", why));
         }
         let (size, len) = (self.horizontal_size, self.ranges.len());
         if size != 0 && size as usize != len {
             to.fail(bad(
                 "horizontal_size",
-                format!("{size}, but there are {len} ranges"),
+                format!("{size}, but the scan has {len} ranges"),
             ));
         }
         let step = self.horizontal_angle_resolution;

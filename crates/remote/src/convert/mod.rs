@@ -96,7 +96,7 @@ impl RosMessage<'_> {
 #[non_exhaustive]
 pub enum ConvertError {
     /// The types do not correspond.
-    #[error("{ty} does not correspond to {name}: {known} does")]
+    #[error("{ty} cannot be converted to {name}: use {known}")]
     Type {
         /// The ROS type.
         ty: String,
@@ -106,7 +106,7 @@ pub enum ConvertError {
         known: String,
     },
     /// The ROS type has the name of a standard one, but other fields.
-    #[error("{ty} with the MD5 sum {found} is not the standard one: that has {standard}")]
+    #[error("{ty} has the MD5 sum {found}, the standard type has {standard}: use the standard definition")]
     Definition {
         /// The ROS type.
         ty: String,

@@ -20,7 +20,7 @@ pub(super) fn bad(field: &'static str, why: impl Into<String>) -> ConvertError {
 pub(super) fn narrow(field: &'static str, x: f64) -> Result<f32, ConvertError> {
     let narrow = x as f32;
     if x.is_finite() && !narrow.is_finite() {
-        return Err(bad(field, format!("{x:e} is beyond 32 bits")));
+        return Err(bad(field, format!("{x:e} does not fit into 32 bits")));
     }
     Ok(narrow)
 }
@@ -64,7 +64,10 @@ impl<'a> Reader<'a> {
         let missing = || {
             bad(
                 field,
-                format!("{len} B, but {} B are left of the control part", self.rest.len()),
+                format!(
+                    "needs {len} B, but the control part has only {} B left",
+                    self.rest.len()
+                ),
             )
         };
         let (taken, rest) = self.rest.split_at_checked(len).ok_or_else(missing)?;
@@ -73,7 +76,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn word<T: Word>(&mut self, field: &'static str) -> Result<T, ConvertError> {
-        T::read(self.take(field, T::SIZE)?).ok_or_else(|| bad(field, "is cut"))
+        T::read(self.take(field, T::SIZE)?).ok_or_else(|| bad(field, "truncated"))
     }
 
     pub(super) fn text(&mut self, field: &'static str) -> Result<String, ConvertError> {
@@ -86,7 +89,10 @@ impl<'a> Reader<'a> {
         let count = self.word::<u32>(field)? as usize;
         if count > self.rest.len() / least {
             let left = self.rest.len();
-            return Err(bad(field, format!("{count} elements in {left} B")));
+            return Err(bad(
+                field,
+                format!("{count} elements do not fit into the remaining {left} B"),
+            ));
         }
         Ok(count)
     }
@@ -106,9 +112,9 @@ impl<'a> Reader<'a> {
         let (part, parts) = self
             .parts
             .split_first()
-            .ok_or_else(|| bad(field, "has no data part"))?;
+            .ok_or_else(|| bad(field, "its data part is missing"))?;
         if part.len() != len {
-            let why = format!("{len} B, but its data part has {}", part.len());
+            let why = format!("needs {len} B, but its data part has {}", part.len());
             return Err(bad(field, why));
         }
         self.parts = parts;
@@ -126,7 +132,7 @@ impl<'a> Reader<'a> {
             (0, 0) => Ok(()),
             (bytes, parts) => Err(bad(
                 "message",
-                format!("goes on after its last field: {bytes} B, {parts} data parts"),
+                format!("{bytes} B and {parts} data parts follow the last field"),
             )),
         }
     }
@@ -134,7 +140,7 @@ impl<'a> Reader<'a> {
     pub(super) fn stamp(&mut self) -> Result<TimeStamp, ConvertError> {
         let (secs, nsecs) = (self.word("stamp")?, self.word("stamp")?);
         if self.flavour == Flavour::Ros2 && secs > i32::MAX as u32 {
-            return Err(bad("stamp", "is before 1970"));
+            return Err(bad("stamp", "before 1970"));
         }
         carried(secs, nsecs)
     }
@@ -196,7 +202,7 @@ impl<'a> Reader<'a> {
 pub(super) fn carried(secs: u32, nsecs: u32) -> Result<TimeStamp, ConvertError> {
     let secs = secs
         .checked_add(nsecs / NANOS)
-        .ok_or_else(|| bad("stamp", "is beyond 2106"))?;
+        .ok_or_else(|| bad("stamp", "after 2106"))?;
     let nsecs = nsecs % NANOS;
     Ok(TimeStamp { secs, nsecs })
 }

@@ -67,7 +67,10 @@ impl<'a> Writer<'a> {
     pub(super) fn count(&mut self, field: &'static str, n: usize) {
         match u32::try_from(n) {
             Ok(n) if n < LIFTED => self.word(n),
-            _ => self.fail(bad(field, format!("{n} are more than a ROS message has"))),
+            _ => self.fail(bad(
+                field,
+                format!("{n} elements exceed what a ROS message can hold"),
+            )),
         }
     }
 
@@ -112,7 +115,7 @@ impl<'a> Writer<'a> {
             Ok(stamp) if self.flavour == Flavour::Ros2 && stamp.secs > i32::MAX as u32 => {
                 self.fail(bad(
                     "stamp",
-                    format!("{} s are after 2038, where ROS 2's time ends", stamp.secs),
+                    format!("{} s is after 2038, the end of ROS 2's time", stamp.secs),
                 ));
             }
             Ok(stamp) => {
@@ -167,10 +170,7 @@ impl<'a> Writer<'a> {
         match numbers.len() {
             0 => self.doubles((0..n).map(|_| 0.0)),
             len if len == n => self.doubles(numbers.iter().copied().map(f64::from)),
-            len => self.fail(bad(
-                "covariance",
-                format!("{len} numbers, but it has {n} or none"),
-            )),
+            len => self.fail(bad("covariance", format!("{len} numbers, expected {n} or none"))),
         }
     }
 }

@@ -13,10 +13,10 @@ impl Core {
     /// the old holder is still running.
     pub(super) fn decide(&self, controller: Id, name: &str, wish: &AuthorityRequest) -> Verdict {
         let Some(which) = lock(&self.state).rights.which(&wish.subsystem) else {
-            return Verdict::rejected(format!("this robot has no subsystem {:?}", wish.subsystem));
+            return Verdict::rejected(format!("the robot has no subsystem {:?}", wish.subsystem));
         };
         if wish.wish() == Wish::TakeOver && !self.permits(controller, name, which, &wish.subsystem) {
-            return self.verdict(which, wish, Err("the robot does not permit the take-over".into()));
+            return self.verdict(which, wish, Err("the robot does not permit taking over".into()));
         }
         let lanes: Vec<_> = match which {
             Which::One(subsystem) => vec![self.lane(subsystem)],
@@ -42,7 +42,9 @@ impl Core {
                 Wish::HandOver if state.controllers.is_alive(wish.to) => {
                     state.rights.hand_over(controller, wish.to, which)
                 }
-                Wish::HandOver => return Verdict::rejected("there is no such controller to hand it over to"),
+                Wish::HandOver => {
+                    return Verdict::rejected("the controller to hand over to is not connected");
+                }
                 Wish::Unspecified => {
                     return Verdict::rejected("malformed: unknown request for the right to move");
                 }

@@ -31,7 +31,9 @@ impl Core {
     /// The lane is held: nothing else moves the subsystem, and the right to move it does not change.
     fn move_it(&self, entry: &Entry, subsystem: usize, body: &[u8], from: Id, context: &Context) -> Verdict {
         if matches!(context.origin, Origin::V6 { .. }) && !self.options.v6_motion {
-            return Verdict::rejected("this robot does not accept moving commands of unknown age");
+            return Verdict::rejected(
+                "the robot does not accept motion commands of unknown age, as those of version 6",
+            );
         }
         if is_late(context) {
             return too_late();
@@ -49,7 +51,7 @@ impl Core {
                 .map(|k| k.is_newest(entry.number, subsystem, context.sequence));
             // A command that stops is never too old for its order, whatever was carried out since.
             if newest == Some(false) && !entry.is_stop(body) {
-                return Verdict::new(Outcome::Expired, "a newer one was carried out");
+                return Verdict::new(Outcome::Expired, "a newer command was already executed");
             }
         }
         let verdict = self.in_time(entry, body, context);
@@ -61,7 +63,7 @@ impl Core {
 
     fn in_time(&self, entry: &Entry, body: &[u8], context: &Context) -> Verdict {
         if self.has_ended() {
-            return Verdict::rejected(format!("{} has stopped", self.name));
+            return Verdict::rejected(format!("the robot {} was stopped", self.name));
         }
         if is_late(context) {
             return too_late();
@@ -75,7 +77,7 @@ impl Core {
     /// Returns why a controller may not move a subsystem.
     pub(crate) fn refusal(&self, held: &Held, subsystem: &str, holder: &str) -> String {
         if held.by == NOBODY {
-            format!("the right to move {subsystem} is free, but has to be requested")
+            format!("nobody holds the right to move {subsystem}: request it first")
         } else {
             format!("{holder} holds the right to move {subsystem}")
         }
@@ -99,5 +101,5 @@ fn is_late(context: &Context) -> bool {
 }
 
 fn too_late() -> Verdict {
-    Verdict::new(Outcome::Expired, "it arrived too late")
+    Verdict::new(Outcome::Expired, "the command arrived after its expiry")
 }

@@ -60,7 +60,7 @@ impl Entry {
     ) -> Result<(), Rejection> {
         let handler = read(&self.handler).clone();
         let Some(handler) = handler else {
-            return Err(format!("{} has no handler any more", self.name).into());
+            return Err(format!("the handler of {} was removed", self.name).into());
         };
         let mut handler = lock(&handler);
         let name = format!("the handler of {}", self.name);

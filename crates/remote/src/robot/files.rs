@@ -120,7 +120,10 @@ impl Core {
     pub(super) fn file(&self, from: Id, sequence: u64, request: FileRequest, reply: Reply) {
         let shared = self.files.path(&request.identifier);
         let Some(shared) = shared else {
-            let reason = format!("this robot shares nothing called {:?}", request.identifier);
+            let reason = format!(
+                "the robot shares no file or folder called {:?}",
+                request.identifier
+            );
             return self.refuse(sequence, &reason, reply);
         };
         if let Err(job) = self.files.put(Job {
@@ -132,14 +135,21 @@ impl Core {
             },
             reply,
         }) {
-            self.refuse(sequence, "too many requests for files wait already", job.reply);
+            self.refuse(
+                sequence,
+                "the robot's queue of file requests is full: try again later",
+                job.reply,
+            );
         }
     }
 
     /// Serves everything at once, on the wire of version 6.
     pub(super) fn file_v6(&self, request: &types::FileRequest, reply: Reply) {
         let Some(shared) = self.files.path(&request.identifier) else {
-            let reason = format!("this robot shares nothing called {:?}", request.identifier);
+            let reason = format!(
+                "the robot shares no file or folder called {:?}",
+                request.identifier
+            );
             self.counters.dropped("refused", 1);
             return self.send(reply, &v6::no_files(&reason));
         };
@@ -154,7 +164,7 @@ impl Core {
             self.counters.dropped("refused", 1);
             self.send(
                 job.reply,
-                &v6::no_files("too many requests for files wait already"),
+                &v6::no_files("the robot's queue of file requests is full: try again later"),
             );
         }
     }

@@ -205,7 +205,7 @@ impl Robot {
     /// # Errors
     /// [`TransportError::Setup`]: all 255 are taken, or there are too many kinds.
     pub fn channel<K: TelemetryKind>(&self, name: &str) -> Result<u8, TransportError> {
-        let full = || TransportError::Setup(format!("all 255 channels of {} have names", K::NAME));
+        let full = || TransportError::Setup(format!("all 255 channels of {} are in use", K::NAME));
         self.core.channel::<K>(name)?.ok_or_else(full)
     }
 

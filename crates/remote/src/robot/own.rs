@@ -55,13 +55,17 @@ impl Core {
         };
         let (number, sequence) = (request.controller, request.sequence);
         if !is_valid(number) || sequence == 0 {
-            return self.refuse(sequence, "malformed: no controller or no sequence", reply);
+            return self.refuse(
+                sequence,
+                "malformed: the controller or the sequence is missing",
+                reply,
+            );
         }
         let what = match request.what {
             Some(request::What::Hello(hello)) => {
                 if hello.version != VERSION {
                     let reason = format!(
-                        "malformed: it speaks version {} of the wire, this robot {VERSION}: update the older one",
+                        "the controller speaks wire version {}, this robot {VERSION}: update the older one",
                         hello.version
                     );
                     return self.refuse(sequence, &reason, reply);
@@ -105,7 +109,7 @@ impl Core {
             Err(Unheard::Jump) => self.refuse_jump(sequence, reply),
             Err(Unheard::Stranger) => {
                 self.counters.dropped("stranger", 1);
-                let reason = "say hello first";
+                let reason = "the controller is unknown: send hello first";
                 self.answer(sequence, Verdict::new(Outcome::Stranger, reason), None, reply);
             }
         }
@@ -113,7 +117,7 @@ impl Core {
 
     fn refuse_jump(&self, sequence: u64, reply: Reply) {
         self.counters.dropped("sequence_jumped", 1);
-        let reason = format!("its sequence is more than {MOST_JUMP} above those before it");
+        let reason = format!("the sequence is more than {MOST_JUMP} above the highest one so far");
         self.answer(sequence, Verdict::rejected(reason), None, reply);
     }
 
@@ -294,14 +298,14 @@ impl Core {
                 self.counters.dropped("expired", 1);
                 let verdict = Verdict::new(
                     Outcome::Expired,
-                    "it is too old to know whether it was carried out",
+                    "the request is too old to tell whether it was executed",
                 );
                 return self.answer(from.sequence, verdict, None, reply);
             }
             Begin::Full(reply) => {
                 return self.refuse(
                     from.sequence,
-                    "too many commands of this controller are in progress",
+                    "too many requests of this controller are in progress: wait for one to finish",
                     reply,
                 );
             }
@@ -322,7 +326,10 @@ impl Core {
 
     fn command(&self, from: &From, command: &own::Command) -> Verdict {
         let Some(entry) = self.commands.get(command.number) else {
-            return Verdict::rejected(format!("this robot has no command number {}", command.number));
+            return Verdict::rejected(format!(
+                "the robot has no command with the number {}",
+                command.number
+            ));
         };
         let context = Context {
             origin: Origin::Controller {
@@ -338,9 +345,9 @@ impl Core {
     }
 
     fn fetch(&self, fetch: &own::Fetch) -> Result<own::Fetched, String> {
-        let no = || format!("this robot has no telemetry number {}", fetch.number);
+        let no = || format!("the robot has no telemetry with the number {}", fetch.number);
         let stream = self.streams.get(fetch.number).ok_or_else(no)?;
-        let channel = u8::try_from(fetch.channel).map_err(|_| "channels are 0 to 255".to_owned())?;
+        let channel = u8::try_from(fetch.channel).map_err(|_| "the channel exceeds 255".to_owned())?;
         let body = stream.latest(channel);
         Ok(own::Fetched {
             set: body.is_some(),

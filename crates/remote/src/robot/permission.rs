@@ -38,7 +38,7 @@ impl Core {
                 // Controllers of version 6 receive an acknowledgement, as from their own robots.
                 None if matches!(context.origin, super::Origin::V6 { .. }) => {}
                 None => {
-                    return Err(Rejection::from("there is no open question with that number"));
+                    return Err(Rejection::from("no question with this number is open"));
                 }
             }
             Ok(())

@@ -80,7 +80,7 @@ impl Checksums {
         while hashed < of.size {
             let read = file.read_at(&mut buffer, hashed)?;
             if read == 0 {
-                return Err(io::Error::other("it became shorter while it was being read"));
+                return Err(io::Error::other("the file was truncated while being read"));
             }
             sha.update(&buffer[..read]);
             hashed += read as u64;
@@ -103,10 +103,7 @@ pub(super) fn piece(
         true => safe_path::open(shared, &request.path)?,
         false if request.path.is_empty() => safe_path::open_file(shared)?,
         false => {
-            return Err(io::Error::new(
-                io::ErrorKind::NotFound,
-                "it is a file, not a folder",
-            ));
+            return Err(io::Error::new(io::ErrorKind::NotFound, "not a folder but a file"));
         }
     };
     let data = file.metadata()?;
@@ -184,7 +181,7 @@ fn list(shared: &Path) -> io::Result<Vec<FileEntry>> {
             }
             if files.len() + folders.len() > MOST_FILES {
                 return Err(io::Error::other(format!(
-                    "more than {MOST_FILES} files are in this folder"
+                    "the folder contains more than {MOST_FILES} files"
                 )));
             }
         }
@@ -200,7 +197,7 @@ pub(super) fn whole(shared: &Path, compressed: bool) -> Vec<u8> {
         let total: u64 = entries.iter().map(|entry| entry.size).sum();
         if total > WHOLE {
             return Err(format!(
-                "{total} B, but a reply of version 6 has at most {WHOLE} B: fetch single files"
+                "the files have {total} B, but a reply of version 6 has at most {WHOLE} B: fetch single files"
             ));
         }
         let name = shared

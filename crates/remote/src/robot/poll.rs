@@ -28,7 +28,7 @@ impl<K: CommandKind> CommandQueue<K> {
             let Some(own) = queue.upgrade() else {
                 return Err(Rejection::from(format!("the queue of {} was dropped", K::NAME)));
             };
-            let full = || Rejection::from(format!("{} commands wait already", K::NAME));
+            let full = || Rejection::from(format!("the queue of {} commands is full", K::NAME));
             own.offer((body, context.clone())).map_err(|_| full())
         });
         CommandQueue {

@@ -92,7 +92,7 @@ impl Streams {
         }
         if all.len() >= MOST {
             return Err(TransportError::Setup(format!(
-                "{MOST} kinds of telemetry are registered already"
+                "{MOST} kinds of telemetry are already registered, the limit"
             )));
         }
         let stream = Arc::new(TelemetryStream {

@@ -113,7 +113,7 @@ impl ControllerEnd for Packed<Arc<dyn ControllerEnd>> {
             Ok(frame) => match zlib::unpack(frame, LONGEST_ANSWER) {
                 Ok(frame) => done(Ok(&frame)),
                 Err(e) => done(Err(TransportError::Unreachable(format!(
-                    "the answer is not compressed: {e}"
+                    "cannot decompress the answer: {e}"
                 )))),
             },
         };

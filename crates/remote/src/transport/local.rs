@@ -177,7 +177,7 @@ impl Answer {
 impl Drop for Answer {
     fn drop(&mut self) {
         let _ = self.give(Err(TransportError::Unreachable(
-            "the robot gave no answer".into(),
+            "the robot dropped the request without an answer".into(),
         )));
     }
 }
@@ -203,7 +203,7 @@ impl Line {
         let robot = read(&self.hub.robot).clone();
         let Some(robot) = robot else {
             return done(Err(TransportError::Unreachable(format!(
-                "robot {} is not running",
+                "the robot {} is not running in this process",
                 self.hub.name
             ))));
         };

@@ -65,7 +65,7 @@ pub trait RobotEnd: Send + Sync {
     /// once, so that the first frame does not wait for that. Does nothing by default. Never blocks.
     ///
     /// # Errors
-    /// [`TransportError`]: there are too many streams, or the transport has ended.
+    /// [`TransportError`]: there are too many streams, or the transport was stopped.
     fn announce(&self, stream: Stream<'_>) -> Result<(), TransportError> {
         let _ = stream;
         Ok(())
@@ -75,7 +75,7 @@ pub trait RobotEnd: Send + Sync {
     /// their listener learns of it ([`ControllerSink::lost`], or by the sequence within the frame).
     ///
     /// # Errors
-    /// [`TransportError`]: the frame is longer than the transport takes, or the transport has ended.
+    /// [`TransportError`]: the frame is longer than the transport takes, or the transport was stopped.
     fn publish(&self, stream: Stream<'_>, frame: &[u8]) -> Result<(), TransportError>;
 
     /// Ends the transport: it does not call the sink after this. Answers in progress are sent first, if that takes no
@@ -204,10 +204,10 @@ pub enum TransportError {
     #[error("unreachable: {0}")]
     Unreachable(String),
     /// Nothing reached a peer that could have carried it out: with the transport's reason.
-    #[error("unreachable, and not sent: {0}")]
+    #[error("not sent: {0}")]
     NotSent(String),
     /// Longer than this transport allows.
-    #[error("a frame of {len} B, but {most} B is the most: send less at a time")]
+    #[error("a frame of {len} B exceeds the limit of {most} B: send less at a time")]
     TooLong {
         /// Bytes of the frame.
         len: usize,
@@ -215,13 +215,13 @@ pub enum TransportError {
         most: usize,
     },
     /// The maximum number of requests is in progress.
-    #[error("{0} requests are already in progress: wait for one to end")]
+    #[error("{0} requests are already in progress, the limit: wait for one to finish")]
     Busy(usize),
     /// The transport was stopped.
-    #[error("the transport has ended")]
+    #[error("the transport was stopped")]
     Ended,
     /// The bytes are not a body of the kind: with the reason.
-    #[error("not a body of {kind}: {error}")]
+    #[error("not a valid {kind}: {error}")]
     Malformed {
         /// The kind's name.
         kind: &'static str,
@@ -231,4 +231,14 @@ pub enum TransportError {
     /// It cannot be set up: the reason, and how to fix it.
     #[error("{0}")]
     Setup(String),
+}
+
+impl TransportError {
+    /// Its text after the word "unreachable", which every outcome of that kind begins with.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            TransportError::Unreachable(why) | TransportError::NotSent(why) => why.clone(),
+            other => other.to_string(),
+        }
+    }
 }

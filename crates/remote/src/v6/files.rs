@@ -24,7 +24,7 @@ pub type Files = BTreeMap<String, Vec<u8>>;
 #[non_exhaustive]
 pub enum FilesError {
     /// The reply is not a FolderTransfer.
-    #[error("not a folder: {0}")]
+    #[error("the answer is not a folder: {0}")]
     Body(prost::DecodeError),
     /// The robot has no file or folder with that identifier. Holds the robot's reason.
     #[error("the robot has no such file or folder: {0:?}")]
@@ -38,13 +38,13 @@ pub enum FilesError {
         why: &'static str,
     },
     /// Two files with the same path, or a file where another's folder must be.
-    #[error("{0:?} is there twice")]
+    #[error("the folder lists {0:?} twice")]
     Twice(String),
     /// Too many files.
-    #[error("{0} files in one folder, but at most {MAX_ENTRIES} are allowed")]
+    #[error("{0} files in one folder exceed the limit of {MAX_ENTRIES}")]
     TooMany(usize),
     /// More bytes than allowed.
-    #[error("more than {0} B of files")]
+    #[error("the files exceed the limit of {0} B")]
     TooLong(u64),
     /// A file that does not inflate, or cannot be compressed.
     #[error("{path:?}: {error}")]
@@ -180,8 +180,8 @@ fn without_folders(mut files: Files) -> Result<Files, FilesError> {
 /// Returns a path that stays below any folder that it is joined to, without the parts `.` that upstream's paths have.
 ///
 /// # Errors
-/// [`FilesError::Path`]: it is absolute or empty, has an empty part or a part `..`, a NUL or a backslash, is longer
-/// than 4096 B, or leads through more than 100 folders.
+/// [`FilesError::Path`]: it is absolute or empty, has an empty component or a part `..`, a NUL or a backslash, is longer
+/// than 4096 B, or is more than 100 folders deep.
 pub fn confined(path: &str) -> Result<String, FilesError> {
     let bad = |why| {
         Err(FilesError::Path {
@@ -190,22 +190,22 @@ pub fn confined(path: &str) -> Result<String, FilesError> {
         })
     };
     if path.len() > MAX_PATH {
-        return bad("is longer than 4096 B");
+        return bad("exceeds 4096 B");
     }
     if path.starts_with('/') {
         return bad("is absolute");
     }
     if path.contains('\\') {
-        return bad("has a backslash");
+        return bad("contains a backslash");
     }
     if path.contains('\0') {
-        return bad("has a NUL");
+        return bad("contains a NUL");
     }
     let mut parts = Vec::new();
     for part in path.split('/') {
         match part {
-            "" => return bad("has an empty part"),
-            ".." => return bad("leads out of its folder"),
+            "" => return bad("has an empty component"),
+            ".." => return bad("leads outside its folder"),
             "." => {}
             part => parts.push(part),
         }
@@ -214,7 +214,7 @@ pub fn confined(path: &str) -> Result<String, FilesError> {
         return bad("names no file");
     }
     if parts.len() > MAX_DEPTH {
-        return bad("leads through more than 100 folders");
+        return bad("is more than 100 folders deep");
     }
     Ok(parts.join("/"))
 }

@@ -57,7 +57,7 @@ pub const LIBRARY_VERSION: &str = "6.0.0";
 #[non_exhaustive]
 pub enum Malformed {
     /// It is empty.
-    #[error("an empty frame")]
+    #[error("the frame is empty")]
     Empty,
     /// It ends too early, or continues where it should end.
     #[error("{what} cannot be {len} B long")]
@@ -68,7 +68,7 @@ pub enum Malformed {
         len: usize,
     },
     /// The number 0 has no meaning.
-    #[error("number 0 is no {0}")]
+    #[error("invalid number 0 of {0}")]
     Zero(&'static str),
     /// The body is not of the type that belongs to the number.
     #[error("{what}: {error}")]
@@ -79,10 +79,10 @@ pub enum Malformed {
         error: prost::DecodeError,
     },
     /// A heartbeat's period is negative, not a number, or longer than [`MAX_PERIOD`].
-    #[error("a heartbeat every {0} s: from 0 to 86400 is taken")]
+    #[error("a heartbeat period of {0} s is out of range: use 0 to 86400 s")]
     Period(String),
     /// A reply does not belong to the request.
-    #[error("the reply to request {sent} is {reply}: neither taken nor refused")]
+    #[error("the reply to request {sent} is {reply}, neither an acknowledgement nor a refusal")]
     NotAnAck {
         /// The request's number.
         sent: u8,
@@ -91,11 +91,11 @@ pub enum Malformed {
     },
     /// It has version 7's form.
     #[error(
-        "this is a message of version 7 of Robot Remote Control, and this end speaks version 6: set the peer to version 6"
+        "the peer speaks version 7 of Robot Remote Control, this end version 6: set the peer to version 6"
     )]
     Version7,
     /// A version is not text.
-    #[error("a version is text of at most 256 B")]
+    #[error("the version is not text of at most 256 B")]
     Version,
 }
 

@@ -52,7 +52,7 @@ impl Ack {
 pub fn latest(reply: &[u8]) -> Result<Option<&[u8]>, Malformed> {
     match reply {
         [] => Ok(None),
-        [0] => Err(Malformed::Zero("latest value: the robot refused the request")),
+        [0] => Err(Malformed::Zero("a latest value: the robot refused the request")),
         bytes => Ok(Some(bytes)),
     }
 }

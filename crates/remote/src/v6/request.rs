@@ -64,7 +64,7 @@ impl<'a> Request<'a> {
             return Ok(Request::Command { number: *first, body });
         };
         Ok(match (number, body) {
-            (Number::NoControlData, _) => return Err(Malformed::Zero("request")),
+            (Number::NoControlData, _) => return Err(Malformed::Zero("a request")),
             (Number::ProtocolVersion, []) => Request::ProtocolVersion,
             (Number::LibraryVersion, []) => Request::LibraryVersion,
             (Number::GitVersion, []) => Request::GitVersion,
@@ -78,7 +78,7 @@ impl<'a> Request<'a> {
             (Number::MapRequest, []) => Request::Map { channel: 0 },
             (Number::MapRequest, &[channel]) => Request::Map { channel },
             (Number::FileRequest, body) => {
-                Request::File(FileRequest::decode(body).map_err(undecodable("request of a file"))?)
+                Request::File(FileRequest::decode(body).map_err(undecodable("file request"))?)
             }
             (Number::LogLevelSelect, &[level]) => Request::LogLevel(level),
             (

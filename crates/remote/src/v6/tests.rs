@@ -157,7 +157,7 @@ fn hostile_requests_are_errors_or_name_what_nobody_has() {
     assert_eq!(Request::parse(&[5, 0xc8, 0]), of(0xc8, 0));
     assert!(kinds::by_v6(0xc8).is_none());
     assert_eq!(Request::parse(&[5, 1, 9]), of(1, 9));
-    assert_eq!(Request::parse(&[0]), Err(Malformed::Zero("request")));
+    assert_eq!(Request::parse(&[0]), Err(Malformed::Zero("a request")));
     assert!(matches!(
         Request::parse(&[1, 0]),
         Err(Malformed::Length { len: 2, .. })

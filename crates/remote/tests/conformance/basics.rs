@@ -232,7 +232,7 @@ pub fn polled(fixture: &dyn Fn() -> Fixture) {
     let Outcome::Rejected(reason) = send(3.0) else {
         panic!("the queue is full")
     };
-    assert!(reason.contains("wait already"), "{reason}");
+    assert!(reason.contains("is full"), "{reason}");
     assert_eq!(lamps.try_take().map(|l| l.0.forward), Some(1.0));
     assert_eq!(lamps.take(WATCHDOG).map(|l| l.0.forward), Some(2.0));
     assert!(lamps.try_take().is_none());

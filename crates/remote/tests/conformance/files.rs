@@ -138,7 +138,7 @@ pub fn only_new_files(fixture: &dyn Fn() -> Fixture) {
         .download("root", "a", &into, |_| {})
         .expect_err("exists")
         .to_string();
-    assert!(error.contains("exists already"), "{error}");
+    assert!(error.contains("already exists"), "{error}");
     assert!(controller.download_all("root", &into, |_| {}).is_err());
     mine();
     // With one hidden file, none is fetched.

@@ -92,7 +92,7 @@ pub fn requested(fixture: &dyn Fn() -> Fixture) {
     let ann = controller("ann", (fixture.connect)());
     let refused = drive(&ann);
     assert!(
-        matches!(&refused, Outcome::Rejected(reason) if reason.contains("requested")),
+        matches!(&refused, Outcome::Rejected(reason) if reason.contains("request it first")),
         "{refused}"
     );
     ann.request_right("base").expect("free");

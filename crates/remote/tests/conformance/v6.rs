@@ -300,7 +300,7 @@ fn files(fixture: &dyn Fn() -> Fixture) {
     assert!(
         refused
             .as_ref()
-            .is_err_and(|e| e.to_string().contains("shares nothing")),
+            .is_err_and(|e| e.to_string().contains("shares no file")),
         "{refused:?}"
     );
 }

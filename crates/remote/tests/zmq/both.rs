@@ -153,7 +153,7 @@ fn a_robot_that_is_not_there_is_unreachable_and_found_when_it_comes() {
         .unwrap_err()
         .to_string();
     assert!(
-        error.contains("nothing was sent") && error.contains("nobody listens"),
+        error.contains("nothing was sent") && error.contains("nothing listens"),
         "{error}"
     );
 
@@ -176,7 +176,7 @@ fn a_robot_that_dies_ends_what_it_had() {
     until("it comes", || !sink.0.lock().unwrap().is_empty());
     pair.robot.stop();
     let error = answer.recv_timeout(LONG).unwrap().unwrap_err().to_string();
-    assert!(error.contains("may have been carried out"), "{error}");
+    assert!(error.contains("may have executed"), "{error}");
     let (_, reply) = sink.0.lock().unwrap().pop().unwrap();
     assert_eq!(reply.send(b"late"), Err(TransportError::Ended));
 }
@@ -310,13 +310,13 @@ fn a_sink_that_panics_costs_its_request_alone() {
 fn what_is_unsafe_or_impossible_is_refused_with_the_mend() {
     let error = |result: Result<ZmqRobot, TransportError>| result.err().unwrap().to_string();
     let open = "tcp://0.0.0.0:*";
-    assert!(error(ZmqRobot::own(open).open()).contains("say `insecure`"));
-    assert!(error(ZmqRobot::plain_v6().bind_v6(open, "tcp://127.0.0.1:*").open()).contains("say `insecure`"));
-    assert!(error(ZmqRobot::plain_v6().bind_v6("tcp://127.0.0.1:*", open).open()).contains("say `insecure`"));
+    assert!(error(ZmqRobot::own(open).open()).contains("set `insecure`"));
+    assert!(error(ZmqRobot::plain_v6().bind_v6(open, "tcp://127.0.0.1:*").open()).contains("set `insecure`"));
+    assert!(error(ZmqRobot::plain_v6().bind_v6("tcp://127.0.0.1:*", open).open()).contains("set `insecure`"));
     assert!(ZmqRobot::own(open).insecure().open().is_ok());
     assert!(error(ZmqRobot::own("tcp://robot:1").insecure().open()).contains("IP address"));
     let error = |result: Result<ZmqController, TransportError>| result.err().unwrap().to_string();
-    assert!(error(ZmqController::own("tcp://192.0.2.1:7010").open()).contains("say `insecure`"));
+    assert!(error(ZmqController::own("tcp://192.0.2.1:7010").open()).contains("set `insecure`"));
     assert!(
         ZmqController::own("tcp://192.0.2.1:7010")
             .insecure()
@@ -338,7 +338,7 @@ fn what_is_unsafe_or_impossible_is_refused_with_the_mend() {
         ZmqRobot::plain_v6().bind_v6("tcp://127.0.0.1:*", &address),
     ] {
         let error = robot.open().unwrap().start(echo()).unwrap_err().to_string();
-        let whose = format!("(process {}) has it", std::process::id());
+        let whose = format!("(process {}) uses it", std::process::id());
         assert!(
             error.contains(&whose) && error.contains("choose another port"),
             "{error}"

@@ -191,7 +191,7 @@ fn a_lost_answer_blocks_nothing_and_a_late_one_is_nobodys() {
         .unwrap_err()
         .to_string();
     assert!(
-        behind.contains("nothing was sent") && behind.contains("did not answer"),
+        behind.contains("nothing was sent") && behind.contains("still unanswered"),
         "{behind}"
     );
     assert_eq!(

@@ -185,7 +185,7 @@ fn services_cross_both_ways() {
     let _servers = [core.py(&["serve", "/ros/py"]), core.cpp(&["serve", "/ros/cpp"])];
     let request = |data: bool| kind.request().value_from_yaml(&format!("data: {data}")).unwrap();
     for (name, answer) in [("/ros/py", "done"), ("/ros/cpp", "roscpp")] {
-        let client = robot.node.client(name, &kind).unwrap();
+        let client = robot.node.dynamic_client(name, &kind).unwrap();
         assert!(client.wait_for_server(LONG).unwrap(), "{name}");
         let reply = client.call_value(&request(true), LONG).unwrap();
         assert_eq!(reply.get("message").unwrap(), Value::String(answer.into()));
@@ -195,7 +195,7 @@ fn services_cross_both_ways() {
         .response()
         .value_from_yaml("{success: true, message: bus}")
         .unwrap();
-    let _server = robot.node.service("/bus", &kind, move |request| {
+    let _server = robot.node.dynamic_service("/bus", &kind, move |request| {
         let data = request
             .value()
             .map_err(|e| e.to_string())?

@@ -151,7 +151,7 @@ fn bridges_that_carry_from_bridges_connect_their_buses() {
     };
     let _serves = robots[1]
         .node
-        .service("/switch", &switch, answer)
+        .dynamic_service("/switch", &switch, answer)
         .expect("a server");
     for publisher in &publishers {
         assert!(publisher.wait_for_subscribers(2, LONG));
@@ -194,7 +194,7 @@ fn bridges_that_carry_from_bridges_connect_their_buses() {
     assert!(!robots[1].status().to_bus.contains_key("/both"));
 
     for robot in [&robots[0], &robots[2]] {
-        let client = robot.node.client("/switch", &switch).expect("a client");
+        let client = robot.node.dynamic_client("/switch", &switch).expect("a client");
         assert!(client.wait_for_server(LONG).expect("a bus"));
         let request = value(switch.request(), "{data: true}");
         let reply = client.call_value(&request, LONG).expect("a response");

@@ -184,7 +184,7 @@ fn requests_without_end_whose_responses_nobody_reads_leave_room_for_others() {
     let robot = Robot::new(&domain, all());
     let set_bool = service("std_srvs/SetBool");
     let schema = set_bool.response().clone();
-    let _serves = robot.node.service("/switch", &set_bool, move |_| {
+    let _serves = robot.node.dynamic_service("/switch", &set_bool, move |_| {
         // As busy as a server may be.
         std::thread::sleep(Duration::from_millis(5));
         schema
@@ -215,7 +215,7 @@ fn calls_of_one_client_of_the_bus_wait_for_their_own_answers_only() {
     let set_bool = service("std_srvs/SetBool");
     let peer = Peer::new(&domain);
     let server = Server::new(&peer, "/slow", &set_bool, Framing::Fast);
-    let greedy = robot.node.client("/slow", &set_bool).expect("a client");
+    let greedy = robot.node.dynamic_client("/slow", &set_bool).expect("a client");
     assert!(greedy.wait_for_server(LONG).expect("a bus"));
     let request = crate::kit::cdr(set_bool.request(), "data: true");
     let response = crate::kit::cdr(set_bool.response(), "{success: true}");
@@ -229,7 +229,7 @@ fn calls_of_one_client_of_the_bus_wait_for_their_own_answers_only() {
         server.request(&peer, LONG).expect("a request");
     }
     let other = crate::kit::node(robot.folder.path(), "other")
-        .client("/slow", &set_bool)
+        .dynamic_client("/slow", &set_bool)
         .expect("a client");
     assert!(other.wait_for_server(LONG).expect("a bus"));
     let mut pending = other.send_cdr(&request, LONG).expect("sent");

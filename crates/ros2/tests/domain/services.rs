@@ -39,7 +39,7 @@ fn vendored(domain: &Domain, framing: Framing) -> Peer {
 
 /// A client of the bus that is connected.
 fn caller(robot: &Robot, name: &str, service: &Service) -> ropewalk::Client {
-    let client = robot.node.client(name, service).expect("a client");
+    let client = robot.node.dynamic_client(name, service).expect("a client");
     assert!(client.wait_for_server(LONG).expect("a bus"));
     client
 }
@@ -60,7 +60,7 @@ fn calls_of_the_bus_are_answered(framing: Framing) {
     let clients: Vec<_> = nodes
         .iter()
         .map(|node| {
-            let client = node.client("/switch", &set_bool()).expect("a client");
+            let client = node.dynamic_client("/switch", &set_bool()).expect("a client");
             assert!(client.wait_for_server(LONG).expect("a bus"));
             client
         })
@@ -133,17 +133,19 @@ fn calls_of_the_bus_are_answered_by_servers_of_cyclone_dds() {
 /// Serves with the numbers of requests, and answers late ones first.
 fn serve(robot: &Robot) -> ropewalk::Callback {
     let schema = set_bool().response().clone();
-    let served = robot.node.service("/switch", &set_bool(), move |request| {
-        let on = request
-            .value()
-            .map_err(|e| e.to_string())?
-            .get("data")
-            .map_err(|e| e.to_string())?;
-        let on = matches!(on, schema::Value::Bool(true));
-        schema
-            .value_from_yaml(&format!("{{success: {on}, message: '{on}'}}"))
-            .map_err(|e| e.to_string())
-    });
+    let served = robot
+        .node
+        .dynamic_service("/switch", &set_bool(), move |request| {
+            let on = request
+                .value()
+                .map_err(|e| e.to_string())?
+                .get("data")
+                .map_err(|e| e.to_string())?;
+            let on = matches!(on, schema::Value::Bool(true));
+            schema
+                .value_from_yaml(&format!("{{success: {on}, message: '{on}'}}"))
+                .map_err(|e| e.to_string())
+        });
     served.expect("a server")
 }
 
@@ -294,7 +296,10 @@ fn a_server_of_the_bus_that_stays_silent_or_says_no_is_a_problem_of_the_bridge()
     let mut rule = ServiceRule::new("/switch", Direction::ToRos);
     rule.timeout = Some(Duration::from_millis(500));
     let robot = Robot::new(&domain, Config::default().with_service(rule));
-    let server = robot.node.server("/switch", &set_bool()).expect("a server");
+    let server = robot
+        .node
+        .dynamic_server("/switch", &set_bool())
+        .expect("a server");
     let peer = Peer::new(&domain);
     let mut client = Client::new(&peer, "/switch", &set_bool(), Framing::Fast);
     client.connected(&peer);

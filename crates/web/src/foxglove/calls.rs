@@ -75,7 +75,9 @@ pub(crate) fn fail(queue: &Queue, service: u32, call: u32, message: &str) {
 fn answer(node: &Node, named: &NamedService, call: &Call) -> Result<Vec<u8>, String> {
     let encoding = Encoding::parse(&call.encoding)?;
     let service = &named.service;
-    let client = node.client(&named.name, service).map_err(|e| e.to_string())?;
+    let client = node
+        .dynamic_client(&named.name, service)
+        .map_err(|e| e.to_string())?;
     if !client.wait_for_server(FIND).map_err(|e| e.to_string())? {
         return Err(format!("{} has no server any more", named.name));
     }

@@ -95,7 +95,7 @@ fn change(name: &str, value: &Json) -> Result<(String, String, String), String> 
 }
 
 fn call(node: &Node, name: &str, service: &Service, request: &Json) -> Result<Json, String> {
-    let client = node.client(name, service).map_err(|e| e.to_string())?;
+    let client = node.dynamic_client(name, service).map_err(|e| e.to_string())?;
     if !client.wait_for_server(PATIENCE).map_err(|e| e.to_string())? {
         return Err(format!("{name} is not served: is the link running?"));
     }

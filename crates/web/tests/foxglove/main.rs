@@ -372,7 +372,7 @@ fn services_parameters_graph_and_assets_are_served() {
     let answers = trigger.response().clone();
     let _service = host
         .node
-        .service("/lamp", &trigger, move |request| {
+        .dynamic_service("/lamp", &trigger, move |request| {
             let on = request.ros1().map_err(|e| e.to_string())? == [1];
             let text = format!("{{success: {on}, message: lit}}");
             answers.value_from_yaml(&text).map_err(|e| e.to_string())
@@ -394,7 +394,7 @@ fn services_parameters_graph_and_assets_are_served() {
     );
     let priority = Arc::new(std::sync::atomic::AtomicU64::new(5));
     let (answers, of_state) = (state.response().clone(), priority.clone());
-    let _state = host.node.service("/link/base/state", &state, move |_| {
+    let _state = host.node.dynamic_service("/link/base/state", &state, move |_| {
         let now = of_state.load(std::sync::atomic::Ordering::Relaxed);
         let text = json!({ "sent": [{ "name": "/scan", "source": "robot", "priority": now }] }).to_string();
         answers
@@ -402,7 +402,7 @@ fn services_parameters_graph_and_assets_are_served() {
             .map_err(|e| e.to_string())
     });
     let (answers, of_set) = (set.response().clone(), priority.clone());
-    let _set = host.node.service("/link/base/set", &set, move |request| {
+    let _set = host.node.dynamic_service("/link/base/set", &set, move |request| {
         let request = request
             .value()
             .map_err(|e| e.to_string())?

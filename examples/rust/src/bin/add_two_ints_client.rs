@@ -10,7 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let node = Node::new("asker")?;
     // The type comes from the server.
     let add_two_ints = node.discover_service("/add_two_ints", Duration::from_secs(30))?;
-    let client = node.client("/add_two_ints", &add_two_ints)?;
+    let client = node.dynamic_client("/add_two_ints", &add_two_ints)?;
     client.wait_for_server(Duration::from_secs(30))?;
     for (a, b) in [(1, 2), (40, 2), (i64::MAX, 1)] {
         let mut request = add_two_ints.request().default_value();

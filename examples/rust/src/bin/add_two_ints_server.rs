@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut registry = Registry::new(Flavour::Ros1);
     registry.add_service("rospy_tutorials/AddTwoInts", "int64 a\nint64 b\n---\nint64 sum\n")?;
     let add_two_ints = registry.service("rospy_tutorials/AddTwoInts")?;
-    let server = node.server("/add_two_ints", &add_two_ints)?;
+    let server = node.dynamic_server("/add_two_ints", &add_two_ints)?;
 
     let mut patience = Duration::from_secs(30);
     while let Some(request) = server.take_timeout(patience)? {

@@ -56,7 +56,7 @@ impl Server {
         let client = |part: &str| {
             let name = format!("{action}{part}");
             let schema = node.discover_service(&name, left()).or_input()?;
-            let client = node.client(&name, &schema).or_input()?;
+            let client = node.dynamic_client(&name, &schema).or_input()?;
             client
                 .wait_for_server(left())
                 .or_job("waiting for the action's server")?;

@@ -56,7 +56,7 @@ impl<'a> Remote<'a> {
             }
             other => other.or_input()?,
         };
-        let client = self.bus.client(&path, &schema).or_input()?;
+        let client = self.bus.dynamic_client(&path, &schema).or_input()?;
         client.wait_for_server(left()).or_job("waiting for the node")?;
         let request = schema
             .request()

@@ -43,7 +43,7 @@ pub(super) fn run(node: &Node, call: &Options) -> Outcome {
     let schema = node.discover_service(&call.service, timeout).or_input()?;
     let text = call.request.yaml(&call.service, &schema.name())?;
     let request = schema.request().value_from_yaml(text).or_input()?;
-    let client = node.client(&call.service, &schema).or_input()?;
+    let client = node.dynamic_client(&call.service, &schema).or_input()?;
     client.wait_for_server(left()).or_job("waiting for the server")?;
     let show = if call.full { Show::ALL } else { Show::SHORT };
     let mut out = crate::screen::stdout();

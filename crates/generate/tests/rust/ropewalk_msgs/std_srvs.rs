@@ -96,3 +96,8 @@ impl typed::Typed for SetBool {
         "string message",
     );
 }
+
+impl typed::ServiceType for SetBool {
+    type Request<'a> = SetBoolRequest;
+    type Response<'a> = SetBoolResponse;
+}

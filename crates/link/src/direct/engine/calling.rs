@@ -53,8 +53,8 @@ impl Engine {
             kind: Kind::Request(left),
         };
         let Some(body) = body(&header.encode(), content) else {
-            let text = "the request is too long".to_owned();
-            return self.events.push(fails(done, CallError::Rejected { text }));
+            let text = "the request is too large for the link: send less at a time".to_owned();
+            return self.events.push(fails(done, Failure::Dropped.rejection(text)));
         };
         let (stamp, deadline) = (self.stamp(now), now + left);
         let message = Message {
@@ -104,7 +104,11 @@ impl Engine {
                 waited: call.timeout,
             },
             Failure::ServerDied => CallError::ServerDied { service },
-            _ => CallError::Rejected { text },
+            Failure::Unserved => CallError::NoServer {
+                service,
+                refusal: String::new(),
+            },
+            other => other.rejection(text),
         };
         self.events.push(Event::Answered(call.done, Err(error)));
     }

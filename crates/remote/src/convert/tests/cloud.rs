@@ -150,15 +150,15 @@ fn clouds_of_drivers_are_read() {
     let text = |s: &str| Value::String(s.into());
     assert_eq!(
         spoilt("fields[0].name", text("w")),
-        "fields: x, y and z must be among them"
+        "fields: x, y or z is missing"
     );
     assert_eq!(
         spoilt("fields[0].datatype", Value::U8(9)),
-        "fields: type 9 is none of 1 to 8"
+        "fields: the data type 9 is not one of 1 to 8"
     );
     assert_eq!(
         spoilt("fields[0].datatype", Value::U8(0)),
-        "fields: type 0 is none of 1 to 8"
+        "fields: the data type 0 is not one of 1 to 8"
     );
     for (path, n) in [
         ("width", u32::MAX),
@@ -195,8 +195,8 @@ fn clouds_of_drivers_are_read() {
     };
     assert_eq!(
         huge(schema.default_value(), &["height", "width"]),
-        "point_step: 4294967295 rows of 4294967295 points of 0 B"
+        "point_step: 0 B, but the cloud has 4294967295 rows of 4294967295 points"
     );
     let error = huge(driver(), &["height", "width", "row_step", "point_step"]);
-    assert!(error.starts_with("data: 196 B are not"), "{error}");
+    assert!(error.starts_with("data: 196 B are too few for"), "{error}");
 }

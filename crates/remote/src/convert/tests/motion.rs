@@ -55,7 +55,7 @@ fn poses() {
     };
     let stamped = schema(Flavour::Ros1, "geometry_msgs/PoseWithCovarianceStamped");
     let error = to_ros(&wrong, &stamped).expect_err("9 numbers");
-    assert_eq!(error.to_string(), "covariance: 9 numbers, but it has 36 or none");
+    assert_eq!(error.to_string(), "covariance: 9 numbers, expected 36 or none");
     // Where it is not converted, it does not matter.
     assert!(to_ros(&wrong, &schema(Flavour::Ros1, "geometry_msgs/Pose")).is_ok());
 }

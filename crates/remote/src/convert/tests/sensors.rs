@@ -117,7 +117,10 @@ fn laser_scans() {
         ..message.clone()
     };
     let error = to_ros(&lines, &laser).expect_err("16 lines");
-    assert_eq!(error.to_string(), "vertical_size: 16 lines, but ROS's have one");
+    assert_eq!(
+        error.to_string(),
+        "vertical_size: 16 lines, but a ROS scan has one"
+    );
     let odd = LaserScan {
         horizontal_size: 180,
         ..message

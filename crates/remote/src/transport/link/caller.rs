@@ -51,7 +51,7 @@ impl Caller {
             client,
             under_way: Mutex::default(),
             freed: Condvar::new(),
-            wake: wake.map_err(|e| setup(format_args!("cannot make an eventfd: {e}")))?,
+            wake: wake.map_err(|e| setup(format_args!("cannot create an eventfd: {e}")))?,
         })
     }
 
@@ -260,7 +260,7 @@ fn hand(call: Call, result: Result<Reply, CallError>, buffer: &mut Vec<u8>) {
     let result = result.map_err(|error| failed(timeout, error));
     let frame = result.and_then(|reply| {
         frame::read(reply.bus().message(), buffer)
-            .map_err(|error| TransportError::Unreachable(format!("its answer is malformed: {error}")))
+            .map_err(|error| TransportError::Unreachable(format!("malformed answer: {error}")))
     });
     done(frame);
 }

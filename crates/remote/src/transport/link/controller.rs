@@ -65,7 +65,7 @@ impl LinkController {
             let options = ClientOptions::default().with_max_outstanding(caller::MOST);
             let client = self
                 .node
-                .client_with(&names::service(&self.robot, class), &call, options);
+                .dynamic_client_with(&names::service(&self.robot, class), &call, options);
             Ok(Arc::new(Caller::new(client.map_err(setup)?)?))
         };
         let running = Running {

@@ -48,7 +48,7 @@ impl DirectRobot {
         }
         if streams.len() >= MOST_STREAMS {
             return Err(TransportError::Setup(format!(
-                "{topic}: the robot already has {MOST_STREAMS} topics of telemetry, the maximum over a link"
+                "{topic}: the robot already publishes telemetry on {MOST_STREAMS} topics, the limit for a link"
             )));
         }
         let kind = Arc::new(types::topic_type(topic.clone(), stream.priority).map_err(setup)?);
@@ -75,7 +75,7 @@ impl Local for ForRobot {
                     let (control, part) = frame::parts(answer);
                     let answered = asked.respond(&control, part.as_slice());
                     answered.map_err(|reason| {
-                        TransportError::Unreachable(format!("the answer is lost: {}", reason.name()))
+                        TransportError::Unreachable(format!("the link dropped the answer: {}", reason.name()))
                     })
                 });
                 self.sink.request(frame, &from, reply);
@@ -242,7 +242,9 @@ impl ControllerEnd for DirectController {
             return done(Err(error));
         }
         let Some(link) = self.link.get() else {
-            return done(Err(TransportError::NotSent("the end was not started".into())));
+            return done(Err(TransportError::NotSent(
+                "the transport was not started".into(),
+            )));
         };
         let (gate, service) = (self.gate.clone(), names::service(&self.robot, class));
         let (control, part) = frame::parts(frame);
@@ -250,9 +252,8 @@ impl ControllerEnd for DirectController {
             done(match result {
                 Err(_) if gate.is_closed() => Err(TransportError::Ended),
                 Err(error) => Err(errors::call(timeout, error)),
-                Ok(content) => frame::of(&content).map_err(|error| {
-                    TransportError::Unreachable(format!("its answer is malformed: {error}"))
-                }),
+                Ok(content) => frame::of(&content)
+                    .map_err(|error| TransportError::Unreachable(format!("malformed answer: {error}"))),
             });
         };
         link.call(&service, &control, part.as_slice(), timeout, Box::new(answered));

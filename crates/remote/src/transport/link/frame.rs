@@ -35,7 +35,7 @@ pub(super) fn write<E>(
 
 /// A block that contains no frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a block with {control} B of control part and {parts} data parts is not a `uint8[] data`")]
+#[error("expected one `uint8[] data`, got a control part of {control} B and {parts} data parts")]
 pub(super) struct Malformed {
     control: usize,
     parts: usize,

@@ -60,7 +60,7 @@ impl LinkRobot {
         }
         if streams.len() >= MOST_STREAMS {
             return Err(TransportError::Setup(format!(
-                "{topic}: the robot already has {MOST_STREAMS} topics of telemetry, the maximum over a bus"
+                "{topic}: the robot already publishes telemetry on {MOST_STREAMS} topics, the limit for a bus"
             )));
         }
         // Late joiners also receive the newest value; a link, too, needs a moment to find a new topic.
@@ -88,7 +88,7 @@ impl RobotEnd for LinkRobot {
         let mut threads = lock(&self.threads);
         for class in [Class::Command, Class::Request, Class::File] {
             let name = names::service(&self.name, class);
-            let server = self.node.server_with(&name, &call, options.clone());
+            let server = self.node.dynamic_server_with(&name, &call, options.clone());
             let server = Arc::new(server.map_err(setup)?);
             let interrupt = server.bus().interrupt();
             let (gate, sink, late) = (self.gate.clone(), sink.clone(), late.clone());

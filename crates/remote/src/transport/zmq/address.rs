@@ -82,7 +82,7 @@ impl Address {
             Address::Tcp { host, port } => match host.parse() {
                 Ok(ip) => Ok(Some((ip, *port))),
                 Err(_) => Err(TransportError::Setup(format!(
-                    "{self}: to bind, give this host's IP address (127.0.0.1 for this host alone, 0.0.0.0 for every network)"
+                    "{self}: to bind, use an IP address of this host (127.0.0.1 for this host only, 0.0.0.0 for all networks)"
                 ))),
             },
             Address::Ipc(_) => Ok(None),
@@ -93,14 +93,14 @@ impl Address {
     pub(super) fn failed(&self, what: &str, error: impl fmt::Display, in_use: bool) -> TransportError {
         let mend = match (in_use, self) {
             (true, Address::Tcp { port, .. }) => match owner(*port) {
-                Some(owner) => format!(": {owner} has it; stop that or choose another port"),
+                Some(owner) => format!(": {owner} uses it; stop that program or choose another port"),
                 None => {
-                    ": a program of another user has it; choose another port (`ss -tlnp` as root shows which)"
+                    ": a program of another user uses it; choose another port (`ss -tlnp` as root shows which program)"
                         .into()
                 }
             },
             (true, Address::Ipc(_)) => {
-                ": another program listens there; stop that or choose another path".into()
+                ": another program listens there; stop it or choose another path".into()
             }
             (false, _) => String::new(),
         };

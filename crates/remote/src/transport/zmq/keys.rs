@@ -89,7 +89,9 @@ impl KeyPair {
         let mut lines = text.lines();
         let mut key = |what| match lines.next().map(z85::decode) {
             Some(Some(key)) => Ok(key),
-            _ => Err(setup(format!("{at}: contains no {what} key: create a new one"))),
+            _ => Err(setup(format!(
+                "{at} contains no {what} key: create a new key pair"
+            ))),
         };
         Ok(KeyPair {
             public: PublicKey(key("public")?),
@@ -153,7 +155,7 @@ fn text(path: &Path) -> Result<String, TransportError> {
     const MOST: u64 = 1 << 20;
     let failed = |error: &dyn fmt::Display| setup(format!("{}: {error}", path.display()));
     if fs::metadata(path).map_err(|error| failed(&error))?.len() > MOST {
-        return Err(failed(&"larger than any file of keys"));
+        return Err(failed(&"the file is too large for a key file"));
     }
     fs::read_to_string(path).map_err(|error| failed(&error))
 }

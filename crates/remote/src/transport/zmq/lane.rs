@@ -119,11 +119,11 @@ impl Lane {
                 return Some(Change::Connected);
             }
             let trouble = if is(Event::HANDSHAKE_FAILED_AUTH) {
-                "the robot does not know this controller's key: add it to the robot's allowed keys"
+                "the robot does not accept this controller's key: add it to the robot's allowed keys"
             } else if is(Event::HANDSHAKE_FAILED_PROTOCOL) || is(Event::HANDSHAKE_FAILED_NO_DETAIL) {
-                "the handshake failed: is the robot's key the right one, and do both ends use CURVE?"
+                "the handshake failed: check the robot's public key, and that both ends use CURVE"
             } else if is(Event::CONNECT_RETRIED) || is(Event::CLOSED) {
-                self.trouble.get_or_insert("nobody listens there");
+                self.trouble.get_or_insert("nothing listens at this address");
                 continue;
             } else if is(Event::DISCONNECTED) {
                 // This event also follows a failed handshake, and has less detail.

@@ -93,7 +93,7 @@ impl Places {
 /// Checks whether keys can be used.
 fn check_keys(wire: Wire) -> Result<(), TransportError> {
     if wire == Wire::V6 {
-        let text = "version 6 has no CURVE, and peers of other makers could not connect; use the own wire, or remove the keys";
+        let text = "version 6 does not support CURVE: remove the keys, or use Ropewalk's own wire format";
         return Err(TransportError::Setup(text.into()));
     }
     keys::check_curve()

@@ -258,7 +258,7 @@ impl Table {
         });
         let Some(at) = leaves else { return false };
         let mut gone = self.all.remove(at);
-        gone.refuse("another subscriber needs its place");
+        gone.refuse("a subscriber from another host took its place");
         true
     }
 }
@@ -273,7 +273,7 @@ impl Connection {
             self.read();
         }
         if !self.handshake.is_ready() && self.since.elapsed() > HANDSHAKE {
-            self.refuse("it did not finish its handshake within 30 s");
+            self.refuse("the handshake took longer than 30 s");
         }
         self.write();
     }

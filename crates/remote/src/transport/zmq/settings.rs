@@ -73,16 +73,16 @@ impl ZmqSettings {
     fn check(&self) -> Result<(), TransportError> {
         let wrong = match (&self.key, &self.peers) {
             (Some(key), None) => format!(
-                "the key {} without those of the other side: name the file that has them, too (for a robot: a line per controller; for a \
-                 controller: the robot's .pub file)",
+                "the key {} alone is not enough: also set the file with the other side's public keys (for a robot: one line per controller; \
+                 for a controller: the robot's .pub file)",
                 key.display()
             ),
             (None, Some(peers)) => format!(
-                "{} has the keys of the other side, but this end has no key: name the file with its secret key, too",
+                "{} has the other side's keys, but this side has none: also set the file with its secret key",
                 peers.display()
             ),
             _ if !self.plain_v6 && !self.telemetry.is_empty() => format!(
-                "only version 6 has an address for telemetry ({}): remove it, or set plain_v6",
+                "only version 6 uses an address for telemetry ({}): remove it, or set plain_v6",
                 self.telemetry
             ),
             _ => return Ok(()),
@@ -113,7 +113,7 @@ mod tests {
             ..ZmqSettings::default()
         };
         refused(ZmqSettings::default(), "not an address", "not an address");
-        refused(own("tcp://192.0.2.1:7010"), "give keys", "give keys");
+        refused(own("tcp://192.0.2.1:7010"), "set keys", "set keys");
         assert!(own("tcp://127.0.0.1:7010").robot().is_ok());
         let word = ZmqSettings {
             insecure: true,
@@ -131,7 +131,7 @@ mod tests {
                 address: "tcp://192.0.2.1:7001".into(),
                 ..v6.clone()
             },
-            "give keys",
+            "set keys",
             "",
         );
     }
@@ -143,7 +143,7 @@ mod tests {
             key: Some("rover.key".into()),
             ..ZmqSettings::default()
         };
-        refused(half.clone(), "rover.key without", "rover.key without");
+        refused(half.clone(), "rover.key alone", "rover.key alone");
         let other = ZmqSettings {
             key: None,
             peers: Some("controllers".into()),

@@ -82,15 +82,15 @@ enum Stage {
 /// Why a connection has to be closed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
-    #[error("it does not speak ZMTP 3")]
+    #[error("the peer does not speak ZMTP 3")]
     Greeting,
-    #[error("it wants the security mechanism {0}, but version 6 has none")]
+    #[error("the peer requires the security mechanism {0}, which version 6 does not have")]
     Mechanism(String),
-    #[error("its socket is a {0}, but only SUB is accepted")]
+    #[error("the peer uses a {0} socket; only SUB is accepted")]
     Socket(String),
-    #[error("a frame of {0} B, but subscriptions have at most {MAX_FRAME} B")]
+    #[error("a frame of {0} B; subscriptions have at most {MAX_FRAME} B")]
     TooLong(u64),
-    #[error("more than {MAX_TOPICS} subscriptions")]
+    #[error("more than {MAX_TOPICS} subscriptions from one peer")]
     TooMany,
     #[error("malformed {0}")]
     Malformed(&'static str),

@@ -61,7 +61,7 @@ impl ZmqControllerOptions {
         let places = Places::parse(self.wire, &self.requests, &self.telemetry)?;
         if let Some(address) = places.all().find(|a| matches!(a, Address::Tcp { port: 0, .. })) {
             return Err(TransportError::Setup(format!(
-                "{address}: no robot has port 0; give the port that the robot printed"
+                "{address}: a robot cannot listen at port 0; use the port that the robot printed"
             )));
         }
         let requests = &places.requests;
@@ -69,7 +69,7 @@ impl ZmqControllerOptions {
             check_keys(self.wire)?;
         } else if self.wire == Wire::Own && !requests.is_local() && !self.insecure {
             return Err(TransportError::Setup(format!(
-                "{requests} is another host, and nothing proves that its robot is the right one: give keys (CURVE), or say `insecure`"
+                "{requests} is another host, and without keys any program there could pose as the robot: set keys (CURVE), or set `insecure`"
             )));
         }
         let inbox = Inbox {

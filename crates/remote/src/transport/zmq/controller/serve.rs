@@ -180,7 +180,7 @@ impl Loop {
             } else {
                 let why = match self.may_send(&self.lanes[pending.lane]) {
                     true => self.lanes[pending.lane].why(),
-                    false => "it waited behind a request that the robot did not answer",
+                    false => "an earlier request is still unanswered",
                 };
                 TransportError::Unreachable(format!(
                     "nothing was sent to {} within {:?}: {why}",
@@ -224,7 +224,7 @@ impl Loop {
             .collect();
         for id in lost {
             let text = format!(
-                "the connection to {} broke before the answer came; it may have been carried out",
+                "the connection to {} broke before the answer arrived; the robot may have executed the request",
                 self.address
             );
             self.end(id, Err(TransportError::Unreachable(text)));

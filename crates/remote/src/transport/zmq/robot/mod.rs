@@ -93,7 +93,7 @@ impl ZmqRobotOptions {
             check_keys(self.wire)?;
         } else if let Some(open) = places.all().find(|a| !a.is_local() && !self.insecure) {
             return Err(TransportError::Setup(format!(
-                "{open} lets anyone who can reach it command the robot: give keys (CURVE), bind to 127.0.0.1, or say `insecure`"
+                "{open} accepts commands from any host: set keys (CURVE), bind to 127.0.0.1, or set `insecure`"
             )));
         }
         for address in places.all() {
