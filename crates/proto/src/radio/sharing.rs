@@ -27,6 +27,8 @@ const DEFERENCE_GAP: u32 = 22;
 /// The same where the time is not foreseen: no fragment is cut for that message, and datagrams handed over while it is
 /// in the air wait behind it in the device queue, in the way of its answer.
 const DEFERENCE_GAP_UNFORESEEN: u32 = 10;
+/// Messages of one priority that are due within this time, in microseconds, are announced as one.
+const AT_ONCE_US: u64 = 250;
 /// Most bytes that a frame with a message's age takes.
 pub(super) const TIMING: usize = 1 + 4 + 8 + 8 + 8;
 
@@ -84,9 +86,9 @@ impl<B: Body> Radio<B> {
             })
         };
         let mut all: Vec<Beat> = self.topics.iter().filter_map(beat).collect();
-        // A topic to several peers yields one beat per peer.
+        // A topic to several peers yields one beat per peer, at the same time.
         all.sort_by_key(|b| (core::cmp::Reverse(b.priority), b.at));
-        all.dedup_by_key(|b| b.priority);
+        all.dedup_by(|b, before| b.priority == before.priority && b.at - before.at < AT_ONCE_US);
         all.truncate(OWN_RHYTHMS);
         all
     }
@@ -195,10 +197,16 @@ impl<B: Body> Radio<B> {
                 let Some(clock) = p.share.clock.offset(now) else {
                     return;
                 };
-                for b in &beats {
+                for (i, b) in beats.iter().enumerate() {
+                    let alike = beats[..i]
+                        .iter()
+                        .filter(|o| (o.host, o.priority) == (b.host, b.priority));
+                    let nth = u8::try_from(alike.count()).unwrap_or(u8::MAX);
                     self.stats.denied_claims += u64::from(self.share.table.is_denied(b.host));
                     let next = clock.ours(Time(b.at.saturating_mul(1000)));
-                    self.share.table.rhythm(now, speaker, b, next, clock.likely);
+                    self.share
+                        .table
+                        .rhythm(now, speaker, (b, nth), next, clock.likely);
                 }
             }
             Sharing::Timing {

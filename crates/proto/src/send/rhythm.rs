@@ -9,7 +9,7 @@ const MEMORY: usize = 12;
 /// Fewer arrivals do not make a rhythm.
 const ENOUGH: usize = 6;
 /// A source that strays further from its rhythm than this, or than an eighth of its period, has none worth waiting for.
-const MOST_SPREAD: Duration = Duration::from_millis(2);
+const MOST_SPREAD: Duration = Duration::from_micros(1500);
 /// How much later than its spread a message is still waited for.
 const GRACE: Duration = Duration::from_micros(100);
 /// After this many missing messages the source has stopped.

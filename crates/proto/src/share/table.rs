@@ -21,7 +21,7 @@ const MOST_REPEATED: usize = MOST_ENTRIES;
 pub(crate) const OWN_RHYTHMS: usize = 4;
 /// A source faster than this is not waited for, nor one that takes more than half of the air.
 const LEAST_PERIOD: Duration = Duration::from_millis(5);
-const MOST_SPREAD: Duration = Duration::from_millis(3);
+const MOST_SPREAD: Duration = Duration::from_micros(2500);
 /// Least time that a message takes the air, back-off included.
 const BEGUN: Duration = Duration::from_micros(250);
 /// Most clock uncertainty that is allowed for in addition to the spread.
@@ -92,7 +92,8 @@ pub(crate) struct Table {
     /// Hosts whose claims are ignored.
     denied: BTreeSet<u32>,
     claims: BTreeMap<(u32, PeerId), Claimed>,
-    rhythms: BTreeMap<(u32, PeerId, u8), Rhythmic>,
+    /// The last part of the key tells rhythms of one host and priority apart, by their order in the frame.
+    rhythms: BTreeMap<(u32, PeerId, u8, u8), Rhythmic>,
     kept: BTreeMap<u32, Kept>,
     /// Until then hosts are believed only if they are heard to take what they claim.
     doubts_until: Time,
@@ -199,12 +200,19 @@ impl Table {
     }
 
     /// Takes a rhythm; `next` is when its next message is due by our clock, `doubt` how far that may be off.
-    pub(crate) fn rhythm(&mut self, now: Time, by: Speaker, b: &Beat, next: Time, doubt: Duration) {
+    pub(crate) fn rhythm(
+        &mut self,
+        now: Time,
+        by: Speaker,
+        (b, nth): (&Beat, u8),
+        next: Time,
+        doubt: Duration,
+    ) {
         let us = |n: u32| Duration::from_micros(n.into());
         let at = now - Duration::from_millis(b.age_ms.into());
         let spread = us(b.spread) + doubt;
         let (period, air) = (us(b.period), us(b.air));
-        let key = (b.host, by.peer, b.priority);
+        let key = (b.host, by.peer, b.priority, nth);
         let direct = b.host == by.host;
         if !self.listens_to(b.host)
             || now.since(at) >= RHYTHM_EXPIRY
@@ -229,7 +237,7 @@ impl Table {
         let alike = self
             .rhythms
             .iter()
-            .filter(|((_, via, _), r)| *via == by.peer && r.direct == direct);
+            .filter(|((_, via, ..), r)| *via == by.peer && r.direct == direct);
         if alike.clone().count() > most
             && let Some(oldest) = alike.min_by_key(|(_, r)| r.at).map(|(key, _)| *key)
         {
@@ -291,11 +299,13 @@ impl Table {
 
     /// The rhythms that currently count: repeated rhythms of a host do not while it announces its own.
     fn announced(&self, now: Time) -> impl Iterator<Item = ((u32, u8), &Rhythmic)> {
-        self.rhythms.iter().filter_map(move |((host, _, priority), r)| {
-            let mut own = self.rhythms.range(rhythms_of(*host));
-            let counts = now < r.until() && (r.direct || !own.any(|(_, o)| o.direct && now < o.until()));
-            (counts && self.believes(now, *host)).then_some(((*host, *priority), r))
-        })
+        self.rhythms
+            .iter()
+            .filter_map(move |((host, _, priority, _), r)| {
+                let mut own = self.rhythms.range(rhythms_of(*host));
+                let counts = now < r.until() && (r.direct || !own.any(|(_, o)| o.direct && now < o.until()));
+                (counts && self.believes(now, *host)).then_some(((*host, *priority), r))
+            })
     }
 
     /// The next message of another host that is more important than `priority`, and that host.
@@ -343,9 +353,9 @@ impl Table {
         let others = self
             .rhythms
             .iter()
-            .filter(|((_, via, _), r)| *via != peer && r.direct && now < r.until())
+            .filter(|((_, via, ..), r)| *via != peer && r.direct && now < r.until())
             .filter(|((host, ..), _)| self.keeps_word(now, *host));
-        let beat = |((host, _, priority), r): (&(u32, PeerId, u8), &Rhythmic)| Beat {
+        let beat = |((host, _, priority, _), r): (&(u32, PeerId, u8, u8), &Rhythmic)| Beat {
             host: *host,
             priority: *priority,
             at: r.next.as_nanos() / 1000,
@@ -362,7 +372,7 @@ impl Table {
     /// Drops what arrived through a peer that is gone.
     pub(crate) fn forget(&mut self, peer: PeerId) {
         self.claims.retain(|(_, via), _| *via != peer);
-        self.rhythms.retain(|(_, via, _), _| *via != peer);
+        self.rhythms.retain(|(_, via, ..), _| *via != peer);
     }
 }
 
@@ -372,8 +382,8 @@ fn of_host(host: u32) -> core::ops::RangeInclusive<(u32, PeerId)> {
 }
 
 /// The keys of a host's rhythms.
-fn rhythms_of(host: u32) -> core::ops::RangeInclusive<(u32, PeerId, u8)> {
-    (host, PeerId(0), 0)..=(host, PeerId(u32::MAX), u8::MAX)
+fn rhythms_of(host: u32) -> core::ops::RangeInclusive<(u32, PeerId, u8, u8)> {
+    (host, PeerId(0), 0, 0)..=(host, PeerId(u32::MAX), u8::MAX, u8::MAX)
 }
 
 /// Until when a claim counts for a datagram of `priority`. `full`: hardly any air is left.

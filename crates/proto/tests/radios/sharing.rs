@@ -513,7 +513,7 @@ fn robots(seed: u64, strays: Duration) -> Team {
 
 #[test]
 fn joysticks_that_stray_are_on_time_and_short_messages_do_not_wait_for_them() {
-    for strays in [2, 4] {
+    for (strays, laser, joystick) in [(1, 2.2, 2.4), (3, 1.8, 3.2)] {
         let teams: Vec<Team> = (1..=8).map(|seed| robots(seed, ms(strays))).collect();
         teams[0].print(&format!("robots whose messages are up to {strays} ms late"));
         let median = |value: &dyn Fn(&Team) -> f64| {
@@ -523,8 +523,8 @@ fn joysticks_that_stray_are_on_time_and_short_messages_do_not_wait_for_them() {
         };
         // A laser's frame takes the air for 1.5 ms, an image's for 2.3 ms.
         let mean = |t: &Team| (2..5).map(|i| t.metrics(i).delay_ms.mean).sum::<f64>() / 3.0;
-        assert!(median(&mean) <= 1.85, "{strays}: {}", median(&mean));
+        assert!(median(&mean) <= laser, "{strays}: {}", median(&mean));
         let p99 = median(&|t| t.metrics(0).delay_ms.p99.max(t.metrics(1).delay_ms.p99));
-        assert!(p99 <= 4.0, "{strays}: {p99}");
+        assert!(p99 <= joystick, "{strays}: {p99}");
     }
 }
