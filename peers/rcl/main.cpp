@@ -1,8 +1,9 @@
 // A node of ROS 2 in C++ as rclcpp creates it, over rcl's C API (rclcpp is not available as a wheel): it waits, takes
 // and publishes as rclcpp's executors and publishers do, without their own overhead. rclpy/run selects the middleware.
-// With `-loans` messages are borrowed and taken on loan.
+// With `-loans` messages are borrowed and taken on loan; with PEER_RMW=1, too, by rmw's own functions without rcl's.
 #include <rcl/error_handling.h>
 #include <rcl/rcl.h>
+#include <rmw/rmw.h>
 
 #include <rosidl_typesupport_cpp/message_type_support.hpp>
 #include <sensor_msgs/msg/image.hpp>
@@ -16,6 +17,12 @@ using sensor_msgs::msg::Image;
 void must(rcl_ret_t code, const char* what) {
     if (code != RCL_RET_OK) peer::fail(1, "%s: %s", what, rcl_get_error_string().str);
 }
+
+void must_rmw(rmw_ret_t code, const char* what) {
+    if (code != RMW_RET_OK) peer::fail(1, "%s: %s", what, rcl_get_error_string().str);
+}
+
+bool below_rcl() { return getenv("PEER_RMW") != nullptr; }
 
 bool loans(const peer::Options& o) { return o.system == "rcl-ropewalk-loans"; }
 
@@ -66,19 +73,23 @@ void publish(const peer::Options& o, const peer::Orchestrator& orchestrator) {
     Image own;
     describe(own, o);
     void* loan = nullptr;
+    auto* const lowest = rcl_publisher_get_rmw_handle(&publisher);
+    const bool below = below_rcl();
     peer::ready_and_go(orchestrator);
     peer::send_all(
         o, orchestrator,
         [&]() -> uint8_t* {
             if (!loans(o)) return own.data.data();
             loan = nullptr;
-            must(rcl_borrow_loaned_message(&publisher, node.type, &loan), "rcl_borrow_loaned_message");
+            if (below) must_rmw(rmw_borrow_loaned_message(lowest, node.type, &loan), "rmw_borrow_loaned_message");
+            else must(rcl_borrow_loaned_message(&publisher, node.type, &loan), "rcl_borrow_loaned_message");
             auto& image = *static_cast<Image*>(loan);
             describe(image, o);
             return image.data.data();
         },
         [&] {
-            if (loans(o)) must(rcl_publish_loaned_message(&publisher, loan, nullptr), "rcl_publish_loaned_message");
+            if (loans(o) && below) must_rmw(rmw_publish_loaned_message(lowest, loan, nullptr), "rmw_publish_loaned_message");
+            else if (loans(o)) must(rcl_publish_loaned_message(&publisher, loan, nullptr), "rcl_publish_loaned_message");
             else must(rcl_publish(&publisher, &own, nullptr), "rcl_publish");
             return true;
         });
@@ -106,6 +117,24 @@ void subscribe(const peer::Options& o, const peer::Orchestrator& orchestrator) {
         if (image.data.size() != o.size) peer::fail(1, "an image of another size: give each cell its own --topic");
         if (log.receive(image.data.data())) peer::say("done");
     };
+    auto* const lowest = rcl_subscription_get_rmw_handle(&subscription);
+    auto* const lowest_guard = rcl_guard_condition_get_rmw_handle(&guard);
+    auto* const lowest_set = rmw_create_wait_set(rcl_context_get_rmw_context(&node.context), 2);
+    while (loans(o) && below_rcl() && !orchestrator.stopped()) {
+        void* subscriptions[] = {lowest->data};
+        void* guards[] = {lowest_guard->data};
+        rmw_subscriptions_t of_set = {1, subscriptions};
+        rmw_guard_conditions_t guards_of_set = {1, guards};
+        must_rmw(rmw_wait(&of_set, &guards_of_set, nullptr, nullptr, nullptr, lowest_set, nullptr), "rmw_wait");
+        if (!subscriptions[0]) continue;
+        rmw_message_info_t info = rmw_get_zero_initialized_message_info();
+        void* loan = nullptr;
+        bool taken = false;
+        must_rmw(rmw_take_loaned_message_with_info(lowest, &loan, &taken, &info, nullptr), "rmw_take_loaned_message_with_info");
+        if (!taken) continue;
+        receive(*static_cast<const Image*>(loan));
+        must_rmw(rmw_return_loaned_message_from_subscription(lowest, loan), "rmw_return_loaned_message_from_subscription");
+    }
     while (!orchestrator.stopped()) {
         must(rcl_wait_set_clear(&set), "rcl_wait_set_clear");
         must(rcl_wait_set_add_subscription(&set, &subscription, nullptr), "rcl_wait_set_add_subscription");
@@ -130,6 +159,7 @@ void subscribe(const peer::Options& o, const peer::Orchestrator& orchestrator) {
         }
     }
     stopper.join();
+    must_rmw(rmw_destroy_wait_set(lowest_set), "rmw_destroy_wait_set");
     must(rcl_wait_set_fini(&set), "rcl_wait_set_fini");
     must(rcl_guard_condition_fini(&guard), "rcl_guard_condition_fini");
     must(rcl_subscription_fini(&subscription, &node.node), "rcl_subscription_fini");
