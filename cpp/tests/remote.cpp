@@ -360,7 +360,7 @@ static void fetched(remote::Robot& robot, remote::Controller& controller) {
     // Stopped by a return value or an exception, and resumed: the file is complete, and its checksum matches the
     // robot's.
     auto ended = controller.download("model", "meshes/arm.stl", into, [](const remote::Progress&) { return false; });
-    EXPECT(ended.status() == ROPEWALK_STATUS_EMPTY && has(ended.error().text(), "call again to resume it"));
+    EXPECT(ended.status() == ROPEWALK_STATUS_EMPTY && has(ended.error().text(), "another one resumes it"));
     auto part = std::filesystem::file_size(into + "/meshes/.arm.stl.part");
     EXPECT(part > 0 && part < mesh.size());
     auto threw = controller.download("model", "meshes/arm.stl", into, [](const remote::Progress&) -> bool {

@@ -337,7 +337,7 @@ def fetch(desk, mesh, into):
         try:
             return desk.download("model", "meshes/arm.stl", into, lambda *told: seen.append(told))
         except ropewalk.SystemFault as e:
-            assert "being fetched already" in str(e)
+            assert "another download of this file is in progress" in str(e)
             return None
 
     fetched = []
