@@ -249,24 +249,24 @@ fn image(schema: &Schema) -> schema::Value {
 #[test]
 fn a_slow_client_gets_smaller_images_and_a_fast_one_whole_ones() {
     let host = Host::new();
-    for (protocol, flavour, rate) in [
-        (V1, Flavour::Ros1, 1e6),
-        (SDK, Flavour::Ros2, 1e6),
-        (V1, Flavour::Ros1, 1e12),
+    for (topic, protocol, flavour, rate) in [
+        ("/slow", V1, Flavour::Ros1, 1e6),
+        ("/slow2", SDK, Flavour::Ros2, 1e6),
+        ("/fast", V1, Flavour::Ros1, 1e12),
     ] {
         let schema = type_of(flavour, "sensor_msgs/Image");
         let whole = image(&schema);
         let publisher = host
             .node
-            .dynamic_publisher_with("/image", &schema, PublisherOptions::default())
+            .dynamic_publisher_with(topic, &schema, PublisherOptions::default())
             .unwrap();
         let steps = [
             json!(["rate", rate]),
-            json!(["channel", "/image"]),
-            json!(["subscribe", "/image"]),
+            json!(["channel", topic]),
+            json!(["subscribe", topic]),
         ];
-        let data = std::iter::repeat_n(json!(["data", "/image"]), 5);
-        let told = (rate < 1e9).then(|| json!(["until", "status", { "id": "size /image" }]));
+        let data = std::iter::repeat_n(json!(["data", topic]), 5);
+        let told = (rate < 1e9).then(|| json!(["until", "status", { "id": format!("size {topic}") }]));
         let steps: Vec<Json> = steps.into_iter().chain(data).chain(told).collect();
         let mut client = host.client("", &[protocol], json!({}), &steps);
         client.skip(4);
@@ -296,7 +296,7 @@ fn a_slow_client_gets_smaller_images_and_a_fast_one_whole_ones() {
             // 25 kB take 25 ms.
             assert!(last.0 * last.1 * 3 <= 25_000 && last.0 > 90, "{last:?}");
             let text = client.next()["message"].as_str().unwrap().to_owned();
-            assert!(text.contains("/image: images are sent as"), "{text}");
+            assert!(text.contains(&format!("{topic}: images are sent as")), "{text}");
         } else {
             assert_eq!(last, (1000, 600));
         }
