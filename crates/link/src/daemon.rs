@@ -191,7 +191,7 @@ impl<C: Carrier> Daemon<C> {
     /// [`LinkError`] if the radio rejects a setting or the system provides no descriptor.
     pub fn new(config: Config, bus: Bus, carrier: C) -> Result<Self, LinkError> {
         let run = session();
-        let (radio, peers) = radio(&config, &carrier, (run, true), clock::monotonic())?;
+        let (radio, peers) = radio(&config, &carrier, run, true, clock::monotonic())?;
         let wanted = config
             .topics
             .iter()
@@ -555,7 +555,8 @@ impl<C: Carrier> Daemon<C> {
 pub(crate) fn radio(
     config: &Config,
     carrier: &impl Carrier,
-    (run, states_watched): (u32, bool),
+    run: u32,
+    states_watched: bool,
     now: Time,
 ) -> Result<(Radio<Outgoing>, Vec<PeerId>), LinkError> {
     let mut airtime = config.airtime(carrier.overhead());

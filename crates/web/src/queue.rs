@@ -212,13 +212,12 @@ impl Queue {
     pub(crate) fn next(&self, patience: Duration) -> Next {
         let mut state = self.state();
         state.writing = 0;
-        let mut next = state.take(Instant::now());
+        let now = Instant::now();
+        let mut next = state.take(now);
         if matches!(next, Next::Nothing) {
-            let until = state.pace.waits(Instant::now());
-            let left = until.map(|t| t.saturating_duration_since(Instant::now()));
-            let waited = self
-                .changed
-                .wait_timeout(state, left.map_or(patience, |t| t.min(patience)));
+            let answer = state.pace.waits(now).map(|until| until - now);
+            let wait = answer.map_or(patience, |t| t.min(patience));
+            let waited = self.changed.wait_timeout(state, wait);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
             next = state.take(Instant::now());
         }
@@ -278,10 +277,8 @@ impl State {
         let Some(topic) = waiting.min_by_key(first) else {
             return Next::Nothing;
         };
-        let is_long = |(_, size, _): &(u64, usize, Box<dyn Body>)| *size >= LONG;
-        if topic.waiting.front().is_some_and(is_long)
-            && let Some(number) = self.pace.first(now)
-        {
+        let is_long = topic.waiting.front().is_some_and(|(_, size, _)| *size >= LONG);
+        if is_long && let Some(number) = self.pace.first(now) {
             return Next::Ping(number);
         }
         let Some((_, size, body)) = topic.waiting.pop_front() else {

@@ -207,7 +207,7 @@ impl Server {
             return Err(RespondError::ForeignRequest);
         }
         request.answered = true;
-        let sent = self.inner.send(&request, (Kind::Reply, 0), reply);
+        let sent = self.inner.send(&request, Kind::Reply, 0, reply);
         if sent.is_ok() {
             count(&self.inner.counts.answered);
         }
@@ -345,7 +345,7 @@ impl AsFd for Server {
 }
 
 impl Inner {
-    fn send(&self, request: &Request, (kind, code): (Kind, u16), loan: Loan) -> Result<(), RespondError> {
+    fn send(&self, request: &Request, kind: Kind, code: u16, loan: Loan) -> Result<(), RespondError> {
         let header = Correlation {
             kind,
             code,
@@ -384,7 +384,7 @@ impl Inner {
         let text = &text[..end];
         let mut loan = self.replies.loan_correlated(text.len(), &[])?;
         loan.control_mut().copy_from_slice(text.as_bytes());
-        self.send(request, (Kind::Rejection, code), loan)?;
+        self.send(request, Kind::Rejection, code, loan)?;
         count(&self.counts.rejected);
         Ok(())
     }

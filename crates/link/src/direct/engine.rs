@@ -104,7 +104,7 @@ impl Engine {
     pub(super) fn open(config: Config, wake: impl Fn() + Send + 'static) -> Result<Self, LinkError> {
         let carrier = open_carrier(&config)?;
         let (run, now) = (session(), clock::monotonic());
-        let (radio, peers) = radio(&config, &carrier, (run, false), now)?;
+        let (radio, peers) = radio(&config, &carrier, run, false, now)?;
         let coder = Coder::start(wake).map_err(|source| LinkError::System {
             doing: "start a thread",
             source,

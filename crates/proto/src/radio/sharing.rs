@@ -204,9 +204,7 @@ impl<B: Body> Radio<B> {
                     let nth = u8::try_from(alike.count()).unwrap_or(u8::MAX);
                     self.stats.denied_claims += u64::from(self.share.table.is_denied(b.host));
                     let next = clock.ours(Time(b.at.saturating_mul(1000)));
-                    self.share
-                        .table
-                        .rhythm(now, speaker, (b, nth), next, clock.likely);
+                    self.share.table.rhythm(now, speaker, b, nth, next, clock.likely);
                 }
             }
             Sharing::Timing {

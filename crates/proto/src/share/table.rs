@@ -199,15 +199,9 @@ impl Table {
         }
     }
 
-    /// Takes a rhythm; `next` is when its next message is due by our clock, `doubt` how far that may be off.
-    pub(crate) fn rhythm(
-        &mut self,
-        now: Time,
-        by: Speaker,
-        (b, nth): (&Beat, u8),
-        next: Time,
-        doubt: Duration,
-    ) {
+    /// Takes a rhythm, the nth of its host and priority in its frame; `next` is when its next message is due by our clock,
+    /// `doubt` how far that may be off.
+    pub(crate) fn rhythm(&mut self, now: Time, by: Speaker, b: &Beat, nth: u8, next: Time, doubt: Duration) {
         let us = |n: u32| Duration::from_micros(n.into());
         let at = now - Duration::from_millis(b.age_ms.into());
         let spread = us(b.spread) + doubt;

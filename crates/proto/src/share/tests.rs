@@ -99,7 +99,7 @@ fn whatever_others_say_the_least_share_is_left() {
                 age_ms: 0,
             };
             let next = now + Duration::from_micros(u64::from(n) * 130);
-            table.rhythm(now, by, (&beat, 0), next, Duration::ZERO);
+            table.rhythm(now, by, &beat, 0, next, Duration::ZERO);
         }
     };
     let all = |table: &mut Table, by: Speaker, now: Time| {
@@ -192,15 +192,15 @@ fn a_rhythm_of_another_counts_until_its_host_tells_its_own() {
         peer: PeerId(1),
         host: 7,
     };
-    table.rhythm(t, common, (&beat(100), 0), t + ms(3), Duration::ZERO);
+    table.rhythm(t, common, &beat(100), 0, t + ms(3), Duration::ZERO);
     assert!(table.foreseen(t, 99).is_some() && table.rhythms_for(t, PeerId(2)).is_empty());
-    table.rhythm(t, NINE, (&beat(100), 0), t + ms(9), Duration::ZERO);
+    table.rhythm(t, NINE, &beat(100), 0, t + ms(9), Duration::ZERO);
     assert!(
         table.rhythms_for(t, PeerId(2)).is_empty(),
         "nothing came of it yet"
     );
     table.took(t, 9, AIR * 10);
-    table.rhythm(t, common, (&beat(110), 0), t + ms(3), Duration::ZERO);
+    table.rhythm(t, common, &beat(110), 0, t + ms(3), Duration::ZERO);
     let (host, f) = table.foreseen(t, 99).expect("its own");
     assert_eq!((host, f.from), (9, t + ms(9) - Duration::from_micros(50)));
     assert_eq!(table.foreseen(t, 100), None);
@@ -301,7 +301,7 @@ fn a_foreign_rhythm_goes_on_until_it_expires() {
         age_ms: 0,
     };
     s.table
-        .rhythm(t, NINE, (&beat, 0), t + ms(7), Duration::from_micros(50));
+        .rhythm(t, NINE, &beat, 0, t + ms(7), Duration::from_micros(50));
     assert_eq!(s.foreseen(t, 100), None, "an equal does not make room");
     for n in 0..20 {
         let now = t + ms(20) * n;

@@ -1,33 +1,20 @@
 //! Messages of the bus as the protocol carries them, written from their blocks.
 
+use super::lock;
 use super::smaller::smaller;
 use crate::{Body, Queue};
 use ropewalk::{CodecError, Flavour, Message};
 use std::borrow::Cow;
 use std::io::{self, ErrorKind};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// The operation with which the server sends a message of a topic.
 const MESSAGE: u8 = 1;
 /// Operation, subscription, time.
 const HEAD: usize = 13;
 
-/// The size in which a subscription's images are sent; none while they are sent as they are.
-#[derive(Debug, Default)]
-pub(crate) struct SentSize(AtomicU64);
-
-impl SentSize {
-    pub(crate) fn get(&self) -> Option<(u32, u32)> {
-        let size = self.0.load(Ordering::Relaxed);
-        (size > 0).then_some(((size >> 32) as u32, size as u32))
-    }
-
-    fn set(&self, size: Option<(usize, usize)>) {
-        let size = size.map_or(0, |(width, height)| (width as u64) << 32 | height as u64);
-        self.0.store(size, Ordering::Relaxed);
-    }
-}
+/// Width and height in which a subscription's images are sent; none while they are sent as they are.
+pub(crate) type SentSize = Mutex<Option<(usize, usize)>>;
 
 /// A message of the bus for one subscription of a client; holds the message's block until it is sent or replaced.
 pub(crate) struct BusBody {
@@ -77,10 +64,10 @@ impl Body for BusBody {
             && !self.message.is_history()
             && let Some(image) = smaller(&self.message, self.flavour, room)
         {
-            self.sent.set(Some((image.width, image.height)));
+            *lock(&self.sent) = Some((image.width, image.height));
             return write(&[&self.head, &image.bytes]);
         }
-        self.sent.set(None);
+        *lock(&self.sent) = None;
         let bad = |error: CodecError| io::Error::new(ErrorKind::InvalidData, error);
         let parts: Vec<_> = (0..self.message.part_count())
             .map(|i| self.message.part(i).bytes())

@@ -58,7 +58,7 @@ struct Subscription {
     topic: String,
     sent: Arc<SentSize>,
     /// The size of its images that was last reported to the client.
-    reported: Option<(u32, u32)>,
+    reported: Option<(usize, usize)>,
     _callback: Callback,
 }
 
@@ -291,20 +291,7 @@ impl Session {
         if state.told.is_some_and(|told| told.elapsed() < LOSSES) {
             return;
         }
-        for subscription in state.subscriptions.values_mut() {
-            let size = subscription.sent.get();
-            if std::mem::replace(&mut subscription.reported, size) != size {
-                state.told = Some(Instant::now());
-                let topic = &subscription.topic;
-                let text = match size {
-                    Some((width, height)) => format!(
-                        "{topic}: images are sent as {width} x {height} pixels, since this connection is too slow for more; subscribe to a compressed topic for better ones"
-                    ),
-                    None => format!("{topic}: images are sent as they are again"),
-                };
-                self.complain(0, &format!("size {topic}"), &text);
-            }
-        }
+        self.report_sizes(state);
         if state.lost.is_empty() {
             return;
         }
@@ -313,6 +300,27 @@ impl Session {
             let text =
                 format!("{topic}: {lost} messages were left out, since this connection is too slow for them");
             self.complain(1, &format!("lost {topic}"), &text);
+        }
+    }
+
+    /// Reports images that are sent with other sizes than before.
+    fn report_sizes(&self, state: &mut State) {
+        for subscription in state.subscriptions.values_mut() {
+            let size = *lock(&subscription.sent);
+            if subscription.reported == size {
+                continue;
+            }
+            subscription.reported = size;
+            state.told = Some(Instant::now());
+            let topic = &subscription.topic;
+            let text = match size {
+                Some((width, height)) => format!(
+                    "{topic}: images are sent as {width} x {height} pixels, since this connection is too slow for more; \
+                     subscribe to a compressed topic for better ones"
+                ),
+                None => format!("{topic}: images are sent as they are again"),
+            };
+            self.complain(0, &format!("size {topic}"), &text);
         }
     }
 
