@@ -369,8 +369,7 @@ impl Controller {
     /// `expiry` in seconds; None means twice the round trip; infinity means no expiry.
     fn send(&self, py: Python<'_>, kind: &str, body: &[u8], expiry: Option<f64>) -> PyResult<Sent> {
         let (entry, controller) = (command_kind(kind, None)?, self.0.get()?);
-        (entry.check)(body)
-            .map_err(|e| raise("ContentError", format!("not a valid {}: {e}", entry.name)))?;
+        (entry.check)(body).map_err(|e| raise("ContentError", format!("not a valid {}: {e}", entry.name)))?;
         let expiry = match expiry {
             None => Expiry::Default,
             Some(seconds) if seconds == f64::INFINITY => Expiry::Never,
