@@ -1,5 +1,6 @@
 //! The link daemon: one thread that owns a radio.
 
+mod sending;
 mod settings;
 mod showing;
 
@@ -8,7 +9,7 @@ use crate::coder::Coder;
 use crate::compress::{Compress, Packer, Unpacker};
 use crate::config::{Config, Order, Rate, Ros2};
 use crate::control::Control;
-use crate::discovery::{Discovery, Found, Offers};
+use crate::discovery::Discovery;
 use crate::inbound::Inbound;
 use crate::names;
 use crate::nodes::{Nodes, StartError};
@@ -17,9 +18,9 @@ use crate::outgoing::Outgoing;
 use crate::pump;
 use crate::reach::Reach;
 use crate::relay::host_id;
-use crate::rules::{Relayed, Right, may};
+use crate::rules::Relayed;
 use crate::seal::Seals;
-use crate::services::{self, REQUEST, Services};
+use crate::services::{self, Services};
 use crate::status::Status;
 use bridge::{Lock, LockError};
 use bus::{Bus, WaitSet};
@@ -27,6 +28,7 @@ use clock::{PollFd, PollFlags, Scheduling};
 use proto::{PeerId, Radio};
 use ring::rand::{SecureRandom, SystemRandom};
 use rustix::event::{EventfdFlags, eventfd};
+use sending::Unsent;
 use stats::Time;
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
@@ -125,6 +127,8 @@ pub struct Daemon<C> {
     run: u32,
     inbound: Inbound,
     outbound: BTreeMap<String, OutboundTopic>,
+    /// Topics that should be sent and cannot be.
+    unsent: BTreeMap<String, Unsent>,
     wait_set: WaitSet,
     handle: Handle,
     scheduling: Scheduling,
@@ -214,6 +218,7 @@ impl<C: Carrier> Daemon<C> {
             inbound,
             wait_set: WaitSet::new(&bus)?,
             outbound: BTreeMap::new(),
+            unsent: BTreeMap::new(),
             handle: Handle(Arc::new(shared)),
             scheduling: Scheduling::Other,
             packer: None,
@@ -300,8 +305,9 @@ impl<C: Carrier> Daemon<C> {
                 }
             }
             for topic in self.outbound.values_mut() {
-                topic.follow_watchers(&self.bus, &self.radio)?;
+                topic.follow_watchers(now, &self.bus, &self.radio);
             }
+            self.try_unsent(now);
             let held_up = self.drain_bus(now)?;
             let more = self.receive(&mut buffer)?;
             if self.radio.next_timeout().is_some_and(|t| t <= clock::monotonic()) {
@@ -381,82 +387,6 @@ impl<C: Carrier> Daemon<C> {
         let next = services.next_deadline();
         self.inbound.services = Some(services);
         next
-    }
-
-    /// Starts to send a topic, restarts it with another type, or ends it.
-    fn found(&mut self, found: Found, offers: Offers, now: Time) -> Result<(), LinkError> {
-        if let Some(mut services) = self
-            .inbound
-            .services
-            .take_if(|_| found.topic().ends_with(REQUEST))
-        {
-            let kind = match &found {
-                Found::Type(kind) => Ok(kind.clone()),
-                Found::Gone(topic) => Err(topic.as_str()),
-            };
-            services.found(now, &mut self.radio, &mut self.inbound, kind);
-            self.inbound.services = Some(services);
-            return Ok(());
-        }
-        let name = found.topic().to_owned();
-        self.count_lost_before();
-        if let Some(old) = self.outbound.remove(&name) {
-            old.close(now, &mut self.radio, &mut self.inbound)?;
-        }
-        match found {
-            Found::Type(kind) => self.begin(kind, offers, now),
-            Found::Gone(_) => {
-                tracing::info!(topic = name, "no publisher left: withdrawn");
-                Ok(())
-            }
-        }
-    }
-
-    /// Starts to send a topic with what its publishers offer.
-    fn begin(&mut self, kind: bus::TopicType, offers: Offers, now: Time) -> Result<(), LinkError> {
-        let name = kind.topic.clone();
-        let mut peers = Vec::with_capacity(self.peers.len());
-        for (i, _, mut topic) in names::sent_as(&self.config, &name) {
-            if let Some(priority) = asked_priority(&kind.definition).filter(|_| topic.publisher_priority) {
-                topic.priority = priority;
-            }
-            topic.settle(offers);
-            // The number is the peer's position: peers that only relays reach have no number at the radio.
-            let (peer, id) = (&self.config.peers[i], PeerId(i as u32));
-            if may(peer.allow.as_ref(), Right::Subscribe, &topic.name) {
-                tracing::info!(
-                    topic = name,
-                    r#type = kind.type_name,
-                    priority = topic.priority,
-                    peer = peer.name,
-                    "sending"
-                );
-                peers.push((id, topic));
-            } else {
-                tracing::info!(
-                    topic = name,
-                    peer = peer.name,
-                    "not sent: `allow` does not permit the peer to subscribe"
-                );
-                self.inbound.refuse(id);
-            }
-        }
-        let rate = self.config.radio.rate.map_or(0, Rate::first);
-        let peers: Vec<_> = peers.iter().map(|(id, topic)| (*id, topic)).collect();
-        let opened = OutboundTopic::open(
-            (&self.bus, &self.wait_set),
-            (kind, offers.reliable),
-            (&mut self.radio, &mut self.inbound),
-            &peers,
-            (rate, now),
-        );
-        match opened {
-            Ok(topic) => drop(self.outbound.insert(name, topic)),
-            // The error is already logged; the other topics continue.
-            Err(LinkError::Filter(_)) => {}
-            Err(error) => return Err(error),
-        }
-        Ok(())
     }
 
     /// Takes messages from the bus until it is empty, or until a topic holds as many as it may (then true).

@@ -143,6 +143,8 @@ struct Watch {
     /// The same for services, by the topics of their requests.
     services: BTreeSet<String>,
     last_find: Instant,
+    /// Whether patterns have matched more names than are carried.
+    is_full: bool,
 }
 
 impl Watch {
@@ -153,6 +155,7 @@ impl Watch {
             patterns,
             services,
             last_find: now,
+            is_full: false,
         }
     }
 
@@ -176,12 +179,18 @@ impl Watch {
         for name in live.iter().map(|t| &t.topic) {
             let is_request = name.ends_with(REQUEST);
             let alike = || self.topics.keys().filter(|t| t.ends_with(REQUEST) == is_request);
-            if self.is_of_pattern(name)
-                && !self.topics.contains_key(name)
-                && alike().count() < MOST_BY_PATTERN
-            {
+            if !self.is_of_pattern(name) || self.topics.contains_key(name) {
+                continue;
+            }
+            if alike().count() < MOST_BY_PATTERN {
                 self.topics.insert(name.clone(), None);
                 self.last_find = now;
+            } else if !std::mem::replace(&mut self.is_full, true) {
+                tracing::warn!(
+                    name,
+                    "patterns match more than {MOST_BY_PATTERN} names: this one and further ones are left out, until \
+                     others end"
+                );
             }
         }
         for (name, known) in &mut self.topics {

@@ -7,15 +7,18 @@ use crate::inbound::Inbound;
 use crate::names;
 use crate::outgoing::Outgoing;
 use crate::tf::{TfFilter, TfStats};
-use bus::{Bus, Message, Subscriber, SubscriberOptions, TopicType, WaitSet};
-use proto::{FlowKey, PeerId, Radio, TopicId};
+use bus::{Bus, CreateError, Message, Subscriber, SubscriberOptions, TopicType, WaitSet};
+use proto::{FlowKey, PeerId, Radio, TopicError, TopicId};
 use stats::{DropReason, Drops, Seldom, Time};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// The depth to which a topic can grow while it runs, whatever its initial depth.
 const SPARE_DEPTH: u32 = 64;
 /// Most blocks that a subscriber holds.
 const MAX_HELD: u32 = 4096;
+/// Time between attempts to send a topic that failed.
+pub(crate) const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 /// A topic that this host sends.
 pub(crate) struct OutboundTopic {
@@ -31,6 +34,10 @@ pub(crate) struct OutboundTopic {
     tf: Option<TfFilter>,
     /// Used if relays may carry it.
     flows: Vec<FlowKey>,
+    /// Why not all of its peers get it, if so.
+    refused: Option<TopicError>,
+    /// Why the bus did not let this host subscribe again, and when to try next.
+    unreadable: Option<(CreateError, Time)>,
     /// Bus messages that could not be read, and losses of earlier subscriptions.
     unread: Drops,
     /// Of the losses before the radio, those that the radio counts already.
@@ -53,11 +60,8 @@ impl OutboundTopic {
         let tf = first.and_then(|c| c.tf.as_ref());
         let tf = match tf.map(|t| TfFilter::new(t, &kind)).transpose() {
             Ok(tf) => tf,
-            Err(error) => {
-                // Unfiltered, more would cross than the operator permitted.
-                tracing::error!(%error, "not sent");
-                return Err(LinkError::Filter(error.to_string()));
-            }
+            // Unfiltered, more would cross than the operator permitted.
+            Err(error) => return Err(LinkError::Filter(error.to_string())),
         };
         // The newest message of static transforms contains all of them, so late joiners get it, too.
         let is_static = tf.as_ref().is_some_and(TfFilter::is_static);
@@ -69,21 +73,6 @@ impl OutboundTopic {
             definition: kind.definition.to_string(),
             ..config.announced(kind.type_name.clone())
         };
-        let (mut topics, mut flows) = (Vec::new(), Vec::new());
-        if inbound.routes() {
-            let mut by_name: BTreeMap<&str, (&TopicConfig, Vec<PeerId>)> = BTreeMap::new();
-            for (peer, config) in peers {
-                let (_, to) = by_name.entry(&config.name).or_insert((config, Vec::new()));
-                to.push(*peer);
-            }
-            for (config, to) in by_name.into_values() {
-                flows.push(inbound.open_flow(now, radio, announced(config), &to)?);
-            }
-        } else {
-            for (peer, config) in peers {
-                topics.push(radio.add_topic(now, *peer, announced(config))?);
-            }
-        }
         // For each peer the radio may keep `depth` waiting messages, one partly sent, and as many latched.
         let kept = 1 + u32::from(is_static || peers.iter().any(|(_, c)| c.is_latched()));
         let depths = peers.iter().map(|(_, c)| u32::from(c.depth()) * kept);
@@ -94,11 +83,39 @@ impl OutboundTopic {
             .with_depth(deepest.max(16))
             .with_max_held(held)
             .with_wait_set(wait_set);
+        // Before the topic is announced, so that a bus that refuses leaves nothing behind.
+        let subscriber = bus.subscriber(kind.clone(), options.clone())?;
+        let (mut topics, mut flows, mut refused) = (Vec::new(), Vec::new(), None);
+        if inbound.routes() {
+            let mut by_name: BTreeMap<&str, (&TopicConfig, Vec<PeerId>)> = BTreeMap::new();
+            for (peer, config) in peers {
+                let (_, to) = by_name.entry(&config.name).or_insert((config, Vec::new()));
+                to.push(*peer);
+            }
+            for (config, to) in by_name.into_values() {
+                match inbound.open_flow(now, radio, announced(config), &to) {
+                    Ok(flow) => flows.push(flow),
+                    Err(error) => refused = Some(error),
+                }
+            }
+        } else {
+            for (peer, config) in peers {
+                match radio.add_topic(now, *peer, announced(config)) {
+                    Ok(topic) => topics.push(topic),
+                    Err(error) => refused = Some(error),
+                }
+            }
+        }
+        if let Some(error) = refused.take_if(|_| topics.is_empty() && flows.is_empty()) {
+            return Err(error.into());
+        }
         // The newest messages of a latched topic are kept for those who begin to watch.
         let is_watched = |c: &&TopicConfig| c.when == When::Watched;
         let may_rest = kept == 1 && first.as_ref().is_some_and(is_watched);
         Ok(OutboundTopic {
-            subscriber: Some(bus.subscriber(kind.clone(), options.clone())?),
+            subscriber: Some(subscriber),
+            refused,
+            unreadable: None,
             may_rest,
             kind,
             options,
@@ -131,21 +148,31 @@ impl OutboundTopic {
 
     /// Leaves the bus while no peer watches the topic, so that its publishers see that nobody does, and comes back
     /// when one begins to.
-    pub(crate) fn follow_watchers(
-        &mut self,
-        bus: &Bus,
-        radio: &Radio<Outgoing>,
-    ) -> Result<(), bus::CreateError> {
+    pub(crate) fn follow_watchers(&mut self, now: Time, bus: &Bus, radio: &Radio<Outgoing>) {
         if !self.may_rest || self.topics.is_empty() {
-            return Ok(());
+            return;
         }
         let rests = self.topics.iter().all(|t| radio.is_unwatched(*t));
-        if !rests && self.subscriber.is_none() {
-            self.subscriber = Some(bus.subscriber(self.kind.clone(), self.options.clone())?);
+        let may_try = self.unreadable.as_ref().is_none_or(|(_, t)| *t <= now);
+        if !rests && self.subscriber.is_none() && may_try {
+            match bus.subscriber(self.kind.clone(), self.options.clone()) {
+                Ok(subscriber) => (self.subscriber, self.unreadable) = (Some(subscriber), None),
+                Err(error) => {
+                    if self.unreadable.is_none() {
+                        tracing::error!(topic = self.kind.topic, %error, "not sent, trying again each second");
+                    }
+                    self.unreadable = Some((error, now + TRY_AGAIN));
+                }
+            }
         } else if let Some(s) = self.subscriber.take_if(|_| rests) {
             self.unread.merge(&s.stats().drops);
         }
-        Ok(())
+    }
+
+    /// Why the topic does not reach all of its peers at present, if this host is to blame.
+    pub(crate) fn why_unsent(&self) -> Option<String> {
+        let unreadable = self.unreadable.as_ref().map(|(error, _)| error.to_string());
+        unreadable.or_else(|| self.refused.as_ref().map(TopicError::to_string))
     }
 
     /// The identity of its subscriber on the bus.

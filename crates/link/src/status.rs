@@ -32,6 +32,8 @@ pub struct Status {
     pub received: Vec<ReceivedTopic>,
     /// Topics to be sent that have no publisher on this host yet.
     pub unpublished: Vec<String>,
+    /// Topics with a publisher that this host cannot send, at least not to all of its peers, and why.
+    pub unsent: BTreeMap<String, String>,
     /// Services, per peer that they are for.
     pub services: Vec<ServiceStatus>,
     /// Datagrams from unknown senders, or too large ones.
@@ -187,6 +189,7 @@ impl Status {
         !self.peers.is_empty()
             && self.peers.iter().all(|p| p.stats.up)
             && self.unpublished.is_empty()
+            && self.unsent.is_empty()
             && (self.sent.iter()).all(|t| matches!(t.stats.state, TopicState::Ready | TopicState::Unwatched))
     }
 }

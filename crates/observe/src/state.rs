@@ -4,6 +4,7 @@
 
 use crate::{Drops, RateSource, ServiceRole, ServiceState, TopicState};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 /// The longest state that is read, in bytes.
 const MAX_STATE: usize = 8 << 20;
@@ -29,6 +30,8 @@ pub struct LinkState {
     pub received: Vec<ReceivedState>,
     /// Topics to be sent that nobody publishes.
     pub unpublished: Vec<String>,
+    /// Topics with a publisher that the link cannot send, at least not to all of its peers, and why.
+    pub unsent: BTreeMap<String, String>,
     /// Services.
     pub services: Vec<ServiceCounts>,
     /// Ways to hosts, if there are relays.
@@ -316,6 +319,8 @@ pub struct RelayState {
     pub forwarded: u64,
     /// Losses by reason.
     pub drops: Drops,
+    /// Topics that a peer does not get, since it has as many as it may.
+    pub unopened: u64,
 }
 
 impl LinkState {

@@ -4,6 +4,7 @@ use crate::state::{AccountState, LinkState, PeerState, ReceivedState, SentState,
 use crate::{Drops, RateSource, ServiceRole, ServiceState, TopicState};
 use serde::{Deserialize, Serialize};
 use stats::DropReason;
+use std::collections::BTreeMap;
 
 /// Activity of a link between two of its states.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -30,6 +31,8 @@ pub struct View {
     pub topics: Vec<Topic>,
     /// Topics to be sent that nobody publishes here.
     pub unpublished: Vec<String>,
+    /// Topics with a publisher that the link cannot send, at least not to all of its peers, and why.
+    pub unsent: BTreeMap<String, String>,
     /// Services of both ends.
     pub services: Vec<Service>,
 }
@@ -237,6 +240,7 @@ impl View {
             unreachable: now.unreachable.clone(),
             topics: sent.chain(received).collect(),
             unpublished: now.unpublished.clone(),
+            unsent: now.unsent.clone(),
             services: services.collect(),
         }
     }

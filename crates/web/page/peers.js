@@ -77,6 +77,7 @@ export function showLink(link) {
   rows("peers", PEERS, items);
   const notes = peers.filter((p) => p.unheard).map((p) => p.unheard);
   if (view?.unpublished.length) notes.push(`Nobody publishes ${view.unpublished.join(", ")} here yet.`);
+  for (const [topic, why] of Object.entries(view?.unsent ?? {}).slice(0, 5)) notes.push(`Cannot send ${topic}: ${why}.`);
   say($("peers-note"), notes.join(" "));
 }
 

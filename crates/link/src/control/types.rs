@@ -99,6 +99,7 @@ pub(super) fn status_json(link: &str, s: &Status) -> Value {
         "sent": s.sent.iter().map(sent).collect::<Vec<_>>(),
         "received": s.received.iter().map(received).collect::<Vec<_>>(),
         "unpublished": s.unpublished,
+        "unsent": s.unsent.iter().map(|(topic, why)| format!("{topic}: {why}")).collect::<Vec<_>>(),
         "services": s.services.iter().map(service).collect::<Vec<_>>(),
         "ways": s.ways.iter().map(|w| json!({
             "host": w.host,
@@ -110,6 +111,7 @@ pub(super) fn status_json(link: &str, s: &Status) -> Value {
         "way_changes": s.way_changes,
         "forwarded": s.relay.forwarded,
         "forward_drops": drops([&s.relay.drops]),
+        "forward_unopened": s.relay.unopened,
     })
 }
 

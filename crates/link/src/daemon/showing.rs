@@ -32,6 +32,13 @@ impl<C: Carrier> Daemon<C> {
         }
     }
 
+    /// Why topics with a publisher are not sent, or not to all peers.
+    fn why_unsent(&self) -> BTreeMap<String, String> {
+        let partly = (self.outbound.iter()).filter_map(|(name, t)| Some((name.clone(), t.why_unsent()?)));
+        let wholly = self.unsent.iter().map(|(name, u)| (name.clone(), u.why.clone()));
+        partly.chain(wholly).collect()
+    }
+
     /// The destination hosts of a topic of the radio, if the topic is this host's own.
     fn hosts_of(&self, stats: &TopicStats) -> Vec<&PeerConfig> {
         let own = self.inbound.relay.own();
@@ -128,8 +135,11 @@ impl<C: Carrier> Daemon<C> {
                 .collect(),
             unpublished: sends
                 .into_iter()
-                .filter(|t| !bridge::is_pattern(t) && !self.outbound.contains_key(t))
+                .filter(|t| {
+                    !bridge::is_pattern(t) && !self.outbound.contains_key(t) && !self.unsent.contains_key(t)
+                })
                 .collect(),
+            unsent: self.why_unsent(),
             services: (self.inbound.services.as_ref()).map_or_else(Vec::new, |s| s.status(&self.radio)),
             refused_datagrams: self.carrier.refused(),
             ways: (self.radio.ways())

@@ -200,3 +200,53 @@ fn a_peer_that_restarts_without_a_topic_ends_it_after_a_while() {
     );
     until("it is not", || base.published("/scan").is_empty());
 }
+
+/// More topics than a peer takes, which only costs those beyond the limit.
+#[test]
+fn a_topic_that_cannot_be_sent_costs_that_topic_and_is_reported() {
+    let [x, y] = ports();
+    let text = |name: &str, own, (peer, port): (&str, u16), way| {
+        format!(
+            "host: {name}
+radio: {{bind: '127.0.0.1:{own}', rate: unlimited}}
+peers: [{{name: {peer}, address: '127.0.0.1:{port}'}}]
+topics:
+  - {{name: '/many/*', direction: {way}}}
+  - {{name: /scan, direction: {way}}}
+"
+        )
+    };
+    let robot = Host::start(&text("robot", x, ("base", y), "out"));
+    let base = Host::start(&text("base", y, ("robot", x), "in"));
+    let scan = robot.publisher("/scan");
+    let s = base.subscriber("/scan");
+    publish_until(&scan, "first", || !texts(&s).is_empty());
+    // Names that come and go: a peer counts all of them.
+    let each = 400;
+    let rounds = proto::MAX_TOPICS / each + 1;
+    let is_live = |t: &link::SentTopic| t.stats.state != proto::TopicState::Withdrawn;
+    let live = |status: &link::Status| status.sent.iter().filter(|t| is_live(t)).count();
+    let refused = rounds * each + 1 - proto::MAX_TOPICS;
+    for round in 0..rounds {
+        let names = (0..each).map(|i| format!("/many/of_{round}_{i}"));
+        let many: Vec<_> = names.map(|name| robot.publisher(&name)).collect();
+        let left_out = if round + 1 == rounds { refused } else { 0 };
+        until("all are sent or left out", || {
+            let status = robot.status();
+            status.unsent.len() == left_out && live(&status) == 1 + each - left_out
+        });
+        drop(many);
+        if left_out > 0 {
+            let unsent = robot.status().unsent;
+            assert!(
+                unsent.values().all(|why| why.contains("1024 topics")),
+                "{unsent:?}"
+            );
+        }
+        until("their end is noticed", || live(&robot.status()) == 1);
+    }
+    assert_eq!(robot.status().unsent.len(), 0);
+    publish_until(&scan, "others go on", || {
+        texts(&s).contains(&"others go on".to_owned())
+    });
+}

@@ -71,6 +71,9 @@ pub struct RelayStats {
     /// [`DropReason::Expired`] the hop limit is used up or the message has expired, [`DropReason::Unannounced`] no one
     /// there takes them.
     pub drops: Drops,
+    /// Topics that the radio could not announce to a peer, which already has as many as it may: messages of the topic do
+    /// not go there.
+    pub unopened: u64,
 }
 
 enum Action<B> {
@@ -442,7 +445,7 @@ impl<B: Body + Clone> Relay<B> {
     /// returns hosts that they may carry messages for.
     ///
     /// # Errors
-    /// [`TopicError`] if a setting is out of range.
+    /// [`TopicError`] if a setting is out of range, or if no peer takes a further topic.
     pub fn open(
         &mut self,
         now: Time,
@@ -475,8 +478,10 @@ impl<B: Body + Clone> Relay<B> {
             ..Flow::new(announcement, via, config.clone())
         };
         self.flows.insert(key.clone(), flow);
-        self.open_at(now, radio, &key, peers, &may)?;
-        Ok(key)
+        match self.open_at(now, radio, &key, peers, &may) {
+            Some(error) if self.flows.get(&key).is_none_or(|f| f.topics.is_empty()) => Err(error),
+            _ => Ok(key),
+        }
     }
 
     /// Withdraws a flow of this host everywhere.
@@ -535,7 +540,7 @@ impl<B: Body + Clone> Relay<B> {
     /// Carries out what the last datagrams require. Call it after [`Radio::handle`] and [`Radio::handle_timeout`].
     ///
     /// # Errors
-    /// [`TopicError`] if the radio takes no further topic.
+    /// [`TopicError`] if the radio does not know a topic that it withdraws.
     pub fn run(
         &mut self,
         now: Time,
@@ -546,7 +551,9 @@ impl<B: Body + Clone> Relay<B> {
     ) -> Result<(), TopicError> {
         for action in std::mem::take(&mut self.actions) {
             match action {
-                Action::Open(key) => self.open_at(now, radio, &key, peers, &may)?,
+                Action::Open(key) => {
+                    self.open_at(now, radio, &key, peers, &may);
+                }
                 Action::Close(key) => {
                     self.close(now, radio, &key)?;
                     if self.routes.values().all(|k| *k != key) {
@@ -578,6 +585,7 @@ impl<B: Body + Clone> Relay<B> {
         }
     }
 
+    /// Announces a flow to all peers that may carry it, and returns the last reason why one cannot get it.
     fn open_at(
         &mut self,
         now: Time,
@@ -585,10 +593,9 @@ impl<B: Body + Clone> Relay<B> {
         key: &FlowKey,
         peers: &[PeerId],
         may: &impl Fn(PeerId, &FlowKey, &Via) -> u64,
-    ) -> Result<(), TopicError> {
-        let Some(flow) = self.flows.get_mut(key) else {
-            return Ok(());
-        };
+    ) -> Option<TopicError> {
+        let flow = self.flows.get_mut(key)?;
+        let mut refused = None;
         for peer in peers {
             let mask = may(*peer, key, &flow.via) & !bits_of(&flow.via.to, self.own);
             if mask == 0 || radio.host_of(*peer) == key.source || flow.topics.contains_key(peer) {
@@ -603,10 +610,15 @@ impl<B: Body + Clone> Relay<B> {
                 },
                 ..flow.settings.clone()
             };
-            let topic = radio.add_topic(now, *peer, config)?;
-            flow.topics.insert(*peer, (topic, mask));
+            match radio.add_topic(now, *peer, config) {
+                Ok(topic) => drop(flow.topics.insert(*peer, (topic, mask))),
+                Err(error) => {
+                    self.stats.unopened += 1;
+                    refused = Some(error);
+                }
+            }
         }
-        Ok(())
+        refused
     }
 
     fn forward(&mut self, now: Time, radio: &mut Radio<B>, taken: Taken, body: B) {

@@ -632,3 +632,42 @@ fn what_a_neighbour_announced_counts_again_when_its_flow_does() {
     relay.peer_renewed(other.0);
     assert_eq!(relay.dormant(&said), []);
 }
+
+#[test]
+fn topics_beyond_what_a_peer_takes_cost_themselves_and_not_the_relay() {
+    let now = stats::Time::ZERO;
+    let airtime = AirtimeModel::wifi(6_000_000);
+    let mut radio: Radio<Vec<u8>> = Radio::new(RadioConfig::new(1, airtime)).expect("a valid radio");
+    let config = PeerConfig {
+        host: 4,
+        ..PeerConfig::default()
+    };
+    let to = radio.add_peer(now, config).expect("a peer");
+    let mut relay: Relay<Vec<u8>> = Relay::new(1);
+    // Three neighbours may bring more together than one peer takes.
+    let (neighbours, each) = (3, 400);
+    for neighbour in 0..neighbours {
+        for n in 0..each {
+            let announcement = Announcement {
+                name: format!("/{neighbour}/{n}"),
+                type_name: "t/T".into(),
+                depth: 1,
+                via: Some(Via {
+                    source: 100 + neighbour,
+                    name: "source".into(),
+                    run: 1,
+                    to: vec![4],
+                }),
+                ..Announcement::default()
+            };
+            let from = (PeerId(10 + neighbour as u32), RemoteTopic(n as u32));
+            assert!(relay.announced(from, &announcement, true, false, true));
+        }
+        let ran = relay.run(now, &mut radio, &[to], |_, _, _| 1, &mut ());
+        ran.expect("the relay goes on");
+    }
+    let taken = radio.topics().count();
+    assert_eq!(taken, proto::MAX_TOPICS);
+    let refused = neighbours as usize * each - taken;
+    assert_eq!(relay.stats().unopened, refused as u64);
+}

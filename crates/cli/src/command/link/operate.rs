@@ -291,6 +291,12 @@ fn text(state: &LinkState) -> String {
             "over relays: messages sent {sent} times, lost without a path: {lost}"
         ));
     }
+    if relay.unopened > 0 {
+        let times = relay.unopened;
+        lines.push(format!(
+            "over relays: {times} topics not announced to a peer that already has as many as it may"
+        ));
+    }
     let mut table = Table::new(&[
         ("topic", Align::Left),
         ("peer", Align::Left),
@@ -343,5 +349,6 @@ fn text(state: &LinkState) -> String {
             state.unpublished.join(", ")
         ));
     }
+    lines.extend((state.unsent.iter()).map(|(topic, why)| format!("cannot send {topic}: {why}")));
     lines.join("\n")
 }

@@ -204,8 +204,13 @@ fn head(view: &View) -> String {
         [] => String::new(),
         names => format!(", nobody publishes {}", names.join(", ")),
     };
+    let unsent = match view.unsent.first_key_value() {
+        None => String::new(),
+        Some((topic, why)) if view.unsent.len() == 1 => format!(", cannot send {topic}: {why}"),
+        Some((topic, why)) => format!(", cannot send {} topics, as {topic}: {why}", view.unsent.len()),
+    };
     format!(
-        "link {link}: air {:.1} %, {:.3} Mbit/s out, {} kB queued{unpublished}",
+        "link {link}: air {:.1} %, {:.3} Mbit/s out, {} kB queued{unpublished}{unsent}",
         view.air_share * 100.0,
         view.sent_mbit_s,
         view.queued_bytes / 1000
