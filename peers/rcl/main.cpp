@@ -1,6 +1,7 @@
 // A node of ROS 2 in C++ as rclcpp creates it, over rcl's C API (rclcpp is not available as a wheel): it waits, takes
 // and publishes as rclcpp's executors and publishers do, without their own overhead. rclpy/run selects the middleware.
 // With `-loans` messages are borrowed and taken on loan; with PEER_RMW=1, too, by rmw's own functions without rcl's.
+// With `-take-loaned` they are published as usual, and taken on loan as for callbacks that take a `const` message.
 #include <rcl/error_handling.h>
 #include <rcl/rcl.h>
 #include <rmw/rmw.h>
@@ -25,6 +26,8 @@ void must_rmw(rmw_ret_t code, const char* what) {
 bool below_rcl() { return getenv("PEER_RMW") != nullptr; }
 
 bool loans(const peer::Options& o) { return o.system == "rcl-ropewalk-loans"; }
+
+bool takes_loans(const peer::Options& o) { return loans(o) || o.system == "rcl-ropewalk-take-loaned"; }
 
 struct Node {
     explicit Node(const char* name) {
@@ -120,7 +123,7 @@ void subscribe(const peer::Options& o, const peer::Orchestrator& orchestrator) {
     auto* const lowest = rcl_subscription_get_rmw_handle(&subscription);
     auto* const lowest_guard = rcl_guard_condition_get_rmw_handle(&guard);
     auto* const lowest_set = rmw_create_wait_set(rcl_context_get_rmw_context(&node.context), 2);
-    while (loans(o) && below_rcl() && !orchestrator.stopped()) {
+    while (takes_loans(o) && below_rcl() && !orchestrator.stopped()) {
         void* subscriptions[] = {lowest->data};
         void* guards[] = {lowest_guard->data};
         rmw_subscriptions_t of_set = {1, subscriptions};
@@ -142,7 +145,7 @@ void subscribe(const peer::Options& o, const peer::Orchestrator& orchestrator) {
         must(rcl_wait(&set, -1), "rcl_wait");
         if (!set.subscriptions[0]) continue;
         rmw_message_info_t info = rmw_get_zero_initialized_message_info();
-        if (loans(o)) {
+        if (takes_loans(o)) {
             void* loan = nullptr;
             const rcl_ret_t code = rcl_take_loaned_message(&subscription, &loan, &info, nullptr);
             if (code == RCL_RET_SUBSCRIPTION_TAKE_FAILED) continue;
@@ -170,7 +173,7 @@ void subscribe(const peer::Options& o, const peer::Orchestrator& orchestrator) {
 
 int main(int argc, char** argv) {
     const peer::Options o =
-        peer::parse(argc, argv, {{"rcl-ropewalk", "rcl-ropewalk-loans", "rcl-fastdds", "rcl-fastdds-udp"}, {"publish", "subscribe"}});
+        peer::parse(argc, argv, {{"rcl-ropewalk", "rcl-ropewalk-loans", "rcl-ropewalk-take-loaned", "rcl-fastdds", "rcl-fastdds-udp"}, {"publish", "subscribe"}});
     if (o.command == "version") return peer::version(o, rmw_get_implementation_identifier(), {"block"});
     peer::Orchestrator orchestrator;
     peer::enter_fifo(o);

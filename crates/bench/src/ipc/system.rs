@@ -53,6 +53,8 @@ pub enum System {
     RclRopewalk,
     /// As `rcl-ropewalk`, with loaned messages.
     RclRopewalkLoans,
+    /// As `rcl-ropewalk`, published as usual and taken on loan.
+    RclRopewalkTakeLoaned,
     /// ROS 2 from C++ over Fast DDS with its defaults.
     RclFastdds,
     /// ROS 2 from C++ over Fast DDS and UDP.
@@ -92,6 +94,7 @@ impl Language {
             Language::Rcl => &[
                 System::RclRopewalk,
                 System::RclRopewalkLoans,
+                System::RclRopewalkTakeLoaned,
                 System::RclFastdds,
                 System::RclFastddsUdp,
             ],
@@ -124,6 +127,7 @@ impl System {
         System::RclpyFastddsUdp,
         System::RclRopewalk,
         System::RclRopewalkLoans,
+        System::RclRopewalkTakeLoaned,
         System::RclFastdds,
         System::RclFastddsUdp,
     ];
@@ -153,6 +157,7 @@ impl System {
             System::RclpyFastddsUdp => "rclpy-fastdds-udp",
             System::RclRopewalk => "rcl-ropewalk",
             System::RclRopewalkLoans => "rcl-ropewalk-loans",
+            System::RclRopewalkTakeLoaned => "rcl-ropewalk-take-loaned",
             System::RclFastdds => "rcl-fastdds",
             System::RclFastddsUdp => "rcl-fastdds-udp",
         }
@@ -178,9 +183,11 @@ impl System {
             System::RopewalkCpp | System::Tcpros | System::Nodelay | System::Nodelet => Language::Cpp,
             System::ImageRaw | System::ImageRopewalk | System::ImageView => Language::Cpp,
             System::RclpyRopewalk | System::RclpyFastdds | System::RclpyFastddsUdp => Language::Rclpy,
-            System::RclRopewalk | System::RclRopewalkLoans | System::RclFastdds | System::RclFastddsUdp => {
-                Language::Rcl
-            }
+            System::RclRopewalk
+            | System::RclRopewalkLoans
+            | System::RclRopewalkTakeLoaned
+            | System::RclFastdds
+            | System::RclFastddsUdp => Language::Rcl,
             _ => return None,
         })
     }
@@ -194,8 +201,8 @@ impl System {
     /// process.
     pub(crate) fn is_rival(self) -> bool {
         use System::{
-            Floor, ImageRopewalk, ImageView, Nodelet, RclRopewalk, RclRopewalkLoans, RclpyRopewalk,
-            RopewalkCpp, RopewalkPython,
+            Floor, ImageRopewalk, ImageView, Nodelet, RclRopewalk, RclRopewalkLoans, RclRopewalkTakeLoaned,
+            RclpyRopewalk, RopewalkCpp, RopewalkPython,
         };
         let ours = self.is_this_program()
             || matches!(
@@ -204,6 +211,7 @@ impl System {
                     | RopewalkPython
                     | RclRopewalk
                     | RclRopewalkLoans
+                    | RclRopewalkTakeLoaned
                     | RclpyRopewalk
                     | ImageRopewalk
                     | ImageView
