@@ -104,7 +104,7 @@ impl Language {
 
 impl System {
     /// Every system, Ropewalk first.
-    pub const ALL: [System; 24] = [
+    pub const ALL: [System; 25] = [
         System::Ropewalk,
         System::Floor,
         System::Iceoryx2,
