@@ -5,32 +5,25 @@
 
 mod disk;
 mod queue;
+mod take;
 mod topics;
 
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::signals::Signals;
-use bus::TopicInfo;
 use clap::Args;
 use disk::Disk;
 use recording::{WriteError, Writer};
-use ropewalk::{Node, NodeError};
+use ropewalk::Node;
 use schema::{did_you_mean, nearest};
 use serde_json::json;
-use stats::{DropReason, Time};
+use stats::DropReason;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::Duration;
 use topics::Topics;
 
 /// Default of `--buffer`, in MiB.
 const BUFFER_MIB: u64 = 256;
-/// Interval at which new topics are looked up.
-const DISCOVERY: Duration = Duration::from_millis(500);
-/// Interval at which signals and the time are checked while no message arrives.
-const LOOK: Duration = Duration::from_millis(50);
-/// How long messages published before the end may be taken after it.
-const LAST_TAKE: Duration = Duration::from_millis(200);
 /// Default of `--drain` for a recording of fixed length.
 const DRAIN: Duration = Duration::from_millis(500);
 
@@ -215,49 +208,22 @@ fn take(
     disk: &Disk,
     topics: &mut Topics,
 ) -> Outcome {
-    let wait_set = node.wait_set().or_job("subscribing")?;
-    let found = discover(node.clone()).or_job("asking the bus")?;
     let wanted = |name: &str| plan.topics.is_empty() || plan.topics.iter().any(|t| t == name);
     let start = clock::monotonic();
-    let over = |now: Time| duration.is_some_and(|d| now.since(start) >= d);
     let (terminal, mut shown) = (std::io::stderr().is_terminal(), start);
-    while !signals.stopped() && !over(clock::monotonic()) && !disk.has_ended() {
-        match found.try_recv() {
-            Ok(Ok(found)) => topics.look(node, &wait_set, found, wanted),
-            // Topics that are known already continue.
-            Ok(Err(error)) => tracing::warn!(%error, "cannot ask the bus for topics"),
-            Err(TryRecvError::Empty) => {}
-            Err(TryRecvError::Disconnected) => return Err(Failure::job("the discovery thread has ended")),
-        }
-        if !topics.take(&disk.queue, None) {
-            wait_set.wait(LOOK).or_job("waiting for messages")?;
-        }
+    take::take(node, disk, topics, wanted, |topics| {
         let now = clock::monotonic();
-        if terminal && now.since(shown) >= LOOK {
+        if terminal && now.since(shown) >= take::LOOK {
             shown = now;
             let (messages, topics) = (disk.messages(), topics.count());
             crate::screen::draw(&format!("\r{messages} messages on {topics} topics "));
         }
-    }
-    // Messages published before the end belong to the recording.
-    let end = clock::monotonic();
-    while topics.take(&disk.queue, Some(end)) && clock::monotonic().since(end) < LAST_TAKE {}
+        !signals.stopped() && duration.is_none_or(|d| now.since(start) < d)
+    })?;
     if terminal {
         crate::screen::draw("\r\x1b[K");
     }
     Ok(())
-}
-
-/// Asks the bus for its topics repeatedly, until the receiver is dropped.
-fn discover(node: Node) -> std::io::Result<Receiver<Result<Vec<TopicInfo>, NodeError>>> {
-    let (tell, found) = sync_channel(0);
-    let thread = std::thread::Builder::new().name("discovery".into());
-    thread.spawn(move || {
-        while tell.send(node.topics()).is_ok() {
-            std::thread::sleep(DISCOVERY);
-        }
-    })?;
-    Ok(found)
 }
 
 fn report(options: &Options, target: &Path, topics: &Topics, written: &disk::Written) -> Outcome {
