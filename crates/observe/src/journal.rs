@@ -27,7 +27,7 @@ pub struct Event {
     pub number: u64,
     /// When it was seen, in seconds since 1970.
     pub at: f64,
-    /// The link.
+    /// The link; empty for a recording.
     pub link: String,
     /// What it is.
     #[serde(flatten)]
@@ -113,6 +113,26 @@ pub enum Happened {
         to: String,
         /// The operator, if this process made the change.
         by: Option<String>,
+    },
+    /// An operator started a recording on this host.
+    RecordingStarted {
+        /// Names and patterns of its topics; none for all.
+        topics: Vec<String>,
+        /// The operator.
+        by: String,
+    },
+    /// A recording on this host ended.
+    RecordingEnded {
+        /// Its file; empty if none could be created.
+        file: String,
+        /// Messages in the file.
+        messages: u64,
+        /// Messages that are not in it.
+        lost: u64,
+        /// The operator, unless it ended by itself.
+        by: Option<String>,
+        /// Why it ended by itself.
+        why: Option<String>,
     },
 }
 
@@ -205,6 +225,13 @@ impl Happened {
             } => {
                 let by = by.as_ref().map_or(0, String::len);
                 name.len() + setting.len() + from.len() + to.len() + by
+            }
+            Happened::RecordingStarted { topics, by } => {
+                topics.iter().map(|topic| topic.len() + 64).sum::<usize>() + by.len()
+            }
+            Happened::RecordingEnded { file, by, why, .. } => {
+                let texts = by.iter().chain(why).map(String::len);
+                file.len() + texts.sum::<usize>()
             }
         }
     }
@@ -330,7 +357,8 @@ impl Journal {
         }
     }
 
-    fn add(&mut self, at: f64, link: &str, kind: Happened) {
+    /// Adds an event; `link` is empty if it is of none.
+    pub(crate) fn add(&mut self, at: f64, link: &str, kind: Happened) {
         self.next += 1;
         let event = Event {
             number: self.next,

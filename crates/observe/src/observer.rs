@@ -1,7 +1,7 @@
 //! Looks at this host's bus and its links, once a second.
 
 use crate::picture::{Bus, BusTopic, Link, VERSION};
-use crate::{AskError, Asked, Event, History, Journal, LinkState, Picture, View};
+use crate::{AskError, Asked, Event, Happened, History, Journal, LinkState, Picture, View};
 use bus::Survey;
 use ropewalk::Node;
 use serde_json::Value;
@@ -132,11 +132,22 @@ impl Observer {
         let now = asked
             .set(topic, peer, changes, PATIENCE)
             .map_err(|e| e.to_string())?;
+        self.hurry();
+        Ok(now)
+    }
+
+    /// Adds an event that belongs to no link to the journal.
+    pub fn note(&self, kind: Happened) {
+        self.shared.seen().journal.add(unix_time(), "", kind);
+        self.hurry();
+    }
+
+    /// Looks again soon.
+    fn hurry(&self) {
         self.shared.hurry.store(true, Ordering::Relaxed);
         if let Some(thread) = &self.thread {
             thread.thread().unpark();
         }
-        Ok(now)
     }
 }
 

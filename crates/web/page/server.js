@@ -77,7 +77,8 @@ function merge(target, patch) {
   return result;
 }
 
-// What is observed. Calls `changed(state, the time there)`, `happened(events)`, `past(history)` and `connected(role or null)`.
+// What is observed. Calls `changed(state, the time there)`, `happened(events)`, `past(history)`, `recording(what)` and
+// `connected(role or null)`.
 export class Observed extends Connection {
   constructor(secret, listener) {
     super(secret, STATE);
@@ -108,6 +109,9 @@ export class Observed extends Connection {
         this.state = merge(this.state, message.patch);
         this.listener.changed(this.state, message.now);
         break;
+      case "recording":
+        this.listener.recording(message);
+        break;
       case "events":
         this.listener.happened(message.events);
         break;
@@ -121,12 +125,12 @@ export class Observed extends Connection {
     }
   }
 
-  // Changes settings of a topic; resolves to what then holds.
-  set(link, topic, peer, changes) {
+  // Asks for a change; resolves to what then holds.
+  ask(request) {
     const id = ++this.number;
     return new Promise((resolve, reject) => {
       this.asked.set(id, { resolve, reject });
-      if (this.send(JSON.stringify({ op: "set", id, link, topic, peer, changes }))) return;
+      if (this.send(JSON.stringify({ id, ...request }))) return;
       this.asked.delete(id);
       reject(new Error("the server is gone"));
     });

@@ -15,7 +15,7 @@ const MAX_TOKEN: usize = 256;
 pub enum Role {
     /// Look.
     View,
-    /// Change settings of links.
+    /// Change settings of links, and record.
     Operate,
     /// Publish, and call services.
     Drive,

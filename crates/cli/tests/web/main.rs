@@ -9,6 +9,7 @@
 mod browser;
 mod drive;
 mod map;
+mod record;
 #[allow(dead_code)]
 #[path = "../all/support.rs"]
 mod support;
@@ -585,7 +586,7 @@ fn axe_finds_no_violation() {
     let axe = std::fs::read_to_string(axe).expect("axe");
     let mut pair = Pair::new();
     pair.count();
-    let web = Web::start(&pair.robot, &[]);
+    let web = Web::start(&pair.robot, &["--record", "t"]);
     let mut browser = Browser::start(&pair.robot.path("t")).expect("a browser");
     for (size, theme) in [(DESK, "light"), (DESK, "dark"), (PHONE, "light"), (PHONE, "dark")] {
         let mut page = browser.open(&web.url(), size);

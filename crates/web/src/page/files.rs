@@ -6,7 +6,7 @@ use std::path::PathBuf;
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// Path, media type and content of each file.
-const FILES: [(&str, &str, &str); 25] = [
+const FILES: [(&str, &str, &str); 26] = [
     (
         "/",
         "text/html; charset=utf-8",
@@ -29,6 +29,7 @@ const FILES: [(&str, &str, &str); 25] = [
     ("/views.js", SCRIPT, include_str!("../../page/views.js")),
     ("/drive.js", SCRIPT, include_str!("../../page/drive.js")),
     ("/driver.js", SCRIPT, include_str!("../../page/driver.js")),
+    ("/record.js", SCRIPT, include_str!("../../page/record.js")),
     ("/hold.js", SCRIPT, include_str!("../../page/hold.js")),
     ("/pad.js", SCRIPT, include_str!("../../page/pad.js")),
     ("/map.js", SCRIPT, include_str!("../../page/map.js")),

@@ -1,4 +1,4 @@
-//! A page for operators: what happens on this host's links and bus, live, and the priorities of topics.
+//! A page for operators: what happens on this host's links and bus, live, the priorities of topics, and recordings.
 //!
 //! The page's files are in the program; nothing of it comes from another site. They are served to everybody who may
 //! reach the server, since they hold no secret; the page then opens two WebSockets, for which it needs a token where
@@ -6,13 +6,17 @@
 //! the [Foxglove protocol](crate::foxglove) for the messages of topics (decision 348).
 
 mod files;
+mod record;
 mod session;
+
+pub use record::{Progress, Recorder};
 
 use crate::drive::{self, Drive, Fleet, SpeedLimits};
 use crate::foxglove::{Foxglove, FoxgloveOptions, lock};
 use crate::{Client, Handler, Page, Request, Response, Role, Site, Status};
 use files::Files;
 use observe::Observer;
+use record::Recordings;
 use ropewalk::Node;
 use serde_json::{Value, json};
 use session::{Session, SessionHandler};
@@ -39,11 +43,14 @@ pub struct DashboardOptions {
     pub fleet: Option<Arc<dyn Fleet>>,
     /// How fast they drive.
     pub limits: SpeedLimits,
+    /// Records for clients with [`Role::Operate`]; `None`: nothing is recorded.
+    pub recorder: Option<Arc<dyn Recorder>>,
 }
 
 /// Serves the page; a [`Site`] for a [`Server`](crate::Server).
 ///
-/// Dropping it, after the server, ends its threads.
+/// Dropping it, after the server, ends its threads. Threads of clients may hold it for a moment longer than the server:
+/// [`Dashboard::end_recording`] does not wait for them.
 #[derive(Debug)]
 pub struct Dashboard {
     foxglove: Foxglove,
@@ -55,9 +62,11 @@ pub struct Dashboard {
 
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) observer: Observer,
+    pub(crate) observer: Arc<Observer>,
     /// Whether this server drives robots.
     pub(crate) drives: bool,
+    /// `None`: this server records nothing.
+    recordings: Option<Arc<Recordings>>,
     sessions: Mutex<Vec<Weak<Session>>>,
     stopped: AtomicBool,
 }
@@ -68,9 +77,14 @@ impl Dashboard {
     /// # Errors
     /// A thread cannot be started.
     pub fn start(node: Node, options: DashboardOptions) -> io::Result<Self> {
+        let observer = Arc::new(Observer::start(node.clone())?);
+        let recordings = options
+            .recorder
+            .map(|r| Arc::new(Recordings::new(r, observer.clone())));
         let shared = Arc::new(Shared {
-            observer: Observer::start(node.clone())?,
+            observer,
             drives: options.fleet.is_some(),
+            recordings,
             sessions: Mutex::default(),
             stopped: AtomicBool::new(false),
         });
@@ -89,10 +103,18 @@ impl Dashboard {
             thread: Some(thread),
         })
     }
+
+    /// Ends a recording and waits until its file is closed. No other one starts.
+    pub fn end_recording(&self) {
+        if let Some(recordings) = &self.shared.recordings {
+            recordings.end();
+        }
+    }
 }
 
 impl Drop for Dashboard {
     fn drop(&mut self) {
+        self.end_recording();
         self.shared.stopped.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

@@ -1,6 +1,7 @@
 //! The Foxglove protocol, spoken by a client in Python that shares no code with the server.
 
 mod drive;
+mod record;
 
 use ropewalk::{BusConfig, Flavour, Node, Publisher, PublisherOptions, Registry, Schema};
 use serde_json::{Value as Json, json};

@@ -4,6 +4,7 @@
 //! writes the file, and one asks the bus for topics, which a stopped process can delay (decision 311).
 
 mod disk;
+mod page;
 mod queue;
 mod take;
 mod topics;
@@ -12,11 +13,12 @@ use crate::failure::{Failure, OrFail, Outcome};
 use crate::signals::Signals;
 use clap::Args;
 use disk::Disk;
+pub(crate) use page::FromPage;
 use recording::{WriteError, Writer};
 use ropewalk::Node;
 use schema::{did_you_mean, nearest};
 use serde_json::json;
-use stats::DropReason;
+use stats::{DropReason, Drops};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -226,11 +228,17 @@ fn take(
     Ok(())
 }
 
-fn report(options: &Options, target: &Path, topics: &Topics, written: &disk::Written) -> Outcome {
+/// All losses of a recording that has ended.
+fn losses(topics: &Topics, written: &disk::Written) -> Drops {
     let mut lost = topics.lost();
     lost.merge(&written.lost);
     let known = written.messages + written.lost.total();
     lost.add(DropReason::Unwritten, topics.taken().saturating_sub(known));
+    lost
+}
+
+fn report(options: &Options, target: &Path, topics: &Topics, written: &disk::Written) -> Outcome {
+    let lost = losses(topics, written);
     let (messages, failures) = (written.messages, topics.failures());
     if options.json {
         crate::screen::say!(
