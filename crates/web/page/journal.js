@@ -25,10 +25,10 @@ const LINES = {
   loses_no_more: (e) => [`${topic(e)} no longer loses messages; it lost ${e.lost} in ${fixed(e.for_s, 0)} s`],
   setting_changed: (e) => [`${topic(e)}: ${words(e.setting)} ${e.from} → ${e.to}${e.by ? ` (${e.by})` : ""}`],
   recording_started: (e) => [`recording of ${e.topics.join(", ") || "all topics"} started (${e.by})`],
-  recording_ended: (e) => [
-    `recording ${e.file} ended${e.by ? ` (${e.by})` : ""}: ${e.messages} messages, ${e.lost} lost${e.why ? `; ${e.why}` : ""}`,
-    e.why ? "bad" : "",
-  ],
+  recording_ended: (e) => {
+    const end = `recording ${e.file} ended${e.by ? ` (${e.by})` : ""}: ${e.messages} messages, ${e.lost} lost`;
+    return [e.file ? `${end}${e.why ? `; ${e.why}` : ""}` : `recording did not start: ${e.why}`, e.why ? "bad" : ""];
+  },
 };
 
 // Calls `undo(event)`.

@@ -19,7 +19,8 @@ function facts(r) {
 function standing(r) {
   if (r.runs) return r.stopped_by ? "closing the file" : `recording, started by ${r.by}`;
   if (r.stopped_by) return `stopped by ${r.stopped_by}`;
-  return r.by ? "ended" : "";
+  if (!r.by) return "";
+  return r.file ? "ended" : "did not start";
 }
 
 export class Record {

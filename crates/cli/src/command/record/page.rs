@@ -4,7 +4,7 @@ use super::disk::{Disk, Written};
 use super::take::take;
 use super::topics::Topics;
 use super::{BUFFER_MIB, losses};
-use crate::failure::Failure;
+use crate::failure::{Failure, OrFail};
 use crate::numbers;
 use clap::Args;
 use recording::write::{Compression, Options};
@@ -58,7 +58,8 @@ impl FromPage {
         }
         Ok(Some(Arc::new(Recorder {
             node: node.clone(),
-            folder: folder.clone(),
+            // Operators elsewhere read it in errors.
+            folder: std::path::absolute(folder).or_input()?,
             limit: self.record_limit,
         })))
     }
