@@ -34,6 +34,7 @@ impl Handler for EchoHandler {
             topic: 1,
             priority: 1,
             keep: 64,
+            follows: false,
             body: Box::new(body),
         });
     }

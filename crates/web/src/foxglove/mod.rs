@@ -13,6 +13,7 @@ mod parameters;
 mod publish;
 mod session;
 mod smaller;
+mod video;
 mod world;
 
 pub use options::{Dialect, FoxgloveOptions};

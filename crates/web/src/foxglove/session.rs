@@ -1,13 +1,13 @@
 //! One client of the Foxglove protocol.
 
-use super::body::{BusBody, SentSize};
+use super::body::{DEPTH, Delivery};
 use super::calls::{self, Calls};
-use super::message::{Call, ClientChannel, Message};
+use super::message::{Call, ClientChannel, Message, Wanted};
 use super::publish::{Outlet, Steered};
 use super::world::World;
 use super::{Shared, assets, lock, parameters};
 use crate::frame::Opcode;
-use crate::{Client, Handler, KEEP, Push, Received, Role};
+use crate::{Client, Handler, Received, Role};
 use ropewalk::{Callback, Flavour, Schema, SubscriberOptions};
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,8 +20,6 @@ const MAX_SUBSCRIPTIONS: usize = 256;
 const MAX_OUTLETS: usize = 64;
 /// Parameters that one client watches by name.
 const MAX_WATCHED: usize = 4096;
-/// Messages of one publisher that wait on the bus or for the client, such as the history of a latched topic.
-const DEPTH: u32 = 256;
 /// Bytes of announcements that are sent at once; the rest follows with the next look at the bus.
 const ANNOUNCED: usize = 1 << 20;
 /// Shortest time between two reports of losses to a client.
@@ -55,8 +53,7 @@ struct State {
 #[derive(Debug)]
 struct Subscription {
     channel: u32,
-    topic: String,
-    sent: Arc<SentSize>,
+    delivery: Arc<Delivery>,
     /// The size of its images that was last reported to the client.
     reported: Option<(usize, usize)>,
     _callback: Callback,
@@ -285,7 +282,7 @@ impl Session {
     fn tell_losses(&self, state: &mut State) {
         for (subscription, lost) in self.client.queue.losses() {
             if let Some(subscription) = state.subscriptions.get(&subscription) {
-                *state.lost.entry(subscription.topic.clone()).or_default() += lost;
+                *state.lost.entry(subscription.delivery.topic.clone()).or_default() += lost;
             }
         }
         if state.told.is_some_and(|told| told.elapsed() < LOSSES) {
@@ -306,13 +303,13 @@ impl Session {
     /// Reports images that are sent with other sizes than before.
     fn report_sizes(&self, state: &mut State) {
         for subscription in state.subscriptions.values_mut() {
-            let size = *lock(&subscription.sent);
+            let size = *lock(&subscription.delivery.size);
             if subscription.reported == size {
                 continue;
             }
             subscription.reported = size;
             state.told = Some(Instant::now());
-            let topic = &subscription.topic;
+            let topic = &subscription.delivery.topic;
             let text = match size {
                 Some((width, height)) => format!(
                     "{topic}: images are sent as {width} x {height} pixels, since this connection is too slow for more; \
@@ -326,9 +323,7 @@ impl Session {
 
     fn handle(&self, message: Message) {
         match message {
-            Message::Subscribe(items) => items
-                .into_iter()
-                .for_each(|(id, channel)| self.subscribe(id, channel)),
+            Message::Subscribe(items) => items.iter().for_each(|wanted| self.subscribe(wanted)),
             Message::Unsubscribe(ids) => {
                 let mut state = lock(&self.state);
                 let ended = ids
@@ -370,13 +365,13 @@ impl Session {
         }
     }
 
-    fn subscribe(&self, id: u32, channel: u32) {
-        if let Err(problem) = self.try_subscribe(id, channel) {
+    fn subscribe(&self, wanted: &Wanted) {
+        if let Err(problem) = self.try_subscribe(wanted) {
             self.complain(2, "subscribe", &problem);
         }
     }
 
-    fn try_subscribe(&self, id: u32, channel: u32) -> Result<(), String> {
+    fn try_subscribe(&self, &Wanted { id, channel, timed }: &Wanted) -> Result<(), String> {
         let world = self.shared.world();
         let mut state = lock(&self.state);
         if state.subscriptions.contains_key(&id) {
@@ -396,30 +391,22 @@ impl Session {
             .shared
             .node
             .dynamic_subscriber_with(&topic.name, schema, options);
-        let (queue, flavour) = (self.client.queue.clone(), self.flavour);
-        let (shared, name) = (self.shared.clone(), topic.name.clone());
-        let sent = Arc::<SentSize>::default();
-        let of_callback = sent.clone();
-        let callback = subscriber.map_err(|e| e.to_string())?.callback(move |message| {
-            let keep = if message.is_history() {
-                DEPTH as usize
-            } else {
-                KEEP
-            };
-            let body = BusBody::new(id, message, flavour, queue.clone(), of_callback.clone());
-            let body = Box::new(body);
-            let priority = shared.options.priority(&name, crate::Body::len(&*body));
-            queue.push(Push {
-                topic: id,
-                priority,
-                keep,
-                body,
-            });
+        let delivery = Arc::new(Delivery {
+            subscription: id,
+            topic: topic.name.clone(),
+            flavour: self.flavour,
+            timed,
+            shared: self.shared.clone(),
+            queue: self.client.queue.clone(),
+            size: Mutex::default(),
         });
+        let of_callback = delivery.clone();
+        let callback = subscriber
+            .map_err(|e| e.to_string())?
+            .callback(move |message| of_callback.push(message));
         let subscription = Subscription {
             channel,
-            topic: topic.name.clone(),
-            sent,
+            delivery,
             reported: None,
             _callback: callback.map_err(|e| e.to_string())?,
         };
