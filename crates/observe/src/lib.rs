@@ -35,9 +35,9 @@ pub use journal::{Event, Happened, Journal, Name};
 pub use observer::{Observer, unix_time};
 pub use picture::{Bus, BusTopic, Link, Picture, VERSION, delta};
 pub use state::{
-    AccountState, BulkState, ClockState, LinkState, PeerState, RadioState, ReceivedState, RecentState,
-    RelayState, ReportState, SentState, ServiceCounts, SpreadState, StateError, UnheardState, WayState,
-    YieldsState,
+    AccountState, BulkState, ClockState, DelayState, LinkState, PeerState, RadioState, ReceivedState,
+    RecentState, RelayState, ReportState, SentState, ServiceCounts, SpreadState, StateError, UnheardState,
+    WayState, YieldsState,
 };
 pub use view::{Clock, Direction, Peer, Service, Settings, Topic, View, Way};
 pub use words::{RateSource, ServiceRole, ServiceState, TopicState};

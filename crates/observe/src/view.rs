@@ -1,6 +1,8 @@
 //! Activity of a link between two states, as numbers.
 
-use crate::state::{AccountState, LinkState, PeerState, ReceivedState, SentState, ServiceCounts, total};
+use crate::state::{
+    AccountState, DelayState, LinkState, PeerState, ReceivedState, SentState, ServiceCounts, total,
+};
 use crate::{Drops, RateSource, ServiceRole, ServiceState, TopicState};
 use serde::{Deserialize, Serialize};
 use stats::DropReason;
@@ -182,6 +184,11 @@ pub struct Topic {
     pub delay_mean_ms: Option<f64>,
     /// The same, 99th percentile.
     pub delay_p99_ms: Option<f64>,
+    /// Mean time in the interval from the peer's link to this one, if it is received: the wait at the peer, and the air. By
+    /// clocks that both links compare, so unlike `delay_mean_ms` it does not depend on the time of day of two hosts.
+    pub link_delay_ms: Option<f64>,
+    /// How far that may be off.
+    pub link_delay_error_ms: Option<f64>,
     /// Jitter that the path added, 99th percentile.
     pub jitter_p99_ms: Option<f64>,
     /// Share of the time charged as airtime for it.
@@ -342,11 +349,23 @@ fn received(rate: Rate, old: Option<&ReceivedState>, t: &ReceivedState, host: &s
         mbit_s: rate.mbit(before(|o| o.delivered_bytes), t.delivered_bytes),
         delay_mean_ms: recent.and_then(|r| r.delay_ms.mean),
         delay_p99_ms: recent.and_then(|r| r.delay_ms.p99),
+        link_delay_ms: link_delay_ms(old.and_then(|o| o.delay.as_ref()), t.delay.as_ref()),
+        link_delay_error_ms: t.delay.as_ref().map(|d| d.uncertainty_us / 1e3),
         jitter_p99_ms: recent.and_then(|r| r.added_jitter_ms.p99),
         drops_at_receiver: Some(only_lost(&t.drops)),
         not_taken: not_taken(&t.drops),
         ..accounted(rate, account)
     }
+}
+
+/// Mean of the messages that were measured between two states.
+fn link_delay_ms(old: Option<&DelayState>, now: Option<&DelayState>) -> Option<f64> {
+    let now = now?;
+    // A new session counts from 0.
+    let old = old.filter(|old| old.messages <= now.messages);
+    let sum = |d: &DelayState| d.mean_us * d.messages as f64;
+    let messages = now.messages - old.map_or(0, |old| old.messages);
+    (messages > 0).then(|| ((sum(now) - old.map_or(0.0, sum)) / messages as f64 / 1e3).max(0.0))
 }
 
 /// Delivered messages that subscribers of the receiving host lost.
@@ -454,8 +473,31 @@ mod tests {
         let cmd = &v.topics[1];
         assert_eq!((cmd.direction, cmd.delivered_hz), (Direction::In, Some(45.0)));
         assert_eq!((cmd.delay_mean_ms, cmd.jitter_p99_ms), (Some(2.5), Some(1.5)));
+        assert_eq!(
+            (cmd.link_delay_ms, cmd.link_delay_error_ms),
+            (Some(3.0), Some(0.4))
+        );
         // Messages that arrived after the sender's report are not compared with what it had offered then.
         assert_eq!((cmd.delivery, cmd.delivered), (Some(1.0), Some(99)));
+    }
+
+    #[test]
+    fn the_delay_of_a_link_is_that_of_the_interval() {
+        let delay = |messages, mean_us| DelayState {
+            messages,
+            mean_us,
+            uncertainty_us: 400.0,
+        };
+        let (old, now) = (delay(10, 1000.0), delay(30, 3000.0));
+        assert_eq!(link_delay_ms(Some(&old), Some(&now)), Some(4.0));
+        assert_eq!(
+            link_delay_ms(Some(&now), Some(&now)),
+            None,
+            "nothing was measured"
+        );
+        assert_eq!(link_delay_ms(Some(&now), Some(&old)), Some(1.0), "a new session");
+        assert_eq!(link_delay_ms(None, Some(&old)), Some(1.0));
+        assert_eq!(link_delay_ms(Some(&old), None), None);
     }
 
     #[test]
