@@ -115,9 +115,10 @@ const observed = new Observed(secret, {
   past: (past) => history.load(past),
   recording: (what) => record.show(what),
   happened: (events) => journal.add(events, mayChange()),
-  changed(state, now) {
+  clock,
+  changed(state) {
     page.state = state;
-    if (now !== undefined) clock(now);
+    camera.links = state.links;
     history.add(state);
     draw();
   },

@@ -3,6 +3,8 @@
 const STATE = "ropewalk.page.v1";
 const MESSAGES = "foxglove.websocket.v1";
 const LONGEST_PAUSE_MS = 8000;
+// Operations with which messages of topics come.
+const [PLAIN, TIMED] = [1, 0x80];
 
 // The token from the address, which is taken out of it. It stays in this tab only: cookies would go to other ports of
 // the host, too.
@@ -77,8 +79,8 @@ function merge(target, patch) {
   return result;
 }
 
-// What is observed. Calls `changed(state, the time there)`, `happened(events)`, `past(history)`, `recording(what)` and
-// `connected(role or null)`.
+// What is observed. Calls `changed(state)`, `happened(events)`, `past(history)`, `recording(what)`, `connected(role or
+// null)`, and `clock(time there, when it was asked, when it was answered)`, the last two by this page's clock in ms.
 export class Observed extends Connection {
   constructor(secret, listener) {
     super(secret, STATE);
@@ -107,7 +109,8 @@ export class Observed extends Connection {
         break;
       case "delta":
         this.state = merge(this.state, message.patch);
-        this.listener.changed(this.state, message.now);
+        this.listener.changed(this.state);
+        this.time();
         break;
       case "recording":
         this.listener.recording(message);
@@ -130,10 +133,20 @@ export class Observed extends Connection {
     const id = ++this.number;
     return new Promise((resolve, reject) => {
       this.asked.set(id, { resolve, reject });
-      if (this.send(JSON.stringify({ id, ...request }))) return;
+      if (this.send(JSON.stringify({ ...request, id }))) return;
       this.asked.delete(id);
       reject(new Error("the server is gone"));
     });
+  }
+
+  async time() {
+    const asked = performance.now();
+    try {
+      const there = await this.ask({ op: "time" });
+      this.listener.clock(there, asked, performance.now());
+    } catch {
+      // The next connection tells it.
+    }
   }
 }
 
@@ -161,16 +174,19 @@ export class Messages extends Connection {
 
   bytes(buffer) {
     const view = new DataView(buffer);
-    if (view.byteLength < 13 || view.getUint8(0) !== 1) return;
+    const head = { [PLAIN]: 13, [TIMED]: 29 }[view.byteLength > 0 ? view.getUint8(0) : -1];
+    if (!(view.byteLength >= head)) return;
     const want = this.wanted.get(view.getUint32(1, true));
-    const stamp = Number(view.getBigUint64(5, true)) / 1e9;
-    if (want?.channel) want.take(new DataView(buffer, 13), stamp, want.channel);
+    const seconds = (at) => Number(view.getBigUint64(at, true)) / 1e9;
+    const times = head > 13 ? { taken: seconds(13), sent: seconds(21) } : null;
+    if (want?.channel) want.take(new DataView(buffer, head), seconds(5), want.channel, times);
   }
 
-  // Takes the messages of a topic; returns what ends that.
-  watch(topic, take) {
+  // Takes the messages of a topic, `timed` with the times at which the server took each from the bus and sent it; returns
+  // what ends that.
+  watch(topic, take, timed = false) {
     const id = ++this.number;
-    const want = { topic, take, channel: null };
+    const want = { topic, take, timed, channel: null };
     this.wanted.set(id, want);
     this.subscribe(id, want);
     return () => {
@@ -183,7 +199,7 @@ export class Messages extends Connection {
     if (want.channel && this.known.has(want.channel.id)) return;
     want.channel = [...this.known.values()].find((channel) => channel.topic === want.topic) ?? null;
     if (!want.channel) return;
-    const subscriptions = [{ id, channelId: want.channel.id }];
+    const subscriptions = [{ id, channelId: want.channel.id, ropewalkTimes: want.timed }];
     this.send(JSON.stringify({ op: "subscribe", subscriptions }));
   }
 }
