@@ -49,7 +49,7 @@ const between = (from, to) => {
 export function measure({ captured, stamp, taken, sent, received, decoded, drawn }, way, clock) {
   const here = (ms) => (clock ? ms / 1000 - clock.offset : null);
   const arrived = clock && sent ? (here(received) - sent) * 1000 : null;
-  const browser = known(arrived === null ? null : Math.max(0, arrived), (clock?.error ?? 0) * 1000, "This page's clock and the server's", "The server's clock is not known yet.");
+  const browser = known(arrived === null ? null : Math.max(0, arrived), (clock?.error ?? 0) * 1000, "This page's clock and the server's", "");
   const capture = captured > 0 ? between(captured, stamp) : null;
   const ms = {
     capture,

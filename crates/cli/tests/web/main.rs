@@ -266,7 +266,8 @@ fn press(page: &mut Page, what: &str) {
 
 fn screenshot(page: &mut Page, folder: &Path, name: &str) {
     use base64::Engine;
-    std::thread::sleep(Duration::from_secs(2));
+    // By then the page knows the server's clock.
+    std::thread::sleep(Duration::from_secs(6));
     let shot = page.call(
         "Page.captureScreenshot",
         json!({ "format": "webp", "quality": 80 }),
