@@ -124,8 +124,8 @@ pub enum OpenError {
     },
     /// The runtime folder belongs to someone else.
     #[error(
-        "the runtime folder {dir:?} belongs to user {owner} and group {group}, not to {uid}: set ROPEWALK_RUNTIME_DIR, or \
-         let both sides share it by its group"
+        "the runtime folder {dir:?} belongs to user {owner} and group {group}, not to user {uid}: set \
+         ROPEWALK_RUNTIME_DIR to another folder, or share this one through its group (ROPEWALK_GROUP)"
     )]
     Owner {
         /// The folder.

@@ -122,7 +122,7 @@ pub enum ConfigError {
     #[error(transparent)]
     Rate(#[from] RateError),
     /// A wire that carries nothing.
-    #[error("rate {bits} bit/s of a wire: give 1 or more, or none if it is unlimited")]
+    #[error("the rate of a wire is {bits} bit/s: give 1 or more, or omit it for an unlimited wire")]
     WireRate {
         /// The rate asked for.
         bits: u64,

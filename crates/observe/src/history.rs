@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 const SAMPLES: usize = 600;
 /// Bytes of all series together.
 const BYTES: usize = 8 << 20;
-/// What a series costs beside its samples and its name.
+/// Memory of a series in bytes, without its samples and its name.
 const OVERHEAD: usize = 256;
 /// The longest JSON of a history, in bytes; series that use the most air come first.
 const TOLD: usize = 2 << 20;

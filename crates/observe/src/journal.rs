@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Bytes of events that are kept; the oldest make room.
 const BYTES: usize = 256 << 10;
-/// What an event costs beside its texts.
+/// Memory of an event in bytes, without its texts.
 const OVERHEAD: usize = 256;
 /// Losses of a topic end when none came for this long, in seconds.
 const CALM_S: f64 = 10.0;

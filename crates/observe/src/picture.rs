@@ -81,8 +81,8 @@ fn key(list: &mut Value, names: impl Iterator<Item = String>) {
     *list = Value::Object(names.zip(items).collect());
 }
 
-/// What turns `before` into `now`, as a merge patch (RFC 7396): what is null is gone. A value that is null in `now`
-/// counts as missing.
+/// Returns the merge patch (RFC 7396) that turns `before` into `now`; null removes a member. A value that is null in
+/// `now` counts as missing.
 pub fn delta(before: &Value, now: &Value) -> Value {
     let (Value::Object(old), Value::Object(new)) = (before, now) else {
         return now.clone();

@@ -66,7 +66,7 @@ pub struct ServerOptions {
 #[non_exhaustive]
 pub enum ServerError {
     /// The address is for others, and there is no token.
-    #[error("{0} can be reached by others: that needs a token")]
+    #[error("{0} is reachable from other machines: set a token")]
     Open(SocketAddr),
     /// It cannot listen.
     #[error("cannot listen at {address}: {source}")]

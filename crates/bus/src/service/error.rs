@@ -65,7 +65,7 @@ pub enum CallError {
         outstanding: usize,
     },
     /// The reply waits in the queue, but the client has reached its limit of held replies.
-    #[error("the most replies of {service} allowed are held: drop some, or raise max_held")]
+    #[error("too many replies of {service} are held: drop some, or raise max_held")]
     HoldLimit {
         /// The service.
         service: String,

@@ -47,8 +47,8 @@ pub(crate) struct Options {
     /// A topic, or a pattern such as /cmd/*, that clients with the role drive may publish (may be repeated).
     #[arg(long, alias = "client-topic-whitelist", value_name = "PATTERN")]
     allow_publish: Vec<String>,
-    /// Drive ROBOT with the twists that clients with the role drive publish on TOPIC, as with Foxglove's Teleop panel; the
-    /// robot stops by its own clock (may be repeated).
+    /// Drive ROBOT with the twists that clients with the role drive publish on TOPIC, as with Foxglove's Teleop panel;
+    /// without new twists the robot stops by itself, by default after 0.5 s (may be repeated).
     #[arg(long, value_name = "TOPIC=ROBOT")]
     drive: Vec<String>,
     #[command(flatten)]

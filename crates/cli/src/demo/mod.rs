@@ -70,7 +70,7 @@ pub(crate) struct Options {
     /// Write the result as JSON to this file, `-` for standard output.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write the figure of the delays to this file.
+    /// Write a plot of the delays (SVG) to this file.
     #[arg(long, value_name = "FILE", default_value = "ropewalk-demo.svg")]
     figure: PathBuf,
     /// Seed of the radio's randomness and of the simulated robot.

@@ -90,7 +90,8 @@ pub(crate) struct Lesson {
     pub(crate) queued: Duration,
     /// The same, even if a correction was already made for it.
     pub(crate) waited: Duration,
-    /// How long after the datagram before it it arrived, where both were handed over at once: its service time.
+    /// Service time: interval between the arrivals of the previous datagram and of this one, if both were handed over
+    /// at once.
     pub(crate) service: Option<Duration>,
 }
 
@@ -159,8 +160,8 @@ impl Flight {
         }
     }
 
-    /// The same, but one datagram in `asks_every` asks while receipts clock the sending: the sender need not stop until
-    /// the receipt of the last datagram within the limit has arrived.
+    /// Requests a receipt with one datagram in `asks_every` while receipts pace the sender, so that the sender does not
+    /// stall until the receipt for the last datagram within the limit arrives.
     pub(crate) fn asking_every(self, asks_every: usize) -> Self {
         Flight { asks_every, ..self }
     }

@@ -62,16 +62,16 @@ pub struct Right {
     pub mine: bool,
 }
 
-/// What an operator wants of the right to move.
+/// An operator's request about the right to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
-    /// Know who holds it.
+    /// Report who holds it.
     Know,
-    /// Have it, if nobody else does.
+    /// Take it if it is free.
     Request,
     /// Give it back.
     Release,
-    /// Have it, even from another operator.
+    /// Take it, even from another operator.
     TakeOver,
     /// Give it to the operator with this number.
     HandOver(u64),

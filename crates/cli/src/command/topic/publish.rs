@@ -201,7 +201,7 @@ impl fmt::Display for Sent {
         match self.unheard {
             0 => Ok(()),
             _ if self.is_unheard() => f.write_str(", which nobody received"),
-            n => write!(f, ", {n} of them to nobody"),
+            n => write!(f, ", {n} of them without a subscriber"),
         }
     }
 }

@@ -20,8 +20,8 @@ use web::{Access, Server};
 ///
 /// Runs until Ctrl-C and prints the address to open. The page shows peers,
 /// topics with their losses by reason, what happened, use of the air, a camera
-/// and a laser scan, and changes priorities. What nobody looks at is not taken
-/// from the bus:
+/// and a laser scan, and changes priorities. Topics that no page shows are not
+/// taken from the bus:
 ///
 ///   ropewalk web
 ///

@@ -18,7 +18,7 @@ use web::drive::{self, Done, Driver, Fleet, Holder, Right, SpeedLimits, Standing
 
 /// How often the bus is asked while a page is open.
 const LOOK: Duration = Duration::from_secs(1);
-/// Nobody looks any more if nobody has asked for this long.
+/// After this long without a request, no page counts as open.
 const IDLE: Duration = Duration::from_secs(3);
 
 /// How fast robots are driven; for commands with an option `drive`.
