@@ -353,7 +353,7 @@ const DIRECTORY: OFlags = OFlags::RDONLY
 fn share(inside: &OwnedFd, gid: u32) -> io::Result<()> {
     let uid = rustix::process::geteuid().as_raw();
     if rustix::fs::fstat(inside)?.st_uid != uid {
-        return Err(io::Error::other("it was replaced while it was made"));
+        return Err(io::Error::other("it was replaced while it was created"));
     }
     rustix::fs::fchown(inside, None, Some(rustix::fs::Gid::from_raw(gid)))?;
     Ok(rustix::fs::fchmod(inside, Mode::from_raw_mode(GROUP_MODE))?)

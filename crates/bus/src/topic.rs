@@ -58,7 +58,7 @@ pub enum Ros {
 impl std::fmt::Display for Ros {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Ros::Unstated => "of no stated ROS",
+            Ros::Unstated => "of no stated ROS version",
             Ros::One => "of ROS 1",
             Ros::Two => "of ROS 2",
         })

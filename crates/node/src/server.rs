@@ -31,7 +31,7 @@ pub(crate) type Handled = Result<Result<Loan, PublishError>, String>;
 #[non_exhaustive]
 pub enum RespondError {
     /// The reply does not have the service's type, or memory is short. The client receives an error.
-    #[error("no answer: {0}")]
+    #[error("the answer was not sent: {0}")]
     Content(#[from] PublishError),
     /// The client is gone, no longer waits, or has no room.
     #[error(transparent)]

@@ -33,7 +33,7 @@ pub enum AskError {
     #[error(transparent)]
     Absent(NodeError),
     /// Its service cannot be used.
-    #[error("calling the link: {0}")]
+    #[error("cannot call the link: {0}")]
     Unusable(Box<dyn std::error::Error + Send + Sync>),
     /// It refused, with its own text.
     #[error("{0}")]

@@ -122,7 +122,7 @@ impl Observer {
         by: &str,
     ) -> Result<Vec<String>, String> {
         let asked = self.shared.seen().links.get(link).cloned();
-        let asked = asked.ok_or_else(|| format!("no link {link:?} runs on this host"))?;
+        let asked = asked.ok_or_else(|| format!("there is no link {link:?} on this host"))?;
         {
             let mut seen = self.shared.seen();
             for (setting, _) in changes.iter().filter_map(|c| c.split_once('=')) {
@@ -258,7 +258,7 @@ fn state(link: &Asked) -> Option<LinkState> {
             Some(state)
         }
         Err(error) => {
-            tracing::debug!(link = link.name(), error, "a link does not tell its state");
+            tracing::debug!(link = link.name(), error, "a link does not report its state");
             None
         }
     }

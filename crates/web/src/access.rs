@@ -52,10 +52,10 @@ pub struct Token {
 #[non_exhaustive]
 pub enum AccessError {
     /// A bad token.
-    #[error("a token has {MIN_TOKEN} to {MAX_TOKEN} letters, digits, - and _; this one does not")]
+    #[error("the token is not valid: use {MIN_TOKEN} to {MAX_TOKEN} letters, digits, - and _")]
     Token,
     /// A bad origin.
-    #[error("'{0}' is no origin: write https://HOST or http://HOST:PORT, without a path")]
+    #[error("'{0}' is not an origin: write https://HOST or http://HOST:PORT, without a path")]
     Origin(String),
 }
 

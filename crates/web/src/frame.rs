@@ -89,7 +89,7 @@ pub enum FrameError {
     #[error("a length that is not written in its shortest form")]
     Length,
     /// A message that is too long.
-    #[error("a message of {len} bytes; at most {max} are taken")]
+    #[error("a message of {len} bytes; at most {max} are accepted")]
     TooLong {
         /// Its length so far.
         len: u64,

@@ -344,7 +344,7 @@ fn serve(socket: TcpStream, peer: SocketAddr, shared: &Shared, id: u64) -> io::R
         Err(response) => return refuse(response),
     };
     let Some(queue) = shared.promote(id) else {
-        let line = format!("{} clients are connected; that is the limit", limits.clients);
+        let line = format!("{} clients are connected, which is the limit", limits.clients);
         return refuse(text(Status::Busy, line));
     };
     stream.wait_forever()?;

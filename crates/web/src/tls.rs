@@ -32,7 +32,8 @@ pub enum TlsError {
     },
     /// A file is far longer than what it should contain.
     #[error(
-        "{path}: longer than {MAX_FILE} bytes: give a file in PEM with only a certificate and its chain, or a key"
+        "{path} is longer than {MAX_FILE} bytes: give a file in PEM with only a certificate and its chain, \
+         or a key"
     )]
     TooLong {
         /// The file.
@@ -82,7 +83,7 @@ impl Tls {
         let chain: Vec<_> = CertificateDer::pem_slice_iter(&read(certificate)?)
             .collect::<Result<_, _>>()
             .map_err(|e| bad(e.to_string()))?;
-        let first = chain.first().ok_or_else(|| bad("no certificate in it".into()))?;
+        let first = chain.first().ok_or_else(|| bad("it contains no certificate".into()))?;
         let first = first.clone();
         ParsedCertificate::try_from(&first).map_err(|e| bad(e.to_string()))?;
         let bad_key = |problem: String| TlsError::Key {
@@ -90,7 +91,8 @@ impl Tls {
             problem,
         };
         let secret =
-            PrivateKeyDer::from_pem_slice(&read(key)?).map_err(|_| bad_key("no private key in it".into()))?;
+            PrivateKeyDer::from_pem_slice(&read(key)?).map_err(|_| bad_key("it contains no private \
+                                                                            key".into()))?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()

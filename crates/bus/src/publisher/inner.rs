@@ -112,7 +112,7 @@ impl PubCore {
         if state.attached.len() >= max {
             return Err((
                 RefuseCode::Busy,
-                format!("the publisher has {max} subscribers, the most it accepts"),
+                format!("the publisher already has {max} subscribers, which is its limit"),
             ));
         }
         let holder = Holder::of(peer);

@@ -56,7 +56,7 @@ pub enum CallError {
     },
     /// The client has reached its limit of unanswered requests.
     #[error(
-        "{outstanding} requests to {service} are unanswered, the most allowed: wait, or raise max_outstanding"
+        "{outstanding} requests to {service} are unanswered, which is the limit: wait, or raise max_outstanding"
     )]
     TooMany {
         /// The service.
@@ -103,7 +103,7 @@ pub enum RespondError {
     #[error("the reply comes too late: the client's deadline has passed")]
     Expired,
     /// The client's queue has no room.
-    #[error("the client has no room for the reply ({}): it takes or releases too little", .reason.name())]
+    #[error("the client has no room for the reply ({}): it takes or drops replies too slowly", .reason.name())]
     Refused {
         /// Why.
         reason: DropReason,

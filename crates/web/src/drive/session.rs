@@ -146,7 +146,7 @@ impl Session {
 
     fn want(&self, task: Task) -> Result<(), String> {
         let sent = self.wishes.try_send(task);
-        sent.map_err(|_| "the robot has not answered what was asked before".into())
+        sent.map_err(|_| "the robot has not answered the previous request".into())
     }
 
     /// Tells the page of the operator who holds the right that this one asks for it.
@@ -167,7 +167,7 @@ impl Session {
         match told {
             true => Ok(()),
             false => Err(format!(
-                "{} is not on this page: ask there, or take over",
+                "{} is not on this server's page: ask the operator directly, or take over",
                 holder.name
             )),
         }

@@ -65,7 +65,7 @@ impl Wheel {
             // Even late, it lets go.
             self.must_let_go |= !is_zero;
             return match self.moving.take() {
-                Some(_) => Turn::Halt(format!("what this page sends comes {late:.0} ms late")),
+                Some(_) => Turn::Halt(format!("messages of this page arrive {late:.0} ms late")),
                 None => Turn::Ignore,
             };
         }
@@ -102,7 +102,7 @@ impl Wheel {
         let unanswered = now.saturating_sub(self.answered);
         let patience = UNANSWERED.max(round_trip.unwrap_or_default() * 2 + SILENCE);
         let reason = if silent > SILENCE {
-            format!("nothing heard from this page for {} ms", silent.as_millis())
+            format!("no message has arrived from this page for {} ms", silent.as_millis())
         } else if unanswered > patience {
             format!("the robot has not answered for {} ms", unanswered.as_millis())
         } else {

@@ -59,7 +59,7 @@ impl Calls {
             });
         if started.is_err() {
             self.open.fetch_sub(1, Ordering::Relaxed);
-            fail(queue, service, id, "no thread is left for the call");
+            fail(queue, service, id, "cannot start a thread for the call");
         }
     }
 }

@@ -70,11 +70,11 @@ pub(crate) struct Call {
 pub(crate) enum MessageError {
     #[error(transparent)]
     Json(#[from] JsonError),
-    #[error("the operation {0:?} is not known here")]
+    #[error("the operation {0:?} is unknown")]
     Operation(String),
-    #[error("the binary operation {0:?} is not known here")]
+    #[error("the binary operation {0:?} is unknown")]
     Binary(Option<u8>),
-    #[error("`{0}` is missing or is not what it should be")]
+    #[error("`{0}` is missing or has the wrong type")]
     Field(&'static str),
     #[error("more than {MAX_ITEMS} items in one message")]
     Many,

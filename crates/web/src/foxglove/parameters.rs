@@ -29,7 +29,7 @@ pub(crate) fn all<'a>(
         };
         match state(node, name, service) {
             Ok(state) => read(link, &state, &mut found),
-            Err(error) => tracing::debug!(link, error, "a link does not tell its state"),
+            Err(error) => tracing::debug!(link, error, "a link does not report its state"),
         }
     }
     found
@@ -74,7 +74,7 @@ pub(crate) fn set(
 /// The link, the topic and the change that a parameter's new value means.
 fn change(name: &str, value: &Json) -> Result<(String, String, String), String> {
     let unknown =
-        || format!("{name:?} is no parameter here: they are /link/NAME/topics/TOPIC/priority and alike");
+        || format!("{name:?} is not a parameter: write, for example, /link/NAME/topics/TOPIC/priority");
     let (link, rest) = name
         .strip_prefix("/link/")
         .and_then(|rest| rest.split_once("/topics/"))

@@ -48,7 +48,7 @@ impl Encoding {
             other => {
                 let other: String = other.chars().take(40).collect();
                 Err(format!(
-                    "the encoding {other:?} is not taken: use json, ros1 or cdr"
+                    "the encoding {other:?} is not supported: use json, ros1 or cdr"
                 ))
             }
         }
@@ -81,7 +81,7 @@ impl Outlet {
             Some(schema) if schema.name() == plain(&channel.type_name) => schema.clone(),
             Some(schema) => {
                 let (is, wanted) = (schema.name(), &channel.type_name);
-                return Err(format!("it has the type {is} on the bus, not {wanted}"));
+                return Err(format!("its type on the bus is {is}, not {wanted}"));
             }
             None => named(channel, flavour)?,
         };
@@ -167,7 +167,7 @@ impl Steered {
             let number = number.ok().and_then(|v| v.as_f64()).filter(|n| n.is_finite());
             number
                 .map(|n| n.clamp(-most, most))
-                .ok_or(format!("{path} is no number"))
+                .ok_or(format!("{path} is not a number"))
         };
         let (forward, turn) = (
             number("linear.x", self.limits.speed)?,

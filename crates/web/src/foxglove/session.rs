@@ -295,7 +295,7 @@ impl Session {
         state.told = Some(Instant::now());
         for (topic, lost) in std::mem::take(&mut state.lost) {
             let text =
-                format!("{topic}: {lost} messages were left out, since this connection is too slow for them");
+                format!("{topic}: {lost} messages were dropped because this connection is too slow");
             self.complain(1, &format!("lost {topic}"), &text);
         }
     }
@@ -312,10 +312,10 @@ impl Session {
             let topic = &subscription.delivery.topic;
             let text = match size {
                 Some((width, height)) => format!(
-                    "{topic}: images are sent as {width} x {height} pixels, since this connection is too slow for more; \
-                     subscribe to a compressed topic for better ones"
+                    "{topic}: images are reduced to {width} x {height} pixels because this connection is \
+                     too slow; subscribe to a compressed topic for better ones"
                 ),
-                None => format!("{topic}: images are sent as they are again"),
+                None => format!("{topic}: images are sent in full size again"),
             };
             self.complain(0, &format!("size {topic}"), &text);
         }
@@ -375,10 +375,10 @@ impl Session {
         let world = self.shared.world();
         let mut state = lock(&self.state);
         if state.subscriptions.contains_key(&id) {
-            return Err(format!("the subscription {id} exists"));
+            return Err(format!("the subscription {id} exists already"));
         }
         if state.subscriptions.len() >= MAX_SUBSCRIPTIONS {
-            return Err(format!("a client has at most {MAX_SUBSCRIPTIONS} subscriptions"));
+            return Err(format!("a client may have at most {MAX_SUBSCRIPTIONS} subscriptions"));
         }
         let schema = state.topics.get(&channel).and_then(Option::as_ref);
         let (Some(schema), Some(topic)) = (schema, world.topics.get(&channel)) else {
@@ -435,7 +435,7 @@ impl Session {
             }
             let mut state = lock(&self.state);
             if state.outlets.len() >= MAX_OUTLETS {
-                return Err(format!("a client publishes at most {MAX_OUTLETS} topics"));
+                return Err(format!("a client may publish at most {MAX_OUTLETS} topics"));
             }
             let outlet = match driven {
                 Some(robot) => self.steer(robot, channel)?,

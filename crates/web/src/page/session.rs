@@ -103,7 +103,7 @@ impl Session {
         };
         let id = request["id"].clone();
         let id = if id.is_u64() { id } else { Value::Null };
-        // By the time until the answer, the page knows how well its clock agrees with this one.
+        // From the time until the answer, the page computes how well its clock agrees with this one.
         if request["op"] == "time" {
             return json!({ "id": id, "now": unix_time() });
         }
@@ -128,20 +128,20 @@ impl Session {
                 may("recording")?;
                 let recordings = self.shared.recordings.as_ref();
                 let recordings =
-                    recordings.ok_or("this server records nothing: start it with --record FOLDER")?;
+                    recordings.ok_or("this server does not record: start it with --record FOLDER")?;
                 match op {
                     "record" => recordings.start(patterns(request)?, by)?,
                     _ => recordings.stop(by)?,
                 }
                 Ok(Vec::new())
             }
-            _ => Err("requests are time, set, record and stop_recording".into()),
+            _ => Err("known requests are time, set, record and stop_recording".into()),
         }
     }
 
     /// Changes a topic of a link.
     fn set(&self, request: &Value, by: &str) -> Result<Vec<String>, String> {
-        let changes = items(&request["changes"]).ok_or("changes are a list of KEY=VALUE")?;
+        let changes = items(&request["changes"]).ok_or("changes must be a list of KEY=VALUE")?;
         let changes: Vec<String> = changes.iter().map(text).collect::<Result<_, _>>()?;
         let (link, topic) = (text(&request["link"])?, text(&request["topic"])?);
         let peer = match &request["peer"] {
@@ -164,15 +164,15 @@ fn items(value: &Value) -> Option<&Vec<Value>> {
 fn text(value: &Value) -> Result<String, String> {
     match value.as_str() {
         Some(text) if text.len() <= MAX_NAME => Ok(text.to_owned()),
-        _ => Err("link, topic, topics, peer and changes are texts".to_owned()),
+        _ => Err("link, topic, topics, peer and changes must be texts".to_owned()),
     }
 }
 
-/// The topics that a page wants to record; none for all.
+/// The topics that a page asks to record; an empty list means all.
 fn patterns(request: &Value) -> Result<Vec<String>, String> {
     let topics = items(&request["topics"]);
     let topics =
-        topics.ok_or_else(|| format!("topics are a list of at most {MAX_ITEMS} names and patterns"))?;
+        topics.ok_or_else(|| format!("topics must be a list of at most {MAX_ITEMS} names and patterns"))?;
     let topics: Vec<String> = topics.iter().map(text).collect::<Result<_, _>>()?;
     topics.iter().try_for_each(|topic| bridge::check(topic, true))?;
     Ok(topics)
