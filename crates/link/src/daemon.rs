@@ -60,7 +60,7 @@ pub enum LinkError {
     #[error(transparent)]
     Carrier(#[from] CarrierError),
     /// See [`bus::CreateError`].
-    #[error("cannot create on the bus: {0}")]
+    #[error("cannot create an endpoint on the bus: {0}")]
     Create(#[from] bus::CreateError),
     /// See [`bus::OpenError`].
     #[error(transparent)]
@@ -78,7 +78,7 @@ pub enum LinkError {
     #[error("the radio refuses a topic: {0}")]
     Topic(#[from] proto::TopicError),
     /// Another daemon owns the radio, or the link's name.
-    #[error("{what} is taken by {holder}: {mend}")]
+    #[error("{what} is already used by {holder}: {mend}")]
     Taken {
         /// What is taken.
         what: String,

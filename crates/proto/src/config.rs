@@ -341,22 +341,22 @@ pub struct TopicChange {
 #[non_exhaustive]
 pub enum ConfigError {
     /// Session 0 means "none" on the wire.
-    #[error("session 0 means none: draw any other number")]
+    #[error("session 0 means no session: choose any other number")]
     Session,
     /// Such a gain would stop the radio or flood it.
-    #[error("gain {gain}: give a number from 0.1 to 100, usually a little above 1")]
+    #[error("the gain is {gain}: give a number from 0.1 to 100, usually a little above 1")]
     Gain {
         /// The gain asked for.
         gain: f64,
     },
     /// The host name is too long.
-    #[error("host name of {bytes} bytes: at most {MAX_HOST_NAME}")]
+    #[error("the host's name has {bytes} bytes: use at most {MAX_HOST_NAME}")]
     Name {
         /// Its length.
         bytes: usize,
     },
     /// The share of the air is out of range.
-    #[error("{which} {share}: give a share of the air from {least} to {most}")]
+    #[error("{which} is {share}: give a share of the air from {least} to {most}")]
     Share {
         /// Which setting.
         which: &'static str,
@@ -368,10 +368,10 @@ pub enum ConfigError {
         most: f64,
     },
     /// With nothing in flight, nothing is ever sent.
-    #[error("in_flight 0: at least one datagram must be able to go")]
+    #[error("in_flight is 0: give at least one datagram")]
     InFlight,
     /// An interval of zero would never let time pass.
-    #[error("the interval {which} is 0: give a duration")]
+    #[error("the interval {which} is 0: give a longer duration")]
     Interval {
         /// Which setting.
         which: &'static str,
@@ -383,13 +383,14 @@ pub enum ConfigError {
 #[non_exhaustive]
 pub enum PeerError {
     /// The datagram size cannot carry the protocol, or no carrier can carry it.
-    #[error("datagrams of {bytes} bytes: give 256 to 65507")]
+    #[error("the size of a datagram is {bytes} bytes: give 256 to 65507")]
     Datagram {
         /// Size asked for.
         bytes: usize,
     },
     /// The joined datagrams add up to nothing, or to more than any carrier can carry.
-    #[error("{joined} datagrams of {bytes} bytes joined: give at least 1, and at most 65507 bytes together")]
+    #[error("{joined} datagrams of {bytes} bytes cannot be joined: give at least 1 datagram, and at most \
+             65507 bytes together")]
     Joined {
         /// How many are joined into one.
         joined: u32,
@@ -397,7 +398,7 @@ pub enum PeerError {
         bytes: usize,
     },
     /// A path has at least one hop.
-    #[error("0 hops: a peer is at least 1 hop away")]
+    #[error("the number of hops is 0: give 1 or more")]
     Hops,
 }
 
@@ -412,58 +413,58 @@ pub enum TopicError {
     #[error("there is no topic {}", .0.0)]
     NoSuchTopic(TopicId),
     /// The topic's name is empty or too long.
-    #[error("topic name of {bytes} bytes: give 1 to {MAX_NAME}")]
+    #[error("the topic's name has {bytes} bytes: use 1 to {MAX_NAME}")]
     Name {
         /// Its length.
         bytes: usize,
     },
     /// The type's name is too long.
-    #[error("type name of {bytes} bytes: at most {MAX_NAME}")]
+    #[error("the type's name has {bytes} bytes: use at most {MAX_NAME}")]
     TypeName {
         /// Its length.
         bytes: usize,
     },
     /// The definition is too long.
-    #[error("definition of {bytes} bytes: at most {MAX_DEFINITION}")]
+    #[error("the definition has {bytes} bytes, more than the limit of {MAX_DEFINITION}")]
     Definition {
         /// Its length.
         bytes: usize,
     },
     /// The priority is out of range.
-    #[error("priority {priority}: give 0 (lowest) to {MAX_PRIORITY} (highest)")]
+    #[error("the priority is {priority}: give 0 (lowest) to {MAX_PRIORITY} (highest)")]
     Priority {
         /// The priority asked for.
         priority: u8,
     },
     /// No message could ever wait.
-    #[error("depth 0: at least one message must be able to wait")]
+    #[error("the depth is 0: give at least one message")]
     Depth,
     /// Too many messages to keep for a peer.
-    #[error("depth {depth} of a reliable topic: at most {MAX_DEPTH}")]
+    #[error("the depth of a reliable topic is {depth}: give at most {MAX_DEPTH}")]
     DeepReliable {
         /// The depth asked for.
         depth: u32,
     },
     /// The share of parity is out of range.
-    #[error("redundancy {share}: give more than 0 and at most 1, or none")]
+    #[error("the redundancy is {share}: give more than 0 and at most 1, or none")]
     Redundancy {
         /// The share asked for.
         share: f64,
     },
     /// Every message would expire at once.
-    #[error("expiry 0: give a duration, or none")]
+    #[error("the expiry is 0: give a longer duration, or none")]
     Expiry,
     /// The rate limit is not a positive number.
-    #[error("rate limit {hz} Hz: give a positive number, or none")]
+    #[error("the rate limit is {hz} Hz: give a positive number, or none")]
     Rate {
         /// The limit asked for.
         hz: f64,
     },
     /// No message would pass.
-    #[error("every 0: give 1 for all messages, 2 for every second")]
+    #[error("`every` is 0: give 1 to keep all messages, 2 to keep every second one")]
     Every,
     /// The minimum share is out of range.
-    #[error("minimum share {share}: give 0 (none) to 0.9")]
+    #[error("the minimum share is {share}: give 0 (none) to 0.9")]
     Share {
         /// The share asked for.
         share: f64,
@@ -474,6 +475,6 @@ pub enum TopicError {
     )]
     Via,
     /// The peer already has the maximum number of topics.
-    #[error("more than {MAX_TOPICS} topics to one peer")]
+    #[error("a peer may have at most {MAX_TOPICS} topics")]
     TooMany,
 }

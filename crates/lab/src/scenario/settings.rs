@@ -285,7 +285,7 @@ impl DelaySetting {
     fn resolve(&self) -> Result<Delay, String> {
         let ascending = |spans: &[Span], what: &str| match spans.is_sorted_by_key(|s| s.0) {
             true => Ok(()),
-            false => Err(format!("the {what} delay's values must ascend: exchange them")),
+            false => Err(format!("the values of the {what} delay must ascend: swap them")),
         };
         Ok(match self {
             DelaySetting::Fixed(span) => Delay::Fixed(span.0),

@@ -236,7 +236,7 @@ pub(crate) fn host_of(certificate: &CertificateDer<'_>) -> Option<String> {
 
 /// What is wrong with a certificate, and how to fix it.
 fn complaint(error: &rustls::Error, host: &str) -> String {
-    let again = format!("make a new one with `ropewalk keys host {host}`");
+    let again = format!("create a new one with `ropewalk keys host {host}`");
     match error {
         rustls::Error::InvalidCertificate(e) => match e {
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => {

@@ -99,7 +99,7 @@ pub enum KeysError {
         problem: String,
     },
     /// The cryptography library failed.
-    #[error("cannot make a certificate: {0}")]
+    #[error("cannot create a certificate: {0}")]
     Make(#[from] rcgen::Error),
     /// The system provides no random numbers.
     #[error("the system provides no random numbers")]

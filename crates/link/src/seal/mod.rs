@@ -459,7 +459,7 @@ impl Seals {
         tracing::warn!(
             host,
             over,
-            "nothing arrives over this way: using another one if possible"
+            "nothing arrives over this path: using another one if possible"
         );
         now + evidence::DOUBTED
     }

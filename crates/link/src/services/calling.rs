@@ -490,7 +490,7 @@ pub(crate) fn outcome_text(outcome: Outcome, text: String, peer: &str, name: &st
         ),
         Outcome::Unserved => (
             Failure::Unserved,
-            format!("{name} is not served on {peer} any more"),
+            format!("{name} is no longer served on {peer}"),
         ),
         Outcome::Busy => (Failure::Busy, format!("{peer}: {text}")),
         Outcome::TimedOut => (Failure::TimedOut, format!("{peer}: {text}")),
