@@ -83,7 +83,8 @@ pub enum BridgeError {
         source: io::Error,
     },
     /// The master, or another node, asked it to shut down.
-    #[error("asked to shut down: {reason}; a second bridge on one master needs its own name (`node`)")]
+    #[error("the bridge was asked to shut down: {reason}; a second bridge on one master needs its own name \
+             (`node`)")]
     Dismissed {
         /// Their reason.
         reason: String,

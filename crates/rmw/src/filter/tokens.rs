@@ -32,7 +32,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token<'_>)>, FilterError>
             (Token::Sign(sign), sign.len())
         } else if first == '\'' {
             let len =
-                text_length(rest).ok_or_else(|| syntax("the text does not end: ' is missing".into()))?;
+                text_length(rest).ok_or_else(|| syntax("the text has no end: ' is missing".into()))?;
             (Token::Text(rest.get(1..len - 1).unwrap_or("")), len)
         } else if first == '%' {
             let digits = length(rest, 1, |c| c.is_ascii_digit());
