@@ -332,7 +332,7 @@ fn down(name: Option<&str>, all: bool) -> Outcome {
             Whose::Unclear(text) => return Err(Failure::input(text)),
             Whose::Others(question) if confirms(&question) => end = running,
             Whose::Others(question) => {
-                return Err(Failure::input(format_args!("{question} Name it by --name")));
+                return Err(Failure::input(format_args!("{question} Name it with --name")));
             }
         }
     }
@@ -371,7 +371,7 @@ fn whose(running: &[String], own: &[String]) -> Whose {
             "The lab '{one}' was not started from here, and may belong to another program."
         )),
         (all, []) => Whose::Unclear(format!(
-            "{} labs run ({}), none of which was started from here: name one by --name",
+            "{} labs run ({}), none of which was started from here: choose one with --name",
             all.len(),
             all.join(", ")
         )),

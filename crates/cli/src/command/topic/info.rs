@@ -153,7 +153,7 @@ fn text(t: &TopicInfo) -> String {
         "{}  {}  {}  MD5 {}{}\n",
         t.topic.topic,
         t.topic.type_name,
-        flavour(t).unwrap_or("of no stated ROS"),
+        flavour(t).unwrap_or("of no stated ROS version"),
         hex(&t.topic.type_hash),
         rihs01(t).map(|hash| format!("  {hash}")).unwrap_or_default(),
     );

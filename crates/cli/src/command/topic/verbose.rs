@@ -171,7 +171,7 @@ fn on_bus(graph: &Graph, end: &End) -> Vec<(&'static str, &'static str, String)>
             let durability = if s.history == 0 {
                 "VOLATILE"
             } else {
-                "what publishers keep"
+                "as the publishers offer"
             };
             vec![
                 ("History (Depth)", "history", format!("KEEP_LAST ({})", s.depth)),
