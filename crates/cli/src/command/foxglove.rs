@@ -15,8 +15,8 @@ use web::foxglove::{Dialect, Foxglove, FoxgloveOptions};
 
 /// Show this host's bus in Foxglove, Lichtblick or PlotJuggler
 ///
-/// Runs until Ctrl-C and prints the address to open. A topic is taken from
-/// the bus only while somebody watches it:
+/// Runs until Ctrl-C and prints the address to open. A topic is taken from the
+/// bus only while a client watches it:
 ///
 ///   ropewalk foxglove                          # look, from this machine
 ///   ropewalk foxglove --allow-publish /goal    # and publish
@@ -31,7 +31,7 @@ use web::foxglove::{Dialect, Foxglove, FoxgloveOptions};
 ///   ropewalk foxglove --host 0.0.0.0 --token-file tokens \
 ///       --certificate robot.crt --key robot.key
 ///
-/// Settings of a link on this bus are parameters there, such as
+/// The viewer shows settings of a link on this bus as parameters, such as
 /// /link/NAME/topics/scan/priority.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]

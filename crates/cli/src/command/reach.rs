@@ -13,14 +13,14 @@ const MAX_FILE: u64 = 64 << 10;
 
 #[derive(Args)]
 pub(crate) struct Reach {
-    /// Address at which it listens; 0.0.0.0 for all addresses of this host, which needs a token.
+    /// Address to listen at. 0.0.0.0 means all addresses of this host, and needs a token.
     #[arg(long, alias = "address", value_name = "ADDRESS", default_value = "127.0.0.1")]
     host: IpAddr,
-    /// A token and the role it gives (view, operate, drive; default view); other users of this machine can see it in
-    /// the list of processes, unlike --token-file (may be repeated).
+    /// A token and its role (view, operate, drive; default view). Other users of this machine can see it in the list of
+    /// processes, unlike the tokens of --token-file (may be repeated).
     #[arg(long = "token", value_name = "[ROLE=]TOKEN")]
     tokens: Vec<String>,
-    /// A file with one [ROLE=]TOKEN a line.
+    /// A file with one [ROLE=]TOKEN per line.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// A web site whose pages may connect, besides the default ones (may be repeated).

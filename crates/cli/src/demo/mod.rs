@@ -27,7 +27,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Show what priorities do on a shared radio.
+/// Show the effect of priorities on a shared radio.
 ///
 /// Runs three processes on this machine: a robot (recording → bus → link), a radio (a model of 802.11 behind loopback
 /// sockets), and a base (link → bus → subscriber). Plays the recording twice, once in first-in-first-out order and once

@@ -138,7 +138,7 @@ enum Action {
     },
     /// Emulate a scenario between UDP programs on this machine; needs no root
     ///
-    /// The same scenarios and the same model as `up`, but no hosts. Each program
+    /// Uses the scenarios and the model of `up`, but creates no hosts. Each program
     /// has an address in 127.0.0.0/8, and sends datagrams for another host to the
     /// address that this command prints. Runs until Ctrl-C.
     ///

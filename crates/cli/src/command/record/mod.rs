@@ -57,7 +57,7 @@ pub(crate) struct Options {
     /// The same, all topics after one option, as ros2 bag takes them.
     #[arg(long = "topics", value_name = "TOPIC", num_args = 1.., hide = true)]
     more: Vec<String>,
-    /// Record all topics, also if some are named.
+    /// Record all topics, even if some are named.
     #[arg(short, long, alias = "all-topics")]
     all: bool,
     /// Stop after this many seconds.
@@ -75,7 +75,7 @@ pub(crate) struct Options {
     /// Sync the file to disk every this many seconds; 0 syncs only at the end.
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(0..=86_400))]
     sync: u64,
-    /// How many seconds buffered messages may still be written after the end; the rest is lost. Default: half a second
+    /// Write buffered messages for at most this many seconds after the end; the rest is lost. Default: half a second
     /// after --duration, unlimited after Ctrl-C.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=86_400))]
     drain: Option<u64>,

@@ -17,7 +17,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use terminal::table::{Align, Table};
 
-/// Print what every publisher and subscriber of a topic does, holds and has lost.
+/// Print the counters, memory, queues and losses of every publisher and subscriber of a topic.
 ///
 /// The publisher that drops a message counts the loss by reason: queue full (the subscriber is too slow), hold limit
 /// (the subscriber keeps too many messages), memory short (the publisher's limit is reached), peer stalled (the

@@ -65,7 +65,8 @@ pub(super) struct Options {
     /// Wait for this many subscribers, without limit unless --wait is given.
     #[arg(short = 'w', long, value_name = "N")]
     wait_matching_subscriptions: Option<usize>,
-    /// Stay this many seconds after the last message, so that late subscribers get what --qos-durability keeps.
+    /// Stay this many seconds after the last message, so that late subscribers get the kept messages
+    /// (--qos-durability).
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     keep_alive: Option<f64>,
     #[command(flatten)]

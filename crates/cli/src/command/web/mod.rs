@@ -19,7 +19,7 @@ use web::{Access, Server};
 /// Show this host's links and bus on a page in the browser
 ///
 /// Runs until Ctrl-C and prints the address to open. The page shows peers,
-/// topics with their losses by reason, what happened, use of the air, a camera
+/// topics with their losses by reason, recent events, use of the air, a camera
 /// and a laser scan, and changes priorities. Topics that no page shows are not
 /// taken from the bus:
 ///
@@ -27,7 +27,7 @@ use web::{Access, Server};
 ///
 /// With --drive, the page also drives robots of this bus, here or over a link,
 /// by keys, touch or gamepad: the robot stops when the page is hidden, closed
-/// or no longer heard.
+/// or silent.
 ///
 ///   ropewalk web --drive
 ///
@@ -66,7 +66,7 @@ pub(crate) struct Options {
     page: Option<PathBuf>,
 }
 
-/// The page beside another command, for this machine only.
+/// The page next to another command, for this machine only.
 #[derive(Args, Clone)]
 pub(crate) struct Beside {
     /// Also show the page for operators in a browser (see `ropewalk web --help`), for this machine only.
