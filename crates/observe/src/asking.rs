@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// The prefix of a link's services.
 const FOLDER: &str = "/link/";
-/// The service that tells the state.
+/// The service that returns the state.
 const STATE: &str = "/state";
 /// The service that changes a topic.
 const SET: &str = "/set";

@@ -59,7 +59,7 @@ impl Sample {
     }
 }
 
-/// What a series costs at its longest.
+/// Memory of a series of maximum length, in bytes.
 fn cost(name: &str) -> usize {
     SAMPLES * size_of::<Sample>() + name.len() + OVERHEAD
 }
@@ -112,7 +112,7 @@ impl History {
         }
     }
 
-    /// Forgets topics that are gone, those first that are gone for longest, until `needed` bytes fit.
+    /// Forgets topics that have ended, the longest ended first, until `needed` bytes fit.
     fn make_room(&mut self, number: u64, needed: usize) -> bool {
         while self.bytes + needed > BYTES {
             let oldest = self.series.iter().min_by_key(|(_, s)| s.end());

@@ -1,4 +1,4 @@
-//! What happened on links: events between two pictures, the newest of which are kept.
+//! Events on links, found between two pictures. Keeps the newest.
 
 use crate::{Direction, Drops, Peer, Topic, TopicState, View};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 const BYTES: usize = 256 << 10;
 /// Memory of an event in bytes, without its texts.
 const OVERHEAD: usize = 256;
-/// Losses of a topic end when none came for this long, in seconds.
+/// A topic's losses have ended when it has lost nothing for this long, in seconds.
 const CALM_S: f64 = 10.0;
 /// A rate has changed when it differs by this share from the one that was noted.
 const RATE_CHANGE: f64 = 0.2;
@@ -29,7 +29,7 @@ pub struct Event {
     pub at: f64,
     /// The link; empty for a recording.
     pub link: String,
-    /// What it is.
+    /// The event.
     #[serde(flatten)]
     pub kind: Happened,
 }
@@ -41,7 +41,7 @@ pub struct Event {
 pub enum Happened {
     /// A link of this host answers.
     LinkAnswers,
-    /// A link of this host does not answer any more.
+    /// A link of this host no longer answers.
     LinkSilent,
     /// A link was restarted.
     LinkRestarted,
@@ -61,9 +61,9 @@ pub enum Happened {
     RateChanged {
         /// The peer.
         peer: String,
-        /// What was noted before.
+        /// The previous rate.
         from_mbit_s: f64,
-        /// What it is.
+        /// The new rate.
         to_mbit_s: f64,
     },
     /// A topic appeared.
@@ -75,9 +75,9 @@ pub enum Happened {
         /// The topic.
         #[serde(flatten)]
         name: Name,
-        /// What it was.
+        /// The old state.
         from: TopicState,
-        /// What it is.
+        /// The new state.
         to: TopicState,
     },
     /// A topic began to lose messages.
@@ -97,7 +97,7 @@ pub enum Happened {
         name: Name,
         /// How many it lost.
         lost: u64,
-        /// For how long it lost messages, in seconds.
+        /// Duration of the losses, in seconds.
         for_s: f64,
     },
     /// A setting of a topic changed.
@@ -157,7 +157,7 @@ pub struct Journal {
     claims: VecDeque<Claim>,
 }
 
-/// What is remembered of a link.
+/// What the journal remembers of a link.
 #[derive(Clone, Debug, Default)]
 struct Memory {
     silent: bool,
@@ -249,7 +249,7 @@ impl Journal {
         self.next
     }
 
-    /// Notes that `by` changed a setting, so that the event tells who did.
+    /// Notes that `by` changed a setting, so that the event names the operator.
     pub fn claim(&mut self, at: f64, link: &str, topic: &str, setting: &str, by: &str) {
         if self.claims.len() >= MAX_CLAIMS {
             self.claims.pop_front();
@@ -272,8 +272,8 @@ impl Journal {
         self.add(at, link, Happened::LinkSilent);
     }
 
-    /// Notes what happened between two views of a link. `before` is none at the first; `restarted` tells that the
-    /// link restarted between them.
+    /// Notes the events between two views of a link. `before` is `None` for the first view; `restarted` says whether
+    /// the link restarted between them.
     pub fn note(&mut self, at: f64, before: Option<&View>, now: &View, restarted: bool) {
         let mut memory = self.links.remove(&now.link).unwrap_or(Memory {
             silent: true,

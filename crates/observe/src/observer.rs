@@ -51,7 +51,7 @@ struct Seen {
     history: History,
 }
 
-/// What the thread remembers from look to look.
+/// What the thread remembers between two looks.
 #[derive(Default)]
 struct Memory {
     /// State, view and when each link last answered.
@@ -111,7 +111,7 @@ impl Observer {
         history.json()
     }
 
-    /// Changes a topic of a link, as its service `set` does; `by` stands in the journal. Returns what then holds.
+    /// Changes a topic of a link, as its service `set` does; the journal names `by`. Returns the resulting settings.
     ///
     /// # Errors
     /// A line from here or from the link.
@@ -230,7 +230,7 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// The links of this host; those that were there keep their clients.
+    /// The links of this host; links that are already known keep their clients.
     fn known_links(&self, survey: &Survey) -> BTreeMap<String, Arc<Asked>> {
         let names = Asked::links(survey);
         let mut seen = self.seen();
@@ -247,7 +247,7 @@ impl Shared {
     }
 }
 
-/// A link's state; none if it does not tell one.
+/// A link's state; `None` if the link does not report one.
 fn state(link: &Asked) -> Option<LinkState> {
     let told = link.state(PATIENCE);
     let read = told.map_err(|e: AskError| e.to_string());

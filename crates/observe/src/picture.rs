@@ -1,4 +1,4 @@
-//! What is observed at one moment, and the difference between two moments.
+//! The observed state at one moment, and the difference between two moments.
 
 use crate::View;
 use serde::{Deserialize, Serialize};
@@ -26,7 +26,7 @@ pub struct Picture {
 pub struct Link {
     /// Whether it answered; if not, the view is its last one.
     pub answers: bool,
-    /// What it did lately.
+    /// Its recent activity.
     pub view: View,
 }
 
@@ -54,8 +54,7 @@ pub struct BusTopic {
 }
 
 impl Picture {
-    /// As JSON in which peers, topics and services stand by name instead of in lists, so that [`delta`] can tell what
-    /// changed.
+    /// As JSON with peers, topics and services in objects by name instead of lists, so that [`delta`] finds changes.
     pub fn json(&self) -> Value {
         let mut json = serde_json::to_value(self).unwrap_or_default();
         for (name, link) in &self.links {

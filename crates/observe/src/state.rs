@@ -1,6 +1,7 @@
-//! A link's state as its service `/link/NAME/state` tells it, as far as it is shown.
+//! A link's state, as its service `/link/NAME/state` returns it, without fields that no view shows.
 //!
-//! The link may have another version: what it does not tell is 0 or empty, what is unknown here is left out.
+//! The link may have another version: fields that it does not report are 0 or empty, and fields that are unknown here
+//! are ignored.
 
 use crate::{Drops, RateSource, ServiceRole, ServiceState, TopicState};
 use serde::Deserialize;
@@ -38,7 +39,7 @@ pub struct LinkState {
     pub ways: Vec<WayState>,
     /// Hosts that no relay reaches.
     pub unreachable: Vec<String>,
-    /// What it forwards for others.
+    /// Traffic that it forwards for others.
     pub relay: RelayState,
 }
 
@@ -46,10 +47,10 @@ pub struct LinkState {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StateError {
-    /// It is longer than what is read.
+    /// It is longer than the limit.
     #[error("the link's state has {0} bytes; at most {MAX_STATE} are read")]
     TooLong(usize),
-    /// It is no state.
+    /// It is not a state.
     #[error("the link's state cannot be read: {0}")]
     Syntax(#[from] serde_json::Error),
 }
@@ -118,13 +119,13 @@ pub struct PeerState {
 #[serde(default)]
 #[non_exhaustive]
 pub struct ClockState {
-    /// How far it is ahead.
+    /// How far the peer's clock is ahead.
     pub ahead_us: f64,
     /// Likely error of that.
     pub likely_us: f64,
 }
 
-/// What to check.
+/// Why it may not answer.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -133,7 +134,7 @@ pub struct UnheardState {
     pub text: String,
 }
 
-/// What became of a topic's messages, at one moment.
+/// Account of a topic's messages at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -189,7 +190,7 @@ pub struct SentState {
     pub bulk: Option<BulkState>,
     /// Losses here, by reason.
     pub drops: Drops,
-    /// What became of its messages.
+    /// Account of its messages.
     pub account: Option<AccountState>,
     /// What the receiver reported.
     pub at_receiver: Option<ReportState>,
@@ -240,7 +241,7 @@ pub struct ReceivedState {
     pub arrived: Option<f64>,
     /// Losses here, by reason.
     pub drops: Drops,
-    /// What became of all messages, as the sender reported.
+    /// Account of all messages, as the sender reported it.
     pub account: Option<AccountState>,
     /// The last second or so.
     pub recent: Option<RecentState>,
@@ -325,7 +326,7 @@ pub struct WayState {
     pub cost_us: u64,
 }
 
-/// What is forwarded for others.
+/// Traffic that is forwarded for others.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -334,7 +335,7 @@ pub struct RelayState {
     pub forwarded: u64,
     /// Losses by reason.
     pub drops: Drops,
-    /// Topics that a peer does not get, since it has as many as it may.
+    /// Topics that a peer does not get because it has reached its limit.
     pub unopened: u64,
 }
 
@@ -352,7 +353,7 @@ impl LinkState {
 }
 
 impl AccountState {
-    /// Share delivered of the messages whose fate is known.
+    /// Share delivered of the messages whose outcome is known.
     pub fn delivery(&self) -> Option<f64> {
         let known = self.delivered.saturating_add(total(&self.dropped));
         (known > 0).then(|| self.delivered as f64 / known as f64)
@@ -360,24 +361,24 @@ impl AccountState {
 }
 
 impl SentState {
-    /// Its name on this host's bus, or if it has none there, on the air with its source.
+    /// Its name on this host's bus; if it has none there, its name on the air with its source.
     pub fn shown_name(&self, host: &str) -> String {
         shown_name(self.here.as_ref(), &self.name, &self.source, &self.peer, host)
     }
 
-    /// Its receivers, with the peer on the way if that is another host.
+    /// Its receivers, with the next peer if that is another host.
     pub fn other_end(&self) -> String {
         other_end(&self.to, &self.peer)
     }
 }
 
 impl ReceivedState {
-    /// Its name on this host's bus, or if it has none there, on the air with its source.
+    /// Its name on this host's bus; if it has none there, its name on the air with its source.
     pub fn shown_name(&self, host: &str) -> String {
         shown_name(self.here.as_ref(), &self.name, &self.source, &self.peer, host)
     }
 
-    /// Its source, with the peer on the way if that is another host.
+    /// Its source, with the previous peer if that is another host.
     pub fn other_end(&self) -> String {
         let source = Some(&self.source).filter(|s| !s.is_empty());
         other_end(source.map_or(&[], std::slice::from_ref), &self.peer)

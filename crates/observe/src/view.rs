@@ -17,9 +17,9 @@ pub struct View {
     pub link: String,
     /// Time between the two states, in seconds.
     pub interval_s: f64,
-    /// Share of the time charged as airtime for what this host sent.
+    /// Share of the time charged as airtime for this host's transmissions.
     pub air_share: f64,
-    /// What this host sent, or sent to this peer.
+    /// Rate of the data that this host sent, or sent to this peer.
     pub sent_mbit_s: f64,
     /// Bytes of messages that wait.
     pub queued_bytes: u64,
@@ -92,9 +92,9 @@ pub struct Peer {
     pub rate_source: RateSource,
     /// Share of the time charged as airtime for it.
     pub air_share: f64,
-    /// What this host sent, or sent to this peer.
+    /// Rate of the data that this host sent, or sent to this peer.
     pub sent_mbit_s: f64,
-    /// What this host received from it.
+    /// Rate of the data that this host received from it.
     pub received_mbit_s: f64,
     /// How often the peer was lost since the start of the link.
     pub lost: u64,
@@ -126,7 +126,7 @@ pub enum Direction {
     In,
 }
 
-/// Settings of a topic that is sent, besides its priority.
+/// Settings of a topic that is sent, except its priority.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     /// Newest messages that may wait.
@@ -178,7 +178,7 @@ pub struct Topic {
     pub delivered: Option<u64>,
     /// Messages on the way.
     pub in_flight: Option<u64>,
-    /// Share delivered of the messages whose fate is known.
+    /// Share delivered of the messages whose outcome is known.
     pub delivery: Option<f64>,
     /// Mean delay from the publisher's stamp, if it is received.
     pub delay_mean_ms: Option<f64>,
@@ -197,9 +197,9 @@ pub struct Topic {
     pub lost_hz: f64,
     /// Losses since the start of the sender's link, by reason, at both ends.
     pub drops: Drops,
-    /// Of these, those at the sending host, where it tells them.
+    /// Of these, losses at the sending host, if it reports them.
     pub drops_at_sender: Option<Drops>,
-    /// Of these, those that the receiving host tells, since it knows the sender's present session.
+    /// Of these, losses that the receiving host reports, since it learned of the sender's present session.
     pub drops_at_receiver: Option<Drops>,
     /// Delivered messages that subscribers of the receiving host lost, counted once per subscriber.
     pub not_taken: u64,
@@ -254,7 +254,7 @@ impl View {
 }
 
 impl Topic {
-    /// What tells it from the other topics of its link.
+    /// An identifier that is unique among the topics of its link.
     pub fn id(&self) -> String {
         let direction = match self.direction {
             Direction::Out => "out",

@@ -88,7 +88,7 @@ class Types {
 // "a.b[3].c" as ["a", "b", 3, "c"].
 const split = (path) => path.match(/\w+/g)?.map((part) => (/^\d/.test(part) ? Number(part) : part)) ?? [];
 
-// What is wanted of a message, as a tree; at its ends the place of the value in the answer.
+// The requested values of a message, as a tree whose leaves are positions in the answer.
 function wanted(paths) {
   const root = new Map();
   paths.forEach((path, i) => {

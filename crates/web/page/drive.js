@@ -190,7 +190,7 @@ export class Drive extends Connection {
     addEventListener("keyup", stops, true);
   }
 
-  // What ends movement besides letting go.
+  // Events that end movement, in addition to letting go.
   ends() {
     const halt = (reason) => () => this.driver.halt(reason);
     document.addEventListener("visibilitychange", () => {

@@ -104,7 +104,7 @@ export class Driver {
     return state === "ready" || state === "driving";
   }
 
-  // What is held has changed.
+  // The held controls have changed.
   step() {
     const [forward, turn] = this.held();
     if (forward === 0 && turn === 0) this.end();
@@ -140,7 +140,7 @@ export class Driver {
     this.moving = false;
   }
 
-  // Ends movement for a reason. What is held is dead until it is pressed again.
+  // Ends movement for a reason. Held controls are ignored until they are pressed again.
   halt(reason) {
     if (this.moving) this.why = `stopped: ${past(reason)}`;
     else if (this.holds()) this.why = `not sent: ${reason}`;
@@ -198,7 +198,7 @@ export class Driver {
     this.changed();
   }
 
-  // What became of a command.
+  // The outcome of a command.
   outcome({ n, outcome, text, ms }) {
     const sent = this.sent.get(n);
     if (!sent) return;

@@ -1,4 +1,4 @@
-// What the operator holds: keys, the pad, or a gamepad. An input that was dropped counts again only after it is released and pressed.
+// The controls that the operator holds: keys, the pad, or a gamepad. An input that was dropped counts again only after it is released and pressed.
 
 import { Pad } from "./pad.js";
 

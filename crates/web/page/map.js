@@ -94,7 +94,7 @@ export class RobotMap {
       const before = select.value;
       select.replaceChildren(...choices.map(([value, name]) => el("option", { value }, name)));
       const kept = localStorage.getItem(id);
-      // What somebody chose counts, once it is there.
+      // A topic that the operator chose counts as soon as it exists.
       select.value = [kept, before === NONE ? "" : before, choices[0]?.[0]].find((value) => choices.some(([c]) => c === value)) ?? "";
       if (select.value !== before) this.forget(id === "map-topic" ? "ground" : "robot");
     }

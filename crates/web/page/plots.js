@@ -7,7 +7,7 @@ import { serverNow } from "./views.js";
 
 const MOST_CURVES = 4;
 const DRAWN_MS = 100;
-// What is further from the server's time is drawn where it arrives: some publishers have other clocks.
+// A value whose stamp differs more from the server's time is drawn at its arrival: some publishers have other clocks.
 const TRUSTED_S = 10;
 
 function shown(value) {

@@ -59,14 +59,14 @@ pub enum AccessError {
     Origin(String),
 }
 
-/// Why a request is refused, in a line that names the mend.
+/// Why a request is refused, in a line that names the fix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
     /// A web site that may not use this server.
     #[error("the page's origin {0:?} is not allowed here: start with --origin to allow it")]
     Origin(String),
-    /// A name that does not stand for this server: DNS rebinding.
+    /// A name that is not this server's: DNS rebinding.
     #[error(
         "the host {0:?} is not this server's name: use an address, localhost, or start with --origin http://NAME:PORT"
     )]
@@ -225,7 +225,7 @@ fn hash(text: &str) -> [u8; 32] {
     hash.as_ref().try_into().unwrap_or_default()
 }
 
-/// A client's text as a refusal may repeat it.
+/// A client's text, shortened and escaped for a refusal.
 fn printable(text: &str) -> String {
     let short: String = text.chars().take(80).collect();
     stats::text::printable(&short).into_owned()

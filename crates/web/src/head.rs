@@ -34,7 +34,7 @@ pub enum HeadError {
     /// A value is not text.
     #[error("a header's value is not text")]
     Value,
-    /// A header that decides stands twice.
+    /// A header that must be unique appears twice.
     #[error("the header {0} appears twice")]
     Twice(&'static str),
     /// The target is not a path.

@@ -1,4 +1,4 @@
-//! What waits for one client, between the threads that produce and the one that writes.
+//! Messages that wait for one client, between the threads that produce and the one that writes.
 
 use crate::frame::Opcode;
 use crate::pace::{LONG, Number, Pace};
@@ -13,12 +13,12 @@ pub const KEEP: usize = 64;
 const TOPIC_BYTES: usize = 1 << 20;
 /// Bytes of answers that wait.
 const CONTROL_BYTES: usize = 8 << 20;
-/// What an entry costs beside its bytes.
+/// Memory of an entry, without its payload.
 const OVERHEAD: usize = 128;
 
-/// The payload of a message: bytes in pieces, which may stand in shared memory.
+/// The payload of a message: bytes in pieces, which may be in shared memory.
 pub trait Body: Send {
-    /// About how many bytes it holds.
+    /// Approximate number of bytes.
     fn len(&self) -> usize;
 
     /// Whether it holds none.
@@ -61,10 +61,11 @@ pub struct Push {
 
 /// Messages that wait for one client.
 ///
-/// Answers go first, in order. Then topics by priority; within one priority, the one whose message waits longest. A
-/// topic that waits too long loses its oldest messages, and so does the topic of the lowest priority when all together
-/// are too long. With a message, those that follow it are lost ([`Push::follows`]). Losses are counted by topic. A message of 32 KiB or more waits until the client has received the long
-/// one before it, so that at most one is in the way of a short one.
+/// Answers go first, in order. Topics follow by priority; within one priority, the message that has waited longest goes
+/// first. A topic whose messages exceed its limit loses the oldest ones; if all messages together exceed the limit, the
+/// topic of the lowest priority loses its oldest ones. Messages that follow a lost one are lost, too
+/// ([`Push::follows`]). Losses are counted by topic. A message of 32 KiB or more waits until the client has received
+/// the previous long one, so that at most one delays a short one.
 pub struct Queue {
     max: usize,
     state: Mutex<State>,
@@ -102,7 +103,7 @@ struct Waiting {
     body: Box<dyn Body>,
 }
 
-/// What is to be written next.
+/// The next item to write.
 pub(crate) enum Next {
     Control(Opcode, Vec<u8>),
     Topic(Box<dyn Body>),
@@ -188,7 +189,7 @@ impl Queue {
         self.changed.notify_one();
     }
 
-    /// Forgets a topic and what waits of it.
+    /// Forgets a topic and its waiting messages.
     pub fn forget(&self, topic: u32) {
         let mut state = self.state();
         if let Some(topic) = state.topics.remove(&topic) {
@@ -210,7 +211,7 @@ impl Queue {
         state.bytes + state.writing
     }
 
-    /// Ends the connection. What waits is dropped.
+    /// Ends the connection and drops waiting messages.
     pub fn close(&self) {
         self.state().close();
         self.changed.notify_all();
@@ -230,7 +231,7 @@ impl Queue {
         self.state().closed
     }
 
-    /// Takes what is to be written next; the one before counts as written. Waits at most `patience`.
+    /// Takes the next item to write; the previous one counts as written. Waits at most `patience`.
     pub(crate) fn next(&self, patience: Duration) -> Next {
         let mut state = self.state();
         state.writing = 0;
@@ -248,8 +249,8 @@ impl Queue {
         next
     }
 
-    /// Bytes that a message should have at most, so that it does not keep the connection from others for long, as far
-    /// as the client's answers tell.
+    /// Maximum bytes that a message should have, so that it does not delay others for long, estimated from the client's
+    /// answers.
     pub(crate) fn room(&self) -> usize {
         self.state().pace.room()
     }

@@ -182,7 +182,7 @@ impl Line {
         Ok(taken)
     }
 
-    /// Tells the client that nothing more comes.
+    /// Notifies the client that no further data follows.
     fn finish(&self) -> io::Result<()> {
         if let Some(session) = &self.tls {
             let mut outgoing = lock(&session.outgoing);
@@ -194,7 +194,7 @@ impl Line {
 }
 
 impl Writing {
-    /// Tells the client that nothing more comes.
+    /// Notifies the client that no further data follows.
     ///
     /// # Errors
     /// What the socket returns.

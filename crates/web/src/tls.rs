@@ -1,4 +1,4 @@
-//! TLS 1.3 with a certificate of one's own.
+//! TLS 1.3 with the user's certificate.
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -11,14 +11,14 @@ use std::sync::Arc;
 /// The longest file of a certificate or a key, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
-/// A certificate and its key, by which clients know the server, and which encrypt what they exchange.
+/// A certificate and its key, which authenticate the server and encrypt its connections.
 #[derive(Clone)]
 pub struct Tls {
     pub(crate) config: Arc<ServerConfig>,
     certificate: CertificateDer<'static>,
 }
 
-/// Why a certificate or its key cannot be used; the text names the file and the mend.
+/// Why a certificate or its key cannot be used; the text names the file and the fix.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {

@@ -1,4 +1,4 @@
-//! Writes what waits for a client to its socket.
+//! Writes the waiting messages of a client to its socket.
 
 use crate::frame::{self, MAX_HEAD, Opcode};
 use crate::queue::{Body, Next, Queue};

@@ -1,4 +1,4 @@
-//! What a page asks for.
+//! Requests of a page.
 
 use super::fleet::Wish;
 use crate::parse_json;
@@ -25,7 +25,7 @@ pub(super) enum Request {
     },
 }
 
-/// What an operator holds pressed.
+/// The controls that an operator holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Moved {
     /// The page's number of the message.

@@ -21,18 +21,18 @@ const HEAD: usize = 29;
 /// The same without the two times.
 const SHORT_HEAD: usize = 13;
 
-/// How one subscription of a client gets its messages.
+/// How a subscription of a client receives its messages.
 #[derive(Debug)]
 pub(crate) struct Delivery {
     pub(crate) subscription: u32,
     pub(crate) topic: String,
     pub(crate) flavour: Flavour,
-    /// Whether the client wants the times of each message.
+    /// Whether the client asked for the times of each message.
     pub(crate) timed: bool,
     pub(crate) shared: Arc<Shared>,
     /// The client's queue, which knows how fast the client receives.
     pub(crate) queue: Arc<Queue>,
-    /// Width and height in which images are sent; none while they are sent as they are.
+    /// Width and height of the images after reduction; `None` while they are sent in full size.
     pub(crate) size: Mutex<Option<(usize, usize)>>,
 }
 

@@ -1,4 +1,4 @@
-//! What a client of the Foxglove protocol sends. No I/O.
+//! Messages of a client of the Foxglove protocol. No I/O.
 
 use crate::{JsonError, parse_json};
 use serde_json::Value as Json;

@@ -28,7 +28,7 @@ pub(crate) struct Steered {
     pub(crate) topic: String,
     pub(crate) driver: Box<dyn Driver>,
     pub(crate) limits: SpeedLimits,
-    /// Told what the robot does not carry out.
+    /// Called with each command that the robot does not execute.
     pub(crate) refused: Arc<dyn Fn(String) + Send + Sync>,
 }
 
@@ -65,7 +65,7 @@ impl Encoding {
 }
 
 impl Outlet {
-    /// Creates the publisher. The type is the one that the topic has on the bus, else the one that the client names.
+    /// Creates the publisher. The type is that of the topic on the bus, otherwise the one that the client names.
     ///
     /// # Errors
     /// A line that says why not.

@@ -104,7 +104,7 @@ impl Session {
         }
     }
 
-    /// Introduces the server and announces what there is.
+    /// Introduces the server and announces topics, services and parameters.
     pub(crate) fn begin(&self) {
         let mut capabilities = vec!["connectionGraph", "parameters", "parametersSubscribe"];
         if !self.shared.options.assets.is_empty() {
@@ -134,7 +134,7 @@ impl Session {
         self.update();
     }
 
-    /// Tells the client what changed on the bus, and what it lost.
+    /// Sends the client the changes on the bus, and its losses.
     pub(crate) fn update(&self) {
         let world = self.shared.world();
         let mut state = lock(&self.state);
@@ -300,7 +300,7 @@ impl Session {
         }
     }
 
-    /// Reports images that are sent with other sizes than before.
+    /// Reports when images are sent in another size than before.
     fn report_sizes(&self, state: &mut State) {
         for subscription in state.subscriptions.values_mut() {
             let size = *lock(&subscription.delivery.size);
@@ -414,7 +414,7 @@ impl Session {
         Ok(())
     }
 
-    /// Ends subscriptions, then drops what waits of them.
+    /// Ends subscriptions, then drops their waiting messages.
     fn forget(&self, subscriptions: Vec<(u32, Subscription)>) {
         for (id, subscription) in subscriptions {
             drop(subscription);

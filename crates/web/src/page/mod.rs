@@ -1,8 +1,8 @@
-//! A page for operators: what happens on this host's links and bus, live, the priorities of topics, and recordings.
+//! A page for operators: the live state of this host's links and bus, the priorities of topics, and recordings.
 //!
-//! The page's files are in the program; nothing of it comes from another site. They are served to everybody who may
-//! reach the server, since they hold no secret; the page then opens two WebSockets, for which it needs a token where
-//! tokens are set: one with the subprotocol `ropewalk.page.v1`, which tells what an [`Observer`] observes, and one by
+//! The program contains the page's files; the page loads nothing from other sites. Everyone who may reach the server
+//! gets the files, since they contain no secret. The page then opens two WebSockets, for which it needs a token if
+//! tokens are set: one with the subprotocol `ropewalk.page.v1`, which sends the state of an [`Observer`], and one by
 //! the [Foxglove protocol](crate::foxglove) for the messages of topics (decision 348).
 
 mod files;
@@ -31,17 +31,17 @@ const PROTOCOL: &str = "ropewalk.page.v1";
 /// How long to wait for a picture before looking whether the server ends.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// What the page shows and allows.
+/// Options of the page.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct DashboardOptions {
-    /// The topics whose messages it shows.
+    /// Options for topics whose messages it shows.
     pub messages: FoxgloveOptions,
     /// A folder with the page's files, read at each request, to try changes of the page; `None`: those in the program.
     pub folder: Option<PathBuf>,
     /// Robots that clients with [`Role::Drive`] may drive; `None`: none.
     pub fleet: Option<Arc<dyn Fleet>>,
-    /// How fast they drive.
+    /// Speed limits of the robots.
     pub limits: SpeedLimits,
     /// Records for clients with [`Role::Operate`]; `None`: nothing is recorded.
     pub recorder: Option<Arc<dyn Recorder>>,
@@ -123,7 +123,7 @@ impl Drop for Dashboard {
 }
 
 impl Shared {
-    /// Tells all pages each new picture.
+    /// Sends each new picture to all pages.
     fn tell_all(&self) {
         let mut number = 0;
         while !self.stopped.load(Ordering::Relaxed) {
@@ -198,8 +198,8 @@ impl Site for Dashboard {
     }
 }
 
-/// What the page may do: run and show its own files, and connect to this server. Not every browser takes `'self'` for
-/// WebSockets of the same host.
+/// The page's content security policy: run and show its own files, and connect to this server. Not every browser
+/// accepts `'self'` for WebSockets of the same host.
 fn policy(host: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || ".:-[]".contains(c);
     let sockets = match !host.is_empty() && host.chars().all(plain) {

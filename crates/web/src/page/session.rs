@@ -8,7 +8,7 @@ use observe::{VERSION, delta, unix_time};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
-/// Changes or topics in one request; what links take.
+/// Maximum number of changes or topics in one request; for changes, the limit of links.
 const MAX_ITEMS: usize = 16;
 /// Bytes of a name or a change.
 const MAX_NAME: usize = 1024;
@@ -21,7 +21,7 @@ pub(crate) struct Session {
     told: Mutex<Told>,
 }
 
-/// What the page knows.
+/// What the page has received.
 #[derive(Debug, Default)]
 struct Told {
     picture: Option<Arc<Value>>,
@@ -53,7 +53,7 @@ impl Session {
         }
     }
 
-    /// Introduces the server, and tells the newest picture, all events and ten minutes of rates.
+    /// Introduces the server, and sends the newest picture, all events and ten minutes of rates.
     pub(super) fn begin(&self) {
         let role = self.client.role.name();
         let drives = self.shared.drives;
@@ -68,7 +68,7 @@ impl Session {
         }
     }
 
-    /// Tells a picture, the first one whole. While the one before waits, this one is left out: the next difference
+    /// Sends a picture, the first one in full. While the previous one waits, this one is left out: the next difference
     /// contains it.
     pub(super) fn update(&self, picture: &Arc<Value>) {
         let mut told = lock(&self.told);
