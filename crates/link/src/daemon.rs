@@ -80,7 +80,7 @@ pub enum LinkError {
     /// Another daemon owns the radio, or the link's name.
     #[error("{what} is already used by {holder}: {mend}")]
     Taken {
-        /// What is taken.
+        /// The radio or name that is in use.
         what: String,
         /// The current owner.
         holder: String,
@@ -389,7 +389,7 @@ impl<C: Carrier> Daemon<C> {
         next
     }
 
-    /// Takes messages from the bus until it is empty, or until a topic holds as many as it may (then true).
+    /// Takes messages from the bus until it is empty, or until a topic has reached its limit (then returns true).
     fn drain_bus(&mut self, now: Time) -> Result<bool, LinkError> {
         loop {
             let mut held_up = false;

@@ -24,9 +24,9 @@ pub(crate) const TRY_AGAIN: Duration = Duration::from_secs(1);
 pub(crate) struct OutboundTopic {
     kind: TopicType,
     options: SubscriberOptions,
-    /// None while nobody watches the topic.
+    /// `None` while the topic has no subscriber at its receivers.
     subscriber: Option<Subscriber>,
-    /// Whether the bus is left alone while nobody watches.
+    /// Whether this host unsubscribes from the bus while the topic has no subscriber at its receivers.
     may_rest: bool,
     topics: Vec<TopicId>,
     max_depth: u32,

@@ -60,7 +60,7 @@ impl Relayed {
     }
 }
 
-/// What a peer wants to do with a topic.
+/// An action of a peer on a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Right {
     /// Send its messages to this host.

@@ -35,7 +35,7 @@ pub struct LinkState {
     pub unsent: BTreeMap<String, String>,
     /// Services.
     pub services: Vec<ServiceCounts>,
-    /// Ways to hosts, if there are relays.
+    /// Paths to hosts, if there are relays.
     pub ways: Vec<WayState>,
     /// Hosts that no relay reaches.
     pub unreachable: Vec<String>,
@@ -229,7 +229,7 @@ pub struct ReceivedState {
     pub here: Option<String>,
     /// Whether this host accepts it.
     pub accepted: bool,
-    /// Whether anyone watches it here, if its sender sends only then.
+    /// Whether it has a subscriber here, if its sender sends only then.
     pub watched: Option<bool>,
     /// The sender's priority.
     pub priority: u8,
@@ -311,7 +311,7 @@ pub struct ServiceCounts {
     pub failed: Drops,
 }
 
-/// The way to a host.
+/// The path to a host.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -322,7 +322,7 @@ pub struct WayState {
     pub over: String,
     /// Number of hops.
     pub hops: u64,
-    /// Airtime of a full datagram over the whole way.
+    /// Airtime of a full datagram over the whole path.
     pub cost_us: u64,
 }
 

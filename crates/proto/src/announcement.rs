@@ -1,4 +1,4 @@
-//! What a sender announces about a topic, once.
+//! The announcement of a topic, which a sender makes once.
 
 use crate::config::{MAX_DEFINITION, MAX_HOST_NAME, MAX_NAME, MAX_PRIORITY};
 use crate::route::MAX_DESTINATIONS;
@@ -17,7 +17,7 @@ pub enum Ordering {
     InOrder,
 }
 
-/// How hard the link tries.
+/// Effort of the link to deliver messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reliability {
@@ -29,7 +29,7 @@ pub enum Reliability {
     /// The sender adds parity, from which the receiver computes lost fragments; nothing is retransmitted.
     Redundant,
     /// As [`Reliability::Reliable`], but a large message is sent as a fountain: the sender sends symbols until enough
-    /// have arrived, and any symbols will do. For long or lossy paths, where asking for missing parts costs round
+    /// have arrived, and any symbols count. For long or lossy paths, where asking for missing parts costs round
     /// trips.
     Bulk,
 }
@@ -69,7 +69,7 @@ pub struct Announcement {
     pub priority: u8,
     /// Number of newest messages that wait at the sender.
     pub depth: u32,
-    /// How hard the link tries.
+    /// Effort of the link to deliver messages.
     pub reliability: Reliability,
     /// Whether the topic's publishers retransmit lost messages, if all of them agree.
     pub offers_reliable: Option<bool>,

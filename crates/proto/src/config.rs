@@ -55,7 +55,7 @@ pub struct RadioConfig {
     pub host: u64,
     /// Host name, sent to peers, at most 64 B.
     pub name: String,
-    /// What a datagram costs.
+    /// The estimated airtime of a datagram.
     pub airtime: AirtimeModel,
     /// Treat the rate in `airtime` as a guess: receipts clock the sending, and over one hop the rate is estimated from
     /// them.
@@ -66,7 +66,7 @@ pub struct RadioConfig {
     /// Datagrams that may be in flight to a peer on a short path while receipts clock the sending; at least 1. A long
     /// path may hold more. So may a wire while nothing more important is being sent, if the peer `holds` more.
     pub in_flight: u32,
-    /// Datagrams from a peer that this host holds until it reads them, sent to peers; 0 leaves it unsaid.
+    /// Datagrams from a peer that this host holds until it reads them, announced to peers; 0 announces nothing.
     pub holds: u32,
     /// Whether fragments are cut so that a more important message that is about to arrive finds the air free.
     pub predict: bool,
@@ -75,14 +75,14 @@ pub struct RadioConfig {
     /// Least share of the air that this host sends on for messages that are less important than the most important one
     /// waiting, 0 to 0.9; 0 is strict priority.
     pub min_share: f64,
-    /// Whether this host announces to its peers what it waits for and when its periodic messages are due, and yields to
-    /// more important messages elsewhere. Has no effect over a wire, where nobody contends.
+    /// Whether this host announces to its peers which messages wait and when its periodic messages are due, and yields
+    /// to more important messages elsewhere. Has no effect over a wire, where hosts do not contend.
     pub yields: bool,
     /// Least share of the air that other hosts leave to this host's less important messages, whatever they claim, 0.01
     /// to 1.
     pub least_share: f64,
-    /// Ids of hosts that have no say about the air: their claims are ignored, through whichever peer they arrive. Peers
-    /// that have no say themselves (`PeerConfig::air`) need not be listed.
+    /// Ids of hosts whose claims about the air are ignored, through whichever peer they arrive. Peers whose
+    /// `PeerConfig::air` is false need not be listed.
     pub denied_air: Vec<u64>,
     /// Bytes of messages waiting for the radio, over all topics; above it the lowest priority is dropped first.
     pub max_queued_bytes: u64,
@@ -209,14 +209,14 @@ pub struct PeerConfig {
     pub hops: u32,
     /// Largest datagram that the carrier takes, 256 to 65507 bytes.
     pub max_datagram: usize,
-    /// Number of datagrams that the carrier makes of one, cutting it here and joining it there, as over a wire; at
-    /// least 1. Parts of best-effort messages go in datagrams of up to this many times `max_datagram`, at most 65507
-    /// bytes. Each counts in flight as the datagrams that it is cut into.
+    /// Number of datagrams into which the carrier splits one here, to be joined at the peer, as over a wire; at least
+    /// 1. Parts of best-effort messages go in datagrams of up to this many times `max_datagram`, at most 65507 bytes.
+    /// Each counts in flight as the datagrams that it is cut into.
     pub joined: u32,
     /// Its host id, which identifies it in routes to it and over it, and in its claims about the air. 0 if neither
     /// applies; its own claims then still count.
     pub host: u64,
-    /// Whether it has a say about the air: this host yields to what it claims for itself and repeats from others, and
+    /// Whether its claims about the air count: this host yields to its own claims and to those that it repeats, and
     /// repeats its own claims to others.
     pub air: bool,
 }
@@ -279,13 +279,13 @@ pub struct TopicConfig {
     /// Least share of the air that this host sends on for this topic while it has messages waiting, 0 to 0.9, whatever
     /// is more important; 0 is strict priority. Ignored in `Order::Fifo`.
     pub min_share: f64,
-    /// How hard the link tries.
+    /// Effort of the link to deliver messages.
     pub reliability: Reliability,
     /// Whether the topic's publishers retransmit lost messages, if all of them agree: for the receiver's own publisher.
     pub offers_reliable: Option<bool>,
     /// What the receiver does with late messages.
     pub ordering: Ordering,
-    /// Send only while the peer states that someone watches the topic there. A peer that cannot state it gets
+    /// Send only while the peer states that the topic has a subscriber there. A peer that cannot state it gets
     /// everything, and so does every peer of a topic with `via`.
     pub when_watched: bool,
     /// Source and destinations of the topic, if its messages carry a [`crate::Route`].

@@ -147,7 +147,7 @@ enum Task<B> {
     Decode(Decoding),
 }
 
-/// What a receiver has of a message, for a thread that computes the rest.
+/// The received part of a message, for a thread that computes the rest.
 pub(crate) struct Decoding {
     decoder: Box<Decoder>,
     symbols: Vec<(u32, Vec<u8>)>,

@@ -1,4 +1,4 @@
-// What happened, the newest first.
+// The events, newest first.
 
 import { $, el, fixed } from "./dom.js";
 import { words } from "./topics.js";

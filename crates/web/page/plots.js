@@ -119,7 +119,7 @@ export class Plots {
   remove(one) {
     this.curves = this.curves.filter((other) => other !== one);
     this.changed();
-    // What had the focus is gone.
+    // The element with the focus is gone.
     $("plots-topic").focus();
   }
 
@@ -130,7 +130,7 @@ export class Plots {
     this.draw();
   }
 
-  // Takes the topics of its curves, while they are looked at.
+  // Subscribes to the topics of its curves, while they are visible.
   refresh() {
     const wanted = new Set(this.visible ? this.curves.map(({ topic }) => topic) : []);
     for (const [topic, stop] of this.stops) {

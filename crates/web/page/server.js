@@ -1,4 +1,4 @@
-// WebSockets to the server: what is observed, and messages of topics. drive.js has one more.
+// WebSockets to the server: the observed state, and messages of topics. drive.js has one more.
 
 const STATE = "ropewalk.page.v1";
 const MESSAGES = "foxglove.websocket.v1";
@@ -68,7 +68,7 @@ export class Connection {
   bytes() {}
 }
 
-// RFC 7396: what is null is gone.
+// RFC 7396: null removes a member.
 function merge(target, patch) {
   if (patch === null || typeof patch !== "object" || Array.isArray(patch)) return patch;
   const result = target !== null && typeof target === "object" && !Array.isArray(target) ? target : {};
@@ -79,8 +79,8 @@ function merge(target, patch) {
   return result;
 }
 
-// What is observed. Calls `changed(state)`, `happened(events)`, `past(history)`, `recording(what)`, `connected(role or
-// null)`, and `clock(time there, when it was asked, when it was answered)`, the last two by this page's clock in ms.
+// The observed state. Calls `changed(state)`, `happened(events)`, `past(history)`, `recording(what)`, `connected(role or
+// null)`, and `clock(server time, asked at, answered at)`, where the last two are in ms of this page's clock.
 export class Observed extends Connection {
   constructor(secret, listener) {
     super(secret, STATE);
@@ -103,7 +103,7 @@ export class Observed extends Connection {
         this.listener.past(message);
         break;
       case "state":
-        // Without what is null, as a difference leaves it.
+        // Without null members, as after a difference.
         this.state = merge({}, message.state);
         this.listener.changed(this.state);
         break;
@@ -128,7 +128,7 @@ export class Observed extends Connection {
     }
   }
 
-  // Asks for a change; resolves to what then holds.
+  // Sends a request; resolves to the answer, for a change the resulting settings.
   ask(request) {
     const id = ++this.number;
     return new Promise((resolve, reject) => {
@@ -145,7 +145,7 @@ export class Observed extends Connection {
       const there = await this.ask({ op: "time" });
       this.listener.clock(there, asked, performance.now());
     } catch {
-      // The next connection tells it.
+      // The clock is compared again on the next connection.
     }
   }
 }
@@ -182,8 +182,8 @@ export class Messages extends Connection {
     if (want?.channel) want.take(new DataView(buffer, head), seconds(5), want.channel, times);
   }
 
-  // Takes the messages of a topic, `timed` with the times at which the server took each from the bus and sent it; returns
-  // what ends that.
+  // Subscribes to a topic; with `timed`, each message has the times at which the server took it from the bus and sent it.
+  // Returns a function that unsubscribes.
   watch(topic, take, timed = false) {
     const id = ++this.number;
     const want = { topic, take, timed, channel: null };

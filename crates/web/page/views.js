@@ -29,7 +29,7 @@ export function aged(age) {
 // Video frames hold memory of the decoder until they are closed.
 const release = (message) => message?.picture?.close?.();
 
-// Draws one topic of a kind, while it is in view. A topic that nobody looks at is not taken from the bus.
+// Draws one topic of a kind, while it is in view. A topic that is not visible is not taken from the bus.
 class View {
   constructor(name, types, messages) {
     Object.assign(this, { name, types, messages, topic: null, visible: false, stop: null, newest: null, busy: false, run: 0 });
@@ -139,7 +139,7 @@ class View {
     say($(`${this.name}-problem`), text);
   }
 
-  // The age of what is shown in ms; null if nothing is, or if it cannot be known: one message alone may have come late.
+  // The age of the shown message in ms; null if there is none, or if the age is unknown: a single message may have arrived late.
   age() {
     if (!this.shown || offsets.length < FEWEST_CLOCKS) return null;
     const age = (serverNow() - this.shown.stamp) * 1000;

@@ -1,4 +1,4 @@
-//! Whether anyone watches peers' topics on this host's bus (decision 352).
+//! Whether peers' topics have a subscriber on this host's bus (decision 352).
 
 use super::Inbound;
 use crate::outgoing::Outgoing;

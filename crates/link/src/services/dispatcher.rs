@@ -69,7 +69,7 @@ pub(crate) struct Dispatcher {
     served: BTreeMap<EndpointId, Arc<Server>>,
     used: BTreeMap<EndpointId, Used>,
     events: VecDeque<Event>,
-    /// Until when to leave servers alone that hold as many requests as they may.
+    /// Until when to skip servers that have reached their limit of held requests.
     held_until: Option<Time>,
     next_round: Time,
     late: Sender<Late>,

@@ -1,4 +1,4 @@
-//! States to the peer whether anyone here watches a topic that it sends only then (decision 352).
+//! States to the peer whether a topic that it sends only when watched has a subscriber here (decision 352).
 
 use super::Receiver;
 use core::time::Duration;

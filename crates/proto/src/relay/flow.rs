@@ -8,7 +8,7 @@ use crate::route::Seen;
 use stats::Time;
 use std::collections::BTreeMap;
 
-/// What is known of it, which neighbours bring it, and where it goes.
+/// Its announcement, the neighbours that bring it, and its destinations.
 pub(super) struct Flow {
     pub(super) announcement: Announcement,
     pub(super) via: Via,

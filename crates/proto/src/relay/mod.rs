@@ -71,8 +71,8 @@ pub struct RelayStats {
     /// [`DropReason::Expired`] the hop limit is used up or the message has expired, [`DropReason::Unannounced`] no one
     /// there takes them.
     pub drops: Drops,
-    /// Topics that the radio could not announce to a peer, which already has as many as it may: messages of the topic do
-    /// not go there.
+    /// Topics that the radio could not announce to a peer that has reached its limit of topics: their messages do not
+    /// go there.
     pub unopened: u64,
 }
 
@@ -273,7 +273,7 @@ impl<B: Body + Clone> Relay<B> {
         }
     }
 
-    /// Ends what this host takes of a source's topic, here and downstream.
+    /// Ends the delivery of a source's topic, to this host and downstream.
     pub fn end_local(&mut self, source: u64, topic: &str) {
         let of_it = |(k, f): &(&FlowKey, &Flow)| k.source == source && k.topic == topic && f.local;
         let ended: Vec<FlowKey> = self.flows.iter().filter(of_it).map(|(k, _)| k.clone()).collect();
@@ -537,7 +537,8 @@ impl<B: Body + Clone> Relay<B> {
         }
     }
 
-    /// Carries out what the last datagrams require. Call it after [`Radio::handle`] and [`Radio::handle_timeout`].
+    /// Performs the actions that the last datagrams require. Call it after [`Radio::handle`] and
+    /// [`Radio::handle_timeout`].
     ///
     /// # Errors
     /// [`TopicError`] if the radio does not know a topic that it withdraws.

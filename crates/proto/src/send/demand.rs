@@ -1,6 +1,6 @@
-//! Whether anyone at the receiver watches a topic that is sent only then (decision 352).
+//! Whether a topic that is sent only when watched has a subscriber at the receiver (decision 352).
 
-/// What the receiver has stated about one topic in its present session.
+/// The receiver's statements about one topic in its present session.
 #[derive(Debug, Default)]
 pub(crate) struct Demand {
     /// The topic is sent only while it is watched, and the receiver is able to state that.
@@ -14,12 +14,12 @@ pub(crate) struct Demand {
     confirms: Option<u32>,
 }
 
-/// What a statement changes.
+/// The effect of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DemandChange {
-    /// Someone begins to watch; `new`: for the first time in this session.
+    /// A first subscriber appeared; `new`: for the first time in this session.
     Begins { new: bool },
-    /// Nobody watches any more.
+    /// The last subscriber is gone.
     Ends,
 }
 

@@ -1,7 +1,7 @@
-//! Sharing a radio with other hosts: who yields to whom, and how clocks compare.
+//! Sharing a radio with other hosts: which host yields to which, and how clocks compare.
 //!
-//! Encrypted unicast cannot be overheard, so hosts announce to their peers what they wait for and when their periodic
-//! messages are due, and common peers repeat it. Less important messages yield (decision 096).
+//! Hosts cannot overhear encrypted unicast, so they announce to their peers which messages wait and when their periodic
+//! messages are due, and common peers repeat this. Less important messages yield (decision 096).
 
 mod clock;
 mod doubt;
@@ -46,7 +46,7 @@ pub(crate) struct Share {
     used: Used,
     /// When this host's share allows the next less important datagram.
     gate: Time,
-    /// Balance of what waits for others and what was sent.
+    /// Balance of the time spent waiting for others and the air used.
     floor: Floor,
     /// The same for control frames.
     control: Floor,

@@ -95,7 +95,7 @@ pub(crate) struct Table {
     /// The last part of the key tells rhythms of one host and priority apart, by their order in the frame.
     rhythms: BTreeMap<(u32, PeerId, u8, u8), Rhythmic>,
     kept: BTreeMap<u32, Kept>,
-    /// Until then hosts are believed only if they are heard to take what they claim.
+    /// Until then, a host's claims count only if this host hears it use the claimed air.
     doubts_until: Time,
 }
 
@@ -124,7 +124,7 @@ impl Table {
         self.doubts_until = until;
     }
 
-    /// Whether a host takes the air that it claims, as far as this host hears it.
+    /// Whether a host uses the air that it claims, as far as this host hears it.
     pub(crate) fn keeps_word(&self, now: Time, host: u32) -> bool {
         let Some(kept) = self.kept.get(&host) else {
             return false;

@@ -248,7 +248,7 @@ pub(crate) enum Frame<'a> {
     /// Requests a receipt.
     Ask,
     Receipt(Receipt),
-    /// Whether anyone watches the receiver's topic here. Later statements have higher serials, from 1.
+    /// Whether the receiver's topic has a subscriber here. Later statements have higher serials, from 1.
     Watched {
         topic: u32,
         serial: u32,

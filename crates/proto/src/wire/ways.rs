@@ -7,7 +7,7 @@ use crate::route::{MAX_HOPS, Route};
 /// Most entries in one frame.
 pub(crate) const MAX_ENTRIES: usize = 64;
 
-/// What one host knows about the route to another.
+/// An advertised route from one host to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// The reachable host.

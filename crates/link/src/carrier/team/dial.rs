@@ -22,7 +22,7 @@ pub(in crate::carrier) const PATIENCE: Duration = Duration::from_millis(3_200);
 #[derive(Debug)]
 pub(in crate::carrier) struct Dial {
     next: Instant,
-    /// Whether another way leads to the peer.
+    /// Whether another path leads to the peer.
     elsewhere: bool,
 }
 
