@@ -22,7 +22,7 @@ pub struct Statistics {
     pub received: BTreeMap<String, Rate>,
     /// By kind: telemetry at a robot, commands at a controller.
     pub sent: BTreeMap<String, Rate>,
-    /// Number of messages that were not carried out, delivered or sent, by reason. `callback_panicked` counts panics in
+    /// Number of messages that were not executed, delivered or sent, by reason. `callback_panicked` counts panics in
     /// callbacks of this end's user: each panic loses that callback's event, and the next event is delivered.
     pub dropped: BTreeMap<&'static str, u64>,
 }

@@ -134,7 +134,7 @@ pub(crate) enum Event {
         call: Call,
         payload: Vec<u8>,
     },
-    /// What others have has changed.
+    /// Endpoints of others have changed.
     Changed,
 }
 

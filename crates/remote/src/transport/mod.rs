@@ -93,7 +93,7 @@ pub trait RobotSink: Send + Sync {
     /// controller's request times out.
     fn request(&self, frame: &[u8], from: &Peer, reply: Reply);
 
-    /// `peer` may not speak any more: its key was removed from the list. The rights that it holds are to end.
+    /// `peer` lost its permission: its key was removed from the list. The rights that it holds are to end.
     fn revoked(&self, peer: &Peer) {
         let _ = peer;
     }
@@ -196,14 +196,14 @@ pub trait ControllerSink: Send + Sync {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransportError {
-    /// No answer came within the request's time limit. The request may have been carried out.
+    /// No answer came within the request's time limit. The request may have been executed.
     #[error("no answer within {0:?}")]
     TimedOut(Duration),
     /// Nothing was sent, or the peer that had the request died: with the transport's reason. The request may have been
-    /// carried out.
+    /// executed.
     #[error("unreachable: {0}")]
     Unreachable(String),
-    /// Nothing reached a peer that could have carried it out: with the transport's reason.
+    /// Nothing reached a peer that could have executed it: with the transport's reason.
     #[error("not sent: {0}")]
     NotSent(String),
     /// Longer than this transport allows.

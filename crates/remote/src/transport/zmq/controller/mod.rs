@@ -37,7 +37,7 @@ pub struct ZmqControllerOptions {
 }
 
 impl ZmqControllerOptions {
-    /// Encrypts, and speaks only to the robot that has the secret key of `robot`.
+    /// Encrypts, and connects only to the robot that has the secret key of `robot`.
     #[must_use]
     pub fn curve(mut self, key: KeyPair, robot: PublicKey) -> Self {
         self.curve = Some((key, robot));
