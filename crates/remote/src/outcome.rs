@@ -52,7 +52,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Why a handler does not carry a command out, for people. Convert any text: `Err("the battery is low".into())`.
+/// Why a handler does not execute a command, for people. Convert any text: `Err("the battery is low".into())`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejection(String);
 

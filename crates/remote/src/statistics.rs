@@ -15,7 +15,7 @@ const FRAMES: usize = 512;
 /// Maximum number of kinds that are counted separately; further kinds are counted together.
 const MOST_KINDS: usize = 512;
 
-/// What an end has received, sent and dropped since it started.
+/// Counts of what an end has received, sent and dropped since it started.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statistics {
     /// By kind: commands at a robot, telemetry at a controller.

@@ -1,7 +1,7 @@
 //! The controllers that a robot knows: a bounded table, because anyone may say hello.
 //!
 //! A controller is identified by what its transport proves ([`Peer`]) together with the random number of its run. The
-//! controller sends that number only to the robot, so other controllers do not learn it. The robot makes up an id for
+//! controller sends that number only to the robot, so other controllers do not learn it. The robot assigns an id to
 //! each controller, by which it and other controllers refer to it.
 
 use super::{Id, Window};

@@ -22,7 +22,7 @@ use std::time::Duration;
 pub enum Wire {
     /// Ropewalk's own wire (`proto/ropewalk_remote.proto`): identities, expiry, outcomes.
     Own,
-    /// Robot Remote Control's wire, version 6, for peers of other makers. Requests of one sender are answered in their
+    /// Robot Remote Control's wire, version 6, for peers of other vendors. Requests of one sender are answered in their
     /// order; a request carries neither its sender nor its time.
     V6,
 }
