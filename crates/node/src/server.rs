@@ -102,7 +102,7 @@ pub(crate) fn by_structure<S: ServiceType>(
 ) -> impl FnMut(&Server<S>, &Request<S>) -> Handled {
     move |server, request| {
         let content = request.read();
-        let content = content.map_err(|e| format!("not a {}: {e}", request.schema.name()))?;
+        let content = content.map_err(|e| format!("the request is not a {}: {e}", request.schema.name()))?;
         Ok(server.filled(&f(content)?))
     }
 }
