@@ -389,8 +389,10 @@ pub enum PeerError {
         bytes: usize,
     },
     /// The joined datagrams add up to nothing, or to more than any carrier can carry.
-    #[error("{joined} datagrams of {bytes} bytes cannot be joined: give at least 1 datagram, and at most \
-             65507 bytes together")]
+    #[error(
+        "{joined} datagrams of {bytes} bytes cannot be joined: give at least 1 datagram, and at most \
+             65507 bytes together"
+    )]
     Joined {
         /// How many are joined into one.
         joined: u32,

@@ -83,8 +83,10 @@ pub enum BridgeError {
         source: io::Error,
     },
     /// The master, or another node, asked it to shut down.
-    #[error("the bridge was asked to shut down: {reason}; a second bridge on one master needs its own name \
-             (`node`)")]
+    #[error(
+        "the bridge was asked to shut down: {reason}; a second bridge on one master needs its own name \
+             (`node`)"
+    )]
     Dismissed {
         /// Their reason.
         reason: String,

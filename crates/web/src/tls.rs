@@ -83,16 +83,22 @@ impl Tls {
         let chain: Vec<_> = CertificateDer::pem_slice_iter(&read(certificate)?)
             .collect::<Result<_, _>>()
             .map_err(|e| bad(e.to_string()))?;
-        let first = chain.first().ok_or_else(|| bad("it contains no certificate".into()))?;
+        let first = chain
+            .first()
+            .ok_or_else(|| bad("it contains no certificate".into()))?;
         let first = first.clone();
         ParsedCertificate::try_from(&first).map_err(|e| bad(e.to_string()))?;
         let bad_key = |problem: String| TlsError::Key {
             path: key.to_owned(),
             problem,
         };
-        let secret =
-            PrivateKeyDer::from_pem_slice(&read(key)?).map_err(|_| bad_key("it contains no private \
-                                                                            key".into()))?;
+        let secret = PrivateKeyDer::from_pem_slice(&read(key)?).map_err(|_| {
+            bad_key(
+                "it contains no private \
+                                                                            key"
+                .into(),
+            )
+        })?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()

@@ -575,11 +575,19 @@ mod tests {
         for (from, to, says) in [
             ("hosts: [robot, base]", "hosts: [robot, robot]", "twice"),
             ("hosts: [robot, base]", "hosts: []", "1 to 256 hosts"),
-            ("to: base", "to: moon", "'moon' is not one of `hosts`: robot, base"),
+            (
+                "to: base",
+                "to: moon",
+                "'moon' is not one of `hosts`: robot, base",
+            ),
             ("radio: 6Mbit/s", "radio: fast", "radio: 'fast'"),
             ("radio: 6Mbit/s", "radio: 6Mbit/s, wire: 1Mbit/s", "either"),
             ("radio: 6Mbit/s", "radio: 6Mbit/s, hops: 0", "hops"),
-            ("radio: 6Mbit/s", "radio: 6Mbit/s, delay: 1ms", "only wires have one"),
+            (
+                "radio: 6Mbit/s",
+                "radio: 6Mbit/s, delay: 1ms",
+                "only wires have one",
+            ),
             ("radio: 6Mbit/s", "radio: 6Mbit/s, loss: 2", "loss"),
             ("bytes: 2631", "bytes: 0", "1 B to 64 MiB"),
             ("bytes: 2631", "bytes: []", "1 B to 64 MiB"),

@@ -197,7 +197,7 @@ impl Layout {
         }
         if !(1..=10_000_000).contains(&w.messages) {
             return Err(bad(
-                "`messages`: give the number that each sender sends, 1 to 10000000".into()
+                "`messages`: give the number that each sender sends, 1 to 10000000".into(),
             ));
         }
         if w.warm_up >= w.messages {

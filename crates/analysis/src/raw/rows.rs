@@ -106,10 +106,13 @@ enum Line {
 impl Line {
     fn read(line: &[u8], is_first: bool, layout: &Layout) -> Result<Line, String> {
         if line.len() > MOST_LINE {
-            return Err(format!("the line has more than {MOST_LINE} bytes: this is not a file of rows"));
+            return Err(format!(
+                "the line has more than {MOST_LINE} bytes: this is not a file of rows"
+            ));
         }
-        let line = std::str::from_utf8(line)
-            .map_err(|_| "this is not text: give files of rows, or a pattern that leaves it out".to_owned())?;
+        let line = std::str::from_utf8(line).map_err(|_| {
+            "this is not text: give files of rows, or a pattern that leaves it out".to_owned()
+        })?;
         let line = line.trim_end_matches('\r');
         if line.trim().is_empty() || line.starts_with('#') {
             return Ok(Line::Nothing);
@@ -183,7 +186,13 @@ fn stamp(text: &str, layout: &Layout) -> Result<Option<i128>, String> {
     ) {
         return Ok(None);
     }
-    let bad = || format!("'{}' is not a time: write a number of {}", short(text), layout.unit);
+    let bad = || {
+        format!(
+            "'{}' is not a time: write a number of {}",
+            short(text),
+            layout.unit
+        )
+    };
     // Whole numbers are exact: nanoseconds since 1970 exceed the precision of a double.
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |t: &str| t.len() <= 20 && t.bytes().all(|b| b.is_ascii_digit());

@@ -86,7 +86,10 @@ fn hosts(written: &Written) -> Result<Vec<String>, Problem> {
     let all = &written.hosts;
     if !(2..=MAX_HOSTS).contains(&all.value.len()) {
         let count = all.value.len();
-        return Err(bad(all, format!("the lab has {count} hosts: give 2 to {MAX_HOSTS}")));
+        return Err(bad(
+            all,
+            format!("the lab has {count} hosts: give 2 to {MAX_HOSTS}"),
+        ));
     }
     let mut names: Vec<String> = Vec::new();
     for name in &all.value {
@@ -96,8 +99,10 @@ fn hosts(written: &Written) -> Result<Vec<String>, Problem> {
         if host.len() > 63 || !starts || host.ends_with('-') || !host.chars().all(good) {
             return Err(bad(
                 name,
-                format!("'{host}' cannot be a host's name: use a letter, then a-z, 0-9 and '-', at most 63 \
-                         characters"),
+                format!(
+                    "'{host}' cannot be a host's name: use a letter, then a-z, 0-9 and '-', at most 63 \
+                         characters"
+                ),
             ));
         }
         if host == "localhost" {
@@ -118,7 +123,10 @@ fn media(written: &Written, hosts: &[String]) -> Result<Vec<Medium>, Problem> {
     let all = &written.media;
     if !(1..=MAX_MEDIA).contains(&all.value.len()) {
         let count = all.value.len();
-        return Err(bad(all, format!("the lab has {count} media: give 1 to {MAX_MEDIA}")));
+        return Err(bad(
+            all,
+            format!("the lab has {count} media: give 1 to {MAX_MEDIA}"),
+        ));
     }
     let mut media: Vec<Medium> = Vec::new();
     for medium in &all.value {
@@ -392,7 +400,10 @@ fn find_host(name: &Spanned<String>, hosts: &[String]) -> Result<usize, Problem>
     hosts.iter().position(|h| *h == name.value).ok_or_else(|| {
         bad(
             name,
-            format!("there is no host '{}': add it to `hosts`, or correct the name", name.value),
+            format!(
+                "there is no host '{}': add it to `hosts`, or correct the name",
+                name.value
+            ),
         )
     })
 }

@@ -360,8 +360,10 @@ impl Config {
                 let name = if kind == CarrierKind::Tls { "tls" } else { "quic" };
                 return Err(Problem::at(
                     "radio.carrier",
-                    format!("the carrier {name} needs `keys`: give the folder that `ropewalk keys host` \
-                             created"),
+                    format!(
+                        "the carrier {name} needs `keys`: give the folder that `ropewalk keys host` \
+                             created"
+                    ),
                 ));
             }
             let peers = self.peers.iter().enumerate();

@@ -131,9 +131,10 @@ impl ServiceConfig {
             if !peers.iter().any(|p| p.name == *from) {
                 let known: Vec<&str> = peers.iter().map(|p| p.name.as_str()).collect();
                 let known = known.join(", ");
-                let text =
-                    format!("service {name}: `from` names '{from}', which is not a peer: the peers are \
-                             {known}");
+                let text = format!(
+                    "service {name}: `from` names '{from}', which is not a peer: the peers are \
+                             {known}"
+                );
                 return Err(Problem::at("from", text));
             }
             if self.role == Role::Serve {

@@ -224,7 +224,12 @@ fn every_refusal_is_one_line_that_names_the_place_and_the_mend() {
             "configuration",
             "lowercase",
         ),
-        ("127.0.0.1:7401", "127.0.0.1:7400", "configuration", "`radio.bind`"),
+        (
+            "127.0.0.1:7401",
+            "127.0.0.1:7400",
+            "configuration",
+            "`radio.bind`",
+        ),
         (
             "name: base",
             "name: base, namespace: r1",

@@ -44,7 +44,11 @@ pub(super) struct Moved {
 /// A line that says what is wrong.
 pub(super) fn read(bytes: &[u8]) -> Result<Request, String> {
     let request = parse_json(bytes).map_err(|error| error.to_string())?;
-    let whole = |name: &str| request[name].as_u64().ok_or(format!("{name} must be a whole number"));
+    let whole = |name: &str| {
+        request[name]
+            .as_u64()
+            .ok_or(format!("{name} must be a whole number"))
+    };
     let number = |name: &str| {
         let number = request[name].as_f64().filter(|n| n.is_finite());
         number.ok_or(format!("{name} must be a number"))
@@ -64,7 +68,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<Request, String> {
         // As text: a page's numbers are not exact beyond 2^53.
         "hand_over" => {
             let to = request["to"].as_str().and_then(|to| to.parse().ok());
-            Request::Right(Wish::HandOver(to.ok_or("to must be an operator's number, as text")?))
+            Request::Right(Wish::HandOver(
+                to.ok_or("to must be an operator's number, as text")?,
+            ))
         }
         "ask" => Request::Ask,
         "drive" => Request::Drive(Moved {
@@ -74,7 +80,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<Request, String> {
             turn: share("turn")?,
         }),
         "stop" => Request::Stop { n: whole("n")? },
-        _ => return Err("op must be robot, request, release, take_over, ask, hand_over, drive or stop".into()),
+        _ => {
+            return Err("op must be robot, request, release, take_over, ask, hand_over, drive or stop".into());
+        }
     })
 }
 

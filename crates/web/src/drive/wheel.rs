@@ -103,7 +103,10 @@ impl Wheel {
         let unanswered = now.saturating_sub(self.answered);
         let patience = UNANSWERED.max(round_trip.unwrap_or_default() * 2 + SILENCE);
         let reason = if silent > SILENCE {
-            format!("no message has arrived from this page for {} ms", silent.as_millis())
+            format!(
+                "no message has arrived from this page for {} ms",
+                silent.as_millis()
+            )
         } else if unanswered > patience {
             format!("the robot has not answered for {} ms", unanswered.as_millis())
         } else {

@@ -294,8 +294,7 @@ impl Session {
         }
         state.told = Some(Instant::now());
         for (topic, lost) in std::mem::take(&mut state.lost) {
-            let text =
-                format!("{topic}: {lost} messages were dropped because this connection is too slow");
+            let text = format!("{topic}: {lost} messages were dropped because this connection is too slow");
             self.complain(1, &format!("lost {topic}"), &text);
         }
     }
@@ -378,7 +377,9 @@ impl Session {
             return Err(format!("the subscription {id} exists already"));
         }
         if state.subscriptions.len() >= MAX_SUBSCRIPTIONS {
-            return Err(format!("a client may have at most {MAX_SUBSCRIPTIONS} subscriptions"));
+            return Err(format!(
+                "a client may have at most {MAX_SUBSCRIPTIONS} subscriptions"
+            ));
         }
         let schema = state.topics.get(&channel).and_then(Option::as_ref);
         let (Some(schema), Some(topic)) = (schema, world.topics.get(&channel)) else {

@@ -302,7 +302,10 @@ fn a_page_that_is_silent_or_not_allowed_to_drive_moves_nothing() {
     assert_eq!(page.skip(5)["outcome"], "executed");
     let halted = page.next();
     assert!(
-        halted["reason"].as_str().unwrap().contains("no message has arrived"),
+        halted["reason"]
+            .as_str()
+            .unwrap()
+            .contains("no message has arrived"),
         "{halted}"
     );
     wait_until("it stands", || pages.rover.last() == Some((0.0, 0.0)));

@@ -200,12 +200,12 @@ pub(super) fn alert(code: u8) -> String {
         42 | 43 | 46 => "the certificate is not valid",
         44 => "the certificate was revoked: create a new one with `ropewalk keys host`",
         45 => "the certificate has expired, or a clock is wrong: create a new one with `ropewalk keys host`",
-        48 => "the certificate is from another team: both hosts need keys of the same team (`ropewalk keys \
-               --help`)",
-        49 => "access is denied",
-        112 => {
-            "a different host answers there: check the peer's name and address under `peers`"
+        48 => {
+            "the certificate is from another team: both hosts need keys of the same team (`ropewalk keys \
+               --help`)"
         }
+        49 => "access is denied",
+        112 => "a different host answers there: check the peer's name and address under `peers`",
         116 => "no certificate was presented",
         120 => "it speaks another version of the link's protocol: run the same release on both",
         _ => return format!("TLS alert {code}"),
