@@ -116,22 +116,22 @@ pub enum Happened {
     },
     /// An operator started a recording on this host.
     RecordingStarted {
-        /// Names and patterns of its topics; none for all.
+        /// Names and patterns of its topics; empty for all topics.
         topics: Vec<String>,
         /// The operator.
         by: String,
     },
     /// A recording on this host ended.
     RecordingEnded {
-        /// Its file; empty if none could be created.
+        /// Its file; empty if the file could not be created.
         file: String,
         /// Messages in the file.
         messages: u64,
-        /// Messages that are not in it.
+        /// Messages lost before they reached the file.
         lost: u64,
-        /// The operator, unless it ended by itself.
+        /// The operator, unless it ended on its own.
         by: Option<String>,
-        /// Why it ended by itself.
+        /// The reason, if it ended on its own.
         why: Option<String>,
     },
 }
@@ -357,7 +357,7 @@ impl Journal {
         }
     }
 
-    /// Adds an event; `link` is empty if it is of none.
+    /// Adds an event; `link` is empty if the event does not belong to a link.
     pub(crate) fn add(&mut self, at: f64, link: &str, kind: Happened) {
         self.next += 1;
         let event = Event {

@@ -142,7 +142,7 @@ impl Observer {
         self.hurry();
     }
 
-    /// Looks again soon.
+    /// Reads the state again soon.
     fn hurry(&self) {
         self.shared.hurry.store(true, Ordering::Relaxed);
         if let Some(thread) = &self.thread {

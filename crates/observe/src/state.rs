@@ -245,20 +245,20 @@ pub struct ReceivedState {
     pub account: Option<AccountState>,
     /// The last second or so.
     pub recent: Option<RecentState>,
-    /// How long its messages took from the peer's link, once both links have compared their clocks.
+    /// Time of its messages from the peer's link, once both links have compared their clocks.
     pub delay: Option<DelayState>,
 }
 
-/// How long messages took from the peer's link to this one, since the session began.
+/// Time of messages from the peer's link to this one, since the session began.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct DelayState {
-    /// Messages that were measured.
+    /// Measured messages.
     pub messages: u64,
     /// Their mean.
     pub mean_us: f64,
-    /// How far it may be off, since clocks differ.
+    /// Uncertainty of the mean, because clocks differ.
     pub uncertainty_us: f64,
 }
 

@@ -184,10 +184,11 @@ pub struct Topic {
     pub delay_mean_ms: Option<f64>,
     /// The same, 99th percentile.
     pub delay_p99_ms: Option<f64>,
-    /// Mean time in the interval from the peer's link to this one, if it is received: the wait at the peer, and the air. By
-    /// clocks that both links compare, so unlike `delay_mean_ms` it does not depend on the time of day of two hosts.
+    /// Mean time from the peer's link to this one in the interval, for a received topic: the wait at the peer, and the
+    /// time on the air. Measured with clocks that both links compare, so unlike `delay_mean_ms` it does not depend on
+    /// the time of day of two hosts.
     pub link_delay_ms: Option<f64>,
-    /// How far that may be off.
+    /// Uncertainty of `link_delay_ms`.
     pub link_delay_error_ms: Option<f64>,
     /// Jitter that the path added, 99th percentile.
     pub jitter_p99_ms: Option<f64>,
@@ -358,10 +359,10 @@ fn received(rate: Rate, old: Option<&ReceivedState>, t: &ReceivedState, host: &s
     }
 }
 
-/// Mean of the messages that were measured between two states.
+/// Mean of the messages measured between two states.
 fn link_delay_ms(old: Option<&DelayState>, now: Option<&DelayState>) -> Option<f64> {
     let now = now?;
-    // A new session counts from 0.
+    // A new session starts from 0.
     let old = old.filter(|old| old.messages <= now.messages);
     let sum = |d: &DelayState| d.mean_us * d.messages as f64;
     let messages = now.messages - old.map_or(0, |old| old.messages);

@@ -1,10 +1,10 @@
-// Reads of H.264 pictures in Annex B what tells where decoding can begin and what is missing (ITU-T H.264, 7.3). No element.
+// Finds in H.264 pictures (Annex B) where decoding can begin and which pictures are missing (ITU-T H.264, 7.3). Uses no DOM.
 
 const [SLICE, IDR, PARAMETERS, PICTURE_PARAMETERS, DELIMITER] = [1, 5, 7, 8, 9];
-// Bytes in which the first slice has to begin, and that are read of a unit.
+// The first slice must begin within this many bytes.
 const MOST_BYTES = 1 << 14;
 const MOST_UNIT = 1024;
-// Profiles whose parameters have more fields before the one that is read.
+// Profiles with additional fields before the one that is read.
 const HIGH = [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135];
 
 // The NAL units that begin in the first bytes of a picture, each from its start code to the next one.
@@ -16,17 +16,17 @@ export function units(bytes) {
     if (found.length > 0) found.at(-1).end = at;
     at += 3;
     found.push({ type: bytes[at] & 31, isReference: (bytes[at] & 96) !== 0, start: at, end: bytes.length });
-    // Slices are the last that matters.
+    // Nothing after the first slice is needed.
     if (found.at(-1).type >= SLICE && found.at(-1).type <= IDR) break;
   }
   return found;
 }
 
-// Reads bits behind a unit's head.
+// Reads the bits after a unit's header byte.
 class Bits {
   constructor(bytes, { start, end }) {
     const raw = bytes.subarray(start + 1, Math.min(end, start + MOST_UNIT));
-    // A three behind two zeros only keeps start codes apart.
+    // A three after two zeros only prevents a false start code (7.4.1).
     this.bytes = raw.filter((byte, i) => !(byte === 3 && i > 1 && raw[i - 1] === 0 && raw[i - 2] === 0));
     this.at = 0;
   }
@@ -62,7 +62,7 @@ class Bits {
   }
 }
 
-// The name of a stream's codec, and how its pictures are numbered.
+// The name of a stream's codec, and the layout of its picture numbers.
 function parameters(bytes, unit) {
   const bits = new Bits(bytes, unit);
   const [profile, constraints, level] = [bits.bits(8), bits.bits(8), bits.bits(8)];
@@ -91,19 +91,19 @@ function frameNumber(bytes, unit, { planes, length }) {
   return bits.bits(length);
 }
 
-// Lets pictures pass that can be decoded: from a key frame on, up to the first gap.
+// Passes the pictures that can be decoded: from a key frame up to the first gap.
 export class Order {
   constructor() {
     Object.assign(this, { stream: null, head: null, last: null, at: 0, period: null });
   }
 
-  // Nothing can be decoded before the next key frame.
+  // Waits for the next key frame, since nothing before it can be decoded.
   lose() {
     this.last = null;
   }
 
-  // What is to be decoded of a picture that was published at `at`, in seconds: `{ isKey, codec, data }`, or null if that waits for
-  // a key frame. Throws where a picture cannot be read.
+  // Returns the input for the decoder, `{ isKey, codec, data }`, for a picture published at `at` (seconds), or null until the
+  // next key frame. Throws if the picture cannot be read.
   take(bytes, at) {
     try {
       return this.next(bytes, at);
@@ -119,7 +119,7 @@ export class Order {
     const own = found.find(({ type }) => type === PARAMETERS);
     if (own) {
       this.stream = parameters(bytes, own);
-      // For key frames without them.
+      // Kept for key frames that come without parameters.
       const both = found.filter(({ type }) => type === PARAMETERS || type === PICTURE_PARAMETERS);
       this.head = joined(both.map(({ start, end }) => bytes.subarray(start - 3, Math.min(end, start + MOST_UNIT))));
     }
@@ -136,17 +136,17 @@ export class Order {
     return { isKey, codec: this.stream.codec, data: isKey && !own ? this.withHead(bytes, found) : bytes };
   }
 
-  // Nothing may stand before a delimiter.
+  // A delimiter must come first.
   withHead(bytes, [first]) {
     const at = first.type === DELIMITER ? first.end : 0;
     return joined([bytes.subarray(0, at), this.head, bytes.subarray(at)]);
   }
 
-  // Whether nothing is missing between the last picture and this one.
+  // Whether this picture directly follows the last one.
   continues(number, at) {
     if (this.last === null) return false;
     const turn = 2 ** this.stream.length;
-    // Numbers start again after a turn; in this time, a whole one may be missing.
+    // Numbers wrap around: after a pause this long, a whole round of pictures may be missing.
     const isLate = this.period !== null && at - this.at > turn * this.period;
     return !isLate && number === (this.last + 1) % turn;
   }

@@ -49,7 +49,7 @@ export class Reader {
     return this.origin();
   }
 
-  // A header without its counter.
+  // A header without its sequence number.
   origin() {
     const stamp = this.u32() + this.u32() / 1e9;
     return { stamp, frame: this.text() };

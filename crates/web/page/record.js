@@ -1,4 +1,4 @@
-// Recording on the server's host: a button for operators, and what is recorded for all.
+// Recording on the server's host: a button for operators, and the state of the recording for everyone.
 
 import { $, attribute, fixed, say } from "./dom.js";
 import { list } from "./journal.js";
@@ -15,7 +15,7 @@ function facts(r) {
   return [r.file, time(r.seconds), `${size(r.bytes)} of at most ${size(r.limit)}`, of, lost, ...room].join(" · ");
 }
 
-// What changes seldom, so that a screen reader may read it out.
+// Changes rarely, so that a screen reader can announce it.
 function standing(r) {
   if (r.runs) return r.stopped_by ? "closing the file" : `recording, started by ${r.by}`;
   if (r.stopped_by) return `stopped by ${r.stopped_by}`;
@@ -24,7 +24,7 @@ function standing(r) {
 }
 
 export class Record {
-  // `ask(request)` resolves when the server has done it.
+  // `ask(request)` resolves when the server has carried out the request.
   constructor(ask) {
     Object.assign(this, { ask, runs: false, busy: false });
     $("record-form").addEventListener("submit", (event) => {
@@ -33,7 +33,7 @@ export class Record {
     });
   }
 
-  // There is a new server, or none; what it records comes later, if it may record.
+  // The connection to the server changed. A server that can record reports its recording later.
   allow(may) {
     $("record").hidden = true;
     $("record-button").hidden = !may;

@@ -1,16 +1,16 @@
-// Where the age of a picture comes from, stage by stage (decision 354). Only what is measured is shown.
+// Shows how each stage contributes to the age of a picture (decision 354). Only measured stages are shown.
 
 import { $, el, fixed, keyed, say } from "./dom.js";
 import { quantile } from "./driver.js";
 
-// Pictures whose median is shown, and those that can be saved.
+// The number of pictures for the shown medians, and the number that can be saved.
 const SHOWN = 30;
 const KEPT = 3000;
-// Clocks are good enough that agree to this, or to half of what is measured with them.
+// A duration is shown if its clocks agree to within this, or to within half of the duration.
 const AGREES_MS = 10;
-// From this difference on, the clocks of two hosts are said to differ.
+// The page reports that the clocks of two hosts differ if they do by more than this.
 const DIFFERS_MS = 50;
-// Differences of one clock that are below or above this are none.
+// A difference outside this range does not come from two readings of the same clock.
 const [LEAST_MS, MOST_MS] = [-1, 10000];
 
 const STAGES = [
@@ -19,33 +19,33 @@ const STAGES = [
 ];
 const TIMES = ["captured", "published", "taken", "sent", "received", "decoded", "drawn"];
 
-// What the links of this host know about a topic's way to it; null if it crosses none.
+// The time that a topic takes over this host's links; null if it crosses no link.
 export function crossing(links, topic) {
   const topics = Object.values(links).flatMap(({ view }) => Object.values(view.topics));
   const ways = topics.filter((t) => t.direction === "in" && t.topic === topic && t.state === "ready");
   if (ways.length === 0) return null;
   const [{ peer, source, link_delay_ms: ms, link_delay_error_ms: error }] = ways;
-  if (ways.length > 1) return { ms: null, why: "Several peers send this topic, so its way over the link is not known." };
-  if (source && source !== peer) return { ms: null, why: `Of the way over ${peer}, only the last link is measured.` };
-  return known(ms ?? null, error ?? 0, "The clocks of both links", "The link has measured nothing yet.");
+  if (ways.length > 1) return { ms: null, why: "Several peers send this topic, so its time on the link is unknown." };
+  if (source && source !== peer) return { ms: null, why: `The path goes over ${peer}; only its last link is measured.` };
+  return known(ms ?? null, error ?? 0, "The clocks of both links", "The link has no measurement yet.");
 }
 
-// A duration that was measured by two clocks which agree to `error`, in ms.
+// A duration measured with two clocks that agree to within `error`, in ms.
 function known(ms, error, clocks, nothing) {
   if (ms === null) return { ms, error, why: nothing };
   if (error > AGREES_MS && error > ms / 2) return { ms: null, error, why: `${clocks} agree only to ± ${fixed(error, 0)} ms.` };
   return { ms, error, why: "" };
 }
 
-// A duration by one clock.
+// A duration in ms between two readings of one clock in seconds; null if they cannot be from one clock.
 const between = (from, to) => {
   const ms = (to - from) * 1000;
   return ms >= LEAST_MS && ms <= MOST_MS ? Math.max(0, ms) : null;
 };
 
-// The stages of a picture. Its times are in seconds: `captured` and `stamp` by the publisher's clock, `taken` and `sent` by the
-// server's; in ms by this page's: `received`, `decoded`, `drawn`. `way` is what `crossing` returns, `clock` how far this page's is
-// ahead of the server's and how well that is known, in seconds; null if it is not.
+// The stages of a picture. `captured` and `stamp` are in seconds of the publisher's clock, `taken` and `sent` in seconds of the
+// server's, `received`, `decoded` and `drawn` in ms of this page's. `way` is the result of `crossing`. `clock` has the `offset`
+// of this page's clock from the server's and its `error`, both in seconds; null if they are unknown.
 export function measure({ captured, stamp, taken, sent, received, decoded, drawn }, way, clock) {
   const here = (ms) => (clock ? ms / 1000 - clock.offset : null);
   const arrived = clock && sent ? (here(received) - sent) * 1000 : null;
@@ -60,8 +60,8 @@ export function measure({ captured, stamp, taken, sent, received, decoded, drawn
     decode: decoded - received,
     draw: drawn - decoded,
   };
-  const undated = captured > 0 ? "Its times of capture are not by the publisher's clock." : "Its messages have no time of capture.";
-  // By the times of day of two hosts, and by the clocks that their links compare.
+  const undated = captured > 0 ? "Its times of capture are not from the publisher's clock." : "Its messages have no time of capture.";
+  // The time of day of the two hosts, against the clocks that their links compare.
   const apart = way && way.ms !== null && taken ? (taken - stamp) * 1000 - way.ms : null;
   return {
     ms,
@@ -93,7 +93,7 @@ export class Stages {
     if (last.length === 0) return;
     const found = STAGES.map(([stage, title]) => [stage, title, middle(last.map(({ ms }) => ms[stage]))]);
     const cells = found.filter(([, , ms]) => ms !== null);
-    // One of link and bus is on the way.
+    // A picture crosses either a link or only the bus, so one stage is always missing.
     if (cells.length === STAGES.length - 1) cells.push(["all", "together", cells.reduce((sum, [, , ms]) => sum + ms, 0)]);
     const make = ([stage, title]) => el("div", { "data-stage": stage }, el("dt", {}, title), el("dd"));
     keyed($(`${this.name}-stages-list`), this.cells, cells, ([stage]) => stage, make, (node, [, , ms]) => {
@@ -101,11 +101,11 @@ export class Stages {
     });
     const notes = [...last.at(-1).why];
     const apart = middle(last.map((picture) => picture.apart));
-    if (Math.abs(apart) > DIFFERS_MS) notes.push(`The clocks of both hosts differ by ${fixed(Math.abs(apart), 0)} ms, and the age above is off by that.`);
+    if (Math.abs(apart) > DIFFERS_MS) notes.push(`The clocks of the two hosts differ by ${fixed(Math.abs(apart), 0)} ms, so the age above is wrong by as much.`);
     say($(`${this.name}-stages-note`), notes.join(" "));
   }
 
-  // What is kept, as CSV. What is not known stays empty.
+  // The kept pictures as CSV. Unknown values stay empty.
   text() {
     const cell = (value, digits) => (typeof value === "number" ? value.toFixed(digits) : "");
     const errors = ["link", "browser"];
@@ -122,7 +122,7 @@ export class Stages {
     const url = URL.createObjectURL(new Blob([this.text()], { type: "text/csv" }));
     const name = (this.topic ?? "").replace(/\W+/g, "_").replace(/^_/, "");
     el("a", { href: url, download: `${name}_stages.csv` }).click();
-    // The browser has begun to read it by then.
+    // By then the browser has started to read it.
     setTimeout(() => URL.revokeObjectURL(url), 10000);
   }
 }

@@ -2,26 +2,26 @@
 
 import { Order } from "./h264.js";
 
-// Pictures that the decoder may hold, as many as may wait at the server.
+// Maximum number of pictures in the decoder; the server keeps as many.
 const MOST_WAITING = 10;
-// Those whose notes are kept: a decoder may give back none for some.
+// Maximum number of notes: a decoder may return no frame for some pictures.
 const MOST_NOTES = 64;
 
 export class Video {
-  // `show(frame, note)` gets each decoded picture with its note and has to close it; `tell(text)` says why there is
+  // `show(frame, note)` gets each decoded picture with its note and must close it; `tell(text)` gets the reason why there is
   // none.
   constructor({ show, tell }) {
     Object.assign(this, { show, tell, order: new Order(), decoder: null, codec: null, number: 0, notes: new Map(), trouble: null });
   }
 
-  // Takes a picture that was published at `at`, in seconds. Throws where it cannot be read.
+  // Takes a picture published at `at` (seconds). Throws if the picture cannot be read.
   take(bytes, at, note) {
     const next = this.order.take(bytes, at);
     if (!next) return this.wait();
     const isFull = this.decoder !== null && this.decoder.decodeQueueSize >= MOST_WAITING;
     if (isFull && !next.isKey) return this.wait();
     try {
-      // What waits in front of a key frame is out of date.
+      // Pictures that wait before a key frame are out of date.
       if (next.isKey && (isFull || this.decoder === null || this.codec !== next.codec)) this.open(next.codec);
       const timestamp = this.number++;
       this.notes.set(timestamp, note);
@@ -56,7 +56,7 @@ export class Video {
     decoder.configure({ codec, optimizeForLatency: true });
   }
 
-  // Begins again with the next key frame.
+  // Starts again at the next key frame.
   fail(error) {
     this.close();
     this.trouble = `${this.codec ?? "video"}: ${error.message}`;

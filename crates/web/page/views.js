@@ -7,11 +7,11 @@ import { Video } from "./video.js";
 
 // A picture that is older than this is marked.
 const OLD_S = 0.5;
-// Answers about the server's clock before ages are trusted to drive by.
+// Number of answers about the server's clock before ages are reliable enough to drive by.
 const FEWEST_CLOCKS = 3;
 
-// This page's clock minus the server's, in seconds, and half of the time until the answer, by which that may be off. The quickest
-// of the last answers counts. The page's clock is one that nobody sets.
+// Keeps the offset of this page's clock from the server's, in seconds, and its maximum error: half of the time until the answer.
+// The quickest of the last answers counts. The page's clock is monotonic.
 const offsets = [];
 export function clock(there, asked, answered) {
   offsets.push({ offset: (asked + answered) / 2000 - there, error: (answered - asked) / 2000 });
@@ -94,14 +94,14 @@ class View {
     this.offer(message);
   }
 
-  // Only the newest is drawn.
+  // Only the newest message is drawn.
   offer(message) {
     release(this.newest);
     this.newest = message;
     if (message && !this.busy) this.next();
   }
 
-  // Decodes the newest, and draws it with the next frame of the screen.
+  // Decodes the newest message and draws it with the next frame of the screen.
   async next() {
     this.busy = true;
     while (this.newest) {
@@ -111,7 +111,7 @@ class View {
         await this.decode(message);
         await new Promise(requestAnimationFrame);
         if (this.newest && this.isDecoded(this.newest)) {
-          // A newer one came meanwhile.
+          // A newer message arrived in the meantime.
           release(message);
           message = this.newest;
           this.newest = null;
@@ -174,7 +174,7 @@ export class Camera extends View {
   timed = true;
   stages = new Stages("camera");
   video = null;
-  // Those of this host, as they are observed.
+  // The observed links of this host.
   links = {};
 
   constructor(messages) {
@@ -231,7 +231,7 @@ export class Camera extends View {
 
   tell() {
     super.tell();
-    // The first call comes before there are any.
+    // The first call comes before `stages` exists.
     this.stages?.tell();
   }
 }

@@ -52,8 +52,8 @@ pub struct Push {
     pub priority: u8,
     /// How many messages of the topic may wait.
     pub keep: usize,
-    /// Whether the message is of no use without the one before it, as a picture of a video that is no key frame: where that
-    /// one is lost, so is this one.
+    /// Whether the message is useless without the previous one, like a video picture that is not a key frame: if the
+    /// previous one is lost, this one is lost, too.
     pub follows: bool,
     /// The message, sent as a binary frame.
     pub body: Box<dyn Body>,
@@ -329,7 +329,7 @@ impl Topic {
         self.waiting.front().map_or(u64::MAX, |first| first.order)
     }
 
-    /// Loses its oldest message, and those that follow it; returns their size.
+    /// Drops the oldest message and those that follow it ([`Push::follows`]); returns their size.
     fn lose(&mut self) -> usize {
         let mut freed = 0;
         while let Some(first) = self.waiting.pop_front() {
@@ -425,10 +425,10 @@ mod tests {
                 assert_eq!(next(&queue), [0]);
             }
         }
-        // 4 did not fit: 1 went, and all that followed.
+        // 4 did not fit: 1 was dropped, and all that followed it.
         assert_eq!(queue.losses(), [(1, 5)]);
         (6..9).for_each(|n| assert_eq!(next(&queue), [n]));
-        // A key frame that waits is not lost with those before it.
+        // A key frame that waits is not lost with the pictures before it.
         for n in 0..4_u8 {
             picture(&queue, n != 2, vec![n]);
         }

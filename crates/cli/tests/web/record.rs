@@ -93,7 +93,7 @@ fn a_press_records_the_chosen_topics_and_the_end_of_the_server_closes_the_file()
     page.evaluate("document.getElementById('record-topics').focus()");
     page.call("Input.insertText", json!({ "text": "arm" }));
     enter(&mut page);
-    page.wait("document.getElementById('record-refused').textContent.includes('is no full name')");
+    page.wait("document.getElementById('record-refused').textContent.includes('is not a full name')");
     page.evaluate("document.getElementById('record-topics').value = '/arm/*'");
     enter(&mut page);
     wait_for_messages(&mut page);
@@ -147,7 +147,7 @@ fn a_missing_folder_and_one_without_a_page_are_refused() {
     let done = host.run(&["web", "--port", "0", "--record", "missing"]);
     assert_eq!(done.code, 2, "{done:?}");
     assert!(
-        done.stderr.contains("missing is no folder: create it"),
+        done.stderr.contains("missing is not a folder: create it"),
         "{done:?}"
     );
     let (own, other) = (address(), address());

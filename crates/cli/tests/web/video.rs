@@ -184,7 +184,7 @@ fn video_of_both_ros_versions_and_in_compressed_images_is_shown() {
         page.wait("document.getElementById('camera-facts').textContent.includes('h264 64×48')");
     }
     // The times of capture are of 1970: the page says so instead of counting from there.
-    page.wait("document.getElementById('camera-stages-note').textContent.includes('Its times of capture are not by the')");
+    page.wait("document.getElementById('camera-stages-note').textContent.includes('Its times of capture are not from the')");
     for (stage, shown) in [
         ("bus", true),
         ("server", true),

@@ -81,7 +81,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<Request, String> {
         }),
         "stop" => Request::Stop { n: whole("n")? },
         _ => {
-            return Err("op must be robot, request, release, take_over, ask, hand_over, drive or stop".into());
+            return Err(
+                "op must be robot, request, release, take_over, ask, hand_over, drive or stop".into(),
+            );
         }
     })
 }

@@ -13,12 +13,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub(crate) const DEPTH: u32 = 256;
 /// The operation with which the server sends a message of a topic.
 const MESSAGE: u8 = 1;
-/// The operation with which it sends one with two more times, of this host's clock: when it took the message from the bus, and
-/// when it began to write it. Only clients that ask for it get it (decision 354).
+/// The operation with which the server sends a message with two more times of this host's clock: when it took the
+/// message from the bus, and when it began to write it. Only for clients that ask for it (decision 354).
 const TIMED: u8 = 0x80;
-/// Operation, subscription, time of publication, and the two times.
+/// Size of operation, subscription, time of publication, and the two times.
 const HEAD: usize = 29;
-/// The same without the two times.
+/// Size without the two times.
 const SHORT_HEAD: usize = 13;
 
 /// How a subscription of a client receives its messages.

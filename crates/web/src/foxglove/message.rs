@@ -37,12 +37,12 @@ pub(crate) enum Message {
     },
 }
 
-/// A topic whose messages a client wants.
+/// A topic that a client subscribes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub(crate) id: u32,
     pub(crate) channel: u32,
-    /// With the times at which the server had each; an addition to the protocol.
+    /// Whether each message comes with the times at which the server handled it; an addition to the protocol.
     pub(crate) timed: bool,
 }
 

@@ -1,16 +1,17 @@
-//! Pictures of H.264 video: which of them cannot be decoded without the one before (decision 354).
+//! Finds H.264 pictures that cannot be decoded without the previous one (decision 354).
 
 use ropewalk::{Message, Value};
 use schema::Numbers;
 
-/// Pictures of one topic that wait for a client: a third of a second at 30 Hz. The page lets as many wait for its decoder.
+/// Maximum number of pictures of one topic that wait for a client: a third of a second at 30 Hz. The page's decoder has
+/// the same limit.
 pub(crate) const KEEP: usize = 10;
 /// Types of messages with one picture each.
 const TYPES: [&str; 2] = ["foxglove_msgs/CompressedVideo", "sensor_msgs/CompressedImage"];
-/// Bytes in which the first slice has to begin; what stands before it is short.
+/// The first slice must begin within this many bytes; the units before it are short.
 const LOOKED: usize = 16 << 10;
 
-/// Whether a message is a picture of H.264 that refers to the one before; `None` if it is no picture of H.264.
+/// Whether an H.264 picture refers to the previous one; `None` if the message is not an H.264 picture.
 pub(crate) fn follows(message: &Message) -> Option<bool> {
     if !TYPES.contains(&message.schema().name()) {
         return None;
@@ -28,8 +29,8 @@ pub(crate) fn follows(message: &Message) -> Option<bool> {
     }
 }
 
-/// Whether a picture in Annex B (ITU-T H.264, table 7-1) begins with a slice that needs other pictures: neither parameters
-/// nor an IDR slice stand before it.
+/// Whether a picture in Annex B (ITU-T H.264, table 7-1) begins with a slice that needs other pictures, without
+/// parameters or an IDR slice before it.
 fn refers(data: &[u8]) -> bool {
     let mut rest = &data[..data.len().min(LOOKED)];
     while let Some(at) = rest.windows(3).position(|w| w == [0, 0, 1]) {

@@ -43,14 +43,12 @@ pub struct DashboardOptions {
     pub fleet: Option<Arc<dyn Fleet>>,
     /// Speed limits of the robots.
     pub limits: SpeedLimits,
-    /// Records for clients with [`Role::Operate`]; `None`: nothing is recorded.
+    /// Records for clients with [`Role::Operate`]; `None`: the page cannot record.
     pub recorder: Option<Arc<dyn Recorder>>,
 }
 
-/// Serves the page; a [`Site`] for a [`Server`](crate::Server).
-///
-/// Dropping it, after the server, ends its threads. Threads of clients may hold it for a moment longer than the server:
-/// [`Dashboard::end_recording`] does not wait for them.
+/// Serves the page; a [`Site`] for a [`Server`](crate::Server). Dropping it, after the server, ends its threads. Client
+/// threads may keep it alive a moment longer than the server; [`Dashboard::end_recording`] does not wait for them.
 #[derive(Debug)]
 pub struct Dashboard {
     foxglove: Foxglove,
@@ -65,7 +63,7 @@ pub(crate) struct Shared {
     pub(crate) observer: Arc<Observer>,
     /// Whether this server drives robots.
     pub(crate) drives: bool,
-    /// `None`: this server records nothing.
+    /// `None`: this server does not record.
     recordings: Option<Arc<Recordings>>,
     sessions: Mutex<Vec<Weak<Session>>>,
     stopped: AtomicBool,
@@ -104,7 +102,7 @@ impl Dashboard {
         })
     }
 
-    /// Ends a recording and waits until its file is closed. No other one starts.
+    /// Ends a recording and waits until its file is closed. No other recording can start afterwards.
     pub fn end_recording(&self) {
         if let Some(recordings) = &self.shared.recordings {
             recordings.end();

@@ -1,6 +1,7 @@
-//! Recordings of this host's bus that operators start from the page: one at a time, in a thread of its own.
+//! Recordings of this host's bus that operators start from the page, one at a time and in a separate thread.
 //!
-//! A recording goes on when its operator leaves. It ends when an operator or the server ends it, or by itself.
+//! A recording continues when its operator leaves. It ends when an operator stops it, when the server ends, or on its
+//! own.
 
 use crate::foxglove::lock;
 use observe::{Happened, Observer};
@@ -10,18 +11,18 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-/// Records a bus into files. The program that can record implements it.
+/// Records a bus into files; implemented by the program that can record.
 pub trait Recorder: std::fmt::Debug + Send + Sync + 'static {
-    /// Records the topics that one of `patterns` covers, without patterns all, into a new file until `tell` returns
-    /// false; then closes the file. Blocks. Calls `tell` with what is recorded so far, at least once a second while
-    /// topics are recorded, and last with what is in the closed file.
+    /// Records the topics that one of `patterns` matches (all topics if there are none) into a new file until `tell`
+    /// returns false; then closes the file. Blocks. Calls `tell` with the progress at least once a second while it
+    /// records, and a last time after the file is closed.
     ///
     /// # Errors
-    /// Why the recording did not begin, or ended by itself: a line for the operator that says what to do.
+    /// The reason why the recording did not start or ended on its own: a line for the operator that says what to do.
     fn record(&self, patterns: &[String], tell: &mut dyn FnMut(Progress) -> bool) -> Result<(), String>;
 }
 
-/// What is recorded so far.
+/// The progress of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// The file's name, without its folder.
@@ -34,11 +35,11 @@ pub struct Progress {
     pub free: u64,
     /// Messages in the file.
     pub messages: u64,
-    /// Topics.
+    /// Recorded topics.
     pub topics: u64,
-    /// Messages that are not in the file.
+    /// Messages that were lost before they reached the file, by reason.
     pub lost: Drops,
-    /// The first topics that cannot be recorded, and why.
+    /// The first topics that cannot be recorded, each with the reason.
     pub left_out: Vec<String>,
 }
 
@@ -55,7 +56,7 @@ struct State {
     /// The newest recording.
     newest: Option<Newest>,
     thread: Option<JoinHandle<()>>,
-    /// Whether the server ends.
+    /// Whether the server is ending.
     over: bool,
 }
 
@@ -67,7 +68,7 @@ struct Newest {
     seconds: u64,
     progress: Progress,
     stopped_by: Option<String>,
-    /// Why it ended by itself.
+    /// The reason, if it ended on its own.
     why: Option<String>,
 }
 
@@ -83,14 +84,17 @@ impl Recordings {
     /// Starts to record; `by` is the operator.
     ///
     /// # Errors
-    /// A line for the operator. All pages show what happens later.
+    /// The reason, as a line for the operator. Later failures are shown on all pages.
     pub(super) fn start(self: &Arc<Self>, patterns: Vec<String>, by: String) -> Result<(), String> {
         let mut state = lock(&self.state);
         if state.over {
             return Err("the server is ending".into());
         }
         if let Some(newest) = state.newest.as_ref().filter(|newest| newest.runs) {
-            return Err(format!("{} records already: stop that first", newest.started_by));
+            return Err(format!(
+                "{} already records: stop that recording first",
+                newest.started_by
+            ));
         }
         let (of_thread, topics) = (self.clone(), patterns.clone());
         let thread = std::thread::Builder::new().name("record".into());
@@ -110,10 +114,10 @@ impl Recordings {
         Ok(())
     }
 
-    /// Stops the recording, whose file is closed soon; `by` is the operator.
+    /// Stops the recording, whose file is then closed; `by` is the operator. Does not block.
     ///
     /// # Errors
-    /// Nothing is recorded.
+    /// No recording runs.
     pub(super) fn stop(&self, by: String) -> Result<(), String> {
         let mut state = lock(&self.state);
         let newest = state.newest.as_mut().filter(|newest| newest.runs);

@@ -27,7 +27,7 @@ struct Told {
     picture: Option<Arc<Value>>,
     /// Number of the newest event.
     event: u64,
-    /// What is recorded.
+    /// The state of the recording.
     recording: Value,
 }
 

@@ -163,7 +163,7 @@ fn an_operator_starts_a_recording_that_all_see_and_that_another_operator_stops()
 
     let answers = pages.answers(OPERATE, &[record(json!([])), stop()]);
     let error = answers[0]["error"].as_str().unwrap();
-    assert!(error.contains("operate at 127.0.0.1 records already"), "{error}");
+    assert!(error.contains("operate at 127.0.0.1 already records"), "{error}");
     assert_eq!(answers[1]["now"], json!([]));
     go(&mut viewer);
     let seen = viewer.skip(2);
@@ -199,12 +199,12 @@ fn viewers_and_what_names_no_topics_start_nothing() {
         (json!(vec!["/scan"; 17]), "at most 16"),
         (json!([7]), "texts"),
         (json!(["x".repeat(1025)]), "texts"),
-        (json!(["scan"]), "no full name"),
-        (json!(["/../scan"]), "no full name"),
-        (json!(["/a*"]), "no full name"),
-        (json!(["*"]), "no full name"),
-        (json!([""]), "no full name"),
-        (json!([long]), "no full name"),
+        (json!(["scan"]), "not a full name"),
+        (json!(["/../scan"]), "not a full name"),
+        (json!(["/a*"]), "not a full name"),
+        (json!(["*"]), "not a full name"),
+        (json!([""]), "not a full name"),
+        (json!([long]), "not a full name"),
     ] {
         let answer = pages.answer(OPERATE, record(topics.clone()));
         let error = answer["error"].as_str().unwrap_or_default();

@@ -17,14 +17,14 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use web::page::Progress;
 
-/// Interval at which the file's size and the room on its disk are looked up.
+/// Interval at which the file's size and the free space of its disk are read.
 const LOOK: Duration = Duration::from_millis(100);
 /// Interval at which the file is synced to disk.
 const SYNC: Duration = Duration::from_secs(5);
-/// The least room that a recording leaves on its disk, in bytes; on a larger disk, one part in `ROOM_SHARE`.
+/// Minimum free space, in bytes, that a recording leaves on its disk; on a larger disk, one part in `ROOM_SHARE`.
 const ROOM: u64 = 1_000_000_000;
 const ROOM_SHARE: u64 = 100;
-/// Topics that could not be recorded and that the page names.
+/// Maximum number of topics that the page names as not recorded.
 const MAX_NAMED: usize = 8;
 
 /// Options of commands with a page.
@@ -53,12 +53,12 @@ impl FromPage {
         if !folder.is_dir() {
             let folder = folder.display();
             return Err(Failure::input(format_args!(
-                "--record: {folder} is no folder: create it"
+                "--record: {folder} is not a folder: create it"
             )));
         }
         Ok(Some(Arc::new(Recorder {
             node: node.clone(),
-            // Operators elsewhere read it in errors.
+            // Absolute, since operators on other machines read it in errors.
             folder: std::path::absolute(folder).or_input()?,
             limit: self.record_limit,
         })))
@@ -74,7 +74,7 @@ struct Recorder {
     limit: u64,
 }
 
-/// Room on a disk, in bytes.
+/// Space on a disk, in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Room {
     free: u64,
@@ -115,7 +115,7 @@ impl web::page::Recorder for Recorder {
             });
             tell(progress.clone()) && ended.is_ok()
         });
-        // A slow disk takes its time; meanwhile the page shows what is written.
+        // A slow disk may take long; meanwhile the page shows the progress.
         let written = disk.finish(|| {
             measure(&mut progress, &path, &disk, &topics);
             tell(progress.clone());
@@ -131,7 +131,7 @@ impl web::page::Recorder for Recorder {
 }
 
 impl Recorder {
-    /// Creates a file; two within a second get different names.
+    /// Creates a file; two files within the same second get different names.
     fn create(&self) -> Result<(PathBuf, Writer), String> {
         let options = Options {
             compression: Compression::Lz4,
@@ -155,7 +155,7 @@ impl Recorder {
         }
     }
 
-    /// Why no file can be created, and the mend.
+    /// The reason why no file can be created, and what to do.
     fn refused(&self, error: &WriteError) -> String {
         let folder = self.folder.display();
         let kind = match error {
@@ -179,7 +179,7 @@ impl Recorder {
         }
     }
 
-    /// Room on the folder's disk.
+    /// Space on the folder's disk.
     fn room(&self) -> Result<Room, String> {
         let folder = self.folder.display();
         let found = rustix::fs::statvfs(&self.folder);
@@ -193,14 +193,14 @@ impl Recorder {
         })
     }
 
-    /// An error if the file, with the messages that wait for it, is too large for its limit or its disk.
+    /// An error if the file, together with the waiting messages, is too large for the limit or for the disk.
     fn check(&self, bytes: u64, waiting: u64, room: Room) -> Result<(), String> {
         let keep = ROOM.max(room.total / ROOM_SHARE);
         let left = room.free.saturating_sub(waiting);
         if left < keep {
             return Err(format!(
-                "{} are free on the disk of {}, and {} must stay free: delete files there, or give --record a folder on \
-                 another disk",
+                "the disk of {1} has {0} of free space, and {2} must stay free: delete files there, or give --record a \
+                 folder on another disk",
                 size(left),
                 self.folder.display(),
                 size(keep)
@@ -215,7 +215,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// An error if the file could not be written to its end.
+    /// An error if writing the file failed before its end.
     fn written(&self, written: &Written) -> Result<(), String> {
         let Some(error) = &written.error else {
             return Ok(());
@@ -229,7 +229,7 @@ impl Recorder {
     }
 }
 
-/// A file's name without its ending: the host, and the time in UTC.
+/// A file's name without its extension: the host, and the time in UTC.
 fn stem(host: &str, seconds: u64) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let host: String = host.chars().filter(|c| plain(*c)).take(64).collect();
@@ -237,7 +237,7 @@ fn stem(host: &str, seconds: u64) -> String {
     format!("{}_{time}", if host.is_empty() { "host" } else { &host })
 }
 
-/// Looks up what is recorded so far.
+/// Updates the progress.
 fn measure(progress: &mut Progress, file: &Path, disk: &Disk, topics: &Topics) {
     if let Ok(file) = std::fs::metadata(file) {
         progress.bytes = file.len();
@@ -248,7 +248,7 @@ fn measure(progress: &mut Progress, file: &Path, disk: &Disk, topics: &Topics) {
     progress.left_out = left_out(topics);
 }
 
-/// The first topics that are not recorded, or not to the end, and why.
+/// The first topics that are not recorded, or not until the end, each with the reason.
 fn left_out(topics: &Topics) -> Vec<String> {
     let failures = topics.failures();
     let named = failures.iter().take(MAX_NAMED);

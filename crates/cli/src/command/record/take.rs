@@ -8,11 +8,11 @@ use ropewalk::{Node, NodeError};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::Duration;
 
-/// Interval at which new topics are looked up.
+/// Interval at which new topics are looked for.
 const DISCOVERY: Duration = Duration::from_millis(500);
-/// Interval at which `goes_on` is asked while no message arrives.
+/// Interval at which `goes_on` is called while no message arrives.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
-/// How long messages published before the end may be taken after it.
+/// Maximum time after the end for taking the messages published before it.
 const LAST_TAKE: Duration = Duration::from_millis(200);
 
 /// Takes messages of the `wanted` topics until `goes_on` returns false or writing fails.
@@ -43,7 +43,7 @@ pub(super) fn take(
     Ok(())
 }
 
-/// Asks the bus for its topics repeatedly, until the receiver is dropped.
+/// Repeatedly sends the list of topics of the bus, until the receiver is dropped.
 fn discover(node: Node) -> std::io::Result<Receiver<Result<Vec<TopicInfo>, NodeError>>> {
     let (tell, found) = sync_channel(0);
     let thread = std::thread::Builder::new().name("discovery".into());
