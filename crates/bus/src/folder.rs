@@ -156,7 +156,7 @@ impl Folder {
         };
         let inside = self.open_dir().map_err(|e| match e.raw_os_error() {
             Some(libc::ELOOP | libc::ENOTDIR) => OpenError::NotADir { dir: dir() },
-            // A wrong owner is a better explanation than the failure to open it.
+            // A wrong owner explains more than the failure to open the folder.
             _ => {
                 let meta = rustix::fs::statat(rustix::fs::CWD, &self.dir, AtFlags::SYMLINK_NOFOLLOW);
                 meta.ok().and_then(|m| foreign(&m)).unwrap_or_else(|| fail(e))

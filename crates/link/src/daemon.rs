@@ -38,7 +38,7 @@ use std::time::Duration;
 
 /// Interval at which the status is refreshed.
 const STATUS_INTERVAL: Duration = Duration::from_millis(100);
-/// How long the daemon leaves the bus alone after one of its subscribers held as many messages as it may.
+/// How long the daemon takes no messages from the bus after one of its subscribers reached its limit of held messages.
 const HOLD_OFF: Duration = Duration::from_millis(1);
 /// Datagrams that may be in flight to a peer on a wire, including its socket: urgent messages wait behind
 /// them. The number has to cover a few batches, so that sender and receiver both have work. It may be larger
@@ -279,9 +279,9 @@ impl<C: Carrier> Daemon<C> {
         let _nodes = self.exchange_nodes()?;
         let waker = self.handle.clone();
         let coder = Coder::start(move || waker.wake()).map_err(started)?;
-        // Set the scheduling after starting the other threads, which would inherit it. A wire has no time
-        // slots to meet and can keep a processor busy, which a real-time thread would withhold from all
-        // others. A lower nice value suffices, since the others wait for this thread's work.
+        // Set the scheduling after the other threads have started, because they would inherit it. A wire has no time
+        // slots to meet and can keep a processor busy, which a real-time thread would withhold from all others. A lower
+        // nice value suffices, since the others wait for this thread's work.
         self.scheduling = if self.config.is_wire() {
             clock::nice_thread(clock::FORWARDING_NICE)
         } else {

@@ -90,7 +90,7 @@ pub fn may(rules: Option<&Allow>, right: Right, topic: &str) -> bool {
 }
 
 impl Allow {
-    /// Returns whether it names anything.
+    /// Returns whether it permits anything.
     pub(crate) fn is_any(&self) -> bool {
         ![&self.publish, &self.subscribe, &self.call]
             .iter()

@@ -112,7 +112,7 @@ pub struct ReceivedTopic {
     /// Its counts.
     #[serde(flatten)]
     pub stats: RemoteTopicStats,
-    /// The last second or so, if any message arrived.
+    /// Statistics over about the last second, if any message arrived.
     pub recent: Option<Recent>,
     /// Counts of unpacking, if any message arrived packed.
     pub unpacking: Option<UnpackStats>,

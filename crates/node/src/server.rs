@@ -23,7 +23,8 @@ pub struct Server<S = Dynamic> {
     of: PhantomData<fn() -> S>,
 }
 
-/// What a handler made of a request: a filled block, why there is none, or the text of an error for the client.
+/// The result of a handler for a request: a filled block, the reason why there is none, or the text of an error for the
+/// client.
 pub(crate) type Handled = Result<Result<Loan, PublishError>, String>;
 
 /// Why a request was not answered.

@@ -14,7 +14,7 @@ const CALM_S: f64 = 10.0;
 const RATE_CHANGE: f64 = 0.2;
 /// Changes by operators that wait to be seen in a state.
 const MAX_CLAIMS: usize = 64;
-/// For how long they wait, in seconds.
+/// How long they wait, in seconds.
 const CLAIM_S: f64 = 10.0;
 
 /// Links that are remembered; silent ones make room.
@@ -90,7 +90,7 @@ pub enum Happened {
         /// The first losses by reason.
         drops: Drops,
     },
-    /// A topic has lost none for some seconds.
+    /// A topic has lost no message for some seconds.
     LosesNoMore {
         /// The topic.
         #[serde(flatten)]
@@ -157,7 +157,7 @@ pub struct Journal {
     claims: VecDeque<Claim>,
 }
 
-/// What the journal remembers of a link.
+/// State that the journal keeps of a link.
 #[derive(Clone, Debug, Default)]
 struct Memory {
     silent: bool,
@@ -465,7 +465,7 @@ impl Memory {
     }
 }
 
-/// What was lost since `old`, by reason.
+/// Losses since `old`, by reason.
 fn since(old: Option<&Drops>, now: &Drops) -> Drops {
     let before = |reason: &String| old.and_then(|o| o.get(reason)).copied().unwrap_or(0);
     let more = now
@@ -527,7 +527,7 @@ mod tests {
         );
         assert_eq!(by, &text("drive at 127.0.0.1"));
         assert!(matches!(found[3], Happened::SettingChanged { by: None, .. }));
-        // The same picture again tells nothing.
+        // An unchanged picture adds no event.
         journal.note(3.0, Some(&now), &now, false);
         assert_eq!(journal.newest(), 5);
         let mut up = now.clone();

@@ -1,4 +1,4 @@
-//! Looks at this host's bus and its links, once a second.
+//! Reads the state of this host's bus and links once a second.
 
 use crate::picture::{Bus, BusTopic, Link, VERSION};
 use crate::{AskError, Asked, Event, Happened, History, Journal, LinkState, Picture, View};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How often it looks.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// The shortest time between two looks, after a change.
+/// The shortest time between two readings, after a change.
 const SOON: Duration = Duration::from_millis(200);
 /// How long a link may take for each step of an answer.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -51,7 +51,7 @@ struct Seen {
     history: History,
 }
 
-/// What the thread remembers between two looks.
+/// State that the thread keeps between two readings.
 #[derive(Default)]
 struct Memory {
     /// State, view and when each link last answered.
@@ -85,7 +85,7 @@ impl Observer {
         })
     }
 
-    /// The newest picture's number and its JSON ([`Picture::json`]); null and 0 before the first look.
+    /// The newest picture's number and its JSON ([`Picture::json`]); null and 0 before the first reading.
     pub fn newest(&self) -> (u64, Arc<Value>) {
         let seen = self.shared.seen();
         (seen.number, seen.json.clone())
@@ -136,7 +136,7 @@ impl Observer {
         Ok(now)
     }
 
-    /// Adds an event that belongs to no link to the journal.
+    /// Adds to the journal an event that does not belong to a link.
     pub fn note(&self, kind: Happened) {
         self.shared.seen().journal.add(unix_time(), "", kind);
         self.hurry();
@@ -281,7 +281,7 @@ impl Memory {
         let mut counts = BTreeMap::<String, u64>::new();
         let now = Instant::now();
         let span = self.counted.map(|then| (now - then).as_secs_f64());
-        // Right after a change there is too little time between two looks.
+        // Right after a change there is too little time between two readings.
         let is_due = span.is_none_or(|s| s >= INTERVAL.as_secs_f64() / 2.0);
         for info in survey.topics.iter().filter(|t| !t.is_of_service()) {
             let name = &info.topic.topic;

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 /// Version of the picture's JSON; a reader of another one cannot rely on its fields.
 pub const VERSION: u32 = 1;
 
-/// Everything that is observed at one moment.
+/// The observed state at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Picture {
     /// [`VERSION`].
     pub version: u32,
-    /// When it was, in seconds since 1970.
+    /// Its time, in seconds since 1970.
     pub at: f64,
     /// The links of this host, by name.
     pub links: BTreeMap<String, Link>,

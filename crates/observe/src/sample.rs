@@ -1,4 +1,4 @@
-//! States for tests of what is shown.
+//! States for tests of the views.
 
 use crate::{LinkState, View};
 use serde_json::json;

@@ -19,7 +19,7 @@ pub struct LinkState {
     pub host: String,
     /// The link's name.
     pub link: String,
-    /// When this was, on a monotonic clock of the host.
+    /// Time of this state on a monotonic clock of the host.
     pub uptime_clock_s: f64,
     /// The radio as a whole.
     pub radio: RadioState,
@@ -66,7 +66,7 @@ pub struct RadioState {
     pub bytes: u64,
     /// Bytes that wait.
     pub queued_bytes: u64,
-    /// Hosts for which something waited lately.
+    /// Hosts with messages that waited lately.
     pub yields_to: Vec<YieldsState>,
 }
 
@@ -262,7 +262,7 @@ pub struct DelayState {
     pub uncertainty_us: f64,
 }
 
-/// The last second or so of a topic that is received.
+/// Statistics of a received topic over about the last second.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -299,7 +299,7 @@ pub struct ServiceCounts {
     pub role: ServiceRole,
     /// Whether it can be called.
     pub state: ServiceState,
-    /// Priority of what this host sends.
+    /// Priority of the messages that this host sends.
     pub priority: u8,
     /// Calls so far.
     pub calls: u64,
@@ -326,7 +326,7 @@ pub struct WayState {
     pub cost_us: u64,
 }
 
-/// Traffic that is forwarded for others.
+/// Traffic that this host forwards for others.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]

@@ -375,7 +375,7 @@ fn not_taken(drops: &Drops) -> u64 {
     drops.get(name).copied().unwrap_or(0)
 }
 
-/// Without copies and without what was delivered.
+/// Leaves out copies and delivered messages.
 fn only_lost(drops: &Drops) -> Drops {
     let beside = [DropReason::Duplicate.name(), DropReason::NotTaken.name()];
     let lost = drops

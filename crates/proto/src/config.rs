@@ -209,9 +209,9 @@ pub struct PeerConfig {
     pub hops: u32,
     /// Largest datagram that the carrier takes, 256 to 65507 bytes.
     pub max_datagram: usize,
-    /// Number of datagrams into which the carrier splits one here, to be joined at the peer, as over a wire; at least
-    /// 1. Parts of best-effort messages go in datagrams of up to this many times `max_datagram`, at most 65507 bytes.
-    /// Each counts in flight as the datagrams that it is cut into.
+    /// Number of datagrams, at least 1, into which the carrier splits one here, to be joined at the peer, as over a
+    /// wire. Parts of best-effort messages go in datagrams of up to this many times `max_datagram`, at most 65507
+    /// bytes. Each of these counts in flight as the datagrams into which it is split.
     pub joined: u32,
     /// Its host id, which identifies it in routes to it and over it, and in its claims about the air. 0 if neither
     /// applies; its own claims then still count.

@@ -177,7 +177,8 @@ impl Access {
             .and_then(|value| value.strip_prefix("Bearer "));
         let given = request.query("token").or(bearer).or(request.cookie("token"));
         let given = hash(given.unwrap_or_default());
-        // Hashes are compared, so the time tells nothing of a token. All are, so it does not tell which.
+        // Hashes are compared, so that the time reveals nothing about a token. All of them are compared, so that the
+        // time does not reveal which one matched.
         let mut role = None;
         for token in &self.tokens {
             if token.hash == given {

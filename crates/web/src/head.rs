@@ -81,7 +81,7 @@ impl Request {
             secure: false,
             certified: false,
         };
-        // Two answers to one question are how requests pass a check.
+        // If such a header is repeated, a check and its user might read different values.
         for name in ["host", "origin", "authorization", "upgrade", "sec-websocket-key"] {
             if request.headers.iter().filter(|(n, _)| n == name).count() > 1 {
                 return Err(HeadError::Twice(name));

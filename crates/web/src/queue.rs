@@ -156,7 +156,7 @@ impl Queue {
         self.answer(opcode, bytes);
     }
 
-    /// Queues a message of a topic. It replaces older ones if they wait too long.
+    /// Queues a message of a topic. It replaces older ones when the limits are reached.
     pub fn push(&self, push: Push) {
         let mut state = self.state();
         if state.closed {

@@ -146,7 +146,7 @@ impl Read for Stream {
             let read = lock(&session.state).reader().read(to);
             match read {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                // The client left without a farewell, as many do.
+                // The client left without a TLS close notification, as many do.
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(0),
                 read => return read,
             }

@@ -46,7 +46,7 @@ pub(super) struct State {
     pub(super) history: History,
     /// Loans refused because memory was short.
     pub(super) refused: u64,
-    /// Whether a loan has waited in vain since the last successful one.
+    /// Whether a loan has waited without success since the last successful one.
     pub(super) stalled: bool,
     pub(super) clock: sys::Wall,
     /// Whether it publishes in quick succession. Then it looks at released blocks after ringing, since a peer

@@ -187,7 +187,7 @@ impl Bundle {
         }
     }
 
-    /// Applies to our own certificate the checks that other hosts will apply to it.
+    /// Applies to this host's certificate the checks that other hosts will apply to it.
     fn check(&self) -> Result<(), KeysError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let path = self.folder.join(HOST_CERTIFICATE);

@@ -148,7 +148,7 @@ impl Call {
         progress.give_up = expires + (rtt.unwrap_or(Duration::from_secs(1)) * 2).max(SHORTEST_EXPIRY);
     }
 
-    /// Returns for how many milliseconds after `now` it is still good: 0 for ever; `None`: it has expired.
+    /// Returns for how many milliseconds after `now` it remains valid: 0 forever; `None`: it has expired.
     fn expiry_ms(&self, now: Time) -> Option<u32> {
         let expires = lock(&self.progress).expires;
         let Some(expires) = expires else { return Some(0) };

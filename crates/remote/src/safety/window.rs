@@ -1,4 +1,4 @@
-//! At most once: a repeated request is not executed again, but answered again.
+//! Ensures that a request is executed at most once: a repeated request is only answered again.
 
 use std::collections::VecDeque;
 

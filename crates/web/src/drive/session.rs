@@ -139,7 +139,7 @@ impl Session {
         Ok(())
     }
 
-    /// The operator's name: what the connection proves.
+    /// The operator's name, as far as the connection proves it.
     fn operator(&self) -> String {
         format!("page at {}", self.client.address)
     }

@@ -195,7 +195,7 @@ mod tests {
         let mut wheel = Wheel::default();
         assert_eq!(wheel.moved(at(0, 1.0), ms(5)), Turn::Send(1.0, 0.0));
         assert!(wheel.passed(ms(260), None).is_some());
-        // The connection stalls, and what the page sent meanwhile comes at once.
+        // The connection stalls, and the page's messages then arrive all at once.
         for t in (50..700).step_by(50) {
             assert_eq!(wheel.moved(at(t, 1.0), ms(1100)), Turn::Ignore, "{t}");
         }

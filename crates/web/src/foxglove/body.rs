@@ -104,7 +104,7 @@ impl Body for BusBody {
         let (head, len) = self.head();
         let head = &head[..len];
         let room = queue.room();
-        // No other follows what is kept for late joiners.
+        // No newer message follows a message that is kept for late joiners.
         if self.len > room
             && !self.message.is_history()
             && let Some(image) = smaller(&self.message, *flavour, room)

@@ -20,7 +20,7 @@ const MAX_SUBSCRIPTIONS: usize = 256;
 const MAX_OUTLETS: usize = 64;
 /// Parameters that one client watches by name.
 const MAX_WATCHED: usize = 4096;
-/// Bytes of announcements that are sent at once; the rest follows with the next look at the bus.
+/// Maximum bytes of announcements that are sent at once; the rest follows after the next survey of the bus.
 const ANNOUNCED: usize = 1 << 20;
 /// Shortest time between two reports of losses to a client.
 const LOSSES: Duration = Duration::from_secs(2);

@@ -36,7 +36,7 @@ pub(crate) struct NamedService {
 }
 
 impl World {
-    /// Looks again. Blocks for at most half a second if an endpoint is silent.
+    /// Surveys the bus again. Blocks for at most half a second if an endpoint is silent.
     ///
     /// # Errors
     /// [`NodeError`] if the bus cannot be read.

@@ -28,7 +28,7 @@ use std::time::Duration;
 
 /// The subprotocol of the page.
 const PROTOCOL: &str = "ropewalk.page.v1";
-/// How long to wait for a picture before looking whether the server ends.
+/// How long to wait for a picture before checking whether the server ends.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Options of the page.
@@ -143,7 +143,8 @@ impl Shared {
 impl Site for Dashboard {
     fn page(&self, request: &Request) -> Response {
         let text = |status, line: &str| Response::new(status, Page::Text(line.into()));
-        // The page asks before it opens a WebSocket, whose refusals browsers do not tell.
+        // The page asks for its role before it opens a WebSocket, because browsers do not report why a WebSocket was
+        // refused.
         if request.path() == "/role" {
             let role = request.role().map_or("none", Role::name);
             return text(Status::Ok, role);

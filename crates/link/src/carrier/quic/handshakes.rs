@@ -34,7 +34,7 @@ impl QuicCarrier {
             return Ok(());
         }
         let expected = team::expected(self.peers.iter().map(|p| &p.known), from.ip());
-        // A peer at its expected address is spared a round trip, one handshake at a time: an address may be
+        // A peer at its expected address saves a round trip, for one handshake at a time because an address may be
         // forged.
         let spared = self
             .peers
