@@ -24,7 +24,7 @@ pub enum Reliability {
     /// A lost message stays lost.
     #[default]
     BestEffort,
-    /// The sender keeps a message until the receiver has acknowledged it, and retransmits what is missing.
+    /// The sender keeps a message until the receiver has acknowledged it, and retransmits missing parts.
     Reliable,
     /// The sender adds parity, from which the receiver computes lost fragments; nothing is retransmitted.
     Redundant,
@@ -77,7 +77,7 @@ pub struct Announcement {
     pub ordering: Ordering,
     /// Late joiners receive its newest messages.
     pub latched: bool,
-    /// Messages are sent only while the receiver states that someone watches the topic. Not with `via`.
+    /// Messages are sent only while the receiver states that the topic has a subscriber there. Not with `via`.
     pub when_watched: bool,
     /// Source and destinations, where messages may go over relays.
     pub via: Option<Via>,
@@ -251,7 +251,7 @@ impl Announcement {
         if !r.is_empty() {
             return Err(invalid("announcement length", r.at()));
         }
-        // A relay could not say who watches beyond it.
+        // A relay cannot report subscribers beyond it.
         if when_watched && via.is_some() {
             return Err(invalid("destinations", r.at()));
         }

@@ -30,7 +30,8 @@ pub const MAX_HOST_NAME: usize = 64;
 pub const MAX_DEPTH: u32 = 1024;
 /// Size of a datagram that fills a packet at an MTU of 1500.
 const PACKET: usize = 1472;
-/// Time's worth of data that may be in flight on a wire of a known rate while receipts clock the sending.
+/// Amount of data, as time on the wire, that may be in flight on a wire of a known rate while receipts clock the
+/// sending.
 const WIRE_IN_FLIGHT: Duration = Duration::from_millis(4);
 /// Most topics in one direction between two hosts.
 pub const MAX_TOPICS: usize = 1024;
@@ -96,8 +97,8 @@ pub struct RadioConfig {
     pub report_interval: Duration,
     /// Bounds on what each peer can make this host hold.
     pub receive: ReceiveLimits,
-    /// Whether this host states which topics are watched here, by [`crate::Radio::state_watched`]. Otherwise its peers
-    /// send everything.
+    /// Whether this host states which topics have a subscriber here, by [`crate::Radio::state_watched`]. Otherwise its
+    /// peers send everything.
     pub states_watched: bool,
     /// How routes over relays are found, where messages may go over relays.
     pub route: Option<RouteConfig>,
@@ -257,8 +258,8 @@ pub struct TopicConfig {
     /// 0 to 127; 127 is the most important.
     pub priority: u8,
     /// Newest messages that may wait; at least 1. For a reliable topic this counts the messages that wait for their
-    /// acknowledgement, at most 1024. A message of more than 16 KiB of which sending has begun continues while others
-    /// wait behind it; those make way for newer ones instead.
+    /// acknowledgement, at most 1024. If part of a message of more than 16 KiB was sent, the message continues while
+    /// others wait behind it; newer messages replace those instead.
     pub depth: u32,
     /// A message of a reliable topic that is still unacknowledged this long after it was offered is given up, and its
     /// sender is notified. Other topics have only a `deadline`.
@@ -266,8 +267,8 @@ pub struct TopicConfig {
     /// Bytes of parity for each byte of a redundant topic, more than 0 and at most 1; `None`: as much as the loss that
     /// the peer reports requires.
     pub redundancy: Option<f64>,
-    /// Keep the newest `depth` messages for a peer that joins late, restarts or was away: it receives them once it has
-    /// accepted the topic. Each counts as offered again.
+    /// Keep the newest `depth` messages for a peer that joins late, restarts or was away. The peer receives them once
+    /// it has accepted the topic. Each of these counts as offered again.
     pub latched: bool,
     /// A message that cannot be sent in full within this time after it was offered is dropped before it costs (more)
     /// airtime. Among topics of one priority the earlier deadline goes first.

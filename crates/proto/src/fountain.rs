@@ -85,7 +85,8 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    /// Copies the message and precomputes what all symbols are made from: takes some ten milliseconds for 10 MB.
+    /// Copies the message and precomputes the data from which all symbols are made. Takes some ten milliseconds for 10
+    /// MB.
     fn new(shape: Shape, body: &impl Body) -> Encoder {
         let mut bytes = vec![0; shape.padded()];
         body.copy_at(0, &mut bytes[..shape.total as usize]);
@@ -154,14 +155,14 @@ pub(crate) struct Decoding {
 }
 
 impl Decoding {
-    /// With the symbols that arrived since an `earlier` attempt, or all.
+    /// With the symbols that arrived since an `earlier` attempt, or with all symbols.
     pub(crate) fn new(shape: Shape, earlier: Option<Failed>, symbols: Vec<(u32, Vec<u8>)>) -> Self {
         let decoder = earlier.map_or_else(|| Box::new(Decoder::new(shape)), |f| f.0);
         Decoding { decoder, symbols }
     }
 }
 
-/// An attempt that needs more symbols, with those that it has.
+/// An attempt that needs more symbols, with the symbols so far.
 pub(crate) struct Failed(Box<Decoder>);
 
 /// Result of a [`Job`].

@@ -52,10 +52,10 @@ pub struct TopicStats {
     /// How long after it was offered a message is worth sending.
     #[serde(rename = "deadline_ms", serialize_with = "milliseconds")]
     pub deadline: Option<Duration>,
-    /// Messages per second that may pass.
+    /// Maximum number of messages per second.
     #[serde(rename = "rate_limit_hz")]
     pub max_rate: Option<f64>,
-    /// One message in this many passes.
+    /// One message in this many is sent.
     pub every: u32,
     /// Least share of the air that it gets while it has messages waiting; 0 is none.
     pub min_share: f64,

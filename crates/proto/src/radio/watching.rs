@@ -29,7 +29,7 @@ impl<B: Body> Radio<B> {
         topic.is_some_and(|t| t.demand.rests())
     }
 
-    /// A peer states whether anyone there watches a topic of this host.
+    /// A peer states whether a topic of this host has a subscriber there.
     pub(super) fn watched(&mut self, now: Time, (peer, topic): (PeerId, u32), serial: u32, watched: bool) {
         let Some(t) = self.topics.get_mut(topic as usize).filter(|t| t.peer == peer) else {
             return;
@@ -38,7 +38,7 @@ impl<B: Body> Radio<B> {
             Some(DemandChange::Begins { new }) => self.offer_latched(now, topic as usize, new),
             Some(DemandChange::Ends) => {
                 t.rhythm = Rhythm::default();
-                // The receiver keeps what it got of a latched topic for late joiners, so that has to be complete.
+                // The receiver keeps the messages of a latched topic for late joiners, so it has to get all of them.
                 if !t.config.latched {
                     let bytes = t.clear(DropReason::Unwatched);
                     self.released(bytes);
@@ -48,7 +48,7 @@ impl<B: Body> Radio<B> {
         }
     }
 
-    /// Counts a message that nobody watches. A latched topic keeps it for those who begin to watch.
+    /// Counts a message of a topic without a subscriber. A latched topic keeps it for later subscribers.
     pub(super) fn rest(&mut self, topic: TopicId, message: Message<B>) {
         let Some(t) = self.topics.get_mut(topic.0 as usize) else {
             return;

@@ -1,4 +1,4 @@
-//! What a peer can make the receiving half hold, and when it is released.
+//! Tests of what a peer can make the receiving half hold, and when that is released.
 
 use super::*;
 use crate::announcement::{Announcement, Ordering, Reliability, WITHDRAWN};
@@ -7,7 +7,7 @@ use crate::geometry::Geometry;
 use crate::wire::{AnnouncePiece, MoreHead};
 use std::collections::BTreeSet;
 
-/// Counts what was loaned. While it is `full`, it takes nothing.
+/// Counts loaned memory. While it is `full`, it accepts nothing.
 #[derive(Default)]
 struct Counter {
     next: u64,

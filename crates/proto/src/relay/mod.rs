@@ -88,7 +88,7 @@ pub struct Relay<B> {
     own: u64,
     flows: BTreeMap<FlowKey, Flow>,
     routes: BTreeMap<(PeerId, RemoteTopic), FlowKey>,
-    /// Topics of neighbours whose flow ended: they do not announce them again if it resumes.
+    /// Topics of neighbours whose flow ended: the neighbours do not announce them again if the flow resumes.
     dormant: BTreeMap<(PeerId, RemoteTopic), FlowKey>,
     actions: Vec<Action<B>>,
     /// Bytes that may be forwarded while still arriving: a peer that begins much and ends nothing does not displace
@@ -100,7 +100,7 @@ pub struct Relay<B> {
 }
 
 impl Taken {
-    /// When it stops being of use, by this host's clock; a round trip early.
+    /// When it expires, by this host's clock; earlier by a round trip.
     pub fn expires(&self) -> Option<Time> {
         self.expires
     }
@@ -471,7 +471,7 @@ impl<B: Body + Clone> Relay<B> {
             via: None,
         };
         let key = FlowKey::new(&announcement, &via);
-        // Numbering continues, since hosts that know the run remember the numbers.
+        // Numbering continues, because hosts that know the run remember the numbers.
         let next = self.flows.get(&key).map_or(0, |f| f.next);
         let flow = Flow {
             next,

@@ -1,4 +1,4 @@
-//! Datagrams handed over that are not known to have left the air (decision 065).
+//! Datagrams that were handed over and may still be on the air (decision 065).
 
 use crate::wire::Receipt;
 use core::time::Duration;
@@ -23,7 +23,7 @@ const BY_CHANCE: f64 = 0.01;
 const PER_WINDOW: usize = 32;
 /// Receipts in a row that have to arrive in time before the pacer's estimate is trusted again.
 const PENALTY: u32 = 12;
-/// Where less important datagrams fill the limit, it may be exceeded by this many.
+/// If less important datagrams fill the limit, it may be exceeded by this many.
 pub(crate) const URGENT: usize = 3;
 /// At 6 Mbit/s, `SMALL_PER_FULL` datagrams of at most `SMALL` bytes take the air of a full one.
 const SMALL: usize = 200;
@@ -326,7 +326,7 @@ impl Flight {
             let held = Duration::from_micros(receipt.held);
             now.since(ask.at).saturating_sub(held)
         });
-        // It went unnoticed while it was missing, where that may be chance.
+        // While it was missing it was not counted as late, if the loss may be chance.
         let late = self.tolerated > 0 && ask.is_some_and(|a| self.is_late(now, a));
         let explained = ask.map_or(Duration::ZERO, |a| expected(a.bytes));
         self.round_trip(now, round_trip, explained);
@@ -434,7 +434,7 @@ impl Flight {
         Some(self.unanswered?.at + self.patience())
     }
 
-    /// Detects late receipts, and removes timed-out datagrams.
+    /// Detects late receipts and removes datagrams that have timed out.
     pub(crate) fn expire(&mut self, now: Time) {
         let chance = self.missing < self.tolerated;
         if !chance && self.unanswered.is_some_and(|ask| self.is_late(now, ask)) {
@@ -443,7 +443,7 @@ impl Flight {
         while self.next_timeout().is_some_and(|t| t <= now) {
             self.give_up(now);
         }
-        // Silence at the last ask does not say anything about the present.
+        // Silence after the last ask says nothing about the present.
         let rested = self.unanswered.is_none() && self.entries.is_empty();
         if rested && now >= self.asked_at + LONGEST_PATIENCE {
             (self.timeouts, self.missing) = (0, 0);

@@ -51,9 +51,9 @@ pub(crate) struct Share {
     /// The same for control frames.
     control: Floor,
     doubt: Doubt,
-    /// The host that something waits for, and since when.
+    /// The host for which a message waits, and since when.
     waits_for: Option<(u32, Time)>,
-    /// How long something waited for each host.
+    /// How long messages waited for each host.
     yielded: BTreeMap<u32, Used>,
     /// The priority of the most important recent message that was not foreseen, and when it arrived.
     heard: Option<(u8, Time)>,
@@ -290,7 +290,7 @@ pub(crate) struct PeerShare {
     pub(crate) met: Option<bool>,
     /// The exchange that the receipt in this datagram completed, except for the peer's clock.
     pub(crate) exchange: Option<Exchange>,
-    /// What the datagram at hand says about a message: topic, number, when it was offered and its deadline, in
+    /// The times of a message that the current datagram states: topic, number, when it was offered and its deadline, in
     /// microseconds.
     pub(crate) timing: Option<(u32, u64, u64, u64)>,
     pub(crate) claims_at: Time,
@@ -315,7 +315,7 @@ impl PeerShare {
         self.delays.clear();
     }
 
-    /// Age of the message, if the datagram at hand states it.
+    /// Age of the message, if the current datagram states it.
     pub(crate) fn age(&self, now: Time, topic: u32, seq: u64) -> Option<Age> {
         let (t, s, offered, deadline) = self.timing?;
         let clock = self.clock.offset(now)?;

@@ -124,7 +124,7 @@ pub(crate) struct DataHead {
 }
 
 impl DataHead {
-    /// Most that the header of a fragment of such a message takes.
+    /// Maximum length of the header of a fragment of such a message.
     pub(crate) fn room(geometry: &Geometry) -> usize {
         let varint = |v: u32| {
             if v < 1 << 14 {

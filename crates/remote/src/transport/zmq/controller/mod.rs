@@ -138,8 +138,8 @@ impl ZmqController {
         }
     }
 
-    /// Robot Remote Control's wire, version 6, to a robot of another maker: its addresses for requests (REP) and telemetry (PUB).
-    /// Neither encrypted nor authenticated.
+    /// Robot Remote Control's wire, version 6, to a robot of another vendor: its addresses for requests (REP) and
+    /// telemetry (PUB). Neither encrypted nor authenticated.
     pub fn plain_v6(requests: &str, telemetry: &str) -> ZmqControllerOptions {
         ZmqControllerOptions {
             wire: Wire::V6,
