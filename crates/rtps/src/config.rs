@@ -275,7 +275,7 @@ pub enum WriteError {
     /// then.
     #[error("the writer keeps all samples and has no room until a reader acknowledges some")]
     Full,
-    /// The sample exceeds what the writer keeps.
+    /// The sample is longer than the writer's limit.
     #[error("a sample has {len} bytes, but the writer keeps at most {most}")]
     TooLong {
         /// Its length.

@@ -1,4 +1,4 @@
-//! Scenarios: hosts, media, and what changes when.
+//! Scenarios: hosts, media, and their changes over time.
 
 mod apply;
 mod channels;
@@ -204,7 +204,7 @@ impl Scenario {
             .map_or_else(|_| self.place.clone(), |p| p.to_string_lossy().into_owned())
     }
 
-    /// What changes when, from the start of the lab, in order of time.
+    /// Changes, with their times from the start of the lab, in order of time.
     pub(crate) fn changes(&self) -> &[(Duration, Change)] {
         &self.changes
     }

@@ -189,7 +189,7 @@ pub(crate) struct Effect {
 }
 
 impl Effect {
-    /// Applies to a path what this names; returns whether it changed anything.
+    /// Applies the settings to a path; returns whether they changed anything.
     pub(crate) fn on_path(&self, path: &mut Path) -> bool {
         let before = path.clone();
         if let Some(loss) = &self.packet_loss {

@@ -75,8 +75,8 @@ impl Session {
         session
     }
 
-    /// Subscribes to what arrives without a request: the robot's log, its questions, and whether it is reachable.
-    /// Nothing else uses the air.
+    /// Subscribes to the messages that arrive without a request: the robot's log, its questions, and whether it is
+    /// reachable. Nothing else uses the air.
     fn hear(&self) {
         let out = self.output.clone();
         self.controller.on_connection(move |connection| {

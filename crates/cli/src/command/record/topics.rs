@@ -178,7 +178,7 @@ impl Topics {
         all
     }
 
-    /// Topics that are not recorded, or not to the end.
+    /// Topics that are not recorded, or not until the end.
     pub(super) fn failures(&self) -> BTreeMap<&str, &str> {
         let broken = self
             .all

@@ -180,7 +180,7 @@ pub(super) fn run(node: &Node, publish: &Options, signals: &Signals) -> Outcome 
 #[derive(Default)]
 struct Sent {
     messages: u64,
-    /// Of these, messages that no subscriber was there for.
+    /// Of these, messages without a subscriber.
     unheard: u64,
 }
 
