@@ -197,7 +197,10 @@ fn what_cannot_be_read_is_named_with_file_and_line() {
     let error = analyze(dir.path()).expect_err("a bad row").to_string();
     assert_eq!(
         error,
-        format!("{}: line 3: 'x' is no time: write a number of ns", bad.display())
+        format!(
+            "{}: line 3: 'x' is not a time: write a number of ns",
+            bad.display()
+        )
     );
     fs::remove_file(&bad).expect("removed");
     fs::write(dir.path().join("20Hz/4nodes/notes.txt"), "x").expect("a file");

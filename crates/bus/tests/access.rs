@@ -100,7 +100,7 @@ fn another_user_is_refused_and_both_sides_know_why() {
     assert!(
         child
             .hear()
-            .contains("belongs to user 0 and group 0, not to 65534")
+            .contains("belongs to user 0 and group 0, not to user 65534")
     );
 }
 

@@ -27,13 +27,13 @@ const FEW_LOST: u32 = 2;
 const REPORT_EVERY: Duration = Duration::from_millis(25);
 /// Longest wait in a device queue as long as receipts arrive.
 const LARGEST_CORRECTION: Duration = Duration::from_millis(200);
-/// Part of a full frame's airtime by which a round trip varies by chance; and the part that is left uncorrected where
-/// the device queue has to be empty in time.
+/// Part of a full frame's airtime by which a round trip varies by chance; and the part that remains uncorrected if the
+/// device queue must be empty in time.
 const CHANCE: u32 = 4;
 const CHANCE_DEFERRING: u32 = 30;
-/// A datagram that waited longer than this part of a full frame's airtime met other traffic.
+/// A datagram that waited longer than this part of a full frame's airtime waited for other traffic.
 const MET: u32 = 8;
-/// How long after a receipt that came with data others may do so.
+/// How long after a receipt that came with data further receipts may come with data.
 const RODE: Duration = Duration::from_millis(500);
 /// Approximate length of a datagram with only a receipt.
 pub(crate) const RECEIPT: usize = 24;
@@ -61,7 +61,7 @@ pub(crate) struct Peer {
     pub(crate) airtime: AirtimeModel,
     /// Estimate of the rate, where it is unknown.
     pub(crate) estimate: Option<Estimate>,
-    /// Its clock, and what is needed to share the radio with it.
+    /// Its clock, and the state for sharing the radio with it.
     pub(crate) share: PeerShare,
     number: u64,
     numbers_heard: Option<(u64, u64, u64)>,
@@ -259,7 +259,7 @@ impl Peer {
         self.owes
     }
 
-    /// The peer asks how far its datagrams have come.
+    /// The peer asks which of its datagrams have arrived.
     pub(crate) fn asked(&mut self) {
         self.owes = true;
     }
@@ -324,7 +324,7 @@ impl Peer {
         self.flight.window(self.is_clocked(radio), full) + more
     }
 
-    /// Whether the peer has had something to send lately, so that its receipts wait for their turn.
+    /// Whether the peer recently had data to send, so that its receipts wait for their turn.
     pub(crate) fn receipts_wait(&self, now: Time) -> bool {
         self.rode.is_some_and(|t| now < t + RODE)
     }
@@ -344,7 +344,7 @@ impl Peer {
         if self.receipts_ride {
             self.rode = Some(now);
         }
-        // It rides with what the peer has to send, and takes longer than a receipt alone.
+        // It comes with data of the peer, and takes longer than a receipt alone.
         let expected = |n| airtime.airtime(n, hops) + airtime.airtime(len, hops);
         let full = airtime.airtime(self.config.max_datagram, hops);
         let filled = 4 * self.flight.len() >= 3 * self.window(radio, true);

@@ -31,8 +31,8 @@ const MOST_DOUBT: Duration = Duration::from_millis(1);
 const KEPT_SPAN: Duration = Duration::from_secs(2);
 /// Least share of the air that a host gets while it claims it: half of the least share that all leave it by default.
 const LEAST_OF_CLAIMED: f64 = 0.05;
-/// A host that sends less than this part of what it claims does not keep its word; some of it is lost, or addressed to
-/// others.
+/// A host that is heard to send less than this part of its claimed airtime does not keep its word. The part is below 1
+/// because some datagrams are lost, or addressed to others.
 const KEPT: f64 = 0.125;
 /// Less of the air than this counts as nothing.
 const LEAST_HEARD: f64 = 0.0005;
@@ -51,7 +51,7 @@ pub(crate) struct Speaker {
 struct Claimed {
     priority: u8,
     demand: Duration,
-    /// What its host has sent since, as far as this host heard it.
+    /// Airtime that its host has used since, as far as this host heard it.
     heard: Duration,
     at: Time,
     /// Whether its host itself made the claim.
@@ -95,7 +95,7 @@ pub(crate) struct Table {
     /// The last part of the key tells rhythms of one host and priority apart, by their order in the frame.
     rhythms: BTreeMap<(u32, PeerId, u8, u8), Rhythmic>,
     kept: BTreeMap<u32, Kept>,
-    /// Until then hosts are believed only if they are heard to take what they claim.
+    /// Until then, a host's claims count only if this host hears it use the claimed air.
     doubts_until: Time,
 }
 
@@ -124,7 +124,7 @@ impl Table {
         self.doubts_until = until;
     }
 
-    /// Whether a host takes the air that it claims, as far as this host hears it.
+    /// Whether a host uses the air that it claims, as far as this host hears it.
     pub(crate) fn keeps_word(&self, now: Time, host: u32) -> bool {
         let Some(kept) = self.kept.get(&host) else {
             return false;
@@ -363,7 +363,7 @@ impl Table {
         all
     }
 
-    /// Drops what arrived through a peer that is gone.
+    /// Drops claims that arrived through a peer that is gone.
     pub(crate) fn forget(&mut self, peer: PeerId) {
         self.claims.retain(|(_, via), _| *via != peer);
         self.rhythms.retain(|(_, via, ..), _| *via != peer);
@@ -389,7 +389,7 @@ fn until_at(priority: u8, full: bool) -> impl Fn(&Claimed) -> Time + Copy {
 }
 
 impl Claimed {
-    /// When its host has what it waits for, or no longer claims it.
+    /// When its host has had the air that it waits for, or no longer claims it.
     fn until(&self) -> Time {
         // Claims are in whole milliseconds: an amount below one is unknown.
         match !self.demand.is_zero() && self.heard >= self.demand {
