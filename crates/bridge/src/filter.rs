@@ -201,7 +201,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            error.contains("std_msgs/String") && error.contains("leave it out"),
+            error.contains("std_msgs/String") && error.contains("leave `tf` out"),
             "{error}"
         );
         let level = TopicRule {

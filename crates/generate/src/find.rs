@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(whole.folders, [root.join("a"), root.join("b")]);
         let refused = |path: &str| find(&root.join(path)).expect_err(path).to_string();
         assert!(refused("c").contains("no definitions"));
-        assert!(refused("b/msg/notes.txt").contains("no definition"));
+        assert!(refused("b/msg/notes.txt").contains("not a definition"));
         assert!(refused("nowhere").contains("No such file"));
     }
 }

@@ -452,6 +452,6 @@ mod tests {
             ..taps(21, 0, 1)[0]
         };
         assert!(refused(&load("wifi-1hop"), &[outside]).contains("192.0.2.1"));
-        assert!(refused(&load("wifi-1hop"), &taps(21, 0, 2)).contains("name two of 0 to 1"));
+        assert!(refused(&load("wifi-1hop"), &taps(21, 0, 2)).contains("name two hosts from 0 to 1"));
     }
 }

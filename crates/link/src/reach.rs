@@ -156,16 +156,13 @@ fn text(facts: &Facts<'_>, ever: bool, span: Duration, now: Time) -> String {
              configuration, and that its port accepts datagrams"
         );
     } else {
-        let check = match carrier {
-            CarrierKind::Serial => {
-                "check the cable, that its link runs, and that `radio.baud` is the same at both ends"
-                    .to_owned()
-            }
-            kind => {
-                let transport = if *kind == CarrierKind::Tls { "TCP" } else { "UDP" };
-                let keys = match kind {
-                    CarrierKind::Udp => "",
-                    _ => ", that both hosts have keys of one team (`ropewalk keys --help`)",
+        let check = match carrier.transport() {
+            None => "check the cable, that its link runs, and that `radio.baud` is the same at both ends"
+                .to_owned(),
+            Some(transport) => {
+                let keys = match carrier.has_keys() {
+                    true => ", that both hosts have keys of one team (`ropewalk keys --help`)",
+                    false => "",
                 };
                 let port = peer.address.map_or(0, |a| a.port());
                 format!(

@@ -254,7 +254,7 @@ mod tests {
         let error = TfFilter::new(&TfConfig::default(), &kind)
             .err()
             .expect("is refused");
-        assert!(error.to_string().contains("leave it out"), "{error}");
+        assert!(error.to_string().contains("leave `tf` out"), "{error}");
         let (mut f, schema) = filter("{}", "/tf");
         assert!(f.apply(Time(1), &[0xff; 9], &[]).is_none());
         assert!(f.apply(Time(1), &vec![0; MAX_BYTES + 1], &[]).is_none());

@@ -370,7 +370,7 @@ mod tests {
         assert!(holds("on = %0", &["TRUE"]));
         // A text without quotes is still a text if it is not a number.
         assert!(holds("name = %0", &["wall-7"]));
-        assert!(error("count = %1", &["1"]).contains("parameter %1 is missing: 1 were given"));
+        assert!(error("count = %1", &["1"]).contains("parameter %1 is missing: only 1 were given"));
     }
 
     #[test]

@@ -370,7 +370,7 @@ events:
             (
                 "hosts: [relay, base]",
                 "hosts: [relay, bas]",
-                "f.yaml:11:20: no host 'bas': add it to `hosts`, or correct the name",
+                "f.yaml:11:20: there is no host 'bas': add it to `hosts`, or correct the name",
             ),
             (
                 "hosts: [relay, base]",

@@ -355,7 +355,7 @@ impl Config {
                  out for a radio",
             ));
         }
-        if let CarrierKind::Quic | CarrierKind::Tls = kind {
+        if kind.has_keys() {
             if self.keys.is_none() {
                 let name = if kind == CarrierKind::Tls { "tls" } else { "quic" };
                 return Err(Problem::at(

@@ -120,7 +120,7 @@ pub struct RadioConfig {
     /// The carrier of the datagrams. Default: QUIC if `keys` is set, else UDP.
     #[serde(default)]
     pub carrier: Option<CarrierKind>,
-    /// The local address, for QUIC and UDP.
+    /// The local address, for QUIC, TLS and UDP.
     #[serde(default, deserialize_with = "maybe_address")]
     pub bind: Option<SocketAddr>,
     /// The serial line, such as /dev/ttyUSB0.
@@ -205,6 +205,25 @@ pub enum CarrierKind {
     Udp,
     /// Frames over a serial line.
     Serial,
+}
+
+impl CarrierKind {
+    /// Whether hosts prove with keys of one team who they are.
+    pub fn has_keys(self) -> bool {
+        match self {
+            CarrierKind::Quic | CarrierKind::Tls => true,
+            CarrierKind::Udp | CarrierKind::Serial => false,
+        }
+    }
+
+    /// The protocol of the port that it listens on.
+    pub(crate) fn transport(self) -> Option<&'static str> {
+        match self {
+            CarrierKind::Quic | CarrierKind::Udp => Some("UDP"),
+            CarrierKind::Tls => Some("TCP"),
+            CarrierKind::Serial => None,
+        }
+    }
 }
 
 /// The medium that a rate describes.

@@ -14,7 +14,7 @@ mod session;
 pub(crate) use greeting::MAX_LEN as MAX_GREETING;
 
 use crate::carrier::{CarrierError, Watch};
-use crate::config::{CarrierKind, Config};
+use crate::config::Config;
 use crate::daemon::LinkError;
 use crate::keys::Bundle;
 use crate::outgoing::Outgoing;
@@ -154,7 +154,7 @@ impl Seals {
     /// # Errors
     /// [`LinkError`] if the keys cannot be read, or no thread can start.
     pub(crate) fn start(config: &Config) -> Result<Option<Box<Self>>, LinkError> {
-        if !config.routes() || !matches!(config.carrier(), CarrierKind::Quic | CarrierKind::Tls) {
+        if !config.routes() || !config.carrier().has_keys() {
             return Ok(None);
         }
         let bad = |e| LinkError::Carrier(CarrierError::Keys(e));

@@ -249,8 +249,8 @@ fn settings_out_of_bounds_are_named() {
         Radio::<Vec<u8>>::new(c).err().expect("refused").to_string()
     };
     assert!(refused(&|c| c.session = 0).contains("session 0"));
-    assert!(refused(&|c| c.airtime = c.airtime.with_gain(0.0)).contains("gain 0"));
-    assert!(refused(&|c| c.airtime = c.airtime.with_gain(f64::NAN)).contains("gain NaN"));
+    assert!(refused(&|c| c.airtime = c.airtime.with_gain(0.0)).contains("gain is 0"));
+    assert!(refused(&|c| c.airtime = c.airtime.with_gain(f64::NAN)).contains("gain is NaN"));
     assert!(refused(&|c| c.name = "n".repeat(65)).contains("65"));
     assert!(refused(&|c| c.keep_alive = Duration::ZERO).contains("keep_alive"));
 

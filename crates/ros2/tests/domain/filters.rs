@@ -103,7 +103,7 @@ fn a_filter_of_another_type_is_a_problem_of_its_topic() {
     let robot = Robot::new(&domain, Config::default().with_topic(rule));
     let peer = Peer::new(&domain);
     peer.publisher("rt/a", &string(), reliable());
-    robot.problem("/a", &["`level`", "std_msgs/String", "leave it out"]);
+    robot.problem("/a", &["`level`", "std_msgs/String", "leave `level` out"]);
 }
 
 #[test]

@@ -212,7 +212,10 @@ fn viewers_and_what_names_no_topics_start_nothing() {
     }
     let answer = pages.answer(OPERATE, json!({ "op": "erase", "id": 1 }));
     assert!(
-        answer["error"].as_str().unwrap().starts_with("requests are"),
+        answer["error"]
+            .as_str()
+            .unwrap()
+            .starts_with("known requests are"),
         "{answer}"
     );
     assert!(pages.counter.asked().is_empty());

@@ -85,8 +85,8 @@ fn bad_keys(file: &Path, error: KeysError) -> Failure {
 fn daemon(options: &Options, file: &Path) -> Outcome {
     let config = Config::load(file).or_input()?;
     if options.check {
-        use link::config::CarrierKind::{Quic, Tls};
-        if let (Quic | Tls, Some(keys)) = (config.carrier(), &config.keys) {
+        let keys = config.keys.as_ref().filter(|_| config.carrier().has_keys());
+        if let Some(keys) = keys {
             Bundle::load(keys, &config.host).map_err(|e| bad_keys(file, e))?;
         }
         crate::screen::tell!("{}: good", file.display());

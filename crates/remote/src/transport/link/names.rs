@@ -81,19 +81,26 @@ mod tests {
         assert_eq!(service("", Class::Request), "/remote/request");
         let of = |kind| topic("r1", kind, 3, false);
         assert_eq!(
-            of("ropewalk.JointState"),
-            "/r1/remote/telemetry/ropewalk/JointState/c3"
+            of("robot_remote_control.JointState"),
+            "/r1/remote/telemetry/robot_remote_control/JointState/c3"
         );
         assert_eq!(
-            topics("r1", "ropewalk.Map", 0)[1],
-            "/r1/remote/telemetry/large/ropewalk/Map/c0"
+            topics("r1", "robot_remote_control.Map", 0)[1],
+            "/r1/remote/telemetry/large/robot_remote_control/Map/c0"
         );
         assert_eq!(of("a-b.2"), "/r1/remote/telemetry/a_b/_2/c3");
         assert_eq!(of(""), "/r1/remote/telemetry/_/c3");
         let folder = tempfile::tempdir().expect("a folder");
         let node = ropewalk::Node::with_config("test", bus::BusConfig::new(folder.path())).expect("a node");
         let schema = super::super::types::telemetry(50).expect("a type");
-        for kind in ["ropewalk.JointState", "a-b.2", "", "..", "ä.1?", "x/y"] {
+        for kind in [
+            "robot_remote_control.JointState",
+            "a-b.2",
+            "",
+            "..",
+            "ä.1?",
+            "x/y",
+        ] {
             node.dynamic_publisher(&of(kind), &schema).expect(kind);
         }
     }
