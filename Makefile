@@ -18,7 +18,7 @@ TESTED := $(TARGET)/tested
 STEPS := packages built-tested schema-crosscheck+recording-crosscheck kill,ros1,sanitized,cpp+installed,python+ros2-kilted,ros2-jazzy networks attacks unit-posix unit
 BEHIND := lint built-posix loom
 
-.PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets words book crates unit unit-posix cpp sanitized sanitized-library valgrind ros1 ros2 ros2-kilted ros2-jazzy zenoh foxglove python wheel deb deb-here deb-arm64 installed installed-arm64 installed-crates loom built-posix miri schema-crosscheck recording-crosscheck kill \
+.PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets words book crates unit unit-posix cpp sanitized sanitized-library valgrind ros1 ros2 ros2-kilted ros2-jazzy zenoh foxglove python wheel deb deb-here deb-arm64 installed installed-arm64 installed-crates installed-container loom built-posix miri schema-crosscheck recording-crosscheck kill \
     attacks networks soak day fuzz-short fuzz-packets fuzz-coverage fuzz clean
 
 # Shows in a minute why priorities matter; needs neither ROS nor root. Link-time optimization would take longer than everything else.
@@ -199,6 +199,15 @@ installed-crates: packages
 	scripts/apt-install debootstrap
 	$(CARGO) publish --workspace --dry-run --no-verify --locked --allow-dirty
 	tests/packages/crate $(TARGET)/package/tmp-registry
+
+# Builds the container file with podman from the package that `installed` tests, and uses its image. Not part of `make test`, since not
+# every machine of CI may make containers.
+installed-container: built-tested
+	scripts/apt-install debootstrap dpkg-dev file podman crun
+	rm -rf $(TARGET)/packages-container
+	mkdir -p $(TARGET)/packages-container
+	scripts/deb $(TESTED) $(TARGET)/packages-container
+	tests/packages/container $(TARGET)/packages-container/*.deb
 
 # The bus's suite over shm_open and passed pipes instead of memfds (docs/decisions/037-posix-variant.md).
 POSIX := -p ropewalk-bus --features posix --profile tested --locked
