@@ -203,7 +203,7 @@ installed-crates: packages
 # Builds the container file with podman from the package that `installed` tests, and uses its image. Not part of `make test`, since not
 # every machine of CI may make containers.
 installed-container: built-tested
-	scripts/apt-install debootstrap dpkg-dev file podman crun
+	scripts/apt-install debootstrap dpkg-dev file podman runc
 	rm -rf $(TARGET)/packages-container
 	mkdir -p $(TARGET)/packages-container
 	scripts/deb $(TESTED) $(TARGET)/packages-container
