@@ -18,7 +18,7 @@ TESTED := $(TARGET)/tested
 STEPS := packages built-tested schema-crosscheck+recording-crosscheck kill,ros1,sanitized,cpp+installed,python+ros2-kilted,ros2-jazzy networks attacks unit-posix unit
 BEHIND := lint built-posix loom
 
-.PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets words book crates unit unit-posix cpp sanitized sanitized-library valgrind ros1 ros2 ros2-kilted ros2-jazzy zenoh foxglove python wheel deb installed loom built-posix miri schema-crosscheck recording-crosscheck kill \
+.PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets words book crates unit unit-posix cpp sanitized sanitized-library valgrind ros1 ros2 ros2-kilted ros2-jazzy zenoh foxglove python wheel deb deb-here deb-arm64 installed installed-arm64 installed-crates installed-container loom built-posix miri schema-crosscheck recording-crosscheck kill \
     attacks networks soak day fuzz-short fuzz-packets fuzz-coverage fuzz clean
 
 # Shows in a minute why priorities matter; needs neither ROS nor root. Link-time optimization would take longer than everything else.
@@ -154,19 +154,60 @@ wheel: setup
 	rm -rf $(TARGET)/wheels
 	CARGO_TARGET_DIR=$(TARGET) MATURIN_PEP517_ARGS="--profile tested" $(PYTHON) -m pip wheel -q --no-deps -w $(TARGET)/wheels ./python
 
-# The Debian package, in $(DEB).
-DEB := $(TARGET)/packages
-deb: built
+# The Debian package, in $(DEB). ARCH=arm64 builds it for that architecture, with Debian's cross compiler.
+DEB  := $(TARGET)/packages
+ARCH := $(shell dpkg --print-architecture)
+deb: deb-$(if $(filter $(ARCH),$(shell dpkg --print-architecture)),here,$(ARCH))
+deb-here: built
 	scripts/apt-install dpkg-dev file
 	mkdir -p $(DEB)
 	scripts/deb $(BIN) $(DEB)
+# The manual and completions come from a command of this machine.
+deb-arm64: built
+	scripts/apt-install dpkg-dev file gcc-aarch64-linux-gnu libc6-dev-arm64-cross libzmq5:arm64
+	rustup target add $(ARM64)
+	$(call arm64,release,$(BIN),$(DEB))
+
+# $(call arm64,PROFILE,BINARIES-OF-THIS-MACHINE,FOLDER): the package of arm64, in that profile.
+ARM64 := aarch64-unknown-linux-gnu
+define arm64
+	scripts/cross-arm64 $(TARGET)/cross-arm64 $(CARGO) build --profile $(1) --locked --target $(ARM64) -p ropewalk-cli -p ropewalk-bench -p ropewalk-capi
+	mkdir -p $(3)
+	ARCH=arm64 ROPEWALK=$(2)/ropewalk scripts/deb $(TARGET)/$(ARM64)/$(1) $(3)
+endef
 
 # Tests package and wheel in a bare Debian, made with debootstrap.
 installed: built-tested wheel
-	scripts/apt-install debootstrap dpkg-dev file
+	scripts/apt-install debootstrap dpkg-dev file lintian
 	mkdir -p $(TESTED)/packages
+	rm -f $(TESTED)/packages/*
 	scripts/deb $(TESTED) $(TESTED)/packages
 	tests/packages/run $(TESTED)/packages/ropewalk_*.deb $(TARGET)/wheels/ropewalk-*.whl
+
+# The same for arm64, emulated. Not part of `make test`, since everything is built once more.
+installed-arm64: built-tested setup
+	scripts/apt-install debootstrap dpkg-dev file lintian qemu-user-static binfmt-support gcc-aarch64-linux-gnu libc6-dev-arm64-cross libzmq5:arm64
+	rustup target add $(ARM64)
+	rm -rf $(TARGET)/packages-arm64
+	$(call arm64,tested,$(TESTED),$(TARGET)/packages-arm64)
+	TARGET=$(TARGET) scripts/wheel arm64 tested $(TARGET)/packages-arm64
+	tests/packages/run $(TARGET)/packages-arm64/*.deb $(TARGET)/packages-arm64/*.whl
+
+# Installs the crates, as they would be published, with one command in a bare Debian with Rust and a compiler. Not part of `make test`,
+# since everything is built twice more.
+installed-crates: packages
+	scripts/apt-install debootstrap
+	$(CARGO) publish --workspace --dry-run --no-verify --locked --allow-dirty
+	tests/packages/crate $(TARGET)/package/tmp-registry
+
+# Builds the container file with podman from the package that `installed` tests, and uses its image. Not part of `make test`, since not
+# every machine of CI may make containers.
+installed-container: built-tested
+	scripts/apt-install debootstrap dpkg-dev file podman runc
+	rm -rf $(TARGET)/packages-container
+	mkdir -p $(TARGET)/packages-container
+	scripts/deb $(TESTED) $(TARGET)/packages-container
+	tests/packages/container $(TARGET)/packages-container/*.deb
 
 # The bus's suite over shm_open and passed pipes instead of memfds (docs/decisions/037-posix-variant.md).
 POSIX := -p ropewalk-bus --features posix --profile tested --locked

@@ -2,8 +2,11 @@
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME ropewalk)
 set(CPACK_PACKAGE_VERSION "$ENV{VERSION}")
+set(CPACK_DEBIAN_PACKAGE_ARCHITECTURE "$ENV{ARCH}")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Robot communication: a bus, links over bad radios, commands and benchmarks")
-set(CPACK_PACKAGE_DESCRIPTION "Processes on a robot share large messages without copying, robots share a bad radio so that what matters arrives in time, and operators command robots despite packet loss and delays of seconds. With C and C++17 headers.")
+set(CPACK_PACKAGE_DESCRIPTION "Processes on a robot share large messages without copying, robots share
+ a bad radio so that what matters arrives in time, and operators command
+ robots despite packet loss and delays of seconds. With C and C++17 headers.")
 set(CPACK_PACKAGE_CONTACT "Ropewalk maintainers <maintainers@ropewalk.invalid>")
 set(CPACK_PACKAGE_FILE_NAME "$ENV{NAME}")
 set(CPACK_INSTALLED_DIRECTORIES "$ENV{STAGE};/")

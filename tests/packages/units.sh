@@ -1,13 +1,17 @@
 #!/bin/sh
-# The systemd unit of a link starts, restarts after a kill, stops, and does not restart with an invalid configuration.
+# The systemd unit of a link starts, restarts after a kill, stops, and does not restart with an invalid configuration. It also stops if the
+# package is removed.
 set -eu
 unit=ropewalk-link@robot
-cat >/etc/ropewalk/robot.yaml <<'YAML'
+configure() {
+    cat >/etc/ropewalk/robot.yaml <<'YAML'
 host: robot
 radio: {bind: '127.0.0.1:7400', rate: 6Mbit/s}
 peers: [{name: base, address: '127.0.0.1:7401'}]
 topics: [{name: /scan, direction: out}]
 YAML
+}
+configure
 eventually() {
     for _ in $(seq 100); do
         if "$@" >/dev/null 2>&1; then return 0; fi
@@ -35,4 +39,10 @@ echo 'host: [' >/etc/ropewalk/robot.yaml
 systemctl start "$unit"
 eventually is_failed
 [ "$(systemctl show -p NRestarts --value "$unit")" = 0 ]
+configure
+systemctl reset-failed "$unit"
+systemctl start "$unit"
+eventually status
+dpkg --remove ropewalk >/dev/null
+[ "$(systemctl is-active "$unit")" = inactive ]
 echo "units: done"
