@@ -234,7 +234,7 @@ async function main(folder, pictures, checks, ends) {
 
   await checks.check("the parameters panel shows the priority 60", () => shownPriority(page, 60));
   await (await box(page))?.click({ count: 3 });
-  // In one piece, since the box is drawn anew between two keys.
+  // In one piece, since the panel redraws the box after each key.
   await page.keyboard.sendCharacter("90");
   const submit = await page.$(`xpath/.//tr[.//*[@title="${PRIORITY}"]]//button[@aria-label="Submit change"]`);
   await submit?.click();
