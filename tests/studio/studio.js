@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { jpeg, launch, Panel, screenshot, serve } from "./browser.js";
 import { Hosts, line } from "./bus.js";
 
@@ -192,7 +193,7 @@ class Checks {
 async function main(folder, pictures, checks, ends) {
   const hosts = new Hosts(resolve(process.argv[2]), folder);
   ends.push(() => hosts.stop());
-  const site = await serve(import.meta.dirname ?? new URL(".", import.meta.url).pathname, LAYOUT);
+  const site = await serve(fileURLToPath(new URL(".", import.meta.url)), LAYOUT);
   ends.push(() => site.close());
   const origin = `http://127.0.0.1:${site.address().port}`;
   const browser = await launch(folder);
@@ -252,8 +253,12 @@ async function main(folder, pictures, checks, ends) {
       return linear.x === TWIST.linear.x && angular.z === TWIST.angular.z ? null : echo.output;
     });
   }
-  await checks.check("Studio does not complain", () => (complaints.length > 0 ? complaints.join("; ") : null));
-  await (await page.$(`xpath/.//button[starts-with(., "Problems")]`))?.click();
+  const problems = await page.$(`xpath/.//button[starts-with(., "Problems")]`);
+  await problems.click();
+  await checks.check("Studio has no problems with the server", async () => {
+    const count = (await problems.evaluate((element) => element.innerText)).replace("Problems", "").trim();
+    return count || complaints.length > 0 ? `${count || "no"} problems; ${complaints.join("; ")}` : null;
+  });
   await screenshot(page, pictures, "end");
 }
 
