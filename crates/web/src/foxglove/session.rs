@@ -439,13 +439,15 @@ impl Session {
     fn advertise(&self, channel: &ClientChannel) {
         let mut state = lock(&self.state);
         if state.outlets.len() >= MAX_OUTLETS {
-            let text = format!("a client publishes at most {MAX_OUTLETS} topics");
-            return self.complain(2, "publish", &text);
+            return self.complain(2, "publish", &format!("publish at most {MAX_OUTLETS} topics"));
         }
-        // Foxglove's 3D panel advertises goals as it opens, so a client learns of a refusal only when it publishes.
-        let outlet = self
-            .open(channel)
-            .map_err(|problem| refusal(&channel.topic, &problem));
+        let topic = &channel.topic;
+        let outlet = self.open(channel).map_err(|problem| refusal(topic, &problem));
+        // Foxglove's 3D panel advertises goals as it opens: if they are not allowed, a client learns of it only when it publishes.
+        let allowed = self.shared.options.may_publish(topic);
+        if allowed && let Err(text) = &outlet {
+            self.complain(2, &format!("publish {}", channel.id), text);
+        }
         state.outlets.insert(channel.id, outlet);
     }
 
@@ -456,10 +458,10 @@ impl Session {
         let (options, topic) = (&self.shared.options, &channel.topic);
         match options.driven(topic) {
             Some(robot) => self.steer(robot, channel),
-            None if options.may_publish(topic) => {
-                Outlet::open(&self.shared.node, &self.shared.world(), self.flavour, channel)
+            None if !options.may_publish(topic) => {
+                Err(format!("start with --allow-publish {topic} to allow it"))
             }
-            None => Err(format!("start with --allow-publish {topic} to allow it")),
+            None => Outlet::open(&self.shared.node, &self.shared.world(), self.flavour, channel),
         }
     }
 
