@@ -18,7 +18,7 @@ TESTED := $(TARGET)/tested
 STEPS := packages built-tested schema-crosscheck+recording-crosscheck kill,ros1,sanitized,cpp+installed,python+ros2-kilted,ros2-jazzy networks attacks unit-posix unit
 BEHIND := lint built-posix loom
 
-.PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets words book crates unit unit-posix cpp sanitized sanitized-library valgrind ros1 ros2 ros2-kilted ros2-jazzy zenoh foxglove python wheel deb deb-here deb-arm64 installed installed-arm64 installed-crates installed-container loom built-posix miri schema-crosscheck recording-crosscheck kill \
+.PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets words book crates unit unit-posix cpp sanitized sanitized-library valgrind ros1 ros2 ros2-kilted ros2-jazzy zenoh foxglove studio python wheel deb deb-here deb-arm64 installed installed-arm64 installed-crates installed-container loom built-posix miri schema-crosscheck recording-crosscheck kill \
     attacks networks soak day fuzz-short fuzz-packets fuzz-coverage fuzz clean
 
 # Shows in a minute why priorities matter; needs neither ROS nor root. Link-time optimization would take longer than everything else.
@@ -139,6 +139,13 @@ zenoh: libzmq
 foxglove: built-tested
 	command -v npm >/dev/null || scripts/apt-install $$(grep -v '^#' tests/foxglove/apt.txt)
 	MODULES=$(TARGET)/foxglove-client tests/foxglove/run $(TESTED)
+
+# Foxglove Studio in a real Chromium shows what a robot sends over a link. Fetches 36 MB from npm, so it is not part of `make test`.
+# PICTURES is a folder for screenshots.
+studio: built-tested
+	command -v npm >/dev/null || scripts/apt-install $$(grep -v '^#' tests/foxglove/apt.txt)
+	command -v chromium >/dev/null || scripts/apt-install $$(grep -v '^#' tests/report/apt.txt)
+	MODULES=$(TARGET)/studio tests/studio/run $(TESTED) $(PICTURES)
 
 # ROS 2's messages in a separate folder, if there are wheels of them for this Python.
 ROS2 := $(TARGET)/ros2-messages

@@ -107,7 +107,8 @@ async function main() {
   assert.ok(heard.includes("0.5") && heard.includes("0.25"), heard);
   client.unadvertise(outlet);
   const refused = next(client, "status");
-  client.advertise({ topic: "/other", encoding: "json", schemaName: "geometry_msgs/Twist" });
+  const other = client.advertise({ topic: "/other", encoding: "json", schemaName: "geometry_msgs/Twist" });
+  client.sendMessage(other, Buffer.from(twist));
   assert.match((await refused).message, /--allow-publish \/other/);
 
   // Services, answered and failed.

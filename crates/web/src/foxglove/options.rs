@@ -71,10 +71,10 @@ impl FoxgloveOptions {
         found.map(|(_, robot)| robot.as_str())
     }
 
+    /// Whether clients may publish a topic, to drive or otherwise.
     pub(crate) fn may_publish(&self, topic: &str) -> bool {
-        self.allow_publish
-            .iter()
-            .any(|pattern| bridge::covers(pattern, topic))
+        let mut allowed = self.allow_publish.iter();
+        self.driven(topic).is_some() || allowed.any(|pattern| bridge::covers(pattern, topic))
     }
 }
 

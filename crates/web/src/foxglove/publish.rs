@@ -11,6 +11,9 @@ use std::sync::Arc;
 const TWIST: &str = "geometry_msgs/Twist";
 const STAMPED: &str = "geometry_msgs/TwistStamped";
 
+/// Characters of a line that says why a client may not publish a topic.
+const MAX_REFUSAL: usize = 512;
+
 /// A topic that a client publishes.
 pub(crate) struct Outlet {
     schema: Schema,
@@ -199,6 +202,12 @@ impl std::fmt::Debug for Outlet {
             .field("topic", &self.topic())
             .finish_non_exhaustive()
     }
+}
+
+/// The line that says why a client may not publish a topic.
+pub(crate) fn refusal(topic: &str, problem: &str) -> String {
+    let line = format!("{topic} cannot be published: {problem}");
+    line.chars().take(MAX_REFUSAL).collect()
 }
 
 fn named(channel: &ClientChannel, flavour: Flavour) -> Result<Schema, String> {

@@ -3,7 +3,7 @@
 use super::body::{DEPTH, Delivery};
 use super::calls::{self, Calls};
 use super::message::{Call, ClientChannel, Message, Wanted};
-use super::publish::{Outlet, Steered};
+use super::publish::{Outlet, Steered, refusal};
 use super::world::World;
 use super::{Shared, assets, lock, parameters};
 use crate::frame::Opcode;
@@ -42,7 +42,8 @@ struct State {
     topics: BTreeMap<u32, Option<Schema>>,
     services: BTreeSet<u32>,
     subscriptions: BTreeMap<u32, Subscription>,
-    outlets: BTreeMap<u32, Outlet>,
+    /// What the client advertises, or why it may not publish it.
+    outlets: BTreeMap<u32, Result<Outlet, String>>,
     watched: BTreeSet<String>,
     graph: bool,
     graph_sent: Json,
@@ -424,30 +425,31 @@ impl Session {
     }
 
     fn advertise(&self, channel: &ClientChannel) {
+        let mut state = lock(&self.state);
+        if state.outlets.len() >= MAX_OUTLETS {
+            return self.complain(2, "publish", &format!("publish at most {MAX_OUTLETS} topics"));
+        }
         let topic = &channel.topic;
-        let opened = || {
-            if self.client.role < Role::Drive {
-                return Err("publishing needs a token with the role drive".to_owned());
+        let outlet = self.open(channel).map_err(|problem| refusal(topic, &problem));
+        // Foxglove's 3D panel advertises goals as it opens: if they are not allowed, a client learns of it only when it publishes.
+        let allowed = self.shared.options.may_publish(topic);
+        if allowed && let Err(text) = &outlet {
+            self.complain(2, &format!("publish {}", channel.id), text);
+        }
+        state.outlets.insert(channel.id, outlet);
+    }
+
+    fn open(&self, channel: &ClientChannel) -> Result<Outlet, String> {
+        if self.client.role < Role::Drive {
+            return Err("publishing needs a token with the role drive".to_owned());
+        }
+        let (options, topic) = (&self.shared.options, &channel.topic);
+        match options.driven(topic) {
+            Some(robot) => self.steer(robot, channel),
+            None if !options.may_publish(topic) => {
+                Err(format!("start with --allow-publish {topic} to allow it"))
             }
-            let options = &self.shared.options;
-            let driven = options.driven(topic);
-            if driven.is_none() && !options.may_publish(topic) {
-                return Err(format!("start with --allow-publish {topic} to allow it"));
-            }
-            let mut state = lock(&self.state);
-            if state.outlets.len() >= MAX_OUTLETS {
-                return Err(format!("a client may publish at most {MAX_OUTLETS} topics"));
-            }
-            let outlet = match driven {
-                Some(robot) => self.steer(robot, channel)?,
-                None => Outlet::open(&self.shared.node, &self.shared.world(), self.flavour, channel)?,
-            };
-            state.outlets.insert(channel.id, outlet);
-            Ok(())
-        };
-        if let Err(problem) = opened() {
-            let text = format!("{topic} cannot be published: {problem}");
-            self.complain(2, &format!("publish {topic}"), &text);
+            None => Outlet::open(&self.shared.node, &self.shared.world(), self.flavour, channel),
         }
     }
 
@@ -475,12 +477,15 @@ impl Session {
 
     fn publish(&self, channel: u32, payload: &[u8]) {
         let state = lock(&self.state);
-        let Some(outlet) = state.outlets.get(&channel) else {
-            return self.complain(2, "publish", &format!("the channel {channel} was not advertised"));
+        let published = match state.outlets.get(&channel) {
+            Some(Ok(outlet)) => outlet
+                .publish(payload)
+                .map_err(|error| format!("{}: {error}", outlet.topic())),
+            Some(Err(refusal)) => Err(refusal.clone()),
+            None => Err(format!("the channel {channel} was not advertised")),
         };
-        if let Err(error) = outlet.publish(payload) {
-            let topic = outlet.topic();
-            self.complain(2, &format!("publish {topic}"), &format!("{topic}: {error}"));
+        if let Err(error) = published {
+            self.complain(2, &format!("publish {channel}"), &error);
         }
     }
 

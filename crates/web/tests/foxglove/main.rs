@@ -332,7 +332,9 @@ fn clients_publish_what_is_allowed_in_each_encoding() {
         };
         let publish = hex(&[&[1, 3, 0, 0, 0], payload].concat());
         let steps = [
+            advertise("/never/published"),
             advertise("/other"),
+            json!(["bytes", publish]),
             json!(["op", "status"]),
             advertise("/cmd/vel"),
             json!(["wait"]),
@@ -342,7 +344,7 @@ fn clients_publish_what_is_allowed_in_each_encoding() {
             json!(["wait"]),
         ];
         let mut client = host.client("", &[V1], json!({}), &steps);
-        let refused = client.skip(3);
+        let refused = client.skip(5);
         assert!(
             refused["message"]
                 .as_str()
@@ -364,6 +366,31 @@ fn clients_publish_what_is_allowed_in_each_encoding() {
         drop(client);
         wait_until("its publisher ends", || subscriber.stats().publishers.is_empty());
     }
+}
+
+#[test]
+fn a_client_advertises_a_bounded_number_of_topics() {
+    let host = Host::with(
+        |options| options.allow_publish = vec!["/a".into()],
+        |access| access,
+    );
+    let channels: Vec<_> = (0..65)
+        .map(|id| json!({ "id": id, "topic": format!("/{}", "b".repeat(1000)), "encoding": "json", "schemaName": "std_msgs/Empty" }))
+        .collect();
+    let steps = [
+        json!(["send", { "op": "advertise", "channels": channels }]),
+        json!(["op", "status"]),
+        json!(["bytes", hex(&[1, 7, 0, 0, 0])]),
+        json!(["op", "status"]),
+    ];
+    let mut client = host.client("", &[V1], json!({}), &steps);
+    let refused = client.skip(3);
+    assert!(
+        refused["message"].as_str().unwrap().contains("at most 64"),
+        "{refused}"
+    );
+    let refused = client.skip(2);
+    assert_eq!(refused["message"].as_str().unwrap().len(), 512, "{refused}");
 }
 
 #[test]
