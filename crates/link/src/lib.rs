@@ -27,6 +27,7 @@ pub mod control;
 mod daemon;
 pub mod direct;
 mod discovery;
+mod error;
 #[doc(hidden)]
 pub mod fuzzing;
 mod inbound;
@@ -53,7 +54,8 @@ pub use carrier::{
     TlsCarrier, UdpCarrier, open_carrier,
 };
 pub use config::{Config, ConfigError};
-pub use daemon::{Daemon, Handle, LinkError};
+pub use daemon::{Daemon, Handle};
+pub use error::LinkError;
 pub use reach::Unheard;
 pub use recent::Recent;
 pub use seal::SealStats;

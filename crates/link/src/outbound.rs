@@ -2,7 +2,7 @@
 
 use crate::compress::{PackStats, Packer, Packing};
 use crate::config::{TopicConfig, When};
-use crate::daemon::LinkError;
+use crate::error::LinkError;
 use crate::inbound::Inbound;
 use crate::names;
 use crate::outgoing::Outgoing;

@@ -1,9 +1,10 @@
 //! Topics that begin, end, or cannot be sent.
 
-use super::{Daemon, LinkError, asked_priority};
+use super::{Daemon, asked_priority};
 use crate::carrier::Carrier;
 use crate::config::Rate;
 use crate::discovery::{Found, Offers};
+use crate::error::LinkError;
 use crate::names;
 use crate::outbound::{OutboundTopic, TRY_AGAIN};
 use crate::rules::{Right, may};

@@ -15,7 +15,7 @@ pub(crate) use greeting::MAX_LEN as MAX_GREETING;
 
 use crate::carrier::{CarrierError, Watch};
 use crate::config::{CarrierKind, Config};
-use crate::daemon::LinkError;
+use crate::error::LinkError;
 use crate::keys::Bundle;
 use crate::outgoing::Outgoing;
 use crate::relay::host_id;

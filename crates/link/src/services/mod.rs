@@ -18,7 +18,7 @@ mod serving;
 mod shared;
 
 use crate::config::Config;
-use crate::daemon::LinkError;
+use crate::error::LinkError;
 use crate::inbound::{Ids, Inbound};
 use crate::names;
 use crate::outgoing::Outgoing;

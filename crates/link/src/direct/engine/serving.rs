@@ -1,9 +1,9 @@
 //! Services of this program for its peers.
 
 use super::{Engine, body, header};
-use crate::daemon::LinkError;
 use crate::direct::inbox::Came;
 use crate::direct::{AnswerTo, Event};
+use crate::error::LinkError;
 use crate::services::header::{Header, Kind, MAX_LEFT};
 use crate::services::{MOST_UNDER_WAY, Of, Outcome, REPLY, age, lost_response, path_config};
 use crate::status::ServiceRole;
