@@ -11,6 +11,7 @@ use crate::config::{Config, Order, Rate, Ros2};
 use crate::control::Control;
 use crate::discovery::Discovery;
 use crate::error::LinkError;
+use crate::handle::{Handle, Shared};
 use crate::inbound::Inbound;
 use crate::names;
 use crate::nodes::{Nodes, StartError};
@@ -22,7 +23,6 @@ use crate::relay::host_id;
 use crate::rules::Relayed;
 use crate::seal::Seals;
 use crate::services::{self, Services};
-use crate::status::Status;
 use bridge::{Lock, LockError};
 use bus::{Bus, WaitSet};
 use clock::{PollFd, PollFlags, Scheduling};
@@ -32,9 +32,9 @@ use rustix::event::{EventfdFlags, eventfd};
 use sending::Unsent;
 use stats::Time;
 use std::collections::BTreeMap;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Interval at which the status is refreshed.
@@ -74,38 +74,6 @@ pub struct Daemon<C> {
     reach: Reach,
     /// Locks on the radio and on the link's name.
     _locks: Vec<Lock>,
-}
-
-/// Stops a daemon and shows its state, from any thread.
-#[derive(Clone)]
-pub struct Handle(Arc<Shared>);
-
-struct Shared {
-    stop: AtomicBool,
-    wake: OwnedFd,
-    status: Mutex<Status>,
-}
-
-impl Handle {
-    /// Makes the daemon's `run` return soon.
-    pub fn stop(&self) {
-        self.0.stop.store(true, Ordering::Release);
-        self.wake();
-    }
-
-    /// The daemon's state, at most a tenth of a second old.
-    pub fn status(&self) -> Status {
-        self.0
-            .status
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-    }
-
-    fn wake(&self) {
-        // If the counter is full, a wake-up is already pending.
-        let _ = rustix::io::write(&self.0.wake, &1u64.to_ne_bytes());
-    }
 }
 
 impl Daemon<Box<dyn Carrier>> {

@@ -30,6 +30,7 @@ mod discovery;
 mod error;
 #[doc(hidden)]
 pub mod fuzzing;
+mod handle;
 mod inbound;
 pub mod keys;
 mod names;
@@ -54,8 +55,9 @@ pub use carrier::{
     TlsCarrier, UdpCarrier, open_carrier,
 };
 pub use config::{Config, ConfigError};
-pub use daemon::{Daemon, Handle};
+pub use daemon::Daemon;
 pub use error::LinkError;
+pub use handle::Handle;
 pub use reach::Unheard;
 pub use recent::Recent;
 pub use seal::SealStats;
