@@ -6,7 +6,7 @@
 //! anyway: those of topics and services that the configuration carries and the peer's `allow` permits, on
 //! either side (decision 337).
 
-use crate::config::{Config, PeerConfig};
+use crate::config::{Config, MAX_TOLD, PeerConfig};
 use crate::names;
 use crate::periodic::PeriodicThread;
 use crate::relay::host_id;
@@ -18,8 +18,6 @@ use std::time::Duration;
 
 /// Interval at which to check for changes. Changes within it cross together.
 const INTERVAL: Duration = Duration::from_millis(200);
-/// Longest record sent to a peer, or accepted from one, in bytes.
-pub(crate) const MAX_TOLD: usize = 1 << 20;
 /// Most records of different contexts that may wait.
 const QUEUE: u32 = 64;
 

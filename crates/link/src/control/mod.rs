@@ -7,7 +7,6 @@
 mod change;
 mod types;
 
-pub(crate) use change::MAX_EVERY;
 pub use change::{Change, ChangeError};
 
 use crate::error::LinkError;
