@@ -1,6 +1,5 @@
 //! From the radio to this host's bus: fragments are written directly into loaned blocks.
 
-mod ids;
 mod memory;
 mod pace;
 mod publishing;
@@ -8,6 +7,7 @@ mod sealed;
 mod taking;
 mod watched;
 
+use crate::blocks::{Ids, fill};
 use crate::compress::{UnpackStats, Unpacker};
 use crate::config::{Config, PeerConfig};
 use crate::names;
@@ -19,9 +19,7 @@ use crate::seal::Seals;
 use crate::services::Services;
 use crate::services::message::ServiceMessage;
 use bus::{Bus, Loan, Publisher, Stamp};
-pub(crate) use ids::Ids;
 use memory::Memory;
-pub(crate) use memory::{IDLE, KEPT};
 use pace::Pace;
 use proto::{
     Announcement, Down, FlowKey, Geometry, Incoming, PeerId, PeerInfo, Radio, Relay, RemoteTopic, Sink, Slot,
@@ -395,20 +393,6 @@ fn carrying_peers(peers: &[PeerConfig]) -> Vec<PeerId> {
     (0..near.max(1) as u32).map(PeerId).collect()
 }
 
-/// Writes `bytes` at flat offset `offset` of a message.
-pub(crate) fn fill(loan: &mut Loan, geometry: &Geometry, offset: u32, bytes: &[u8]) {
-    let mut rest = bytes;
-    for (part, at, len) in geometry.pieces(offset, bytes.len() as u32) {
-        let (piece, tail) = rest.split_at(len as usize);
-        let target = match part {
-            0 => loan.control_mut(),
-            n => loan.part_mut(n - 1),
-        };
-        target[at as usize..][..piece.len()].copy_from_slice(piece);
-        rest = tail;
-    }
-}
-
 impl Sink for Inbound {
     fn begin(&mut self, m: &Incoming) -> Result<Slot, DropReason> {
         let here = self.routes.get(&(m.peer, m.topic)).cloned();
@@ -663,17 +647,5 @@ impl Sink for Inbound {
             _ => "was removed",
         };
         self.changes.push(format!("{} {why}", self.peer(peer)));
-    }
-}
-
-/// Why a message of a topic or a service is lost if no block is available for it.
-pub(crate) fn no_memory(name: &str, error: bus::LoanError) -> DropReason {
-    static LOST: clock::Quiet = clock::Quiet::new();
-    if let Some(more) = LOST.lets() {
-        tracing::warn!(name, %error, more, "lost a message from the radio");
-    }
-    match error {
-        bus::LoanError::TooLarge { .. } | bus::LoanError::TooManyParts { .. } => DropReason::TooLarge,
-        _ => DropReason::ReceiverMemory,
     }
 }

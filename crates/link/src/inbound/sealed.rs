@@ -1,6 +1,7 @@
 //! Handles topics over relays: opens messages with their source's keys, or refuses them.
 
-use super::{About, Content, Inbound, fill};
+use super::{About, Content, Inbound};
+use crate::blocks::fill;
 use crate::outgoing::Outgoing;
 use crate::seal::envelope::{Label, is_sealed};
 use crate::seal::{GREETING, MAX_GREETING, Opened, Seals, context};

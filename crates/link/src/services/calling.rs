@@ -4,7 +4,7 @@ use super::dispatcher::{EndpointId, Job};
 use super::header::{CallId, Header, Kind, MAX_LEFT, Outcome};
 use super::path::{Air, REQUEST, ServicePath};
 use super::{Failure, MAX_OPEN, Of, Shared};
-use crate::inbound::{IDLE, KEPT};
+use crate::blocks::{IDLE, KEPT};
 use crate::outgoing::Outgoing;
 use bus::{CreateError, Loan, MAX_REJECTION, Request, Server, ServerOptions, ServiceType};
 use proto::{Body, PeerId, Radio, RemoteTopic};

@@ -1,7 +1,7 @@
 //! A request or a reply from the radio, written directly into a block of this host's server or client.
 
 use super::header::{Header, LEN};
-use crate::inbound::{fill, no_memory};
+use crate::blocks::{fill, no_memory};
 use bus::{Client, Loan, Server};
 use proto::Geometry;
 use stats::DropReason;

@@ -17,9 +17,10 @@ pub(crate) mod seen;
 mod serving;
 mod shared;
 
+use crate::blocks::Ids;
 use crate::config::Config;
 use crate::error::LinkError;
-use crate::inbound::{Ids, Inbound};
+use crate::inbound::Inbound;
 use crate::names;
 use crate::outgoing::Outgoing;
 use crate::rules::{Right, may};

@@ -5,7 +5,7 @@ use super::header::{CallId, Header, Kind, MAX_LEFT, Outcome};
 use super::path::{Air, REPLY, ServicePath};
 use super::seen::Seen;
 use super::{Failure, MAX_OPEN, Of, Shared};
-use crate::inbound::{IDLE, KEPT};
+use crate::blocks::{IDLE, KEPT};
 use crate::outgoing::Outgoing;
 use crate::relay::host_id;
 use bus::{CallError, Client, ClientOptions, Loan, Reply, ServiceType};
