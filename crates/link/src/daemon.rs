@@ -7,19 +7,18 @@ mod showing;
 use crate::carrier::{Carrier, open_carrier};
 use crate::coder::Coder;
 use crate::compress::{Compress, Packer, Unpacker};
-use crate::config::{Config, Order, Rate, Ros2};
+use crate::config::{self, Config, Order, Rate, Ros2};
 use crate::control::Control;
 use crate::discovery::Discovery;
 use crate::error::LinkError;
 use crate::handle::{Handle, Shared};
 use crate::inbound::Inbound;
-use crate::names;
+use crate::names::host_id;
 use crate::nodes::{Nodes, StartError};
 use crate::outbound::OutboundTopic;
 use crate::outgoing::Outgoing;
 use crate::pump;
 use crate::reach::Reach;
-use crate::relay::host_id;
 use crate::rules::Relayed;
 use crate::seal::Seals;
 use crate::services::{self, Services};
@@ -149,7 +148,7 @@ impl<C: Carrier> Daemon<C> {
     /// # Errors
     /// [`LinkError`] if the carrier or the bus fails permanently. Peers and radios may come and go.
     pub fn run(mut self) -> Result<(), LinkError> {
-        let wanted = names::sent(&self.config)
+        let wanted = config::sent(&self.config)
             .chain(services::watched(&self.config))
             .collect();
         let wanted = (wanted, services::watched_patterns(&self.config).collect());

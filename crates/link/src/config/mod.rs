@@ -23,6 +23,7 @@
 
 mod address;
 mod check;
+mod names;
 mod parse;
 mod position;
 mod rate;
@@ -30,9 +31,10 @@ mod service;
 mod topic;
 
 use crate::compress::Compress;
-use crate::names;
+use crate::names::nodes_of;
 use crate::rules::{Allow, Relayed};
 use bridge::plain;
+pub(crate) use names::{namespace, on_bus, on_wire, sent, sent_as, sent_by, service_on_bus};
 pub(crate) use parse::MAX_EVERY;
 use parse::{a_tenth, hops, maybe_address, maybe_baud, maybe_mtu, maybe_size, one, ros2, share, syntax, yes};
 pub use rate::Rate;
@@ -463,14 +465,10 @@ impl Config {
                 max_message: Some(MAX_TOLD as u64),
                 ..TopicConfig::new(name, direction)
             };
-            self.topics.push(nodes_topic(
-                names::nodes_of(&self.host, &peer.name),
-                Direction::Out,
-            ));
-            self.topics.push(nodes_topic(
-                names::nodes_of(&peer.name, &self.host),
-                Direction::In,
-            ));
+            self.topics
+                .push(nodes_topic(nodes_of(&self.host, &peer.name), Direction::Out));
+            self.topics
+                .push(nodes_topic(nodes_of(&peer.name, &self.host), Direction::In));
         }
     }
 

@@ -2,8 +2,7 @@
 
 use super::parse::{calls, maybe_duration, middle, priority};
 use super::position::Problem;
-use super::{Config, PeerConfig, Reliability};
-use crate::names;
+use super::{Config, PeerConfig, Reliability, service_on_bus};
 use crate::rules::{Right, may};
 use crate::status::ServiceRole;
 use serde::Deserialize;
@@ -202,7 +201,7 @@ impl Config {
                 // The names that a pattern matches are compared when they are found.
                 .filter(|(role, peer)| !service.is_pattern() && service.is_for(*role, peer))
             {
-                let name = names::service_on_bus(peer, role, &service.name);
+                let name = service_on_bus(peer, role, &service.name);
                 if name.len() > MAX_NAME {
                     return at("name", format!("service {name}: use at most {MAX_NAME} bytes"));
                 }

@@ -2,13 +2,12 @@
 
 use super::{Daemon, asked_priority};
 use crate::carrier::Carrier;
-use crate::config::Rate;
+use crate::config::{self, Rate};
 use crate::discovery::{Found, Offers};
 use crate::error::LinkError;
-use crate::names;
+use crate::names::REQUEST;
 use crate::outbound::{OutboundTopic, TRY_AGAIN};
 use crate::rules::{Right, may};
-use crate::services::REQUEST;
 use proto::PeerId;
 use stats::Time;
 
@@ -64,7 +63,7 @@ impl<C: Carrier> Daemon<C> {
     fn begin(&mut self, kind: bus::TopicType, offers: Offers, now: Time) {
         let name = kind.topic.clone();
         let mut peers = Vec::with_capacity(self.peers.len());
-        for (i, _, mut topic) in names::sent_as(&self.config, &name) {
+        for (i, _, mut topic) in config::sent_as(&self.config, &name) {
             if let Some(priority) = asked_priority(&kind.definition).filter(|_| topic.publisher_priority) {
                 topic.priority = priority;
             }

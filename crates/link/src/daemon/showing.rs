@@ -2,10 +2,10 @@
 
 use super::Daemon;
 use crate::carrier::Carrier;
-use crate::config::PeerConfig;
-use crate::names;
+use crate::config::{self, PeerConfig};
+use crate::names::host_id;
 use crate::outbound::OutboundTopic;
-use crate::relay::{Carrying, host_id};
+use crate::relay::Carrying;
 use crate::status::{PeerStatus, ReceivedTopic, SentTopic, Status, WayStatus};
 use proto::{PeerId, TopicStats};
 use stats::Drops;
@@ -52,7 +52,7 @@ impl<C: Carrier> Daemon<C> {
     /// The name of a topic of the radio on this host's bus.
     fn name_here(&self, stats: &TopicStats) -> Option<String> {
         let to = self.hosts_of(stats);
-        to.first().map(|p| names::on_bus(p, &stats.name))
+        to.first().map(|p| config::on_bus(p, &stats.name))
     }
 
     /// A topic of the radio, with this host's bus-side counts.
@@ -101,7 +101,7 @@ impl<C: Carrier> Daemon<C> {
             }
         }
         let name = |peer: PeerId| self.peer_name(peer);
-        let sends: BTreeSet<String> = names::sent(&self.config).collect();
+        let sends: BTreeSet<String> = config::sent(&self.config).collect();
         let status = Status {
             host: self.config.host.clone(),
             link: self.config.link_name(),

@@ -1,10 +1,11 @@
 //! Finds services by their names on the air, and by patterns. A service that matches a pattern gets an entry
 //! of its own once it is found.
 
-use super::{Of, REPLY, REQUEST};
+use super::Of;
 use crate::config::{Config, PeerConfig, ServiceConfig};
 use crate::discovery::MOST_BY_PATTERN;
 use crate::names;
+use crate::names::{REPLY, REQUEST};
 use crate::rules::{Right, may};
 use crate::status::ServiceRole;
 use proto::PeerId;

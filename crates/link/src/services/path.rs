@@ -5,10 +5,6 @@ use crate::outgoing::Outgoing;
 use proto::{FlowKey, Message, PeerId, Radio, TopicConfig, TopicError, TopicId};
 use stats::{DropReason, Time};
 
-/// Suffixes of the names of a service's two topics.
-pub(crate) const REQUEST: &str = "?request";
-pub(crate) const REPLY: &str = "?reply";
-
 /// The radio thread's access to the radio, for one round.
 pub(crate) struct Air<'a> {
     pub(crate) now: Time,
