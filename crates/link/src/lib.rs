@@ -55,15 +55,13 @@ pub use carrier::{
     Carrier, CarrierError, Path, PeerIndex, QuicCarrier, QuicConfig, Received, Sent, SerialCarrier, TeamPeer,
     TlsCarrier, UdpCarrier, open_carrier,
 };
-pub use config::{Config, ConfigError};
+pub use config::{Config, ConfigError, ServiceRole};
 pub use daemon::Daemon;
 pub use error::LinkError;
 pub use handle::Handle;
 pub use reach::Unheard;
 pub use recent::Recent;
 pub use seal::SealStats;
-pub use services::Failure;
+pub use services::{Failure, ServiceState, ServiceStatus};
 pub use stats::quantity;
-pub use status::{
-    PeerStatus, ReceivedTopic, SentTopic, ServiceRole, ServiceState, ServiceStatus, Status, WayStatus,
-};
+pub use status::{PeerStatus, ReceivedTopic, SentTopic, Status, WayStatus};

@@ -39,7 +39,7 @@ pub(crate) use parse::MAX_EVERY;
 use parse::{a_tenth, hops, maybe_address, maybe_baud, maybe_mtu, maybe_size, one, ros2, share, syntax, yes};
 pub use rate::Rate;
 use serde::Deserialize;
-pub use service::{Role, ServiceConfig};
+pub use service::{Role, ServiceConfig, ServiceRole};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

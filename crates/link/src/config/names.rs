@@ -1,8 +1,7 @@
 //! A topic's names: on this host's bus, and towards a peer (decision 110).
 
-use super::{Config, PeerConfig, TopicConfig};
+use super::{Config, PeerConfig, ServiceRole, TopicConfig};
 use crate::names::{covers, is_of_other_nodes};
-use crate::status::ServiceRole;
 
 /// Stands for the peer's name in a namespace.
 const PEER: &str = "{peer}";

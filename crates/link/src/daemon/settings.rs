@@ -3,10 +3,10 @@
 use super::Daemon;
 use super::showing::is_for;
 use crate::carrier::Carrier;
+use crate::config::ServiceRole;
 use crate::config::{self, PeerConfig, ServiceConfig, TopicConfig};
 use crate::control::{Answer, Command};
 use crate::names::{REPLY, REQUEST};
-use crate::status::ServiceRole;
 use proto::{PeerId, TopicChange, TopicId, TopicStats};
 use stats::Time;
 

@@ -1,10 +1,10 @@
 //! The receiving side of a program's own link: judges announcements and reassembles messages.
 
+use crate::config::ServiceRole;
 use crate::config::{self, Config};
 use crate::names;
 use crate::rules::{Right, may};
 use crate::services::{Of, configured};
-use crate::status::ServiceRole;
 use bus::ServiceType;
 use proto::{Announcement, Down, Geometry, Incoming, PeerId, PeerInfo, RemoteTopic, Sink, Slot, Verdict};
 use stats::{DropReason, Time};

@@ -2,12 +2,12 @@
 //! of its own once it is found.
 
 use super::Of;
+use crate::config::ServiceRole;
 use crate::config::{Config, PeerConfig, ServiceConfig};
 use crate::discovery::MOST_BY_PATTERN;
 use crate::names;
 use crate::names::{REPLY, REQUEST};
 use crate::rules::{Right, may};
-use crate::status::ServiceRole;
 use proto::PeerId;
 
 /// The index of the entry for a service of this name: its own, or that of the longest pattern. The first

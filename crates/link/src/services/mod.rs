@@ -16,16 +16,16 @@ mod path;
 pub(crate) mod seen;
 mod serving;
 mod shared;
+mod status;
 
 use crate::blocks::Ids;
-use crate::config::Config;
+use crate::config::{Config, ServiceRole};
 use crate::error::LinkError;
 use crate::inbound::Inbound;
 use crate::names;
 use crate::names::REQUEST;
 use crate::outgoing::Outgoing;
 use crate::rules::{Right, may};
-use crate::status::{ServiceRole, ServiceState, ServiceStatus};
 use bus::{Bus, ServiceType, TopicType};
 use calling::Calling;
 pub(crate) use calling::{lost_link, lost_request, outcome_text};
@@ -44,6 +44,7 @@ pub(crate) use serving::{MOST_UNDER_WAY, age, lost_response};
 pub(crate) use shared::{Of, path_config};
 use shared::{Shared, all_of};
 use stats::{DropReason, Time};
+pub use status::{ServiceState, ServiceStatus};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
