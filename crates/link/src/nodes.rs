@@ -6,9 +6,9 @@
 //! anyway: those of topics and services that the configuration carries and the peer's `allow` permits, on
 //! either side (decision 337).
 
+use crate::config::matching::may_take_part;
 use crate::config::{self, Config, MAX_TOLD, PeerConfig};
-use crate::names;
-use crate::names::host_id;
+use crate::names::{self, host_id};
 use crate::periodic::PeriodicThread;
 use crate::rules::{Right, may};
 use bridge::nodes::{self, Endpoint, Kind, MAX_HOSTS, Node, Participant, Record};
@@ -337,7 +337,7 @@ fn crosses(config: &Config, peer: &PeerConfig, way: Way, endpoint: &Endpoint) ->
         topics.any(|t| t.direction.receives() && names::covers(&t.name, name))
             && may(rules, Right::Publish, name)
     };
-    let service = |part: &str| crate::services::may_take_part(config, peer, &format!("{name}{part}"));
+    let service = |part: &str| may_take_part(config, peer, &format!("{name}{part}"));
     match (endpoint.kind, way) {
         (Kind::Publisher, Way::Out) | (Kind::Subscription, Way::In) => sends(),
         (Kind::Publisher, Way::In) | (Kind::Subscription, Way::Out) => receives(),

@@ -1,12 +1,11 @@
 //! Topics over relays: which hosts may carry which topics, and for which hosts.
 
+use crate::config::matching::is_configured;
 use crate::config::{Config, PeerConfig};
-use crate::names;
-use crate::names::{REPLY, host_id};
+use crate::names::{self, REPLY, host_id};
 use crate::rules::Relayed;
 use crate::rules::{Right, may};
 use crate::seal::GREETING;
-use crate::services::is_configured;
 use proto::{FlowKey, PeerId, Via};
 
 /// The configuration of relays, with hosts by their ids.

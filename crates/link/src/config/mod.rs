@@ -23,6 +23,7 @@
 
 mod address;
 mod check;
+pub(crate) mod matching;
 mod names;
 mod parse;
 mod position;

@@ -3,8 +3,7 @@
 use super::Daemon;
 use super::showing::is_for;
 use crate::carrier::Carrier;
-use crate::config::ServiceRole;
-use crate::config::{self, PeerConfig, ServiceConfig, TopicConfig};
+use crate::config::{self, PeerConfig, ServiceConfig, ServiceRole, TopicConfig};
 use crate::control::{Answer, Command};
 use crate::names::{REPLY, REQUEST};
 use proto::{PeerId, TopicChange, TopicId, TopicStats};

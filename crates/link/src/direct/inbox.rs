@@ -1,7 +1,6 @@
 //! The receiving side of a program's own link: judges announcements and reassembles messages.
 
-use crate::config::ServiceRole;
-use crate::config::{self, Config};
+use crate::config::{self, Config, ServiceRole};
 use crate::names;
 use crate::rules::{Right, may};
 use crate::services::{Of, configured};
