@@ -117,7 +117,7 @@ impl<C: Carrier> Daemon<C> {
             status: Mutex::default(),
         };
         let mut inbound = Inbound::new(bus.clone(), wanted, &config, run);
-        inbound.seals = Seals::start(&config)?;
+        inbound.flows.seals = Seals::start(&config)?;
         Ok(Daemon {
             inbound,
             wait_set: WaitSet::new(&bus)?,
@@ -221,8 +221,13 @@ impl<C: Carrier> Daemon<C> {
                 self.radio.job_done(clock::monotonic(), done, &mut self.inbound);
             }
             self.inbound.ring();
-            self.inbound.run_relay(clock::monotonic(), &mut self.radio)?;
-            let next_seal = self.inbound.run_seals(clock::monotonic(), &mut self.radio)?;
+            self.inbound
+                .flows
+                .run_relay(clock::monotonic(), &mut self.radio)?;
+            let next_seal = self
+                .inbound
+                .flows
+                .run_seals(clock::monotonic(), &mut self.radio)?;
             let next_call = self.run_services();
             let next_slot = self.transmit(&mut datagram)?;
             while let Some(job) = self.radio.next_job() {
@@ -285,12 +290,9 @@ impl<C: Carrier> Daemon<C> {
 
     /// Runs the services and returns when to run them next.
     fn run_services(&mut self) -> Option<Time> {
-        // Taken out, since they borrow `inbound` too.
-        let mut services = self.inbound.services.take()?;
-        services.run(clock::monotonic(), &mut self.radio, &mut self.inbound);
-        let next = services.next_deadline();
-        self.inbound.services = Some(services);
-        next
+        let services = self.inbound.services.as_mut()?;
+        services.run(clock::monotonic(), &mut self.radio, &mut self.inbound.flows);
+        services.next_deadline()
     }
 
     /// Takes messages from the bus until it is empty, or until a topic has reached its limit (then returns true).

@@ -29,6 +29,7 @@ mod daemon;
 pub mod direct;
 mod discovery;
 mod error;
+mod flows;
 #[doc(hidden)]
 pub mod fuzzing;
 mod handle;

@@ -22,17 +22,13 @@ pub(super) struct Unsent {
 impl<C: Carrier> Daemon<C> {
     /// Starts to send a topic, restarts it with another type, or ends it.
     pub(super) fn found(&mut self, found: Found, offers: Offers, now: Time) -> Result<(), LinkError> {
-        if let Some(mut services) = self
-            .inbound
-            .services
-            .take_if(|_| found.topic().ends_with(REQUEST))
-        {
+        let services = self.inbound.services.as_mut();
+        if let Some(services) = services.filter(|_| found.topic().ends_with(REQUEST)) {
             let kind = match &found {
                 Found::Type(kind) => Ok(kind.clone()),
                 Found::Gone(topic) => Err(topic.as_str()),
             };
-            services.found(now, &mut self.radio, &mut self.inbound, kind);
-            self.inbound.services = Some(services);
+            services.found(now, &mut self.radio, &mut self.inbound.flows, kind);
             return Ok(());
         }
         let name = found.topic().to_owned();

@@ -81,8 +81,8 @@ impl<C: Carrier> Daemon<C> {
     /// Returns whether a topic of the radio is this host's own and matches: `within` is the host in whose
     /// namespace the topic was named, `named` the given peer, as receiver or relay.
     fn is_meant(&self, t: &TopicStats, within: Option<PeerId>, named: Option<PeerId>) -> bool {
-        let carrying = self.inbound.carrying();
-        let own = self.inbound.relay.own();
+        let carrying = &self.inbound.flows.carrying;
+        let own = self.inbound.flows.relay.own();
         t.via.as_ref().is_none_or(|v| v.source == own)
             && within.is_none_or(|p| is_for(carrying, t, p))
             && named.is_none_or(|p| t.peer == p || is_for(carrying, t, p))
@@ -92,7 +92,7 @@ impl<C: Carrier> Daemon<C> {
     fn receivers(&self, t: &TopicStats) -> String {
         let peer = self.peer_name(t.peer);
         let hosts = t.via.iter().flat_map(|v| &v.to);
-        let hosts: Vec<String> = hosts.map(|h| self.inbound.carrying().name(*h)).collect();
+        let hosts: Vec<String> = hosts.map(|h| self.inbound.flows.carrying.name(*h)).collect();
         match hosts.as_slice() {
             [] => peer,
             [one] if *one == peer => peer,

@@ -41,10 +41,10 @@ impl<C: Carrier> Daemon<C> {
 
     /// The destination hosts of a topic of the radio, if the topic is this host's own.
     fn hosts_of(&self, stats: &TopicStats) -> Vec<&PeerConfig> {
-        let own = self.inbound.relay.own();
+        let own = self.inbound.flows.relay.own();
         let is_own = stats.via.as_ref().is_none_or(|v| v.source == own);
         (self.config.peers.iter().enumerate())
-            .filter(|(i, _)| is_own && is_for(self.inbound.carrying(), stats, PeerId(*i as u32)))
+            .filter(|(i, _)| is_own && is_for(&self.inbound.flows.carrying, stats, PeerId(*i as u32)))
             .map(|(_, p)| p)
             .collect()
     }
@@ -57,8 +57,8 @@ impl<C: Carrier> Daemon<C> {
 
     /// A topic of the radio, with this host's bus-side counts.
     fn sent_status(&self, stats: TopicStats) -> SentTopic {
-        let own = self.inbound.relay.own();
-        let carrying = self.inbound.carrying();
+        let own = self.inbound.flows.relay.own();
+        let carrying = &self.inbound.flows.carrying;
         let here = self.name_here(&stats);
         let topic = here.as_ref().and_then(|name| self.outbound.get(name));
         SentTopic {
@@ -144,7 +144,7 @@ impl<C: Carrier> Daemon<C> {
             refused_datagrams: self.carrier.refused(),
             ways: (self.radio.ways())
                 .map(|w| WayStatus {
-                    host: self.inbound.carrying().name(w.host),
+                    host: self.inbound.flows.carrying.name(w.host),
                     over: name(w.next),
                     hops: w.hops,
                     cost_us: w.cost_us,
@@ -155,8 +155,8 @@ impl<C: Carrier> Daemon<C> {
                 .map(|p| p.name.clone())
                 .collect(),
             way_changes: self.radio.way_changes(),
-            relay: self.inbound.relay.stats().clone(),
-            sealing: self.inbound.seals.as_ref().map(|s| s.stats()),
+            relay: self.inbound.flows.relay.stats().clone(),
+            sealing: self.inbound.flows.seals.as_ref().map(|s| s.stats()),
         };
         *self
             .handle

@@ -22,7 +22,7 @@ use crate::blocks::Ids;
 use crate::config::matching::{is_for, named};
 use crate::config::{Config, ServiceRole};
 use crate::error::LinkError;
-use crate::inbound::Inbound;
+use crate::flows::Flows;
 use crate::names::{self, REQUEST};
 use crate::outgoing::Outgoing;
 use crate::rules::{Right, may};
@@ -348,14 +348,14 @@ impl Services {
         &mut self,
         now: Time,
         radio: &mut Radio<Outgoing>,
-        inbound: &mut Inbound,
+        flows: &mut Flows,
         kind: Result<TopicType, &str>,
     ) {
         if let Ok(kind) = &kind {
             // A pattern may match it.
             let _ = self.index_of(service_of(&kind.topic), ServiceRole::Serve);
         }
-        let mut air = Air { now, radio, inbound };
+        let mut air = Air { now, radio, flows };
         match kind {
             Ok(kind) => {
                 let service = ServiceType {
@@ -374,11 +374,11 @@ impl Services {
     }
 
     /// Handles the latest datagrams, this host's callers and servers, and due timers.
-    pub(crate) fn run(&mut self, now: Time, radio: &mut Radio<Outgoing>, inbound: &mut Inbound) {
+    pub(crate) fn run(&mut self, now: Time, radio: &mut Radio<Outgoing>, flows: &mut Flows) {
         let (shared, calling, serving) = (&mut self.shared, &mut self.calling, &mut self.serving);
-        let mut air = Air { now, radio, inbound };
+        let mut air = Air { now, radio, flows };
         calling.retire(shared, &mut air);
-        let routes = air.inbound.routes();
+        let routes = air.flows.routes;
         for news in std::mem::take(&mut self.news) {
             match news {
                 News::Offered(of) => calling.open(shared, &mut air, of),
@@ -432,7 +432,7 @@ impl Services {
             calling.sweep(now);
             serving.sweep(now);
             for (peer, served) in calling.peers().into_iter().filter(|_| routes) {
-                let host = air.inbound.carrying().host(peer);
+                let host = air.flows.carrying.host(peer);
                 match air.radio.way(host, |_| true) {
                     Some(_) if !served => calling.found(shared, peer),
                     None if served => calling.lost(shared, &mut air, peer),
