@@ -1,4 +1,4 @@
-//! Blocks of this host's memory for what comes from the radio, and the endpoints they belong to.
+//! Blocks of this host's memory for incoming messages, and the endpoints they belong to.
 
 use bus::Loan;
 use proto::Geometry;
