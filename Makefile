@@ -18,7 +18,7 @@ TESTED := $(TARGET)/tested
 STEPS := packages built-tested schema-crosscheck+recording-crosscheck kill,ros1,sanitized,cpp+installed,python+ros2-kilted,ros2-jazzy networks attacks unit-posix unit
 BEHIND := lint built-posix loom
 
-.PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets words book crates unit unit-posix cpp sanitized sanitized-library valgrind ros1 ros2 ros2-kilted ros2-jazzy zenoh foxglove studio python wheel deb deb-here deb-arm64 installed installed-arm64 installed-crates installed-container loom built-posix miri schema-crosscheck recording-crosscheck kill \
+.PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets order words book crates unit unit-posix cpp sanitized sanitized-library valgrind ros1 ros2 ros2-kilted ros2-jazzy zenoh foxglove studio python wheel deb deb-here deb-arm64 installed installed-arm64 installed-crates installed-container loom built-posix miri schema-crosscheck recording-crosscheck kill \
     attacks networks soak day fuzz-short fuzz-packets fuzz-coverage fuzz clean
 
 # Shows in a minute why priorities matter; needs neither ROS nor root. Link-time optimization would take longer than everything else.
@@ -58,7 +58,7 @@ libzmq:
 	pkg-config --exists libzmq 2>/dev/null || scripts/apt-install $$(grep -v '^#' tests/remote/apt.txt)
 
 # In the profile of the tests, whose macros and build scripts are there already.
-lint: deny budgets words book crates
+lint: deny budgets order words book crates
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --profile tested --locked -- -D warnings
 	$(CARGO) fmt --manifest-path python/Cargo.toml --check
@@ -83,6 +83,11 @@ crates:
 # Checks that docs/budgets.md matches the code.
 budgets:
 	scripts/check-budgets
+
+# Checks which crates use which, and that the files of a crate hardly use each other in circles.
+order:
+	scripts/check-crates
+	scripts/check-circles
 
 # Checks licences, sources, features and known vulnerabilities of every crate in use (deny.toml).
 deny: setup

@@ -4,24 +4,24 @@ mod sending;
 mod settings;
 mod showing;
 
-use crate::carrier::{Carrier, CarrierError, open_carrier};
+use crate::carrier::{Carrier, open_carrier};
 use crate::coder::Coder;
 use crate::compress::{Compress, Packer, Unpacker};
-use crate::config::{Config, Order, Rate, Ros2};
+use crate::config::{self, Config, Order, Rate, Ros2};
 use crate::control::Control;
 use crate::discovery::Discovery;
+use crate::error::LinkError;
+use crate::handle::{Handle, Shared};
 use crate::inbound::Inbound;
-use crate::names;
+use crate::names::host_id;
 use crate::nodes::{Nodes, StartError};
 use crate::outbound::OutboundTopic;
 use crate::outgoing::Outgoing;
 use crate::pump;
 use crate::reach::Reach;
-use crate::relay::host_id;
 use crate::rules::Relayed;
 use crate::seal::Seals;
 use crate::services::{self, Services};
-use crate::status::Status;
 use bridge::{Lock, LockError};
 use bus::{Bus, WaitSet};
 use clock::{PollFd, PollFlags, Scheduling};
@@ -31,9 +31,9 @@ use rustix::event::{EventfdFlags, eventfd};
 use sending::Unsent;
 use stats::Time;
 use std::collections::BTreeMap;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Interval at which the status is refreshed.
@@ -51,70 +51,6 @@ const LOCK_AGAIN: Duration = Duration::from_millis(50);
 const LEASE: Duration = Duration::from_secs(20);
 /// SCHED_FIFO priority of the radio thread, where permitted.
 const PRIORITY: u8 = 20;
-
-/// Why a link cannot start or continue.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum LinkError {
-    /// See [`CarrierError`].
-    #[error(transparent)]
-    Carrier(#[from] CarrierError),
-    /// See [`bus::CreateError`].
-    #[error("cannot create an endpoint on the bus: {0}")]
-    Create(#[from] bus::CreateError),
-    /// See [`bus::OpenError`].
-    #[error(transparent)]
-    Open(#[from] bus::OpenError),
-    /// See [`bus::TakeError`].
-    #[error("the bus fails: {0}")]
-    Take(#[from] bus::TakeError),
-    /// The radio rejects a setting.
-    #[error("the radio refuses its settings: {0}")]
-    Radio(#[from] proto::ConfigError),
-    /// The radio rejects a peer.
-    #[error("the radio refuses a peer: {0}")]
-    Peer(#[from] proto::PeerError),
-    /// The radio rejects a topic.
-    #[error("the radio refuses a topic: {0}")]
-    Topic(#[from] proto::TopicError),
-    /// Another daemon owns the radio, or the link's name.
-    #[error("{what} is already used by {holder}: {mend}")]
-    Taken {
-        /// The radio or name that is in use.
-        what: String,
-        /// The current owner.
-        holder: String,
-        /// What to do about it.
-        mend: &'static str,
-    },
-    /// A topic cannot be filtered as configured.
-    #[error("{0}")]
-    Filter(String),
-    /// The lock file that names the radio's owner cannot be used.
-    #[error("cannot lock {path}: {source}: remove it if no link is running")]
-    Lock {
-        /// The file.
-        path: std::path::PathBuf,
-        /// The system's error.
-        source: std::io::Error,
-    },
-    /// The services for operators cannot start.
-    #[error("the bus refuses the services of the link {link}: {source}")]
-    Control {
-        /// The link's name.
-        link: String,
-        /// Why.
-        source: Box<ropewalk::NodeError>,
-    },
-    /// A system call failed.
-    #[error("cannot {doing}: {source}")]
-    System {
-        /// What the daemon was doing.
-        doing: &'static str,
-        /// The system's error.
-        source: std::io::Error,
-    },
-}
 
 /// Joins a bus to a radio. On its bus it is a subscriber and a publisher like any other.
 pub struct Daemon<C> {
@@ -137,38 +73,6 @@ pub struct Daemon<C> {
     reach: Reach,
     /// Locks on the radio and on the link's name.
     _locks: Vec<Lock>,
-}
-
-/// Stops a daemon and shows its state, from any thread.
-#[derive(Clone)]
-pub struct Handle(Arc<Shared>);
-
-struct Shared {
-    stop: AtomicBool,
-    wake: OwnedFd,
-    status: Mutex<Status>,
-}
-
-impl Handle {
-    /// Makes the daemon's `run` return soon.
-    pub fn stop(&self) {
-        self.0.stop.store(true, Ordering::Release);
-        self.wake();
-    }
-
-    /// The daemon's state, at most a tenth of a second old.
-    pub fn status(&self) -> Status {
-        self.0
-            .status
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
-    }
-
-    fn wake(&self) {
-        // If the counter is full, a wake-up is already pending.
-        let _ = rustix::io::write(&self.0.wake, &1u64.to_ne_bytes());
-    }
 }
 
 impl Daemon<Box<dyn Carrier>> {
@@ -213,7 +117,7 @@ impl<C: Carrier> Daemon<C> {
             status: Mutex::default(),
         };
         let mut inbound = Inbound::new(bus.clone(), wanted, &config, run);
-        inbound.seals = Seals::start(&config)?;
+        inbound.flows.seals = Seals::start(&config)?;
         Ok(Daemon {
             inbound,
             wait_set: WaitSet::new(&bus)?,
@@ -244,7 +148,7 @@ impl<C: Carrier> Daemon<C> {
     /// # Errors
     /// [`LinkError`] if the carrier or the bus fails permanently. Peers and radios may come and go.
     pub fn run(mut self) -> Result<(), LinkError> {
-        let wanted = names::sent(&self.config)
+        let wanted = config::sent(&self.config)
             .chain(services::watched(&self.config))
             .collect();
         let wanted = (wanted, services::watched_patterns(&self.config).collect());
@@ -317,8 +221,13 @@ impl<C: Carrier> Daemon<C> {
                 self.radio.job_done(clock::monotonic(), done, &mut self.inbound);
             }
             self.inbound.ring();
-            self.inbound.run_relay(clock::monotonic(), &mut self.radio)?;
-            let next_seal = self.inbound.run_seals(clock::monotonic(), &mut self.radio)?;
+            self.inbound
+                .flows
+                .run_relay(clock::monotonic(), &mut self.radio)?;
+            let next_seal = self
+                .inbound
+                .flows
+                .run_seals(clock::monotonic(), &mut self.radio)?;
             let next_call = self.run_services();
             let next_slot = self.transmit(&mut datagram)?;
             while let Some(job) = self.radio.next_job() {
@@ -381,12 +290,9 @@ impl<C: Carrier> Daemon<C> {
 
     /// Runs the services and returns when to run them next.
     fn run_services(&mut self) -> Option<Time> {
-        // Taken out, since they borrow `inbound` too.
-        let mut services = self.inbound.services.take()?;
-        services.run(clock::monotonic(), &mut self.radio, &mut self.inbound);
-        let next = services.next_deadline();
-        self.inbound.services = Some(services);
-        next
+        let services = self.inbound.services.as_mut()?;
+        services.run(clock::monotonic(), &mut self.radio, &mut self.inbound.flows);
+        services.next_deadline()
     }
 
     /// Takes messages from the bus until it is empty, or until a topic has reached its limit (then returns true).

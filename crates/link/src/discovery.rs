@@ -1,9 +1,8 @@
 //! Discovers the type of a topic from its publishers, and notices when the type changes or the publishers
 //! end. Services are discovered by the servers that take their requests.
 
-use crate::names::covers;
+use crate::names::{REQUEST, covers};
 use crate::periodic::PeriodicThread;
-use crate::services::REQUEST;
 use bridge::is_pattern;
 use bus::{Bus, EndpointDetail, TopicType};
 use std::collections::{BTreeMap, BTreeSet};

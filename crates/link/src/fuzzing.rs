@@ -289,6 +289,7 @@ impl Gateway {
             self.now += Duration::from_millis(3);
             self.radio.handle_timeout(self.now, &mut self.inbound);
             self.inbound
+                .flows
                 .run_relay(self.now, &mut self.radio)
                 .expect("topics are bounded");
             for _ in 0..8 {

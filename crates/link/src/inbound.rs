@@ -1,6 +1,5 @@
 //! From the radio to this host's bus: fragments are written directly into loaned blocks.
 
-mod ids;
 mod memory;
 mod pace;
 mod publishing;
@@ -8,24 +7,22 @@ mod sealed;
 mod taking;
 mod watched;
 
+use crate::blocks::{Ids, fill};
 use crate::compress::{UnpackStats, Unpacker};
 use crate::config::{Config, PeerConfig};
+use crate::flows::Flows;
 use crate::names;
 use crate::outgoing::Outgoing;
 use crate::recent::{Recent, Spans};
-use crate::relay::{Carrying, host_id};
 use crate::rules::{Right, may};
-use crate::seal::Seals;
 use crate::services::Services;
 use crate::services::message::ServiceMessage;
 use bus::{Bus, Loan, Publisher, Stamp};
-pub(crate) use ids::Ids;
 use memory::Memory;
-pub(crate) use memory::{IDLE, KEPT};
 use pace::Pace;
 use proto::{
-    Announcement, Down, FlowKey, Geometry, Incoming, PeerId, PeerInfo, Radio, Relay, RemoteTopic, Sink, Slot,
-    Taken, TopicError, TopicId, Verdict, Via,
+    Announcement, Down, Geometry, Incoming, PeerId, PeerInfo, RemoteTopic, Sink, Slot, Taken, TopicId,
+    Verdict,
 };
 use stats::{DropReason, Time};
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,22 +57,15 @@ pub(crate) struct Inbound {
     spans: BTreeMap<u64, Spans>,
     /// Without it, packed messages are refused.
     unpacker: Option<Unpacker>,
-    /// Seals and opens messages over relays. Present if there are keys.
-    pub(crate) seals: Option<Box<Seals>>,
     /// Other hosts' topics, by the peer that brings them. Used if there are keys.
     relayed: BTreeMap<(PeerId, RemoteTopic), sealed::Relayed>,
     /// Topics that use relays.
-    pub(crate) relay: Relay<Outgoing>,
-    carrying: Carrying,
-    routes_over_relays: bool,
+    pub(crate) flows: Flows,
     /// Services, if any are configured.
     pub(crate) services: Option<Box<Services>>,
     /// Publishers used since the last [`Inbound::ring`], and whether some of their messages still need a
     /// wake-up.
     heard: Vec<(Arc<Publisher>, bool)>,
-    /// Flows that peers declined since the last [`Inbound::run_relay`].
-    declined: Vec<(PeerId, TopicId, u64)>,
-    run: u32,
 }
 
 /// The local destination of a peer's topic.
@@ -132,15 +122,10 @@ impl Inbound {
             memory: Memory::new(config.peers.iter().map(PeerConfig::memory).collect()),
             pace: Pace::default(),
             peers: config.peers.clone(),
-            seals: None,
             relayed: BTreeMap::new(),
-            relay: Relay::new(host_id(&config.host)),
-            carrying: Carrying::new(config),
-            routes_over_relays: config.routes(),
+            flows: Flows::new(config, run),
             services: None,
             heard: Vec::new(),
-            declined: Vec::new(),
-            run,
             refused: BTreeMap::new(),
             publishers: BTreeMap::new(),
             stale: BTreeMap::new(),
@@ -183,60 +168,8 @@ impl Inbound {
 
     /// The host that owns a topic sent by a peer.
     pub(crate) fn source_of(&self, peer: PeerId, topic: RemoteTopic) -> String {
-        let source = self.relay.flow_of(peer, topic).map(|k| k.source);
-        source.map_or_else(|| self.peer(peer).to_owned(), |s| self.carrying.name(s))
-    }
-
-    /// Returns whether messages may travel over relays.
-    pub(crate) fn routes(&self) -> bool {
-        self.routes_over_relays
-    }
-
-    /// The configuration of relays.
-    pub(crate) fn carrying(&self) -> &Carrying {
-        &self.carrying
-    }
-
-    /// Opens a topic of this host for `to`, over any peers that may carry it.
-    pub(crate) fn open_flow(
-        &mut self,
-        now: Time,
-        radio: &mut Radio<Outgoing>,
-        config: proto::TopicConfig,
-        to: &[PeerId],
-    ) -> Result<FlowKey, TopicError> {
-        let host = self.carrying.name(self.relay.own());
-        let via = Via {
-            source: self.relay.own(),
-            name: host,
-            run: self.run,
-            to: to.iter().map(|p| self.carrying.host(*p)).collect(),
-        };
-        let config = proto::TopicConfig {
-            via: Some(via),
-            ..config
-        };
-        let (carrying, peers) = (&self.carrying, carrying_peers(&self.peers));
-        let key = (self.relay).open(now, radio, &config, &peers, |p, k, v| carrying.may_carry(p, k, v))?;
-        self.seal_flow(now, &key);
-        Ok(key)
-    }
-
-    /// Handles the effects of the latest datagrams.
-    pub(crate) fn run_relay(&mut self, now: Time, radio: &mut Radio<Outgoing>) -> Result<(), TopicError> {
-        for (peer, topic, to) in std::mem::take(&mut self.declined) {
-            let hosts = self.relay.declined(now, peer, topic, to);
-            if let (Some(seals), Some((key, hosts))) = (&mut self.seals, hosts) {
-                hosts.iter().for_each(|host| seals.declined(&key, *host));
-            }
-        }
-        let carrying = &self.carrying;
-        if !self.relay.is_due(radio) {
-            return Ok(());
-        }
-        let peers = carrying_peers(&self.peers);
-        let may = |p, k: &_, v: &_| carrying.may_carry(p, k, v);
-        (self.relay).run(now, radio, &peers, may, sealed::sealer(&mut self.seals, &mut ()))
+        let source = self.flows.relay.flow_of(peer, topic).map(|k| k.source);
+        source.map_or_else(|| self.peer(peer).to_owned(), |s| self.flows.carrying.name(s))
     }
 
     /// Ends topics that a restarted peer has not announced again for long.
@@ -261,12 +194,14 @@ impl Inbound {
             self.end(&key);
         }
         self.memory.sweep(now);
-        self.relay.sweep(now);
+        self.flows.relay.sweep(now);
     }
 
     fn end(&mut self, key: &(PeerId, String)) {
         self.stale.remove(key);
-        self.relay.end_local(self.carrying.host(key.0), &key.1);
+        self.flows
+            .relay
+            .end_local(self.flows.carrying.host(key.0), &key.1);
         if let Some(publisher) = self.publishers.remove(key) {
             self.forget(key.0, &publisher);
             self.routes.retain(|_, r| r.publisher.id() != publisher.id());
@@ -308,7 +243,11 @@ impl Inbound {
             return services.objection(peer, topic);
         }
         let rules = self.peers.get(peer.0 as usize).and_then(|p| p.allow.as_ref());
-        if names::is_of_other_nodes(topic, self.peer(peer), &self.carrying.name(self.relay.own())) {
+        if names::is_of_other_nodes(
+            topic,
+            self.peer(peer),
+            &self.flows.carrying.name(self.flows.relay.own()),
+        ) {
             return Some("which describes other hosts' nodes");
         }
         if !self.wanted.iter().any(|name| names::covers(name, topic)) {
@@ -325,7 +264,7 @@ impl Inbound {
         let name = self.peer(peer).to_owned();
         let mut source = peer;
         if let Some(via) = &a.via {
-            let offer = match self.carrying.judge(peer, &a.name, via) {
+            let offer = match self.flows.carrying.judge(peer, &a.name, via) {
                 Ok(offer) => offer,
                 Err(why) => {
                     self.changes.push(format!(
@@ -336,10 +275,10 @@ impl Inbound {
                     return Verdict::Refuse;
                 }
             };
-            let of_source = self.carrying.host(peer) == via.source;
-            let proven = of_source || self.seals.is_none();
+            let of_source = self.flows.carrying.host(peer) == via.source;
+            let proven = of_source || self.flows.seals.is_none();
             let from = (peer, topic);
-            if !(self.relay).announced(from, a, proven, offer.local, offer.forward) {
+            if !(self.flows.relay).announced(from, a, proven, offer.local, offer.forward) {
                 return Verdict::Refuse;
             }
             match offer.source {
@@ -389,33 +328,13 @@ impl Inbound {
     }
 }
 
-/// The peers in direct reach: those before the first without an address, or the one of a serial line.
-fn carrying_peers(peers: &[PeerConfig]) -> Vec<PeerId> {
-    let near = peers.iter().take_while(|p| p.address.is_some()).count();
-    (0..near.max(1) as u32).map(PeerId).collect()
-}
-
-/// Writes `bytes` at flat offset `offset` of a message.
-pub(crate) fn fill(loan: &mut Loan, geometry: &Geometry, offset: u32, bytes: &[u8]) {
-    let mut rest = bytes;
-    for (part, at, len) in geometry.pieces(offset, bytes.len() as u32) {
-        let (piece, tail) = rest.split_at(len as usize);
-        let target = match part {
-            0 => loan.control_mut(),
-            n => loan.part_mut(n - 1),
-        };
-        target[at as usize..][..piece.len()].copy_from_slice(piece);
-        rest = tail;
-    }
-}
-
 impl Sink for Inbound {
     fn begin(&mut self, m: &Incoming) -> Result<Slot, DropReason> {
         let here = self.routes.get(&(m.peer, m.topic)).cloned();
         self.admits(m)?;
         let taken = match m.route {
-            Some(_) => Some(self.relay.begin(m)?),
-            None if self.relay.is_flow(m.peer, m.topic) => return Err(DropReason::Malformed),
+            Some(_) => Some(self.flows.relay.begin(m)?),
+            None if self.flows.relay.is_flow(m.peer, m.topic) => return Err(DropReason::Malformed),
             None => None,
         };
         let is_local = taken.as_ref().is_none_or(|t| t.local);
@@ -443,7 +362,7 @@ impl Sink for Inbound {
         };
         let content = content.inspect_err(|_| {
             if let Some(t) = &taken {
-                self.relay.abort(t);
+                self.flows.relay.abort(t);
             }
         })?;
         let slot = Slot(self.next_slot);
@@ -500,7 +419,7 @@ impl Sink for Inbound {
         if let Some(block) = self.blocks.get_mut(&slot)
             && let (Content::Apart(message), Some(taken)) = (&block.content, &mut block.taken)
         {
-            self.relay.grown(taken, ready, || message.clone());
+            self.flows.relay.grown(taken, ready, || message.clone());
         }
     }
 
@@ -564,8 +483,8 @@ impl Sink for Inbound {
             // A forged message must not block the genuine one.
             taken.local &= !opens || outcome.is_ok();
             match taken.local || taken.forward {
-                true => self.relay.finish(taken, body),
-                false => self.relay.abort(&taken),
+                true => self.flows.relay.finish(taken, body),
+                false => self.flows.relay.abort(&taken),
             }
         }
         if !outcome? {
@@ -582,14 +501,14 @@ impl Sink for Inbound {
 
     fn abort(&mut self, slot: Slot, _: DropReason) {
         if let Some(taken) = self.blocks.remove(&slot).and_then(|b| b.taken) {
-            self.relay.abort(&taken);
+            self.flows.relay.abort(&taken);
         }
     }
 
     fn topic_announced(&mut self, peer: PeerId, topic: RemoteTopic, a: &Announcement) -> Verdict {
         let verdict = self.announced(peer, topic, a);
         if verdict == Verdict::Accept {
-            for (other, topic) in self.relay.dormant(a) {
+            for (other, topic) in self.flows.relay.dormant(a) {
                 self.announced(other, topic, a);
             }
         }
@@ -598,13 +517,13 @@ impl Sink for Inbound {
 
     fn topic_unwanted(&mut self, peer: PeerId, topic: TopicId, to: u64) {
         // A peer that sends many of these only makes this host check them once.
-        if self.declined.len() < 1024 {
-            self.declined.push((peer, topic, to));
+        if self.flows.declined.len() < 1024 {
+            self.flows.declined.push((peer, topic, to));
         }
     }
 
     fn topic_withdrawn(&mut self, peer: PeerId, topic: RemoteTopic) {
-        let mut ended = self.relay.withdrawn(peer, topic);
+        let mut ended = self.flows.relay.withdrawn(peer, topic);
         if ended.is_empty() {
             ended.push((peer, topic));
         }
@@ -655,7 +574,7 @@ impl Sink for Inbound {
         }
         if why != Down::Lost {
             self.relayed.retain(|(p, _), _| *p != peer);
-            self.relay.peer_renewed(peer);
+            self.flows.relay.peer_renewed(peer);
         }
         let why = match why {
             Down::Lost => "has been silent for a while",
@@ -663,17 +582,5 @@ impl Sink for Inbound {
             _ => "was removed",
         };
         self.changes.push(format!("{} {why}", self.peer(peer)));
-    }
-}
-
-/// Why a message of a topic or a service is lost if no block is available for it.
-pub(crate) fn no_memory(name: &str, error: bus::LoanError) -> DropReason {
-    static LOST: clock::Quiet = clock::Quiet::new();
-    if let Some(more) = LOST.lets() {
-        tracing::warn!(name, %error, more, "lost a message from the radio");
-    }
-    match error {
-        bus::LoanError::TooLarge { .. } | bus::LoanError::TooManyParts { .. } => DropReason::TooLarge,
-        _ => DropReason::ReceiverMemory,
     }
 }

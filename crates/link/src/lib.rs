@@ -19,6 +19,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod blocks;
 mod carrier;
 mod coder;
 pub mod compress;
@@ -27,8 +28,11 @@ pub mod control;
 mod daemon;
 pub mod direct;
 mod discovery;
+mod error;
+mod flows;
 #[doc(hidden)]
 pub mod fuzzing;
+mod handle;
 mod inbound;
 pub mod keys;
 mod names;
@@ -52,13 +56,13 @@ pub use carrier::{
     Carrier, CarrierError, Path, PeerIndex, QuicCarrier, QuicConfig, Received, Sent, SerialCarrier, TeamPeer,
     TlsCarrier, UdpCarrier, open_carrier,
 };
-pub use config::{Config, ConfigError};
-pub use daemon::{Daemon, Handle, LinkError};
+pub use config::{Config, ConfigError, ServiceRole};
+pub use daemon::Daemon;
+pub use error::LinkError;
+pub use handle::Handle;
 pub use reach::Unheard;
 pub use recent::Recent;
 pub use seal::SealStats;
-pub use services::Failure;
+pub use services::{Failure, ServiceState, ServiceStatus};
 pub use stats::quantity;
-pub use status::{
-    PeerStatus, ReceivedTopic, SentTopic, ServiceRole, ServiceState, ServiceStatus, Status, WayStatus,
-};
+pub use status::{PeerStatus, ReceivedTopic, SentTopic, Status, WayStatus};

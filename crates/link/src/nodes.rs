@@ -6,10 +6,10 @@
 //! anyway: those of topics and services that the configuration carries and the peer's `allow` permits, on
 //! either side (decision 337).
 
-use crate::config::{Config, PeerConfig};
-use crate::names;
+use crate::config::matching::may_take_part;
+use crate::config::{self, Config, MAX_TOLD, PeerConfig};
+use crate::names::{self, host_id};
 use crate::periodic::PeriodicThread;
-use crate::relay::host_id;
 use crate::rules::{Right, may};
 use bridge::nodes::{self, Endpoint, Kind, MAX_HOSTS, Node, Participant, Record};
 use bus::{Bus, CreateError, Publisher, PublisherOptions, Stamp, Subscriber, SubscriberOptions, TopicType};
@@ -18,8 +18,6 @@ use std::time::Duration;
 
 /// Interval at which to check for changes. Changes within it cross together.
 const INTERVAL: Duration = Duration::from_millis(200);
-/// Longest record sent to a peer, or accepted from one, in bytes.
-pub(crate) const MAX_TOLD: usize = 1 << 20;
 /// Most records of different contexts that may wait.
 const QUEUE: u32 = 64;
 
@@ -158,8 +156,8 @@ fn publish(publisher: &Publisher, record: &Record) -> bool {
 impl Exchange {
     fn new(config: &Config, bus: &Bus) -> Result<Self, CreateError> {
         let peer = |p: &PeerConfig| {
-            let out = names::on_bus(p, &names::nodes_of(&config.host, &p.name));
-            let came = names::on_bus(p, &names::nodes_of(&p.name, &config.host));
+            let out = config::on_bus(p, &names::nodes_of(&config.host, &p.name));
+            let came = config::on_bus(p, &names::nodes_of(&p.name, &config.host));
             Ok(Peer {
                 out: publisher(bus, out)?,
                 announced: None,
@@ -252,7 +250,7 @@ fn record_for<'a>(config: &Config, peer: &PeerConfig, here: impl Iterator<Item =
     let all = here.flat_map(|r| &r.participants);
     let all = all.filter(|p| p.hosts.len() < MAX_HOSTS && !p.hosts.contains(&to));
     let crossing = all.filter_map(|p| {
-        let name = |bus: &str| names::on_wire(peer, bus).map(str::to_owned);
+        let name = |bus: &str| config::on_wire(peer, bus).map(str::to_owned);
         through(config, peer, Way::Out, p, |node| {
             // A name of this bus belongs to the peer only below its namespace; nodes keep their names.
             let endpoints = node.endpoints.iter();
@@ -275,7 +273,11 @@ fn record_for<'a>(config: &Config, peer: &PeerConfig, here: impl Iterator<Item =
 
 /// The part of a peer's record that this host's nodes see.
 fn taken(config: &Config, peer: &PeerConfig, record: &Record) -> Record {
-    let (own, from, namespace) = (host_id(&config.host), host_id(&peer.name), names::namespace(peer));
+    let (own, from, namespace) = (
+        host_id(&config.host),
+        host_id(&peer.name),
+        config::namespace(peer),
+    );
     let all = record.participants.iter();
     let all = all.filter(|p| p.hosts.len() < MAX_HOSTS && !p.hosts.contains(&own));
     let shown = all.filter_map(|p| {
@@ -329,19 +331,19 @@ fn through(
 fn crosses(config: &Config, peer: &PeerConfig, way: Way, endpoint: &Endpoint) -> bool {
     let name = &endpoint.name;
     let rules = peer.allow.as_ref();
-    let sends = || names::sent_by(config, name).is_some() && may(rules, Right::Subscribe, name);
+    let sends = || config::sent_by(config, name).is_some() && may(rules, Right::Subscribe, name);
     let receives = || {
         let mut topics = config.topics.iter();
         topics.any(|t| t.direction.receives() && names::covers(&t.name, name))
             && may(rules, Right::Publish, name)
     };
-    let service = |part: &str| crate::services::may_take_part(config, peer, &format!("{name}{part}"));
+    let service = |part: &str| may_take_part(config, peer, &format!("{name}{part}"));
     match (endpoint.kind, way) {
         (Kind::Publisher, Way::Out) | (Kind::Subscription, Way::In) => sends(),
         (Kind::Publisher, Way::In) | (Kind::Subscription, Way::Out) => receives(),
         // The peer's clients send requests, and its servers send replies.
-        (Kind::Service, Way::Out) | (Kind::Client, Way::In) => service(crate::services::REQUEST),
-        (Kind::Service, Way::In) | (Kind::Client, Way::Out) => service(crate::services::REPLY),
+        (Kind::Service, Way::Out) | (Kind::Client, Way::In) => service(names::REQUEST),
+        (Kind::Service, Way::In) | (Kind::Client, Way::Out) => service(names::REPLY),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::compress::{PackStats, Packer, Packing};
 use crate::config::{TopicConfig, When};
-use crate::daemon::LinkError;
+use crate::error::LinkError;
 use crate::inbound::Inbound;
 use crate::names;
 use crate::outgoing::Outgoing;
@@ -86,14 +86,14 @@ impl OutboundTopic {
         // Subscribe before the announcement, so that there is nothing to undo if the bus refuses.
         let subscriber = bus.subscriber(kind.clone(), options.clone())?;
         let (mut topics, mut flows, mut refused) = (Vec::new(), Vec::new(), None);
-        if inbound.routes() {
+        if inbound.flows.routes {
             let mut by_name: BTreeMap<&str, (&TopicConfig, Vec<PeerId>)> = BTreeMap::new();
             for (peer, config) in peers {
                 let (_, to) = by_name.entry(&config.name).or_insert((config, Vec::new()));
                 to.push(*peer);
             }
             for (config, to) in by_name.into_values() {
-                match inbound.open_flow(now, radio, announced(config), &to) {
+                match inbound.flows.open_flow(now, radio, announced(config), &to) {
                     Ok(flow) => flows.push(flow),
                     Err(error) => refused = Some(error),
                 }
@@ -138,7 +138,7 @@ impl OutboundTopic {
         inbound: &mut Inbound,
     ) -> Result<(), LinkError> {
         for flow in &self.flows {
-            inbound.close_flow(now, radio, flow)?;
+            inbound.flows.close_flow(now, radio, flow)?;
         }
         for topic in self.topics {
             radio.withdraw_topic(now, topic)?;
@@ -263,7 +263,7 @@ impl OutboundTopic {
     ) {
         for flow in &self.flows {
             // The radio counts failures.
-            let _ = inbound.offer(now, radio, (flow, u64::MAX), message.clone());
+            let _ = inbound.flows.offer(now, radio, (flow, u64::MAX), message.clone());
         }
         for topic in &self.topics {
             // The radio counts the messages that it refuses.

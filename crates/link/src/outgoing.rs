@@ -1,7 +1,7 @@
 //! Messages on their way to the radio.
 
+use crate::services::header::copy_control;
 use crate::services::header::{Header, LEN};
-use crate::services::message::copy_control;
 use bus::{Message, Reply, Request};
 use proto::{Arriving, Body, Geometry, GeometryError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

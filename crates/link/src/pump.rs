@@ -1,7 +1,7 @@
 //! Moves datagrams between a radio and its carrier.
 
 use crate::carrier::{Carrier, Sent};
-use crate::daemon::LinkError;
+use crate::error::LinkError;
 use crate::outgoing::Outgoing;
 use proto::{PacketError, PeerId, Radio, Sink, Transmit};
 use stats::Time;

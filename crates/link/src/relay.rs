@@ -1,11 +1,11 @@
 //! Topics over relays: which hosts may carry which topics, and for which hosts.
 
+use crate::config::matching::is_configured;
 use crate::config::{Config, PeerConfig};
-use crate::names;
+use crate::names::{self, REPLY, host_id};
 use crate::rules::Relayed;
 use crate::rules::{Right, may};
 use crate::seal::GREETING;
-use crate::services::{REPLY, is_configured};
 use proto::{FlowKey, PeerId, Via};
 
 /// The configuration of relays, with hosts by their ids.
@@ -137,13 +137,6 @@ impl Carrying {
         });
         allowed.fold(0, |mask, (i, _)| mask | 1 << i)
     }
-}
-
-/// A host's id from its name: FNV-1a, so that every run and every peer agree.
-pub(crate) fn host_id(name: &str) -> u64 {
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| {
-        (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
-    })
 }
 
 #[cfg(test)]

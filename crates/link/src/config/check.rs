@@ -2,7 +2,7 @@
 
 use super::address;
 use super::position::Problem;
-use super::{CarrierKind, Config, Medium, PeerConfig, Reliability, TopicConfig, When};
+use super::{CarrierKind, Config, Medium, PeerConfig, Reliability, TopicConfig, When, namespace, on_bus};
 use crate::keys::check_name;
 use crate::names;
 use crate::rules::{Allow, Relayed};
@@ -168,7 +168,7 @@ impl Config {
         let mut seen: BTreeMap<String, &str> = BTreeMap::new();
         let mut here: BTreeMap<String, &str> = BTreeMap::new();
         for (i, peer) in self.peers.iter().enumerate() {
-            let namespace = names::namespace(peer);
+            let namespace = namespace(peer);
             let at_namespace = |text| Problem::at(format!("peers.{i}.namespace"), text);
             if peer.namespace.is_some() && !names::is_good(&namespace) {
                 return Err(at_namespace(format!(
@@ -187,7 +187,7 @@ impl Config {
                 )));
             }
             for (t, topic) in self.topics.iter().enumerate() {
-                let bus = names::on_bus(peer, &topic.name);
+                let bus = on_bus(peer, &topic.name);
                 if bus.len() > bus::MAX_NAME {
                     let text = format!("topic {bus}: use at most {} bytes", bus::MAX_NAME);
                     return Err(Problem::at(format!("topics.{t}.name"), text));

@@ -23,22 +23,24 @@
 
 mod address;
 mod check;
+pub(crate) mod matching;
+mod names;
 mod parse;
 mod position;
 mod rate;
 mod service;
 mod topic;
 
-use crate::carrier::serial;
 use crate::compress::Compress;
-use crate::names;
-use crate::nodes;
+use crate::names::nodes_of;
 use crate::rules::{Allow, Relayed};
 use bridge::plain;
+pub(crate) use names::{namespace, on_bus, on_wire, sent, sent_as, sent_by, service_on_bus};
+pub(crate) use parse::MAX_EVERY;
 use parse::{a_tenth, hops, maybe_address, maybe_baud, maybe_mtu, maybe_size, one, ros2, share, syntax, yes};
 pub use rate::Rate;
 use serde::Deserialize;
-pub use service::{Role, ServiceConfig};
+pub use service::{Role, ServiceConfig, ServiceRole};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -54,6 +56,8 @@ const EVERYTHING: &str = "/*";
 /// they arrive.
 const NODES_PRIORITY: u8 = 20;
 const NODES_EXPIRY: Duration = Duration::from_secs(60);
+/// Longest record of nodes sent to a peer, or accepted from one, in bytes.
+pub(crate) const MAX_TOLD: usize = 1 << 20;
 
 /// Default limits for waiting bytes, without and with bulk topics.
 const QUEUE_BYTES: u64 = 8 << 20;
@@ -64,6 +68,8 @@ const BULK_QUEUE_BYTES: u64 = 64 << 20;
 const NOMINAL: u64 = 1_000_000_000;
 /// Bytes that Ethernet adds to a packet: header, checksum, preamble and gap.
 const ETHERNET: u32 = 38;
+/// Bits on a serial line for each byte: start, eight data bits, stop.
+pub(crate) const SERIAL_BITS: u64 = 10;
 
 /// Configuration of a link daemon: one radio, its peers, and the topics that cross it.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -476,17 +482,13 @@ impl Config {
                 depth: Some(1),
                 latched: Some(true),
                 compress: Compress::Auto,
-                max_message: Some(nodes::MAX_TOLD as u64),
+                max_message: Some(MAX_TOLD as u64),
                 ..TopicConfig::new(name, direction)
             };
-            self.topics.push(nodes_topic(
-                names::nodes_of(&self.host, &peer.name),
-                Direction::Out,
-            ));
-            self.topics.push(nodes_topic(
-                names::nodes_of(&peer.name, &self.host),
-                Direction::In,
-            ));
+            self.topics
+                .push(nodes_topic(nodes_of(&self.host, &peer.name), Direction::Out));
+            self.topics
+                .push(nodes_topic(nodes_of(&peer.name, &self.host), Direction::In));
         }
     }
 
@@ -512,7 +514,7 @@ impl Config {
         match (self.carrier(), self.radio.baud) {
             // A byte takes ten bits on the line.
             (CarrierKind::Serial, Some(baud)) => {
-                proto::AirtimeModel::bytes(u64::from(baud) * 8 / serial::BITS, overhead).with_gain(1.0)
+                proto::AirtimeModel::bytes(u64::from(baud) * 8 / SERIAL_BITS, overhead).with_gain(1.0)
             }
             _ if self.is_wire() => proto::AirtimeModel::bytes(NOMINAL, overhead + ETHERNET).with_gain(1.0),
             _ if self.radio.medium == Medium::Wire => {

@@ -1,12 +1,14 @@
 //! How single values are written, and the defaults of fields.
 
 use super::{ConfigError, Ros2, address};
-use crate::control::MAX_EVERY;
 use crate::quantity;
 use serde::{Deserialize, Deserializer, de};
 use serde_saphyr::Error;
 use std::net::SocketAddr;
 use std::time::Duration;
+
+/// Largest value of `every`.
+pub(crate) const MAX_EVERY: u32 = 1_000_000;
 
 pub(super) fn syntax(error: &Error, place: &str) -> ConfigError {
     let place = match error.location() {

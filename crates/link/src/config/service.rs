@@ -2,13 +2,21 @@
 
 use super::parse::{calls, maybe_duration, middle, priority};
 use super::position::Problem;
-use super::{Config, PeerConfig, Reliability};
-use crate::names;
+use super::{Config, PeerConfig, Reliability, service_on_bus};
 use crate::rules::{Right, may};
-use crate::status::ServiceRole;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+
+/// This host's role for a service of the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ServiceRole {
+    /// The callers are here.
+    Call,
+    /// The server is here.
+    Serve,
+}
 
 /// Default and longest timeout of a call.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -202,7 +210,7 @@ impl Config {
                 // The names that a pattern matches are compared when they are found.
                 .filter(|(role, peer)| !service.is_pattern() && service.is_for(*role, peer))
             {
-                let name = names::service_on_bus(peer, role, &service.name);
+                let name = service_on_bus(peer, role, &service.name);
                 if name.len() > MAX_NAME {
                     return at("name", format!("service {name}: use at most {MAX_NAME} bytes"));
                 }

@@ -1,5 +1,6 @@
 //! Changes of a topic in the syntax for operators: `priority=100`.
 
+use crate::config::MAX_EVERY;
 use crate::quantity;
 use proto::{MAX_PRIORITY, TopicChange};
 use std::str::FromStr;
@@ -10,8 +11,6 @@ const KEYS: &str =
     "priority=0…127, depth=N, deadline=100ms (or none), rate_limit=5Hz (or none), every=N, min_share=5%";
 /// Largest value of `depth`.
 const MAX_DEPTH: u32 = 1024;
-/// Largest value of `every`.
-pub(crate) const MAX_EVERY: u32 = 1_000_000;
 
 /// Changes of a topic, each at most once.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -7,10 +7,10 @@
 mod change;
 mod types;
 
-pub(crate) use change::MAX_EVERY;
 pub use change::{Change, ChangeError};
 
-use crate::daemon::{Handle, LinkError};
+use crate::error::LinkError;
+use crate::handle::Handle;
 use crate::periodic::PeriodicThread;
 use bus::{Bus, PublisherOptions};
 use ropewalk::{Callback, Node, NodeError};

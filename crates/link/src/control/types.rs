@@ -1,6 +1,7 @@
 //! The types of a link's services and topic, and their values for a state.
 
-use crate::status::{ReceivedTopic, SentTopic, ServiceStatus, Status};
+use crate::services::ServiceStatus;
+use crate::status::{ReceivedTopic, SentTopic, Status};
 use proto::Account;
 use schema::{Flavour, Registry, Schema, Service};
 use serde::Serialize;
@@ -222,8 +223,10 @@ fn drops<const N: usize>(from: [&Drops; N]) -> Vec<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::ServiceRole;
     use crate::services::Failure;
-    use crate::status::{PeerStatus, ServiceRole, ServiceState};
+    use crate::services::ServiceState;
+    use crate::status::PeerStatus;
     use proto::{PeerId, PeerStats, RemoteTopicStats, TopicState, TopicStats};
     use schema::Show;
     use std::time::Duration;

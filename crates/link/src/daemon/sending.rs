@@ -1,13 +1,13 @@
 //! Topics that begin, end, or cannot be sent.
 
-use super::{Daemon, LinkError, asked_priority};
+use super::{Daemon, asked_priority};
 use crate::carrier::Carrier;
-use crate::config::Rate;
+use crate::config::{self, Rate};
 use crate::discovery::{Found, Offers};
-use crate::names;
+use crate::error::LinkError;
+use crate::names::REQUEST;
 use crate::outbound::{OutboundTopic, TRY_AGAIN};
 use crate::rules::{Right, may};
-use crate::services::REQUEST;
 use proto::PeerId;
 use stats::Time;
 
@@ -22,17 +22,13 @@ pub(super) struct Unsent {
 impl<C: Carrier> Daemon<C> {
     /// Starts to send a topic, restarts it with another type, or ends it.
     pub(super) fn found(&mut self, found: Found, offers: Offers, now: Time) -> Result<(), LinkError> {
-        if let Some(mut services) = self
-            .inbound
-            .services
-            .take_if(|_| found.topic().ends_with(REQUEST))
-        {
+        let services = self.inbound.services.as_mut();
+        if let Some(services) = services.filter(|_| found.topic().ends_with(REQUEST)) {
             let kind = match &found {
                 Found::Type(kind) => Ok(kind.clone()),
                 Found::Gone(topic) => Err(topic.as_str()),
             };
-            services.found(now, &mut self.radio, &mut self.inbound, kind);
-            self.inbound.services = Some(services);
+            services.found(now, &mut self.radio, &mut self.inbound.flows, kind);
             return Ok(());
         }
         let name = found.topic().to_owned();
@@ -63,7 +59,7 @@ impl<C: Carrier> Daemon<C> {
     fn begin(&mut self, kind: bus::TopicType, offers: Offers, now: Time) {
         let name = kind.topic.clone();
         let mut peers = Vec::with_capacity(self.peers.len());
-        for (i, _, mut topic) in names::sent_as(&self.config, &name) {
+        for (i, _, mut topic) in config::sent_as(&self.config, &name) {
             if let Some(priority) = asked_priority(&kind.definition).filter(|_| topic.publisher_priority) {
                 topic.priority = priority;
             }

@@ -3,11 +3,9 @@
 use super::Daemon;
 use super::showing::is_for;
 use crate::carrier::Carrier;
-use crate::config::{PeerConfig, ServiceConfig, TopicConfig};
+use crate::config::{self, PeerConfig, ServiceConfig, ServiceRole, TopicConfig};
 use crate::control::{Answer, Command};
-use crate::names;
-use crate::services::{REPLY, REQUEST};
-use crate::status::ServiceRole;
+use crate::names::{REPLY, REQUEST};
 use proto::{PeerId, TopicChange, TopicId, TopicStats};
 use stats::Time;
 
@@ -34,7 +32,7 @@ impl<C: Carrier> Daemon<C> {
         let named = named.map(|name| self.peer_named(name)).transpose()?;
         let is_for_all = within.is_none() && named.is_none();
         if let Some(depth) = change.depth {
-            let reserved = |p: &PeerConfig| Some(self.outbound.get(&names::on_bus(p, &name))?.max_depth());
+            let reserved = |p: &PeerConfig| Some(self.outbound.get(&config::on_bus(p, &name))?.max_depth());
             let most = self.config.peers.iter().filter_map(reserved).min();
             if let Some(most) = most.filter(|m| depth > *m) {
                 return Err(format!(
@@ -83,8 +81,8 @@ impl<C: Carrier> Daemon<C> {
     /// Returns whether a topic of the radio is this host's own and matches: `within` is the host in whose
     /// namespace the topic was named, `named` the given peer, as receiver or relay.
     fn is_meant(&self, t: &TopicStats, within: Option<PeerId>, named: Option<PeerId>) -> bool {
-        let carrying = self.inbound.carrying();
-        let own = self.inbound.relay.own();
+        let carrying = &self.inbound.flows.carrying;
+        let own = self.inbound.flows.relay.own();
         t.via.as_ref().is_none_or(|v| v.source == own)
             && within.is_none_or(|p| is_for(carrying, t, p))
             && named.is_none_or(|p| t.peer == p || is_for(carrying, t, p))
@@ -94,7 +92,7 @@ impl<C: Carrier> Daemon<C> {
     fn receivers(&self, t: &TopicStats) -> String {
         let peer = self.peer_name(t.peer);
         let hosts = t.via.iter().flat_map(|v| &v.to);
-        let hosts: Vec<String> = hosts.map(|h| self.inbound.carrying().name(*h)).collect();
+        let hosts: Vec<String> = hosts.map(|h| self.inbound.flows.carrying.name(*h)).collect();
         match hosts.as_slice() {
             [] => peer,
             [one] if *one == peer => peer,
@@ -115,7 +113,8 @@ impl<C: Carrier> Daemon<C> {
         let mut peers = self.config.peers.iter().enumerate();
         peers.find_map(|(peer, p)| {
             let is_it = |s: &ServiceConfig| {
-                s.is_for(ServiceRole::Call, p) && names::service_on_bus(p, ServiceRole::Call, &s.name) == full
+                s.is_for(ServiceRole::Call, p)
+                    && config::service_on_bus(p, ServiceRole::Call, &s.name) == full
             };
             Some((services.iter().position(is_it)?, Some(PeerId(peer as u32))))
         })
@@ -176,7 +175,7 @@ impl<C: Carrier> Daemon<C> {
     /// one named, or for a pattern any topic that this entry covers.
     fn counts_for(&self, entry: usize, name: &str, topic: &str) -> bool {
         match bridge::is_pattern(name) {
-            true => names::sent_by(&self.config, topic) == Some(entry),
+            true => config::sent_by(&self.config, topic) == Some(entry),
             false => topic == name,
         }
     }
@@ -195,10 +194,10 @@ impl<C: Carrier> Daemon<C> {
                 ))
             };
         }
-        if let Some(i) = names::sent_by(&self.config, &full) {
+        if let Some(i) = config::sent_by(&self.config, &full) {
             return Ok((i, full, None));
         }
-        if let Some((peer, i, topic)) = names::sent_as(&self.config, &full).next() {
+        if let Some((peer, i, topic)) = config::sent_as(&self.config, &full).next() {
             return Ok((i, topic.name, Some(PeerId(peer as u32))));
         }
         let sent: Vec<&str> = (topics.iter())

@@ -2,10 +2,10 @@
 
 use super::Daemon;
 use crate::carrier::Carrier;
-use crate::config::PeerConfig;
-use crate::names;
+use crate::config::{self, PeerConfig};
+use crate::names::host_id;
 use crate::outbound::OutboundTopic;
-use crate::relay::{Carrying, host_id};
+use crate::relay::Carrying;
 use crate::status::{PeerStatus, ReceivedTopic, SentTopic, Status, WayStatus};
 use proto::{PeerId, TopicStats};
 use stats::Drops;
@@ -41,10 +41,10 @@ impl<C: Carrier> Daemon<C> {
 
     /// The destination hosts of a topic of the radio, if the topic is this host's own.
     fn hosts_of(&self, stats: &TopicStats) -> Vec<&PeerConfig> {
-        let own = self.inbound.relay.own();
+        let own = self.inbound.flows.relay.own();
         let is_own = stats.via.as_ref().is_none_or(|v| v.source == own);
         (self.config.peers.iter().enumerate())
-            .filter(|(i, _)| is_own && is_for(self.inbound.carrying(), stats, PeerId(*i as u32)))
+            .filter(|(i, _)| is_own && is_for(&self.inbound.flows.carrying, stats, PeerId(*i as u32)))
             .map(|(_, p)| p)
             .collect()
     }
@@ -52,13 +52,13 @@ impl<C: Carrier> Daemon<C> {
     /// The name of a topic of the radio on this host's bus.
     fn name_here(&self, stats: &TopicStats) -> Option<String> {
         let to = self.hosts_of(stats);
-        to.first().map(|p| names::on_bus(p, &stats.name))
+        to.first().map(|p| config::on_bus(p, &stats.name))
     }
 
     /// A topic of the radio, with this host's bus-side counts.
     fn sent_status(&self, stats: TopicStats) -> SentTopic {
-        let own = self.inbound.relay.own();
-        let carrying = self.inbound.carrying();
+        let own = self.inbound.flows.relay.own();
+        let carrying = &self.inbound.flows.carrying;
         let here = self.name_here(&stats);
         let topic = here.as_ref().and_then(|name| self.outbound.get(name));
         SentTopic {
@@ -101,7 +101,7 @@ impl<C: Carrier> Daemon<C> {
             }
         }
         let name = |peer: PeerId| self.peer_name(peer);
-        let sends: BTreeSet<String> = names::sent(&self.config).collect();
+        let sends: BTreeSet<String> = config::sent(&self.config).collect();
         let status = Status {
             host: self.config.host.clone(),
             link: self.config.link_name(),
@@ -144,7 +144,7 @@ impl<C: Carrier> Daemon<C> {
             refused_datagrams: self.carrier.refused(),
             ways: (self.radio.ways())
                 .map(|w| WayStatus {
-                    host: self.inbound.carrying().name(w.host),
+                    host: self.inbound.flows.carrying.name(w.host),
                     over: name(w.next),
                     hops: w.hops,
                     cost_us: w.cost_us,
@@ -155,8 +155,8 @@ impl<C: Carrier> Daemon<C> {
                 .map(|p| p.name.clone())
                 .collect(),
             way_changes: self.radio.way_changes(),
-            relay: self.inbound.relay.stats().clone(),
-            sealing: self.inbound.seals.as_ref().map(|s| s.stats()),
+            relay: self.inbound.flows.relay.stats().clone(),
+            sealing: self.inbound.flows.seals.as_ref().map(|s| s.stats()),
         };
         *self
             .handle

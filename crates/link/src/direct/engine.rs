@@ -8,8 +8,9 @@ use super::inbox::{Came, Inbox, Route};
 use super::{AnswerTo, Answered, Event};
 use crate::carrier::{Carrier, open_carrier};
 use crate::coder::Coder;
-use crate::config::{Config, PeerConfig};
-use crate::daemon::{LinkError, asked_priority, radio, session};
+use crate::config::{self, Config, PeerConfig};
+use crate::daemon::{asked_priority, radio, session};
+use crate::error::LinkError;
 use crate::names;
 use crate::outgoing::Outgoing;
 use crate::pump;
@@ -319,7 +320,7 @@ impl Engine {
     fn here(&self, of: Of) -> String {
         let name = &self.config.services[of.service].name;
         self.peer(of.peer)
-            .map_or_else(|| name.clone(), |p| names::service_on_bus(p, of.role, name))
+            .map_or_else(|| name.clone(), |p| config::service_on_bus(p, of.role, name))
     }
 
     fn stamp(&mut self, now: Time) -> Time {
@@ -333,7 +334,7 @@ impl Engine {
             return Ok(());
         }
         let mut lines = Vec::new();
-        for (peer, _, mut topic) in names::sent_as(&self.config, &kind.topic) {
+        for (peer, _, mut topic) in config::sent_as(&self.config, &kind.topic) {
             let to = &self.config.peers[peer];
             if to.address.is_none() || !may(to.allow.as_ref(), Right::Subscribe, &topic.name) {
                 continue;

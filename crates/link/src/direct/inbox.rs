@@ -1,10 +1,9 @@
 //! The receiving side of a program's own link: judges announcements and reassembles messages.
 
-use crate::config::Config;
+use crate::config::{self, Config, ServiceRole};
 use crate::names;
 use crate::rules::{Right, may};
 use crate::services::{Of, configured};
-use crate::status::ServiceRole;
 use bus::ServiceType;
 use proto::{Announcement, Down, Geometry, Incoming, PeerId, PeerInfo, RemoteTopic, Sink, Slot, Verdict};
 use stats::{DropReason, Time};
@@ -72,7 +71,7 @@ impl Inbox {
         if !a.name.contains('?') {
             let mut topics = self.config.topics.iter();
             let wanted = topics.any(|t| t.direction.receives() && names::covers(&t.name, &a.name));
-            return wanted.then(|| Route::Topic(names::on_bus(from, &a.name)));
+            return wanted.then(|| Route::Topic(config::on_bus(from, &a.name)));
         }
         let of = configured(&self.config, peer, &a.name)?;
         match of.role {

@@ -12,7 +12,7 @@ mod engine;
 mod inbox;
 
 use crate::config::Config;
-use crate::daemon::LinkError;
+use crate::error::LinkError;
 use crate::services::header::CallId;
 use crate::services::{Of, Outcome};
 use bus::{CallError, ServiceType, TopicType};

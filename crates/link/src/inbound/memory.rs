@@ -1,16 +1,11 @@
 //! Limits how much of this host's shared memory each peer's topics may hold: one budget for all of them.
 
+use crate::blocks::{IDLE, KEPT, no_memory};
 use bus::{Loan, Publisher};
 use proto::{Geometry, PeerId};
 use stats::{DropReason, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
-
-/// A topic without publications, or a service without messages, frees its unused memory after this long,
-pub(crate) const IDLE: Duration = Duration::from_secs(2);
-/// but keeps this many bytes, so that an occasional small message costs no system call.
-pub(crate) const KEPT: u64 = 128 << 10;
 
 /// The publishers of peers' topics, and their reserved memory.
 pub(crate) struct Memory {
@@ -81,7 +76,7 @@ impl Memory {
         let parts: Vec<usize> = geometry.part_lens().iter().map(|n| *n as usize).collect();
         let loan = publisher.loan(geometry.control_len() as usize, &parts);
         self.look(peer, publisher.id());
-        loan.map_err(|error| super::no_memory(&publisher.topic().topic, error))
+        loan.map_err(|error| no_memory(&publisher.topic().topic, error))
     }
 
     /// Lets a publisher reserve what the peer's other topics leave of its budget.

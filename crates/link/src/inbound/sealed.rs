@@ -1,22 +1,13 @@
 //! Handles topics over relays: opens messages with their source's keys, or refuses them.
 
-use super::{About, Content, Inbound, fill};
-use crate::outgoing::Outgoing;
+use super::{About, Content, Inbound};
+use crate::blocks::fill;
 use crate::seal::envelope::{Label, is_sealed};
-use crate::seal::{GREETING, MAX_GREETING, Opened, Seals, context};
+use crate::seal::{GREETING, MAX_GREETING, Opened, context};
 use crate::services::message::ServiceMessage;
 use bus::Stamp;
-use proto::{
-    Announcement, FlowKey, Geometry, Incoming, Message, Ordering, PeerId, Radio, Reliability, RemoteTopic,
-    Sealer, TopicConfig, TopicError, Verdict, Via,
-};
-use stats::{DropReason, Time};
-use std::time::Duration;
-
-/// A greeting that has not arrived within this time is made again.
-const EXPIRY: Duration = Duration::from_secs(2);
-/// Most greetings that may wait at a host, over all its peers.
-const DEPTH: u32 = 64;
+use proto::{Announcement, Incoming, PeerId, RemoteTopic, Verdict, Via};
+use stats::DropReason;
 
 /// A topic of another host that this one takes.
 pub(super) struct Relayed {
@@ -32,163 +23,7 @@ pub(super) struct Relayed {
     own: u64,
 }
 
-/// The sealer, if there is one.
-pub(super) fn sealer<'a>(
-    seals: &'a mut Option<Box<Seals>>,
-    none: &'a mut (),
-) -> &'a mut dyn Sealer<Outgoing> {
-    match seals {
-        Some(seals) => &mut **seals,
-        None => none,
-    }
-}
-
 impl Inbound {
-    /// Offers a message of this host to those of a flow's hosts that are bits of `to`.
-    ///
-    /// # Errors
-    /// As [`proto::Relay::offer`].
-    pub(crate) fn offer(
-        &mut self,
-        now: Time,
-        radio: &mut Radio<Outgoing>,
-        (key, to): (&FlowKey, u64),
-        message: Message<Outgoing>,
-    ) -> Result<(), DropReason> {
-        let none = &mut ();
-        let sealer = sealer(&mut self.seals, none);
-        self.relay.offer(now, radio, (key, to), message, sealer)
-    }
-
-    /// Withdraws a flow of this host everywhere.
-    ///
-    /// # Errors
-    /// [`TopicError`] if the radio does not know its topics.
-    pub(crate) fn close_flow(
-        &mut self,
-        now: Time,
-        radio: &mut Radio<Outgoing>,
-        key: &FlowKey,
-    ) -> Result<(), TopicError> {
-        if let Some(seals) = &mut self.seals {
-            seals.closed(key);
-        }
-        self.relay.close(now, radio, key)
-    }
-
-    /// Ends a message of this host wherever it waits.
-    pub(crate) fn end_message(
-        &mut self,
-        now: Time,
-        radio: &mut Radio<Outgoing>,
-        key: &FlowKey,
-        stamp: Time,
-        end: Result<(), DropReason>,
-    ) {
-        if let Some(seals) = &mut self.seals {
-            seals.end(key, stamp);
-        }
-        self.relay.end_message(now, radio, key, stamp, end);
-    }
-
-    /// A flow of this host was opened.
-    pub(super) fn seal_flow(&mut self, now: Time, key: &FlowKey) {
-        if let (Some(seals), Some((announcement, via))) = (&mut self.seals, self.relay.announcement(key)) {
-            seals.opened(now, key, announcement, via);
-        }
-    }
-
-    /// Sends due greetings, and offers the messages that waited for keys. Returns when to run again.
-    ///
-    /// # Errors
-    /// [`TopicError`] if the radio accepts no further topic.
-    pub(crate) fn run_seals(
-        &mut self,
-        now: Time,
-        radio: &mut Radio<Outgoing>,
-    ) -> Result<Option<Time>, TopicError> {
-        let Some(seals) = &mut self.seals else {
-            return Ok(None);
-        };
-        let greetings = seals.tick(now, |host| radio.way(host, |_| true).is_some());
-        let due = seals.due(now);
-        for host in seals.lost(now) {
-            let way = radio.way(host, |_| true);
-            // A direct neighbour's own carrier reports what arrives there.
-            if let Some(way) = way.filter(|w| self.carrying.host(w.next) != host) {
-                let (name, over) = (self.carrying.name(host), self.carrying.host(way.next));
-                let until = seals.doubts(now, &name, &self.carrying.name(over));
-                radio.doubt_way(now, host, way.next, until);
-            }
-        }
-        if seals.flows.is_empty() {
-            self.open_greetings(now, radio)?;
-        }
-        for (host, bytes) in greetings {
-            let flows = self.seals.as_ref().map_or(&[][..], |s| &s.flows);
-            let of_it = flows.iter().find_map(|key| {
-                let (_, via) = self.relay.announcement(key)?;
-                let at = via.to.iter().position(|h| *h == host)?;
-                Some((key.clone(), 1u64 << at))
-            });
-            let geometry = Geometry::new(u32::try_from(bytes.len()).unwrap_or(u32::MAX), &[]);
-            if let (Some((key, bit)), Ok(geometry)) = (of_it, geometry) {
-                let message = Message {
-                    expires: Some(now + EXPIRY),
-                    ..Message::new(Outgoing::flat(bytes, geometry), clock::realtime())
-                };
-                // A failure is counted, and the greeting is tried again.
-                let _ = self.offer(now, radio, (&key, bit), message);
-            }
-        }
-        for (key, bit, message) in due {
-            let message = match message {
-                Some(message) => message,
-                // A host in direct reach needs no notice.
-                None if self.is_near(radio, &key, bit) => continue,
-                None if self.seals.as_ref().is_some_and(|s| s.has_sealed(&key, bit)) => continue,
-                None => Message::new(Outgoing::notice(), clock::realtime()),
-            };
-            if let Some(seals) = &mut self.seals {
-                seals.offers_again(true);
-            }
-            let _ = self.offer(now, radio, (&key, bit), message);
-            if let Some(seals) = &mut self.seals {
-                seals.offers_again(false);
-            }
-        }
-        Ok(self.seals.as_ref().map(|s| s.next_timeout()))
-    }
-
-    fn is_near(&self, radio: &Radio<Outgoing>, key: &FlowKey, bit: u64) -> bool {
-        let host = (self.relay.announcement(key)).and_then(|(_, via)| {
-            let at = bit.trailing_zeros() as usize;
-            via.to.get(at).copied()
-        });
-        let way = host.and_then(|h| radio.way(h, |_| true));
-        way.is_some_and(|w| Some(self.carrying.host(w.next)) == host)
-    }
-
-    /// Opens the topics for this host's greetings.
-    fn open_greetings(&mut self, now: Time, radio: &mut Radio<Outgoing>) -> Result<(), TopicError> {
-        let all: Vec<PeerId> = (0..self.peers.len() as u32).map(PeerId).collect();
-        for to in all.chunks(proto::MAX_DESTINATIONS) {
-            let topic = TopicConfig {
-                priority: proto::MAX_PRIORITY,
-                depth: DEPTH,
-                expiry: Some(EXPIRY),
-                reliability: Reliability::Reliable,
-                ordering: Ordering::Any,
-                ..TopicConfig::new(GREETING, "")
-            };
-            let key = self.open_flow(now, radio, topic, to)?;
-            if let Some(seals) = &mut self.seals {
-                seals.flows.push(key);
-            }
-        }
-        Ok(())
-    }
-
     /// A neighbour brings a topic of the host `source`, one of the peers, for this host. Returns whether the
     /// topic can be taken as the source's without further proof.
     pub(super) fn relays(
@@ -198,12 +33,12 @@ impl Inbound {
         a: &Announcement,
         via: &Via,
     ) -> bool {
-        let Some(seals) = &self.seals else {
+        let Some(seals) = &self.flows.seals else {
             return true;
         };
         let context = context(a, via);
         let is_proven = of_source || seals.knows(via.source, &context);
-        let at = via.to.iter().position(|h| *h == self.relay.own());
+        let at = via.to.iter().position(|h| *h == self.flows.relay.own());
         let relayed = Relayed {
             source,
             host: via.source,
@@ -222,17 +57,17 @@ impl Inbound {
     /// # Errors
     /// The reason for the loss: a neighbour brings another host's message unsealed.
     pub(super) fn admits(&mut self, m: &Incoming) -> Result<(), DropReason> {
-        let Some(seals) = &mut self.seals else {
+        let Some(seals) = &mut self.flows.seals else {
             return Ok(());
         };
-        let Some(key) = self.relay.flow_of(m.peer, m.topic) else {
+        let Some(key) = self.flows.relay.flow_of(m.peer, m.topic) else {
             return Ok(());
         };
         if key.topic == GREETING {
             let fits = !m.geometry.is_packed() && m.geometry.total_len() as usize <= MAX_GREETING;
             return if fits { Ok(()) } else { Err(DropReason::Malformed) };
         }
-        if key.source == self.carrying.host(m.peer) || m.geometry.is_packed() {
+        if key.source == self.flows.carrying.host(m.peer) || m.geometry.is_packed() {
             return Ok(());
         }
         Err(seals.refuse(false))
@@ -242,7 +77,8 @@ impl Inbound {
     pub(super) fn opens(&self, m: &Incoming) -> bool {
         let from = (m.peer, m.topic);
         let greets = || {
-            self.relay
+            self.flows
+                .relay
                 .flow_of(m.peer, m.topic)
                 .is_some_and(|k| k.topic == GREETING)
         };
@@ -261,11 +97,11 @@ impl Inbound {
         number: Option<u64>,
         bytes: Vec<u8>,
     ) -> Result<bool, DropReason> {
-        let (Some(relayed), Some(seals)) = (self.relayed.get(&about.from), &mut self.seals) else {
+        let (Some(relayed), Some(seals)) = (self.relayed.get(&about.from), &mut self.flows.seals) else {
             return Err(DropReason::Unannounced);
         };
         let is_greeting =
-            (self.relay.flow_of(about.from.0, about.from.1)).is_some_and(|k| k.topic == GREETING);
+            (self.flows.relay.flow_of(about.from.0, about.from.1)).is_some_and(|k| k.topic == GREETING);
         if is_greeting {
             seals.hear(clock::monotonic(), about.from.0, relayed.host, &bytes);
             return Ok(false);

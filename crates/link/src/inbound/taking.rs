@@ -1,6 +1,7 @@
 //! The destination of an accepted topic: a publisher on this host's bus, or a service.
 
 use super::{Inbound, Route};
+use crate::config;
 use crate::names;
 use bus::{PublisherOptions, TopicType};
 use proto::{Announcement, PeerId, RemoteTopic, Verdict};
@@ -29,7 +30,7 @@ impl Inbound {
         let on_bus = self
             .peers
             .get(source.0 as usize)
-            .map(|p| names::on_bus(p, &a.name));
+            .map(|p| config::on_bus(p, &a.name));
         let kind = TopicType {
             topic: on_bus.unwrap_or_else(|| a.name.clone()),
             type_name: a.type_name.clone(),

@@ -15,10 +15,10 @@ pub(crate) use greeting::MAX_LEN as MAX_GREETING;
 
 use crate::carrier::{CarrierError, Watch};
 use crate::config::Config;
-use crate::daemon::LinkError;
+use crate::error::LinkError;
 use crate::keys::Bundle;
+use crate::names::host_id;
 use crate::outgoing::Outgoing;
-use crate::relay::host_id;
 use envelope::{DirectedKey, Label, SECRET, SealError, Shape, Tally};
 use evidence::Evidence;
 use greeting::Greeting;

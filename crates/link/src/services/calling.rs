@@ -2,9 +2,10 @@
 
 use super::dispatcher::{EndpointId, Job};
 use super::header::{CallId, Header, Kind, MAX_LEFT, Outcome};
-use super::path::{Air, REQUEST, ServicePath};
+use super::path::{Air, ServicePath};
 use super::{Failure, MAX_OPEN, Of, Shared};
-use crate::inbound::{IDLE, KEPT};
+use crate::blocks::{IDLE, KEPT};
+use crate::names::REQUEST;
 use crate::outgoing::Outgoing;
 use bus::{CreateError, Loan, MAX_REJECTION, Request, Server, ServerOptions, ServiceType};
 use proto::{Body, PeerId, Radio, RemoteTopic};

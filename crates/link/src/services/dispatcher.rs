@@ -2,8 +2,8 @@
 //! that may wait, since a bus waits for a handshake in progress, run on a thread of their own.
 
 use super::Failure;
-use crate::daemon::LinkError;
-use crate::inbound::Ids;
+use crate::blocks::Ids;
+use crate::error::LinkError;
 use bus::{Bus, CallError, Client, Loan, Pending, Reply, Request, Server, WaitSet};
 use clock::{PollFd, PollFlags};
 use stats::Time;

@@ -133,6 +133,17 @@ impl Header {
     }
 }
 
+/// Copies from a control part with a header in front.
+pub(crate) fn copy_control(head: &[u8; LEN], control: &[u8], at: usize, to: &mut [u8]) {
+    let n = LEN.saturating_sub(at).min(to.len());
+    let (front, back) = to.split_at_mut(n);
+    if n > 0 {
+        front.copy_from_slice(&head[at..at + n]);
+    }
+    let from = (at + n).saturating_sub(LEN);
+    back.copy_from_slice(&control[from..from + back.len()]);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,6 +178,20 @@ mod tests {
         let left = |h: Header| Header::parse(&h.encode()).map(|h| h.kind);
         assert_eq!(left(short), Ok(Kind::Request(Duration::from_millis(1))));
         assert_eq!(left(long), Ok(Kind::Request(MAX_LEFT)));
+    }
+
+    #[test]
+    fn a_header_stands_in_front_at_every_cut() {
+        let head: [u8; LEN] = std::array::from_fn(|i| i as u8);
+        let control: Vec<u8> = (LEN as u8..50).collect();
+        let whole: Vec<u8> = (0..50).collect();
+        for from in 0..=50 {
+            for to in from..=50 {
+                let mut out = vec![0xEE; to - from];
+                copy_control(&head, &control, from, &mut out);
+                assert_eq!(out, whole[from..to], "{from}..{to}");
+            }
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A request or a reply from the radio, written directly into a block of this host's server or client.
 
 use super::header::{Header, LEN};
-use crate::inbound::{fill, no_memory};
+use crate::blocks::{fill, no_memory};
 use bus::{Client, Loan, Server};
 use proto::Geometry;
 use stats::DropReason;
@@ -70,34 +70,9 @@ pub(crate) fn inner(geometry: &Geometry) -> Option<Geometry> {
     (!geometry.is_packed()).then(|| Geometry::new(control, geometry.part_lens()).ok())?
 }
 
-/// Copies from a control part with a header in front.
-pub(crate) fn copy_control(head: &[u8; LEN], control: &[u8], at: usize, to: &mut [u8]) {
-    let n = LEN.saturating_sub(at).min(to.len());
-    let (front, back) = to.split_at_mut(n);
-    if n > 0 {
-        front.copy_from_slice(&head[at..at + n]);
-    }
-    let from = (at + n).saturating_sub(LEN);
-    back.copy_from_slice(&control[from..from + back.len()]);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_header_stands_in_front_at_every_cut() {
-        let head: [u8; LEN] = std::array::from_fn(|i| i as u8);
-        let control: Vec<u8> = (LEN as u8..50).collect();
-        let whole: Vec<u8> = (0..50).collect();
-        for from in 0..=50 {
-            for to in from..=50 {
-                let mut out = vec![0xEE; to - from];
-                copy_control(&head, &control, from, &mut out);
-                assert_eq!(out, whole[from..to], "{from}..{to}");
-            }
-        }
-    }
 
     #[test]
     fn pieces_in_any_order_make_the_whole() {

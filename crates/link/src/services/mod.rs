@@ -16,33 +16,34 @@ mod path;
 pub(crate) mod seen;
 mod serving;
 mod shared;
+mod status;
 
-use crate::config::Config;
-use crate::daemon::LinkError;
-use crate::inbound::{Ids, Inbound};
-use crate::names;
+use crate::blocks::Ids;
+use crate::config::matching::{is_for, named};
+use crate::config::{Config, ServiceRole};
+use crate::error::LinkError;
+use crate::flows::Flows;
+use crate::names::{self, REQUEST};
 use crate::outgoing::Outgoing;
 use crate::rules::{Right, may};
-use crate::status::{ServiceRole, ServiceState, ServiceStatus};
 use bus::{Bus, ServiceType, TopicType};
 use calling::Calling;
 pub(crate) use calling::{lost_link, lost_request, outcome_text};
 use clock::PollFd;
 use dispatcher::{Dispatcher, EndpointId, Event};
 pub use failure::Failure;
-pub(crate) use found::{configured, is_configured, may_take_part};
-use found::{is_for, named};
+pub(crate) use found::configured;
 pub(crate) use header::Outcome;
 use header::{Header, Kind};
 use message::{ServiceMessage, Taker};
 use path::Air;
-pub(crate) use path::{REPLY, REQUEST};
 use proto::{Announcement, Down, End, PeerId, Radio, RemoteTopic, Verdict};
 use serving::Serving;
 pub(crate) use serving::{MOST_UNDER_WAY, age, lost_response};
 pub(crate) use shared::{Of, path_config};
 use shared::{Shared, all_of};
 use stats::{DropReason, Time};
+pub use status::{ServiceState, ServiceStatus};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -347,14 +348,14 @@ impl Services {
         &mut self,
         now: Time,
         radio: &mut Radio<Outgoing>,
-        inbound: &mut Inbound,
+        flows: &mut Flows,
         kind: Result<TopicType, &str>,
     ) {
         if let Ok(kind) = &kind {
             // A pattern may match it.
             let _ = self.index_of(service_of(&kind.topic), ServiceRole::Serve);
         }
-        let mut air = Air { now, radio, inbound };
+        let mut air = Air { now, radio, flows };
         match kind {
             Ok(kind) => {
                 let service = ServiceType {
@@ -373,11 +374,11 @@ impl Services {
     }
 
     /// Handles the latest datagrams, this host's callers and servers, and due timers.
-    pub(crate) fn run(&mut self, now: Time, radio: &mut Radio<Outgoing>, inbound: &mut Inbound) {
+    pub(crate) fn run(&mut self, now: Time, radio: &mut Radio<Outgoing>, flows: &mut Flows) {
         let (shared, calling, serving) = (&mut self.shared, &mut self.calling, &mut self.serving);
-        let mut air = Air { now, radio, inbound };
+        let mut air = Air { now, radio, flows };
         calling.retire(shared, &mut air);
-        let routes = air.inbound.routes();
+        let routes = air.flows.routes;
         for news in std::mem::take(&mut self.news) {
             match news {
                 News::Offered(of) => calling.open(shared, &mut air, of),
@@ -431,7 +432,7 @@ impl Services {
             calling.sweep(now);
             serving.sweep(now);
             for (peer, served) in calling.peers().into_iter().filter(|_| routes) {
-                let host = air.inbound.carrying().host(peer);
+                let host = air.flows.carrying.host(peer);
                 match air.radio.way(host, |_| true) {
                     Some(_) if !served => calling.found(shared, peer),
                     None if served => calling.lost(shared, &mut air, peer),

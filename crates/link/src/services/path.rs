@@ -1,19 +1,15 @@
 //! The path of a service's messages to one host: a topic of that peer, or a flow over relays.
 
-use crate::inbound::Inbound;
+use crate::flows::Flows;
 use crate::outgoing::Outgoing;
 use proto::{FlowKey, Message, PeerId, Radio, TopicConfig, TopicError, TopicId};
 use stats::{DropReason, Time};
-
-/// Suffixes of the names of a service's two topics.
-pub(crate) const REQUEST: &str = "?request";
-pub(crate) const REPLY: &str = "?reply";
 
 /// The radio thread's access to the radio, for one round.
 pub(crate) struct Air<'a> {
     pub(crate) now: Time,
     pub(crate) radio: &'a mut Radio<Outgoing>,
-    pub(crate) inbound: &'a mut Inbound,
+    pub(crate) flows: &'a mut Flows,
 }
 
 /// The path of a service's requests or replies to one host.
@@ -34,10 +30,10 @@ impl ServicePath {
         peer: PeerId,
         topic: TopicConfig,
     ) -> Result<ServicePath, TopicError> {
-        if !air.inbound.routes() {
+        if !air.flows.routes {
             return Ok(ServicePath::Topic(air.radio.add_topic(air.now, peer, topic)?));
         }
-        let flow = air.inbound.open_flow(air.now, air.radio, topic, &[peer])?;
+        let flow = air.flows.open_flow(air.now, air.radio, topic, &[peer])?;
         Ok(ServicePath::Flow(flow))
     }
 
@@ -45,7 +41,7 @@ impl ServicePath {
     pub(crate) fn close(&self, air: &mut Air<'_>) {
         let closed = match self {
             ServicePath::Topic(topic) => air.radio.withdraw_topic(air.now, *topic),
-            ServicePath::Flow(key) => air.inbound.close_flow(air.now, air.radio, key),
+            ServicePath::Flow(key) => air.flows.close_flow(air.now, air.radio, key),
         };
         if let Err(error) = closed {
             tracing::warn!(%error, "cannot withdraw a service");
@@ -69,7 +65,7 @@ impl ServicePath {
         };
         match self {
             ServicePath::Topic(topic) => air.radio.offer(air.now, *topic, message),
-            ServicePath::Flow(key) => air.inbound.offer(air.now, air.radio, (key, u64::MAX), message),
+            ServicePath::Flow(key) => air.flows.offer(air.now, air.radio, (key, u64::MAX), message),
         }
     }
 
@@ -77,7 +73,7 @@ impl ServicePath {
     pub(crate) fn end(&self, air: &mut Air<'_>, stamp: Time, end: Result<(), DropReason>) {
         match self {
             ServicePath::Topic(topic) => drop(air.radio.end_message(air.now, *topic, stamp, end)),
-            ServicePath::Flow(key) => air.inbound.end_message(air.now, air.radio, key, stamp, end),
+            ServicePath::Flow(key) => air.flows.end_message(air.now, air.radio, key, stamp, end),
         }
     }
 

@@ -3,11 +3,10 @@
 use super::Failure;
 use super::dispatcher::{Dispatcher, EndpointId};
 use super::found::found_index;
-use super::path::{Air, REPLY, REQUEST, ServicePath};
-use crate::config::{PeerConfig, Reliability, ServiceConfig};
-use crate::inbound::Ids;
-use crate::names;
-use crate::status::ServiceRole;
+use super::path::{Air, ServicePath};
+use crate::blocks::Ids;
+use crate::config::{self, PeerConfig, Reliability, ServiceConfig, ServiceRole};
+use crate::names::{self, REPLY, REQUEST};
 use bus::{Bus, ServiceType};
 use proto::{PeerId, TopicError};
 use stats::Time;
@@ -87,7 +86,7 @@ impl Shared {
     pub(super) fn here(&self, of: Of) -> String {
         let name = &self.setting(of).name;
         let peer = self.peers.get(of.peer.0 as usize);
-        peer.map_or_else(|| name.clone(), |p| names::service_on_bus(p, of.role, name))
+        peer.map_or_else(|| name.clone(), |p| config::service_on_bus(p, of.role, name))
     }
 
     pub(super) fn tally(&mut self, of: Of) -> &mut Tally {

@@ -1,8 +1,8 @@
 //! A carrier's connections, and the choice among them for a peer.
 
 use super::congestion::Counters;
+use super::pieces::AROUND;
 use super::pieces::Joiner;
-use super::{AROUND, RIDE};
 use crate::carrier::PeerIndex;
 use crate::carrier::path_mtu::PathMtu;
 use crate::carrier::team::standing::{self, Standing};
@@ -13,6 +13,11 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
+
+/// How much later than noq requests its timed work runs on an established connection, unless an earlier
+/// datagram leaves room for it: a due acknowledgement then rides in that datagram's packet. On its own, an
+/// acknowledgement costs as much airtime as 250 bytes, and contends with the peer's packets.
+const RIDE: Duration = Duration::from_millis(250);
 
 /// One QUIC connection, established or in its handshake.
 pub(super) struct Link {

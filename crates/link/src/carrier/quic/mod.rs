@@ -25,7 +25,7 @@ use congestion::Counters;
 use connections::{Connections, Link};
 use noq_proto::{ConnectionHandle, Endpoint, EndpointConfig, RandomConnectionIdGenerator, VarInt};
 use parts::Parts;
-use pieces::Cutter;
+use pieces::{Cutter, MAX_DATAGRAM};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -35,11 +35,6 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tls::{Habits, Tls};
 
-/// [`MAX_PAYLOAD`] minus QUIC's header (1, connection id 4, packet number up to 4), tag (16) and the frame's
-/// head (9).
-const MAX_DATAGRAM: usize = 1438;
-/// Most bytes of a packet that do not belong to its datagram.
-const AROUND: usize = MAX_PAYLOAD - MAX_DATAGRAM;
 /// Bytes that QUIC adds on the wire: header 1 + 4 + 2, frame type 1, tag 16.
 const QUIC: usize = 24;
 /// Length of a connection id, in bytes.
@@ -51,10 +46,6 @@ const BATCH: usize = 64;
 /// Packets that noq makes at once on a wire: as many as the system takes at once.
 const TOGETHER: NonZeroUsize = NonZeroUsize::new(44).unwrap();
 
-/// How much later than noq requests its timed work runs on an established connection, unless an earlier
-/// datagram leaves room for it: a due acknowledgement then rides in that datagram's packet. On its own, an
-/// acknowledgement costs as much airtime as 250 bytes, and contends with the peer's packets.
-const RIDE: Duration = Duration::from_millis(250);
 /// Length of an acknowledgement of several ranges, in bytes.
 const RIDER: usize = 32;
 

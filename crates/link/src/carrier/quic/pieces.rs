@@ -3,8 +3,14 @@
 //! On a wire, packets are fast, and a host's speed depends on the scheduling and bookkeeping per datagram.
 //! The scheduler therefore produces longer datagrams there, and only encryption runs per packet.
 
+use crate::carrier::socket::MAX_PAYLOAD;
 use bytes::{BufMut, Bytes, BytesMut};
 
+/// [`MAX_PAYLOAD`] minus QUIC's header (1, connection id 4, packet number up to 4), tag (16) and the frame's
+/// head (9).
+pub(super) const MAX_DATAGRAM: usize = 1438;
+/// Most bytes of a packet that do not belong to its datagram.
+pub(super) const AROUND: usize = MAX_PAYLOAD - MAX_DATAGRAM;
 /// The first byte of a piece. The link's own datagrams begin with other bytes.
 pub(crate) const MARK: u8 = 0xC3;
 /// The first byte of a path probe, which its receiver discards.
@@ -15,7 +21,7 @@ pub(crate) const HEAD: usize = 7;
 /// Most pieces of a datagram.
 pub(crate) const MOST_PIECES: usize = 11;
 /// Most bytes of a datagram in one piece.
-pub(crate) const PIECE: usize = super::MAX_DATAGRAM - HEAD;
+pub(crate) const PIECE: usize = MAX_DATAGRAM - HEAD;
 /// The longest datagram that can be split.
 pub(crate) const MOST: usize = PIECE * MOST_PIECES;
 
@@ -124,7 +130,7 @@ mod tests {
             assert_eq!(pieces.len(), len.div_ceil(PIECE));
             let (last, before) = pieces.split_last().expect("a piece");
             for piece in before {
-                assert_eq!(piece.len(), super::super::MAX_DATAGRAM);
+                assert_eq!(piece.len(), MAX_DATAGRAM);
                 assert_eq!(take(&mut joiner, piece), Ok(None));
                 assert_eq!(
                     take(&mut joiner, &[0xB3, 1]),

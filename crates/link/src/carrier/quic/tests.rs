@@ -1,3 +1,4 @@
+use super::pieces::AROUND;
 use super::*;
 use crate::carrier::conformance::{Rig, conformance};
 use crate::carrier::team::pair::{self, Kind, team_suite};

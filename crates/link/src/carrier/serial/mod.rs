@@ -6,6 +6,7 @@
 pub(crate) mod frame;
 
 use super::{Carrier, CarrierError, PeerIndex, Received, Sent};
+use crate::config::SERIAL_BITS;
 use frame::{Deframer, encode, framed};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fs::{Mode, OFlags, open};
@@ -16,8 +17,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Bits on the line for each byte: start, eight data bits, stop.
-pub(crate) const BITS: u64 = 10;
 /// Longest time that one frame occupies the line, which a more important datagram has to wait for.
 const FRAME: Duration = Duration::from_millis(20);
 /// Bounds of the datagram size at any speed.
@@ -77,7 +76,7 @@ impl SerialCarrier {
     }
 
     fn time(&self, bytes: usize) -> Duration {
-        Duration::from_nanos(bytes as u64 * BITS * 1_000_000_000 / u64::from(self.baud.max(1)))
+        Duration::from_nanos(bytes as u64 * SERIAL_BITS * 1_000_000_000 / u64::from(self.baud.max(1)))
     }
 
     /// Writes as much of the frame as the line takes.
@@ -128,7 +127,7 @@ impl SerialCarrier {
 
 /// The largest datagram at `baud`: about 20 ms of the line.
 pub(crate) fn max_datagram(baud: u32) -> usize {
-    let bytes = u128::from(baud) * FRAME.as_nanos() / 1_000_000_000 / u128::from(BITS);
+    let bytes = u128::from(baud) * FRAME.as_nanos() / 1_000_000_000 / u128::from(SERIAL_BITS);
     let framing = framed(0);
     usize::try_from(bytes)
         .unwrap_or(*SIZES.end())

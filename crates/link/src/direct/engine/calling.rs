@@ -3,8 +3,9 @@
 use super::{Call, Engine, HEAD, Use, body, header};
 use crate::direct::inbox::{Came, News};
 use crate::direct::{Answered, Event};
+use crate::names::REQUEST;
 use crate::services::header::{CallId, Header, Kind, MAX_LEFT};
-use crate::services::{Failure, MAX_OPEN, Of, Outcome, REQUEST, lost_request, outcome_text, path_config};
+use crate::services::{Failure, MAX_OPEN, Of, Outcome, lost_request, outcome_text, path_config};
 use bus::CallError;
 use proto::{Message, PeerId};
 use stats::{DropReason, Time};

@@ -1,12 +1,13 @@
 //! Services of this program for its peers.
 
 use super::{Engine, body, header};
-use crate::daemon::LinkError;
+use crate::config::ServiceRole;
 use crate::direct::inbox::Came;
 use crate::direct::{AnswerTo, Event};
+use crate::error::LinkError;
+use crate::names::REPLY;
 use crate::services::header::{Header, Kind, MAX_LEFT};
-use crate::services::{MOST_UNDER_WAY, Of, Outcome, REPLY, age, lost_response, path_config};
-use crate::status::ServiceRole;
+use crate::services::{MOST_UNDER_WAY, Of, Outcome, age, lost_response, path_config};
 use bus::ServiceType;
 use proto::Message;
 use stats::{DropReason, Time};
