@@ -3,11 +3,13 @@
 use crate::airtime::AirtimeModel;
 use crate::body::PeerInfo;
 use crate::config::{PeerConfig, PeerId, RadioConfig};
+use crate::policy::tuning::{FILLED_QUARTERS, MET, RECEIPT, RIDES, RODE};
+use crate::policy::{Breadth, Estimate, Flight, Policy};
 use crate::receive::Receiver;
-use crate::send::{Breadth, Estimate, Flight, Way};
+use crate::send::Way;
 use crate::session::Session;
 use crate::share::{Exchange, PeerShare};
-use crate::statistics::{PeerStats, RateSource};
+use crate::statistics::PeerStats;
 use crate::wire::{Acknowledgement, Frame, Header, Hello, Receipt, ReportEntry};
 use core::time::Duration;
 use stats::Time;
@@ -25,18 +27,6 @@ const LOSSY: f64 = 0.01;
 const FEW: u32 = 8;
 const FEW_LOST: u32 = 2;
 const REPORT_EVERY: Duration = Duration::from_millis(25);
-/// Longest wait in a device queue as long as receipts arrive.
-const LARGEST_CORRECTION: Duration = Duration::from_millis(200);
-/// Part of a full frame's airtime by which a round trip varies by chance; and the part that is left uncorrected where
-/// the device queue has to be empty in time.
-const CHANCE: u32 = 4;
-const CHANCE_DEFERRING: u32 = 30;
-/// A datagram that waited longer than this part of a full frame's airtime met other traffic.
-const MET: u32 = 8;
-/// How long after a receipt that came with data others may do so.
-const RODE: Duration = Duration::from_millis(500);
-/// Approximate length of a datagram with only a receipt.
-pub(crate) const RECEIPT: usize = 24;
 
 pub(crate) struct Peer {
     pub(crate) config: PeerConfig,
@@ -49,7 +39,7 @@ pub(crate) struct Peer {
     pub(crate) states_watched: bool,
     pub(crate) stats: PeerStats,
     pub(crate) flight: Flight,
-    /// Datagrams beyond the in-flight limit, on a wire.
+    /// Datagrams beyond the in-flight limit.
     pub(crate) breadth: Breadth,
     /// Whether the last receipt came with data that the peer had to send.
     pub(crate) receipts_ride: bool,
@@ -103,7 +93,13 @@ struct Newest {
 }
 
 impl Peer {
-    pub(crate) fn new(now: Time, id: PeerId, config: PeerConfig, radio: &RadioConfig) -> Self {
+    pub(crate) fn new(
+        now: Time,
+        id: PeerId,
+        config: PeerConfig,
+        radio: &RadioConfig,
+        policy: &dyn Policy,
+    ) -> Self {
         Peer {
             takes: config.max_datagram,
             config,
@@ -112,17 +108,13 @@ impl Peer {
             info: None,
             states_watched: false,
             stats: PeerStats::default(),
-            flight: Flight::new(radio.least_in_flight())
-                .asking_every(radio.asks_every())
-                .over_wire(radio.airtime.is_wire()),
+            flight: policy.flight(),
             breadth: Breadth::default(),
             receipts_ride: false,
             rode: None,
             way: Way::default(),
             airtime: radio.airtime,
-            // Over a relay, datagrams that were sent together need not arrive one service time apart.
-            estimate: (radio.auto_rate && !radio.wire && config.hops == 1)
-                .then(|| Estimate::new(radio.airtime)),
+            estimate: policy.estimate(&config, radio.airtime),
             share: PeerShare::default(),
             number: 0,
             numbers_heard: None,
@@ -228,7 +220,7 @@ impl Peer {
         again
     }
 
-    pub(crate) fn statistics(&self, now: Time, radio: &RadioConfig) -> PeerStats {
+    pub(crate) fn statistics(&self, now: Time, policy: &dyn Policy) -> PeerStats {
         let missing = self.numbers_heard.map_or(0, |(low, high, n)| {
             (high - low).saturating_add(1).saturating_sub(n)
         });
@@ -238,16 +230,11 @@ impl Peer {
             last_heard: self.session.heard_at(),
             datagrams_missing: missing,
             rate_bit_s: self.airtime.rate_bits,
-            rate_source: match self.is_clocked(radio) {
-                _ if radio.wire => RateSource::Unlimited,
-                true => RateSource::Guessed,
-                false if radio.auto_rate => RateSource::Estimated,
-                false => RateSource::Set,
-            },
+            rate_source: policy.rate_source(self),
             rate_lost: self.estimate.as_ref().map_or(0, Estimate::lost),
             round_trip_us: micros(self.flight.round_trip_time()),
             in_flight: self.flight.len() as u64,
-            in_flight_most: self.window(radio, true) as u64,
+            in_flight_most: policy.window(self, true) as u64,
             in_doubt: self.flight.doubts(),
             clock: self.share.clock.offset(now).map(Into::into),
             ..self.stats.clone()
@@ -306,22 +293,14 @@ impl Peer {
         }
     }
 
-    /// Whether receipts alone clock the sending, because the rate is unknown.
-    pub(crate) fn is_clocked(&self, radio: &RadioConfig) -> bool {
-        radio.wire || radio.auto_rate && self.estimate.as_ref().is_none_or(|e| !e.airtime().1)
+    /// Airtime of a full datagram to it.
+    pub(crate) fn full_air(&self) -> Duration {
+        self.airtime.airtime(self.config.max_datagram, self.config.hops)
     }
 
-    /// How many datagrams may be in flight. `alone`: nothing more important than what follows was sent lately.
-    pub(crate) fn window(&self, radio: &RadioConfig, alone: bool) -> usize {
-        // Receipts alone cannot distinguish a long wire from a slow one, and on a slow one the data on its way stands
-        // in a queue.
-        let full = if radio.wire {
-            Duration::ZERO
-        } else {
-            self.airtime.airtime(self.config.max_datagram, self.config.hops)
-        };
-        let more = if alone { self.breadth.get() } else { 0 };
-        self.flight.window(self.is_clocked(radio), full) + more
+    /// Airtime of a datagram from it with only a receipt.
+    pub(crate) fn receipt_air(&self) -> Duration {
+        self.airtime.airtime(RECEIPT, self.config.hops)
     }
 
     /// Whether the peer has had something to send lately, so that its receipts wait for their turn.
@@ -334,23 +313,23 @@ impl Peer {
     pub(crate) fn receipt(
         &mut self,
         now: Time,
-        radio: &RadioConfig,
+        policy: &dyn Policy,
         receipt: &Receipt,
         len: usize,
         defers: bool,
     ) -> Duration {
         let (airtime, hops) = (self.airtime, self.config.hops);
-        self.receipts_ride = len > self.config.max_datagram / 4;
+        self.receipts_ride = len > self.config.max_datagram / RIDES;
         if self.receipts_ride {
             self.rode = Some(now);
         }
         // It rides with what the peer has to send, and takes longer than a receipt alone.
         let expected = |n| airtime.airtime(n, hops) + airtime.airtime(len, hops);
-        let full = airtime.airtime(self.config.max_datagram, hops);
-        let filled = 4 * self.flight.len() >= 3 * self.window(radio, true);
+        let full = self.full_air();
+        let filled = 4 * self.flight.len() >= FILLED_QUARTERS * policy.window(self, true);
         let lesson = self.flight.receipt(now, receipt, expected, full);
-        if let Some(trip) = lesson.round_trip.filter(|_| radio.wire) {
-            self.breadth.receipt(now, trip, filled);
+        if let Some(trip) = lesson.round_trip {
+            policy.receipt_came(now, self, trip, filled);
         }
         if self.share.probe == Some(receipt.newest) && lesson.round_trip.is_some() {
             self.share.met = Some(lesson.waited > full / MET);
@@ -370,18 +349,11 @@ impl Peer {
             }
             self.airtime = e.airtime().0;
         }
-        // Part of a frame's airtime may be contention, and over relays that part is larger. A pacer without an estimate
-        // has nothing to correct.
-        let chance = if defers {
-            full / CHANCE_DEFERRING
-        } else {
-            full / CHANCE
-        };
-        if self.is_clocked(radio) || full.is_zero() || lesson.queued < chance {
+        let Some(ahead) = policy.ahead(self, full, lesson.queued, defers) else {
             return Duration::ZERO;
-        }
+        };
         self.flight.corrected(now);
-        ((lesson.queued - chance) / hops).min(LARGEST_CORRECTION)
+        ahead
     }
 
     /// Handles receipts that are late or never arrive.
