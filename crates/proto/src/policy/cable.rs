@@ -99,7 +99,7 @@ impl Policy for Unrated {
     }
 }
 
-/// A limit of `least` datagrams, of which so many ask that the sender need not stop for the receipt of the last.
+/// A limit of `least` datagrams, some of which ask in between: the sender need not stop for the receipt of the last.
 fn asking_in_time(least: u32) -> Flight {
     let least = least.max(1);
     Flight::new(least).asking_every(least.div_ceil(ASKS_IN_FLIGHT) as usize)

@@ -56,6 +56,12 @@ pub(crate) struct Lesson {
     pub(crate) service: Option<Duration>,
 }
 
+/// Whether one more datagram may go while `all` are in flight, of which `equals` are of its importance or more: less
+/// important ones hold it up by a few at most.
+pub(crate) fn is_within(all: usize, window: usize, equals: impl FnOnce() -> usize) -> bool {
+    all < window || all < window + URGENT && equals() < window
+}
+
 /// Limits the datagrams on the way to one peer.
 ///
 /// While receipts arrive when the pacer's estimate predicts, they are asked for seldom, and the limit is wide. As soon
@@ -227,8 +233,9 @@ impl Flight {
         if !self.awaits_receipt() {
             return true;
         }
-        let all = self.weight / SMALL_PER_FULL;
-        all < window || all < window + URGENT && self.peers_of(now, importance) < window
+        is_within(self.weight / SMALL_PER_FULL, window, || {
+            self.peers_of(now, importance)
+        })
     }
 
     /// Whether the next datagram should ask for a receipt, because more waits behind it or the limit is near. `defers`:

@@ -1,7 +1,7 @@
 //! A radio of known rate: datagrams go by their airtime, and hosts contend for it.
 
-use super::tuning::LISTENING;
-use super::{Flight, Pacer, Policy};
+use super::tuning::{DEFERENCE_GAP, DEFERENCE_GAP_AT_ANY_TIME, DEFERRING_QUARTERS, LISTENING};
+use super::{Flight, Others, Pacer, Policy};
 use crate::config::RadioConfig;
 use crate::peer::Peer;
 use core::time::Duration;
@@ -41,6 +41,18 @@ impl Policy for Known {
             && peer.flight.receipt_comes()
             && !peer.receipts_ride;
         listens.then(|| peer.full_air() / LISTENING)
+    }
+
+    fn longest(&self, max: usize) -> usize {
+        max / 4 * DEFERRING_QUARTERS
+    }
+
+    fn gap(&self, peer: &Peer, others: Others) -> Duration {
+        let part = match others {
+            Others::Foreseen => DEFERENCE_GAP,
+            Others::AtAnyTime => DEFERENCE_GAP_AT_ANY_TIME,
+        };
+        peer.full_air() / part
     }
 
     fn receipt_air(&self, peer: &Peer) -> Duration {

@@ -10,12 +10,13 @@ mod estimate;
 mod flight;
 mod known;
 mod pacer;
+mod path;
 mod receipts;
 pub(crate) mod tuning;
 
 pub(crate) use breadth::{Breadth, Lately};
 pub(crate) use estimate::Estimate;
-pub(crate) use flight::{Entry, Flight};
+pub(crate) use flight::{Entry, Flight, is_within};
 pub(crate) use pacer::{CONTROL, Pacer};
 
 use crate::airtime::AirtimeModel;
@@ -110,6 +111,34 @@ pub(crate) trait Policy: Debug + Send + Sync {
         make_room(now, peer, fragment, foreseen)
     }
 
+    /// Longest datagram, where `max` is allowed, while others may send something more important at any time.
+    fn longest(&self, max: usize) -> usize {
+        max
+    }
+
+    /// Air that is left free after a datagram to a peer, for what others have.
+    fn gap(&self, _peer: &Peer, _others: Others) -> Duration {
+        Duration::ZERO
+    }
+
+    /// How long others have to leave the air free from now on, so that a datagram of `max` bytes over `hops` can ask a
+    /// peer for a receipt.
+    fn exchange(&self, peer: &Peer, max: usize, hops: u32) -> Duration {
+        let air = |bytes| peer.airtime.airtime(bytes, hops);
+        let settling = match peer.flight.is_overdue() {
+            true => Duration::ZERO,
+            false => air(peer.config.max_datagram) * SETTLING,
+        };
+        air(max) + air(RECEIPT) + settling
+    }
+
+    /// Whether control frames to a peer wait for a foreseen message of another host: they do not wait for long
+    /// messages.
+    fn control_waits(&self, now: Time, peer: &Peer, foreseen: &Foreseen) -> bool {
+        let meets = foreseen.from < now + peer.receipt_air() + EARLIER;
+        meets && foreseen.until.since(foreseen.from) < peer.full_air() * FRAMES_CONTROL_WAITS
+    }
+
     /// Whether all datagrams should be full, not only those of short messages.
     fn fills_all(&self) -> bool {
         false
@@ -162,6 +191,15 @@ pub(crate) trait Policy: Debug + Send + Sync {
     fn receipt_came(&self, _now: Time, _peer: &mut Peer, _round_trip: Duration, _filled: bool) {}
 }
 
+/// What other hosts have that is more important than a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Others {
+    /// A claim, or a message that is foreseen.
+    Foreseen,
+    /// Messages that may come at any time.
+    AtAnyTime,
+}
+
 /// The next fragment of a topic.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fragment {
@@ -210,3 +248,6 @@ fn make_room(now: Time, peer: &Peer, fragment: &Fragment, foreseen: Foreseen) ->
         _ => Room::Wait(foreseen.until),
     }
 }
+
+#[cfg(test)]
+mod tests;

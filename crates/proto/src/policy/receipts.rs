@@ -1,6 +1,6 @@
 //! A medium of unknown rate: receipts clock the sending until the rate has been estimated.
 
-use super::{Estimate, Flight, Pacer, Policy};
+use super::{Estimate, Flight, Others, Pacer, Policy};
 use crate::airtime::AirtimeModel;
 use crate::config::PeerConfig;
 use crate::peer::Peer;
@@ -53,6 +53,14 @@ impl Policy for Receipts {
             true => None,
             false => self.rated.listens(peer, alone),
         }
+    }
+
+    fn longest(&self, max: usize) -> usize {
+        self.rated.longest(max)
+    }
+
+    fn gap(&self, peer: &Peer, others: Others) -> Duration {
+        self.rated.gap(peer, others)
     }
 
     fn receipt_air(&self, peer: &Peer) -> Duration {

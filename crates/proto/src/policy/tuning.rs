@@ -126,6 +126,20 @@ pub(crate) const ESTIMATE_LEAST: f64 = 0.1;
 /// Gain over an estimate, which is off by a percent or so, where no gain is set (decision 020).
 pub(crate) const ESTIMATE_GAIN: f64 = 1.03;
 
+// Foreseen messages.
+
+/// Arrivals of a topic that are remembered (decision 066).
+pub(crate) const RHYTHM_ARRIVALS: usize = 12;
+/// Arrivals; fewer do not make a rhythm (decision 066).
+pub(crate) const RHYTHM_ENOUGH: usize = 6;
+/// Time; a source that strays further from its rhythm than this, or than an eighth of its period, has none worth
+/// waiting for (decision 066).
+pub(crate) const RHYTHM_SPREAD: Duration = Duration::from_micros(1500);
+/// Time; how much later than its spread a message is still waited for (decision 066).
+pub(crate) const RHYTHM_GRACE: Duration = Duration::from_micros(100);
+/// Messages; after this many missing ones the source has stopped (decision 066).
+pub(crate) const RHYTHM_MISSES: u32 = 2;
+
 // Room for foreseen messages.
 
 /// Time; how long before a foreseen message the air has to be free: the back-off of the frame before it varies by this
@@ -159,7 +173,7 @@ pub(crate) const FRAMES_CONTROL_WAITS: u32 = 2;
 pub(crate) const DEFERENCE_GAP: u32 = 22;
 /// The same where the time is not foreseen: no fragment is cut for that message, and datagrams handed over while it is
 /// in the air wait behind it in the device queue, in the way of its answer (decision 066).
-pub(crate) const DEFERENCE_GAP_UNFORESEEN: u32 = 10;
+pub(crate) const DEFERENCE_GAP_AT_ANY_TIME: u32 = 10;
 /// Quarters of a full datagram; longest fragment while others may send something more important at any time (decision
 /// 066).
 pub(crate) const DEFERRING_QUARTERS: usize = 3;

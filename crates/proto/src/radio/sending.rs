@@ -4,8 +4,8 @@ use super::{Radio, Transmit};
 use crate::body::Body;
 use crate::config::{MAX_PRIORITY, Order, PeerId};
 use crate::peer::{Peer, put};
-use crate::policy::tuning::{LEAST_BEGUN, LEAST_CUT, RECEIPT, SETTLING, URGENT};
-use crate::policy::{CONTROL, Entry, Fragment, Room};
+use crate::policy::tuning::{LEAST_BEGUN, LEAST_CUT};
+use crate::policy::{CONTROL, Entry, Fragment, Room, is_within};
 use crate::send::{Foreseen, SendTopic, When, Work, account};
 use crate::wire::{AnnouncePiece, Frame};
 use core::time::Duration;
@@ -253,8 +253,8 @@ impl<B: Body> Radio<B> {
         }
         let others = self.peers.values().filter(common);
         let total: usize = others.clone().map(|p| p.flight.len()).sum();
-        let peers = || others.map(|p| p.flight.peers_of(now, importance)).sum::<usize>();
-        total < window || total < window + URGENT && peers() < window
+        let peers = || others.map(|p| p.flight.peers_of(now, importance)).sum();
+        is_within(total, window, peers)
     }
 
     /// Whether `peer` is owed nothing but a receipt, and the receipt can ride with the planned fragment, at once or
@@ -408,11 +408,8 @@ impl<B: Body> Radio<B> {
         // A receipt would collide with the message for which this fragment is cut, or with one that comes soon after;
         // or there would be no time to make up for what it met.
         let meets = self.peers.get(&peer).is_some_and(|p| {
-            let settling = match p.flight.is_overdue() {
-                true => Duration::ZERO,
-                false => air(p_max) * SETTLING,
-            };
-            self.receipt_meets(now, priority, air(max) + air(RECEIPT) + settling)
+            let exchange = self.policy.exchange(p, max, hops);
+            self.receipt_meets(now, priority, exchange)
         });
         let asks = self.should_ask(now, peer, priority, uncut && !meets);
         if asks {

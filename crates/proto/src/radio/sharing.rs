@@ -4,9 +4,8 @@ use super::Radio;
 use crate::body::{Body, Sink};
 use crate::config::PeerId;
 use crate::peer::{Peer, put};
-use crate::policy::tuning::{
-    DEFERENCE_GAP, DEFERENCE_GAP_UNFORESEEN, DEFERRING_QUARTERS, EARLIER, FRAMES_CONTROL_WAITS, SOON,
-};
+use crate::policy::Others;
+use crate::policy::tuning::{EARLIER, SOON};
 use crate::send::{Foreseen, SendTopic};
 use crate::share::{Exchange, OWN_RHYTHMS, Speaker, id};
 use crate::wire::{Beat, Claim, DataHead, Frame, Frames, MOST_ENTRIES, Sharing};
@@ -224,12 +223,11 @@ impl<B: Body> Radio<B> {
     }
 
     /// Until when control frames to `peer` wait for a message of a third host: otherwise an exchange between two hosts
-    /// that is unimportant would collide with it. They do not wait for long messages, nor again and again.
+    /// that is unimportant would collide with it. They do not wait again and again.
     pub(super) fn control_waits(&self, now: Time, peer: PeerId) -> Option<Time> {
         let p = self.peers.get(&peer).filter(|p| p.session.is_up())?;
         let f = self.share.foreseen_of_others(now, p.speaker(peer).host)?;
-        let meets = f.from < now + p.receipt_air() + EARLIER;
-        (meets && f.until.since(f.from) < p.full_air() * FRAMES_CONTROL_WAITS).then_some(f.until)
+        self.policy.control_waits(now, p, &f).then_some(f.until)
     }
 
     /// Something waits until `until`, perhaps for others: returns how long it has to wait, given that they get
@@ -253,12 +251,12 @@ impl<B: Body> Radio<B> {
     /// Air left free after a datagram of this priority, for others with something more important. `own`: the datagram's
     /// contents are this host's, not forwarded.
     pub(super) fn deference_gap(&self, now: Time, p: &Peer, priority: u8, own: bool) -> Duration {
-        let part = match self.share.defers(now, priority) {
-            true => DEFERENCE_GAP,
-            false if own && self.share.expects(now, priority) => DEFERENCE_GAP_UNFORESEEN,
+        let others = match self.share.defers(now, priority) {
+            true => Others::Foreseen,
+            false if own && self.share.expects(now, priority) => Others::AtAnyTime,
             false => return Duration::ZERO,
         };
-        p.full_air() / part
+        self.policy.gap(p, others)
     }
 
     /// Records the air that `peer`'s host took for messages, if the datagram carries any. Receipts do not count: where
@@ -314,7 +312,7 @@ impl<B: Body> Radio<B> {
     /// Longest fragment of this topic where `max` is allowed. Symbols all have one length.
     pub(super) fn deferring_length(&self, now: Time, t: &SendTopic<B>, max: usize) -> usize {
         match t.symbol_room() {
-            None if self.expects_beside(now, t) => max / 4 * DEFERRING_QUARTERS,
+            None if self.expects_beside(now, t) => self.policy.longest(max),
             _ => max,
         }
     }

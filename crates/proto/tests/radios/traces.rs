@@ -11,9 +11,11 @@ use medium::{Delay, Loss};
 use proto::*;
 use std::time::Duration;
 
-type Run = (String, Box<dyn Fn()>);
+type Scenario = Box<dyn Fn()>;
+type Run = (String, Scenario);
+type Change = fn(&mut RadioConfig);
 
-fn named(runs: Vec<(&str, Box<dyn Fn()>)>) -> Vec<Run> {
+fn named(runs: Vec<(&str, Scenario)>) -> Vec<Run> {
     runs.into_iter()
         .map(|(name, run)| (name.to_owned(), run))
         .collect()
@@ -198,7 +200,7 @@ fn unknown(config: &mut RadioConfig) {
 }
 
 /// Three hosts to one, or one to two others that are not alike.
-fn crowd(seed: u64, change: fn(&mut RadioConfig)) {
+fn load(seed: u64, change: Change) {
     let pairs = [(1, 0), (2, 0), (3, 0), (1, 2)];
     let mut t = Team::new(4, sharing::wifi(seed), &pairs, &sharing::CLOCKS, change);
     let run = ms(6_000);
@@ -234,7 +236,7 @@ fn shared_air() {
             Box::new(|| scans(2, Duration::from_micros(13_850))),
         ),
     ]);
-    let kinds: [(&str, fn(&mut RadioConfig)); 6] = [
+    let kinds: [(&str, Change); 6] = [
         ("known", |_| ()),
         ("auto", unknown),
         ("cable", over_cable),
@@ -247,15 +249,15 @@ fn shared_air() {
         "twists",
         "twists beside bulk",
         "twists in a row",
-        "crowd",
+        "load",
     ];
     for (kind, change) in kinds {
-        let of: [Box<dyn Fn()>; 5] = [
+        let of: [Scenario; 5] = [
             Box::new(move || drop(sharing::two_robots(1, true, true, change))),
             Box::new(move || drop(sharing::twists(1, Reliability::Reliable, change))),
             Box::new(move || drop(sharing::twists(2, Reliability::Bulk, change))),
             Box::new(move || drop(sharing::twists_in_a_row(1, true, change))),
-            Box::new(move || crowd(1, change)),
+            Box::new(move || load(1, change)),
         ];
         runs.extend(
             names
@@ -268,7 +270,7 @@ fn shared_air() {
 }
 
 /// A chain and a way round, whose relays die and fade.
-fn relays(seed: u64, change: fn(&mut RadioConfig)) {
+fn relays(seed: u64, change: Change) {
     let pairs = [(0, 1), (0, 2), (1, 3), (2, 3), (3, 4), (0, 4)];
     let mut m = Mesh::with(5, &pairs, &[1, 2, 3], &[3, 4], seed, change);
     m.late = Duration::from_micros(300);
@@ -403,32 +405,32 @@ const SHARED: &[(&str, u64, u64)] = &[
     ("twists: known", 9437, 0x27ac_d4b8_3464_2d82),
     ("twists beside bulk: known", 8514, 0xa898_a46a_81cd_516b),
     ("twists in a row: known", 8812, 0x161f_350f_f071_c466),
-    ("crowd: known", 3740, 0xfbfe_6ebc_cad2_2ab3),
+    ("load: known", 3740, 0xfbfe_6ebc_cad2_2ab3),
     ("two robots: auto", 5371, 0x2c58_b4c2_c7ff_e39c),
     ("twists: auto", 13741, 0x4e89_c49a_5a52_3182),
     ("twists beside bulk: auto", 13971, 0xe507_11eb_1a5e_eaf7),
     ("twists in a row: auto", 9458, 0x29d7_f143_137f_481b),
-    ("crowd: auto", 4841, 0x3fb5_489e_0d1e_cc37),
+    ("load: auto", 4841, 0x3fb5_489e_0d1e_cc37),
     ("two robots: cable", 5428, 0x86ea_3403_64af_980b),
     ("twists: cable", 8960, 0xfb1c_dc98_1331_05e4),
     ("twists beside bulk: cable", 9872, 0x6daa_7872_96fe_5491),
     ("twists in a row: cable", 6847, 0xd3ed_a7f5_5ddd_f929),
-    ("crowd: cable", 7418, 0x5281_650a_108d_a9bd),
+    ("load: cable", 7418, 0x5281_650a_108d_a9bd),
     ("two robots: unrated", 7273, 0xcd47_6a1b_e8c8_16bd),
     ("twists: unrated", 13831, 0xef38_9c99_9205_5589),
     ("twists beside bulk: unrated", 14210, 0xcdbc_310e_7bf3_de76),
     ("twists in a row: unrated", 10520, 0x7ee8_6652_95e1_8c5d),
-    ("crowd: unrated", 5256, 0x8583_8765_cfb8_54c9),
+    ("load: unrated", 5256, 0x8583_8765_cfb8_54c9),
     ("two robots: does not yield", 5214, 0xa174_f5a0_a735_8cb3),
     ("twists: does not yield", 8258, 0xa548_f4e8_054a_7145),
     ("twists beside bulk: does not yield", 8666, 0x8832_61ca_a485_f932),
     ("twists in a row: does not yield", 7957, 0xb365_6b7b_e07a_76fd),
-    ("crowd: does not yield", 3760, 0x1048_c8e4_a62b_6df3),
+    ("load: does not yield", 3760, 0x1048_c8e4_a62b_6df3),
     ("two robots: 30 % at least", 5305, 0x4281_393d_b850_2a48),
     ("twists: 30 % at least", 9437, 0x27ac_d4b8_3464_2d82),
     ("twists beside bulk: 30 % at least", 8514, 0xa898_a46a_81cd_516b),
     ("twists in a row: 30 % at least", 8812, 0x161f_350f_f071_c466),
-    ("crowd: 30 % at least", 3605, 0x12ff_1707_df52_9e75),
+    ("load: 30 % at least", 3605, 0x12ff_1707_df52_9e75),
 ];
 const RELAYED: &[(&str, u64, u64)] = &[
     ("known", 4163, 0x81b0_f93b_50ae_4968),
