@@ -179,3 +179,53 @@ pub(crate) const DEFERENCE_GAP_AT_ANY_TIME: u32 = 10;
 pub(crate) const DEFERRING_QUARTERS: usize = 3;
 /// Frames; a host claims nothing if this many can hold what waits (decision 096).
 pub(crate) const SOON: u32 = 2;
+/// Time; how late a caller may be without losing its share of the air, as with the pacer's slots (decision 096).
+pub(crate) const SHARE_LATENESS: Duration = Duration::from_millis(1);
+/// Time; how long after a message of others more like it may follow (decision 066).
+pub(crate) const MORE_COMES: Duration = Duration::from_millis(200);
+/// Time after which use of the air counts less by a factor of e (decision 096).
+pub(crate) const USED_SPAN: Duration = Duration::from_millis(200);
+/// Share of the air; the rest above it is receipts, collisions, and unused turns (decision 096).
+pub(crate) const USED_FULL: f64 = 0.92;
+
+// Claims and rhythms of other hosts.
+
+/// Time; interval at which claims are sent to a peer while there are any (decision 096).
+pub(crate) const CLAIMS_EVERY: Duration = Duration::from_millis(20);
+/// Time; interval at which rhythms are sent to a peer (decision 096).
+pub(crate) const RHYTHMS_EVERY: Duration = Duration::from_millis(100);
+/// Time after which a claim that was not renewed no longer counts (decision 096).
+pub(crate) const CLAIM_EXPIRY: Duration = Duration::from_millis(200);
+/// Time; how much longer than its claimed air a host is expected to take (decision 096).
+pub(crate) const CLAIM_SLACK: Duration = Duration::from_millis(5);
+/// Time; where the air is full, how long a host's equals expect it to soon have more (decision 096).
+pub(crate) const CLAIM_SLACK_WHERE_FULL: Duration = Duration::from_millis(40);
+/// Time; how long a rhythm stays valid, longer than a claim (decision 096).
+pub(crate) const RHYTHM_EXPIRY: Duration = Duration::from_millis(600);
+/// Time; another host's source with a shorter period is not waited for, nor one that takes more than half of the air
+/// (decision 096).
+pub(crate) const TOLD_PERIOD: Duration = Duration::from_millis(5);
+/// Time; nor one that strays further, or by a quarter of its period (decision 096).
+pub(crate) const TOLD_SPREAD: Duration = Duration::from_micros(2500);
+/// Time; nor where the clocks are less certain (decision 097).
+pub(crate) const TOLD_DOUBT: Duration = Duration::from_millis(1);
+/// Time; least that a message takes the air, back-off included (decision 096).
+pub(crate) const BEGUN: Duration = Duration::from_micros(250);
+/// Time over which a host's claims are compared with what is heard from it (decision 096).
+pub(crate) const KEPT_SPAN: Duration = Duration::from_secs(2);
+/// Share of the air that a host gets at least while it claims it: half of the least share that all leave it by default
+/// (decision 096).
+pub(crate) const LEAST_OF_CLAIMED: f64 = 0.05;
+/// Part; a host that sends less than this part of what it claims does not keep its word; some of it is lost, or
+/// addressed to others (decision 096).
+pub(crate) const KEPT_PART: f64 = 0.125;
+/// Share of the air; less counts as nothing (decision 096).
+pub(crate) const LEAST_HEARD: f64 = 0.0005;
+/// Datagrams in a row without a wait that show that the air is free. Next to one host that fills it, three in four
+/// datagrams and more have to wait (decision 096).
+pub(crate) const FOUND_FREE: u32 = 16;
+/// Time; how long the claims of hosts that are not heard are then disbelieved; it doubles each time this is found again
+/// (decision 096).
+pub(crate) const DISBELIEF: Duration = Duration::from_secs(5);
+/// Time; longest such time (decision 096).
+pub(crate) const LONGEST_DISBELIEF: Duration = Duration::from_secs(20);

@@ -5,16 +5,13 @@ use crate::body::{Body, Sink};
 use crate::config::PeerId;
 use crate::peer::{Peer, put};
 use crate::policy::Others;
-use crate::policy::tuning::{EARLIER, SOON};
+use crate::policy::tuning::{CLAIMS_EVERY, EARLIER, RHYTHMS_EVERY, SOON};
 use crate::send::{Foreseen, SendTopic};
 use crate::share::{Exchange, OWN_RHYTHMS, Speaker, id};
 use crate::wire::{Beat, Claim, DataHead, Frame, Frames, MOST_ENTRIES, Sharing};
 use core::time::Duration;
 use stats::{DropReason, Time};
 
-/// Interval at which claims are sent to a peer while there are any, and that of rhythms.
-const CLAIMS_EVERY: Duration = Duration::from_millis(20);
-const RHYTHMS_EVERY: Duration = Duration::from_millis(100);
 /// Interval at which topics without a deadline send the receiver the age of a message.
 const TIMING_EVERY: Duration = Duration::from_millis(100);
 /// Messages of one priority that are due within this time, in microseconds, are announced as one.
