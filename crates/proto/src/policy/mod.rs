@@ -106,9 +106,31 @@ pub(crate) trait Policy: Debug + Send + Sync {
         !self.is_clocked(peer)
     }
 
-    /// How a fragment to a peer makes room for a foreseen message.
+    /// How a fragment to a peer makes room for a foreseen message: if it would still be in the air, it is cut to end
+    /// before, or waits until the message has come if little would fit.
     fn make_room(&self, now: Time, peer: &Peer, fragment: &Fragment, foreseen: Foreseen) -> Room {
-        make_room(now, peer, fragment, foreseen)
+        // Ropewalk relays make room themselves.
+        let hops = peer.config.hops;
+        let budget = (foreseen.from - EARLY).since(now);
+        let air = peer.airtime.airtime(fragment.max.min(fragment.whole), hops);
+        let full = peer.full_air();
+        // A source this fast would leave hardly any air between its messages.
+        let quick = match hops {
+            1 => full.max(LEAST_WAITED_FOR),
+            _ => full * FRAMES_WAITED_FOR,
+        };
+        if air <= budget || foreseen.period < quick {
+            return Room::Within(fragment.max);
+        }
+        // A message of one datagram would wait longer than it makes the foreseen one wait at worst.
+        let is_short = fragment.whole < fragment.max && fragment.begins;
+        if is_short && foreseen.until.since(foreseen.from) > air {
+            return Room::Within(fragment.max);
+        }
+        match peer.airtime.longest(budget, hops, fragment.max) {
+            Some(n) if n >= fragment.least && budget >= WORTH_CUTTING * hops => Room::Within(n),
+            _ => Room::Wait(foreseen.until),
+        }
     }
 
     /// Longest datagram, where `max` is allowed, while others may send something more important at any time.
@@ -220,33 +242,6 @@ pub(crate) enum Room {
     Within(usize),
     /// By waiting until then.
     Wait(Time),
-}
-
-/// A fragment that would still be in the air is cut to end before the foreseen message, or waits until that has come if
-/// little would fit.
-fn make_room(now: Time, peer: &Peer, fragment: &Fragment, foreseen: Foreseen) -> Room {
-    // Ropewalk relays make room themselves.
-    let hops = peer.config.hops;
-    let budget = (foreseen.from - EARLY).since(now);
-    let air = peer.airtime.airtime(fragment.max.min(fragment.whole), hops);
-    let full = peer.full_air();
-    // A source this fast would leave hardly any air between its messages.
-    let quick = match hops {
-        1 => full.max(LEAST_WAITED_FOR),
-        _ => full * FRAMES_WAITED_FOR,
-    };
-    if air <= budget || foreseen.period < quick {
-        return Room::Within(fragment.max);
-    }
-    // A message of one datagram would wait longer than it makes the foreseen one wait at worst.
-    let is_short = fragment.whole < fragment.max && fragment.begins;
-    if is_short && foreseen.until.since(foreseen.from) > air {
-        return Room::Within(fragment.max);
-    }
-    match peer.airtime.longest(budget, hops, fragment.max) {
-        Some(n) if n >= fragment.least && budget >= WORTH_CUTTING * hops => Room::Within(n),
-        _ => Room::Wait(foreseen.until),
-    }
 }
 
 #[cfg(test)]
