@@ -16,7 +16,7 @@ def text_of(error: BaseException, name: bool = True) -> str:
     try:
         said = str(error)
     except Exception:
-        said = "its text cannot be made"
+        said = "its text cannot be created"
     return sendable(f"{type(error).__name__}: {said}" if name else said)
 
 

@@ -58,7 +58,7 @@ impl Born {
         if self.0 == std::process::id() {
             return Ok(());
         }
-        let text = "it belongs to the parent process: make a node and its endpoints after fork";
+        let text = "it belongs to the parent process: create a node and its endpoints after fork";
         Err(raise("Forked", text))
     }
 }

@@ -34,10 +34,10 @@ impl<T: Clone + Send> Own<T> {
 
     fn get(&self) -> PyResult<T> {
         if self.1 != std::process::id() {
-            let text = "it belongs to the parent process: make a robot or controller after fork";
+            let text = "it belongs to the parent process: create a robot or controller after fork";
             return Err(raise("Forked", text));
         }
-        let stopped = || raise("NoPeer", "it was stopped: make another");
+        let stopped = || raise("NoPeer", "it was stopped: create another");
         lock(&self.0).clone().ok_or_else(stopped)
     }
 

@@ -128,7 +128,7 @@ def test_nothing_that_a_client_sends_or_a_handler_raises_ends_a_server(node, cap
     assert client.wait_for_server(LONG)
     with caplog.at_level(logging.ERROR, "ropewalk"):
         for name, text in [
-            (b"\xff\xfe", r"KeyError: .*udcff"), ("mute", "Mute: its text cannot be made"), ("nobody", "KeyError: 'nobody'"),
+            (b"\xff\xfe", r"KeyError: .*udcff"), ("mute", "Mute: its text cannot be created"), ("nobody", "KeyError: 'nobody'"),
             ("peer", "PeerDied: another server"), ("none", "TypeError"), ("other", "ContentError: .*answer: given int, wanted text"),
         ]:  # fmt: skip
             with pytest.raises(ropewalk.Rejected, match=text):

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The system's unit of a link starts, comes back after a kill, stops, and does not start again and again with a bad configuration.
+# The systemd unit of a link starts, restarts after a kill, stops, and does not restart with an invalid configuration.
 set -eu
 unit=ropewalk-link@robot
 cat >/etc/ropewalk/robot.yaml <<'YAML'

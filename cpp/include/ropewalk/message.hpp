@@ -32,7 +32,7 @@ inline std::int64_t nanoseconds(Timeout timeout) { return timeout.count(); }
 
 template <class T, class Visitor>
 [[gnu::cold, gnu::noinline]] Error not_a(const Visitor& visitor) {
-    return Error(ROPEWALK_STATUS_CONTENT, std::string("not a ") + Type<T>::name + ": " + visitor.error());
+    return Error(ROPEWALK_STATUS_CONTENT, std::string("the message is not a ") + Type<T>::name + ": " + visitor.error());
 }
 
 /// Reads a taken message into `value`.

@@ -36,7 +36,7 @@ pub enum Error {
     #[error(transparent)]
     File(#[from] FileError<ReadError>),
     /// No system has enough data.
-    #[error("nothing to calibrate with: {0}")]
+    #[error("no system has enough data for a calibration: {0}")]
     Nothing(String),
 }
 

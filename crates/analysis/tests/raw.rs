@@ -190,14 +190,17 @@ fn what_cannot_be_read_is_named_with_file_and_line() {
     assert!(error.contains("layout.yaml"), "{error}");
     layout(dir.path());
     let error = analyze(dir.path()).expect_err("no files").to_string();
-    assert!(error.contains("no file that `files`"), "{error}");
+    assert!(error.contains("has no file that matches `files`"), "{error}");
     write(dir.path(), 20, 2, 2, 0.0);
     let bad = dir.path().join("20Hz/4nodes/run1/sender_1.csv");
     fs::write(&bad, "id,sent_ns,recv_ns\n0,1,2\n1,x,3\n").expect("a file");
     let error = analyze(dir.path()).expect_err("a bad row").to_string();
     assert_eq!(
         error,
-        format!("{}: line 3: 'x' is no time: write a number of ns", bad.display())
+        format!(
+            "{}: line 3: 'x' is not a time: write a number of ns",
+            bad.display()
+        )
     );
     fs::remove_file(&bad).expect("removed");
     fs::write(dir.path().join("20Hz/4nodes/notes.txt"), "x").expect("a file");

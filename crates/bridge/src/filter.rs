@@ -9,7 +9,7 @@ const LOG_OF_ROS2: &str = "rcl_interfaces/Log";
 
 /// A rule's filter does not fit the topic's type.
 #[derive(Debug, thiserror::Error)]
-#[error("`{key}` is for {wanted}, but this is a {found}: leave it out")]
+#[error("`{key}` is for {wanted}, but the topic's type is {found}: leave `{key}` out")]
 pub struct Unfit {
     key: &'static str,
     wanted: &'static str,

@@ -57,12 +57,12 @@ impl Lock {
                 }
                 Err(TryLockError::Error(e)) => return Err(fail(e)),
             }
-            // Its last holder may have removed it between our open and our lock.
+            // Its last holder may have removed it between this process's open and lock.
             let named = std::fs::symlink_metadata(&path).map(|m| (m.dev(), m.ino()));
             let ours = file.metadata().map_err(fail)?;
             if named.is_ok_and(|n| n == (ours.dev(), ours.ino())) {
-                // If a group may write to the folder, a member could place a hard link to another of our
-                // files here, or a file of his own that he reads.
+                // If a group may write to the folder, a member could place here a hard link to another file of this
+                // user, or a file of the member's own that the member reads.
                 if !ours.is_file() || ours.nlink() != 1 || ours.uid() != rustix::process::geteuid().as_raw() {
                     return Err(fail(std::io::Error::other(
                         "this user did not create this lock: remove it",

@@ -38,7 +38,7 @@ pub fn check(name: &str, pattern: bool) -> Result<(), String> {
         ""
     };
     Err(format!(
-        "'{name}' is no full name: write words of letters, digits and _, each after a /{star}"
+        "'{name}' is not a full name: write words of letters, digits and _, each after a /{star}"
     ))
 }
 

@@ -1,5 +1,5 @@
-//! The list of ROS 2 nodes, as contexts of `rmw_ropewalk` and links exchange it on a bus: one message with
-//! everything that one of them knows, sent again at each change.
+//! The list of ROS 2 nodes, as contexts of `rmw_ropewalk` and links exchange it on a bus: one message with all that one
+//! of them knows, sent again at each change.
 //!
 //! All content comes from another process or host: reading is bounded and never panics.
 

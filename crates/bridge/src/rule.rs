@@ -172,7 +172,7 @@ impl TopicRule {
             return Err(format!("depth is {}; it must be 1 to 1024", self.depth()));
         }
         if self.tf.is_some() && self.level.is_some() {
-            return Err("`tf` is for transforms and `level` for the log: keep one".into());
+            return Err("`tf` is for transforms and `level` for the log: keep only one of them".into());
         }
         let rates = self.tf.iter().flat_map(|tf| tf.rates.values().chain(&tf.rate));
         if rates.into_iter().any(|hz| *hz <= 0.0) {

@@ -13,8 +13,7 @@ const MAGIC: u32 = u32::from_le_bytes(*b"RWBK");
 /// Length of the fixed part of the header: one cache line. The table of data parts follows.
 pub(crate) const FIXED: usize = 64;
 const ENTRY: usize = 16;
-/// Where the label, the control part's range, the correlation header's offset and the table begin, in 8-byte
-/// words.
+/// Positions of the label, the control part's range, the correlation header's offset and the table, in 8-byte words.
 pub(crate) const LABEL_WORD: usize = 2;
 pub(crate) const LABEL_LEN: usize = 24;
 pub(crate) const CONTROL_WORD: usize = 5;

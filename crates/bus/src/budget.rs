@@ -28,7 +28,7 @@ const MAX_RING_BYTES: u64 = 512 << 20;
 const MAX_COPIED: u64 = 160 << 20;
 /// Bytes of address space for the publishers' segments. A process has 128 TiB on most machines.
 const MAX_SPACE: u64 = 1 << 46;
-/// Up to this many places are first come, first served.
+/// Up to this many places are given without regard to the holder.
 const SMALL: usize = 8;
 
 /// The owner of a share.

@@ -124,8 +124,8 @@ pub enum OpenError {
     },
     /// The runtime folder belongs to someone else.
     #[error(
-        "the runtime folder {dir:?} belongs to user {owner} and group {group}, not to {uid}: set ROPEWALK_RUNTIME_DIR, or \
-         let both sides share it by its group"
+        "the runtime folder {dir:?} belongs to user {owner} and group {group}, not to user {uid}: set \
+         ROPEWALK_RUNTIME_DIR to another folder, or share this one through its group (ROPEWALK_GROUP)"
     )]
     Owner {
         /// The folder.
@@ -139,8 +139,8 @@ pub enum OpenError {
     },
     /// Other users may write to the runtime folder, so they could impersonate endpoints.
     #[error(
-        "others may write the runtime folder {dir:?} (mode {mode:03o}): run chmod 700 on it, or, if a \
-         group shares it, set ROPEWALK_GROUP to the group's number"
+        "other users may write to the runtime folder {dir:?} (mode {mode:03o}): run chmod 700 on it, or, if \
+         a group shares it, set ROPEWALK_GROUP to the group's number"
     )]
     Mode {
         /// The folder.
@@ -151,7 +151,8 @@ pub enum OpenError {
     /// The path is too long for a Unix socket's address (108 bytes), and there is no `/proc` to work around
     /// that.
     #[error(
-        "the runtime folder {dir:?} has {len} bytes: without /proc it may have {max}, so use a shorter one"
+        "the path of the runtime folder {dir:?} has {len} bytes, but without /proc at most {max} are \
+         possible: use a shorter path"
     )]
     PathTooLong {
         /// The folder.
@@ -162,7 +163,7 @@ pub enum OpenError {
         max: usize,
     },
     /// Without `/proc` a socket can only be reached by its path, which a member of the group may redirect.
-    #[error("the runtime folder {dir:?} is shared by a group, which needs /proc: mount it")]
+    #[error("the runtime folder {dir:?} is shared by a group, which needs /proc: mount /proc")]
     NoProc {
         /// The folder.
         dir: PathBuf,

@@ -290,14 +290,14 @@ impl Incoming {
     fn add(&mut self, id: u64, len: u64, fd: std::os::fd::OwnedFd, mut grant: Grant) -> Result<(), String> {
         grant.add_space(len)?;
         if self.segments.iter().any(|s| s.id == id) {
-            return Err(format!("segment {id} came twice"));
+            return Err(format!("segment {id} was sent twice"));
         }
         let segment = UnmappedSegment::new(fd, len).map_err(|e| format!("segment {id}: {e}"))?;
         let map = Map::Wanting(segment).tried();
         if let Map::Wanting(_) = map {
             tracing::warn!(
                 len,
-                "no memory to map a publisher's messages: they are lost until there is"
+                "no memory to map a publisher's messages: they are lost until memory is free"
             );
         }
         crate::hooks::step("segment-mapped");

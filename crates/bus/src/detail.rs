@@ -51,7 +51,7 @@ pub struct SubscriberInfo {
     pub max_held: u32,
     /// Which message a full queue loses.
     pub queue_policy: QueuePolicy,
-    /// Number of kept messages that it wants on joining.
+    /// Maximum number of kept messages that it requests when it joins.
     pub history: u32,
     /// Number of messages that it holds.
     pub held: u32,

@@ -156,7 +156,7 @@ impl Folder {
         };
         let inside = self.open_dir().map_err(|e| match e.raw_os_error() {
             Some(libc::ELOOP | libc::ENOTDIR) => OpenError::NotADir { dir: dir() },
-            // A wrong owner is a better explanation than the failure to open it.
+            // A wrong owner explains more than the failure to open the folder.
             _ => {
                 let meta = rustix::fs::statat(rustix::fs::CWD, &self.dir, AtFlags::SYMLINK_NOFOLLOW);
                 meta.ok().and_then(|m| foreign(&m)).unwrap_or_else(|| fail(e))
@@ -353,7 +353,7 @@ const DIRECTORY: OFlags = OFlags::RDONLY
 fn share(inside: &OwnedFd, gid: u32) -> io::Result<()> {
     let uid = rustix::process::geteuid().as_raw();
     if rustix::fs::fstat(inside)?.st_uid != uid {
-        return Err(io::Error::other("it was replaced while it was made"));
+        return Err(io::Error::other("it was replaced while it was created"));
     }
     rustix::fs::fchown(inside, None, Some(rustix::fs::Gid::from_raw(gid)))?;
     Ok(rustix::fs::fchmod(inside, Mode::from_raw_mode(GROUP_MODE))?)

@@ -292,19 +292,19 @@ impl<'a> Iterator for PartsMut<'a> {
 #[non_exhaustive]
 pub enum LoanError {
     /// More than [`MAX_PARTS`] parts.
-    #[error("{count} data parts: at most {MAX_PARTS}")]
+    #[error("the message has {count} data parts, more than the limit of {MAX_PARTS}")]
     TooManyParts {
         /// The requested number.
         count: usize,
     },
     /// The control part is longer than [`MAX_CONTROL`].
-    #[error("a control part of {len} bytes: at most {MAX_CONTROL}")]
+    #[error("the control part has {len} bytes, more than the limit of {MAX_CONTROL}")]
     ControlTooLong {
         /// Its length.
         len: usize,
     },
     /// The message is larger than the publisher's memory.
-    #[error("the message needs {wanted} bytes, the memory limit is {limit}: raise memory_limit")]
+    #[error("the message needs {wanted} bytes, but the memory limit is {limit}: raise memory_limit")]
     TooLarge {
         /// Bytes of the block.
         wanted: u64,
@@ -313,8 +313,8 @@ pub enum LoanError {
     },
     /// The memory limit is reached, and the memory in use cannot be reused, or the policy forbids it.
     #[error(
-        "no memory for {wanted} bytes: subscribers hold {held} bytes and have {queued} queued, {history} are kept \
-         as history, {loaned} loaned, of {limit}: {}",
+        "no memory is left for {wanted} bytes: of {limit} bytes, subscribers hold {held} and have {queued} \
+         queued, {history} are kept as history and {loaned} are loaned: {}",
         mend(*policy)
     )]
     MemoryShort {
@@ -334,7 +334,7 @@ pub enum LoanError {
         policy: MemoryPolicy,
     },
     /// The system has no memory left (cgroup limit or free memory, with a margin).
-    #[error("the system has {available} bytes of memory left for {wanted} ({which})")]
+    #[error("the system has only {available} bytes of memory left, but the message needs {wanted} ({which})")]
     SystemMemory {
         /// Bytes wanted.
         wanted: u64,
@@ -360,7 +360,7 @@ pub enum LoanError {
         source: std::io::Error,
     },
     /// The process was forked after the publisher was created.
-    #[error("this publisher belongs to the parent process: make a new one after fork")]
+    #[error("this publisher belongs to the parent process: create a new one after fork")]
     Forked,
 }
 
@@ -369,11 +369,11 @@ fn mend(policy: MemoryPolicy) -> &'static str {
     match policy {
         MemoryPolicy::BestEffort => "raise memory_limit, or hold fewer messages",
         MemoryPolicy::WorstEffort => {
-            "the worst-effort policy takes nothing away: raise memory_limit, take and drop messages sooner, or \
-             choose best effort"
+            "the worst-effort policy drops no queued messages: raise memory_limit, take and drop messages \
+             sooner, or choose best effort"
         }
         MemoryPolicy::Medium(_) => {
-            "as many were dropped as the medium policy allows: raise its number or memory_limit, or hold fewer \
+            "the medium policy allows no further drops: raise its number or memory_limit, or hold fewer \
              messages"
         }
         MemoryPolicy::Block(_) => {

@@ -32,7 +32,7 @@ pub(crate) struct Terms {
     pub(crate) yields: bool,
 }
 
-/// A connected subscriber, as its publisher keeps it: the private record of what it has.
+/// A publisher's private record of a connected subscriber and of the blocks that it has.
 #[derive(Debug)]
 pub(crate) struct Attached {
     pub(crate) id: u64,
@@ -41,7 +41,7 @@ pub(crate) struct Attached {
     pub(crate) bell: Arc<Doorbell>,
     /// Whether the current publish queued a message here.
     pub(crate) pushed: bool,
-    /// Whether a message was queued here without notifying it.
+    /// Whether a message was queued here and the subscriber was not notified.
     owed: bool,
     /// Whether the current publish rang its doorbell.
     pub(crate) rung: bool,
@@ -115,8 +115,8 @@ impl Attached {
         dropped: &mut Losses,
     ) -> bool {
         self.pushed = false;
-        // The words for what it took and released are in cache lines that the subscriber wrote last. While
-        // there is room, they are read after all doorbells were rung, or when the next block is loaned.
+        // The states of taken and released cells are in cache lines that the subscriber wrote last. While there is
+        // room, they are read after all doorbells were rung, or when the next block is loaned.
         let easy = self.has_room_for(at.len)
             && !self.closing
             && self.unreported == 0
@@ -184,7 +184,7 @@ impl Attached {
         Ok(())
     }
 
-    /// Wakes the subscriber, if it wants that, because a message is about to be filled.
+    /// Wakes the subscriber because a message is about to be filled, if the subscriber requested that.
     pub(crate) fn wake_early(&self) {
         if ring::wakes_early(self.ring.words()) {
             self.bell.ring();
@@ -350,7 +350,7 @@ impl Attached {
         }
     }
 
-    /// Whether it has been asked to unmap a segment long ago and has not: its process is stopped or hostile.
+    /// Whether it was asked long ago to unmap a segment and has not done so: its process is stopped or hostile.
     pub(crate) fn pins_for_long(&self) -> bool {
         self.leaving
             .first()

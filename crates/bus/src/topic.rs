@@ -58,7 +58,7 @@ pub enum Ros {
 impl std::fmt::Display for Ros {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Ros::Unstated => "of no stated ROS",
+            Ros::Unstated => "of no stated ROS version",
             Ros::One => "of ROS 1",
             Ros::Two => "of ROS 2",
         })
@@ -156,7 +156,7 @@ impl Offer {
     }
 }
 
-/// A topic of the bus, as its live endpoints describe it.
+/// A topic of the bus, as described by its live endpoints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TopicInfo {
@@ -279,7 +279,7 @@ impl RefusalLog {
     pub(crate) fn add(&self, mut refusal: Refusal) {
         refusal.reason = stats::text::printable(&refusal.reason).into_owned();
         let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // A peer that keeps coming back is listed once.
+        // A peer that reconnects repeatedly is listed once.
         if log.contains(&refusal) {
             return;
         }

@@ -100,7 +100,7 @@ fn another_user_is_refused_and_both_sides_know_why() {
     assert!(
         child
             .hear()
-            .contains("belongs to user 0 and group 0, not to 65534")
+            .contains("belongs to user 0 and group 0, not to user 65534")
     );
 }
 
@@ -146,7 +146,7 @@ fn a_group_on_one_side_alone_is_refused_with_the_mend() {
     let child = Child::start("outsider", dir.path(), &[]);
     let text = child.hear();
     assert!(
-        text.contains("user 0 and group 0, not to 65534") && text.contains("by its group"),
+        text.contains("user 0 and group 0, not to user 65534") && text.contains("through its group"),
         "{text}"
     );
 }

@@ -100,7 +100,7 @@ typedef enum {
     ROPEWALK_QUEUE_POLICY_DROP_NEWEST = 1,
 } ropewalk_queue_policy;
 
-// What a controller wants to do with the right to move.
+// A controller's request about the right to move.
 typedef enum {
     // Ask who has it.
     ROPEWALK_WISH_ASK = 0,

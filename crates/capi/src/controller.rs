@@ -72,7 +72,7 @@ pub enum Outcome {
     MaybeExecuted = 4,
 }
 
-/// What a controller wants to do with the right to move.
+/// A controller's request about the right to move.
 #[repr(C)]
 pub enum Wish {
     /// Ask who has it.

@@ -1,4 +1,4 @@
-//! Messages, requests and replies that were taken.
+//! Taken messages, requests and replies.
 
 use crate::pointer::{consume, copy_out, handle, output, places, set};
 use crate::status::{Failure, Status, free, guard};

@@ -469,7 +469,7 @@ pub(crate) fn in_process(process: u32) -> Result<(), Failure> {
     if process == std::process::id() {
         return Ok(());
     }
-    let text = "the robot or controller belongs to the parent process: make one after fork";
+    let text = "the robot or controller belongs to the parent process: create one after fork";
     Err(Failure::new(Status::Forked, text))
 }
 

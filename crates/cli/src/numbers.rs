@@ -27,8 +27,7 @@ pub(crate) fn limit(text: &str) -> Result<f64, String> {
 
 /// A speed, relative to the original.
 pub(crate) fn speed(text: &str) -> Result<f64, String> {
-    within(text, 1e-6..=1e6)
-        .ok_or_else(|| "give how many times as fast, a speed above 0, at most 1000000".into())
+    within(text, 1e-6..=1e6).ok_or_else(|| "give the speed as a factor above 0, at most 1000000".into())
 }
 
 /// A time in seconds since 1970 as a date and a time of day, in UTC.

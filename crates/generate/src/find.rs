@@ -24,13 +24,13 @@ pub enum FindError {
         source: std::io::Error,
     },
     /// The file is neither a `.msg` nor a `.srv`.
-    #[error("{path} is no definition: name .msg and .srv files, or folders of packages")]
+    #[error("{path} is not a definition: give .msg and .srv files, or folders of packages")]
     NoDefinition {
         /// The file.
         path: PathBuf,
     },
     /// The folder has no definitions.
-    #[error("{path} has no definitions: a package has them in the folders msg and srv")]
+    #[error("{path} contains no definitions: a package has them in its folders msg and srv")]
     Empty {
         /// The folder.
         path: PathBuf,

@@ -10,7 +10,7 @@ pub enum LabError {
     #[error(transparent)]
     Scenario(#[from] crate::ScenarioError),
     /// A lab's name becomes the name of a folder.
-    #[error("'{name}' cannot be a lab's name: give 1 to 32 of a-z, A-Z, 0-9, '-' and '_'")]
+    #[error("'{name}' cannot be a lab's name: use 1 to 32 characters of a-z, A-Z, 0-9, '-' and '_'")]
     Name {
         /// The name given.
         name: String,

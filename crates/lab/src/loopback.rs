@@ -52,7 +52,7 @@ pub enum RadioError {
         what: String,
     },
     /// A tap between hosts that do not exist, or between a host and itself.
-    #[error("a tap joins the hosts {from} and {to}: name two of 0 to {last}")]
+    #[error("a tap cannot join the hosts {from} and {to}: name two hosts from 0 to {last}")]
     Tap {
         /// One end.
         from: usize,
@@ -62,7 +62,7 @@ pub enum RadioError {
         last: usize,
     },
     /// The emulator never leaves this host.
-    #[error("{address} is not a loopback address; an emulated radio uses 127.0.0.0/8 only")]
+    #[error("{address} is not a loopback address: choose one in 127.0.0.0/8")]
     NotLoopback {
         /// The address given.
         address: SocketAddr,
@@ -82,7 +82,7 @@ pub enum RadioError {
         source: std::io::Error,
     },
     /// The model refused a change of the scenario.
-    #[error("a change of the scenario: {0}")]
+    #[error("the model refused a change of the scenario: {0}")]
     Change(String),
 }
 

@@ -38,7 +38,7 @@ use std::time::Duration;
 
 /// Interval at which the status is refreshed.
 const STATUS_INTERVAL: Duration = Duration::from_millis(100);
-/// How long the daemon leaves the bus alone after one of its subscribers held as many messages as it may.
+/// How long the daemon takes no messages from the bus after one of its subscribers reached its limit of held messages.
 const HOLD_OFF: Duration = Duration::from_millis(1);
 /// Datagrams that may be in flight to a peer on a wire, including its socket: urgent messages wait behind
 /// them. The number has to cover a few batches, so that sender and receiver both have work. It may be larger
@@ -60,7 +60,7 @@ pub enum LinkError {
     #[error(transparent)]
     Carrier(#[from] CarrierError),
     /// See [`bus::CreateError`].
-    #[error("cannot create on the bus: {0}")]
+    #[error("cannot create an endpoint on the bus: {0}")]
     Create(#[from] bus::CreateError),
     /// See [`bus::OpenError`].
     #[error(transparent)]
@@ -78,9 +78,9 @@ pub enum LinkError {
     #[error("the radio refuses a topic: {0}")]
     Topic(#[from] proto::TopicError),
     /// Another daemon owns the radio, or the link's name.
-    #[error("{what} is taken by {holder}: {mend}")]
+    #[error("{what} is already used by {holder}: {mend}")]
     Taken {
-        /// What is taken.
+        /// The radio or name that is in use.
         what: String,
         /// The current owner.
         holder: String,
@@ -279,9 +279,9 @@ impl<C: Carrier> Daemon<C> {
         let _nodes = self.exchange_nodes()?;
         let waker = self.handle.clone();
         let coder = Coder::start(move || waker.wake()).map_err(started)?;
-        // Set the scheduling after starting the other threads, which would inherit it. A wire has no time
-        // slots to meet and can keep a processor busy, which a real-time thread would withhold from all
-        // others. A lower nice value suffices, since the others wait for this thread's work.
+        // Set the scheduling after the other threads have started, because they would inherit it. A wire has no time
+        // slots to meet and can keep a processor busy, which a real-time thread would withhold from all others. A lower
+        // nice value suffices, since the others wait for this thread's work.
         self.scheduling = if self.config.is_wire() {
             clock::nice_thread(clock::FORWARDING_NICE)
         } else {
@@ -389,7 +389,7 @@ impl<C: Carrier> Daemon<C> {
         next
     }
 
-    /// Takes messages from the bus until it is empty, or until a topic holds as many as it may (then true).
+    /// Takes messages from the bus until it is empty, or until a topic has reached its limit (then returns true).
     fn drain_bus(&mut self, now: Time) -> Result<bool, LinkError> {
         loop {
             let mut held_up = false;

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const INTERVAL: Duration = Duration::from_millis(200);
 /// and while all have one, to notice changes.
 const CALM_INTERVAL: Duration = Duration::from_secs(1);
-/// How long silent endpoints may hold up one round.
+/// How long silent endpoints may delay one round.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// How long after the last find of a pattern more topics are expected.
 const RESTLESS: Duration = Duration::from_secs(10);

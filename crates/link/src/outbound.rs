@@ -24,9 +24,9 @@ pub(crate) const TRY_AGAIN: Duration = Duration::from_secs(1);
 pub(crate) struct OutboundTopic {
     kind: TopicType,
     options: SubscriberOptions,
-    /// None while nobody watches the topic.
+    /// `None` while the topic has no subscriber at its receivers.
     subscriber: Option<Subscriber>,
-    /// Whether the bus is left alone while nobody watches.
+    /// Whether this host unsubscribes from the bus while the topic has no subscriber at its receivers.
     may_rest: bool,
     topics: Vec<TopicId>,
     max_depth: u32,
@@ -36,7 +36,7 @@ pub(crate) struct OutboundTopic {
     flows: Vec<FlowKey>,
     /// Why not all of its peers get it, if so.
     refused: Option<TopicError>,
-    /// Why the bus did not let this host subscribe again, and when to try next.
+    /// Why the bus refused this host's new subscription, and when to try again.
     unreadable: Option<(CreateError, Time)>,
     /// Bus messages that could not be read, and losses of earlier subscriptions.
     unread: Drops,
@@ -83,7 +83,7 @@ impl OutboundTopic {
             .with_depth(deepest.max(16))
             .with_max_held(held)
             .with_wait_set(wait_set);
-        // Before the topic is announced, so that a bus that refuses leaves nothing behind.
+        // Subscribe before the announcement, so that there is nothing to undo if the bus refuses.
         let subscriber = bus.subscriber(kind.clone(), options.clone())?;
         let (mut topics, mut flows, mut refused) = (Vec::new(), Vec::new(), None);
         if inbound.routes() {
@@ -109,7 +109,7 @@ impl OutboundTopic {
         if let Some(error) = refused.take_if(|_| topics.is_empty() && flows.is_empty()) {
             return Err(error.into());
         }
-        // The newest messages of a latched topic are kept for those who begin to watch.
+        // The newest messages of a latched topic are kept for peers that subscribe later.
         let is_watched = |c: &&TopicConfig| c.when == When::Watched;
         let may_rest = kept == 1 && first.as_ref().is_some_and(is_watched);
         Ok(OutboundTopic {
@@ -146,8 +146,8 @@ impl OutboundTopic {
         Ok(())
     }
 
-    /// Leaves the bus while no peer watches the topic, so that its publishers see that nobody does, and comes back
-    /// when one begins to.
+    /// Unsubscribes from the bus while no peer has a subscriber to the topic, so that publishers here see that nobody
+    /// subscribes. Subscribes again when a peer gets a subscriber.
     pub(crate) fn follow_watchers(&mut self, now: Time, bus: &Bus, radio: &Radio<Outgoing>) {
         if !self.may_rest || self.topics.is_empty() {
             return;

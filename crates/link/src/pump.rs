@@ -23,8 +23,7 @@ pub(crate) struct Way<'a, C> {
 }
 
 impl<C: Carrier> Way<'_, C> {
-    /// Sets the scheduler's datagram sizes to one packet each, and tells the carrier to which peers other
-    /// ways lead.
+    /// Sets the scheduler's datagram sizes to one packet each, and tells the carrier which peers have other paths.
     pub(crate) fn follow_paths(&mut self) {
         for (index, peer) in self.peers.iter().enumerate() {
             self.radio

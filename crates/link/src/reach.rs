@@ -169,8 +169,8 @@ fn text(facts: &Facts<'_>, ever: bool, span: Duration, now: Time) -> String {
                 };
                 let port = peer.address.map_or(0, |a| a.port());
                 format!(
-                    "check that its link runs and lists this host, that this address is its own, that {transport} port {port} is open on \
-                     the way{keys}"
+                    "check that its link runs and lists this host, that this is its address, that \
+                     {transport} port {port} is open on the path{keys}"
                 )
             }
         };
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(
             said[0].1,
             "base has not answered at 192.168.1.7:7400 since this link started 5 s ago: check that its link runs and lists this \
-             host, that this address is its own, that UDP port 7400 is open on the way, that both hosts have keys of one team \
+             host, that this is its address, that UDP port 7400 is open on the path, that both hosts have keys of one team \
              (`ropewalk keys --help`)"
         );
         let unheard = reach.unheard(0).expect("it is silent");

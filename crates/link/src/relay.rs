@@ -210,7 +210,7 @@ topics: []
             c.judge(next, "/scan", &via("far", &["base"])).is_ok(),
             "of a host known to others only"
         );
-        // The destinations: base for itself alone, next also for others.
+        // Hosts that each peer may receive for: base only for itself, next for all three.
         assert_eq!(c.may_carry(base, &key("robot", "/scan"), &all), 0b001);
         assert_eq!(c.may_carry(next, &key("robot", "/scan"), &all), 0b111);
         assert_eq!(c.may_carry(next, &key("robot", "/camera/a"), &all), 0);

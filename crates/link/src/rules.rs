@@ -60,7 +60,7 @@ impl Relayed {
     }
 }
 
-/// What a peer wants to do with a topic.
+/// An action of a peer on a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Right {
     /// Send its messages to this host.
@@ -90,7 +90,7 @@ pub fn may(rules: Option<&Allow>, right: Right, topic: &str) -> bool {
 }
 
 impl Allow {
-    /// Returns whether it names anything.
+    /// Returns whether it permits anything.
     pub(crate) fn is_any(&self) -> bool {
         ![&self.publish, &self.subscribe, &self.call]
             .iter()

@@ -38,11 +38,11 @@ pub struct Status {
     pub services: Vec<ServiceStatus>,
     /// Datagrams from unknown senders, or too large ones.
     pub refused_datagrams: u64,
-    /// The ways of messages, if there are relays.
+    /// The paths of messages, if there are relays.
     pub ways: Vec<WayStatus>,
     /// Peers that only relays reach, and that no relay reaches at present.
     pub unreachable: Vec<String>,
-    /// How often a way switched to another neighbour or appeared.
+    /// How often a path switched to another neighbour or appeared.
     pub way_changes: u64,
     /// Counts of messages that this host forwarded for others.
     pub relay: RelayStats,
@@ -51,7 +51,7 @@ pub struct Status {
     pub sealing: Option<SealStats>,
 }
 
-/// The way to a host.
+/// The path to a host.
 #[derive(Clone, Debug, Serialize)]
 pub struct WayStatus {
     /// The host's name.
@@ -60,7 +60,7 @@ pub struct WayStatus {
     pub over: String,
     /// Number of hops.
     pub hops: u8,
-    /// Measured airtime of a full datagram over the whole way, in microseconds.
+    /// Measured airtime of a full datagram over the whole path, in microseconds.
     pub cost_us: u64,
 }
 
@@ -112,7 +112,7 @@ pub struct ReceivedTopic {
     /// Its counts.
     #[serde(flatten)]
     pub stats: RemoteTopicStats,
-    /// The last second or so, if any message arrived.
+    /// Statistics over about the last second, if any message arrived.
     pub recent: Option<Recent>,
     /// Counts of unpacking, if any message arrived packed.
     pub unpacking: Option<UnpackStats>,
@@ -141,7 +141,7 @@ pub enum ServiceState {
     NotOffered,
     /// The peer offers it, but is silent at present.
     NoPeer,
-    /// The serving host does not let the other host call it (`allow`).
+    /// The serving host does not permit the other host to call it (`allow`).
     Refused,
     /// It has no server on this host.
     Unserved,

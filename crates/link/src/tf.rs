@@ -48,7 +48,10 @@ pub struct TfStats {
 /// Why a topic cannot be filtered.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TfError {
-    #[error("{topic} is a {type_name}; `tf` filters tf2_msgs/TFMessage and tf/tfMessage only: leave it out")]
+    #[error(
+        "{topic} has the type {type_name}, but `tf` filters only tf2_msgs/TFMessage and tf/tfMessage: \
+             leave `tf` out"
+    )]
     Type { topic: String, type_name: String },
     #[error("the definition of {topic} cannot be used: {source}")]
     Definition {

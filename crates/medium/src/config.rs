@@ -122,13 +122,13 @@ pub enum ConfigError {
     #[error(transparent)]
     Rate(#[from] RateError),
     /// A wire that carries nothing.
-    #[error("rate {bits} bit/s of a wire: give 1 or more, or none if it is unlimited")]
+    #[error("the rate of a wire is {bits} bit/s: give 1 or more, or omit it for an unlimited wire")]
     WireRate {
         /// The rate asked for.
         bits: u64,
     },
     /// A medium needs at least two hosts, and the model is meant for at most 1024.
-    #[error("{hosts} hosts: give 2 to 1024")]
+    #[error("the medium has {hosts} hosts: give 2 to 1024")]
     Hosts {
         /// Hosts asked for.
         hosts: usize,
@@ -137,7 +137,7 @@ pub enum ConfigError {
     #[error("a queue of 0 frames or bytes can send nothing: give 1 or more")]
     Queue,
     /// A probability outside 0 to 1.
-    #[error("{setting} {value}: probabilities go from 0 to 1")]
+    #[error("{setting} is {value}: give a probability from 0 to 1")]
     Probability {
         /// Which setting.
         setting: String,
@@ -159,7 +159,7 @@ pub enum ConfigError {
         at: Duration,
     },
     /// Bounds of a delay or an outage that contradict each other.
-    #[error("{setting}: {low:?} is above {high:?}; exchange them")]
+    #[error("{setting}: {low:?} is above {high:?}; swap them")]
     Bounds {
         /// Which setting.
         setting: String,
@@ -189,7 +189,7 @@ pub enum ConfigError {
         to: usize,
     },
     /// A topology that is not connected.
-    #[error("no route from host 0 to host {host}: add a link, or make it a medium of its own")]
+    #[error("host {host} has no route from host 0: add a link, or put it on a medium of its own")]
     Unreachable {
         /// A host that host 0 cannot reach.
         host: usize,

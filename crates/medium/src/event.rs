@@ -54,7 +54,7 @@ pub enum SendError<P> {
         payload: P,
     },
     /// One end does not exist, or both are the same host.
-    #[error("no route from host {from} to host {to} of {hosts}")]
+    #[error("host {from} has no route to host {to} ({hosts} hosts)")]
     NoRoute {
         /// The sending host.
         from: usize,

@@ -1,4 +1,5 @@
-//! Computes how long there is nothing to report: a driver sleeps through the steps of the channel that it need not see.
+//! Computes how long there is nothing to report, so that a driver sleeps through steps of the channel that it need not
+//! see.
 
 use crate::medium::Medium;
 use crate::station::{Phase, Station, Transmission};

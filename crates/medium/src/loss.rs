@@ -36,8 +36,8 @@ pub(crate) struct LossState {
 /// Why a trace could not be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "line {line} of the loss trace, `{text}`: give 0 (received) or 1 (lost) on every line, or on every line \
-     seconds and a probability, `2.5 0.1`, in order of time"
+    "line {line} of the loss trace is `{text}`: give 0 (received) or 1 (lost) on every line, or on every \
+     line seconds and a probability, `2.5 0.1`, in order of time"
 )]
 pub struct TraceError {
     /// Counted from 1; 0 if there is no entry at all.

@@ -1,4 +1,4 @@
-//! What radio and wire share: packets behind the air or wire, events, and counters.
+//! Code that radio and wire share: packets behind the air or wire, events, and counters.
 
 use crate::count::MediumStats;
 use crate::event::Event;

@@ -396,7 +396,7 @@ fn refusals_name_the_setting() {
                 }),
                 ..base()
             },
-            "link 1 to 2: packet loss 2: probabilities go from 0 to 1",
+            "link 1 to 2: packet loss is 2: give a probability from 0 to 1",
         ),
         (
             MediumConfig {
@@ -440,6 +440,6 @@ fn refusals_name_the_setting() {
             .err()
             .expect("refused")
             .to_string()
-            .contains("rate 0")
+            .contains("is 0 bit/s")
     );
 }

@@ -41,7 +41,7 @@ pub struct Stopper {
 
 /// Why a member cannot be added.
 #[derive(Debug, thiserror::Error)]
-#[error("{name} does not wake this executor: make it with the executor's wait_set in its options")]
+#[error("{name} does not wake this executor: create it with the executor's wait_set in its options")]
 pub struct OtherWaitSet {
     name: String,
 }

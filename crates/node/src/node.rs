@@ -17,7 +17,7 @@ pub struct Node {
     bus: Bus,
 }
 
-/// Why a node, or something that it was asked to create, cannot be created.
+/// Why a node, or an endpoint of it, cannot be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NodeError {

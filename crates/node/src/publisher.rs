@@ -21,7 +21,7 @@ pub struct Publisher<T = Dynamic> {
 #[non_exhaustive]
 pub enum PublishError {
     /// The bytes are not a message of the publisher's type.
-    #[error("not a {type_name}: {source}")]
+    #[error("the message is not a {type_name}: {source}")]
     Content {
         /// The publisher's type.
         type_name: String,
@@ -29,7 +29,7 @@ pub enum PublishError {
         source: CodecError,
     },
     /// The value does not fit the publisher's type.
-    #[error("not a {type_name}: {source}")]
+    #[error("the message is not a {type_name}: {source}")]
     Value {
         /// The publisher's type.
         type_name: String,
@@ -37,7 +37,7 @@ pub enum PublishError {
         source: schema::ValueError,
     },
     /// The generated structure cannot be written.
-    #[error("not a {type_name}: {source}")]
+    #[error("the message is not a {type_name}: {source}")]
     Fields {
         /// The publisher's type.
         type_name: String,
@@ -46,7 +46,7 @@ pub enum PublishError {
     },
     /// The structure does not match the publisher's type.
     #[cfg(feature = "serde")]
-    #[error("not a {type_name}: {source}")]
+    #[error("the message is not a {type_name}: {source}")]
     Structure {
         /// The publisher's type.
         type_name: String,

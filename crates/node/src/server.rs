@@ -23,7 +23,8 @@ pub struct Server<S = Dynamic> {
     of: PhantomData<fn() -> S>,
 }
 
-/// What a handler made of a request: a filled block, why there is none, or the text of an error for the client.
+/// The result of a handler for a request: a filled block, the reason why there is none, or the text of an error for the
+/// client.
 pub(crate) type Handled = Result<Result<Loan, PublishError>, String>;
 
 /// Why a request was not answered.
@@ -31,7 +32,7 @@ pub(crate) type Handled = Result<Result<Loan, PublishError>, String>;
 #[non_exhaustive]
 pub enum RespondError {
     /// The reply does not have the service's type, or memory is short. The client receives an error.
-    #[error("no answer: {0}")]
+    #[error("the answer was not sent: {0}")]
     Content(#[from] PublishError),
     /// The client is gone, no longer waits, or has no room.
     #[error(transparent)]
@@ -102,7 +103,7 @@ pub(crate) fn by_structure<S: ServiceType>(
 ) -> impl FnMut(&Server<S>, &Request<S>) -> Handled {
     move |server, request| {
         let content = request.read();
-        let content = content.map_err(|e| format!("not a {}: {e}", request.schema.name()))?;
+        let content = content.map_err(|e| format!("the request is not a {}: {e}", request.schema.name()))?;
         Ok(server.filled(&f(content)?))
     }
 }

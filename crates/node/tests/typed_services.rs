@@ -134,7 +134,7 @@ fn a_request_that_cannot_be_read_is_rejected_without_the_handler() {
     let pending = client.send(loan, LONG).expect("sent");
     assert_eq!(
         rejected(pending.wait()),
-        "not a std_srvs/SetBoolRequest: 1 bytes and 0 data parts follow the last field"
+        "the request is not a std_srvs/SetBoolRequest: 1 bytes and 0 data parts follow the last field"
     );
 }
 

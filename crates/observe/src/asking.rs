@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// The prefix of a link's services.
 const FOLDER: &str = "/link/";
-/// The service that tells the state.
+/// The service that returns the state.
 const STATE: &str = "/state";
 /// The service that changes a topic.
 const SET: &str = "/set";
@@ -33,7 +33,7 @@ pub enum AskError {
     #[error(transparent)]
     Absent(NodeError),
     /// Its service cannot be used.
-    #[error("calling the link: {0}")]
+    #[error("cannot call the link: {0}")]
     Unusable(Box<dyn std::error::Error + Send + Sync>),
     /// It refused, with its own text.
     #[error("{0}")]

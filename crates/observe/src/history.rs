@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 const SAMPLES: usize = 600;
 /// Bytes of all series together.
 const BYTES: usize = 8 << 20;
-/// What a series costs beside its samples and its name.
+/// Memory of a series in bytes, without its samples and its name.
 const OVERHEAD: usize = 256;
 /// The longest JSON of a history, in bytes; series that use the most air come first.
 const TOLD: usize = 2 << 20;
@@ -59,7 +59,7 @@ impl Sample {
     }
 }
 
-/// What a series costs at its longest.
+/// Memory of a series of maximum length, in bytes.
 fn cost(name: &str) -> usize {
     SAMPLES * size_of::<Sample>() + name.len() + OVERHEAD
 }
@@ -112,7 +112,7 @@ impl History {
         }
     }
 
-    /// Forgets topics that are gone, those first that are gone for longest, until `needed` bytes fit.
+    /// Forgets topics that have ended, the longest ended first, until `needed` bytes fit.
     fn make_room(&mut self, number: u64, needed: usize) -> bool {
         while self.bytes + needed > BYTES {
             let oldest = self.series.iter().min_by_key(|(_, s)| s.end());

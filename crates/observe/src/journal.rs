@@ -1,4 +1,4 @@
-//! What happened on links: events between two pictures, the newest of which are kept.
+//! Events on links, found between two pictures. Keeps the newest.
 
 use crate::{Direction, Drops, Peer, Topic, TopicState, View};
 use serde::{Deserialize, Serialize};
@@ -6,15 +6,15 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// Bytes of events that are kept; the oldest make room.
 const BYTES: usize = 256 << 10;
-/// What an event costs beside its texts.
+/// Memory of an event in bytes, without its texts.
 const OVERHEAD: usize = 256;
-/// Losses of a topic end when none came for this long, in seconds.
+/// A topic's losses have ended when it has lost nothing for this long, in seconds.
 const CALM_S: f64 = 10.0;
 /// A rate has changed when it differs by this share from the one that was noted.
 const RATE_CHANGE: f64 = 0.2;
 /// Changes by operators that wait to be seen in a state.
 const MAX_CLAIMS: usize = 64;
-/// For how long they wait, in seconds.
+/// How long they wait, in seconds.
 const CLAIM_S: f64 = 10.0;
 
 /// Links that are remembered; silent ones make room.
@@ -27,9 +27,9 @@ pub struct Event {
     pub number: u64,
     /// When it was seen, in seconds since 1970.
     pub at: f64,
-    /// The link.
+    /// The link; empty for a recording.
     pub link: String,
-    /// What it is.
+    /// The event.
     #[serde(flatten)]
     pub kind: Happened,
 }
@@ -41,7 +41,7 @@ pub struct Event {
 pub enum Happened {
     /// A link of this host answers.
     LinkAnswers,
-    /// A link of this host does not answer any more.
+    /// A link of this host no longer answers.
     LinkSilent,
     /// A link was restarted.
     LinkRestarted,
@@ -61,9 +61,9 @@ pub enum Happened {
     RateChanged {
         /// The peer.
         peer: String,
-        /// What was noted before.
+        /// The previous rate.
         from_mbit_s: f64,
-        /// What it is.
+        /// The new rate.
         to_mbit_s: f64,
     },
     /// A topic appeared.
@@ -75,9 +75,9 @@ pub enum Happened {
         /// The topic.
         #[serde(flatten)]
         name: Name,
-        /// What it was.
+        /// The old state.
         from: TopicState,
-        /// What it is.
+        /// The new state.
         to: TopicState,
     },
     /// A topic began to lose messages.
@@ -90,14 +90,14 @@ pub enum Happened {
         /// The first losses by reason.
         drops: Drops,
     },
-    /// A topic has lost none for some seconds.
+    /// A topic has lost no message for some seconds.
     LosesNoMore {
         /// The topic.
         #[serde(flatten)]
         name: Name,
         /// How many it lost.
         lost: u64,
-        /// For how long it lost messages, in seconds.
+        /// Duration of the losses, in seconds.
         for_s: f64,
     },
     /// A setting of a topic changed.
@@ -113,6 +113,26 @@ pub enum Happened {
         to: String,
         /// The operator, if this process made the change.
         by: Option<String>,
+    },
+    /// An operator started a recording on this host.
+    RecordingStarted {
+        /// Names and patterns of its topics; empty for all topics.
+        topics: Vec<String>,
+        /// The operator.
+        by: String,
+    },
+    /// A recording on this host ended.
+    RecordingEnded {
+        /// Its file; empty if the file could not be created.
+        file: String,
+        /// Messages in the file.
+        messages: u64,
+        /// Messages lost before they reached the file.
+        lost: u64,
+        /// The operator, unless it ended on its own.
+        by: Option<String>,
+        /// The reason, if it ended on its own.
+        why: Option<String>,
     },
 }
 
@@ -137,7 +157,7 @@ pub struct Journal {
     claims: VecDeque<Claim>,
 }
 
-/// What is remembered of a link.
+/// State that the journal keeps of a link.
 #[derive(Clone, Debug, Default)]
 struct Memory {
     silent: bool,
@@ -206,6 +226,13 @@ impl Happened {
                 let by = by.as_ref().map_or(0, String::len);
                 name.len() + setting.len() + from.len() + to.len() + by
             }
+            Happened::RecordingStarted { topics, by } => {
+                topics.iter().map(|topic| topic.len() + 64).sum::<usize>() + by.len()
+            }
+            Happened::RecordingEnded { file, by, why, .. } => {
+                let texts = by.iter().chain(why).map(String::len);
+                file.len() + texts.sum::<usize>()
+            }
         }
     }
 }
@@ -222,7 +249,7 @@ impl Journal {
         self.next
     }
 
-    /// Notes that `by` changed a setting, so that the event tells who did.
+    /// Notes that `by` changed a setting, so that the event names the operator.
     pub fn claim(&mut self, at: f64, link: &str, topic: &str, setting: &str, by: &str) {
         if self.claims.len() >= MAX_CLAIMS {
             self.claims.pop_front();
@@ -245,8 +272,8 @@ impl Journal {
         self.add(at, link, Happened::LinkSilent);
     }
 
-    /// Notes what happened between two views of a link. `before` is none at the first; `restarted` tells that the
-    /// link restarted between them.
+    /// Notes the events between two views of a link. `before` is `None` for the first view; `restarted` says whether
+    /// the link restarted between them.
     pub fn note(&mut self, at: f64, before: Option<&View>, now: &View, restarted: bool) {
         let mut memory = self.links.remove(&now.link).unwrap_or(Memory {
             silent: true,
@@ -330,7 +357,8 @@ impl Journal {
         }
     }
 
-    fn add(&mut self, at: f64, link: &str, kind: Happened) {
+    /// Adds an event; `link` is empty if the event does not belong to a link.
+    pub(crate) fn add(&mut self, at: f64, link: &str, kind: Happened) {
         self.next += 1;
         let event = Event {
             number: self.next,
@@ -437,7 +465,7 @@ impl Memory {
     }
 }
 
-/// What was lost since `old`, by reason.
+/// Losses since `old`, by reason.
 fn since(old: Option<&Drops>, now: &Drops) -> Drops {
     let before = |reason: &String| old.and_then(|o| o.get(reason)).copied().unwrap_or(0);
     let more = now
@@ -499,7 +527,7 @@ mod tests {
         );
         assert_eq!(by, &text("drive at 127.0.0.1"));
         assert!(matches!(found[3], Happened::SettingChanged { by: None, .. }));
-        // The same picture again tells nothing.
+        // An unchanged picture adds no event.
         journal.note(3.0, Some(&now), &now, false);
         assert_eq!(journal.newest(), 5);
         let mut up = now.clone();

@@ -1,12 +1,12 @@
 #![forbid(unsafe_code)]
-//! What happens on this host's links and bus, as one typed and versioned state that every view shows alike.
+//! The state of this host's links and bus, in one typed and versioned structure that every view shows alike.
 //!
-//! A [`View`] has what a link did between two of its states: `ropewalk top` and its JSON show it. A [`Picture`] has the
-//! views of all links and the topics of the bus; [`delta`] tells what changed since another one. The [`Journal`] notes
-//! what happened, the [`History`] keeps ten minutes of rates, both within bounds. An [`Observer`] asks the links once a
-//! second and keeps all of these.
+//! A [`View`] has the activity of a link between two of its states: `ropewalk top` and its JSON show it. A [`Picture`]
+//! has the views of all links and the topics of the bus; [`delta`] returns the changes since another picture. The
+//! [`Journal`] records events, the [`History`] keeps ten minutes of rates, both within bounds. An [`Observer`] asks the
+//! links once a second and keeps all of these.
 //!
-//! Nothing is shown or served here.
+//! This crate shows and serves nothing.
 //!
 //! ```no_run
 //! let node = ropewalk::Node::new("watch")?;
@@ -35,9 +35,9 @@ pub use journal::{Event, Happened, Journal, Name};
 pub use observer::{Observer, unix_time};
 pub use picture::{Bus, BusTopic, Link, Picture, VERSION, delta};
 pub use state::{
-    AccountState, BulkState, ClockState, LinkState, PeerState, RadioState, ReceivedState, RecentState,
-    RelayState, ReportState, SentState, ServiceCounts, SpreadState, StateError, UnheardState, WayState,
-    YieldsState,
+    AccountState, BulkState, ClockState, DelayState, LinkState, PeerState, RadioState, ReceivedState,
+    RecentState, RelayState, ReportState, SentState, ServiceCounts, SpreadState, StateError, UnheardState,
+    WayState, YieldsState,
 };
 pub use view::{Clock, Direction, Peer, Service, Settings, Topic, View, Way};
 pub use words::{RateSource, ServiceRole, ServiceState, TopicState};

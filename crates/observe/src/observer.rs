@@ -1,7 +1,7 @@
-//! Looks at this host's bus and its links, once a second.
+//! Reads the state of this host's bus and links once a second.
 
 use crate::picture::{Bus, BusTopic, Link, VERSION};
-use crate::{AskError, Asked, Event, History, Journal, LinkState, Picture, View};
+use crate::{AskError, Asked, Event, Happened, History, Journal, LinkState, Picture, View};
 use bus::Survey;
 use ropewalk::Node;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How often it looks.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// The shortest time between two looks, after a change.
+/// The shortest time between two readings, after a change.
 const SOON: Duration = Duration::from_millis(200);
 /// How long a link may take for each step of an answer.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -51,7 +51,7 @@ struct Seen {
     history: History,
 }
 
-/// What the thread remembers from look to look.
+/// State that the thread keeps between two readings.
 #[derive(Default)]
 struct Memory {
     /// State, view and when each link last answered.
@@ -85,7 +85,7 @@ impl Observer {
         })
     }
 
-    /// The newest picture's number and its JSON ([`Picture::json`]); null and 0 before the first look.
+    /// The newest picture's number and its JSON ([`Picture::json`]); null and 0 before the first reading.
     pub fn newest(&self) -> (u64, Arc<Value>) {
         let seen = self.shared.seen();
         (seen.number, seen.json.clone())
@@ -111,7 +111,7 @@ impl Observer {
         history.json()
     }
 
-    /// Changes a topic of a link, as its service `set` does; `by` stands in the journal. Returns what then holds.
+    /// Changes a topic of a link, as its service `set` does; the journal names `by`. Returns the resulting settings.
     ///
     /// # Errors
     /// A line from here or from the link.
@@ -122,7 +122,7 @@ impl Observer {
         by: &str,
     ) -> Result<Vec<String>, String> {
         let asked = self.shared.seen().links.get(link).cloned();
-        let asked = asked.ok_or_else(|| format!("no link {link:?} runs on this host"))?;
+        let asked = asked.ok_or_else(|| format!("there is no link {link:?} on this host"))?;
         {
             let mut seen = self.shared.seen();
             for (setting, _) in changes.iter().filter_map(|c| c.split_once('=')) {
@@ -132,11 +132,22 @@ impl Observer {
         let now = asked
             .set(topic, peer, changes, PATIENCE)
             .map_err(|e| e.to_string())?;
+        self.hurry();
+        Ok(now)
+    }
+
+    /// Adds to the journal an event that does not belong to a link.
+    pub fn note(&self, kind: Happened) {
+        self.shared.seen().journal.add(unix_time(), "", kind);
+        self.hurry();
+    }
+
+    /// Reads the state again soon.
+    fn hurry(&self) {
         self.shared.hurry.store(true, Ordering::Relaxed);
         if let Some(thread) = &self.thread {
             thread.thread().unpark();
         }
-        Ok(now)
     }
 }
 
@@ -219,7 +230,7 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// The links of this host; those that were there keep their clients.
+    /// The links of this host; links that are already known keep their clients.
     fn known_links(&self, survey: &Survey) -> BTreeMap<String, Arc<Asked>> {
         let names = Asked::links(survey);
         let mut seen = self.seen();
@@ -236,7 +247,7 @@ impl Shared {
     }
 }
 
-/// A link's state; none if it does not tell one.
+/// A link's state; `None` if the link does not report one.
 fn state(link: &Asked) -> Option<LinkState> {
     let told = link.state(PATIENCE);
     let read = told.map_err(|e: AskError| e.to_string());
@@ -247,7 +258,7 @@ fn state(link: &Asked) -> Option<LinkState> {
             Some(state)
         }
         Err(error) => {
-            tracing::debug!(link = link.name(), error, "a link does not tell its state");
+            tracing::debug!(link = link.name(), error, "a link does not report its state");
             None
         }
     }
@@ -270,7 +281,7 @@ impl Memory {
         let mut counts = BTreeMap::<String, u64>::new();
         let now = Instant::now();
         let span = self.counted.map(|then| (now - then).as_secs_f64());
-        // Right after a change there is too little time between two looks.
+        // Right after a change there is too little time between two readings.
         let is_due = span.is_none_or(|s| s >= INTERVAL.as_secs_f64() / 2.0);
         for info in survey.topics.iter().filter(|t| !t.is_of_service()) {
             let name = &info.topic.topic;

@@ -1,4 +1,4 @@
-//! What is observed at one moment, and the difference between two moments.
+//! The observed state at one moment, and the difference between two moments.
 
 use crate::View;
 use serde::{Deserialize, Serialize};
@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 /// Version of the picture's JSON; a reader of another one cannot rely on its fields.
 pub const VERSION: u32 = 1;
 
-/// Everything that is observed at one moment.
+/// The observed state at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Picture {
     /// [`VERSION`].
     pub version: u32,
-    /// When it was, in seconds since 1970.
+    /// Its time, in seconds since 1970.
     pub at: f64,
     /// The links of this host, by name.
     pub links: BTreeMap<String, Link>,
@@ -26,7 +26,7 @@ pub struct Picture {
 pub struct Link {
     /// Whether it answered; if not, the view is its last one.
     pub answers: bool,
-    /// What it did lately.
+    /// Its recent activity.
     pub view: View,
 }
 
@@ -54,8 +54,7 @@ pub struct BusTopic {
 }
 
 impl Picture {
-    /// As JSON in which peers, topics and services stand by name instead of in lists, so that [`delta`] can tell what
-    /// changed.
+    /// As JSON with peers, topics and services in objects by name instead of lists, so that [`delta`] finds changes.
     pub fn json(&self) -> Value {
         let mut json = serde_json::to_value(self).unwrap_or_default();
         for (name, link) in &self.links {
@@ -81,8 +80,8 @@ fn key(list: &mut Value, names: impl Iterator<Item = String>) {
     *list = Value::Object(names.zip(items).collect());
 }
 
-/// What turns `before` into `now`, as a merge patch (RFC 7396): what is null is gone. A value that is null in `now`
-/// counts as missing.
+/// Returns the merge patch (RFC 7396) that turns `before` into `now`; null removes a member. A value that is null in
+/// `now` counts as missing.
 pub fn delta(before: &Value, now: &Value) -> Value {
     let (Value::Object(old), Value::Object(new)) = (before, now) else {
         return now.clone();

@@ -1,4 +1,4 @@
-//! States for tests of what is shown.
+//! States for tests of the views.
 
 use crate::{LinkState, View};
 use serde_json::json;
@@ -26,7 +26,8 @@ pub fn state(at: f64, sent: u64, delivered: u64) -> LinkState {
                        "delivered": delivered, "delivered_bytes": delivered * 48, "drops": { "air": 1 },
                        "bus_drops": {},
                        "account": { "offered": 101, "delivered": 99, "in_flight": 2, "dropped": {} },
-                       "recent": { "delay_ms": { "mean": 2.5, "p99": 4.0 }, "added_jitter_ms": { "p99": 1.5 } } }],
+                       "recent": { "delay_ms": { "mean": 2.5, "p99": 4.0 }, "added_jitter_ms": { "p99": 1.5 } },
+                       "delay": { "messages": delivered, "mean_us": 3000.0, "p99_us": 4000.0, "max_us": 5000.0, "uncertainty_us": 400.0 } }],
         "unpublished": ["/map"],
         "services": [{ "here": "/grasp", "name": "/grasp", "peer": "base", "role": "call", "state": "no_peer",
                        "priority": 60, "calls": sent, "open": 1, "answered": sent - 3,

@@ -1,6 +1,7 @@
-//! A link's state as its service `/link/NAME/state` tells it, as far as it is shown.
+//! A link's state, as its service `/link/NAME/state` returns it, without fields that no view shows.
 //!
-//! The link may have another version: what it does not tell is 0 or empty, what is unknown here is left out.
+//! The link may have another version: fields that it does not report are 0 or empty, and fields that are unknown here
+//! are ignored.
 
 use crate::{Drops, RateSource, ServiceRole, ServiceState, TopicState};
 use serde::Deserialize;
@@ -18,7 +19,7 @@ pub struct LinkState {
     pub host: String,
     /// The link's name.
     pub link: String,
-    /// When this was, on a monotonic clock of the host.
+    /// Time of this state on a monotonic clock of the host.
     pub uptime_clock_s: f64,
     /// The radio as a whole.
     pub radio: RadioState,
@@ -34,11 +35,11 @@ pub struct LinkState {
     pub unsent: BTreeMap<String, String>,
     /// Services.
     pub services: Vec<ServiceCounts>,
-    /// Ways to hosts, if there are relays.
+    /// Paths to hosts, if there are relays.
     pub ways: Vec<WayState>,
     /// Hosts that no relay reaches.
     pub unreachable: Vec<String>,
-    /// What it forwards for others.
+    /// Traffic that it forwards for others.
     pub relay: RelayState,
 }
 
@@ -46,10 +47,10 @@ pub struct LinkState {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StateError {
-    /// It is longer than what is read.
+    /// It is longer than the limit.
     #[error("the link's state has {0} bytes; at most {MAX_STATE} are read")]
     TooLong(usize),
-    /// It is no state.
+    /// It is not a state.
     #[error("the link's state cannot be read: {0}")]
     Syntax(#[from] serde_json::Error),
 }
@@ -65,7 +66,7 @@ pub struct RadioState {
     pub bytes: u64,
     /// Bytes that wait.
     pub queued_bytes: u64,
-    /// Hosts for which something waited lately.
+    /// Hosts with messages that waited lately.
     pub yields_to: Vec<YieldsState>,
 }
 
@@ -118,13 +119,13 @@ pub struct PeerState {
 #[serde(default)]
 #[non_exhaustive]
 pub struct ClockState {
-    /// How far it is ahead.
+    /// How far the peer's clock is ahead.
     pub ahead_us: f64,
     /// Likely error of that.
     pub likely_us: f64,
 }
 
-/// What to check.
+/// Why it may not answer.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -133,7 +134,7 @@ pub struct UnheardState {
     pub text: String,
 }
 
-/// What became of a topic's messages, at one moment.
+/// Account of a topic's messages at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -189,7 +190,7 @@ pub struct SentState {
     pub bulk: Option<BulkState>,
     /// Losses here, by reason.
     pub drops: Drops,
-    /// What became of its messages.
+    /// Account of its messages.
     pub account: Option<AccountState>,
     /// What the receiver reported.
     pub at_receiver: Option<ReportState>,
@@ -228,7 +229,7 @@ pub struct ReceivedState {
     pub here: Option<String>,
     /// Whether this host accepts it.
     pub accepted: bool,
-    /// Whether anyone watches it here, if its sender sends only then.
+    /// Whether it has a subscriber here, if its sender sends only then.
     pub watched: Option<bool>,
     /// The sender's priority.
     pub priority: u8,
@@ -240,13 +241,28 @@ pub struct ReceivedState {
     pub arrived: Option<f64>,
     /// Losses here, by reason.
     pub drops: Drops,
-    /// What became of all messages, as the sender reported.
+    /// Account of all messages, as the sender reported it.
     pub account: Option<AccountState>,
     /// The last second or so.
     pub recent: Option<RecentState>,
+    /// Time of its messages from the peer's link, once both links have compared their clocks.
+    pub delay: Option<DelayState>,
 }
 
-/// The last second or so of a topic that is received.
+/// Time of messages from the peer's link to this one, since the session began.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct DelayState {
+    /// Measured messages.
+    pub messages: u64,
+    /// Their mean.
+    pub mean_us: f64,
+    /// Uncertainty of the mean, because clocks differ.
+    pub uncertainty_us: f64,
+}
+
+/// Statistics of a received topic over about the last second.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -283,7 +299,7 @@ pub struct ServiceCounts {
     pub role: ServiceRole,
     /// Whether it can be called.
     pub state: ServiceState,
-    /// Priority of what this host sends.
+    /// Priority of the messages that this host sends.
     pub priority: u8,
     /// Calls so far.
     pub calls: u64,
@@ -295,7 +311,7 @@ pub struct ServiceCounts {
     pub failed: Drops,
 }
 
-/// The way to a host.
+/// The path to a host.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -306,11 +322,11 @@ pub struct WayState {
     pub over: String,
     /// Number of hops.
     pub hops: u64,
-    /// Airtime of a full datagram over the whole way.
+    /// Airtime of a full datagram over the whole path.
     pub cost_us: u64,
 }
 
-/// What is forwarded for others.
+/// Traffic that this host forwards for others.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -319,7 +335,7 @@ pub struct RelayState {
     pub forwarded: u64,
     /// Losses by reason.
     pub drops: Drops,
-    /// Topics that a peer does not get, since it has as many as it may.
+    /// Topics that a peer does not get because it has reached its limit.
     pub unopened: u64,
 }
 
@@ -337,7 +353,7 @@ impl LinkState {
 }
 
 impl AccountState {
-    /// Share delivered of the messages whose fate is known.
+    /// Share delivered of the messages whose outcome is known.
     pub fn delivery(&self) -> Option<f64> {
         let known = self.delivered.saturating_add(total(&self.dropped));
         (known > 0).then(|| self.delivered as f64 / known as f64)
@@ -345,24 +361,24 @@ impl AccountState {
 }
 
 impl SentState {
-    /// Its name on this host's bus, or if it has none there, on the air with its source.
+    /// Its name on this host's bus; if it has none there, its name on the air with its source.
     pub fn shown_name(&self, host: &str) -> String {
         shown_name(self.here.as_ref(), &self.name, &self.source, &self.peer, host)
     }
 
-    /// Its receivers, with the peer on the way if that is another host.
+    /// Its receivers, with the next peer if that is another host.
     pub fn other_end(&self) -> String {
         other_end(&self.to, &self.peer)
     }
 }
 
 impl ReceivedState {
-    /// Its name on this host's bus, or if it has none there, on the air with its source.
+    /// Its name on this host's bus; if it has none there, its name on the air with its source.
     pub fn shown_name(&self, host: &str) -> String {
         shown_name(self.here.as_ref(), &self.name, &self.source, &self.peer, host)
     }
 
-    /// Its source, with the peer on the way if that is another host.
+    /// Its source, with the previous peer if that is another host.
     pub fn other_end(&self) -> String {
         let source = Some(&self.source).filter(|s| !s.is_empty());
         other_end(source.map_or(&[], std::slice::from_ref), &self.peer)

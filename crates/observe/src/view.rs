@@ -1,6 +1,8 @@
 //! Activity of a link between two states, as numbers.
 
-use crate::state::{AccountState, LinkState, PeerState, ReceivedState, SentState, ServiceCounts, total};
+use crate::state::{
+    AccountState, DelayState, LinkState, PeerState, ReceivedState, SentState, ServiceCounts, total,
+};
 use crate::{Drops, RateSource, ServiceRole, ServiceState, TopicState};
 use serde::{Deserialize, Serialize};
 use stats::DropReason;
@@ -15,9 +17,9 @@ pub struct View {
     pub link: String,
     /// Time between the two states, in seconds.
     pub interval_s: f64,
-    /// Share of the time charged as airtime for what this host sent.
+    /// Share of the time charged as airtime for this host's transmissions.
     pub air_share: f64,
-    /// What this host sent, or sent to this peer.
+    /// Rate of the data that this host sent, or sent to this peer.
     pub sent_mbit_s: f64,
     /// Bytes of messages that wait.
     pub queued_bytes: u64,
@@ -90,9 +92,9 @@ pub struct Peer {
     pub rate_source: RateSource,
     /// Share of the time charged as airtime for it.
     pub air_share: f64,
-    /// What this host sent, or sent to this peer.
+    /// Rate of the data that this host sent, or sent to this peer.
     pub sent_mbit_s: f64,
-    /// What this host received from it.
+    /// Rate of the data that this host received from it.
     pub received_mbit_s: f64,
     /// How often the peer was lost since the start of the link.
     pub lost: u64,
@@ -124,7 +126,7 @@ pub enum Direction {
     In,
 }
 
-/// Settings of a topic that is sent, besides its priority.
+/// Settings of a topic that is sent, except its priority.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     /// Newest messages that may wait.
@@ -176,12 +178,18 @@ pub struct Topic {
     pub delivered: Option<u64>,
     /// Messages on the way.
     pub in_flight: Option<u64>,
-    /// Share delivered of the messages whose fate is known.
+    /// Share delivered of the messages whose outcome is known.
     pub delivery: Option<f64>,
     /// Mean delay from the publisher's stamp, if it is received.
     pub delay_mean_ms: Option<f64>,
     /// The same, 99th percentile.
     pub delay_p99_ms: Option<f64>,
+    /// Mean time from the peer's link to this one in the interval, for a received topic: the wait at the peer, and the
+    /// time on the air. Measured with clocks that both links compare, so unlike `delay_mean_ms` it does not depend on
+    /// the time of day of two hosts.
+    pub link_delay_ms: Option<f64>,
+    /// Uncertainty of `link_delay_ms`.
+    pub link_delay_error_ms: Option<f64>,
     /// Jitter that the path added, 99th percentile.
     pub jitter_p99_ms: Option<f64>,
     /// Share of the time charged as airtime for it.
@@ -190,9 +198,9 @@ pub struct Topic {
     pub lost_hz: f64,
     /// Losses since the start of the sender's link, by reason, at both ends.
     pub drops: Drops,
-    /// Of these, those at the sending host, where it tells them.
+    /// Of these, losses at the sending host, if it reports them.
     pub drops_at_sender: Option<Drops>,
-    /// Of these, those that the receiving host tells, since it knows the sender's present session.
+    /// Of these, losses that the receiving host reports, since it learned of the sender's present session.
     pub drops_at_receiver: Option<Drops>,
     /// Delivered messages that subscribers of the receiving host lost, counted once per subscriber.
     pub not_taken: u64,
@@ -247,7 +255,7 @@ impl View {
 }
 
 impl Topic {
-    /// What tells it from the other topics of its link.
+    /// An identifier that is unique among the topics of its link.
     pub fn id(&self) -> String {
         let direction = match self.direction {
             Direction::Out => "out",
@@ -342,11 +350,23 @@ fn received(rate: Rate, old: Option<&ReceivedState>, t: &ReceivedState, host: &s
         mbit_s: rate.mbit(before(|o| o.delivered_bytes), t.delivered_bytes),
         delay_mean_ms: recent.and_then(|r| r.delay_ms.mean),
         delay_p99_ms: recent.and_then(|r| r.delay_ms.p99),
+        link_delay_ms: link_delay_ms(old.and_then(|o| o.delay.as_ref()), t.delay.as_ref()),
+        link_delay_error_ms: t.delay.as_ref().map(|d| d.uncertainty_us / 1e3),
         jitter_p99_ms: recent.and_then(|r| r.added_jitter_ms.p99),
         drops_at_receiver: Some(only_lost(&t.drops)),
         not_taken: not_taken(&t.drops),
         ..accounted(rate, account)
     }
+}
+
+/// Mean of the messages measured between two states.
+fn link_delay_ms(old: Option<&DelayState>, now: Option<&DelayState>) -> Option<f64> {
+    let now = now?;
+    // A new session starts from 0.
+    let old = old.filter(|old| old.messages <= now.messages);
+    let sum = |d: &DelayState| d.mean_us * d.messages as f64;
+    let messages = now.messages - old.map_or(0, |old| old.messages);
+    (messages > 0).then(|| ((sum(now) - old.map_or(0.0, sum)) / messages as f64 / 1e3).max(0.0))
 }
 
 /// Delivered messages that subscribers of the receiving host lost.
@@ -355,7 +375,7 @@ fn not_taken(drops: &Drops) -> u64 {
     drops.get(name).copied().unwrap_or(0)
 }
 
-/// Without copies and without what was delivered.
+/// Leaves out copies and delivered messages.
 fn only_lost(drops: &Drops) -> Drops {
     let beside = [DropReason::Duplicate.name(), DropReason::NotTaken.name()];
     let lost = drops
@@ -454,8 +474,31 @@ mod tests {
         let cmd = &v.topics[1];
         assert_eq!((cmd.direction, cmd.delivered_hz), (Direction::In, Some(45.0)));
         assert_eq!((cmd.delay_mean_ms, cmd.jitter_p99_ms), (Some(2.5), Some(1.5)));
+        assert_eq!(
+            (cmd.link_delay_ms, cmd.link_delay_error_ms),
+            (Some(3.0), Some(0.4))
+        );
         // Messages that arrived after the sender's report are not compared with what it had offered then.
         assert_eq!((cmd.delivery, cmd.delivered), (Some(1.0), Some(99)));
+    }
+
+    #[test]
+    fn the_delay_of_a_link_is_that_of_the_interval() {
+        let delay = |messages, mean_us| DelayState {
+            messages,
+            mean_us,
+            uncertainty_us: 400.0,
+        };
+        let (old, now) = (delay(10, 1000.0), delay(30, 3000.0));
+        assert_eq!(link_delay_ms(Some(&old), Some(&now)), Some(4.0));
+        assert_eq!(
+            link_delay_ms(Some(&now), Some(&now)),
+            None,
+            "nothing was measured"
+        );
+        assert_eq!(link_delay_ms(Some(&now), Some(&old)), Some(1.0), "a new session");
+        assert_eq!(link_delay_ms(None, Some(&old)), Some(1.0));
+        assert_eq!(link_delay_ms(Some(&old), None), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Words of a link's state that may become more: a link of another version may use some that are unknown here.
+//! Words in a link's state. A link of another version may use words that are unknown here.
 
 use serde::{Deserialize, Serialize};
 
@@ -58,7 +58,7 @@ words! {
         Ready = "ready",
         /// Messages flow to another host, and not to this one's bus.
         Relayed = "relayed",
-        /// Nobody at the receiver watches it, so nothing is sent.
+        /// The receiver has no subscriber, so nothing is sent.
         Unwatched = "unwatched",
         /// The receiver refused it.
         Refused = "refused",
@@ -76,7 +76,7 @@ words! {
         NotOffered = "not_offered",
         /// The peer offers it, but is silent at present.
         NoPeer = "no_peer",
-        /// The serving host does not let the other host call it.
+        /// The serving host does not permit the other host to call it.
         Refused = "refused",
         /// It has no server on this host.
         Unserved = "unserved",
@@ -94,7 +94,7 @@ words! {
 }
 
 words! {
-    /// Where the rate comes from that airtime is computed with.
+    /// Source of the rate from which airtime is computed.
     RateSource {
         /// It is configured.
         Set = "set",

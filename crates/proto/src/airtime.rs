@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-/// How long one datagram occupies the medium, as its sender estimates it.
+/// The sender's estimate of how long one datagram occupies the medium.
 ///
 /// It is an estimate, kept separate from the medium's behaviour: a rate may be wrong, and a radio need not be Wi-Fi.
 /// [`AirtimeModel::wifi`] uses the terms of 802.11a; a test checks that they equal those of the `medium` crate.

@@ -1,4 +1,4 @@
-//! What a sender announces about a topic, once.
+//! The announcement of a topic, which a sender makes once.
 
 use crate::config::{MAX_DEFINITION, MAX_HOST_NAME, MAX_NAME, MAX_PRIORITY};
 use crate::route::MAX_DESTINATIONS;
@@ -17,19 +17,19 @@ pub enum Ordering {
     InOrder,
 }
 
-/// How hard the link tries.
+/// Effort of the link to deliver messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reliability {
     /// A lost message stays lost.
     #[default]
     BestEffort,
-    /// The sender keeps a message until the receiver has acknowledged it, and retransmits what is missing.
+    /// The sender keeps a message until the receiver has acknowledged it, and retransmits missing parts.
     Reliable,
     /// The sender adds parity, from which the receiver computes lost fragments; nothing is retransmitted.
     Redundant,
     /// As [`Reliability::Reliable`], but a large message is sent as a fountain: the sender sends symbols until enough
-    /// have arrived, and any symbols will do. For long or lossy paths, where asking for missing parts costs round
+    /// have arrived, and any symbols count. For long or lossy paths, where asking for missing parts costs round
     /// trips.
     Bulk,
 }
@@ -69,7 +69,7 @@ pub struct Announcement {
     pub priority: u8,
     /// Number of newest messages that wait at the sender.
     pub depth: u32,
-    /// How hard the link tries.
+    /// Effort of the link to deliver messages.
     pub reliability: Reliability,
     /// Whether the topic's publishers retransmit lost messages, if all of them agree.
     pub offers_reliable: Option<bool>,
@@ -77,7 +77,7 @@ pub struct Announcement {
     pub ordering: Ordering,
     /// Late joiners receive its newest messages.
     pub latched: bool,
-    /// Messages are sent only while the receiver states that someone watches the topic. Not with `via`.
+    /// Messages are sent only while the receiver states that the topic has a subscriber there. Not with `via`.
     pub when_watched: bool,
     /// Source and destinations, where messages may go over relays.
     pub via: Option<Via>,
@@ -251,7 +251,7 @@ impl Announcement {
         if !r.is_empty() {
             return Err(invalid("announcement length", r.at()));
         }
-        // A relay could not say who watches beyond it.
+        // A relay cannot report subscribers beyond it.
         if when_watched && via.is_some() {
             return Err(invalid("destinations", r.at()));
         }

@@ -14,7 +14,7 @@ pub struct Arriving(Arc<AtomicU64>);
 // A relay receives and sends on one thread; the counter is atomic only so that bodies are `Send`.
 impl Arriving {
     /// Number of bytes available from the start; at least the message's length once it is complete. `None`: the rest
-    /// never arrives.
+    /// will never arrive.
     pub fn ready(&self) -> Option<u32> {
         match self.0.load(Ordering::Relaxed) {
             NEVER => None,

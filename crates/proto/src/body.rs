@@ -1,4 +1,4 @@
-//! The two interfaces of the engine: where it takes bytes from and where it puts them.
+//! The two interfaces of the engine: the source and the destination of bytes.
 
 use crate::announcement::Announcement;
 use crate::arriving::Arriving;
@@ -38,7 +38,7 @@ impl Body for Vec<u8> {
     }
 }
 
-/// A message to send, with what the receiver needs to know about it.
+/// A message to send, with the metadata that the receiver needs.
 #[derive(Clone, Debug)]
 pub struct Message<B> {
     /// Its bytes.
@@ -49,7 +49,7 @@ pub struct Message<B> {
     pub origin: u64,
     /// Its route beyond the peer, where its topic may go over relays.
     pub route: Option<Route>,
-    /// When it stops being of use, by this host's clock, where its topic is reliable; `None`: by the topic's expiry.
+    /// When it expires, by this host's clock, if its topic is reliable; `None`: by the topic's expiry.
     pub expires: Option<Time>,
 }
 
@@ -81,8 +81,8 @@ pub struct Incoming {
     pub origin: u64,
     /// Its route from here, as its first fragment states it; only for topics with [`crate::Announcement::via`].
     pub route: Option<Route>,
-    /// When it stops being of use, by this host's clock, if its sender stated that; a round trip early, to be on the
-    /// safe side.
+    /// When it expires, by this host's clock, if its sender stated that; earlier by a round trip, to be on the safe
+    /// side.
     pub expires: Option<Time>,
     /// Lengths of its parts; the total is within [`crate::ReceiveLimits::max_message`].
     pub geometry: Geometry,
@@ -143,7 +143,7 @@ pub trait Sink {
     /// Writes `bytes` at flat offset `offset`, always within the geometry.
     fn write(&mut self, slot: Slot, offset: u32, bytes: &[u8]);
 
-    /// More of an incomplete message has arrived: its first `ready` bytes are there, and maybe some beyond.
+    /// More of an incomplete message has arrived: its first `ready` bytes, and maybe some beyond.
     fn grown(&mut self, slot: Slot, ready: u32) {
         let _ = (slot, ready);
     }
@@ -185,7 +185,7 @@ pub trait Sink {
         let _ = (peer, info);
     }
 
-    /// A peer that was up is gone, or a peer that was lost turns out to have restarted.
+    /// A peer that was up is gone, or a lost peer has restarted.
     fn peer_down(&mut self, peer: PeerId, why: Down) {
         let _ = (peer, why);
     }

@@ -51,7 +51,7 @@ pub struct RadioConfig {
     pub host: u64,
     /// Host name, sent to peers, at most 64 B.
     pub name: String,
-    /// What a datagram costs.
+    /// The estimated airtime of a datagram.
     pub airtime: AirtimeModel,
     /// Treat the rate in `airtime` as a guess: receipts clock the sending, and over one hop the rate is estimated from
     /// them.
@@ -62,7 +62,7 @@ pub struct RadioConfig {
     /// Datagrams that may be in flight to a peer on a short path while receipts clock the sending; at least 1. A long
     /// path may hold more. So may a wire while nothing more important is being sent, if the peer `holds` more.
     pub in_flight: u32,
-    /// Datagrams from a peer that this host holds until it reads them, sent to peers; 0 leaves it unsaid.
+    /// Datagrams from a peer that this host holds until it reads them, announced to peers; 0 announces nothing.
     pub holds: u32,
     /// Whether fragments are cut so that a more important message that is about to arrive finds the air free.
     pub predict: bool,
@@ -71,14 +71,14 @@ pub struct RadioConfig {
     /// Least share of the air that this host sends on for messages that are less important than the most important one
     /// waiting, 0 to 0.9; 0 is strict priority.
     pub min_share: f64,
-    /// Whether this host announces to its peers what it waits for and when its periodic messages are due, and yields to
-    /// more important messages elsewhere. Has no effect over a wire, where nobody contends.
+    /// Whether this host announces to its peers which messages wait and when its periodic messages are due, and yields
+    /// to more important messages elsewhere. Has no effect over a wire, where hosts do not contend.
     pub yields: bool,
     /// Least share of the air that other hosts leave to this host's less important messages, whatever they claim, 0.01
     /// to 1.
     pub least_share: f64,
-    /// Ids of hosts that have no say about the air: their claims are ignored, through whichever peer they arrive. Peers
-    /// that have no say themselves (`PeerConfig::air`) need not be listed.
+    /// Ids of hosts whose claims about the air are ignored, through whichever peer they arrive. Peers whose
+    /// `PeerConfig::air` is false need not be listed.
     pub denied_air: Vec<u64>,
     /// Bytes of messages waiting for the radio, over all topics; above it the lowest priority is dropped first.
     pub max_queued_bytes: u64,
@@ -92,8 +92,8 @@ pub struct RadioConfig {
     pub report_interval: Duration,
     /// Bounds on what each peer can make this host hold.
     pub receive: ReceiveLimits,
-    /// Whether this host states which topics are watched here, by [`crate::Radio::state_watched`]. Otherwise its peers
-    /// send everything.
+    /// Whether this host states which topics have a subscriber here, by [`crate::Radio::state_watched`]. Otherwise its
+    /// peers send everything.
     pub states_watched: bool,
     /// How routes over relays are found, where messages may go over relays.
     pub route: Option<RouteConfig>,
@@ -179,14 +179,14 @@ pub struct PeerConfig {
     pub hops: u32,
     /// Largest datagram that the carrier takes, 256 to 65507 bytes.
     pub max_datagram: usize,
-    /// Number of datagrams that the carrier makes of one, cutting it here and joining it there, as over a wire; at
-    /// least 1. Parts of best-effort messages go in datagrams of up to this many times `max_datagram`, at most 65507
-    /// bytes. Each counts in flight as the datagrams that it is cut into.
+    /// Number of datagrams, at least 1, into which the carrier splits one here, to be joined at the peer, as over a
+    /// wire. Parts of best-effort messages go in datagrams of up to this many times `max_datagram`, at most 65507
+    /// bytes. Each of these counts in flight as the datagrams into which it is split.
     pub joined: u32,
     /// Its host id, which identifies it in routes to it and over it, and in its claims about the air. 0 if neither
     /// applies; its own claims then still count.
     pub host: u64,
-    /// Whether it has a say about the air: this host yields to what it claims for itself and repeats from others, and
+    /// Whether its claims about the air count: this host yields to its own claims and to those that it repeats, and
     /// repeats its own claims to others.
     pub air: bool,
 }
@@ -227,8 +227,8 @@ pub struct TopicConfig {
     /// 0 to 127; 127 is the most important.
     pub priority: u8,
     /// Newest messages that may wait; at least 1. For a reliable topic this counts the messages that wait for their
-    /// acknowledgement, at most 1024. A message of more than 16 KiB of which sending has begun continues while others
-    /// wait behind it; those make way for newer ones instead.
+    /// acknowledgement, at most 1024. If part of a message of more than 16 KiB was sent, the message continues while
+    /// others wait behind it; newer messages replace those instead.
     pub depth: u32,
     /// A message of a reliable topic that is still unacknowledged this long after it was offered is given up, and its
     /// sender is notified. Other topics have only a `deadline`.
@@ -236,8 +236,8 @@ pub struct TopicConfig {
     /// Bytes of parity for each byte of a redundant topic, more than 0 and at most 1; `None`: as much as the loss that
     /// the peer reports requires.
     pub redundancy: Option<f64>,
-    /// Keep the newest `depth` messages for a peer that joins late, restarts or was away: it receives them once it has
-    /// accepted the topic. Each counts as offered again.
+    /// Keep the newest `depth` messages for a peer that joins late, restarts or was away. The peer receives them once
+    /// it has accepted the topic. Each of these counts as offered again.
     pub latched: bool,
     /// A message that cannot be sent in full within this time after it was offered is dropped before it costs (more)
     /// airtime. Among topics of one priority the earlier deadline goes first.
@@ -249,13 +249,13 @@ pub struct TopicConfig {
     /// Least share of the air that this host sends on for this topic while it has messages waiting, 0 to 0.9, whatever
     /// is more important; 0 is strict priority. Ignored in `Order::Fifo`.
     pub min_share: f64,
-    /// How hard the link tries.
+    /// Effort of the link to deliver messages.
     pub reliability: Reliability,
     /// Whether the topic's publishers retransmit lost messages, if all of them agree: for the receiver's own publisher.
     pub offers_reliable: Option<bool>,
     /// What the receiver does with late messages.
     pub ordering: Ordering,
-    /// Send only while the peer states that someone watches the topic there. A peer that cannot state it gets
+    /// Send only while the peer states that the topic has a subscriber there. A peer that cannot state it gets
     /// everything, and so does every peer of a topic with `via`.
     pub when_watched: bool,
     /// Source and destinations of the topic, if its messages carry a [`crate::Route`].
@@ -311,22 +311,22 @@ pub struct TopicChange {
 #[non_exhaustive]
 pub enum ConfigError {
     /// Session 0 means "none" on the wire.
-    #[error("session 0 means none: draw any other number")]
+    #[error("session 0 means no session: choose any other number")]
     Session,
     /// Such a gain would stop the radio or flood it.
-    #[error("gain {gain}: give a number from 0.1 to 100, usually a little above 1")]
+    #[error("the gain is {gain}: give a number from 0.1 to 100, usually a little above 1")]
     Gain {
         /// The gain asked for.
         gain: f64,
     },
     /// The host name is too long.
-    #[error("host name of {bytes} bytes: at most {MAX_HOST_NAME}")]
+    #[error("the host's name has {bytes} bytes: use at most {MAX_HOST_NAME}")]
     Name {
         /// Its length.
         bytes: usize,
     },
     /// The share of the air is out of range.
-    #[error("{which} {share}: give a share of the air from {least} to {most}")]
+    #[error("{which} is {share}: give a share of the air from {least} to {most}")]
     Share {
         /// Which setting.
         which: &'static str,
@@ -338,10 +338,10 @@ pub enum ConfigError {
         most: f64,
     },
     /// With nothing in flight, nothing is ever sent.
-    #[error("in_flight 0: at least one datagram must be able to go")]
+    #[error("in_flight is 0: give at least one datagram")]
     InFlight,
     /// An interval of zero would never let time pass.
-    #[error("the interval {which} is 0: give a duration")]
+    #[error("the interval {which} is 0: give a longer duration")]
     Interval {
         /// Which setting.
         which: &'static str,
@@ -353,13 +353,16 @@ pub enum ConfigError {
 #[non_exhaustive]
 pub enum PeerError {
     /// The datagram size cannot carry the protocol, or no carrier can carry it.
-    #[error("datagrams of {bytes} bytes: give 256 to 65507")]
+    #[error("the size of a datagram is {bytes} bytes: give 256 to 65507")]
     Datagram {
         /// Size asked for.
         bytes: usize,
     },
     /// The joined datagrams add up to nothing, or to more than any carrier can carry.
-    #[error("{joined} datagrams of {bytes} bytes joined: give at least 1, and at most 65507 bytes together")]
+    #[error(
+        "{joined} datagrams of {bytes} bytes cannot be joined: give at least 1 datagram, and at most \
+             65507 bytes together"
+    )]
     Joined {
         /// How many are joined into one.
         joined: u32,
@@ -367,7 +370,7 @@ pub enum PeerError {
         bytes: usize,
     },
     /// A path has at least one hop.
-    #[error("0 hops: a peer is at least 1 hop away")]
+    #[error("the number of hops is 0: give 1 or more")]
     Hops,
 }
 
@@ -382,58 +385,58 @@ pub enum TopicError {
     #[error("there is no topic {}", .0.0)]
     NoSuchTopic(TopicId),
     /// The topic's name is empty or too long.
-    #[error("topic name of {bytes} bytes: give 1 to {MAX_NAME}")]
+    #[error("the topic's name has {bytes} bytes: use 1 to {MAX_NAME}")]
     Name {
         /// Its length.
         bytes: usize,
     },
     /// The type's name is too long.
-    #[error("type name of {bytes} bytes: at most {MAX_NAME}")]
+    #[error("the type's name has {bytes} bytes: use at most {MAX_NAME}")]
     TypeName {
         /// Its length.
         bytes: usize,
     },
     /// The definition is too long.
-    #[error("definition of {bytes} bytes: at most {MAX_DEFINITION}")]
+    #[error("the definition has {bytes} bytes, more than the limit of {MAX_DEFINITION}")]
     Definition {
         /// Its length.
         bytes: usize,
     },
     /// The priority is out of range.
-    #[error("priority {priority}: give 0 (lowest) to {MAX_PRIORITY} (highest)")]
+    #[error("the priority is {priority}: give 0 (lowest) to {MAX_PRIORITY} (highest)")]
     Priority {
         /// The priority asked for.
         priority: u8,
     },
     /// No message could ever wait.
-    #[error("depth 0: at least one message must be able to wait")]
+    #[error("the depth is 0: give at least one message")]
     Depth,
     /// Too many messages to keep for a peer.
-    #[error("depth {depth} of a reliable topic: at most {MAX_DEPTH}")]
+    #[error("the depth of a reliable topic is {depth}: give at most {MAX_DEPTH}")]
     DeepReliable {
         /// The depth asked for.
         depth: u32,
     },
     /// The share of parity is out of range.
-    #[error("redundancy {share}: give more than 0 and at most 1, or none")]
+    #[error("the redundancy is {share}: give more than 0 and at most 1, or none")]
     Redundancy {
         /// The share asked for.
         share: f64,
     },
     /// Every message would expire at once.
-    #[error("expiry 0: give a duration, or none")]
+    #[error("the expiry is 0: give a longer duration, or none")]
     Expiry,
     /// The rate limit is not a positive number.
-    #[error("rate limit {hz} Hz: give a positive number, or none")]
+    #[error("the rate limit is {hz} Hz: give a positive number, or none")]
     Rate {
         /// The limit asked for.
         hz: f64,
     },
     /// No message would pass.
-    #[error("every 0: give 1 for all messages, 2 for every second")]
+    #[error("`every` is 0: give 1 to keep all messages, 2 to keep every second one")]
     Every,
     /// The minimum share is out of range.
-    #[error("minimum share {share}: give 0 (none) to 0.9")]
+    #[error("the minimum share is {share}: give 0 (none) to 0.9")]
     Share {
         /// The share asked for.
         share: f64,
@@ -444,6 +447,6 @@ pub enum TopicError {
     )]
     Via,
     /// The peer already has the maximum number of topics.
-    #[error("more than {MAX_TOPICS} topics to one peer")]
+    #[error("a peer may have at most {MAX_TOPICS} topics")]
     TooMany,
 }

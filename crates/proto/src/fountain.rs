@@ -85,7 +85,8 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    /// Copies the message and precomputes what all symbols are made from: takes some ten milliseconds for 10 MB.
+    /// Copies the message and precomputes the data from which all symbols are made. Takes some ten milliseconds for 10
+    /// MB.
     fn new(shape: Shape, body: &impl Body) -> Encoder {
         let mut bytes = vec![0; shape.padded()];
         body.copy_at(0, &mut bytes[..shape.total as usize]);
@@ -147,21 +148,21 @@ enum Task<B> {
     Decode(Decoding),
 }
 
-/// What a receiver has of a message, for a thread that computes the rest.
+/// The received part of a message, for a thread that computes the rest.
 pub(crate) struct Decoding {
     decoder: Box<Decoder>,
     symbols: Vec<(u32, Vec<u8>)>,
 }
 
 impl Decoding {
-    /// With the symbols that arrived since an `earlier` attempt, or all.
+    /// With the symbols that arrived since an `earlier` attempt, or with all symbols.
     pub(crate) fn new(shape: Shape, earlier: Option<Failed>, symbols: Vec<(u32, Vec<u8>)>) -> Self {
         let decoder = earlier.map_or_else(|| Box::new(Decoder::new(shape)), |f| f.0);
         Decoding { decoder, symbols }
     }
 }
 
-/// An attempt that needs more symbols, with those that it has.
+/// An attempt that needs more symbols, with the symbols so far.
 pub(crate) struct Failed(Box<Decoder>);
 
 /// Result of a [`Job`].

@@ -32,7 +32,7 @@ struct Memory {
     honest: bool,
     delivered: u64,
     refuse: bool,
-    /// Number of times the sink was asked whether it takes; it does not always take.
+    /// Number of times the sink was asked whether it accepts a message; it does not always.
     asked: u64,
 }
 
@@ -127,7 +127,7 @@ struct End {
     withdrawn: [bool; TOPICS],
     /// Jobs that were handed out and are not done.
     jobs: VecDeque<Job<Content>>,
-    /// Whether it watches the other end's topics.
+    /// Whether it subscribes to the other end's topics.
     watches: bool,
 }
 
@@ -207,7 +207,7 @@ impl End {
         assert!(self.jobs.len() <= 64, "more jobs than messages");
     }
 
-    /// States whether it watches the topics whose sender asks.
+    /// States whether it subscribes to the topics whose sender asks.
     fn state(&mut self) {
         let all = self.radio.remote_topics(self.peer);
         let asks: Vec<_> = all
@@ -585,7 +585,7 @@ pub fn operations(data: &[u8]) {
         }
         pair.ends.iter().for_each(End::check);
     }
-    // Everything on the way is lost; then the two must find each other again, and messages flow.
+    // Everything on the way is lost. Then the two must find each other again, and messages must flow.
     pair.wires = Default::default();
     for end in &mut pair.ends {
         end.memory.refuse = false;

@@ -21,7 +21,7 @@ pub struct Geometry {
 #[non_exhaustive]
 pub enum GeometryError {
     /// More data parts than a message may have.
-    #[error("{parts} data parts: a message has at most {MAX_PARTS}")]
+    #[error("the message has {parts} data parts, more than the limit of {MAX_PARTS}")]
     TooManyParts {
         /// Parts asked for.
         parts: usize,

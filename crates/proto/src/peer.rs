@@ -50,7 +50,7 @@ pub(crate) struct Peer {
     pub(crate) airtime: AirtimeModel,
     /// Estimate of the rate, where it is unknown.
     pub(crate) estimate: Option<Estimate>,
-    /// Its clock, and what is needed to share the radio with it.
+    /// Its clock, and the state for sharing the radio with it.
     pub(crate) share: PeerShare,
     number: u64,
     numbers_heard: Option<(u64, u64, u64)>,
@@ -245,7 +245,7 @@ impl Peer {
         self.owes
     }
 
-    /// The peer asks how far its datagrams have come.
+    /// The peer asks which of its datagrams have arrived.
     pub(crate) fn asked(&mut self) {
         self.owes = true;
     }

@@ -31,8 +31,8 @@ const MORE_OFTEN: u32 = 4;
 /// Meaning of a greeting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Greeting {
-    /// Our own, reflected; one of a session that is over; or one of a session that has to wait until the known one is
-    /// silent.
+    /// This host's own, reflected; one of a session that is over; or one of a session that has to wait until the known
+    /// one is silent.
     Ignored,
     /// Of the session that is known.
     Known,

@@ -26,7 +26,7 @@ pub enum TopicState {
     Announcing,
     /// Messages flow.
     Ready,
-    /// The peer accepted it, but nobody watches it there: nothing is sent until someone does.
+    /// The peer accepted it, but it has no subscriber there: nothing is sent until it has one.
     Unwatched,
     /// The peer refused it.
     Refused,
@@ -52,17 +52,17 @@ pub struct TopicStats {
     /// How long after it was offered a message is worth sending.
     #[serde(rename = "deadline_ms", serialize_with = "milliseconds")]
     pub deadline: Option<Duration>,
-    /// Messages per second that may pass.
+    /// Maximum number of messages per second.
     #[serde(rename = "rate_limit_hz")]
     pub max_rate: Option<f64>,
-    /// One message in this many passes.
+    /// One message in this many is sent.
     pub every: u32,
     /// Least share of the air that it gets while it has messages waiting; 0 is none.
     pub min_share: f64,
     /// Its state at the peer.
     pub state: TopicState,
-    /// Messages that were not sent because nobody watched; they do not count as offered. None if the topic is sent
-    /// whether it is watched or not.
+    /// Messages that were not sent because the topic had no subscriber at the peer; they do not count as offered.
+    /// `None` if the topic is sent in any case.
     pub rested: Option<u64>,
     /// Messages offered.
     pub offered: u64,
@@ -90,19 +90,19 @@ pub struct TopicStats {
     pub drops: Drops,
     /// Messages of which anything was sent, each numbered in sequence: those sent, those abandoned and those in hand.
     pub begun: u64,
-    /// Messages begun in sessions of the peer that are over: what it had not received by the end of a session, it never
-    /// will. Of the others, once the path is empty, the receiver has `seen` this many.
+    /// Messages begun in sessions of the peer that are over: messages that it had not received by the end of a session
+    /// never arrive. Of the others, once the path is empty, the receiver has `seen` this many.
     pub begun_before: u64,
     /// Messages that were begun and then given up. They are in `drops`. The receiver's `abandoned` is the same number,
     /// unless the notice of some was lost: those are in its own `drops` too, or were even delivered.
     pub abandoned: u64,
-    /// What became of all offered messages, at both ends.
+    /// Outcomes of all offered messages, at both ends.
     pub account: Account,
     /// The receiver's latest report in its present session.
     pub at_receiver: Option<ReceiverReport>,
 }
 
-/// What became of a topic's messages since its sender started, at one moment: `offered` is the sum of `delivered`,
+/// Outcomes of a topic's messages since its sender started, at one moment: `offered` is the sum of `delivered`,
 /// `dropped` and `in_flight`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Account {
@@ -118,7 +118,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// Share delivered of the messages whose fate is known, from 0 to 1; `None` if there are none.
+    /// Share delivered of the messages whose outcome is known, from 0 to 1; `None` if there are none.
     pub fn delivery(&self) -> Option<f64> {
         let known = self.delivered + self.dropped.total();
         (known > 0).then(|| self.delivered as f64 / known as f64)
@@ -136,7 +136,7 @@ pub struct BulkStats {
     pub arrived: f64,
 }
 
-/// What a receiver reports about a topic, for this session of its sender.
+/// A receiver's report about a topic, for this session of its sender.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ReceiverReport {
     /// Messages delivered.
@@ -159,7 +159,7 @@ pub struct RemoteTopicStats {
     pub priority: u8,
     /// Whether it was accepted.
     pub accepted: bool,
-    /// Whether anyone watches it here, if its sender sends only then.
+    /// Whether it has a subscriber here, if its sender sends only then.
     pub watched: Option<bool>,
     /// Messages delivered to the sink.
     pub delivered: u64,
@@ -189,7 +189,7 @@ pub struct RemoteTopicStats {
     pub abandoned: u64,
     /// How long messages took from the sender's link, by aligned clocks; none until the clocks are aligned.
     pub delay: Option<LinkDelay>,
-    /// What became of all offered messages, at both ends, as the sender last reported.
+    /// Outcomes of all offered messages, at both ends, as the sender last reported.
     pub account: Option<Account>,
 }
 
@@ -305,7 +305,7 @@ pub struct RadioStats {
     pub claimants: u64,
     /// Known periodic flows of other hosts.
     pub rhythms: u64,
-    /// Claims and rhythms ignored because their hosts have no say about the air.
+    /// Claims and rhythms ignored because the claims of their hosts do not count.
     pub denied_claims: u64,
     /// Number of times the claims of hosts that cannot be heard here were disbelieved for some seconds because the air
     /// was free.

@@ -70,7 +70,7 @@ pub enum OpenError {
         detail: String,
     },
     /// A compressed file that cannot be unpacked.
-    #[error("{} cannot be unpacked: {detail}", path.display())]
+    #[error("{} cannot be decompressed: {detail}", path.display())]
     Unpack {
         /// The file.
         path: PathBuf,

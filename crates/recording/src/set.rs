@@ -15,7 +15,7 @@ use crate::model::{Channel, ChannelId, Message, Summary};
 use crate::reader::{Messages, Recording};
 use crate::rosbag2::Folder;
 
-/// Recordings whose messages are read as one recording, by the times at which they were recorded.
+/// Recordings whose messages are read as one recording, in the order of their recording times.
 ///
 /// Its [`ChannelId`]s number the channels of one file after the other: channels of different files are different
 /// channels, even with the same topic and type. The files of a folder of rosbag2 are parts of one recording, so their

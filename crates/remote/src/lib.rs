@@ -3,7 +3,7 @@
 //! [`Controller`] sends commands and receives telemetry. Both work over any [`transport`].
 //!
 //! A command ends with an [`Outcome`]. It carries its sender, its number and its expiry. The robot judges its age by
-//! its own clock alone. It carries a command out at most once, and never one that has expired or that a newer one has
+//! its own clock alone. It executes a command at most once, and never one that has expired or that a newer one has
 //! overtaken. One controller at a time may move a subsystem; when that controller is lost, the robot stops.
 //!
 //! The kinds of commands and telemetry are named types ([`CommandKind`], [`TelemetryKind`]); a user's program adds its
@@ -35,14 +35,14 @@
 //! robot.set::<Tank>(0, &Litres { value: 5.0 })?;
 //! robot.on::<Spray>(|litres, _context| match litres.value {
 //!     ..=5.0 => Ok(()),
-//!     _ => Err("so much is not in the tank".into()),
+//!     _ => Err("the tank does not hold enough".into()),
 //! });
 //!
 //! let controller = Controller::builder("desk").end(connect.end()).start()?;
 //! assert!(controller.wait_until_found(Duration::from_secs(10)));
 //! assert_eq!(controller.command::<Spray>(&Litres { value: 2.0 }), Outcome::Executed);
 //! let outcome = controller.command::<Spray>(&Litres { value: 9.0 });
-//! assert_eq!(outcome.to_string(), "rejected: so much is not in the tank");
+//! assert_eq!(outcome.to_string(), "rejected: the tank does not hold enough");
 //! assert_eq!(controller.fetch::<Tank>(0)?, Some(Litres { value: 5.0 }));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -8,16 +8,16 @@ const LONGEST: usize = 400;
 /// The outcome of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Carried out, or put into the queue of the program that carries it out.
+    /// Executed, or put into the queue of the program that executes it.
     Executed,
-    /// Not carried out: it has no handler, is malformed, its handler refused it, or another controller holds the right
+    /// Not executed: it has no handler, is malformed, its handler refused it, or another controller holds the right
     /// to move. Holds the reason, for people.
     Rejected(String),
-    /// Not carried out, and never will be: it was too old when it arrived, or a newer one of its kind arrived first.
+    /// Not executed, and never will be: it was too old when it arrived, or a newer one of its kind arrived first.
     Expired(String),
     /// The robot's answer did not arrive in time.
     Unreachable {
-        /// Whether the robot may have carried it out all the same. The robot does not start to carry it out after the
+        /// Whether the robot may have executed it all the same. The robot does not start to execute it after the
         /// expiry.
         maybe_executed: bool,
         /// The last known reason, as the transport gives it.
@@ -26,7 +26,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Returns whether it was certainly carried out.
+    /// Returns whether it was certainly executed.
     pub fn is_executed(&self) -> bool {
         *self == Outcome::Executed
     }
@@ -52,7 +52,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Why a handler does not carry a command out, for people. Convert any text: `Err("the battery is low".into())`.
+/// Why a handler does not execute a command, for people. Convert any text: `Err("the battery is low".into())`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejection(String);
 

@@ -15,14 +15,14 @@ const FRAMES: usize = 512;
 /// Maximum number of kinds that are counted separately; further kinds are counted together.
 const MOST_KINDS: usize = 512;
 
-/// What an end has received, sent and dropped since it started.
+/// Counts of what an end has received, sent and dropped since it started.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statistics {
     /// By kind: commands at a robot, telemetry at a controller.
     pub received: BTreeMap<String, Rate>,
     /// By kind: telemetry at a robot, commands at a controller.
     pub sent: BTreeMap<String, Rate>,
-    /// Number of messages that were not carried out, delivered or sent, by reason. `callback_panicked` counts panics in
+    /// Number of messages that were not executed, delivered or sent, by reason. `callback_panicked` counts panics in
     /// callbacks of this end's user: each panic loses that callback's event, and the next event is delivered.
     pub dropped: BTreeMap<&'static str, u64>,
 }

@@ -35,7 +35,7 @@ pub(crate) enum FilterError {
     Kinds { left: String, right: String },
     #[error("content filter: LIKE compares texts, and {0} is not a text")]
     NoText(String),
-    #[error("content filter: parameter %{number} is missing: {given} were given")]
+    #[error("content filter: parameter %{number} is missing: only {given} were given")]
     Parameter { number: usize, given: usize },
 }
 
@@ -381,7 +381,7 @@ mod tests {
             ("count = ", "character 9: a field"),
             ("count = 3 on = 1", "character 11: AND, OR or the end"),
             ("(count = 3", "character 11: )"),
-            ("count = 'a", "character 9: the text does not end"),
+            ("count = 'a", "character 9: the text has no end"),
             ("count = #", "character 9: '#'"),
             ("colour = 1", "colour"),
             ("at.w = 1", "w"),

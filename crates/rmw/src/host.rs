@@ -1,5 +1,5 @@
-//! What this library needs from the process that loads it: rcutils' error state. It looks the symbols up at run time,
-//! since it does not link to ROS: where rcl is loaded, rcutils is too.
+//! Functions that this library needs from the process that loads it: rcutils' error state. It looks the symbols up at
+//! run time, since it does not link to ROS: where rcl is loaded, rcutils is too.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::OnceLock;

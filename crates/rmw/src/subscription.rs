@@ -46,7 +46,7 @@ struct Choice {
     next: Option<ropewalk::Message>,
 }
 
-/// What is known about a publisher.
+/// State kept about a publisher.
 #[derive(Clone, Copy, Default)]
 struct Known {
     /// Number of the newest message taken from it.

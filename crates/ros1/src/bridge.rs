@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 const ROUND: Duration = Duration::from_millis(500);
 /// Maximum time that silent endpoints of the bus may delay a query.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// What is gone for this long is ended.
+/// A route whose endpoint has been missing for this long is removed.
 const GRACE: Duration = Duration::from_secs(3);
 /// How often a service that could not be offered is tried again.
 const AGAIN: Duration = Duration::from_secs(5);
@@ -83,7 +83,10 @@ pub enum BridgeError {
         source: io::Error,
     },
     /// The master, or another node, asked it to shut down.
-    #[error("asked to shut down: {reason}; a second bridge on one master needs its own name (`node`)")]
+    #[error(
+        "the bridge was asked to shut down: {reason}; a second bridge on one master needs its own name \
+             (`node`)"
+    )]
     Dismissed {
         /// Their reason.
         reason: String,

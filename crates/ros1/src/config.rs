@@ -32,7 +32,7 @@ const MAX_MESSAGE: u64 = 64 << 20;
 const PEER_MEMORY: u64 = 256 << 20;
 const KNOWN_MEMORY: u64 = 2 << 30;
 
-/// What a bridge does: one ROS master, and the topics and services that cross.
+/// Configuration of a bridge: one ROS master, and the topics and services that cross.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {

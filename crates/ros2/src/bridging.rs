@@ -80,14 +80,14 @@ pub enum BridgeError {
     #[error(transparent)]
     Endpoint(#[from] bus::CreateError),
     /// The domain cannot be joined.
-    #[error("the domain: {0}")]
+    #[error("cannot join the domain: {0}")]
     Domain(#[from] rtps::NodeError),
     /// There is no session with Zenoh.
     #[cfg(feature = "zenoh")]
     #[error(transparent)]
     Session(#[from] crate::zenoh::SessionError),
     /// The file that allows only one bridge between a domain and a bus cannot be used.
-    #[error("{}: {source}; remove it", path.display())]
+    #[error("cannot use the lock file {}: {source}; remove it", path.display())]
     Lock {
         /// The file.
         path: PathBuf,

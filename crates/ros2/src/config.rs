@@ -37,7 +37,7 @@ const RESULT: Duration = Duration::from_secs(24 * 3600);
 const ACTION_SERVICES: [&str; 3] = ["send_goal", "cancel_goal", "get_result"];
 const ACTION_TOPICS: [&str; 2] = ["feedback", "status"];
 
-/// What a bridge does: one domain, and the topics, services and actions that cross.
+/// Configuration of a bridge: one domain, and the topics, services and actions that cross.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
@@ -64,8 +64,8 @@ pub struct Config {
     pub participant_memory: Option<u64>,
     /// Folders with packages, or packages' own folders, relative to the configuration's folder.
     pub definitions: Vec<PathBuf>,
-    /// Whether to carry also what other Ropewalk bridges of the domain publish and serve. Without it, each bridge
-    /// carries only what nodes do. Set it if nothing else connects this bus with theirs: no link, and no other bridge.
+    /// Whether to carry also topics and services of other Ropewalk bridges of the domain. Without it, a bridge carries
+    /// only those of nodes. Set it if nothing else connects this bus with theirs: no link, and no other bridge.
     pub from_bridges: bool,
     /// The topics that cross; no others do.
     pub topics: Vec<Spanned<TopicRule>>,

@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What is gone from the bus for this long is ended: a busy endpoint may have failed to answer.
+/// A route whose endpoint on the bus has been missing for this long is removed: a busy endpoint may only have failed to
+/// answer.
 pub(crate) const GRACE: Duration = Duration::from_secs(3);
 /// A message may make its publisher reserve this many times its length: a segment of several blocks.
 const RESERVED: u64 = 2;

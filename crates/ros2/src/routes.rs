@@ -1,4 +1,4 @@
-//! What currently crosses, and the target of each of the bridge's endpoints.
+//! Topics, services and actions that currently cross, and the target of each of the bridge's endpoints.
 
 use crate::called::Called;
 use crate::hub::Hub;
@@ -10,7 +10,7 @@ use crate::wire::Port;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What currently crosses, by name in ROS.
+/// Everything that currently crosses, by name in ROS.
 #[derive(Debug, Default)]
 pub(crate) struct RouteTable {
     pub(crate) incoming: BTreeMap<String, Arc<Incoming>>,

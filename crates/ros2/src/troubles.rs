@@ -1,4 +1,4 @@
-//! Problems of what cannot cross, reported while they last.
+//! Problems that keep names from crossing, reported while they last.
 
 use crate::hub::Hub;
 use std::collections::BTreeSet;

@@ -31,7 +31,7 @@ pub(crate) enum TypeError {
     Definition { name: String, source: DefinitionError },
 }
 
-/// What the bus has at a given time.
+/// Topics and services of the bus at a given time.
 pub(crate) struct OnBus {
     pub(crate) survey: Survey,
     pub(crate) services: Vec<ServiceInfo>,

@@ -1,5 +1,5 @@
-//! What a bridge needs from a middleware of ROS 2, in ROS 2's terms: the endpoints of others, endpoints of its own, and
-//! their events.
+//! The interface of a bridge to a middleware of ROS 2, in ROS 2's terms: the endpoints of others, endpoints of its own,
+//! and their events.
 
 use bridge::nodes::{Kind, Qos};
 use std::collections::BTreeMap;
@@ -134,7 +134,7 @@ pub(crate) enum Event {
         call: Call,
         payload: Vec<u8>,
     },
-    /// What others have has changed.
+    /// Endpoints of others have changed.
     Changed,
 }
 

@@ -231,7 +231,7 @@ impl EndpointConfig {
 #[non_exhaustive]
 pub enum ConfigError {
     /// This pace could send nothing, or no datagram can hold a fragment.
-    #[error("{0:?}: rate and burst must be more than 0, a fragment has 512 to 65,000 bytes")]
+    #[error("{0:?} is not valid: give a rate and a burst above 0, and fragments of 512 to 65,000 bytes")]
     Pace(Pace),
     /// The user data is too long.
     #[error("user data has {0} bytes, more than the limit of 4,096")]
@@ -246,7 +246,7 @@ pub enum ConfigError {
 #[non_exhaustive]
 pub enum EndpointError {
     /// The name of the topic, the type or a partition is empty or too long.
-    #[error("a {what} has {len} bytes; 1 to 1,024 are allowed")]
+    #[error("a {what} has {len} bytes: give 1 to 1,024")]
     Name {
         /// Which name.
         what: &'static str,
@@ -257,7 +257,7 @@ pub enum EndpointError {
     #[error("user data has {0} bytes, more than the limit of 4,096")]
     UserData(usize),
     /// More partitions or data representations than can be announced.
-    #[error("too many {1}: {0}")]
+    #[error("an endpoint has too many {1}: {0}")]
     Many(usize, &'static str),
     /// All endpoint numbers are used up.
     #[error("this participant has used up all endpoint numbers")]
@@ -275,7 +275,7 @@ pub enum WriteError {
     /// then.
     #[error("the writer keeps all samples and has no room until a reader acknowledges some")]
     Full,
-    /// The sample exceeds what the writer keeps.
+    /// The sample is longer than the writer's limit.
     #[error("a sample has {len} bytes, but the writer keeps at most {most}")]
     TooLong {
         /// Its length.

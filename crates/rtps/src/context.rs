@@ -1,4 +1,4 @@
-//! What endpoints need in order to act.
+//! Context in which endpoints act.
 
 use crate::send::Outbox;
 use crate::timers::{Timer, Timers};

@@ -7,9 +7,9 @@
 //! draws no random numbers: datagrams and the time are arguments, so every scenario replays in virtual time.
 //! [`Transport`] has the sockets. A [`Node`] runs both in a thread.
 //!
-//! What a remote participant can make it hold is bounded ([`Limits`]): memory is charged before it is allocated, and
-//! released when the participant leaves or its lease expires. Without DDS' security extensions, which this crate lacks,
-//! DDS has no identities: any process that can reach the sockets can claim anything.
+//! The memory that a remote participant can make it hold is bounded ([`Limits`]): memory is charged before it is
+//! allocated, and released when the participant leaves or its lease expires. Without DDS' security extensions, which
+//! this crate lacks, DDS has no identities: any process that can reach the sockets can claim anything.
 //!
 //! Out of scope: serializing data (payloads pass unchanged, with their 4 bytes of encapsulation), keyed topics, IPv6,
 //! TCP, shared memory, content filters, exclusive ownership, type lookup, discovery servers, security (decision 344).

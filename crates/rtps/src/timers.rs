@@ -4,7 +4,7 @@ use crate::wire::ids::{EntityId, Guid, GuidPrefix};
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a participant does at a certain time.
+/// An action that a participant takes at a certain time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Timer {
     /// Announces itself.

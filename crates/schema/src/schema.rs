@@ -90,8 +90,8 @@ impl Schema {
         full_text(&self.inner.ty.text, self.inner.ty.fields.iter())
     }
 
-    /// Constants and fields, one a line, without comments, nested messages indented below their field. The constants of
-    /// a nested type appear where it is first used.
+    /// Constants and fields, one per line, without comments, nested messages indented below their field. The constants
+    /// of a nested type appear where it is first used.
     pub fn canonical_text(&self) -> String {
         fn add<'a>(ty: &'a MessageType, indent: usize, seen: &mut BTreeSet<&'a TypeName>, out: &mut String) {
             let space = "  ".repeat(indent);

@@ -1,4 +1,4 @@
-//! Measures what happens to one topic's messages on their way.
+//! Measures delivery, delay and jitter of one topic's messages.
 
 use crate::{Drops, Histogram, Moments, Time};
 use serde::{Deserialize, Serialize};
@@ -124,7 +124,7 @@ pub struct FlowMetrics {
     pub delivery: f64,
     /// Time between two arrivals.
     pub period_ms: Spread,
-    /// What the path added to the time between two messages: deviation, and 99 % quantile of its magnitude.
+    /// Time that the path added between two messages: deviation, and 99 % quantile of its magnitude.
     pub added_jitter_ms: Jitter,
     /// Arrival minus the source's stamp.
     pub delay_ms: Delay,

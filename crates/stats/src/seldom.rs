@@ -3,7 +3,7 @@
 use crate::Time;
 use core::time::Duration;
 
-/// Lets the first line of a kind into a log, then one per interval, which states how many it stands for.
+/// Admits the first line of a kind to a log, then one line per interval, which states how many events it stands for.
 ///
 /// ```
 /// use stats::{Seldom, Time};

@@ -1,5 +1,5 @@
 #![forbid(unsafe_code)]
-//! What Ropewalk's programs share at the terminal.
+//! Code that Ropewalk's programs share for the terminal.
 //!
 //! - [`screen`] writes text that people read, without control characters from other processes, hosts and files.
 //! - [`failure`] is how a command fails, and its exit code.

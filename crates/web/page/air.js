@@ -7,7 +7,7 @@ const COLUMNS = ["hz", "air", "lost_hz", "delay_ms"];
 // Topics with a colour of their own; the others share one.
 const COLOURS = 7;
 
-// Samples of all topics at the same times; what is missing is null.
+// Samples of all topics at the same times; missing samples are null.
 export class History {
   constructor() {
     this.clear();
@@ -18,7 +18,7 @@ export class History {
     this.all = new Map();
   }
 
-  // What the server remembers.
+  // The history that the server keeps.
   load(past) {
     this.times = past.times.slice(-MOST);
     this.all = new Map();

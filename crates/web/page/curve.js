@@ -11,7 +11,7 @@ export class Curve {
     Object.assign(this, { times: [], values: [] });
   }
 
-  // A value that is no number ends the line there.
+  // The line ends at a value that is not a number.
   add(at, value) {
     if (at <= this.times.at(-1)) return;
     const gap = !Number.isFinite(value);
@@ -26,7 +26,7 @@ export class Curve {
     this.add((this.times.at(-1) ?? 0) + 1e-3, NaN);
   }
 
-  // Forgets what is old, and of the older ones what is between others.
+  // Forgets old points, and thins out the older of the rest.
   thin(since) {
     const start = this.first(since);
     const end = Math.max(start, this.times.length - NEWEST);
@@ -77,14 +77,14 @@ export class Curve {
   range(since) {
     let [low, high] = [Infinity, -Infinity];
     for (let i = this.first(since); i < this.values.length; i++) {
-      // Comparisons with what is no number are false.
+      // Comparisons with NaN are false.
       if (this.values[i] < low) low = this.values[i];
       if (this.values[i] > high) high = this.values[i];
     }
     return [low, high];
   }
 
-  // Draws what is since a time: of each column of pixels its first, least, greatest and last value.
+  // Draws the points since a time: the first, least, greatest and last value of each column of pixels.
   draw(context, since, x, y) {
     let column = null;
     let part = [];

@@ -88,7 +88,7 @@ class Types {
 // "a.b[3].c" as ["a", "b", 3, "c"].
 const split = (path) => path.match(/\w+/g)?.map((part) => (/^\d/.test(part) ? Number(part) : part)) ?? [];
 
-// What is wanted of a message, as a tree; at its ends the place of the value in the answer.
+// The requested values of a message, as a tree whose leaves are positions in the answer.
 function wanted(paths) {
   const root = new Map();
   paths.forEach((path, i) => {
@@ -133,7 +133,7 @@ class Walk {
     }
   }
 
-  // Reads what is wanted of a value.
+  // Reads the requested parts of a value.
   value(type, want) {
     if (type.plain === "string") {
       this.skip(type);
@@ -145,7 +145,7 @@ class Walk {
     }
   }
 
-  // Reads what is wanted of a struct. Leaves the rest of the message unread if this is its root.
+  // Reads the requested parts of a struct. If it is the root, the rest of the message stays unread.
   fields(type, below, root = false) {
     let left = below.size;
     for (const field of type.fields) {
@@ -174,7 +174,7 @@ class Walk {
   }
 }
 
-// What a channel's messages contain.
+// The content of a channel's messages.
 class Layout {
   constructor(channel) {
     if (channel.encoding !== "ros1") throw new Error(`the encoding ${channel.encoding} is not read`);

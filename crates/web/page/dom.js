@@ -76,7 +76,7 @@ export function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
-// Tells whether somebody can see a node: it is in view, and its page's tab is not hidden.
+// Whether a node is visible: it is in view, and its page's tab is not hidden.
 export function whileShown(node, tell) {
   let inside = false;
   const look = () => tell(inside && !document.hidden);

@@ -13,7 +13,7 @@ const keep = (name, value) => localStorage.setItem(`drive-${name}`, value);
 const kept = (name) => localStorage.getItem(`drive-${name}`);
 
 export class Drive extends Connection {
-  // `camera.age()` is the age of what is seen.
+  // `camera.age()` is the age of the shown picture.
   constructor(secret, camera) {
     super(secret, DRIVE);
     Object.assign(this, { may: false, refused: false, robots: [], choice: null, asked: new Map(), asking: null });
@@ -123,7 +123,7 @@ export class Drive extends Connection {
     this.draw();
   }
 
-  // Asks something of the server; the last error is over.
+  // Sends a request to the server and clears the last error.
   want(op, fields = {}) {
     say($("drive-error"), "");
     this.tell({ op, ...fields });
@@ -173,7 +173,7 @@ export class Drive extends Connection {
     factor.addEventListener("pointerup", () => factor.blur());
     limit.addEventListener("change", take);
     take();
-    // At once when pressed, not when let go.
+    // Acts on press, not on release.
     $("stop-button").addEventListener("pointerdown", () => this.stop());
     click("stop-button", () => this.stop());
   }
@@ -190,7 +190,7 @@ export class Drive extends Connection {
     addEventListener("keyup", stops, true);
   }
 
-  // What ends movement besides letting go.
+  // Events that end movement, in addition to letting go.
   ends() {
     const halt = (reason) => () => this.driver.halt(reason);
     document.addEventListener("visibilitychange", () => {
@@ -226,7 +226,7 @@ export class Drive extends Connection {
     const locked = state === "locked" ? `locked: ${text}` : state === "ready" ? "ready: hold the pad or the keys" : text;
     say($("drive-state"), locked);
     attribute($("drive-state"), "data-state", state);
-    // Read out without what changes all the time.
+    // Read out without numbers that change all the time.
     say($("drive-live"), [state === "locked" ? `locked: ${brief}` : brief, driver.why].filter(Boolean).join("; "));
     say($("drive-why"), driver.why);
     attribute($("pad"), "data-state", state);

@@ -1,10 +1,9 @@
-// Decides what is sent to the robot, and when nothing may be. It knows no element: what is held, what is seen and the time
-// come from outside.
+// Decides what is sent to the robot, and when nothing may be sent. It uses no DOM: held controls, the picture's age and the time are arguments.
 
 const EVERY_MS = 50;
-// The server tells something at least once a second.
+// The server sends a message at least once a second.
 const SILENT_MS = 2000;
-// By then a robot that hears nothing has stopped; it is not to move again by itself.
+// By then a robot that receives nothing has stopped; it must not move again by itself.
 const DEAF_MS = 1000;
 const STOPS = 5;
 const STOP_EVERY_MS = 100;
@@ -24,8 +23,8 @@ export function quantile(values, part) {
 const old = (ms) => (ms < 10000 ? `${Math.round(ms)} ms` : `${Math.round(ms / 1000)} s`);
 const past = (text) => text.replace(" is ", " was ");
 
-// `send(message)` tells whether it went out; `held()` returns forward and turn, `holds()` whether anything is held, and
-// `drop()` makes it dead until it is pressed again; `age()` is that of the picture in ms or null; `changed()` is called when
+// `send(message)` returns whether it was sent; `held()` returns forward and turn, `holds()` whether anything is held, and
+// `drop()` disables it until it is pressed again; `age()` is that of the picture in ms or null; `changed()` is called when
 // there is something new to show.
 export class Driver {
   constructor(ways) {
@@ -42,7 +41,7 @@ export class Driver {
     this.changed();
   }
 
-  // The server told something.
+  // A message of the server arrived.
   hear(robot) {
     this.heard = this.now();
     const mine = this.mine();
@@ -62,7 +61,7 @@ export class Driver {
     this.owes = !this.drive(0, 0);
   }
 
-  // What may be done now: a state, a line about it, and the same without numbers that change all the time.
+  // The current state, a line about it, and the same line without numbers that change all the time.
   standing() {
     const is = (state, text, brief = text) => ({ state, text, brief });
     if (!this.open) return is("off", "no connection to the server");
@@ -104,7 +103,7 @@ export class Driver {
     return state === "ready" || state === "driving";
   }
 
-  // What is held has changed.
+  // The held controls have changed.
   step() {
     const [forward, turn] = this.held();
     if (forward === 0 && turn === 0) this.end();
@@ -140,7 +139,7 @@ export class Driver {
     this.moving = false;
   }
 
-  // Ends movement for a reason. What is held is dead until it is pressed again.
+  // Ends movement for a reason. Held controls are ignored until they are pressed again.
   halt(reason) {
     if (this.moving) this.why = `stopped: ${past(reason)}`;
     else if (this.holds()) this.why = `not sent: ${reason}`;
@@ -198,14 +197,14 @@ export class Driver {
     this.changed();
   }
 
-  // What became of a command.
+  // The outcome of a command.
   outcome({ n, outcome, text, ms }) {
     const sent = this.sent.get(n);
     if (!sent) return;
     this.sent.delete(n);
     this.last = text || outcome;
     if (outcome !== "executed") this.failed++;
-    // Nothing came back from a robot that is not reached.
+    // An unreachable robot returned nothing.
     if (outcome !== "unreachable") {
       this.answered = this.now();
       this.roundTrips.push(this.answered - sent.at);

@@ -1,13 +1,13 @@
-// Where a map is looked at from: moved and zoomed by mouse, fingers and keys.
+// The viewpoint of a map, moved and zoomed by mouse, fingers and keys.
 
 const [LEAST, MOST] = [0.05, 2000];
 const KEY_PX = 60;
 const ZOOM = 1.4;
-// A wheel that was turned outside goes on moving the page.
+// A wheel that began to turn outside keeps scrolling the page.
 const WHEEL_PAUSE_MS = 400;
 
 export class Eye {
-  // `moved(by hand)` is called after each change; `held()` tells whether the place is that of the robot.
+  // `moved(by hand)` is called after each change; `held()` returns whether the view follows the robot.
   constructor(canvas, { moved, held }) {
     Object.assign(this, { canvas, moved, held, x: 0, y: 0, scale: 40, fingers: new Map(), outside: 0 });
     canvas.addEventListener("pointerdown", (event) => {
@@ -85,7 +85,7 @@ export class Eye {
     this.zoom(closer ? ZOOM : 1 / ZOOM);
   }
 
-  // Looks at all of what lies between two corners.
+  // Shows everything between two corners.
   fit([left, bottom, right, top], width, height) {
     this.x = (left + right) / 2;
     this.y = (bottom + top) / 2;

@@ -1,4 +1,4 @@
-// What the operator holds: keys, the pad, or a gamepad. An input that was dropped counts again only after it is released and pressed.
+// The controls that the operator holds: keys, the pad, or a gamepad. An input that was dropped counts again only after it is released and pressed.
 
 import { Pad } from "./pad.js";
 
@@ -15,7 +15,7 @@ const DEAD_ZONE = 0.15;
 const clamp = (value) => Math.max(-1, Math.min(1, value));
 const sum = (all) => [0, 1].map((i) => clamp(all.reduce((total, one) => total + one[i], 0)));
 
-// `takes()` tells whether keys drive now.
+// `takes()` returns whether keys drive now.
 class Keys {
   constructor(takes, changed) {
     this.held = new Set();

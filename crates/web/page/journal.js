@@ -1,11 +1,12 @@
-// What happened, the newest first.
+// The events, newest first.
 
 import { $, el, fixed } from "./dom.js";
 import { words } from "./topics.js";
 
 const MOST = 400;
 
-const list = (drops) => Object.entries(drops).map(([reason, n]) => `${words(reason)} ${n}`).join(", ");
+// Losses by reason.
+export const list = (drops) => Object.entries(drops).map(([reason, n]) => `${words(reason)} ${n}`).join(", ");
 const arrow = (e) => (e.direction === "out" ? "→" : "←");
 const topic = (e) => `${e.topic} ${arrow(e)} ${e.peer}`;
 
@@ -23,6 +24,11 @@ const LINES = {
   loses_messages: (e) => [`${topic(e)} loses ${fixed(e.lost_hz, 1)} a second: ${list(e.drops) || "unknown why"}`, "fair"],
   loses_no_more: (e) => [`${topic(e)} no longer loses messages; it lost ${e.lost} in ${fixed(e.for_s, 0)} s`],
   setting_changed: (e) => [`${topic(e)}: ${words(e.setting)} ${e.from} → ${e.to}${e.by ? ` (${e.by})` : ""}`],
+  recording_started: (e) => [`recording of ${e.topics.join(", ") || "all topics"} started (${e.by})`],
+  recording_ended: (e) => {
+    const end = `recording ${e.file} ended${e.by ? ` (${e.by})` : ""}: ${e.messages} messages, ${e.lost} lost`;
+    return [e.file ? `${end}${e.why ? `; ${e.why}` : ""}` : `recording did not start: ${e.why}`, e.why ? "bad" : ""];
+  },
 };
 
 // Calls `undo(event)`.

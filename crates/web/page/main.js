@@ -10,6 +10,7 @@ import { Camera, Scan, clock } from "./views.js";
 import { RobotMap } from "./map.js";
 import { Plots } from "./plots.js";
 import { Drive } from "./drive.js";
+import { Record } from "./record.js";
 
 // The version of the state that this page can read.
 const VERSION = 1;
@@ -32,7 +33,7 @@ function notice(text) {
 // Changes a setting; a refusal is shown.
 async function set(link, topic, peer, setting, value) {
   try {
-    await observed.set(link, topic, peer, [`${setting}=${value}`]);
+    await observed.ask({ op: "set", link, topic, peer, changes: [`${setting}=${value}`] });
     notice("");
     return true;
   } catch (error) {
@@ -98,6 +99,7 @@ const observed = new Observed(secret, {
   connected(role, version, drives) {
     page.role = role;
     drive.allow(role, drives);
+    record.allow(mayChange());
     document.body.toggleAttribute("data-stale", role === null);
     if (role === null) {
       attribute($("status"), "data-state", "down");
@@ -111,10 +113,12 @@ const observed = new Observed(secret, {
     history.clear();
   },
   past: (past) => history.load(past),
+  recording: (what) => record.show(what),
   happened: (events) => journal.add(events, mayChange()),
-  changed(state, now) {
+  clock,
+  changed(state) {
     page.state = state;
-    if (now !== undefined) clock(now);
+    camera.links = state.links;
     history.add(state);
     draw();
   },
@@ -133,6 +137,7 @@ const scan = new Scan(messages);
 const map = new RobotMap(messages);
 const plots = new Plots(messages);
 const drive = new Drive(secret, camera);
+const record = new Record((request) => observed.ask(request));
 camera.channels([]);
 scan.channels([]);
 map.channels([]);

@@ -55,7 +55,7 @@ export class RobotMap {
     setInterval(() => this.tell(), 250);
   }
 
-  // What the view keeps in sight: the robot, the whole map, or what was moved there by hand.
+  // What the view shows: the robot, the whole map, or a place chosen by hand.
   look(mode, chosen = false) {
     this.mode = mode;
     attribute($("map-follow"), "aria-pressed", mode === "follow");
@@ -94,7 +94,7 @@ export class RobotMap {
       const before = select.value;
       select.replaceChildren(...choices.map(([value, name]) => el("option", { value }, name)));
       const kept = localStorage.getItem(id);
-      // What somebody chose counts, once it is there.
+      // A topic that the operator chose counts as soon as it exists.
       select.value = [kept, before === NONE ? "" : before, choices[0]?.[0]].find((value) => choices.some(([c]) => c === value)) ?? "";
       if (select.value !== before) this.forget(id === "map-topic" ? "ground" : "robot");
     }
@@ -108,7 +108,7 @@ export class RobotMap {
     this.stale = true;
   }
 
-  // Takes what it draws, while somebody looks.
+  // Subscribes to the topics that it draws, while it is visible.
   refresh() {
     const few = (...types) => this.of(...types).slice(0, MOST_TOPICS);
     const takes = new Map();
@@ -143,7 +143,7 @@ export class RobotMap {
     this.stale = true;
   }
 
-  // The server tells why a message does not come, such as one that is too long.
+  // The server reports why a message does not arrive, such as one that is too long.
   told(message) {
     const topic = $("map-topic").value;
     if (this.stops.has(topic) && !this.ground && message.startsWith(`${topic}: `)) this.problems.set(topic, message);
@@ -179,7 +179,7 @@ export class RobotMap {
     const now = performance.now() / 1000;
     if (this.robot?.frame !== robot.frame) this.trail = [];
     const [x, y] = robot.pose.at;
-    // Nobody tells the speed: the way of the last half second does.
+    // No topic states the speed: it follows from the path of the last half second.
     const before = this.trail.findLast((step) => now - step.time > 0.5);
     robot.speed ??= before ? Math.hypot(x - before.at[0], y - before.at[1]) / (now - before.time) : null;
     this.robot = robot;
@@ -188,7 +188,7 @@ export class RobotMap {
     this.trail.splice(0, Math.max(0, old));
   }
 
-  // The frame in which all is drawn.
+  // The frame in which everything is drawn.
   frame() {
     return this.ground?.frame ?? this.robot?.frame ?? [...this.lines.values()][0]?.frame ?? "";
   }
@@ -215,7 +215,7 @@ export class RobotMap {
     return scene;
   }
 
-  // The corners of all there is.
+  // The corners of everything drawn.
   bounds({ robot, trail, lines }) {
     const points = this.ground ? this.ground.corners() : [...trail, ...lines.flatMap(({ places }) => places.map(({ at }) => at))];
     const room = this.ground ? 0 : 2;
@@ -274,7 +274,7 @@ export class RobotMap {
     return serverNow() - this.robot.stamp;
   }
 
-  // Place, heading, speed and age, and what is wrong.
+  // Place, heading, speed, age, and problems.
   tell() {
     if (!this.visible || !this.shown) return;
     const lines = [];

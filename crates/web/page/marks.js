@@ -1,4 +1,4 @@
-// What is drawn on a map, at places of the screen.
+// Draws the marks of a map at places of the screen.
 
 import { colour } from "./dom.js";
 

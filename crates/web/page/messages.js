@@ -46,6 +46,11 @@ export class Reader {
 
   header() {
     this.u32();
+    return this.origin();
+  }
+
+  // A header without its sequence number.
+  origin() {
     const stamp = this.u32() + this.u32() / 1e9;
     return { stamp, frame: this.text() };
   }
@@ -53,6 +58,7 @@ export class Reader {
 
 export const IMAGE = "sensor_msgs/Image";
 export const COMPRESSED = "sensor_msgs/CompressedImage";
+export const VIDEO = "foxglove_msgs/CompressedVideo";
 export const SCAN = "sensor_msgs/LaserScan";
 
 // Bytes of a pixel, and where its red, green and blue are.
@@ -97,15 +103,24 @@ export function image(view) {
   return { header, pixels, encoding, bytes: view.byteLength };
 }
 
-// A compressed image; the browser decodes it.
-export function compressed(view) {
+// A compressed image, or a picture of a video.
+export function compressed(view, type) {
   const reader = new Reader(view);
-  const header = reader.header();
-  const format = reader.text();
+  const isVideo = type === VIDEO;
+  const header = isVideo ? reader.origin() : reader.header();
+  const first = isVideo ? null : reader.text();
   const data = reader.bytes();
+  const format = first ?? reader.text();
+  const isH264 = /h264/i.test(format);
+  if (isVideo && !isH264) throw new Error(`the format ${format} is not shown; h264 is`);
+  return { header, format, data, isH264 };
+}
+
+// A JPEG or PNG; the browser decodes it.
+export function still({ format, data }) {
   const type = data[0] === 0x89 ? "image/png" : "image/jpeg";
-  if (type === "image/jpeg" && data[0] !== 0xff) throw new Error(`the format ${format} is not shown; jpeg and png are`);
-  return { header, blob: new Blob([data], { type }), encoding: type.slice(6), bytes: view.byteLength };
+  if (type === "image/jpeg" && data[0] !== 0xff) throw new Error(`the format ${format} is not shown; jpeg, png and h264 are`);
+  return { blob: new Blob([data], { type }), encoding: type.slice(6) };
 }
 
 export function scan(view) {

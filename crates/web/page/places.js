@@ -89,7 +89,7 @@ function turned([x, y, z, w], [a, b, c]) {
   return [a + w * i + y * k - z * j, b + w * j + z * i - x * k, c + w * k + x * j - y * i];
 }
 
-// What is at `inner` in a frame that is itself at `outer`.
+// Transforms a place at `inner` in a frame that is itself at `outer`.
 export function within(outer, inner) {
   const [x, y, z, w] = outer.turn;
   const [a, b, c, d] = inner.turn;

@@ -7,7 +7,7 @@ import { serverNow } from "./views.js";
 
 const MOST_CURVES = 4;
 const DRAWN_MS = 100;
-// What is further from the server's time is drawn where it arrives: some publishers have other clocks.
+// A value whose stamp differs more from the server's time is drawn at its arrival: some publishers have other clocks.
 const TRUSTED_S = 10;
 
 function shown(value) {
@@ -119,7 +119,7 @@ export class Plots {
   remove(one) {
     this.curves = this.curves.filter((other) => other !== one);
     this.changed();
-    // What had the focus is gone.
+    // The element with the focus is gone.
     $("plots-topic").focus();
   }
 
@@ -130,7 +130,7 @@ export class Plots {
     this.draw();
   }
 
-  // Takes the topics of its curves, while they are looked at.
+  // Subscribes to the topics of its curves, while they are visible.
   refresh() {
     const wanted = new Set(this.visible ? this.curves.map(({ topic }) => topic) : []);
     for (const [topic, stop] of this.stops) {

@@ -1,8 +1,10 @@
-// WebSockets to the server: what is observed, and messages of topics. drive.js has one more.
+// WebSockets to the server: the observed state, and messages of topics. drive.js has one more.
 
 const STATE = "ropewalk.page.v1";
 const MESSAGES = "foxglove.websocket.v1";
 const LONGEST_PAUSE_MS = 8000;
+// Operations with which messages of topics come.
+const [PLAIN, TIMED] = [1, 0x80];
 
 // The token from the address, which is taken out of it. It stays in this tab only: cookies would go to other ports of
 // the host, too.
@@ -66,7 +68,7 @@ export class Connection {
   bytes() {}
 }
 
-// RFC 7396: what is null is gone.
+// RFC 7396: null removes a member.
 function merge(target, patch) {
   if (patch === null || typeof patch !== "object" || Array.isArray(patch)) return patch;
   const result = target !== null && typeof target === "object" && !Array.isArray(target) ? target : {};
@@ -77,7 +79,8 @@ function merge(target, patch) {
   return result;
 }
 
-// What is observed. Calls `changed(state, the time there)`, `happened(events)`, `past(history)` and `connected(role or null)`.
+// The observed state. Calls `changed(state)`, `happened(events)`, `past(history)`, `recording(what)`, `connected(role or
+// null)`, and `clock(server time, asked at, answered at)`, where the last two are in ms of this page's clock.
 export class Observed extends Connection {
   constructor(secret, listener) {
     super(secret, STATE);
@@ -100,13 +103,17 @@ export class Observed extends Connection {
         this.listener.past(message);
         break;
       case "state":
-        // Without what is null, as a difference leaves it.
+        // Without null members, as after a difference.
         this.state = merge({}, message.state);
         this.listener.changed(this.state);
         break;
       case "delta":
         this.state = merge(this.state, message.patch);
-        this.listener.changed(this.state, message.now);
+        this.listener.changed(this.state);
+        this.time();
+        break;
+      case "recording":
+        this.listener.recording(message);
         break;
       case "events":
         this.listener.happened(message.events);
@@ -121,15 +128,25 @@ export class Observed extends Connection {
     }
   }
 
-  // Changes settings of a topic; resolves to what then holds.
-  set(link, topic, peer, changes) {
+  // Sends a request; resolves to the answer, for a change the resulting settings.
+  ask(request) {
     const id = ++this.number;
     return new Promise((resolve, reject) => {
       this.asked.set(id, { resolve, reject });
-      if (this.send(JSON.stringify({ op: "set", id, link, topic, peer, changes }))) return;
+      if (this.send(JSON.stringify({ ...request, id }))) return;
       this.asked.delete(id);
       reject(new Error("the server is gone"));
     });
+  }
+
+  async time() {
+    const asked = performance.now();
+    try {
+      const there = await this.ask({ op: "time" });
+      this.listener.clock(there, asked, performance.now());
+    } catch {
+      // The clock is compared again on the next connection.
+    }
   }
 }
 
@@ -157,16 +174,19 @@ export class Messages extends Connection {
 
   bytes(buffer) {
     const view = new DataView(buffer);
-    if (view.byteLength < 13 || view.getUint8(0) !== 1) return;
+    const head = { [PLAIN]: 13, [TIMED]: 29 }[view.byteLength > 0 ? view.getUint8(0) : -1];
+    if (!(view.byteLength >= head)) return;
     const want = this.wanted.get(view.getUint32(1, true));
-    const stamp = Number(view.getBigUint64(5, true)) / 1e9;
-    if (want?.channel) want.take(new DataView(buffer, 13), stamp, want.channel);
+    const seconds = (at) => Number(view.getBigUint64(at, true)) / 1e9;
+    const times = head > 13 ? { taken: seconds(13), sent: seconds(21) } : null;
+    if (want?.channel) want.take(new DataView(buffer, head), seconds(5), want.channel, times);
   }
 
-  // Takes the messages of a topic; returns what ends that.
-  watch(topic, take) {
+  // Subscribes to a topic; with `timed`, each message has the times at which the server took it from the bus and sent it.
+  // Returns a function that unsubscribes.
+  watch(topic, take, timed = false) {
     const id = ++this.number;
-    const want = { topic, take, channel: null };
+    const want = { topic, take, timed, channel: null };
     this.wanted.set(id, want);
     this.subscribe(id, want);
     return () => {
@@ -179,7 +199,7 @@ export class Messages extends Connection {
     if (want.channel && this.known.has(want.channel.id)) return;
     want.channel = [...this.known.values()].find((channel) => channel.topic === want.topic) ?? null;
     if (!want.channel) return;
-    const subscriptions = [{ id, channelId: want.channel.id }];
+    const subscriptions = [{ id, channelId: want.channel.id, ropewalkTimes: want.timed }];
     this.send(JSON.stringify({ op: "subscribe", subscriptions }));
   }
 }

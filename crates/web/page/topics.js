@@ -23,14 +23,14 @@ const COLUMNS = [
 
 const through = (t) => (t.direction === "out" ? t.sent_hz : t.delivered_hz);
 
-// The share delivered of what was offered lately.
+// The delivered share of the recently offered messages.
 function lately(t) {
   const all = t.direction === "out" ? t.offered_hz : t.delivered_hz + t.lost_hz;
   if (!(all > 0)) return undefined;
   return Math.max(0, Math.min(1, 1 - t.lost_hz / all));
 }
 
-// Receivers, or the source; with the peer on the way if that is another host.
+// Receivers, or the source; with the next peer if that is another host.
 export function otherEnd(t) {
   const ends = t.direction === "out" ? t.to : t.source ? [t.source] : [];
   if (ends.length === 0 || (ends.length === 1 && ends[0] === t.peer)) return t.peer;
@@ -64,7 +64,7 @@ export class Topics {
     this.draw();
   }
 
-  // Shows the topics of a link; `mayChange` tells whether this page may.
+  // Shows the topics of a link; `mayChange` is whether this page may change them.
   show(link, topics, host, mayChange, history) {
     this.before = this.link === link ? (this.topics ?? {}) : {};
     if (this.link !== link) this.why = new Map();
@@ -96,7 +96,7 @@ export class Topics {
     this.heads.forEach((head, column) => {
       attribute(head, "aria-sort", column === this.order ? (this.falling ? "descending" : "ascending") : null);
     });
-    // Where everything is sent, nobody here knows delays.
+    // If everything is sent, this host knows no delays.
     $("topics-table").classList.toggle("nodelay", all.every(([, t]) => t.delay_mean_ms === undefined));
     this.detail.remove();
     keyed(this.body, this.rows, shown, ([id]) => id, ([id]) => this.row(id), (row, [id, t]) => this.fill(row, id, t));

@@ -1,21 +1,24 @@
 // Camera and laser scan.
 
 import { $, attribute, colour, el, facts, fixed, say, sharp, whileShown } from "./dom.js";
-import { COMPRESSED, IMAGE, SCAN, compressed, image, scan } from "./messages.js";
+import { COMPRESSED, IMAGE, SCAN, VIDEO, compressed, image, scan, still } from "./messages.js";
+import { Stages, crossing, measure } from "./stages.js";
+import { Video } from "./video.js";
 
 // A picture that is older than this is marked.
 const OLD_S = 0.5;
-// Times of the server's clock before ages are trusted to drive by.
+// Number of answers about the server's clock before ages are reliable enough to drive by.
 const FEWEST_CLOCKS = 3;
 
-// This page's clock minus the server's, in seconds: the least of the last differences, since messages only come late. The
-// page's is one that nobody sets.
+// Keeps the offset of this page's clock from the server's, in seconds, and its maximum error: half of the time until the answer.
+// The quickest of the last answers counts. The page's clock is monotonic.
 const offsets = [];
-export function clock(serverTime) {
-  offsets.push(performance.now() / 1000 - serverTime);
+export function clock(there, asked, answered) {
+  offsets.push({ offset: (asked + answered) / 2000 - there, error: (answered - asked) / 2000 });
   if (offsets.length > 60) offsets.shift();
 }
-export const serverNow = () => (offsets.length ? performance.now() / 1000 - Math.min(...offsets) : Date.now() / 1000);
+const best = () => offsets.reduce((least, other) => (other.error < least.error ? other : least));
+export const serverNow = () => (offsets.length ? performance.now() / 1000 - best().offset : Date.now() / 1000);
 
 // The line about an age in seconds, and whether it is marked.
 export function aged(age) {
@@ -23,10 +26,13 @@ export function aged(age) {
   return [age < -0.05 ? "clocks differ" : `${text} old`, age > OLD_S ? "old" : ""];
 }
 
-// Draws one topic of a kind, while it is in view. A topic that nobody looks at is not taken from the bus.
+// Video frames hold memory of the decoder until they are closed.
+const release = (message) => message?.picture?.close?.();
+
+// Draws one topic of a kind, while it is in view. A topic that is not visible is not taken from the bus.
 class View {
   constructor(name, types, messages) {
-    Object.assign(this, { name, types, messages, topic: null, visible: false, stop: null, newest: null, busy: false });
+    Object.assign(this, { name, types, messages, topic: null, visible: false, stop: null, newest: null, busy: false, run: 0 });
     this.canvas = $(`${name}-picture`);
     this.select = $(`${name}-topic`);
     this.select.addEventListener("change", () => {
@@ -63,7 +69,8 @@ class View {
 
   end() {
     this.stop?.();
-    Object.assign(this, { stop: null, newest: null, shown: null, arrivals: [] });
+    this.offer(null);
+    Object.assign(this, { stop: null, shown: null, arrivals: [], run: this.run + 1 });
     this.problem("");
   }
 
@@ -71,44 +78,68 @@ class View {
     const wanted = this.topic !== null && this.visible;
     if (wanted && !this.stop) {
       this.arrivals = [];
-      this.stop = this.messages.watch(this.topic, (view, stamp, channel) => this.take(view, stamp, channel));
+      const take = (view, stamp, channel, times) => {
+        const received = performance.now();
+        this.arrivals.push([received, view.byteLength]);
+        this.take({ view, stamp, channel, ...times, received, run: this.run });
+      };
+      this.stop = this.messages.watch(this.topic, take, this.timed);
     } else if (!wanted && this.stop) {
       this.end();
     }
     this.tell();
   }
 
-  take(view, stamp, channel) {
-    this.arrivals.push([performance.now(), view.byteLength]);
-    // Only the newest is drawn.
-    this.newest = { view, stamp, channel };
-    if (!this.busy) this.next();
+  take(message) {
+    this.offer(message);
   }
 
-  next() {
+  // Only the newest message is drawn.
+  offer(message) {
+    release(this.newest);
+    this.newest = message;
+    if (message && !this.busy) this.next();
+  }
+
+  // Decodes the newest message and draws it with the next frame of the screen.
+  async next() {
     this.busy = true;
-    requestAnimationFrame(async () => {
-      const newest = this.newest;
+    while (this.newest) {
+      let message = this.newest;
       this.newest = null;
-      if (newest && this.stop) {
-        try {
-          await this.draw(newest);
-          this.shown = newest;
-          this.problem("");
-        } catch (error) {
-          this.problem(`${this.topic}: ${error.message}`);
+      try {
+        await this.decode(message);
+        await new Promise(requestAnimationFrame);
+        if (this.newest && this.isDecoded(this.newest)) {
+          // A newer message arrived in the meantime.
+          release(message);
+          message = this.newest;
+          this.newest = null;
         }
+        if (message.run === this.run) {
+          this.draw(message);
+          this.shown = message;
+          this.problem("");
+        }
+      } catch (error) {
+        if (message.run === this.run) this.problem(`${this.topic}: ${error.message}`);
       }
-      this.busy = false;
-      if (this.newest) this.next();
-    });
+      release(message);
+    }
+    this.busy = false;
+  }
+
+  decode() {}
+
+  isDecoded() {
+    return true;
   }
 
   problem(text) {
     say($(`${this.name}-problem`), text);
   }
 
-  // The age of what is shown in ms; null if nothing is, or if it cannot be known: one message alone may have come late.
+  // The age of the shown message in ms; null if there is none, or if the age is unknown: a single message may have arrived late.
   age() {
     if (!this.shown || offsets.length < FEWEST_CLOCKS) return null;
     const age = (serverNow() - this.shown.stamp) * 1000;
@@ -123,7 +154,7 @@ class View {
     const recent = (this.arrivals ?? []).filter(([at]) => now - at < 3000);
     this.arrivals = recent;
     if (this.topic === null) this.problem(this.nothing);
-    else if (!this.shown && this.stop) this.problem(`waiting for ${this.topic}`);
+    else if (!this.shown && this.stop && recent.length === 0) this.problem(`waiting for ${this.topic}`);
     if (this.shown) {
       const age = serverNow() - this.shown.stamp;
       lines.push(aged(age));
@@ -140,26 +171,68 @@ class View {
 
 export class Camera extends View {
   nothing = "no camera on this bus";
+  timed = true;
+  stages = new Stages("camera");
+  video = null;
+  // The observed links of this host.
+  links = {};
 
   constructor(messages) {
-    super("camera", [IMAGE, COMPRESSED], messages);
+    super("camera", [IMAGE, COMPRESSED, VIDEO], messages);
   }
 
-  async draw({ view, channel }) {
-    const read = channel.schemaName === IMAGE ? image(view) : compressed(view);
-    const picture = read.pixels ?? (await createImageBitmap(read.blob));
-    const { width, height } = picture;
+  end() {
+    super.end();
+    this.video?.close();
+    this.video = null;
+  }
+
+  take(message) {
+    const { view, stamp, channel } = message;
+    if (channel.schemaName === IMAGE) return this.offer(message);
+    try {
+      const read = compressed(view, channel.schemaName);
+      message.captured = read.header.stamp;
+      if (!read.isH264) return this.offer({ ...message, read });
+      const show = (frame, note) => this.offer({ ...note, picture: frame, encoding: "h264", decoded: performance.now() });
+      this.video ??= new Video({ show, tell: (text) => this.problem(`${this.topic}: ${text}`) });
+      this.video.take(read.data, stamp, { ...message, view: null });
+    } catch (error) {
+      this.problem(`${this.topic}: ${error.message}`);
+    }
+  }
+
+  isDecoded(message) {
+    return Boolean(message.picture);
+  }
+
+  async decode(message) {
+    if (message.picture) return;
+    const read = message.read ? still(message.read) : image(message.view);
+    message.captured ??= read.header.stamp;
+    message.encoding = read.encoding;
+    message.picture = read.pixels ?? (await createImageBitmap(read.blob));
+    message.decoded = performance.now();
+  }
+
+  draw(message) {
+    const { picture, channel } = message;
+    const [width, height] = [picture.displayWidth ?? picture.width, picture.displayHeight ?? picture.height];
     if (this.canvas.width !== width || this.canvas.height !== height) Object.assign(this.canvas, { width, height });
     const context = this.canvas.getContext("2d");
-    if (read.pixels) {
-      context.putImageData(picture, 0, 0);
-    } else {
-      context.drawImage(picture, 0, 0);
-      picture.close();
-    }
-    this.about = `${read.encoding} ${width}×${height}`;
-    this.canvas.dataset.stamp = read.header.stamp;
+    if (picture instanceof ImageData) context.putImageData(picture, 0, 0);
+    else context.drawImage(picture, 0, 0, width, height);
+    message.drawn = performance.now();
+    this.stages.add(channel.topic, measure(message, crossing(this.links, channel.topic), offsets.length < FEWEST_CLOCKS ? null : best()));
+    this.about = `${message.encoding} ${width}×${height}`;
+    this.canvas.dataset.stamp = message.captured;
     attribute(this.canvas, "aria-label", `Picture of ${channel.topic}, ${this.about}`);
+  }
+
+  tell() {
+    super.tell();
+    // The first call comes before `stages` exists.
+    this.stages?.tell();
   }
 }
 

@@ -15,7 +15,7 @@ const MAX_TOKEN: usize = 256;
 pub enum Role {
     /// Look.
     View,
-    /// Change settings of links.
+    /// Change settings of links, and record.
     Operate,
     /// Publish, and call services.
     Drive,
@@ -52,21 +52,21 @@ pub struct Token {
 #[non_exhaustive]
 pub enum AccessError {
     /// A bad token.
-    #[error("a token has {MIN_TOKEN} to {MAX_TOKEN} letters, digits, - and _; this one does not")]
+    #[error("the token is not valid: use {MIN_TOKEN} to {MAX_TOKEN} letters, digits, - and _")]
     Token,
     /// A bad origin.
-    #[error("'{0}' is no origin: write https://HOST or http://HOST:PORT, without a path")]
+    #[error("'{0}' is not an origin: write https://HOST or http://HOST:PORT, without a path")]
     Origin(String),
 }
 
-/// Why a request is refused, in a line that names the mend.
+/// Why a request is refused, in a line that names the fix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
     /// A web site that may not use this server.
     #[error("the page's origin {0:?} is not allowed here: start with --origin to allow it")]
     Origin(String),
-    /// A name that does not stand for this server: DNS rebinding.
+    /// A name that is not this server's: DNS rebinding.
     #[error(
         "the host {0:?} is not this server's name: use an address, localhost, or start with --origin http://NAME:PORT"
     )]
@@ -177,7 +177,8 @@ impl Access {
             .and_then(|value| value.strip_prefix("Bearer "));
         let given = request.query("token").or(bearer).or(request.cookie("token"));
         let given = hash(given.unwrap_or_default());
-        // Hashes are compared, so the time tells nothing of a token. All are, so it does not tell which.
+        // Hashes are compared, so that the time reveals nothing about a token. All of them are compared, so that the
+        // time does not reveal which one matched.
         let mut role = None;
         for token in &self.tokens {
             if token.hash == given {
@@ -225,7 +226,7 @@ fn hash(text: &str) -> [u8; 32] {
     hash.as_ref().try_into().unwrap_or_default()
 }
 
-/// A client's text as a refusal may repeat it.
+/// A client's text, shortened and escaped for a refusal.
 fn printable(text: &str) -> String {
     let short: String = text.chars().take(80).collect();
     stats::text::printable(&short).into_owned()

@@ -5,7 +5,7 @@ pub const MAX_HEAD: usize = 10;
 /// The longest payload of a control frame, in bytes.
 const MAX_CONTROL: u64 = 125;
 
-/// What a frame is.
+/// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opcode {
     /// The next fragment of a message.
@@ -16,9 +16,9 @@ pub enum Opcode {
     Binary,
     /// The end of the connection.
     Close,
-    /// A question whether the peer is alive.
+    /// Asks whether the peer is alive.
     Ping,
-    /// Its answer.
+    /// Answers a ping.
     Pong,
 }
 
@@ -66,11 +66,11 @@ pub enum Event {
     Close,
 }
 
-/// Why a client's frames are refused. The connection cannot go on.
+/// Why a client's frames are refused. The connection cannot continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError {
-    /// A bit that no extension gives a meaning.
+    /// A reserved bit is set.
     #[error("a frame with reserved bits {0:#04x}; no extension was agreed")]
     Reserved(u8),
     /// An unknown opcode.
@@ -89,7 +89,7 @@ pub enum FrameError {
     #[error("a length that is not written in its shortest form")]
     Length,
     /// A message that is too long.
-    #[error("a message of {len} bytes; at most {max} are taken")]
+    #[error("a message of {len} bytes; at most {max} are accepted")]
     TooLong {
         /// Its length so far.
         len: u64,
@@ -118,7 +118,7 @@ pub struct Decoder {
     max: usize,
     /// Bytes of a frame that is not complete.
     buffer: Vec<u8>,
-    /// The message whose fragments are coming.
+    /// The message whose fragments are arriving.
     partial: Option<(Opcode, Vec<u8>)>,
 }
 
@@ -145,7 +145,7 @@ impl Decoder {
     /// The next message or control frame, if it is complete.
     ///
     /// # Errors
-    /// [`FrameError`]; the stream cannot be read on.
+    /// [`FrameError`]; the stream cannot be read any further.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<Event>, FrameError> {
         loop {

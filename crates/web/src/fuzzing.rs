@@ -3,7 +3,7 @@
 use crate::frame::{Decoder, Event};
 use crate::{Access, Request, parse_json, upgrade};
 
-/// Reads a request's head and what decides about it.
+/// Reads a request's head and runs the checks on it.
 pub fn head(data: &[u8]) {
     match Request::parse(data) {
         Ok(Some((request, size))) => {

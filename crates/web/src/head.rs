@@ -29,19 +29,19 @@ pub enum HeadError {
     #[error("not a request of HTTP/1.1: {0}")]
     Syntax(httparse::Error),
     /// It has another version.
-    #[error("HTTP/1.{0}; write HTTP/1.1")]
+    #[error("the version is HTTP/1.{0}: use HTTP/1.1")]
     Version(u8),
     /// A value is not text.
     #[error("a header's value is not text")]
     Value,
-    /// A header that decides stands twice.
-    #[error("the header {0} stands twice")]
+    /// A header that must be unique appears twice.
+    #[error("the header {0} appears twice")]
     Twice(&'static str),
     /// The target is not a path.
-    #[error("the target is not a path; write /PATH")]
+    #[error("the target is not a path: write /PATH")]
     Target,
     /// A body was announced.
-    #[error("requests with a body are not taken")]
+    #[error("requests with a body are not accepted")]
     Body,
 }
 
@@ -81,7 +81,7 @@ impl Request {
             secure: false,
             certified: false,
         };
-        // Two answers to one question are how requests pass a check.
+        // If such a header is repeated, a check and its user might read different values.
         for name in ["host", "origin", "authorization", "upgrade", "sec-websocket-key"] {
             if request.headers.iter().filter(|(n, _)| n == name).count() > 1 {
                 return Err(HeadError::Twice(name));

@@ -20,7 +20,7 @@ pub enum JsonError {
 /// Reads JSON of a client.
 ///
 /// # Errors
-/// [`JsonError`] if it is none, or nested too deep; nothing is built before the depth is known.
+/// [`JsonError`] if it is not JSON, or nested too deep; nothing is built before the depth is known.
 pub fn parse_json(bytes: &[u8]) -> Result<Value, JsonError> {
     let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
     for byte in bytes {

@@ -2,12 +2,13 @@
 //! A small HTTP/1.1 and WebSocket (RFC 6455) server without an async runtime; on it the Foxglove protocol and a page for
 //! operators.
 //!
-//! Each connection has a thread that reads and one that writes. Between them stands a [`Queue`] that is bounded
-//! in bytes, keeps the newest messages of each topic and lets urgent topics pass. Messages of the bus are
-//! written to the socket from their blocks, without a copy for each client.
+//! Each connection has a thread that reads and one that writes, and a [`Queue`] that is bounded in bytes, keeps the
+//! newest messages of each topic and sends urgent topics first. Messages of the bus are written to the socket from
+//! their blocks, without a copy for each client.
 //!
 //! [`Access`] decides who may connect and what they may do. Everything that a client can make the server hold is
-//! bounded by [`Limits`]. With [`Tls`], connections are encrypted; without it, anybody on the way can read them.
+//! bounded by [`Limits`]. With [`Tls`], connections are encrypted; without it, anyone on the network path can read
+//! them.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a client may make the server hold.
+//! Limits of what a client can make the server hold.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(crate) const QUEUED: usize = 16 << 20;
 /// Time for which a client may read nothing while something waits for it.
 pub(crate) const STALLED: Duration = Duration::from_secs(30);
 
-/// What clients may make the server hold; the default is what `docs/budgets.md` states.
+/// Limits of what clients can make the server hold; `docs/budgets.md` states the defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {

@@ -1,9 +1,9 @@
-//! How fast a client receives, by its answers to pings behind long messages (decision 351). No clock.
+//! Measures how fast a client receives, by its answers to pings after long messages (decision 351). No clock.
 
 use std::time::{Duration, Instant};
 
-/// Messages from this length on are followed by a ping, and wait until the client has received the one before. Nothing
-/// can overtake a message on its connection, so at most one of them delays what is urgent.
+/// A message of at least this length is followed by a ping, and waits until the client has received the previous long
+/// one. Nothing can overtake a message on its connection, so at most one long message delays an urgent one.
 pub(crate) const LONG: usize = 32 << 10;
 /// Time for which a message that can be made smaller may occupy the connection.
 const TARGET: Duration = Duration::from_millis(25);
@@ -13,13 +13,13 @@ const FIRST: usize = 256 << 10;
 const LEAST: usize = 16 << 10;
 /// Shorter times than this cannot be measured.
 const RESOLUTION: Duration = Duration::from_micros(500);
-/// A client that does not answer for this long is not waited for until it answers again.
+/// If a client does not answer for this long, long messages no longer wait for it until it answers again.
 const SILENT: Duration = Duration::from_secs(5);
 
 /// The payload of a ping.
 pub(crate) type Number = [u8; 4];
 
-/// What is known about one client's connection.
+/// Measurements of one client's connection.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
     next: u32,
@@ -47,7 +47,7 @@ impl Pace {
         (!known).then(|| self.sent(now, 0))
     }
 
-    /// The client answered a ping. Others than the last one say nothing.
+    /// The client answered a ping. Answers to pings before the last one are ignored.
     pub(crate) fn answered(&mut self, now: Instant, number: &[u8]) {
         let Some((_, since, bytes)) = self.under_way.take_if(|(last, ..)| last == number) else {
             return;

@@ -1,4 +1,4 @@
-//! What waits for one client, between the threads that produce and the one that writes.
+//! Messages that wait for one client, between the threads that produce and the one that writes.
 
 use crate::frame::Opcode;
 use crate::pace::{LONG, Number, Pace};
@@ -13,12 +13,12 @@ pub const KEEP: usize = 64;
 const TOPIC_BYTES: usize = 1 << 20;
 /// Bytes of answers that wait.
 const CONTROL_BYTES: usize = 8 << 20;
-/// What an entry costs beside its bytes.
+/// Memory of an entry, without its payload.
 const OVERHEAD: usize = 128;
 
-/// The payload of a message: bytes in pieces, which may stand in shared memory.
+/// The payload of a message: bytes in pieces, which may be in shared memory.
 pub trait Body: Send {
-    /// About how many bytes it holds.
+    /// Approximate number of bytes.
     fn len(&self) -> usize;
 
     /// Whether it holds none.
@@ -52,16 +52,20 @@ pub struct Push {
     pub priority: u8,
     /// How many messages of the topic may wait.
     pub keep: usize,
+    /// Whether the message is useless without the previous one, like a video picture that is not a key frame: if the
+    /// previous one is lost, this one is lost, too.
+    pub follows: bool,
     /// The message, sent as a binary frame.
     pub body: Box<dyn Body>,
 }
 
 /// Messages that wait for one client.
 ///
-/// Answers go first, in order. Then topics by priority; within one priority, the one whose message waits longest. A
-/// topic that waits too long loses its oldest messages, and so does the topic of the lowest priority when all together
-/// are too long. Losses are counted by topic. A message of 32 KiB or more waits until the client has received the long
-/// one before it, so that at most one is in the way of a short one.
+/// Answers go first, in order. Topics follow by priority; within one priority, the message that has waited longest goes
+/// first. A topic whose messages exceed its limit loses the oldest ones; if all messages together exceed the limit, the
+/// topic of the lowest priority loses its oldest ones. Messages that follow a lost one are lost, too
+/// ([`Push::follows`]). Losses are counted by topic. A message of 32 KiB or more waits until the client has received
+/// the previous long one, so that at most one delays a short one.
 pub struct Queue {
     max: usize,
     state: Mutex<State>,
@@ -85,12 +89,21 @@ struct State {
 #[derive(Default)]
 struct Topic {
     priority: u8,
-    waiting: VecDeque<(u64, usize, Box<dyn Body>)>,
+    waiting: VecDeque<Waiting>,
     bytes: usize,
     lost: u64,
+    /// Whether the newest message was lost.
+    broken: bool,
 }
 
-/// What is to be written next.
+struct Waiting {
+    order: u64,
+    size: usize,
+    follows: bool,
+    body: Box<dyn Body>,
+}
+
+/// The next item to write.
 pub(crate) enum Next {
     Control(Opcode, Vec<u8>),
     Topic(Box<dyn Body>),
@@ -143,7 +156,7 @@ impl Queue {
         self.answer(opcode, bytes);
     }
 
-    /// Queues a message of a topic. It replaces older ones if they wait too long.
+    /// Queues a message of a topic. It replaces older ones when the limits are reached.
     pub fn push(&self, push: Push) {
         let mut state = self.state();
         if state.closed {
@@ -153,8 +166,18 @@ impl Queue {
         state.order += 1;
         let order = state.order;
         let topic = state.topics.entry(push.topic).or_default();
+        if push.follows && topic.broken {
+            topic.lost += 1;
+            return;
+        }
+        topic.broken = false;
         topic.priority = push.priority;
-        topic.waiting.push_back((order, size, push.body));
+        topic.waiting.push_back(Waiting {
+            order,
+            size,
+            follows: push.follows,
+            body: push.body,
+        });
         topic.bytes += size;
         let mut freed = 0;
         while topic.waiting.len() > push.keep.max(1) || (topic.waiting.len() > 1 && topic.bytes > TOPIC_BYTES)
@@ -166,7 +189,7 @@ impl Queue {
         self.changed.notify_one();
     }
 
-    /// Forgets a topic and what waits of it.
+    /// Forgets a topic and its waiting messages.
     pub fn forget(&self, topic: u32) {
         let mut state = self.state();
         if let Some(topic) = state.topics.remove(&topic) {
@@ -188,7 +211,7 @@ impl Queue {
         state.bytes + state.writing
     }
 
-    /// Ends the connection. What waits is dropped.
+    /// Ends the connection and drops waiting messages.
     pub fn close(&self) {
         self.state().close();
         self.changed.notify_all();
@@ -208,7 +231,7 @@ impl Queue {
         self.state().closed
     }
 
-    /// Takes what is to be written next; the one before counts as written. Waits at most `patience`.
+    /// Takes the next item to write; the previous one counts as written. Waits at most `patience`.
     pub(crate) fn next(&self, patience: Duration) -> Next {
         let mut state = self.state();
         state.writing = 0;
@@ -226,8 +249,8 @@ impl Queue {
         next
     }
 
-    /// Bytes that a message should have at most, so that it does not keep the connection from others for long, as far
-    /// as the client's answers tell.
+    /// Maximum bytes that a message should have, so that it does not delay others for long, estimated from the client's
+    /// answers.
     pub(crate) fn room(&self) -> usize {
         self.state().pace.room()
     }
@@ -264,24 +287,21 @@ impl State {
             self.control_bytes -= self.writing;
             return Next::Control(opcode, bytes);
         }
-        let first = |topic: &&mut Topic| {
-            let order = topic.waiting.front().map_or(u64::MAX, |(order, ..)| *order);
-            (std::cmp::Reverse(topic.priority), order)
-        };
+        let first = |topic: &&mut Topic| (std::cmp::Reverse(topic.priority), topic.oldest());
         let longest = match self.pace.waits(now) {
             None => usize::MAX,
             Some(_) => LONG,
         };
-        let may_go = |topic: &&mut Topic| topic.waiting.front().is_some_and(|(_, size, _)| *size < longest);
+        let may_go = |topic: &&mut Topic| topic.waiting.front().is_some_and(|first| first.size < longest);
         let waiting = self.topics.values_mut().filter(may_go);
         let Some(topic) = waiting.min_by_key(first) else {
             return Next::Nothing;
         };
-        let is_long = topic.waiting.front().is_some_and(|(_, size, _)| *size >= LONG);
+        let is_long = topic.waiting.front().is_some_and(|first| first.size >= LONG);
         if is_long && let Some(number) = self.pace.first(now) {
             return Next::Ping(number);
         }
-        let Some((_, size, body)) = topic.waiting.pop_front() else {
+        let Some(Waiting { size, body, .. }) = topic.waiting.pop_front() else {
             return Next::Nothing;
         };
         topic.bytes -= size;
@@ -293,10 +313,7 @@ impl State {
     /// Drops the oldest of the least urgent until the rest fits.
     fn shrink(&mut self, max: usize) {
         while self.bytes + self.writing > max {
-            let first = |topic: &&mut Topic| {
-                let order = topic.waiting.front().map_or(u64::MAX, |(order, ..)| *order);
-                (topic.priority, order)
-            };
+            let first = |topic: &&mut Topic| (topic.priority, topic.oldest());
             let waiting = self.topics.values_mut().filter(|topic| !topic.waiting.is_empty());
             let Some(topic) = waiting.min_by_key(first) else {
                 return;
@@ -307,14 +324,24 @@ impl State {
 }
 
 impl Topic {
-    /// Loses its oldest message; returns its size.
+    /// The number of its oldest message.
+    fn oldest(&self) -> u64 {
+        self.waiting.front().map_or(u64::MAX, |first| first.order)
+    }
+
+    /// Drops the oldest message and those that follow it ([`Push::follows`]); returns their size.
     fn lose(&mut self) -> usize {
-        let Some((_, size, _)) = self.waiting.pop_front() else {
-            return 0;
-        };
-        self.bytes -= size;
-        self.lost += 1;
-        size
+        let mut freed = 0;
+        while let Some(first) = self.waiting.pop_front() {
+            freed += first.size;
+            self.lost += 1;
+            if self.waiting.front().is_none_or(|next| !next.follows) {
+                break;
+            }
+        }
+        self.bytes -= freed;
+        self.broken = self.waiting.is_empty();
+        freed
     }
 }
 
@@ -332,12 +359,23 @@ mod tests {
     use super::*;
 
     fn push(queue: &Queue, topic: u32, priority: u8, body: Vec<u8>) {
-        let body = Box::new(body);
         queue.push(Push {
             topic,
             priority,
             keep: KEEP,
-            body,
+            follows: false,
+            body: Box::new(body),
+        });
+    }
+
+    /// A picture of a video, of which three may wait.
+    fn picture(queue: &Queue, follows: bool, body: Vec<u8>) {
+        queue.push(Push {
+            topic: 1,
+            priority: 0,
+            keep: 3,
+            follows,
+            body: Box::new(body),
         });
     }
 
@@ -376,6 +414,36 @@ mod tests {
         assert_eq!(queue.losses(), []);
         assert!(next(&queue).is_empty());
         assert_eq!(queue.held(), 0);
+    }
+
+    #[test]
+    fn a_picture_that_follows_a_lost_one_is_lost_too() {
+        let queue = Queue::new(16 << 20);
+        for n in 0..9_u8 {
+            picture(&queue, !matches!(n, 0 | 6), vec![n]);
+            if n == 1 {
+                assert_eq!(next(&queue), [0]);
+            }
+        }
+        // 4 did not fit: 1 was dropped, and all that followed it.
+        assert_eq!(queue.losses(), [(1, 5)]);
+        (6..9).for_each(|n| assert_eq!(next(&queue), [n]));
+        // A key frame that waits is not lost with the pictures before it.
+        for n in 0..4_u8 {
+            picture(&queue, n != 2, vec![n]);
+        }
+        assert_eq!(queue.losses(), [(1, 2)]);
+        (2..4).for_each(|n| assert_eq!(next(&queue), [n]));
+        // The bytes of all topics together are limited, too.
+        let queue = Queue::new(4 << 20);
+        picture(&queue, false, vec![0; 1 << 20]);
+        push(&queue, 2, 9, vec![1; 7 << 19]);
+        picture(&queue, true, vec![2]);
+        picture(&queue, false, vec![3]);
+        assert_eq!(queue.losses(), [(1, 2)]);
+        assert_eq!(next(&queue)[0], 1);
+        assert_eq!(next(&queue), [3]);
+        assert_eq!(queue.held(), OVERHEAD + 1);
     }
 
     #[test]

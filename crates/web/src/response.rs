@@ -45,7 +45,7 @@ pub struct Response {
     policy: Option<String>,
 }
 
-/// What a page may do, unless it has a policy of its own: load from this server only.
+/// The content security policy of a page that has none of its own: load from this server only.
 const POLICY: &str = "default-src 'self'; connect-src 'self' ws: wss:";
 
 impl Status {

@@ -19,7 +19,7 @@ const UNSENT: u32 = 16 << 10;
 /// How long to wait after a failed accept, such as without descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What a server serves.
+/// Content of a server.
 pub trait Site: Send + Sync + 'static {
     /// Answers a request that is not WebSocket's.
     fn page(&self, request: &Request) -> Response;
@@ -55,7 +55,7 @@ pub struct ServerOptions {
     pub address: SocketAddr,
     /// Access of clients.
     pub access: Access,
-    /// What clients may make the server hold.
+    /// Limits of what clients can make the server hold.
     pub limits: Limits,
     /// Encrypts all connections; `None`: none.
     pub tls: Option<Tls>,
@@ -65,8 +65,8 @@ pub struct ServerOptions {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerError {
-    /// The address is for others, and there is no token.
-    #[error("{0} can be reached by others: that needs a token")]
+    /// The address is reachable from other machines, and there is no token.
+    #[error("{0} is reachable from other machines: set a token")]
     Open(SocketAddr),
     /// It cannot listen.
     #[error("cannot listen at {address}: {source}")]
@@ -214,7 +214,7 @@ impl Shared {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a connection; the oldest one that has not said what it wants makes room.
+    /// Adds a connection; if there is no room, the oldest one without a request is closed.
     fn enter(&self, socket: TcpStream) -> Option<u64> {
         let mut connections = self.connections();
         if connections.open.len() >= self.options.limits.connections {
@@ -344,7 +344,7 @@ fn serve(socket: TcpStream, peer: SocketAddr, shared: &Shared, id: u64) -> io::R
         Err(response) => return refuse(response),
     };
     let Some(queue) = shared.promote(id) else {
-        let line = format!("{} clients are connected; that is the limit", limits.clients);
+        let line = format!("{} clients are connected, which is the limit", limits.clients);
         return refuse(text(Status::Busy, line));
     };
     stream.wait_forever()?;
@@ -370,8 +370,7 @@ fn serve(socket: TcpStream, peer: SocketAddr, shared: &Shared, id: u64) -> io::R
     writer.join().unwrap_or(Ok(()))
 }
 
-/// Whether a client of an encrypted server begins with a plain request: its first byte is a letter, and that of TLS is
-/// none.
+/// Whether a client of an encrypted server sends a plain request, which begins with a letter; TLS does not.
 fn is_plain(socket: &TcpStream, until: Instant) -> io::Result<bool> {
     let mut first = [0];
     socket.set_read_timeout(Some(left(until)?))?;
@@ -379,7 +378,7 @@ fn is_plain(socket: &TcpStream, until: Instant) -> io::Result<bool> {
     Ok(n == 1 && first[0].is_ascii_alphabetic())
 }
 
-/// Tells a client that asks in plain what to do. Its request is read first: a socket that is closed with unread bytes
+/// Answers a plain request with advice. Its request is read first: a socket that is closed with unread bytes
 /// may lose what was written.
 fn refuse_plain(mut socket: TcpStream, until: Instant) -> io::Result<()> {
     socket.set_read_timeout(Some(left(until)?))?;
@@ -389,7 +388,7 @@ fn refuse_plain(mut socket: TcpStream, until: Instant) -> io::Result<()> {
     socket.shutdown(Shutdown::Write)
 }
 
-/// Where the system can, keeps it from taking more than it can send soon.
+/// If the system supports it, keeps the system from buffering more than it can send soon.
 fn limit_unsent(socket: &TcpStream) {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     if let Err(error) = SockRef::from(socket).set_tcp_notsent_lowat(UNSENT) {
@@ -401,7 +400,7 @@ fn limit_unsent(socket: &TcpStream) {
 
 type Head = (Request, Vec<u8>);
 
-/// Reads a request's head within its time; `None` if the client left. What follows the head is returned, too.
+/// Reads a request's head within its time; `None` if the client left. Also returns the bytes that follow the head.
 fn read_head(stream: &mut Stream, limits: Limits) -> Result<Option<Head>, (Status, String)> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4096];

@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// A WebSocket client.
 #[derive(Debug)]
 pub struct Client {
-    /// What it may do.
+    /// Its role.
     pub role: Role,
     /// Its address.
     pub address: SocketAddr,
@@ -32,7 +32,7 @@ pub enum Received {
     Binary(Vec<u8>),
 }
 
-/// What serves one client; dropped when the client leaves.
+/// Serves one client; dropped when the client leaves.
 pub trait Handler: Send {
     /// Handles a message. Runs in the client's own thread and may block.
     fn received(&mut self, message: Received);

@@ -146,7 +146,7 @@ impl Read for Stream {
             let read = lock(&session.state).reader().read(to);
             match read {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                // The client left without a farewell, as many do.
+                // The client left without a TLS close notification, as many do.
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(0),
                 read => return read,
             }
@@ -182,7 +182,7 @@ impl Line {
         Ok(taken)
     }
 
-    /// Tells the client that nothing more comes.
+    /// Notifies the client that no further data follows.
     fn finish(&self) -> io::Result<()> {
         if let Some(session) = &self.tls {
             let mut outgoing = lock(&session.outgoing);
@@ -194,7 +194,7 @@ impl Line {
 }
 
 impl Writing {
-    /// Tells the client that nothing more comes.
+    /// Notifies the client that no further data follows.
     ///
     /// # Errors
     /// What the socket returns.

@@ -1,4 +1,4 @@
-//! TLS 1.3 with a certificate of one's own.
+//! TLS 1.3 with the user's certificate.
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -11,14 +11,14 @@ use std::sync::Arc;
 /// The longest file of a certificate or a key, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
-/// A certificate and its key, by which clients know the server, and which encrypt what they exchange.
+/// A certificate and its key, which authenticate the server and encrypt its connections.
 #[derive(Clone)]
 pub struct Tls {
     pub(crate) config: Arc<ServerConfig>,
     certificate: CertificateDer<'static>,
 }
 
-/// Why a certificate or its key cannot be used; the text names the file and the mend.
+/// Why a certificate or its key cannot be used; the text names the file and the fix.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
@@ -32,7 +32,8 @@ pub enum TlsError {
     },
     /// A file is far longer than what it should contain.
     #[error(
-        "{path}: longer than {MAX_FILE} bytes: give a file in PEM with only a certificate and its chain, or a key"
+        "{path} is longer than {MAX_FILE} bytes: give a file in PEM with only a certificate and its chain, \
+         or a key"
     )]
     TooLong {
         /// The file.
@@ -82,15 +83,22 @@ impl Tls {
         let chain: Vec<_> = CertificateDer::pem_slice_iter(&read(certificate)?)
             .collect::<Result<_, _>>()
             .map_err(|e| bad(e.to_string()))?;
-        let first = chain.first().ok_or_else(|| bad("no certificate in it".into()))?;
+        let first = chain
+            .first()
+            .ok_or_else(|| bad("it contains no certificate".into()))?;
         let first = first.clone();
         ParsedCertificate::try_from(&first).map_err(|e| bad(e.to_string()))?;
         let bad_key = |problem: String| TlsError::Key {
             path: key.to_owned(),
             problem,
         };
-        let secret =
-            PrivateKeyDer::from_pem_slice(&read(key)?).map_err(|_| bad_key("no private key in it".into()))?;
+        let secret = PrivateKeyDer::from_pem_slice(&read(key)?).map_err(|_| {
+            bad_key(
+                "it contains no private \
+                                                                            key"
+                .into(),
+            )
+        })?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()

@@ -1,11 +1,11 @@
-//! Writes what waits for a client to its socket.
+//! Writes the waiting messages of a client to its socket.
 
 use crate::frame::{self, MAX_HEAD, Opcode};
 use crate::queue::{Body, Next, Queue};
 use std::io::{self, ErrorKind, IoSlice, Write};
 use std::time::{Duration, Instant};
 
-/// How often a thread that has nothing to write looks whether the connection ended.
+/// How often a thread that has nothing to write checks whether the connection ended.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Pieces that one system call takes.
 const MAX_SLICES: usize = 64;
@@ -44,7 +44,7 @@ fn write_body(socket: &mut impl Write, body: &dyn Body) -> io::Result<(Instant, 
         write_frame(socket, Opcode::Binary, pieces)
     });
     match written {
-        // A publisher wrote something that does not have its type; nothing of it was sent.
+        // The publisher's message does not have its type; none of it was sent.
         Err(error) if begun.1 == 0 && error.kind() == ErrorKind::InvalidData => {
             tracing::debug!(%error, "a message was left out");
             Ok(begun)

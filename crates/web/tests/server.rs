@@ -53,6 +53,7 @@ fn push(queue: &Queue, topic: u32, body: Vec<u8>) {
         topic,
         priority,
         keep: 64,
+        follows: false,
         body,
     });
 }

@@ -34,6 +34,7 @@ impl Handler for EchoHandler {
             topic: 1,
             priority: 1,
             keep: 64,
+            follows: false,
             body: Box::new(body),
         });
     }
@@ -295,26 +296,26 @@ fn files_that_do_not_fit_are_named_with_the_mend() {
         (
             "empty",
             "one.key",
-            "empty: no certificate in it",
+            "empty: it contains no certificate",
             "BEGIN CERTIFICATE",
         ),
         (
             "one.key",
             "one.key",
-            "one.key: no certificate in it",
+            "one.key: it contains no certificate",
             "BEGIN CERTIFICATE",
         ),
         ("broken", "one.key", "broken: ", "BEGIN CERTIFICATE"),
         (
             "one.crt",
             "empty",
-            "empty: no private key in it",
+            "empty: it contains no private key",
             "BEGIN PRIVATE KEY",
         ),
         (
             "one.crt",
             "one.crt",
-            "one.crt: no private key in it",
+            "one.crt: it contains no private key",
             "passphrase",
         ),
         (

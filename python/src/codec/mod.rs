@@ -128,7 +128,7 @@ impl Codec {
             return Ok(());
         }
         let other = message.get_type().name()?;
-        let text = format!("expected a {}, not {other}: make one with message()", self.name);
+        let text = format!("expected a {}, not {other}: create one with message()", self.name);
         Err(raise("ContentError", text))
     }
 

@@ -34,7 +34,8 @@ const PER_BYTE: usize = 1;
 pub enum FitError {
     /// Too few sweeps that break.
     #[error(
-        "{knees} sweeps break where a fit needs at least 3: raise the frequency or the nodes until delivery falls"
+        "only {knees} sweeps reach their limit, but a fit needs at least 3: raise the frequency or the \
+         number of nodes until delivery falls"
     )]
     TooFew {
         /// Number of sweeps that break.

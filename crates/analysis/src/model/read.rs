@@ -34,10 +34,10 @@ fn own<T: Clone>(all: &[(String, T)], system: &str) -> Vec<T> {
 #[non_exhaustive]
 pub enum ReadError {
     /// It is not JSON.
-    #[error("this is no JSON: {0}")]
+    #[error("this is not JSON: {0}")]
     Json(String),
     /// It has no cells.
-    #[error("this has no `cells`: give what `bench scale --json` or `bench analyze --json` printed")]
+    #[error("`cells` is missing: give the output of `bench scale --json` or `bench analyze --json`")]
     NoCells,
     /// A cell is invalid.
     #[error("cell {index}: {problem}")]
@@ -186,12 +186,12 @@ fn check(p: &Params) -> Result<(), String> {
     }
     if p.senders == 0 || p.nodes < p.senders || p.nodes > 1_000_000 {
         return Err(format!(
-            "{} senders of {} nodes: at least one node sends",
+            "there are {} senders among {} nodes: give at least one sender",
             p.senders, p.nodes
         ));
     }
     if p.bytes == 0 || p.bytes > 1 << 32 {
-        return Err(format!("{} bytes: give 1 to 4294967296", p.bytes));
+        return Err(format!("a message has {} bytes: give 1 to 4294967296", p.bytes));
     }
     Ok(())
 }

@@ -19,7 +19,7 @@ const RATES: [u64; 8] = [6, 9, 12, 18, 24, 36, 48, 54];
 /// Load of processors above which messages queue.
 const FULL: f64 = 0.9;
 
-/// What is exhausted first if all frequencies grow equally.
+/// The resource or topic that fails first if all frequencies grow equally.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BreaksFirst {
     /// `topic`, `processors` or `nothing`.
@@ -286,7 +286,7 @@ pub(super) fn most_robots(
         Ok(s.topics.iter().all(|t| t.fits))
     };
     let (mut low, mut high) = (0, 1);
-    // Above the planned number, only whether there is room matters.
+    // Above the planned number, it only matters whether there is room.
     let most = planned.saturating_mul(4).clamp(4, 200);
     while high <= most && !stopped() && fits(high)? {
         (low, high) = (high, high * 2);

@@ -41,10 +41,10 @@ impl HostCosts {
     /// # Errors
     /// What is wrong with it.
     pub fn parse(json: &str) -> Result<HostCosts, String> {
-        let whole: Value = serde_json::from_str(json).map_err(|e| format!("this is no JSON: {e}"))?;
+        let whole: Value = serde_json::from_str(json).map_err(|e| format!("this is not JSON: {e}"))?;
         let models = whole
             .get("models")
-            .ok_or("this has no `models`: give what `ropewalk bench model --json` printed")?;
+            .ok_or("`models` is missing: give the output of `ropewalk bench model --json`")?;
         let models: BTreeMap<String, Model> =
             serde_json::from_value(models.clone()).map_err(|e| format!("models: {e}"))?;
         let model = models.get("ropewalk");
@@ -106,8 +106,8 @@ mod tests {
         assert!((host.load(10.0, 1000.0, true) - 0.005).abs() < 1e-9);
         assert!(host.source.contains("12 cells"));
         for (bad, says) in [
-            ("x", "no JSON"),
-            ("{}", "no `models`"),
+            ("x", "not JSON"),
+            ("{}", "`models` is missing"),
             (r#"{"models":{"roscpp":{}}}"#, "only of: roscpp"),
             (r#"{"models":3}"#, "models:"),
             (

@@ -351,14 +351,14 @@ fn medium(m: &WrittenMedium, all: &[String]) -> Result<Medium, String> {
                 return Err("hops: give 1 to 8; more than 1 between two hosts only".into());
             }
             if delay.is_some() {
-                return Err("delay: of wires only; a radio's follows from its rate".into());
+                return Err("delay: only wires have one; the delay of a radio follows from its rate".into());
             }
             Kind::Radio { rate, hops }
         }
         (None, Some(rate)) => {
             let rate = quantity::bit_rate(rate).map_err(|e| format!("wire: {e}"))?;
             if hosts.len() != 2 || m.hops.is_some() {
-                return Err("a wire joins two hosts, without hops: write one for each pair".into());
+                return Err("a wire joins two hosts, without hops: write one wire for each pair".into());
             }
             let delay = delay.unwrap_or_default();
             if delay > Duration::from_secs(60) {
@@ -413,7 +413,7 @@ fn topic(
                 [] => return Err(format!("no medium joins {} and {}", t.from, t.to)),
                 _ => {
                     return Err(format!(
-                        "several media join {} and {}: say which with `over`",
+                        "several media join {} and {}: choose one with `over`",
                         t.from, t.to
                     ));
                 }
@@ -441,7 +441,7 @@ fn topic(
         (None, None) => return Err("give `hz`, or a `recording` that has the topic".into()),
     };
     if cycle.is_empty() || cycle.len() > 1_000_000 || cycle.iter().any(|b| *b == 0 || *b > MOST_BYTES) {
-        return Err("bytes: give 1 B to 64 MiB, or a list of such".into());
+        return Err("bytes: give 1 B to 64 MiB, or a list of such sizes".into());
     }
     if !(0.001..=1e5).contains(&hz) {
         return Err("hz: give 0.001 to 100000".into());
@@ -491,7 +491,7 @@ fn rate(trace: &Trace) -> Option<f64> {
 
 fn find(all: &[String], name: &str, what: &str) -> Result<usize, String> {
     let place = all.iter().position(|h| h == name);
-    place.ok_or_else(|| format!("'{name}' is none of `{what}`: {}", all.join(", ")))
+    place.ok_or_else(|| format!("'{name}' is not one of `{what}`: {}", all.join(", ")))
 }
 
 fn unique<'a>(what: &str, mut names: impl Iterator<Item = &'a String>) -> Result<(), String> {
@@ -575,11 +575,19 @@ mod tests {
         for (from, to, says) in [
             ("hosts: [robot, base]", "hosts: [robot, robot]", "twice"),
             ("hosts: [robot, base]", "hosts: []", "1 to 256 hosts"),
-            ("to: base", "to: moon", "'moon' is none of `hosts`: robot, base"),
+            (
+                "to: base",
+                "to: moon",
+                "'moon' is not one of `hosts`: robot, base",
+            ),
             ("radio: 6Mbit/s", "radio: fast", "radio: 'fast'"),
             ("radio: 6Mbit/s", "radio: 6Mbit/s, wire: 1Mbit/s", "either"),
             ("radio: 6Mbit/s", "radio: 6Mbit/s, hops: 0", "hops"),
-            ("radio: 6Mbit/s", "radio: 6Mbit/s, delay: 1ms", "of wires only"),
+            (
+                "radio: 6Mbit/s",
+                "radio: 6Mbit/s, delay: 1ms",
+                "only wires have one",
+            ),
             ("radio: 6Mbit/s", "radio: 6Mbit/s, loss: 2", "loss"),
             ("bytes: 2631", "bytes: 0", "1 B to 64 MiB"),
             ("bytes: 2631", "bytes: []", "1 B to 64 MiB"),

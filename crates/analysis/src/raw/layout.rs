@@ -197,7 +197,7 @@ impl Layout {
         }
         if !(1..=10_000_000).contains(&w.messages) {
             return Err(bad(
-                "`messages`: give 1 to 10000000, what each sender sends".into()
+                "`messages`: give the number that each sender sends, 1 to 10000000".into(),
             ));
         }
         if w.warm_up >= w.messages {
@@ -258,9 +258,9 @@ mod tests {
             ("".to_owned(), "a.yaml"),
             ("files: [".to_owned(), "a.yaml:"),
             (good.replace("messages", "mesages"), "mesages"),
-            (good.replace("1195", "0"), "give 1 to 10000000"),
+            (good.replace("1195", "0"), "1 to 10000000"),
             (good.replace("4250", "0"), "payload_bytes"),
-            (good.replace("{hz}", "{herz}"), "no field"),
+            (good.replace("{hz}", "{herz}"), "not a field"),
             (format!("{good}columns: [id, sent]\n"), "must name received once"),
             (
                 format!("{good}columns: [id, sent, received, sent]\n"),

@@ -82,7 +82,7 @@ pub enum Error {
         source: rows::RowError,
     },
     /// No file matches the layout.
-    #[error("{dir} has no file that `files` of the layout matches{hint}")]
+    #[error("{dir} has no file that matches `files` of the layout{hint}")]
     Nothing {
         /// The folder.
         dir: PathBuf,

@@ -123,7 +123,7 @@ fn field(name: &str) -> Result<Piece, String> {
         _ if TEXTS.contains(&name) => Ok(Piece::Word(name.to_owned())),
         _ if NAMES.contains(&name) => Ok(Piece::Number(name.to_owned())),
         _ => Err(format!(
-            "the pattern has {{{name}}}, which is no field: give one of {}",
+            "the pattern has {{{name}}}, which is not a field: give one of {}",
             NAMES.join(", ")
         )),
     }

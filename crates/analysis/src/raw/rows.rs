@@ -106,10 +106,13 @@ enum Line {
 impl Line {
     fn read(line: &[u8], is_first: bool, layout: &Layout) -> Result<Line, String> {
         if line.len() > MOST_LINE {
-            return Err(format!("more than {MOST_LINE} bytes: this is no file of rows"));
+            return Err(format!(
+                "the line has more than {MOST_LINE} bytes: this is not a file of rows"
+            ));
         }
-        let line = std::str::from_utf8(line)
-            .map_err(|_| "this is no text: give files of rows, or a pattern that leaves it out".to_owned())?;
+        let line = std::str::from_utf8(line).map_err(|_| {
+            "this is not text: give files of rows, or a pattern that leaves it out".to_owned()
+        })?;
         let line = line.trim_end_matches('\r');
         if line.trim().is_empty() || line.starts_with('#') {
             return Ok(Line::Nothing);
@@ -137,7 +140,7 @@ fn row(line: &str, layout: &Layout) -> Result<Row, String> {
     // A row may end before its last column if that is empty.
     if cells.len() > layout.columns.len() || cells.len() + 1 < layout.columns.len() {
         return Err(format!(
-            "{} columns instead of {}: `columns` and `separator` of the layout set the columns",
+            "the line has {} columns instead of {}: `columns` and `separator` of the layout set the columns",
             cells.len(),
             layout.columns.len()
         ));
@@ -145,7 +148,7 @@ fn row(line: &str, layout: &Layout) -> Result<Row, String> {
     let id = cell(Column::Id);
     let id: u64 = id
         .parse()
-        .map_err(|_| format!("the id '{}' is no whole number", short(id)))?;
+        .map_err(|_| format!("the id '{}' is not a whole number", short(id)))?;
     let number = id.checked_sub(u64::from(layout.first_id));
     let number = number
         .and_then(|n| u32::try_from(n).ok())
@@ -163,7 +166,8 @@ fn row(line: &str, layout: &Layout) -> Result<Row, String> {
     let received = stamp(cell(Column::Received), layout)?;
     if received.is_some_and(|r| r < sent) {
         return Err(
-            "received before it was sent: both times must be of one clock, and `columns` in their order"
+            "the message was received before it was sent: take both times from one clock, and name \
+             `columns` in their order"
                 .into(),
         );
     }
@@ -182,7 +186,13 @@ fn stamp(text: &str, layout: &Layout) -> Result<Option<i128>, String> {
     ) {
         return Ok(None);
     }
-    let bad = || format!("'{}' is no time: write a number of {}", short(text), layout.unit);
+    let bad = || {
+        format!(
+            "'{}' is not a time: write a number of {}",
+            short(text),
+            layout.unit
+        )
+    };
     // Whole numbers are exact: nanoseconds since 1970 exceed the precision of a double.
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |t: &str| t.len() <= 20 && t.bytes().all(|b| b.is_ascii_digit());
@@ -253,18 +263,18 @@ mod tests {
         for (bad, line, says) in [
             (&b"0,1,2\n1\n"[..], 2, "1 columns instead of 3"),
             (b"0,1,2,3", 1, "4 columns instead of 3"),
-            (b"0,1,2\nid,sent,received\n", 2, "no whole number"),
-            (b"-1,1,2", 1, "no whole number"),
+            (b"0,1,2\nid,sent,received\n", 2, "not a whole number"),
+            (b"-1,1,2", 1, "not a whole number"),
             (b"3,1,2", 1, "not one of 0 to 2"),
             (b"18446744073709551615,1,2", 1, "not one of 0 to 2"),
             (b"0,,2", 1, "time of sending is empty"),
             (b"0,5,4", 1, "before it was sent"),
-            (b"0,1e3,4", 1, "is no time: write a number of ns"),
-            (b"0,.,4", 1, "is no time"),
-            (b"0,--1,4", 1, "is no time"),
-            (b"0,123456789012345678901,4", 1, "is no time"),
-            (b"\xff\xfe", 1, "no text"),
-            (&[b'7'; 5000], 1, "no file of rows"),
+            (b"0,1e3,4", 1, "is not a time: write a number of ns"),
+            (b"0,.,4", 1, "is not a time"),
+            (b"0,--1,4", 1, "is not a time"),
+            (b"0,123456789012345678901,4", 1, "is not a time"),
+            (b"\xff\xfe", 1, "not text"),
+            (&[b'7'; 5000], 1, "not a file of rows"),
         ] {
             let error = Rows::parse(bad, &layout).expect_err("refused");
             assert_eq!(error.line, line, "{error}");

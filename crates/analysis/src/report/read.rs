@@ -41,13 +41,13 @@ pub struct Flat {
 #[non_exhaustive]
 pub enum ReadError {
     /// It is not JSON.
-    #[error("this is no JSON: {0}")]
+    #[error("this is not JSON: {0}")]
     Json(String),
     /// It has no cells.
-    #[error("this has no `experiment` and `cells`: give what a `ropewalk bench … --json` printed")]
+    #[error("`experiment` or `cells` is missing: give the output of a `ropewalk bench … --json`")]
     NoCells,
     /// A cell is invalid.
-    #[error("cell {0} is no object with `system`, `params` and `metrics`")]
+    #[error("cell {0} is not an object with `system`, `params` and `metrics`")]
     Cell(usize),
 }
 

@@ -5,15 +5,16 @@ use crate::ipc::System;
 use clap::Args;
 use std::path::PathBuf;
 
-/// Stop a simulated robot by its camera's images: the TZC paper's applications.
+/// Measure how far a simulated robot moves before its camera's images stop it: the TZC paper's applications.
 ///
-/// A camera process publishes 1920x1080 images at 30 Hz to a logger and three recognizers, each a process of its own;
-/// the recognizer of the red light sends the command to stop, and the distance until the robot stands is measured.
-/// Ropewalk is compared with ROS 1, whose programs are in the folder `peers` and are built when first needed. Systems
-/// alternate; everything runs on this machine.
+/// A camera process publishes 1920x1080 images at 30 Hz to a logger and three recognizers, each a process of its own.
+/// The recognizer of the red light sends the command to stop, and the benchmark measures the distance until the robot
+/// stops. Ropewalk is compared with ROS 1, whose programs are in the folder `peers` and are built when first needed.
+/// Systems alternate; everything runs on this machine.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// Measure only these of ropewalk, tcpros and nodelay (default: ropewalk, tcpros); then a missing one is an error.
+    /// Measure only these systems: ropewalk, tcpros, nodelay (default: ropewalk, tcpros). A missing one is then an
+    /// error.
     #[arg(long, alias = "system", value_enum, value_delimiter = ',', value_name = "A,B")]
     pub systems: Vec<System>,
     /// Measure only these applications.

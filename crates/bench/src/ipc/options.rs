@@ -52,9 +52,9 @@ impl Experiment {
 
 /// Compare local transports: Ropewalk, the floor of this machine, and other systems.
 ///
-/// Peers are separate programs in the folder `peers`, built when first needed. All processes are started again for each
-/// run, systems alternate, and everything runs on this machine. In every system, the payload is filled, then stamped,
-/// then published.
+/// Peers are separate programs in the folder `peers`, built when first needed. Each run starts all processes again,
+/// systems alternate, and everything runs on this machine. In every system, the publisher fills the payload, then
+/// stamps it, then publishes it.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// Experiment to run.
@@ -66,7 +66,7 @@ pub struct Options {
     /// Number of runs of each cell and system (default 1 with --quick, else 3).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub runs: Option<u32>,
-    /// Measure only these systems; then a missing one is an error.
+    /// Measure only these systems. A missing one is then an error.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "A,B")]
     pub systems: Vec<System>,
     /// Compare programs in these languages: Ropewalk in each, next to roscpp (cpp) or rospy (python), Ropewalk from

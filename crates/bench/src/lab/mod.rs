@@ -163,7 +163,7 @@ fn refuse_unknown(options: &Options, mut known: Vec<&str>) -> Result<(), Error> 
     known.dedup();
     match options.scenarios.iter().find(|s| !known.contains(&&***s)) {
         Some(unknown) => Err(Error::Input(format!(
-            "--scenarios: '{unknown}' is none of {}",
+            "--scenarios: '{unknown}' is not one of {}",
             known.join(", ")
         ))),
         None => Ok(()),

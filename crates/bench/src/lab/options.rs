@@ -20,9 +20,9 @@ pub enum Experiment {
 /// Rows cover goodput, delay, loss, fairness, the lab's own lateness, and 64
 /// hosts. Each row has a target, measured values and a verdict; a row that
 /// misses its target gives exit code 1. A run in which the lab itself was late
-/// is repeated, up to three times. It needs what `ropewalk lab up` needs,
-/// iperf3 and ping, and for `pound` ROS 1 (peers/flow, built when first
-/// needed). Keep the machine quiet.
+/// is repeated, up to three times. It has the requirements of
+/// `ropewalk lab up`, and needs iperf3 and ping; `pound` also needs ROS 1
+/// (peers/flow, built when first needed). Keep the machine quiet.
 ///
 ///   ropewalk bench lab --quick
 ///   ropewalk bench lab --scenarios wifi-1hop,loss-20 --json

@@ -201,8 +201,8 @@ impl Rate {
 /// of its hosts, sends flows from one host to the other, and reports jitter,
 /// delay and delivery with the lab's own lateness. A run in which the lab was
 /// late is repeated, up to three times. Rows that miss their targets give exit
-/// code 1. It needs what `ropewalk lab up` needs; other systems need their
-/// peers (`peers/`, built when first needed). Keep the machine quiet.
+/// code 1. It has the requirements of `ropewalk lab up`; other systems need
+/// their peers (`peers/`, built when first needed). Keep the machine quiet.
 ///
 ///   ropewalk bench link --experiment pound --quick
 ///   ropewalk bench link --experiment pound --systems ropewalk --hops 1 --runs 5 --json

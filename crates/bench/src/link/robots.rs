@@ -75,7 +75,7 @@ impl Way {
 pub(super) fn rows(options: &Options) -> Vec<Row> {
     let lasts = if options.quick { 15 } else { 30 };
     let ways = [Way::Bus, Way::Bridged, Way::Fastdds, Way::Zenoh];
-    // What needs another program than users have is measured where it is asked for.
+    // A system that needs a program that users do not have is measured only on request.
     let wanted = |w: &Way| match w.system() {
         System::DdsZenoh => options.names(|s| s == System::DdsZenoh),
         system => options.wants(system),

@@ -117,9 +117,9 @@ impl What {
 /// effect of another controller's file transfer on twists.
 ///
 /// Rows that miss their targets give exit code 1. All networks except
-/// `loopback` need what `ropewalk lab up` needs, ping and iperf3; `ros1` needs
-/// ROS 1 (peers/remote, built when first needed). Keep the machine quiet: on
-/// loopback, most of the time is wake-ups of threads.
+/// `loopback` have the requirements of `ropewalk lab up`, and need ping and
+/// iperf3; `ros1` needs ROS 1 (peers/remote, built when first needed). Keep the
+/// machine quiet: on loopback, wake-ups of threads take most of the time.
 ///
 ///   ropewalk bench remote --quick                                   # under 5 minutes
 ///   ropewalk bench remote --networks loopback --json                # no lab, no root
@@ -143,7 +143,7 @@ pub struct Options {
     /// Measure only these systems; bare sockets are measured wherever they are a floor.
     #[arg(long, alias = "system", value_enum, value_delimiter = ',', value_name = "A,B")]
     pub systems: Vec<System>,
-    /// Use fewer runs where a run takes long, and skip some rows of other systems.
+    /// Reduce the number of long runs, and skip some rows of other systems.
     #[arg(long)]
     pub quick: bool,
     /// Number of runs of each row, instead of 200, or of the number with --quick.

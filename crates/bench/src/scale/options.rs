@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Measure how many nodes, messages and bytes a system carries
+/// Measure how many nodes, messages and bytes a system can carry
 ///
 /// The experiments are those of "Scalability in ROS". Half of the nodes send,
 /// the others send messages back; round trips are measured on the sender's
@@ -32,7 +32,7 @@ pub struct Options {
     /// Measure for minutes instead of hours: fewer points, seconds at each, two runs.
     #[arg(long)]
     pub quick: bool,
-    /// Measure only these systems; then a missing one is an error.
+    /// Measure only these systems. A missing one is then an error.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "A,B")]
     pub systems: Vec<System>,
     /// Measure only on these media, in place of the experiment's.

@@ -74,7 +74,7 @@ pub(crate) struct Wishes {
     pub(crate) max_held: u32,
     pub(crate) max_bytes: u64,
     pub(crate) queue: QueuePolicy,
-    /// Maximum number of kept messages wanted, and the number of the last message that it already has.
+    /// Maximum number of kept messages to send, and the number of the last message that the subscriber already has.
     pub(crate) history: u32,
     pub(crate) after: u64,
 }

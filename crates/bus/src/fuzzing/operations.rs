@@ -221,7 +221,7 @@ impl World {
         }
     }
 
-    /// Performs an action of a subscriber that is not stopped.
+    /// Performs an action of a running subscriber.
     fn read(&mut self, op: u8, how: u8, pick: usize) {
         let Some(reader) = self.subscribers[usize::from(how & 1)]
             .as_mut()
@@ -289,7 +289,7 @@ impl World {
                 continue;
             }
             reader.offered += 1;
-            // Losses in addition to a message that was not queued made room.
+            // Losses beyond the message that was not queued are older messages that made room.
             let pushed = reader.attached.pushed;
             let made_room = lost.total().saturating_sub(u64::from(!pushed));
             for _ in 0..made_room {

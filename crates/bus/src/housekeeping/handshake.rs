@@ -337,7 +337,7 @@ impl Pending {
         let (memory, fd) = match RingMemory::new(geometry.words()) {
             Ok(ring) => ring,
             Err(e) => {
-                tracing::warn!("cannot make a ring: {e}");
+                tracing::warn!("cannot create a ring: {e}");
                 return Outcome::Failed;
             }
         };

@@ -8,7 +8,7 @@ pub enum PublishError {
     #[error("the loan belongs to another publisher")]
     ForeignLoan,
     /// The process was forked after the publisher was created.
-    #[error("this publisher belongs to the parent process: make a new one after fork")]
+    #[error("this publisher belongs to the parent process: create a new one after fork")]
     Forked,
 }
 
@@ -47,7 +47,7 @@ pub enum CreateError {
         max: u64,
     },
     /// A system call failed.
-    #[error("cannot make the endpoint ({what}): {source}")]
+    #[error("cannot create the endpoint ({what}): {source}")]
     System {
         /// What failed.
         what: &'static str,

@@ -46,7 +46,7 @@ pub(super) struct State {
     pub(super) history: History,
     /// Loans refused because memory was short.
     pub(super) refused: u64,
-    /// Whether a loan has waited in vain since the last successful one.
+    /// Whether a loan has waited without success since the last successful one.
     pub(super) stalled: bool,
     pub(super) clock: sys::Wall,
     /// Whether it publishes in quick succession. Then it looks at released blocks after ringing, since a peer
@@ -112,7 +112,7 @@ impl PubCore {
         if state.attached.len() >= max {
             return Err((
                 RefuseCode::Busy,
-                format!("the publisher has {max} subscribers, the most it accepts"),
+                format!("the publisher already has {max} subscribers, which is its limit"),
             ));
         }
         let holder = Holder::of(peer);

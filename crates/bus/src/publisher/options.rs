@@ -52,8 +52,8 @@ pub enum MemoryPolicy {
     WorstEffort,
     /// At most this many messages, at least 1, are dropped for one loan; then it is refused.
     Medium(u32),
-    /// The loan waits at most this long for subscribers to release memory; nothing is dropped. It waits once
-    /// per stall: after a wait in vain, loans are refused at once until one succeeds again. At most one hour.
+    /// The loan waits at most this long for subscribers to release memory; nothing is dropped. It waits once per stall:
+    /// after a wait without success, loans are refused at once until one succeeds again. At most one hour.
     Block(Duration),
 }
 

@@ -1,5 +1,5 @@
-//! For publishers that republish other senders' messages: whether subscribers keep up, and early return of
-//! memory.
+//! Functions for publishers that republish other senders' messages: they report whether subscribers keep up, and return
+//! memory early.
 
 use super::Publisher;
 

@@ -41,8 +41,7 @@ impl Consumer {
     /// Returns the oldest message, to be [claimed](Consumer::claim). Until then the publisher may drop it at
     /// any time.
     ///
-    /// Reading ahead what it points to costs nothing, because the claim would have to wait for the cell
-    /// anyway.
+    /// Reading the block ahead of the claim costs nothing, because the claim would have to wait for the cell anyway.
     pub fn next<M: Memory + ?Sized>(&mut self, ring: &M) -> Option<Taken> {
         let cell = self.front(ring)?;
         let field = |i| {

@@ -56,7 +56,7 @@ pub enum CallError {
     },
     /// The client has reached its limit of unanswered requests.
     #[error(
-        "{outstanding} requests to {service} are unanswered, the most allowed: wait, or raise max_outstanding"
+        "{outstanding} requests to {service} are unanswered, which is the limit: wait, or raise max_outstanding"
     )]
     TooMany {
         /// The service.
@@ -65,7 +65,7 @@ pub enum CallError {
         outstanding: usize,
     },
     /// The reply waits in the queue, but the client has reached its limit of held replies.
-    #[error("the most replies of {service} allowed are held: drop some, or raise max_held")]
+    #[error("too many replies of {service} are held: drop some, or raise max_held")]
     HoldLimit {
         /// The service.
         service: String,
@@ -103,7 +103,7 @@ pub enum RespondError {
     #[error("the reply comes too late: the client's deadline has passed")]
     Expired,
     /// The client's queue has no room.
-    #[error("the client has no room for the reply ({}): it takes or releases too little", .reason.name())]
+    #[error("the client has no room for the reply ({}): it takes or drops replies too slowly", .reason.name())]
     Refused {
         /// Why.
         reason: DropReason,

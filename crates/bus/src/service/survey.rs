@@ -6,7 +6,7 @@ use crate::survey::Survey;
 use crate::topic::{EndpointInfo, TopicInfo};
 use std::time::Duration;
 
-/// A service of the bus, as its live endpoints describe it.
+/// A service of the bus, as described by its live endpoints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServiceInfo {

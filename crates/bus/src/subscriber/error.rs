@@ -5,7 +5,7 @@
 #[non_exhaustive]
 pub enum TakeError {
     /// Messages are queued, but the limit of held messages is reached.
-    #[error("{held} messages are held, the most allowed: drop one, or raise max_held")]
+    #[error("{held} messages are held, which is the limit: drop one, or raise max_held")]
     HoldLimit {
         /// Messages held.
         held: usize,
@@ -17,6 +17,6 @@ pub enum TakeError {
         source: std::io::Error,
     },
     /// The process was forked after the subscriber was created.
-    #[error("this subscriber belongs to the parent process: make a new one after fork")]
+    #[error("this subscriber belongs to the parent process: create a new one after fork")]
     Forked,
 }

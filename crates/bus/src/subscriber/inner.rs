@@ -169,7 +169,7 @@ impl SubCore {
         let (all, max) = (state.alive(), MAX_PUBLISHERS);
         if all >= max {
             return Err(format!(
-                "the subscriber has {max} publishers, the most it accepts"
+                "the subscriber already has {max} publishers, which is its limit"
             ));
         }
         let holder = Holder::of(peer);

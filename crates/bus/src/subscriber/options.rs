@@ -112,11 +112,11 @@ impl SubscriberOptions {
 
     /// Sets whether it also wakes when a publisher loans a message, before the message is filled and published.
     ///
-    /// After some milliseconds of sleep, waking and everything that follows is slow: nothing of it is in the
-    /// processor's caches. With this, it has happened once before the message comes. It costs a second wake-up for
-    /// each message, unless the publisher published within the last millisecond. The descriptor becomes readable
-    /// for it, too: a caller that polls it then finds nothing to take, and polls again after
-    /// [`Subscriber::rearm`](crate::Subscriber::rearm) or [`Subscriber::take`](crate::Subscriber::take).
+    /// After some milliseconds of sleep, waking and everything that follows is slow, because none of the code is in the
+    /// processor's caches. With this option, the code has run once by the time the message arrives. The cost is a
+    /// second wake-up for each message, unless the publisher published within the last millisecond. The descriptor
+    /// becomes readable for the early wake-up, too: a caller that polls it then finds nothing to take, and polls again
+    /// after [`Subscriber::rearm`](crate::Subscriber::rearm) or [`Subscriber::take`](crate::Subscriber::take).
     #[must_use]
     pub fn with_early_wake(mut self, wakes: bool) -> Self {
         self.early_wake = wakes;

@@ -201,7 +201,7 @@ impl State {
 }
 
 impl Source {
-    /// Losses of its publisher's messages, on the publisher's side and here.
+    /// Losses of its publisher's messages, at the publisher and in this process.
     pub(super) fn losses(&self) -> Losses {
         let mut losses = self.connection.losses();
         losses.add(DropReason::Malformed, self.malformed);

@@ -15,8 +15,8 @@ use web::foxglove::{Dialect, Foxglove, FoxgloveOptions};
 
 /// Show this host's bus in Foxglove, Lichtblick or PlotJuggler
 ///
-/// Runs until Ctrl-C and prints the address to open. A topic is taken from
-/// the bus only while somebody watches it:
+/// Runs until Ctrl-C and prints the address to open. A topic is taken from the
+/// bus only while a client watches it:
 ///
 ///   ropewalk foxglove                          # look, from this machine
 ///   ropewalk foxglove --allow-publish /goal    # and publish
@@ -31,7 +31,7 @@ use web::foxglove::{Dialect, Foxglove, FoxgloveOptions};
 ///   ropewalk foxglove --host 0.0.0.0 --token-file tokens \
 ///       --certificate robot.crt --key robot.key
 ///
-/// Settings of a link on this bus are parameters there, such as
+/// The viewer shows settings of a link on this bus as parameters, such as
 /// /link/NAME/topics/scan/priority.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
@@ -47,8 +47,8 @@ pub(crate) struct Options {
     /// A topic, or a pattern such as /cmd/*, that clients with the role drive may publish (may be repeated).
     #[arg(long, alias = "client-topic-whitelist", value_name = "PATTERN")]
     allow_publish: Vec<String>,
-    /// Drive ROBOT with the twists that clients with the role drive publish on TOPIC, as with Foxglove's Teleop panel; the
-    /// robot stops by its own clock (may be repeated).
+    /// Drive ROBOT with the twists that clients with the role drive publish on TOPIC, as with Foxglove's Teleop panel;
+    /// without new twists the robot stops by itself, by default after 0.5 s (may be repeated).
     #[arg(long, value_name = "TOPIC=ROBOT")]
     drive: Vec<String>,
     #[command(flatten)]

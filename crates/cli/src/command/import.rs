@@ -11,8 +11,8 @@ const MAX_FILE: u64 = 1 << 20;
 
 /// Convert another software's configuration into files for `ropewalk link` and `ropewalk ros1`.
 ///
-/// Writes a folder for each host. Reports, line by line, what cannot be carried over or means something else. The files
-/// are valid, but only a start: read them, fill in missing addresses, and create keys.
+/// Writes a folder for each host. Reports, line by line, settings that cannot be carried over or that change their
+/// meaning. The files are valid, but only a starting point: read them, fill in missing addresses, and create keys.
 #[derive(Args)]
 pub(crate) struct Options {
     #[command(subcommand)]

@@ -14,8 +14,8 @@ use terminal::table::{Align, Table};
 ///   ropewalk info drive.mcap
 ///   ropewalk info drive.bag --json
 ///
-/// Reads what `ropewalk play` plays: .bag, .mcap and .db3 files and folders of
-/// rosbag2. Several are summed.
+/// Reads the formats of `ropewalk play`: .bag, .mcap and .db3 files and folders
+/// of rosbag2. Adds up several recordings.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Options {

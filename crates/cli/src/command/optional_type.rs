@@ -22,7 +22,7 @@ impl Content {
             (Some(yaml), None) if !is_type(yaml) => Ok(yaml),
             (Some(ty), Some(yaml)) if is_same_type(ty, served) => Ok(yaml),
             (Some(ty), _) => Err(Failure::input(format_args!(
-                "{name} is of type {served}, not {ty}; leave the type out, or give that one"
+                "{name} has the type {served}, not {ty}: leave the type out, or give {served}"
             ))),
         }
     }

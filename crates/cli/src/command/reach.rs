@@ -13,14 +13,14 @@ const MAX_FILE: u64 = 64 << 10;
 
 #[derive(Args)]
 pub(crate) struct Reach {
-    /// Address at which it listens; 0.0.0.0 for all addresses of this host, which needs a token.
+    /// Address to listen at. 0.0.0.0 means all addresses of this host, and needs a token.
     #[arg(long, alias = "address", value_name = "ADDRESS", default_value = "127.0.0.1")]
     host: IpAddr,
-    /// A token and the role it gives (view, operate, drive; default view); other users of this machine can see it in
-    /// the list of processes, unlike --token-file (may be repeated).
+    /// A token and its role (view, operate, drive; default view). Other users of this machine can see it in the list of
+    /// processes, unlike the tokens of --token-file (may be repeated).
     #[arg(long = "token", value_name = "[ROLE=]TOKEN")]
     tokens: Vec<String>,
-    /// A file with one [ROLE=]TOKEN a line.
+    /// A file with one [ROLE=]TOKEN per line.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// A web site whose pages may connect, besides the default ones (may be repeated).
@@ -75,7 +75,7 @@ impl Reach {
         for line in lines {
             let (role, token) = line.split_once('=').unwrap_or(("view", &line));
             let role = Role::of_name(role).ok_or_else(|| {
-                Failure::input("a token's role is view, operate or drive: write view=TOKEN")
+                Failure::input("a token's role must be view, operate or drive: write view=TOKEN")
             })?;
             access = access.with_token(Token::new(role, token).or_input()?);
         }
@@ -89,8 +89,8 @@ impl Reach {
         let server = listen(SocketAddr::new(self.host, port), guard, site, "--port")?;
         if is_open {
             tell!(
-                "warning: nothing is encrypted: others on the way can read the token and all that is shown; give \
-                 --certificate and --key, or use a tunnel"
+                "warning: nothing is encrypted: anyone on the network path can read the token and all data \
+                 shown; give --certificate and --key, or use a tunnel"
             );
         }
         Ok(server)
@@ -131,7 +131,7 @@ fn token_file(path: &Path) -> Result<Vec<String>, Failure> {
         |problem: &dyn std::fmt::Display| Failure::input(format_args!("{}: {problem}", path.display()));
     let meta = std::fs::metadata(path).map_err(|e| fail(&e))?;
     if meta.len() > MAX_FILE {
-        return Err(fail(&"too long for a file of tokens"));
+        return Err(fail(&"it is too long for a file of tokens"));
     }
     let text = std::fs::read_to_string(path).map_err(|e| fail(&e))?;
     let lines = text.lines().map(str::trim);
@@ -140,7 +140,7 @@ fn token_file(path: &Path) -> Result<Vec<String>, Failure> {
         .map(str::to_owned)
         .collect();
     match tokens.is_empty() {
-        true => Err(fail(&"no token in it: write one [ROLE=]TOKEN a line")),
+        true => Err(fail(&"it contains no token: write one [ROLE=]TOKEN per line")),
         false => Ok(tokens),
     }
 }

@@ -83,7 +83,7 @@ pub(crate) struct Options {
     /// Name of the bridge's ROS node.
     #[arg(long, value_name = "NAME")]
     node: Option<String>,
-    /// Also carry what other Ropewalk bridges publish and serve, as the configuration's `from_bridges`.
+    /// Also carry topics and services of other Ropewalk bridges, like `from_bridges` in the configuration.
     #[arg(long)]
     from_bridges: bool,
     /// Print the state as a line of JSON at an interval.
@@ -101,7 +101,7 @@ pub(crate) struct Options {
 enum Spoken {
     /// DDS: Fast DDS, Cyclone DDS.
     Dds,
-    /// Zenoh, as of rmw_zenoh.
+    /// Zenoh, as rmw_zenoh uses it.
     Zenoh,
 }
 

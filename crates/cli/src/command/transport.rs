@@ -34,7 +34,7 @@ pub(super) struct RobotEnds {
     /// Encrypt ZeroMQ with this secret key of `ropewalk robot key`.
     #[arg(long, value_name = "FILE", requires_all = ["zmq", "allow"])]
     key: Option<PathBuf>,
-    /// File of allowed controllers, one a line: public key and name.
+    /// File of allowed controllers, one per line: public key and name.
     #[arg(long, value_name = "FILE", requires = "key")]
     allow: Option<PathBuf>,
     /// Let anyone who reaches the ZeroMQ address command the robot.

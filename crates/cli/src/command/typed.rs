@@ -15,7 +15,7 @@ pub(super) struct Kind {
     /// Such as `topic`, which is also the command.
     pub(super) one: &'static str,
     pub(super) many: &'static str,
-    /// What programs do with one, such as `uses`.
+    /// The verb for a program that uses one, such as `uses`.
     pub(super) verb: &'static str,
 }
 

@@ -27,7 +27,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Show what priorities do on a shared radio.
+/// Show the effect of priorities on a shared radio.
 ///
 /// Runs three processes on this machine: a robot (recording → bus → link), a radio (a model of 802.11 behind loopback
 /// sockets), and a base (link → bus → subscriber). Plays the recording twice, once in first-in-first-out order and once
@@ -70,7 +70,7 @@ pub(crate) struct Options {
     /// Write the result as JSON to this file, `-` for standard output.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write the figure of the delays to this file.
+    /// Write a plot of the delays (SVG) to this file.
     #[arg(long, value_name = "FILE", default_value = "ropewalk-demo.svg")]
     figure: PathBuf,
     /// Seed of the radio's randomness and of the simulated robot.

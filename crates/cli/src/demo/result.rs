@@ -55,9 +55,10 @@ pub(crate) fn finish(options: &Options, results: &[RunResult], awake: bool) -> O
     std::fs::write(&options.figure, draw(options, results))
         .map_err(|e| Failure::job(format_args!("cannot write {}: {e}", options.figure.display())))?;
     let figure = std::path::absolute(&options.figure).unwrap_or_else(|_| options.figure.clone());
-    crate::screen::tell!("figure of the delays: {}", figure.display());
+    crate::screen::tell!("plot of the delays: {}", figure.display());
     if let Some(point) = point(results) {
-        let next = "next: `ropewalk topic list` shows this host's topics, docs/guide/link.md carries them over a radio";
+        let next = "next: `ropewalk topic list` shows this host's topics; docs/guide/link.md explains how \
+                    to carry them over a radio";
         crate::screen::tell!("\n{point}\n{next}");
     }
     if let Some(file) = &options.json {
@@ -207,15 +208,16 @@ fn point(results: &[RunResult]) -> Option<String> {
     Some(if fast < slow {
         let lost = |m: &FlowMetrics| format!("{:.0} % lost", (1.0 - m.delivery) * 100.0);
         format!(
-            "In short: {topic} has the highest priority. By priority, 99 % of it arrive within {fast:.0} ms ({}); \
-             in order of arrival, within {slow:.0} ms ({}).",
+            "In short: {topic} has the highest priority. Sent by priority, 99 % of its messages arrive \
+             within {fast:.0} ms ({}); sent in order of arrival, within {slow:.0} ms ({}).",
             lost(&after),
             lost(&before)
         )
     } else {
         format!(
-            "In short: the radio was no bottleneck, and priority made no difference to {topic}: 99 % arrive within \
-             {fast:.0} ms either way. A slower --rate or more --hops shows one."
+            "In short: the radio was not a bottleneck, and priority made no difference to {topic}: 99 % of \
+             its messages arrive within {fast:.0} ms either way. A slower --rate or more --hops shows a \
+             difference."
         )
     })
 }

@@ -171,9 +171,15 @@ fn what_does_not_fit_ends_with_1_and_bad_input_with_2() {
         (&["plan", "none.yaml"][..], "none.yaml"),
         (&["plan", "typed.yaml"], "no fixed size: give `bytes`"),
         (&["plan", "recorded.yaml"], "recording none.bag"),
-        (&["plan", "s.yaml", "--machine", "page.json"], "no `models`"),
-        (&["bench", "report", "page.json"], "no `experiment`"),
-        (&["bench", "model", "page.json"], "no `cells`"),
+        (
+            &["plan", "s.yaml", "--machine", "page.json"],
+            "`models` is missing",
+        ),
+        (
+            &["bench", "report", "page.json"],
+            "`experiment` or `cells` is missing",
+        ),
+        (&["bench", "model", "page.json"], "`cells` is missing"),
         (&["bench", "analyze", "nowhere"], "nowhere/layout.yaml"),
     ] {
         let done = host.run(args);

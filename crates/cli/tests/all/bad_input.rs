@@ -257,7 +257,7 @@ fn a_certificate_for_the_page_that_is_none() {
         refused(
             &host,
             &with("robot.crt"),
-            &["robot.crt: no certificate in it", "BEGIN CERTIFICATE"],
+            &["robot.crt: it contains no certificate", "BEGIN CERTIFICATE"],
         );
         refused(&host, &with("missing.crt"), &["missing.crt", "PEM"]);
     }

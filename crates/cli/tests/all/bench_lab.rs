@@ -76,7 +76,7 @@ fn rows_that_are_not_there_are_refused_by_name() {
     let done = host.run(&["bench", "lab", "--scenarios", "wifi-3hops"]);
     assert_eq!((done.code, done.stderr.lines().count()), (2, 1), "{done:?}");
     assert!(
-        done.stderr.contains("'wifi-3hops' is none of") && done.stderr.contains("loss-20"),
+        done.stderr.contains("'wifi-3hops' is not one of") && done.stderr.contains("loss-20"),
         "{done:?}"
     );
     assert_eq!(host.run(&["bench", "lab", "--runs", "0"]).code, 2);

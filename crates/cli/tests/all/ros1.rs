@@ -18,7 +18,7 @@ fn what_cannot_be_bridged_is_told_with_its_mend() {
     for (args, words) in [
         (vec!["ros1"], "--topic"),
         (vec!["ros1", "--topic", "/scan=out"], "to_bus, to_ros or both"),
-        (vec!["ros1", "--topic", "scan"], "no full name"),
+        (vec!["ros1", "--topic", "scan"], "not a full name"),
         (vec!["ros1", "--service", "/grasp"], "to_bus or to_ros"),
         (
             vec!["ros1", "--topic", "/scan", "--master", "robot"],

@@ -8,10 +8,14 @@
 
 mod browser;
 mod drive;
+mod h264;
 mod map;
+mod record;
+mod stages;
 #[allow(dead_code)]
 #[path = "../all/support.rs"]
 mod support;
+mod video;
 
 use browser::{Browser, Page};
 use serde_json::{Value, json};
@@ -88,7 +92,9 @@ impl Pair {
             ranges.join(", ")
         );
         pair.publish("/scan", "sensor_msgs/LaserScan", &scan, "20");
-        let image = format!("{{height: 2, width: 4, encoding: rgb8, step: 12, data: {PIXELS:?}}}");
+        let image = format!(
+            "{{header: {{stamp: now}}, height: 2, width: 4, encoding: rgb8, step: 12, data: {PIXELS:?}}}"
+        );
         pair.publish("/camera/image", "sensor_msgs/Image", &image, "10");
         pair.running.push(pair.robot.start(&["link", "link.yaml"]));
         pair.running.push(pair.base.start(&["link", "link.yaml"]));
@@ -260,7 +266,8 @@ fn press(page: &mut Page, what: &str) {
 
 fn screenshot(page: &mut Page, folder: &Path, name: &str) {
     use base64::Engine;
-    std::thread::sleep(Duration::from_secs(2));
+    // By then the page knows the server's clock.
+    std::thread::sleep(Duration::from_secs(6));
     let shot = page.call(
         "Page.captureScreenshot",
         json!({ "format": "webp", "quality": 80 }),
@@ -400,6 +407,7 @@ fn the_page_shows_what_top_tells_and_what_was_published_and_changes_priorities()
     let may =
         page.evaluate("[...document.querySelectorAll('#topics-table .steps button')].some((b) => !b.hidden)");
     assert_eq!(may, false, "the sender sets the priority");
+    stages::are_shown_and_saved(&mut page, &pair.base);
     assert_eq!(browser.problems(), Vec::<String>::new());
 }
 
@@ -585,7 +593,7 @@ fn axe_finds_no_violation() {
     let axe = std::fs::read_to_string(axe).expect("axe");
     let mut pair = Pair::new();
     pair.count();
-    let web = Web::start(&pair.robot, &[]);
+    let web = Web::start(&pair.robot, &["--record", "t"]);
     let mut browser = Browser::start(&pair.robot.path("t")).expect("a browser");
     for (size, theme) in [(DESK, "light"), (DESK, "dark"), (PHONE, "light"), (PHONE, "dark")] {
         let mut page = browser.open(&web.url(), size);

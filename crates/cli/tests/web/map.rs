@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 /// Two rows of four cells of a metre, the lowest row first; -1 is unknown.
 const CELLS: [i8; 8] = [0, 100, -1, 0, 100, 0, 0, 100];
 
-fn choose(page: &mut Page, select: &str, value: &str) {
+pub(crate) fn choose(page: &mut Page, select: &str, value: &str) {
     page.evaluate(&format!(
         "(() => {{
             const select = document.getElementById('{select}');

@@ -65,7 +65,7 @@ pub(super) fn scenario(written: Written, text: &str, place: &str) -> Result<Scen
     let mut channels = scenario.channels::<()>().map_err(whole)?;
     for (at, change) in &scenario.changes {
         let applied = channels.apply(stats::Time::ZERO + *at, change);
-        applied.map_err(|e| whole(format!("what is set at {at:?}: {e}")))?;
+        applied.map_err(|e| whole(format!("the event at {at:?}: {e}")))?;
     }
     Ok(scenario)
 }
@@ -86,7 +86,10 @@ fn hosts(written: &Written) -> Result<Vec<String>, Problem> {
     let all = &written.hosts;
     if !(2..=MAX_HOSTS).contains(&all.value.len()) {
         let count = all.value.len();
-        return Err(bad(all, format!("{count} hosts: a lab has 2 to {MAX_HOSTS}")));
+        return Err(bad(
+            all,
+            format!("the lab has {count} hosts: give 2 to {MAX_HOSTS}"),
+        ));
     }
     let mut names: Vec<String> = Vec::new();
     for name in &all.value {
@@ -96,7 +99,10 @@ fn hosts(written: &Written) -> Result<Vec<String>, Problem> {
         if host.len() > 63 || !starts || host.ends_with('-') || !host.chars().all(good) {
             return Err(bad(
                 name,
-                format!("'{host}' cannot be a host's name: give a letter, then a-z, 0-9 and '-', at most 63"),
+                format!(
+                    "'{host}' cannot be a host's name: use a letter, then a-z, 0-9 and '-', at most 63 \
+                         characters"
+                ),
             ));
         }
         if host == "localhost" {
@@ -117,7 +123,10 @@ fn media(written: &Written, hosts: &[String]) -> Result<Vec<Medium>, Problem> {
     let all = &written.media;
     if !(1..=MAX_MEDIA).contains(&all.value.len()) {
         let count = all.value.len();
-        return Err(bad(all, format!("{count} media: a lab has 1 to {MAX_MEDIA}")));
+        return Err(bad(
+            all,
+            format!("the lab has {count} media: give 1 to {MAX_MEDIA}"),
+        ));
     }
     let mut media: Vec<Medium> = Vec::new();
     for medium in &all.value {
@@ -127,8 +136,8 @@ fn media(written: &Written, hosts: &[String]) -> Result<Vec<Medium>, Problem> {
             return Err(bad(
                 &medium.name,
                 format!(
-                    "'{name}' cannot be a medium's name, which is also its devices': give 1 to {MAX_DEVICE_NAME} \
-                     of a-z and 0-9, not 'lo'"
+                    "'{name}' cannot be a medium's name, which also names its devices: use 1 to \
+                     {MAX_DEVICE_NAME} characters of a-z and 0-9, not 'lo'"
                 ),
             ));
         }
@@ -145,7 +154,7 @@ fn media(written: &Written, hosts: &[String]) -> Result<Vec<Medium>, Problem> {
         return Err(bad(
             &written.hosts.value[host],
             format!(
-                "the host '{}' is in no medium: name it under `hosts` of one",
+                "the host '{}' is not on any medium: add it to the `hosts` of one",
                 hosts[host]
             ),
         ));
@@ -194,7 +203,7 @@ fn one_medium(written: &WrittenMedium, hosts: &[String]) -> Result<Medium, Probl
         None => None,
         Some(q) if (1..=100_000).contains(&q.value) => Some(q.value as usize),
         Some(q) => {
-            let text = format!("a queue of {} frames: give 1 to 100000", q.value);
+            let text = format!("the queue has {} frames: give 1 to 100000", q.value);
             return Err(bad(q, text));
         }
     };
@@ -391,7 +400,10 @@ fn find_host(name: &Spanned<String>, hosts: &[String]) -> Result<usize, Problem>
     hosts.iter().position(|h| *h == name.value).ok_or_else(|| {
         bad(
             name,
-            format!("no host '{}': add it to `hosts`, or correct the name", name.value),
+            format!(
+                "there is no host '{}': add it to `hosts`, or correct the name",
+                name.value
+            ),
         )
     })
 }

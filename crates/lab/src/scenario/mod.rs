@@ -1,4 +1,4 @@
-//! Scenarios: hosts, media, and what changes when.
+//! Scenarios: hosts, media, and their changes over time.
 
 mod apply;
 mod channels;
@@ -85,7 +85,7 @@ pub(crate) struct Wire {
 pub enum ScenarioError {
     /// Neither shipped nor a file.
     #[error(
-        "no scenario '{name}': give a file, or one of those that `ropewalk lab list` names{nearest}",
+        "there is no scenario '{name}': give a file, or a name that `ropewalk lab list` prints{nearest}",
         nearest = nearest.as_ref().map(|n| format!(" (perhaps {n})")).unwrap_or_default()
     )]
     Unknown {
@@ -204,7 +204,7 @@ impl Scenario {
             .map_or_else(|_| self.place.clone(), |p| p.to_string_lossy().into_owned())
     }
 
-    /// What changes when, from the start of the lab, in order of time.
+    /// Changes, with their times from the start of the lab, in order of time.
     pub(crate) fn changes(&self) -> &[(Duration, Change)] {
         &self.changes
     }
@@ -350,17 +350,17 @@ events:
             (
                 "hosts: [robot, relay, base]",
                 "hosts: [robot]",
-                "f.yaml:4:8: 1 hosts: a lab has 2 to 250",
+                "f.yaml:4:8: the lab has 1 hosts: give 2 to 250",
             ),
             (
                 "hosts: [robot, relay, base]",
                 &many,
-                "f.yaml:4:8: 251 hosts: a lab has 2 to 250",
+                "f.yaml:4:8: the lab has 251 hosts: give 2 to 250",
             ),
             (
                 "hosts: [robot, relay, base]",
                 "hosts: [Robot, relay, base]",
-                "f.yaml:4:9: 'Robot' cannot be a host's name: give a letter, then a-z, 0-9 and '-', at most 63",
+                "f.yaml:4:9: 'Robot' cannot be a host's name: use a letter, then a-z, 0-9 and '-', at most 63 characters",
             ),
             (
                 "hosts: [robot, relay, base]",
@@ -385,7 +385,7 @@ events:
             (
                 "    queue: 100\n",
                 "    hosts: [robot, relay]\n    queue: 0\n",
-                "f.yaml:9:12: a queue of 0 frames: give 1 to 100000",
+                "f.yaml:9:12: the queue has 0 frames: give 1 to 100000",
             ),
             (
                 "name: cable",
@@ -400,7 +400,7 @@ events:
             (
                 "name: cable",
                 "name: lo",
-                "f.yaml:10:11: 'lo' cannot be a medium's name, which is also its devices': give 1 to 15 of a-z and 0-9, not 'lo'",
+                "f.yaml:10:11: 'lo' cannot be a medium's name, which also names its devices: use 1 to 15 characters of a-z and 0-9, not 'lo'",
             ),
             (
                 "    wifi: {rate: 54Mbit/s}\n",
@@ -460,7 +460,7 @@ events:
             (
                 "target: robot>relay, set: {down: true}",
                 "target: robot, set: {down: true}}\n  - {at: 2500ms, target: robot-relay, set: {down: false}",
-                "f.yaml: what is set at 2.5s: the link cannot come up while its end 'robot' is switched off: set 'robot' up first",
+                "f.yaml: the event at 2.5s: the link cannot come up while its end 'robot' is switched off: set 'robot' up first",
             ),
             (
                 "at: 5s",
@@ -509,7 +509,7 @@ events:
         let error = |text: &str| Scenario::parse(text, "f.yaml").expect_err("refused").to_string();
         assert_eq!(
             error(text),
-            "f.yaml:1:15: the host 'c' is in no medium: name it under `hosts` of one"
+            "f.yaml:1:15: the host 'c' is not on any medium: add it to the `hosts` of one"
         );
         let parts = format!("{text}  - {{name: y, hosts: [c, d], wifi: {{rate: 6Mbit/s}}}}\n");
         assert_eq!(

@@ -189,7 +189,7 @@ pub(crate) struct Effect {
 }
 
 impl Effect {
-    /// Applies to a path what this names; returns whether it changed anything.
+    /// Applies the settings to a path; returns whether they changed anything.
     pub(crate) fn on_path(&self, path: &mut Path) -> bool {
         let before = path.clone();
         if let Some(loss) = &self.packet_loss {
@@ -285,7 +285,7 @@ impl DelaySetting {
     fn resolve(&self) -> Result<Delay, String> {
         let ascending = |spans: &[Span], what: &str| match spans.is_sorted_by_key(|s| s.0) {
             true => Ok(()),
-            false => Err(format!("the {what} delay's values must ascend: exchange them")),
+            false => Err(format!("the values of the {what} delay must ascend: swap them")),
         };
         Ok(match self {
             DelaySetting::Fixed(span) => Delay::Fixed(span.0),

@@ -18,7 +18,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command};
 use std::time::Duration;
 
-/// Below the emulator, above everything that is not measured.
+/// Below the emulator, above all processes that are not measured.
 const FIFO_PRIORITY: u8 = 30;
 
 impl Lab {

@@ -71,7 +71,8 @@ impl Socket {
         // The kernel doubles the size, and reports the socket as writable below half of that: while it holds
         // less than a batch.
         let socket = Self::bound(local, 1 << 16)?;
-        // Beyond the usual limit, if this process may. [`Socket::holds`] reports the resulting size.
+        // Exceeds the usual limit (`net.core.rmem_max`) if this process is permitted to. [`Socket::holds`] reports the
+        // resulting size.
         let _ = sockopt::set_socket_recv_buffer_size_force(&socket.fd, RECEIVE_BUFFER);
         Ok(Socket {
             wire: Some(Wire {

@@ -24,13 +24,13 @@ pub(crate) enum EnvelopeError {
     Short { what: &'static str },
     #[error("unknown codec {0}: 1 is LZ4, 2 is Zstandard")]
     Codec(u8),
-    #[error("{0} data parts: a message has at most {MAX_PARTS}")]
+    #[error("the message has {0} data parts, more than the limit of {MAX_PARTS}")]
     Parts(u8),
-    #[error("a message of {bytes} bytes: at most {MAX_MESSAGE}")]
+    #[error("the message has {bytes} bytes, more than the limit of {MAX_MESSAGE}")]
     TooLarge { bytes: u64 },
     #[error("a part of {len} bytes cannot be packed into {packed}")]
     PackedLength { len: u32, packed: u32 },
-    #[error("{0} bytes after the last part")]
+    #[error("{0} bytes follow the last part")]
     Trailing(usize),
     #[error("a part does not unpack to its length")]
     Content,

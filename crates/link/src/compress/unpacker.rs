@@ -27,7 +27,7 @@ struct Job {
     owner: PeerId,
     content: Content,
     stamp: Stamp,
-    /// What it takes of `MAX_BYTES`.
+    /// Its share of `MAX_BYTES`.
     bytes: usize,
 }
 

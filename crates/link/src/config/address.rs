@@ -7,7 +7,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 pub(super) fn parse(text: &str) -> Result<SocketAddr, String> {
     let wrong = || {
         format!(
-            "'{text}' is no IP address with a port: write, for example, 192.168.1.7:7400, or [fe80::7%wlan0]:7400"
+            "'{text}' is not an IP address with a port: write, for example, 192.168.1.7:7400, or \
+             [fe80::7%wlan0]:7400"
         )
     };
     let Some((ip, rest)) = text.strip_prefix('[').and_then(|t| t.split_once('%')) else {
@@ -82,12 +83,12 @@ mod tests {
             ("[fe80::7%0]:7400", "no network device '0'"),
             ("[fe80::7%a\0b]:7400", "no network device"),
             ("[2001:db8::7%lo]:7400", "leave out '%lo'"),
-            ("[fe80::7%lo]", "no IP address with a port"),
-            ("[fe80::7%lo]:65536", "no IP address with a port"),
-            ("[fe80::7%lo", "no IP address with a port"),
-            ("[%lo]:7400", "no IP address with a port"),
-            ("fe80::7%lo:7400", "no IP address with a port"),
-            ("base:7400", "no IP address with a port"),
+            ("[fe80::7%lo]", "not an IP address with a port"),
+            ("[fe80::7%lo]:65536", "not an IP address with a port"),
+            ("[fe80::7%lo", "not an IP address with a port"),
+            ("[%lo]:7400", "not an IP address with a port"),
+            ("fe80::7%lo:7400", "not an IP address with a port"),
+            ("base:7400", "not an IP address with a port"),
         ] {
             let problem = parse(text).expect_err(text);
             assert!(problem.contains(word), "{text}: {problem}");

@@ -61,7 +61,7 @@ impl Config {
             let wrong = match peer.name.as_str() {
                 "" => Some("a peer's `name` is empty: write the `host` of that peer".into()),
                 own if own == self.host => Some(format!(
-                    "the peer name '{own}' is this host's own `host` and so used twice: give each host its own name"
+                    "the peer name '{own}' is also this host's own `host`: give each host its own name"
                 )),
                 name if !names.insert(name) => Some(format!(
                     "the peer name '{name}' is used twice: give each host its own"
@@ -101,8 +101,9 @@ impl Config {
                 return Err(Problem::at(
                     format!("topics.{i}.when"),
                     format!(
-                        "topic {}: `when: watched` is not for hosts with a `relay`, which does not pass on who \
-                         watches: leave `when` out, or let another link without `relay` carry the topic",
+                        "topic {}: `when: watched` is not for hosts with a `relay`, because a relay does \
+                         not report subscribers: leave `when` out, or let another link without `relay` \
+                         carry the topic",
                         topic.name
                     ),
                 ));
@@ -143,7 +144,7 @@ impl Config {
             return Err(Problem::at(
                 "peers",
                 format!(
-                    "{} peers: with relays, at most {} are possible",
+                    "there are {} peers, but with relays at most {} are possible",
                     self.peers.len(),
                     proto::MAX_DESTINATIONS
                 ),
@@ -188,7 +189,7 @@ impl Config {
             for (t, topic) in self.topics.iter().enumerate() {
                 let bus = names::on_bus(peer, &topic.name);
                 if bus.len() > bus::MAX_NAME {
-                    let text = format!("topic {bus}: at most {} bytes", bus::MAX_NAME);
+                    let text = format!("topic {bus}: use at most {} bytes", bus::MAX_NAME);
                     return Err(Problem::at(format!("topics.{t}.name"), text));
                 }
                 if !topic.direction.receives() {
@@ -320,7 +321,8 @@ impl Config {
             };
             if address == bind {
                 return Err(at_address(format!(
-                    "the address {address} of peer '{}' is this host's own `radio.bind`, so used twice: give the peer's",
+                    "the address {address} of peer '{}' is this host's own `radio.bind`: give the peer's \
+                     address",
                     peer.name
                 )));
             }
@@ -358,7 +360,10 @@ impl Config {
                 let name = if kind == CarrierKind::Tls { "tls" } else { "quic" };
                 return Err(Problem::at(
                     "radio.carrier",
-                    format!("the carrier {name} needs `keys`: the folder that `ropewalk keys host` made"),
+                    format!(
+                        "the carrier {name} needs `keys`: give the folder that `ropewalk keys host` \
+                             created"
+                    ),
                 ));
             }
             let peers = self.peers.iter().enumerate();

@@ -18,7 +18,7 @@
 //! services:
 //!   - {name: /arm/grasp, role: serve}        # a server of this host, for its peers
 //!   - {name: /map/get, role: call, from: base, priority: 60, timeout: 5s}
-//! ros2: graph                 # ROS 2 nodes see the peers' nodes; true: and all topics and services cross
+//! ros2: graph                 # ROS 2 nodes see the peers' nodes; true: all topics and services cross, too
 //! ```
 
 mod address;
@@ -95,7 +95,7 @@ pub struct Config {
     pub ros2: Ros2,
 }
 
-/// What a link does for ROS 2 nodes.
+/// Support for ROS 2 nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ros2 {
     /// `false`: nothing. Topics and services cross like any others.
@@ -117,7 +117,7 @@ pub struct RadioConfig {
     /// Default: the host's name.
     #[serde(default)]
     pub name: Option<String>,
-    /// What carries the datagrams. Default: QUIC if `keys` is set, else UDP.
+    /// The carrier of the datagrams. Default: QUIC if `keys` is set, else UDP.
     #[serde(default)]
     pub carrier: Option<CarrierKind>,
     /// The local address, for QUIC and UDP.
@@ -150,14 +150,14 @@ pub struct RadioConfig {
     /// strictly by priority.
     #[serde(default, deserialize_with = "share")]
     pub min_share: f64,
-    /// Whether this host announces to its peers what it has waiting, and yields to more important messages on
-    /// other hosts. Default true.
+    /// Whether this host announces its waiting messages to its peers, and yields to more important messages on other
+    /// hosts. Default true.
     #[serde(default = "yes")]
     pub yields: bool,
     /// The share of the air that this host keeps when it yields. Default 10%.
     #[serde(default = "a_tenth", deserialize_with = "share")]
     pub least_share: f64,
-    /// What `rate` refers to. Default: Wi-Fi.
+    /// The medium that `rate` describes. Default: Wi-Fi.
     #[serde(default)]
     pub medium: Medium,
     /// Most bytes of messages that may wait for the radio. Beyond it, the link drops messages of the lowest
@@ -193,7 +193,7 @@ impl RadioConfig {
     }
 }
 
-/// What carries a link's datagrams.
+/// The carrier of a link's datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CarrierKind {
@@ -207,7 +207,7 @@ pub enum CarrierKind {
     Serial,
 }
 
-/// What a rate refers to.
+/// The medium that a rate describes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Medium {
@@ -240,7 +240,7 @@ pub struct PeerConfig {
     /// The address on which its link listens. None for a serial line.
     #[serde(default, deserialize_with = "maybe_address")]
     pub address: Option<SocketAddr>,
-    /// What the peer may do. Default: everything listed under `topics`.
+    /// The peer's permissions. Default: everything listed under `topics`.
     #[serde(default)]
     pub allow: Option<Allow>,
     /// The prefix of the peer's topics on this bus: received topics are published below it, and topics for
@@ -357,7 +357,7 @@ impl Config {
         limited.collect()
     }
 
-    /// What carries the datagrams.
+    /// The carrier of the datagrams.
     pub fn carrier(&self) -> CarrierKind {
         let default = if self.keys.is_some() {
             CarrierKind::Quic
@@ -386,7 +386,7 @@ impl Config {
         known.then(|| (address::host(bind), address::host(bind)))
     }
 
-    /// Returns whether messages may travel over relays, be it this host or a peer.
+    /// Returns whether messages may travel over relays: this host or a peer.
     pub fn routes(&self) -> bool {
         let all = self.peers.iter().map(|p| &p.relay).chain([&self.relay]);
         all.flatten().any(Relayed::is_any)

@@ -131,8 +131,10 @@ impl ServiceConfig {
             if !peers.iter().any(|p| p.name == *from) {
                 let known: Vec<&str> = peers.iter().map(|p| p.name.as_str()).collect();
                 let known = known.join(", ");
-                let text =
-                    format!("service {name}: `from` names '{from}', which is no peer: the peers are {known}");
+                let text = format!(
+                    "service {name}: `from` names '{from}', which is not a peer: the peers are \
+                             {known}"
+                );
                 return Err(Problem::at("from", text));
             }
             if self.role == Role::Serve {
@@ -202,7 +204,7 @@ impl Config {
             {
                 let name = names::service_on_bus(peer, role, &service.name);
                 if name.len() > MAX_NAME {
-                    return at("name", format!("service {name}: at most {MAX_NAME} bytes"));
+                    return at("name", format!("service {name}: use at most {MAX_NAME} bytes"));
                 }
                 let owner = (role == ServiceRole::Call).then_some(peer.name.as_str());
                 match here.insert(name.clone(), owner) {
@@ -212,8 +214,8 @@ impl Config {
                         return at(
                             "role",
                             format!(
-                                "the service {} of '{other}' and of '{}' would both be {name} here, so calls would be \
-                                 ambiguous: say `from`, or give each peer a `namespace`",
+                                "the service {} of '{other}' and of '{}' would both be {name} here, so \
+                                 calls would be ambiguous: set `from`, or give each peer a `namespace`",
                                 service.name, peer.name
                             ),
                         );
@@ -292,7 +294,7 @@ mod tests {
             (ONE, "{name: /a}", "role"),
             (ONE, "{name: /a, role: ask}", "serve"),
             (ONE, "{name: /a, role: call, form: r-1}", "from"),
-            (ONE, "{name: /a, role: call, from: r-3}", "no peer"),
+            (ONE, "{name: /a, role: call, from: r-3}", "not a peer"),
             (ONE, "{name: /a, role: serve, from: r-1}", "`allow`"),
             (ONE, "{name: /a, role: call, depth: 0}", "1 to 256"),
             (ONE, "{name: /a, role: call, timeout: 0s}", "1ms"),
@@ -306,7 +308,7 @@ mod tests {
                 "`role: both`",
             ),
             (ONE, "{name: /a, role: both}", "`namespace`"),
-            (TWO, "{name: /a, role: call}", "say `from`"),
+            (TWO, "{name: /a, role: call}", "set `from`"),
             (SHUT, "{name: /a, role: call}", "`publish`"),
             (SHUT, "{name: /a, role: call, from: r-1}", "`publish`"),
         ] {

@@ -224,7 +224,12 @@ fn every_refusal_is_one_line_that_names_the_place_and_the_mend() {
             "configuration",
             "lowercase",
         ),
-        ("127.0.0.1:7401", "127.0.0.1:7400", "configuration", "used twice"),
+        (
+            "127.0.0.1:7401",
+            "127.0.0.1:7400",
+            "configuration",
+            "`radio.bind`",
+        ),
         (
             "name: base",
             "name: base, namespace: r1",
@@ -253,7 +258,7 @@ topics:
             "configuration",
             "/r/cmd_vel",
         ),
-        ("name: base", "name: robot", "configuration", "used twice"),
+        ("name: base", "name: robot", "configuration", "own `host`"),
         ("/cmd_vel", "/scan", "configuration", "listed twice"),
         ("/scan", "scan", "configuration", "/scan"),
         ("depth: 2", "depth: 0", "configuration", "1 to 4096"),

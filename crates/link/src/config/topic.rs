@@ -31,7 +31,7 @@ pub struct TopicConfig {
     /// acknowledged. At most 4096, or 1024 for a topic that keeps sent messages (reliable, bulk, latched).
     #[serde(default, deserialize_with = "maybe_depth")]
     pub depth: Option<u16>,
-    /// How hard the link tries.
+    /// Effort of the link to deliver messages.
     #[serde(default)]
     pub reliability: Reliability,
     /// The link gives up a message of a reliable or bulk topic that is not delivered this long after its
@@ -68,8 +68,7 @@ pub struct TopicConfig {
     /// Whether and how messages are compressed for the air. Default: not.
     #[serde(default)]
     pub compress: Compress,
-    /// Whether the topic is sent always, or only while someone on the receiving host's bus subscribes to it.
-    /// Default: always.
+    /// Whether the topic is sent always, or only while the receiving host's bus has a subscriber. Default: always.
     #[serde(default)]
     pub when: When,
     /// Longest message accepted on a received topic. Default: 64 MiB, the longest that a link carries.
@@ -185,7 +184,7 @@ impl TopicConfig {
     }
 }
 
-/// How hard the link tries.
+/// Effort of the link to deliver messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reliability {
@@ -196,7 +195,7 @@ pub enum Reliability {
     Reliable,
     /// Messages carry parity, from which the receiver recovers lost parts.
     Redundant,
-    /// As reliable, but large messages are fountain-coded: any symbols do, and the sender continues until the
+    /// As reliable, but large messages are fountain-coded: any symbols count, and the sender continues until the
     /// receiver has enough.
     Bulk,
     /// Reliable if all publishers are reliable when the topic is first found, else best effort. The depth is
@@ -211,7 +210,7 @@ pub enum When {
     /// Always.
     #[default]
     Always,
-    /// While the receiving host's bus has a subscriber, besides the link itself.
+    /// While the receiving host's bus has a subscriber other than the link itself.
     Watched,
 }
 

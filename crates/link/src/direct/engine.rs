@@ -264,7 +264,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Returns whether the sleeping thread would wake too late, or not for all that matters.
+    /// Returns whether the sleeping thread would wake too late, or does not wait for everything that it has to.
     pub(super) fn is_due_earlier(&mut self) -> bool {
         let sleeps_longer = match (self.due, self.asleep_until) {
             (Some(due), Some(until)) => due < until,

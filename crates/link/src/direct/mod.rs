@@ -1,5 +1,4 @@
-//! A link that ends in a program's own process: no bus and no daemon sit between its messages and the
-//! carrier.
+//! A link that ends in a program's own process, with no bus and no daemon between its messages and the carrier.
 //!
 //! It speaks the daemons' protocol, so the other end may be a daemon or another program, and it uses the same
 //! configuration. It supports services, called and served; topics, sent and received, by name or pattern;

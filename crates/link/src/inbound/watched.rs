@@ -1,12 +1,12 @@
-//! Whether anyone watches peers' topics on this host's bus (decision 352).
+//! Whether peers' topics have a subscriber on this host's bus (decision 352).
 
 use super::Inbound;
 use crate::outgoing::Outgoing;
 use proto::Radio;
 
 impl Inbound {
-    /// States to the peers whether anyone here subscribes to their topics that they send only then. `own` returns the
-    /// link's own subscriber of a topic of this bus, which does not count.
+    /// Tells the peers which of their topics that are sent only on demand have a subscriber on this bus. `own` returns
+    /// the link's own subscriber of a topic, which does not count.
     pub(crate) fn state_watched(&self, radio: &mut Radio<Outgoing>, own: impl Fn(&str) -> Option<u64>) {
         for ((peer, topic), route) in &self.routes {
             if !radio.asks_watched(*peer, *topic) {

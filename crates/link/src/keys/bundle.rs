@@ -187,7 +187,7 @@ impl Bundle {
         }
     }
 
-    /// Applies to our own certificate the checks that other hosts will apply to it.
+    /// Applies to this host's certificate the checks that other hosts will apply to it.
     fn check(&self) -> Result<(), KeysError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let path = self.folder.join(HOST_CERTIFICATE);
@@ -236,7 +236,7 @@ pub(crate) fn host_of(certificate: &CertificateDer<'_>) -> Option<String> {
 
 /// What is wrong with a certificate, and how to fix it.
 fn complaint(error: &rustls::Error, host: &str) -> String {
-    let again = format!("make a new one with `ropewalk keys host {host}`");
+    let again = format!("create a new one with `ropewalk keys host {host}`");
     match error {
         rustls::Error::InvalidCertificate(e) => match e {
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => {

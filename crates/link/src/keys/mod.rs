@@ -1,4 +1,4 @@
-//! Membership of the team: makes, stores, revokes and reads certificates.
+//! Membership of the team: creates, stores, revokes and reads certificates.
 //!
 //! A [`Team`] is a folder that its owner keeps, with the key that signs the team's certificates. From it,
 //! each host gets a [`Bundle`]: a folder with its own key and certificate, the team's certificate, the list
@@ -33,7 +33,7 @@ pub const REVOKED: &str = "revoked.pem";
 /// All certificates that the team ever made, as text. It stays with the team's owner.
 pub const LEDGER: &str = "hosts.list";
 
-/// Why keys cannot be made or used.
+/// Why keys cannot be created or used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeysError {
@@ -99,7 +99,7 @@ pub enum KeysError {
         problem: String,
     },
     /// The cryptography library failed.
-    #[error("cannot make a certificate: {0}")]
+    #[error("cannot create a certificate: {0}")]
     Make(#[from] rcgen::Error),
     /// The system provides no random numbers.
     #[error("the system provides no random numbers")]

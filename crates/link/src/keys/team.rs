@@ -71,7 +71,7 @@ impl Team {
         Ok(team)
     }
 
-    /// Makes a certificate for `host` that is valid for `life`, and returns the folder to copy to the host.
+    /// Creates a certificate for `host` that is valid for `life`, and returns the folder to copy to the host.
     ///
     /// # Errors
     /// [`KeysError::Duplicate`] if it has one, [`KeysError::Name`], or an error of the file system.

@@ -80,10 +80,10 @@ pub(crate) enum SealError {
     #[error("malformed sealed envelope: wrong {0}")]
     Malformed(&'static str),
     /// It is for other hosts, or under a key that is unknown, or no longer known.
-    #[error("it is sealed with a key that is unknown here")]
+    #[error("the message is sealed with a key that this host does not know")]
     Key,
     /// Another host made it, or changed it.
-    #[error("its seal is not from its source")]
+    #[error("the seal of the message is not from its source")]
     Forged,
 }
 

@@ -37,7 +37,7 @@ pub(super) struct Greeting<'a> {
 pub(crate) enum GreetingError {
     #[error("malformed greeting: wrong {0}")]
     Malformed(&'static str),
-    #[error("it is not signed with the key of its certificate")]
+    #[error("the greeting is not signed with the key of its certificate")]
     Signature,
 }
 

@@ -19,7 +19,7 @@ impl Identity {
     pub(crate) fn new(bundle: &Bundle) -> Result<Self, KeysError> {
         let other = || KeysError::Malformed {
             path: bundle.folder().join(HOST_KEY),
-            problem: "relays require Ed25519 keys: make one with `ropewalk keys host`".into(),
+            problem: "relays require Ed25519 keys: create one with `ropewalk keys host`".into(),
         };
         let PrivateKeyDer::Pkcs8(key) = bundle.key() else {
             return Err(other());

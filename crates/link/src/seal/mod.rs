@@ -1,6 +1,6 @@
 //! Seals messages through relays for their destination hosts, with keys agreed on with each of them.
 //!
-//! Hosts exchange greetings over any way ([`greeting`]): certificate, a key of this run, a challenge, and the
+//! Hosts exchange greetings over any path ([`greeting`]): certificate, a key of this run, a challenge, and the
 //! answer to the other's challenge. Messages then cross as envelopes ([`envelope`]). Relays see a message's
 //! source, its destinations and its length, but cannot read it, change it, or forge one (decision 289).
 
@@ -66,7 +66,7 @@ pub struct SealStats {
     pub unsealed: u64,
     /// Messages refused: their seal is not their source's.
     pub forged: u64,
-    /// Ways abandoned since nothing arrived over them, despite the neighbour's reports.
+    /// Paths abandoned because nothing arrived over them, despite the neighbour's reports.
     pub doubted: u64,
     /// Messages that waited in vain for a host's keys.
     pub waited: u64,
@@ -459,7 +459,7 @@ impl Seals {
         tracing::warn!(
             host,
             over,
-            "nothing arrives over this way: using another one if possible"
+            "nothing arrives over this path: using another one if possible"
         );
         now + evidence::DOUBTED
     }

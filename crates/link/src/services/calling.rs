@@ -488,10 +488,7 @@ pub(crate) fn outcome_text(outcome: Outcome, text: String, peer: &str, name: &st
                 "the server of {name} on {peer} died before it answered: repeat the call if that is safe"
             ),
         ),
-        Outcome::Unserved => (
-            Failure::Unserved,
-            format!("{name} is not served on {peer} any more"),
-        ),
+        Outcome::Unserved => (Failure::Unserved, format!("{name} is no longer served on {peer}")),
         Outcome::Busy => (Failure::Busy, format!("{peer}: {text}")),
         Outcome::TimedOut => (Failure::TimedOut, format!("{peer}: {text}")),
         Outcome::Failed | Outcome::Answered => (Failure::Dropped, text),

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// Interval at which to check for servers if no notification arrives.
 const ROUND: Duration = Duration::from_millis(200);
-/// How long a server that holds as many requests as it may is left alone.
+/// How long no requests are taken from a server that has reached its limit of held requests.
 const HOLD_OFF: Duration = Duration::from_millis(2);
 /// Most requests taken at a time. Others stay in their queues, whose limit the bus reports to callers.
 const MOST_TAKEN: usize = 512;
@@ -27,8 +27,7 @@ pub(crate) type EndpointId = u64;
 pub(crate) enum Job {
     /// Report requests to this server.
     Serve(EndpointId, Arc<Server>),
-    /// Stop reporting them: the server ends, and then these requests with it, so that callers learn of its
-    /// death.
+    /// Stop reporting them. The server ends, and these requests with it, so that callers are notified of its end.
     Unserve(EndpointId, Arc<Server>, Vec<Arc<Request>>),
     /// Report whether this client has a server.
     Use(EndpointId, Arc<Client>),
@@ -69,7 +68,7 @@ pub(crate) struct Dispatcher {
     served: BTreeMap<EndpointId, Arc<Server>>,
     used: BTreeMap<EndpointId, Used>,
     events: VecDeque<Event>,
-    /// Until when to leave servers alone that hold as many requests as they may.
+    /// Until when to skip servers that have reached their limit of held requests.
     held_until: Option<Time>,
     next_round: Time,
     late: Sender<Late>,

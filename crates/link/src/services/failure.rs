@@ -12,7 +12,7 @@ pub enum Failure {
     Rejected,
     /// There was no answer in time.
     TimedOut,
-    /// The peer was lost, or no way leads to it.
+    /// The peer was lost, or there is no path to it.
     Unreachable,
     /// The peer does not permit this host to call.
     Refused,
@@ -20,7 +20,7 @@ pub enum Failure {
     Busy,
     /// The server died before it answered. It may have executed the request.
     ServerDied,
-    /// Nobody served it any more when the request arrived.
+    /// The service had no server left when the request arrived.
     Unserved,
     /// The request or the reply could not be sent or received; the caller's error says why.
     Dropped,

@@ -69,7 +69,7 @@ fn keys_of_another_team_are_said_at_both_ends() {
     let robot = host("robot", &robot, "quic", x, ("base", y));
     let base = host("base", &base, "quic", y, ("robot", x));
     for end in [&robot, &base] {
-        said(end, |text| text.contains("its keys are of another team"));
+        said(end, |text| text.contains("its keys are from another team"));
     }
 }
 

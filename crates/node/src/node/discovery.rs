@@ -1,4 +1,4 @@
-//! What is on the bus, and the types that its publishers and servers announce.
+//! Finds topics and services on the bus, and the types that their publishers and servers announce.
 
 use super::{Node, NodeError};
 use crate::name;

@@ -37,7 +37,7 @@ pub enum StructureError {
     Length {
         /// Path of the field.
         field: String,
-        /// What takes them: the field's type, or the structure.
+        /// The receiver: the field's type, or the structure.
         taker: String,
         /// Elements given.
         given: usize,

@@ -1,4 +1,4 @@
-//! What a type says about one field or element of a message.
+//! The type of one field or element of a message, as structures need it.
 
 use super::fault::Fault;
 use schema::{Arity, Field, FieldType, Flavour, MAX_COUNT, MessageType, Primitive};

@@ -65,7 +65,7 @@ use put::Lift;
 use bus::LoanError;
 use schema::{DefinitionError, Flavour, Registry, Schema, Service};
 
-/// What generated code provides for a message or service type.
+/// Constants that generated code provides for a message or service type.
 pub trait Typed {
     /// `package/Type`.
     const NAME: &'static str;
@@ -196,8 +196,8 @@ pub fn service<S: ServiceType>() -> Result<Service, DefinitionError> {
     registry.service(S::NAME)
 }
 
-/// Something that was taken: from a topic ([`Message`](crate::Message)), or from a service
-/// ([`Request`](crate::Request), [`Reply`](crate::Reply)).
+/// Something taken from a topic ([`Message`](crate::Message)) or a service ([`Request`](crate::Request),
+/// [`Reply`](crate::Reply)).
 pub trait Contents {
     /// The control part, in the taker's type.
     fn control(&self) -> &[u8];

@@ -15,7 +15,7 @@ pub(crate) struct Breadth {
 }
 
 impl Breadth {
-    /// The peer holds `datagrams` until it reads them, of which the limit takes `least`.
+    /// The peer holds `datagrams` until it reads them; `least` of these are within the usual limit.
     pub(crate) fn holds(&mut self, datagrams: usize, least: usize) {
         self.most = datagrams.min(BREADTH_MOST).saturating_sub(least);
         self.now = self.now.min(self.most);

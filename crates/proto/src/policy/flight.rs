@@ -1,4 +1,4 @@
-//! Datagrams handed over that are not known to have left the air (decision 065).
+//! Datagrams that were handed over and may still be on the air (decision 065).
 
 use super::tuning::*;
 use crate::wire::Receipt;
@@ -52,7 +52,8 @@ pub(crate) struct Lesson {
     pub(crate) queued: Duration,
     /// The same, even if a correction was already made for it.
     pub(crate) waited: Duration,
-    /// How long after the datagram before it it arrived, where both were handed over at once: its service time.
+    /// Service time: interval between the arrivals of the previous datagram and of this one, if both were handed over
+    /// at once.
     pub(crate) service: Option<Duration>,
 }
 
@@ -127,8 +128,8 @@ impl Flight {
         }
     }
 
-    /// The same, but one datagram in `asks_every` asks while receipts clock the sending: the sender need not stop until
-    /// the receipt of the last datagram within the limit has arrived.
+    /// Requests a receipt with one datagram in `asks_every` while receipts pace the sender, so that the sender does not
+    /// stall until the receipt for the last datagram within the limit arrives.
     pub(crate) fn asking_every(self, asks_every: usize) -> Self {
         Flight { asks_every, ..self }
     }
@@ -301,7 +302,7 @@ impl Flight {
             let held = Duration::from_micros(receipt.held);
             now.since(ask.at).saturating_sub(held)
         });
-        // It went unnoticed while it was missing, where that may be chance.
+        // While it was missing it was not counted as late, if the loss may be chance.
         let late = self.tolerated > 0 && ask.is_some_and(|a| self.is_late(now, a));
         let explained = ask.map_or(Duration::ZERO, |a| expected(a.bytes));
         self.round_trip(now, round_trip, explained);
@@ -409,7 +410,7 @@ impl Flight {
         Some(self.unanswered?.at + self.patience())
     }
 
-    /// Detects late receipts, and removes timed-out datagrams.
+    /// Detects late receipts and removes datagrams that have timed out.
     pub(crate) fn expire(&mut self, now: Time) {
         let chance = self.missing < self.tolerated;
         if !chance && self.unanswered.is_some_and(|ask| self.is_late(now, ask)) {
@@ -418,7 +419,7 @@ impl Flight {
         while self.next_timeout().is_some_and(|t| t <= now) {
             self.give_up(now);
         }
-        // Silence at the last ask does not say anything about the present.
+        // Silence after the last ask says nothing about the present.
         let rested = self.unanswered.is_none() && self.entries.is_empty();
         if rested && now >= self.asked_at + LONGEST_PATIENCE {
             (self.timeouts, self.missing) = (0, 0);

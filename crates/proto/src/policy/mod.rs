@@ -114,7 +114,7 @@ pub(crate) trait Policy: Debug + Send + Sync {
         let budget = (foreseen.from - EARLY).since(now);
         let air = peer.airtime.airtime(fragment.max.min(fragment.whole), hops);
         let full = peer.full_air();
-        // A source this fast would leave hardly any air between its messages.
+        // So fast a source would leave hardly any air between its messages.
         let quick = match hops {
             1 => full.max(LEAST_WAITED_FOR),
             _ => full * FRAMES_WAITED_FOR,

@@ -19,7 +19,7 @@ impl Peer {
         self.airtime.airtime(RECEIPT, self.config.hops)
     }
 
-    /// Whether the peer has had something to send lately, so that its receipts wait for their turn.
+    /// Whether the peer recently had data to send, so that its receipts wait for their turn.
     pub(crate) fn receipts_wait(&self, now: Time) -> bool {
         self.rode.is_some_and(|t| now < t + RODE)
     }
@@ -39,7 +39,7 @@ impl Peer {
         if self.receipts_ride {
             self.rode = Some(now);
         }
-        // It rides with what the peer has to send, and takes longer than a receipt alone.
+        // It comes with data of the peer, and takes longer than a receipt alone.
         let expected = |n| airtime.airtime(n, hops) + airtime.airtime(len, hops);
         let full = self.full_air();
         let filled = 4 * self.flight.len() >= FILLED_QUARTERS * policy.window(self, true);

@@ -16,7 +16,7 @@ pub(crate) const CABLE_QUEUE: Duration = Duration::from_millis(1);
 /// Divides a frame; the part by which a round trip varies by chance, which the pacer does not make up for (decision
 /// 065).
 pub(crate) const CHANCE: u32 = 4;
-/// The same where the device queue has to be empty in time for others (decision 066).
+/// The same if the device queue must be empty in time for others (decision 066).
 pub(crate) const CHANCE_DEFERRING: u32 = 30;
 /// Time; most that the pacer makes up for at once: the longest wait in a device queue as long as receipts arrive
 /// (decision 065).
@@ -26,7 +26,7 @@ pub(crate) const LARGEST_CORRECTION: Duration = Duration::from_millis(200);
 
 /// Datagrams that are remembered, however long the path (decision 065).
 pub(crate) const MOST_IN_FLIGHT: usize = 4096;
-/// Datagrams; where less important ones fill the limit, it may be exceeded by this many (decision 065).
+/// Datagrams; if less important ones fill the limit, it may be exceeded by this many (decision 065).
 pub(crate) const URGENT: usize = 3;
 /// Bytes; at 6 Mbit/s, `SMALL_PER_FULL` datagrams of at most this length take the air of a full one (decision 065).
 pub(crate) const SMALL: usize = 200;
@@ -70,7 +70,7 @@ pub(crate) const FRAMES_AHEAD: u32 = 3;
 pub(crate) const FRAMES_AHEAD_OF_DATA: u32 = 8;
 /// Divides a full datagram's length; receipts in longer datagrams ride with data (decision 065).
 pub(crate) const RIDES: usize = 4;
-/// Time; how long after a receipt that came with data others may do so (decision 065).
+/// Time; how long after a receipt that came with data further receipts may come with data (decision 065).
 pub(crate) const RODE: Duration = Duration::from_millis(500);
 /// Receipts in a row that have to arrive in time before the pacer's estimate is trusted again (decision 065).
 pub(crate) const PENALTY: u32 = 12;
@@ -88,7 +88,7 @@ pub(crate) const LONGEST_PATIENCE: Duration = Duration::from_secs(5);
 /// Divides a frame; after asking for a receipt, the next fragment waits beyond its slot for this part, in case the peer
 /// was late to read the request: otherwise the two collide (decision 065).
 pub(crate) const LISTENING: u32 = 4;
-/// Divides a frame; a datagram that waited longer than this part met other traffic (decision 096).
+/// Divides a frame; a datagram that waited longer than this part waited for other traffic (decision 096).
 pub(crate) const MET: u32 = 8;
 
 // The wider limit of a cable without a rate.
@@ -155,9 +155,10 @@ pub(crate) const WORTH_CUTTING: Duration = Duration::from_micros(600);
 pub(crate) const LEAST_WAITED_FOR: Duration = Duration::from_micros(2400);
 /// Frames; the same where the medium forwards (decision 066).
 pub(crate) const FRAMES_WAITED_FOR: u32 = 4;
-/// Bytes; fewer of a message are not worth a frame (decision 066).
+/// Bytes; least part of a message that justifies a frame (decision 066).
 pub(crate) const LEAST_CUT: usize = 32;
-/// Bytes; with less room, no message begins behind another: its header is sent again with the rest (decision 022).
+/// Bytes; with less room, no message begins behind another, because its header would be sent again with the rest
+/// (decision 022).
 pub(crate) const LEAST_BEGUN: usize = 128;
 /// Frames that may go between a receipt and a foreseen message of another host: within this many, the receipt shows
 /// what it met on the air, and the pacer makes up for it (decision 066).
@@ -216,8 +217,8 @@ pub(crate) const KEPT_SPAN: Duration = Duration::from_secs(2);
 /// Share of the air that a host gets at least while it claims it: half of the least share that all leave it by default
 /// (decision 096).
 pub(crate) const LEAST_OF_CLAIMED: f64 = 0.05;
-/// Part; a host that sends less than this part of what it claims does not keep its word; some of it is lost, or
-/// addressed to others (decision 096).
+/// Part; a host that is heard to send less than this part of its claimed airtime does not keep its word. The part is
+/// below 1 because some datagrams are lost, or addressed to others (decision 096).
 pub(crate) const KEPT_PART: f64 = 0.125;
 /// Share of the air; less counts as nothing (decision 096).
 pub(crate) const LEAST_HEARD: f64 = 0.0005;

@@ -51,7 +51,7 @@ pub struct Radio<B> {
     clock: Time,
     pacer: Pacer,
     scheduler: Scheduler,
-    /// What other hosts need of the air.
+    /// The needs of other hosts for the air.
     share: Share,
     /// Importance of recent messages.
     lately: Lately,
@@ -214,7 +214,7 @@ impl<B: Body> Radio<B> {
     /// Ends the message of a reliable topic that was offered with this stamp, before the radio knows its outcome:
     /// nothing more of it is sent, and its body is released. Pass `Ok` if its source has learned elsewhere that it was
     /// delivered, otherwise the reason for giving it up. It is counted under that, and has no [`Outcome`]. Returns
-    /// false if the radio does not hold it (any more).
+    /// false if the radio does not hold it, or no longer does.
     pub fn end_message(
         &mut self,
         now: Time,

@@ -9,9 +9,9 @@ use crate::wire::DataHead;
 use stats::{DropReason, Drops, Time};
 
 impl<B: Body> Radio<B> {
-    /// Offers a message of `topic`. It waits for the radio, as one of the newest `depth` of its topic. While nobody
-    /// watches a topic that is sent only then, its messages only count as rested; the newest of a latched topic are
-    /// kept for those who begin to watch.
+    /// Offers a message of `topic`. It waits for the radio, as one of the newest `depth` of its topic. While a topic
+    /// that is sent only when watched has no subscriber, its messages only count as rested; the newest messages of a
+    /// latched topic are kept for later subscribers.
     ///
     /// # Errors
     /// The reason if this very message was dropped at once: no peer, a topic that the peer refused, the rate limit, its

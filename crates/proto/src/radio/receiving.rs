@@ -151,7 +151,7 @@ impl<B: Body> Radio<B> {
                     p.share.probe = None;
                     self.share.probed(now, met);
                 }
-                // A queue for a peer that fails says nothing about the datagrams to others.
+                // A queue caused by a failing peer says nothing about the datagrams to others.
                 let left = self.router.as_ref().is_some_and(|r| r.is_left(peer));
                 // Once nothing is in flight the device queue is empty, however long it was.
                 if !left && self.peers.values().any(|p| p.flight.len() > 0) {

@@ -19,7 +19,7 @@ pub(super) const HEAD: usize = 16;
 #[derive(Clone, Copy)]
 struct Over {
     hops: u32,
-    /// Whether it shares the air with equals.
+    /// Whether it shares the air with hosts of equal priority.
     equals: bool,
     /// Whether it was shortened for others.
     cut: bool,
@@ -104,7 +104,7 @@ impl<B: Body> Radio<B> {
                 let turn = self.pacer.await_turn();
                 Transmit::Wait(listens.map_or(turn, |until| until.max(turn)))
             }
-            // Nothing waits for the pacer then, so a slot that passes meanwhile is given up.
+            // Nothing waits for the pacer in that case, so a slot that passes meanwhile is given up.
             Plan::Hold(until) if control.is_none() => Transmit::Wait(until),
             Plan::Hold(_) | Plan::Nothing if control.is_some() => Transmit::Wait(self.pacer.await_turn()),
             Plan::Hold(until) => Transmit::Wait(until),
@@ -206,8 +206,9 @@ impl<B: Body> Radio<B> {
         up.filter_map(|t| t.rhythm.next(now)).min_by_key(|f| f.from)
     }
 
-    /// When the claims of other hosts let this topic continue, if they hold it back. Forwarded messages had their share
-    /// at the source, and would be in the air already if they went by one hop: they yield only to more important ones.
+    /// When the claims of other hosts permit this topic to continue, if they hold it back. Forwarded messages had their
+    /// share at the source, and would be in the air already if they went by one hop: they yield only to more important
+    /// ones.
     fn gate(&self, now: Time, t: &SendTopic<B>, importance: u8) -> Option<Time> {
         let at = self.share.gate(now, importance)?;
         // A receipt would have to be sent in any case, and alone costs as much as is saved.
@@ -268,7 +269,7 @@ impl<B: Body> Radio<B> {
             Plan::Slot(i, listens) if listens.unwrap_or(self.pacer.next()) <= now + p.full_air() => *i,
             _ => return false,
         };
-        // A symbol leaves little room behind it.
+        // A symbol leaves little room after it.
         let t = &self.topics[i];
         t.peer == peer && t.symbol_room().is_none()
     }
@@ -292,8 +293,8 @@ impl<B: Body> Radio<B> {
             .peers
             .iter()
             .filter(|(id, p)| p.has_control() || p.session.is_up() && (cancels(**id) || ways(**id)));
-        // The frame on a bad link is retried again and again while all others wait behind it: it goes last, otherwise
-        // the links probed after it look as bad.
+        // A frame on a bad link is retried repeatedly while all others wait behind it. It goes last; otherwise the
+        // links probed after it look as bad.
         due.map(|(id, _)| *id).min_by_key(|id| self.badness(*id))
     }
 

@@ -51,7 +51,7 @@ impl<B: Body> Radio<B> {
     fn own_rhythms(&self, now: Time) -> Vec<Beat> {
         let us = |d: Duration| u32::try_from(d.as_micros()).unwrap_or(u32::MAX);
         let beat = |t: &SendTopic<B>| {
-            // The source of a forwarded message announced it, with all its hops.
+            // The source of a forwarded message has announced it, with all its hops.
             let p = self
                 .peers
                 .get(&t.peer)
@@ -230,7 +230,7 @@ impl<B: Body> Radio<B> {
     /// Something waits until `until`, perhaps for others: returns how long it has to wait, given that they get
     /// at most their share.
     pub(super) fn holds(&mut self, now: Time, until: Time) -> Time {
-        // The least important topic defers to everything that anything here defers to.
+        // The least important topic defers to everything that any topic of this host defers to.
         let waiting = self
             .topics
             .iter()
@@ -245,7 +245,7 @@ impl<B: Body> Radio<B> {
         due.map_or(until, |t| t.min(until))
     }
 
-    /// Air left free after a datagram of this priority, for others with something more important. `own`: the datagram's
+    /// Air left free after a datagram of this priority, for more important messages of others. `own`: the datagram's
     /// contents are this host's, not forwarded.
     pub(super) fn deference_gap(&self, now: Time, p: &Peer, priority: u8, own: bool) -> Duration {
         let others = match self.share.defers(now, priority) {
@@ -294,7 +294,7 @@ impl<B: Body> Radio<B> {
         self.pacer.taken(now, air.saturating_sub(reckoned));
     }
 
-    /// Whether anything that waits here is less important than what others may send at any time.
+    /// Whether any waiting message is less important than messages that others may send at any time.
     fn expects(&self, now: Time) -> bool {
         let expects = |t: &SendTopic<B>| t.is_backlogged() && self.expects_beside(now, t);
         self.topics.iter().any(expects)
@@ -314,7 +314,7 @@ impl<B: Body> Radio<B> {
         }
     }
 
-    /// Whether anything that waits here is less important than what others have announced.
+    /// Whether any waiting message is less important than messages that others have announced.
     pub(super) fn defers(&self, now: Time) -> bool {
         let defers = |t: &SendTopic<B>| t.is_backlogged() && self.share.defers(now, t.config.priority);
         self.topics.iter().any(defers)

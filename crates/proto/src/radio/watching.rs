@@ -1,4 +1,4 @@
-//! Topics that are sent only while someone at the receiver watches them (decision 352).
+//! Topics that are sent only while they have a subscriber at the receiver (decision 352).
 
 use super::Radio;
 use crate::body::{Body, Message};
@@ -7,28 +7,29 @@ use crate::send::{DemandChange, Rhythm};
 use stats::{DropReason, Time};
 
 impl<B: Body> Radio<B> {
-    /// Whether `peer` sends a topic only while someone here watches it, so that [`Radio::state_watched`] has a use.
+    /// Whether `peer` sends a topic only while it has a subscriber here, so that [`Radio::state_watched`] has an
+    /// effect.
     pub fn asks_watched(&self, peer: PeerId, topic: RemoteTopic) -> bool {
         let peer = self.peers.get(&peer);
         peer.is_some_and(|p| p.receiver.asks_watched(topic.0))
     }
 
-    /// States to `peer` whether anyone here watches its topic. The statement is repeated until the peer has confirmed
-    /// it; one that changes nothing costs nothing. Until the first, the peer sends nothing of the topic. No effect
-    /// without [`crate::RadioConfig::states_watched`], or if the peer sends the topic in any case.
+    /// States to `peer` whether its topic has a subscriber here. The statement is repeated until the peer has confirmed
+    /// it; an unchanged statement is not sent. Until the first, the peer sends nothing of the topic. No effect without
+    /// [`crate::RadioConfig::states_watched`], or if the peer sends the topic in any case.
     pub fn state_watched(&mut self, peer: PeerId, topic: RemoteTopic, watched: bool) {
         if let Some(p) = self.peers.get_mut(&peer).filter(|_| self.config.states_watched) {
             p.receiver.state_watched(topic.0, watched);
         }
     }
 
-    /// Whether nothing of a topic of this host is sent because nobody at the peer watches it.
+    /// Whether a topic of this host is not sent because it has no subscriber at the peer.
     pub fn is_unwatched(&self, topic: TopicId) -> bool {
         let topic = self.topics.get(topic.0 as usize);
         topic.is_some_and(|t| t.demand.rests())
     }
 
-    /// A peer states whether anyone there watches a topic of this host.
+    /// A peer states whether a topic of this host has a subscriber there.
     pub(super) fn watched(&mut self, now: Time, (peer, topic): (PeerId, u32), serial: u32, watched: bool) {
         let Some(t) = self.topics.get_mut(topic as usize).filter(|t| t.peer == peer) else {
             return;
@@ -37,7 +38,7 @@ impl<B: Body> Radio<B> {
             Some(DemandChange::Begins { new }) => self.offer_latched(now, topic as usize, new),
             Some(DemandChange::Ends) => {
                 t.rhythm = Rhythm::default();
-                // The receiver keeps what it got of a latched topic for late joiners, so that has to be complete.
+                // The receiver keeps the messages of a latched topic for late joiners, so it has to get all of them.
                 if !t.config.latched {
                     let bytes = t.clear(DropReason::Unwatched);
                     self.released(bytes);
@@ -47,7 +48,7 @@ impl<B: Body> Radio<B> {
         }
     }
 
-    /// Counts a message that nobody watches. A latched topic keeps it for those who begin to watch.
+    /// Counts a message of a topic without a subscriber. A latched topic keeps it for later subscribers.
     pub(super) fn rest(&mut self, topic: TopicId, message: Message<B>) {
         let Some(t) = self.topics.get_mut(topic.0 as usize) else {
             return;

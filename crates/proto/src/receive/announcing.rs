@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// Answers that wait, by topic: edition and state.
 pub(super) type Answers = BTreeMap<u32, (u32, AckState)>;
 
-/// An announcement of which pieces are missing.
+/// An announcement with missing pieces.
 pub(super) struct Assembly {
     edition: u32,
     bytes: Vec<u8>,
@@ -152,7 +152,7 @@ impl Receiver {
             let partials: Vec<u64> = t.partials.iter().map(|p| p.seq).collect();
             for seq in partials {
                 if reliable {
-                    // Its sender reports what it gave up.
+                    // Its sender reports the messages that it gave up.
                     self.remove(piece.topic, seq, DropReason::PeerLost, sink);
                 } else {
                     self.cancel(piece.topic, seq, sink);

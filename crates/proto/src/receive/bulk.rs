@@ -144,8 +144,7 @@ impl Collector {
 static NO_BYTES: Ranges = Ranges::NONE;
 
 impl Partial {
-    /// What an acknowledgement says about it: its number of bytes, or of symbols needed, and the bytes that have
-    /// arrived.
+    /// Its entry in an acknowledgement: its number of bytes, or of symbols needed, and the bytes that have arrived.
     pub(super) fn described(&self) -> (u64, u32, &Ranges) {
         match &self.collector {
             Some(c) => (self.seq, c.needed(), &NO_BYTES),
@@ -223,7 +222,7 @@ impl Receiver {
         if whole {
             tracker.owe(now, lossy);
         }
-        // Without memory the symbol is among those that are kept.
+        // Without memory for the message, the symbol is only kept.
         if let (Some(slot), Some((from, to))) = (p.slot, place) {
             sink.write(slot, from, &bytes[..(to - from) as usize]);
         }
@@ -260,7 +259,7 @@ impl Receiver {
             return;
         };
         let p = &mut topic.partials[at];
-        // A message with enough symbols for a job has its memory.
+        // A message with enough symbols for a job already has memory.
         let Some(slot) = p.slot else { return };
         let missing = p.collector.iter_mut().flat_map(|c| c.decoded(bytes));
         for (from, bytes) in missing {

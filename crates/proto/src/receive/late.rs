@@ -6,7 +6,7 @@ use crate::wire::DataHead;
 use stats::DropReason;
 
 impl Receiver {
-    /// The rest of a message arrived past its deadline: gives it up and counts it.
+    /// The rest of a message arrived past its deadline: gives the message up and counts it.
     pub(crate) fn late(&mut self, head: &DataHead, sink: &mut impl Sink) {
         let Some(t) = self.topics.get_mut(&head.topic).filter(|t| t.accepted) else {
             return;

@@ -1,4 +1,4 @@
-//! What one peer sends us: its announcements and its messages in fragments, all within limits.
+//! Receives the announcements and fragments of one peer, all within limits.
 
 mod announcing;
 mod bulk;

@@ -10,8 +10,8 @@ use super::topic::Partial;
 use crate::body::Sink;
 use stats::DropReason;
 
-/// The part of a message that has to arrive first: a peer makes this host reserve at most this many times what it
-/// sends.
+/// The part of a message that has to arrive first: a peer makes this host reserve at most this many times the bytes
+/// that it sends.
 const SHARE: u32 = 16;
 /// Cost of a fragment in addition to its bytes.
 const EACH: usize = 64;

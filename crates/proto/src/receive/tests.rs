@@ -1,4 +1,4 @@
-//! What a peer can make the receiving half hold, and when it is released.
+//! Tests of what a peer can make the receiving half hold, and when that is released.
 
 use super::*;
 use crate::announcement::{Announcement, Ordering, Reliability, WITHDRAWN};
@@ -7,7 +7,7 @@ use crate::geometry::Geometry;
 use crate::wire::{AnnouncePiece, MoreHead};
 use std::collections::BTreeSet;
 
-/// Counts what was loaned. While it is `full`, it takes nothing.
+/// Counts loaned memory. While it is `full`, it accepts nothing.
 #[derive(Default)]
 struct Counter {
     next: u64,
@@ -308,7 +308,7 @@ fn what_the_sink_does_not_take_waits_and_is_not_settled() {
             r.expire(now, &mut sink);
         }
         assert!(now > Time::from_millis(100_000) && sink.open.len() == 40);
-        // What its sender gives up is not forced on the sink.
+        // Messages that their sender gives up are dropped, not delivered to the sink.
         r.settled(now, 0, 10, &mut sink).expect("is known");
         assert_eq!((sink.done.len(), sink.open.len(), tracker(&r)), (0, 30, Some(10)));
         // Its peer is lost: messages that only wait here stay.

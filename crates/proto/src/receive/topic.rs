@@ -1,4 +1,4 @@
-//! One incoming topic: its partial messages, its counters, and the fates of its messages.
+//! One incoming topic: its partial messages, its counters, and the outcomes of its messages.
 
 use super::bulk::Collector;
 use super::parity::Decoder;
@@ -32,7 +32,7 @@ pub(crate) struct Partial {
 }
 
 impl Partial {
-    /// What it takes of the limit on bytes.
+    /// Its share of the limit on bytes.
     pub(crate) fn cost(&self) -> u64 {
         cost(self.message.geometry.total_len(), self.collector.is_some())
     }
@@ -45,7 +45,7 @@ impl Partial {
     }
 }
 
-/// What a message of `bytes` bytes takes of the limit on bytes.
+/// The share of the limit on bytes that a message of `bytes` bytes takes.
 pub(super) fn cost(bytes: u32, as_symbols: bool) -> u64 {
     u64::from(bytes) * if as_symbols { fountain::MEMORY } else { 1 }
 }

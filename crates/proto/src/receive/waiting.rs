@@ -10,7 +10,7 @@ use crate::body::Sink;
 use core::time::Duration;
 use stats::{DropReason, Time};
 
-/// Interval at which a sink that does not take is asked again.
+/// Interval at which a sink that does not accept a message is asked again.
 const RETRY: Duration = Duration::from_millis(2);
 
 /// Whether messages wait for the sink.
@@ -98,7 +98,7 @@ impl Receiver {
             let Some(t) = self.topics.get_mut(&id) else {
                 continue;
             };
-            // They wait for a subscriber here, and no longer for their peer.
+            // They wait for a subscriber here and no longer depend on their peer.
             t.partials
                 .iter_mut()
                 .filter(|p| p.whole)

@@ -1,4 +1,4 @@
-//! States to the peer whether anyone here watches a topic that it sends only then (decision 352).
+//! States to the peer whether a topic that it sends only when watched has a subscriber here (decision 352).
 
 use super::Receiver;
 use core::time::Duration;
@@ -32,7 +32,7 @@ impl Watching {
         }
     }
 
-    /// Whether someone watches, as last stated.
+    /// Whether there is a subscriber, as last stated.
     pub(super) fn watched(&self) -> bool {
         self.watched
     }
@@ -81,12 +81,12 @@ impl Watching {
 }
 
 impl Receiver {
-    /// Whether the peer sends a topic only while someone here watches it.
+    /// Whether the peer sends a topic only while it has a subscriber here.
     pub(crate) fn asks_watched(&self, topic: u32) -> bool {
         self.topics.get(&topic).is_some_and(|t| t.watching.is_some())
     }
 
-    /// States whether anyone here watches a topic, if its sender asks.
+    /// States whether a topic has a subscriber here, if its sender asks.
     pub(crate) fn state_watched(&mut self, topic: u32, watched: bool) {
         if let Some(w) = self.topics.get_mut(&topic).and_then(|t| t.watching.as_mut()) {
             w.state(watched);
@@ -100,7 +100,7 @@ impl Receiver {
         }
     }
 
-    /// The next statement to send: topic, serial, and whether it is watched.
+    /// The next statement to send: topic, serial, and whether the topic has a subscriber.
     pub(crate) fn next_watched(&self) -> Option<(u32, u32, bool)> {
         let mut all = self
             .topics

@@ -1,9 +1,9 @@
-//! Fates of the last messages of a topic.
+//! Outcomes of the last messages of a topic.
 
 /// Number of messages whose individual fates are remembered.
 pub(crate) const WINDOW: u64 = 128;
 
-/// What is known of one number.
+/// The outcome of one number, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     /// Undecided so far.

@@ -8,7 +8,7 @@ use crate::route::Seen;
 use stats::Time;
 use std::collections::BTreeMap;
 
-/// What is known of it, which neighbours bring it, and where it goes.
+/// Its announcement, the neighbours that bring it, and its destinations.
 pub(super) struct Flow {
     pub(super) announcement: Announcement,
     pub(super) via: Via,
@@ -20,12 +20,12 @@ pub(super) struct Flow {
     pub(super) next: u64,
     /// Newest number that was handed to this host.
     pub(super) newest: Option<u64>,
-    /// For each peer: the topic there, and the hosts that it may carry messages for.
+    /// For each peer: its topic, and the hosts for which it may carry messages.
     pub(super) topics: BTreeMap<PeerId, (TopicId, u64)>,
     /// The neighbour that brought it first, if another host is its source: it counts towards that neighbour's limit as
     /// long as it is kept.
     pub(super) first: Option<PeerId>,
-    /// The neighbours that it came from, and whether each is the source itself.
+    /// The neighbours that brought it, and whether each is the source itself.
     pub(super) upstream: BTreeMap<(PeerId, RemoteTopic), bool>,
     /// Hosts that a peer needs no messages for, and until when.
     pub(super) declined: BTreeMap<PeerId, (u64, Time)>,

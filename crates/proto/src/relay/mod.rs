@@ -71,8 +71,8 @@ pub struct RelayStats {
     /// [`DropReason::Expired`] the hop limit is used up or the message has expired, [`DropReason::Unannounced`] no one
     /// there takes them.
     pub drops: Drops,
-    /// Topics that the radio could not announce to a peer, which already has as many as it may: messages of the topic do
-    /// not go there.
+    /// Topics that the radio could not announce to a peer that has reached its limit of topics: their messages do not
+    /// go there.
     pub unopened: u64,
 }
 
@@ -88,7 +88,7 @@ pub struct Relay<B> {
     own: u64,
     flows: BTreeMap<FlowKey, Flow>,
     routes: BTreeMap<(PeerId, RemoteTopic), FlowKey>,
-    /// Topics of neighbours whose flow ended: they do not announce them again if it resumes.
+    /// Topics of neighbours whose flow ended: the neighbours do not announce them again if the flow resumes.
     dormant: BTreeMap<(PeerId, RemoteTopic), FlowKey>,
     actions: Vec<Action<B>>,
     /// Bytes that may be forwarded while still arriving: a peer that begins much and ends nothing does not displace
@@ -100,7 +100,7 @@ pub struct Relay<B> {
 }
 
 impl Taken {
-    /// When it stops being of use, by this host's clock; a round trip early.
+    /// When it expires, by this host's clock; earlier by a round trip.
     pub fn expires(&self) -> Option<Time> {
         self.expires
     }
@@ -273,7 +273,7 @@ impl<B: Body + Clone> Relay<B> {
         }
     }
 
-    /// Ends what this host takes of a source's topic, here and downstream.
+    /// Ends the delivery of a source's topic, to this host and downstream.
     pub fn end_local(&mut self, source: u64, topic: &str) {
         let of_it = |(k, f): &(&FlowKey, &Flow)| k.source == source && k.topic == topic && f.local;
         let ended: Vec<FlowKey> = self.flows.iter().filter(of_it).map(|(k, _)| k.clone()).collect();
@@ -471,7 +471,7 @@ impl<B: Body + Clone> Relay<B> {
             via: None,
         };
         let key = FlowKey::new(&announcement, &via);
-        // Numbering continues, since hosts that know the run remember the numbers.
+        // Numbering continues, because hosts that know the run remember the numbers.
         let next = self.flows.get(&key).map_or(0, |f| f.next);
         let flow = Flow {
             next,
@@ -537,7 +537,8 @@ impl<B: Body + Clone> Relay<B> {
         }
     }
 
-    /// Carries out what the last datagrams require. Call it after [`Radio::handle`] and [`Radio::handle_timeout`].
+    /// Performs the actions that the last datagrams require. Call it after [`Radio::handle`] and
+    /// [`Radio::handle_timeout`].
     ///
     /// # Errors
     /// [`TopicError`] if the radio does not know a topic that it withdraws.

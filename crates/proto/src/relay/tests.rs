@@ -24,7 +24,7 @@ fn flows_are_bounded_by_the_neighbour_that_brings_them_and_cost_no_other_its_own
     };
     assert!((0..MAX_FLOWS).all(|n| brings(greedy, n, 100)));
     assert!(!brings(greedy, MAX_FLOWS, 100));
-    // It may bring what it has brought before, and others theirs.
+    // It may bring flows that it has brought before, and others may bring theirs.
     assert!(brings(greedy, 0, 100));
     assert!(others.iter().all(|peer| {
         let source = 101 + u64::from(peer.0);

@@ -28,7 +28,7 @@ pub const MAX_DESTINATIONS: usize = 62;
 
 /// An entry that nobody has repeated for this long is dropped.
 const EXPIRY: Duration = Duration::from_secs(1);
-/// How long this host stands by the distance that it has advertised for another host.
+/// How long the distance that this host has advertised for another host remains binding.
 const FEASIBLE_FOR: Duration = Duration::from_secs(3);
 /// Sequence numbers that differ by more than this belong to different runs of a host.
 const SAME_RUN: u64 = 64;
@@ -215,7 +215,7 @@ impl Router {
         self.neighbours.get(&peer).map_or(0, bad)
     }
 
-    /// The probe that is due to `peer`, of at most `room` bytes, with what it may know of other hosts.
+    /// The probe that is due to `peer`, of at most `room` bytes, with the routes to other hosts that the peer may use.
     pub(crate) fn probe(
         &mut self,
         now: Time,
@@ -447,7 +447,7 @@ impl Router {
         self.neighbours.get(&peer).is_none_or(|n| n.alive)
     }
 
-    /// Whether messages go to this peer only where no other leads.
+    /// Whether messages go to this peer only if no other peer leads to their destination.
     pub(crate) fn is_left(&self, peer: PeerId) -> bool {
         self.neighbours
             .get(&peer)

@@ -30,7 +30,7 @@ const SELDOM: u64 = 3;
 /// Hosts that a neighbour may advertise.
 pub(super) const MAX_HOSTS: usize = 64;
 
-/// What a neighbour last advertised about a host.
+/// A neighbour's last advertisement about a host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Advert {
     pub(super) entry: Entry,
@@ -50,7 +50,7 @@ pub(super) struct Neighbour {
     echoed: (u64, u64),
     /// When an answer last covered a newer probe.
     pub(super) answered_at: Option<Time>,
-    /// Round trips as multiples of what airtimes explain, in thousandths.
+    /// Round trips relative to the value that airtimes explain, in thousandths.
     samples: VecDeque<u64>,
     /// Whether the last datagrams were lost, in both directions, and when that was known.
     outcomes: VecDeque<(Time, bool)>,
@@ -116,7 +116,7 @@ impl Neighbour {
         }
         let (echo, heard) = self.echoed;
         if ways.echo <= echo {
-            // Our last probes have not arrived.
+            // This host's last probes have not arrived.
             let overdue = self
                 .sent
                 .iter()

@@ -57,14 +57,14 @@ pub(crate) fn room(shape: &Shape) -> usize {
 
 /// Whether symbols beyond the message itself can be made.
 enum Encoding {
-    /// Nothing computes what they are made from yet.
+    /// The data from which they are made is not being computed yet.
     Wanted,
     /// This job computes it.
     Job(u64),
     Ready(Encoder),
 }
 
-/// What is still to be sent of a message, and what its receiver has.
+/// Which symbols of a message are still to be sent, and which its receiver has.
 pub(crate) struct Bulk {
     shape: Shape,
     /// Number of the next symbol.
@@ -84,7 +84,7 @@ pub(crate) struct Bulk {
     needed: u32,
     /// Symbols covered by its reports, and how many of them arrived.
     known: (u32, u32),
-    /// Symbols to send although enough are on their way.
+    /// Number of symbols to send although enough are on their way.
     extra: u32,
     asked_at: Option<Time>,
     /// Whether something is due.

@@ -1,6 +1,6 @@
-//! Whether anyone at the receiver watches a topic that is sent only then (decision 352).
+//! Whether a topic that is sent on demand has a subscriber at the receiver (decision 352).
 
-/// What the receiver has stated about one topic in its present session.
+/// The receiver's statements about one topic in its present session.
 #[derive(Debug, Default)]
 pub(crate) struct Demand {
     /// The topic is sent only while it is watched, and the receiver is able to state that.
@@ -8,23 +8,23 @@ pub(crate) struct Demand {
     watched: bool,
     /// Number of the newest statement; 0 before the first.
     serial: u32,
-    /// Whether nobody has watched it in this session yet.
+    /// Whether it has had no subscriber in this session yet.
     fresh: bool,
     /// Number of a statement to confirm.
     confirms: Option<u32>,
 }
 
-/// What a statement changes.
+/// The effect of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DemandChange {
-    /// Someone begins to watch; `new`: for the first time in this session.
+    /// A first subscriber appeared; `new`: for the first time in this session.
     Begins { new: bool },
-    /// Nobody watches any more.
+    /// The last subscriber is gone.
     Ends,
 }
 
 impl Demand {
-    /// Nothing is stated yet. `asks`: nothing is sent until the receiver states that someone watches.
+    /// The receiver has stated nothing yet. `asks`: nothing is sent until it states that the topic has a subscriber.
     pub(crate) fn new(asks: bool) -> Self {
         Demand {
             asks,
@@ -33,12 +33,12 @@ impl Demand {
         }
     }
 
-    /// Whether the receiver is asked to state whether the topic is watched.
+    /// Whether the receiver is asked to state whether the topic has a subscriber.
     pub(crate) fn asks(&self) -> bool {
         self.asks
     }
 
-    /// Whether nothing is sent because nobody watches.
+    /// Whether nothing is sent because there is no subscriber.
     pub(crate) fn rests(&self) -> bool {
         self.asks && !self.watched
     }

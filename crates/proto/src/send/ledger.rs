@@ -23,7 +23,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// A message that was begun is given up, and counts among the topic's drops.
+    /// A message that was sent in part is given up; it counts among the topic's drops.
     pub(crate) fn gives_up(&mut self, reason: DropReason) {
         self.given_up.add(reason, 1);
         self.given_up_now.add(reason, 1);
@@ -185,7 +185,7 @@ mod tests {
         ledger.ends_session(10);
         let a = ledger.account(12, &here);
         balanced(&a);
-        // What it had not reported is lost; two more wait.
+        // Messages that it had not reported are lost; two more wait.
         assert_eq!(
             (a.delivered, a.dropped.count(DropReason::PeerLost), a.in_flight),
             (5, 4, 2)

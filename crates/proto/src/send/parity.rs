@@ -1,4 +1,4 @@
-//! What a redundant topic sends in addition to its fragments, to compute lost ones from.
+//! The parity that a redundant topic sends in addition to its fragments, from which lost ones are computed.
 
 use crate::coding::{WINDOW, add, coefficient};
 use crate::wire::Frame;

@@ -1,4 +1,4 @@
-//! What is owed to less important topics under a minimum share.
+//! The airtime owed to less important topics under a minimum share.
 
 use super::topic::SendTopic;
 use crate::body::Body;
@@ -6,9 +6,9 @@ use core::time::Duration;
 
 /// One minimum share of the air that this host sends on.
 ///
-/// While something waits that the share is for, the airtime of others adds its part to the debt, and its own airtime is
-/// subtracted; while the debt is positive, it goes first. In the long run it gets exactly its share, and idle time
-/// earns nothing.
+/// While a message of the share's topics waits, the airtime of others adds its part to the debt, and the topics' own
+/// airtime is subtracted. While the debt is positive, these topics go first. In the long run they get exactly their
+/// share; idle time earns nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Quota {
     share: f64,

@@ -423,7 +423,7 @@ fn may_begin<B: Body>(unacked: &RetransmitBuffer<B>, next: &Pending<B>) -> bool 
     next.shape.is_none() || begun == 0 || begun + next.bytes() <= OVERLAP
 }
 
-/// What is known about a topic's watchers before its receiver states anything.
+/// The assumption about a topic's subscribers before its receiver has stated anything.
 fn demand(c: &TopicConfig, states_watched: bool) -> Demand {
     Demand::new(c.when_watched && c.via.is_none() && states_watched)
 }

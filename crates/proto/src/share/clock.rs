@@ -50,7 +50,7 @@ pub(crate) struct Exchange {
     /// When the receipt was sent, by the peer's clock, and how long the peer had held the datagram.
     pub(crate) theirs: Time,
     pub(crate) held: Duration,
-    /// What airtimes explain of the paths there and back.
+    /// Time of the paths there and back that airtimes explain.
     pub(crate) there: Duration,
     pub(crate) here: Duration,
 }
@@ -134,12 +134,12 @@ fn span(t: Time) -> Time {
 }
 
 impl ClockOffset {
-    /// What the peer's clock shows when ours shows `ours`.
+    /// The time of the peer's clock when this host's shows `ours`.
     pub fn theirs(&self, ours: Time) -> Time {
         Time(ours.0.saturating_add_signed(self.ahead_ns))
     }
 
-    /// What our clock shows when the peer's shows `theirs`.
+    /// The time of this host's clock when the peer's shows `theirs`.
     pub fn ours(&self, theirs: Time) -> Time {
         Time(theirs.0.saturating_add_signed(self.ahead_ns.saturating_neg()))
     }

@@ -6,10 +6,10 @@ use stats::Time;
 
 /// Balance of the time that something waited for others and the air that it then took.
 ///
-/// This one bound covers everything that others claim. A waiting host earns air at such a rate that, over any time in
-/// which something waits, it takes its least share or has it due. What is due is sent without regard to others. At most
-/// one full frame can have been taken ahead, so a host that had the air until now waits for at most `full / least`; and
-/// unused time earns no burst.
+/// This one bound covers everything that others claim. While something waits, the host earns air at a rate that
+/// guarantees its least share: over any such time it has either used that share or is owed it. The air that it is owed
+/// is used without regard to others. At most one full frame can have been taken ahead, so a host that had the air until
+/// now waits for at most `full / least`; and unused time earns no burst.
 #[derive(Debug)]
 pub(super) struct Floor {
     /// Air that a unit of waiting earns.

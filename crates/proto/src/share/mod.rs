@@ -1,7 +1,7 @@
-//! Sharing a radio with other hosts: who yields to whom, and how clocks compare.
+//! Sharing a radio with other hosts: which host yields to which, and how clocks compare.
 //!
-//! Encrypted unicast cannot be overheard, so hosts announce to their peers what they wait for and when their periodic
-//! messages are due, and common peers repeat it. Less important messages yield (decision 096).
+//! Hosts cannot overhear encrypted unicast, so they announce to their peers which messages wait and when their periodic
+//! messages are due, and common peers repeat this. Less important messages yield (decision 096).
 
 mod clock;
 mod doubt;
@@ -43,14 +43,14 @@ pub(crate) struct Share {
     used: Used,
     /// When this host's share allows the next less important datagram.
     gate: Time,
-    /// Balance of what waits for others and what was sent.
+    /// Balance of the time spent waiting for others and the air used.
     floor: Floor,
     /// The same for control frames.
     control: Floor,
     doubt: Doubt,
-    /// The host that something waits for, and since when.
+    /// The host for which a message waits, and since when.
     waits_for: Option<(u32, Time)>,
-    /// How long something waited for each host.
+    /// How long messages waited for each host.
     yielded: BTreeMap<u32, Used>,
     /// The priority of the most important recent message that was not foreseen, and when it arrived.
     heard: Option<(u8, Time)>,
@@ -287,7 +287,7 @@ pub(crate) struct PeerShare {
     pub(crate) met: Option<bool>,
     /// The exchange that the receipt in this datagram completed, except for the peer's clock.
     pub(crate) exchange: Option<Exchange>,
-    /// What the datagram at hand says about a message: topic, number, when it was offered and its deadline, in
+    /// The times of a message that the current datagram states: topic, number, when it was offered and its deadline, in
     /// microseconds.
     pub(crate) timing: Option<(u32, u64, u64, u64)>,
     pub(crate) claims_at: Time,
@@ -312,7 +312,7 @@ impl PeerShare {
         self.delays.clear();
     }
 
-    /// Age of the message, if the datagram at hand states it.
+    /// Age of the message, if the current datagram states it.
     pub(crate) fn age(&self, now: Time, topic: u32, seq: u64) -> Option<Age> {
         let (t, s, offered, deadline) = self.timing?;
         let clock = self.clock.offset(now)?;

@@ -27,7 +27,7 @@ pub(crate) struct Speaker {
 struct Claimed {
     priority: u8,
     demand: Duration,
-    /// What its host has sent since, as far as this host heard it.
+    /// Airtime that its host has used since, as far as this host heard it.
     heard: Duration,
     at: Time,
     /// Whether its host itself made the claim.
@@ -71,7 +71,7 @@ pub(crate) struct Table {
     /// The last part of the key tells rhythms of one host and priority apart, by their order in the frame.
     rhythms: BTreeMap<(u32, PeerId, u8, u8), Rhythmic>,
     kept: BTreeMap<u32, Kept>,
-    /// Until then hosts are believed only if they are heard to take what they claim.
+    /// Until then, a host's claims count only if this host hears it use the claimed air.
     doubts_until: Time,
 }
 
@@ -100,7 +100,7 @@ impl Table {
         self.doubts_until = until;
     }
 
-    /// Whether a host takes the air that it claims, as far as this host hears it.
+    /// Whether a host uses the air that it claims, as far as this host hears it.
     pub(crate) fn keeps_word(&self, now: Time, host: u32) -> bool {
         let Some(kept) = self.kept.get(&host) else {
             return false;
@@ -339,7 +339,7 @@ impl Table {
         all
     }
 
-    /// Drops what arrived through a peer that is gone.
+    /// Drops claims that arrived through a peer that is gone.
     pub(crate) fn forget(&mut self, peer: PeerId) {
         self.claims.retain(|(_, via), _| *via != peer);
         self.rhythms.retain(|(_, via, ..), _| *via != peer);
@@ -365,7 +365,7 @@ fn until_at(priority: u8, full: bool) -> impl Fn(&Claimed) -> Time + Copy {
 }
 
 impl Claimed {
-    /// When its host has what it waits for, or no longer claims it.
+    /// When its host has had the air that it waits for, or no longer claims it.
     fn until(&self) -> Time {
         // Claims are in whole milliseconds: an amount below one is unknown.
         match !self.demand.is_zero() && self.heard >= self.demand {

@@ -163,7 +163,7 @@ fn who_is_not_heard_to_do_what_it_says_is_not_believed_where_the_air_is_free() {
     let of = |reported: &[bool]| reported.iter().filter(|b| **b).count();
     assert!(of(&believed[..10]) == 10 && of(&believed) < 70, "{believed:?}");
     assert!(s.found_free() >= 2);
-    // A host that takes what it claims is believed at once, heard or met.
+    // The claims of a host that uses the claimed air count at once, whether this host hears it or collides with it.
     s.took(now, 9, ms(100));
     assert!(s.is_outranked(now, 10) && !s.is_probe(now, 10));
     let mut s = share();

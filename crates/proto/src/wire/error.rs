@@ -5,7 +5,7 @@
 #[non_exhaustive]
 pub enum PacketError {
     /// It came from a peer that was never added.
-    #[error("a datagram for peer {peer}, which was not added")]
+    #[error("the datagram is from peer {peer}, which was not added")]
     NoSuchPeer {
         /// The peer's number.
         peer: u32,
@@ -18,7 +18,7 @@ pub enum PacketError {
         peer: u32,
     },
     /// It does not belong to this protocol.
-    #[error("first byte {first:#04x}: not a datagram of this protocol")]
+    #[error("the first byte is {first:#04x}: this is not a datagram of the link protocol")]
     Foreign {
         /// Its first byte.
         first: u8,

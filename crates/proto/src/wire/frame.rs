@@ -124,7 +124,7 @@ pub(crate) struct DataHead {
 }
 
 impl DataHead {
-    /// Most that the header of a fragment of such a message takes.
+    /// Maximum length of the header of a fragment of such a message.
     pub(crate) fn room(geometry: &Geometry) -> usize {
         let varint = |v: u32| {
             if v < 1 << 14 {
@@ -248,7 +248,7 @@ pub(crate) enum Frame<'a> {
     /// Requests a receipt.
     Ask,
     Receipt(Receipt),
-    /// Whether anyone watches the receiver's topic here. Later statements have higher serials, from 1.
+    /// Whether the receiver's topic has a subscriber here. Later statements have higher serials, from 1.
     Watched {
         topic: u32,
         serial: u32,

@@ -1,9 +1,9 @@
-//! The receipt: how far the sender's datagrams have got.
+//! The receipt: which of the sender's datagrams have left the air.
 
 use super::bytes::{Reader, put_varint};
 use super::error::PacketError;
 
-/// How far a receiver has got. Everything up to `newest` has left the air, arrived or lost.
+/// Progress of a receiver. Everything up to `newest` has left the air: it arrived or is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Receipt {
     /// Highest number of a datagram received.

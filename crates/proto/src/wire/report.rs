@@ -1,4 +1,4 @@
-//! What one end counted of a topic.
+//! The counts of a topic at one end.
 
 use super::bytes::{Reader, put_varint};
 use super::error::PacketError;

@@ -12,7 +12,7 @@ const TIMING: u8 = 0x23;
 /// Most entries in one frame of claims or rhythms.
 pub(crate) const MOST_ENTRIES: usize = 8;
 
-/// A host that waits for the air, and what it waits for.
+/// A host that waits for the air, and the priority and airtime of its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Claim {
     /// Short form of the host's id.

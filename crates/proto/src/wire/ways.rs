@@ -7,7 +7,7 @@ use crate::route::{MAX_HOPS, Route};
 /// Most entries in one frame.
 pub(crate) const MAX_ENTRIES: usize = 64;
 
-/// What one host knows about the route to another.
+/// An advertised route from one host to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// The reachable host.
@@ -90,7 +90,7 @@ impl Ways {
 /// Most bytes of a [`Route`] in front of a fragment, including the kind.
 pub(crate) const ROUTE_ROOM: usize = 1 + 8 + 1 + 8 + 5;
 
-/// `left`: milliseconds for which the message is still of use; more than 0.
+/// `left`: milliseconds until the message expires; more than 0.
 pub(super) fn put_route(route: &Route, left: Option<u32>, out: &mut Vec<u8>) {
     put_varint(out, route.number);
     out.push(route.hops);

@@ -353,7 +353,7 @@ fn decimation_passes_every_nth_message_and_counts_the_others() {
     w.run(ms(1000 + 20 * 30 + 10));
     assert_eq!(w.metrics(0).received, 10);
     let refused = w.nodes[0].radio.set_every(odom, 0);
-    assert!(refused.is_err_and(|e| e.to_string().contains("give 1 for all")));
+    assert!(refused.is_err_and(|e| e.to_string().contains("give 1 to keep all")));
     w.nodes[0].radio.set_every(odom, 1).expect("valid");
     w.run(ms(4000));
     let m = w.metrics(0);

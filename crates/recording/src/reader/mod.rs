@@ -194,7 +194,7 @@ impl<R: Read + Seek> Recording<R> {
         (self.0.contents.blocks.first()).map_or(Time::ZERO, |block| block.first)
     }
 
-    /// All channels; a [`ChannelId`] is a position in it.
+    /// All channels; a [`ChannelId`] is an index into this slice.
     pub fn channels(&self) -> &[Channel] {
         &self.0.contents.directory.channels
     }

@@ -40,7 +40,8 @@ pub(super) fn file(packed: &mut File, path: &Path) -> Result<(NamedTempFile, Opt
                 length += read as u64;
                 if length > limit {
                     return Err(failed(format!(
-                        "it holds more than {limit} bytes, half of what is free in {} (TMPDIR names another folder)",
+                        "it contains more than {limit} bytes, half of the free space in {} (TMPDIR names \
+                         another folder)",
                         folder.display()
                     )));
                 }

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// The minimum keeps a short path busy. The maximum is 16 MiB, more than 60 Mbit/s carry in a round trip of 2 s.
+/// The minimum keeps a short path busy. The maximum is 16 MiB, which is more than 60 Mbit/s carries in a round trip of
+/// 2 s.
 const LEAST: usize = 2;
 const MOST: usize = 64;
 /// After this many slow pieces in a row, with at most the minimum in flight, the path has changed.

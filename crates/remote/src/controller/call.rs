@@ -32,7 +32,7 @@ pub enum Expiry {
     /// This long after sending. The robot judges by an upper bound of the command's age: with less than a round trip,
     /// nothing is executed.
     After(Duration),
-    /// Never: the robot carries it out whenever it arrives. Not for commands that move.
+    /// Never: the robot executes it whenever it arrives. Not for commands that move.
     Never,
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct Call {
 struct Progress {
     finish: Option<Finish>,
     expiry: Expiry,
-    /// The robot must not carry it out after this; unknown until the round trip is known.
+    /// The robot must not execute it after this; unknown until the round trip is known.
     expires: Option<Time>,
     /// The controller stops waiting after this.
     give_up: Time,
@@ -148,7 +148,7 @@ impl Call {
         progress.give_up = expires + (rtt.unwrap_or(Duration::from_secs(1)) * 2).max(SHORTEST_EXPIRY);
     }
 
-    /// Returns for how many milliseconds after `now` it is still good: 0 for ever; `None`: it has expired.
+    /// Returns for how many milliseconds after `now` it remains valid: 0 forever; `None`: it has expired.
     fn expiry_ms(&self, now: Time) -> Option<u32> {
         let expires = lock(&self.progress).expires;
         let Some(expires) = expires else { return Some(0) };
@@ -330,7 +330,7 @@ impl Progress {
 
 impl Core {
     /// The robot does not know this controller, or has restarted: greets it again, then sends the request again. If the
-    /// request was already sent and its outcome is unknown, the robot may have carried it out and then forgotten about
+    /// request was already sent and its outcome is unknown, the robot may have executed it and then forgotten about
     /// it; such a request is not sent again.
     fn is_strange(self: &Arc<Self>, call: &Arc<Call>) {
         let (maybe, again) = {

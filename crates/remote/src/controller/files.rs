@@ -48,7 +48,7 @@ pub struct FileInfo {
     pub size: u64,
 }
 
-/// What a download may do beyond creating new files; by default nothing.
+/// Permissions of a download beyond creating new files; by default none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Saving {

@@ -48,7 +48,7 @@ impl Core {
         self.requests.wire() == Wire::V6
     }
 
-    /// Sends a call at once, and never again: a robot of this wire would carry it out twice.
+    /// Sends a call at once, and never again: a robot of this wire would execute it twice.
     pub(super) fn dispatch_v6(self: &Arc<Self>, call: &Arc<Call>) {
         call.time(lock(&self.state).rtt.or(Some(UNKNOWN / 2)), true);
         if self.is_version_7() {

@@ -106,7 +106,9 @@ pub enum ConvertError {
         known: String,
     },
     /// The ROS type has the name of a standard one, but other fields.
-    #[error("{ty} has the MD5 sum {found}, the standard type has {standard}: use the standard definition")]
+    #[error(
+        "{ty} has the MD5 sum {found}, but the standard type has {standard}: use the standard definition"
+    )]
     Definition {
         /// The ROS type.
         ty: String,

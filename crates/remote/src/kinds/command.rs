@@ -29,7 +29,7 @@ impl Entry {
     }
 
     /// Returns the entry of a kind for which this program has no type: one of the library's by its name, or a user's
-    /// own with any body. It moves `moves`, or what the library's kind moves. `None`: this process has made up too many
+    /// own with any body. It moves `moves`, or what the library's kind moves. `None`: this process has created too many
     /// names, which is probably a mistake.
     pub fn named(name: &str, moves: Option<&str>) -> Option<Self> {
         let mut kind = match by_name(name) {

@@ -32,7 +32,7 @@ impl Entry {
     }
 
     /// Returns the entry of a kind for which this program has no type: one of the library's by its name, or a user's
-    /// own with any body. `None`: this process has made up too many names, which is probably a mistake.
+    /// own with any body. `None`: this process has created too many names, which is probably a mistake.
     pub fn named(name: &str) -> Option<Self> {
         if let Some(known) = by_name(name) {
             return Some(*known);

@@ -76,7 +76,7 @@ impl RobotBuilder {
     }
 
     /// Whether a controller has to request the right to move. By default, a free right goes to the first controller
-    /// that sends a moving command.
+    /// that sends a command that moves.
     pub fn require_request(mut self, require: bool) -> Self {
         self.options.implicit = !require;
         self

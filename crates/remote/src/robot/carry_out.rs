@@ -49,7 +49,7 @@ impl Core {
                 .controllers
                 .get_mut(from)
                 .map(|k| k.is_newest(entry.number, subsystem, context.sequence));
-            // A command that stops is never too old for its order, whatever was carried out since.
+            // A command that stops is never too old for its order, whatever was executed since.
             if newest == Some(false) && !entry.is_stop(body) {
                 return Verdict::new(Outcome::Expired, "a newer command was already executed");
             }
@@ -83,7 +83,7 @@ impl Core {
         }
     }
 
-    /// Returns whether a command that waited in a queue may still be carried out.
+    /// Returns whether a command that waited in a queue may still be executed.
     pub(crate) fn still_good(&self, subsystem: Option<usize>, from: Option<Id>, context: &Context) -> bool {
         let holds = |s: usize| lock(&self.state).rights.holder(crate::safety::Which::One(s));
         let may = match (subsystem, from) {

@@ -39,8 +39,8 @@ pub(super) fn stands_still(twist: &types::Twist) -> bool {
 }
 
 impl Entry {
-    /// Returns whether a body stops what the kind moves: a twist without velocity, or the [`CommandKind::stop`] of a
-    /// user's kind.
+    /// Returns whether a body stops the subsystem that the kind moves: a twist without velocity, or the
+    /// [`CommandKind::stop`] of a user's kind.
     pub(crate) fn is_stop(&self, body: &[u8]) -> bool {
         if self.subsystem.is_none() {
             return false;
@@ -106,7 +106,7 @@ impl Core {
         self.handle_kind(&command::Entry::of::<K>(), stop, handler);
     }
 
-    /// As [`Core::handle`]; `stop` is the body that stops what the kind moves.
+    /// As [`Core::handle`]; `stop` is the body that stops the subsystem that the kind moves.
     pub(crate) fn handle_kind(&self, kind: &command::Entry, stop: Option<Vec<u8>>, handler: Handler) {
         let handler = Some(Arc::new(Mutex::new(handler)));
         if let Some(known) = self.commands.all().iter().find(|e| e.name == kind.name) {

@@ -17,7 +17,7 @@ pub enum ControllerEvent {
         /// Its identity, as its transport proves it.
         peer: Peer,
     },
-    /// A controller was silent for too long, was forgotten because too many others arrived, or may not speak any more.
+    /// A controller was silent for too long, was forgotten because too many others arrived, or lost its permission.
     Lost {
         /// The number by which the robot knows it.
         id: u64,

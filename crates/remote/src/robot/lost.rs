@@ -56,7 +56,7 @@ impl Core {
         }
     }
 
-    /// Notes that a command of a subsystem was carried out. The lane is held.
+    /// Notes that a command of a subsystem was executed. The lane is held.
     pub(super) fn note_motion(&self, entry: &Entry, subsystem: usize, body: &[u8], origin: &Origin) {
         let is_twist = entry.name == command::Twist::NAME && !entry.is_stop(body);
         let hold = self
@@ -147,7 +147,7 @@ impl Core {
         });
     }
 
-    /// A peer may not speak any more: all its controllers are lost at once.
+    /// A peer lost its permission: all its controllers are lost at once.
     pub(super) fn revoke(&self, peer: &Peer) {
         let gone = lock(&self.state).controllers.revoke(peer);
         for gone in gone {

@@ -289,7 +289,7 @@ impl Core {
                 self.counters.dropped("repeated", 1);
                 return self.answer(from.sequence, verdict, None, reply);
             }
-            // A stop is carried out regardless of other work in progress or earlier requests: twice, if need be.
+            // A stop is executed regardless of other work in progress or earlier requests: twice, if need be.
             Begin::TooOld(reply) | Begin::Full(reply) if from.stops => {
                 let verdict = work(&from);
                 return self.answer(from.sequence, verdict, None, reply);

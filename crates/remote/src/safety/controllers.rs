@@ -1,7 +1,7 @@
 //! The controllers that a robot knows: a bounded table, because anyone may say hello.
 //!
 //! A controller is identified by what its transport proves ([`Peer`]) together with the random number of its run. The
-//! controller sends that number only to the robot, so other controllers do not learn it. The robot makes up an id for
+//! controller sends that number only to the robot, so other controllers do not learn it. The robot assigns an id to
 //! each controller, by which it and other controllers refer to it.
 
 use super::{Id, Window};
@@ -48,7 +48,7 @@ pub(crate) struct Known<A, W> {
     lost: bool,
     /// Highest sequence of all its requests.
     highest: u64,
-    /// The newest sequence that was carried out, by kind and subsystem.
+    /// The newest sequence that was executed, by kind and subsystem.
     newest: BTreeMap<(u32, usize), u64>,
 }
 
@@ -82,8 +82,8 @@ pub(crate) struct Admitted {
 }
 
 impl<A: Clone, W> Known<A, W> {
-    /// Returns whether this request is newer than all of its kind that were carried out. From then on it counts as
-    /// carried out, unless its sequence jumped.
+    /// Returns whether this request is newer than all of its kind that were executed. From then on it counts as
+    /// executed, unless its sequence jumped.
     pub(crate) fn is_newest(&mut self, kind: u32, subsystem: usize, sequence: u64) -> bool {
         if self.has_jumped(sequence) {
             return true;

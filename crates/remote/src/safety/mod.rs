@@ -1,5 +1,5 @@
-//! Keeps a robot from doing what is no longer wanted: checks the age of requests, repetitions, their order, and the
-//! rights of controllers.
+//! Keeps a robot from executing commands that are outdated or not permitted: checks the age of requests, repetitions,
+//! their order, and the rights of controllers.
 //!
 //! This module does not read a clock, send or wait: it receives times and returns verdicts, so that every case can be a
 //! unit test.

@@ -1,10 +1,10 @@
-//! At most once: a repeated request is not carried out again, but answered again.
+//! Ensures that a request is executed at most once: a repeated request is only answered again.
 
 use std::collections::VecDeque;
 
 /// Number of answers kept per controller.
 const KEPT: usize = 64;
-/// Maximum repetitions that wait for one request which is still being carried out.
+/// Maximum repetitions that wait for one request which is still being executed.
 const WAITERS: usize = 4;
 
 /// The newest requests of one controller, with their answers `A`; `W` is the reply handle of a request that was
@@ -26,15 +26,15 @@ enum State<A, W> {
 /// What to do with a request.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Begin<A, W> {
-    /// It is new: carry it out, then call [`Window::end`].
+    /// It is new: execute it, then call [`Window::end`].
     New(W),
     /// It was already answered, with this answer.
     Again(A, W),
-    /// It is being carried out: [`Window::end`] returns the reply handle.
+    /// It is being executed: [`Window::end`] returns the reply handle.
     Waits,
-    /// It is unknown whether it was carried out.
+    /// It is unknown whether it was executed.
     TooOld(W),
-    /// The table is full of requests that are being carried out.
+    /// The table is full of requests that are being executed.
     Full(W),
 }
 
@@ -62,7 +62,7 @@ impl<A: Clone, W> Window<A, W> {
             return Begin::TooOld(waiter);
         }
         if self.requests.len() == KEPT {
-            // A request in progress is not forgotten, or it could be carried out twice.
+            // A request in progress is not forgotten, or it could be executed twice.
             match self
                 .requests
                 .iter()
@@ -138,8 +138,8 @@ mod tests {
     }
 
     proptest! {
-        /// In any order and with any number of repetitions, each request is carried out at most once, and one that was
-        /// carried out receives its own answer or none.
+        /// In any order and with any number of repetitions, each request is executed at most once, and one that was
+        /// executed receives its own answer or none.
         #[test]
         fn at_most_once(sequences in proptest::collection::vec(1u64..150, 0..600), delay in 0usize..70) {
             let mut window = Window::new();

@@ -22,7 +22,7 @@ use std::time::Duration;
 pub enum Wire {
     /// Ropewalk's own wire (`proto/ropewalk_remote.proto`): identities, expiry, outcomes.
     Own,
-    /// Robot Remote Control's wire, version 6, for peers of other makers. Requests of one sender are answered in their
+    /// Robot Remote Control's wire, version 6, for peers of other vendors. Requests of one sender are answered in their
     /// order; a request carries neither its sender nor its time.
     V6,
 }
@@ -93,7 +93,7 @@ pub trait RobotSink: Send + Sync {
     /// controller's request times out.
     fn request(&self, frame: &[u8], from: &Peer, reply: Reply);
 
-    /// `peer` may not speak any more: its key was removed from the list. The rights that it holds are to end.
+    /// `peer` lost its permission: its key was removed from the list. The rights that it holds are to end.
     fn revoked(&self, peer: &Peer) {
         let _ = peer;
     }
@@ -196,14 +196,14 @@ pub trait ControllerSink: Send + Sync {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransportError {
-    /// No answer came within the request's time limit. The request may have been carried out.
+    /// No answer came within the request's time limit. The request may have been executed.
     #[error("no answer within {0:?}")]
     TimedOut(Duration),
     /// Nothing was sent, or the peer that had the request died: with the transport's reason. The request may have been
-    /// carried out.
+    /// executed.
     #[error("unreachable: {0}")]
     Unreachable(String),
-    /// Nothing reached a peer that could have carried it out: with the transport's reason.
+    /// Nothing reached a peer that could have executed it: with the transport's reason.
     #[error("not sent: {0}")]
     NotSent(String),
     /// Longer than this transport allows.

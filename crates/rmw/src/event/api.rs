@@ -9,8 +9,8 @@ use crate::qos::End;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// What an `rmw_event_t` refers to: the events of its entity, which outlives it (`rmw_event_fini` is not part of this
-/// library).
+/// The object that an `rmw_event_t` refers to: the events of its entity, which outlives the event (`rmw_event_fini` is
+/// not part of this library).
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
     pub(crate) events: &'a Events,

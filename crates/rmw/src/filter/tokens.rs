@@ -31,8 +31,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token<'_>)>, FilterError>
         let (token, len) = if let Some(sign) = SIGNS.iter().find(|s| rest.starts_with(**s)) {
             (Token::Sign(sign), sign.len())
         } else if first == '\'' {
-            let len =
-                text_length(rest).ok_or_else(|| syntax("the text does not end: ' is missing".into()))?;
+            let len = text_length(rest).ok_or_else(|| syntax("the text has no end: ' is missing".into()))?;
             (Token::Text(rest.get(1..len - 1).unwrap_or("")), len)
         } else if first == '%' {
             let digits = length(rest, 1, |c| c.is_ascii_digit());

@@ -16,7 +16,7 @@ mod services;
 mod several;
 mod topics;
 
-/// A watchdog: whatever takes longer hangs.
+/// A watchdog: a test that takes longer hangs.
 const LONG: Duration = Duration::from_secs(60);
 const HELLO: &[u8] = b"\x05\0\0\0hello";
 

@@ -65,7 +65,7 @@ fn every_error_has_a_place_and_a_mend() {
         (
             "topics:\n- {name: scan, direction: both}",
             "c.yaml:2:3:",
-            "no full name",
+            "not a full name",
         ),
         ("topics:\n- {name: /scan}", "c.yaml:2:", "direction"),
         ("topics:\n- {name: /scan, direction: in}", "c.yaml:2:", "to_bus"),

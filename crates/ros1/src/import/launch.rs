@@ -106,7 +106,7 @@ struct FileState<'a> {
     /// Arguments that it declares, each with its line, and arguments that are used.
     declared: Vec<(String, usize)>,
     used: BTreeSet<String>,
-    /// What applies again when the open groups end: the number of remaps, and the namespace.
+    /// State to restore when the open groups end: the number of remaps, and the namespace.
     scopes: Vec<(usize, String)>,
     node: Option<Node>,
     /// Whether the open node belongs to another package.

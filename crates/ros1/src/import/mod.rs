@@ -31,7 +31,7 @@ pub type Load<'a> = dyn FnMut(&str, &str) -> Result<(String, String), String> + 
 pub struct Imported {
     /// The hosts, each with its files.
     pub hosts: Vec<ImportedHost>,
-    /// What could not be converted, or changes its meaning, in the order of the file.
+    /// Settings that could not be converted, or that change their meaning, in the order of the file.
     pub notes: Vec<Note>,
 }
 

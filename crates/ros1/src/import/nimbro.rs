@@ -171,7 +171,7 @@ fn instead(node: &Node) -> String {
     }
 }
 
-/// What crosses. Host 0 is the sender.
+/// The topics and services that cross. Host 0 is the sender.
 struct Team<'a> {
     notes: &'a mut Notes,
     hosts: Vec<Host>,

@@ -1,4 +1,4 @@
-//! What crosses between hosts, and the files that configure it.
+//! Topics and services that cross between hosts, and the files that configure this.
 
 use super::ImportedHost;
 use std::collections::{BTreeMap, BTreeSet};
@@ -104,8 +104,8 @@ impl Service {
 }
 
 impl Plan {
-    /// Removes what a host's bridge could not tell apart, and returns notes about it. In a bridge, a name in ROS goes
-    /// onto the bus under one name, and names into ROS correspond one to one.
+    /// Removes names that a host's bridge could not distinguish, and returns notes about them. In a bridge, a name in
+    /// ROS goes onto the bus under one name, and names into ROS correspond one to one.
     pub(super) fn settle(&mut self) -> Vec<String> {
         let mut notes = Vec::new();
         let mut sent = BTreeMap::<(usize, String), String>::new();
@@ -224,7 +224,7 @@ impl Plan {
         out
     }
 
-    /// Returns what a peer may do at `host`: the routes between the two.
+    /// Returns a peer's permissions at `host`: the routes between the two.
     fn allow(&self, host: usize, peer: usize) -> String {
         let topics = |from: usize, to: usize| {
             let names = self

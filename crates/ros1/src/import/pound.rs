@@ -132,7 +132,7 @@ impl Reader<'_> {
             "TOPIC_STOP" => 1,
             other => {
                 let known = "TOPIC, QOSTOPIC, SSTOPIC, TFTOPIC, SERVICE, TF_…, TOPIC_STOP";
-                return self.note(call.line, format!("{other} is none of {known}: ignored"));
+                return self.note(call.line, format!("{other} is not one of {known}: ignored"));
             }
         };
         let arguments: Vec<&str> = call.arguments.iter().map(|a| a.trim()).collect();

@@ -122,7 +122,7 @@ fn what_pound_could_not_mean_is_told_with_its_line() {
             "TOPIC(std_msgs::String, \"/a\", 2, \"1\", 1, 1, 1)",
             "Pound sends only the last one listed",
         ),
-        ("DATATYPE(x)", "DATATYPE is none of"),
+        ("DATATYPE(x)", "DATATYPE is not one of"),
         ("int x;", "'int' is not understood"),
         ("#ifdef REAL", "is not evaluated"),
         ("TOPIC(std_msgs::String,", "TOPIC( has no end"),

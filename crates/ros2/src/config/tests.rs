@@ -60,7 +60,7 @@ fn what_is_wrong_is_told_with_its_place_and_mend() {
         ),
         (
             "node: 'a b'\ntopics: [{name: /a, direction: both}]",
-            "node: '/a b' is no full name",
+            "node: '/a b' is not a full name",
         ),
         (
             "participant_memory: 1KiB\ntopics: [{name: /a, direction: both}]",

@@ -49,7 +49,7 @@ pub(crate) fn service(data: &[u8]) {
         );
         let answer = service::answer(caller, cyclone, body.clone());
         if cyclone {
-            // The recipient of a response is what the request says, in this bridge's byte order.
+            // The request names the recipient of its response, in this bridge's byte order.
             let again = Sample {
                 payload: answer.payload,
                 ..sample.clone()

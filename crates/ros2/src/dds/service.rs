@@ -18,7 +18,7 @@ const MAX_HELD: usize = 256;
 const MAX_HELD_BYTES: usize = 64 << 20;
 const HELD_PARTS: usize = 4;
 
-/// What a client with this response reader puts into its request.
+/// The identity that a client with this response reader puts into its request.
 pub(super) fn awaited(reader: Guid) -> SampleIdentity {
     SampleIdentity {
         writer: reader,

@@ -29,7 +29,7 @@ impl Item {
 #[derive(Debug)]
 pub(super) enum Taken {
     Item(Port, Item),
-    /// What others have has changed.
+    /// Endpoints of others have changed.
     Changed,
 }
 
@@ -132,7 +132,7 @@ impl Queue {
         is_whole
     }
 
-    /// Records that what others have has changed.
+    /// Records that endpoints of others have changed.
     pub(super) fn change(&self) {
         self.inner().has_changed = true;
         self.rings.notify_one();

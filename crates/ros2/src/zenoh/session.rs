@@ -48,7 +48,7 @@ pub(crate) struct SessionConfig {
 #[non_exhaustive]
 pub enum SessionError {
     /// The file is not a configuration of Zenoh.
-    #[error("zenoh.config: {}: {problem}; must be a configuration of Zenoh (JSON5)", path.display())]
+    #[error("zenoh.config: {}: {problem}; give a configuration of Zenoh (JSON5)", path.display())]
     File {
         /// The file.
         path: PathBuf,

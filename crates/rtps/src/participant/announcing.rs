@@ -105,7 +105,7 @@ impl Participant {
     }
 
     /// Announces that the participant leaves, so that others need not wait for its lease to expire. Afterwards it only
-    /// sends what [`Participant::poll_transmit`] still returns.
+    /// sends the datagrams that [`Participant::poll_transmit`] still returns.
     pub fn leave(&mut self, now: Duration) {
         if self.left {
             return;

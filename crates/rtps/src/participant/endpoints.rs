@@ -95,7 +95,7 @@ impl Participant {
             self.unmatch(now, *local, guid, &account);
         }
         drop(remote);
-        // What it released leaves room for this event.
+        // The removal freed enough of the peer's budget for this event.
         self.events.push(Event::EndpointGone(guid), account.take(SMALL));
     }
 }

@@ -165,7 +165,7 @@ impl Participant {
         {
             other.matched.remove(&local);
         }
-        // What it released leaves room for this event.
+        // The removal freed enough of the peer's budget for this event.
         self.events
             .push(Event::Unmatched { local, remote }, account.take(SMALL));
     }

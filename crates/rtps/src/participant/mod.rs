@@ -55,7 +55,7 @@ pub struct Participant {
     left: bool,
 }
 
-/// Counters of what was refused from others.
+/// Counters of data from others that was refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Datagrams that could not be read to their end.
@@ -83,7 +83,7 @@ impl Participant {
     ///
     /// # Errors
     ///
-    /// If nothing can be sent with these settings, or what it announces about itself is too long.
+    /// If nothing can be sent with these settings, or its announcement is too long.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         config.check()?;
         let guid = Guid::new(config.prefix, EntityId::PARTICIPANT);
@@ -182,7 +182,8 @@ impl Participant {
     ///
     /// # Errors
     ///
-    /// If there is no such writer, the sample exceeds what it keeps, or the writer keeps all samples and has no room.
+    /// If there is no such writer, the sample is longer than the writer's limit, or the writer keeps all samples and
+    /// has no room.
     pub fn write(
         &mut self,
         now: Duration,
@@ -273,7 +274,7 @@ impl Participant {
         !self.events.is_empty()
     }
 
-    /// Returns counters of what was refused from others.
+    /// Returns counters of data from others that was refused.
     pub fn counters(&self) -> Counters {
         self.counters
     }

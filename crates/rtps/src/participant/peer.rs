@@ -1,4 +1,4 @@
-//! What a participant knows about another.
+//! A participant's knowledge of another one.
 
 use crate::account::{Account, Charge};
 use crate::qos::Policy;

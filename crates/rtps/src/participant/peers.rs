@@ -281,7 +281,7 @@ impl Participant {
         if let Some(peer) = self.peers.remove(&prefix) {
             let (guid, account) = (peer.guid(), Arc::clone(peer.account()));
             drop(peer);
-            // What it released leaves room for this event.
+            // The removal freed enough of the peer's budget for this event.
             self.events
                 .push(Event::ParticipantGone(guid), account.take(SMALL));
         }

@@ -19,7 +19,7 @@ const AGAIN: Duration = Duration::from_millis(10);
 /// First interval at which a request is repeated; it doubles each time.
 const FIRST_RETRY: Duration = Duration::from_millis(40);
 const SLOWEST_RETRY: Duration = Duration::from_secs(1);
-/// How often a writer about which nothing is known is asked what it has.
+/// How often a writer about which nothing is known is asked which samples it has.
 const GREETINGS: u32 = 6;
 /// Maximum number of fragment sets per request, with 256 fragments each.
 const MOST_SETS: usize = 4;
@@ -72,7 +72,7 @@ impl Asking {
     }
 }
 
-/// What a reader lacks from a writer.
+/// Samples and fragments of a writer that a reader lacks.
 struct Missing {
     set: NumberSet,
     fragments: Vec<(i64, NumberSet)>,

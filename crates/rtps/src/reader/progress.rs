@@ -1,4 +1,4 @@
-//! Tracks a reader's progress with a writer: what is next, what is lost, and what will not arrive.
+//! Tracks a reader's progress with a writer: which sample is next, which are lost, and which will not arrive.
 
 use super::Arrived;
 use super::proxy::{MAX_GAPS, WriterProxy};
@@ -8,7 +8,7 @@ use crate::wire::submessage::{Gap, Heartbeat};
 use core::time::Duration;
 
 impl WriterProxy {
-    /// Delivers what is next, and skips what will not arrive.
+    /// Delivers the samples that are next, and skips those that will not arrive.
     pub(super) fn advance(&mut self, out: &mut Vec<Arrived>) {
         while self.next != 0 {
             if let Some(arrived) = self.ahead.remove(&self.next) {

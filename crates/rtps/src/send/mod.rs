@@ -93,7 +93,7 @@ impl Outbox {
         self.destinations.values_mut().for_each(|d| d.forget(prefix));
     }
 
-    /// Forgets a remote reader: drops what is queued for it alone.
+    /// Forgets a remote reader: drops samples queued for it alone.
     pub(crate) fn forget_reader(&mut self, writer: EntityId, reader: EntityId, target: Target) {
         if let Some(destination) = self.destinations.get_mut(&target.address) {
             destination.retain_of(writer, |j| j.route.reader != reader || j.target != target);

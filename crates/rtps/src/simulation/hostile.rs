@@ -1,5 +1,5 @@
-//! What unconfirmed participants, participants and their endpoints can make a participant hold, and what they cannot do
-//! to third ones.
+//! Limits on what unconfirmed participants, participants and their endpoints can make a participant hold, and on what
+//! they can do to third ones.
 
 use super::attacker::{Attacker, START, VICTIM, drain, transmit, victim};
 use super::config;

@@ -57,7 +57,7 @@ pub struct TransportConfig {
 #[non_exhaustive]
 pub enum TransportError {
     /// The domain's ports would lie beyond 65,535.
-    #[error("domain {0} has no ports; domains are 0 to 232")]
+    #[error("domain {0} has no ports: use 0 to 232")]
     Domain(u32),
     /// All ports of participants of the domain are taken on this host.
     #[error("all ports of participants of domain {0} are taken on this host")]

@@ -1,6 +1,6 @@
 //! Errors of reading messages.
 
-/// Why a message, or an announcement in it, cannot be read. What precedes the fault takes effect, the rest does not
+/// Why a message, or an announcement in it, cannot be read. Submessages before the fault take effect, the rest do not
 /// (DDSI-RTPS 2.5, section 8.3.4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

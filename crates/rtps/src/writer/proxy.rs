@@ -1,4 +1,4 @@
-//! What a writer knows about a matched reader.
+//! A writer's knowledge of a matched reader.
 
 use crate::account::{Account, Charge};
 use crate::config::Pace;

@@ -1,10 +1,10 @@
-//! What driving needs of robots. The program that has robots implements it.
+//! Interface to robots that can be driven; the program that has robots implements it.
 
 use std::time::Duration;
 
 /// The robots that may be driven.
 pub trait Fleet: std::fmt::Debug + Send + Sync + 'static {
-    /// Names of those that are known now. Called twice a second while a page is open; should return within some
+    /// Names of the robots that are known now. Called twice a second while a page is open; should return within some
     /// milliseconds.
     fn robots(&self) -> Vec<String>;
 
@@ -17,7 +17,7 @@ pub trait Fleet: std::fmt::Debug + Send + Sync + 'static {
 
 /// An operator's controller of a robot. Dropping it ends it.
 pub trait Driver: Send + Sync + 'static {
-    /// What is known of the robot. Does not block.
+    /// The robot's state, as far as it is known. Does not block.
     fn standing(&self) -> Standing;
 
     /// Asks for the right to move the robot, or changes it. Blocks until the answer arrives, at most 30 s.
@@ -33,7 +33,7 @@ pub trait Driver: Send + Sync + 'static {
 /// Called with a command's outcome.
 pub type Done = Box<dyn FnOnce(Outcome, String) + Send>;
 
-/// What is known of a robot.
+/// State of a robot, as far as it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
     /// Whether it answers.
@@ -62,22 +62,22 @@ pub struct Right {
     pub mine: bool,
 }
 
-/// What an operator wants of the right to move.
+/// An operator's request about the right to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wish {
-    /// Know who holds it.
+    /// Report who holds it.
     Know,
-    /// Have it, if nobody else does.
+    /// Take it if it is free.
     Request,
     /// Give it back.
     Release,
-    /// Have it, even from another operator.
+    /// Take it, even from another operator.
     TakeOver,
     /// Give it to the operator with this number.
     HandOver(u64),
 }
 
-/// The highest speeds at which operators drive.
+/// Speed limits for operators.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SpeedLimits {
     /// In m/s.
@@ -95,10 +95,10 @@ impl Default for SpeedLimits {
     }
 }
 
-/// What became of a command.
+/// The outcome of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The robot carried it out.
+    /// The robot executed it.
     Executed,
     /// The robot refused it.
     Rejected,

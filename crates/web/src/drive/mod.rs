@@ -1,8 +1,9 @@
 //! Driving a robot from a page: WebSockets with the subprotocol `ropewalk.drive.v1`.
 //!
-//! Each page that chooses a robot gets a controller of its own, so the robot knows its operators apart, grants the right to
-//! move to one of them and judges each command by its age. What the page holds pressed becomes twists; the server stops the
-//! robot when it no longer hears the page, or hears it late (`wheel.rs`). Below that, the robot stops by its own clock.
+//! Each page that chooses a robot gets a controller of its own, so the robot distinguishes its operators, grants the
+//! right to move to one of them and judges each command by its age. Keys that are held on the page become twists. The
+//! server stops the robot when messages of the page stop or are late (`wheel.rs`). If the server fails, the robot stops
+//! by its own clock.
 //!
 //! Messages are JSON. From the page: `robot`, `request`, `release`, `take_over`, `ask`, `hand_over`, `drive`, `stop`. To
 //! the page: `robots`, `robot`, `asked`, `outcome`, `halted`, `error`.
@@ -24,9 +25,9 @@ use std::time::{Duration, Instant};
 
 /// The subprotocol.
 pub(crate) const PROTOCOL: &str = "ropewalk.drive.v1";
-/// How often it looks whether a page is still heard.
+/// How often the server checks whether messages of a page still arrive.
 const TICK: Duration = Duration::from_millis(20);
-/// How often pages learn the robot's standing.
+/// How often pages receive the robot's state.
 const NEWS: Duration = Duration::from_millis(500);
 
 /// Robots that pages drive.
@@ -50,7 +51,7 @@ pub(crate) mod fuzzing {
     }
 }
 
-/// What the sessions share.
+/// State that the sessions share.
 pub(crate) struct Shared {
     fleet: Arc<dyn Fleet>,
     limits: SpeedLimits,
@@ -90,7 +91,7 @@ impl Drive {
 }
 
 impl Drive {
-    /// Ends the thread's rest while no page is open.
+    /// Wakes the thread, which sleeps while no page is open.
     fn wake(&self) {
         if let Some(thread) = &self.thread {
             thread.thread().unpark();

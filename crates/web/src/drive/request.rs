@@ -1,4 +1,4 @@
-//! What a page asks for.
+//! Requests of a page.
 
 use super::fleet::Wish;
 use crate::parse_json;
@@ -25,7 +25,7 @@ pub(super) enum Request {
     },
 }
 
-/// What an operator holds pressed.
+/// The controls that an operator holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Moved {
     /// The page's number of the message.
@@ -44,19 +44,23 @@ pub(super) struct Moved {
 /// A line that says what is wrong.
 pub(super) fn read(bytes: &[u8]) -> Result<Request, String> {
     let request = parse_json(bytes).map_err(|error| error.to_string())?;
-    let whole = |name: &str| request[name].as_u64().ok_or(format!("{name} is a whole number"));
+    let whole = |name: &str| {
+        request[name]
+            .as_u64()
+            .ok_or(format!("{name} must be a whole number"))
+    };
     let number = |name: &str| {
         let number = request[name].as_f64().filter(|n| n.is_finite());
-        number.ok_or(format!("{name} is a number"))
+        number.ok_or(format!("{name} must be a number"))
     };
     let share = |name: &str| match number(name)? {
         share if (-1.0..=1.0).contains(&share) => Ok(share),
-        _ => Err(format!("{name} is from -1 to 1")),
+        _ => Err(format!("{name} must be from -1 to 1")),
     };
     Ok(match request["op"].as_str().unwrap_or_default() {
         "robot" => match &request["robot"] {
             Value::String(name) if name.len() <= MAX_NAME => Request::Robot(name.clone()),
-            _ => return Err(format!("robot is a name of at most {MAX_NAME} bytes")),
+            _ => return Err(format!("robot must be a name of at most {MAX_NAME} bytes")),
         },
         "request" => Request::Right(Wish::Request),
         "release" => Request::Right(Wish::Release),
@@ -64,7 +68,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<Request, String> {
         // As text: a page's numbers are not exact beyond 2^53.
         "hand_over" => {
             let to = request["to"].as_str().and_then(|to| to.parse().ok());
-            Request::Right(Wish::HandOver(to.ok_or("to is an operator's number, as text")?))
+            Request::Right(Wish::HandOver(
+                to.ok_or("to must be an operator's number, as text")?,
+            ))
         }
         "ask" => Request::Ask,
         "drive" => Request::Drive(Moved {
@@ -74,7 +80,11 @@ pub(super) fn read(bytes: &[u8]) -> Result<Request, String> {
             turn: share("turn")?,
         }),
         "stop" => Request::Stop { n: whole("n")? },
-        _ => return Err("op is robot, request, release, take_over, ask, hand_over, drive or stop".into()),
+        _ => {
+            return Err(
+                "op must be robot, request, release, take_over, ask, hand_over, drive or stop".into(),
+            );
+        }
     })
 }
 

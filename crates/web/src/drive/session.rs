@@ -1,4 +1,4 @@
-//! One page that drives, or may.
+//! One page that drives a robot, or may do so.
 
 use super::fleet::{Done, Driver, Outcome, Right, Wish};
 use super::request::{self, Moved, Request};
@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-/// Wishes that wait for the robot's answer.
+/// Requests about the right to move that wait for the robot's answer.
 const MAX_WISHES: usize = 8;
 /// How often the robot is asked who holds the right.
 const LOOK: Duration = Duration::from_secs(1);
@@ -123,7 +123,7 @@ impl Session {
         if self.robot().as_ref() == Some(&name) {
             return Ok(());
         }
-        // What is held counts only after a zero.
+        // Held controls count only after a zero.
         self.leave();
         if !self.shared.fleet.robots().contains(&name) {
             return Err(format!("there is no robot {name:?} to drive"));
@@ -139,17 +139,17 @@ impl Session {
         Ok(())
     }
 
-    /// The operator's name: what the connection proves.
+    /// The operator's name, as far as the connection proves it.
     fn operator(&self) -> String {
         format!("page at {}", self.client.address)
     }
 
     fn want(&self, task: Task) -> Result<(), String> {
         let sent = self.wishes.try_send(task);
-        sent.map_err(|_| "the robot has not answered what was asked before".into())
+        sent.map_err(|_| "the robot has not answered the previous request".into())
     }
 
-    /// Tells the page of the operator who holds the right that this one asks for it.
+    /// Notifies the page of the operator who holds the right that this operator requests it.
     fn ask(&self, joined: &Joined) -> Result<(), String> {
         let holder = lock(&joined.right).clone().and_then(|right| right.holder);
         let holder = holder.ok_or("nobody holds the right to move this robot: request it")?;
@@ -167,7 +167,7 @@ impl Session {
         match told {
             true => Ok(()),
             false => Err(format!(
-                "{} is not on this page: ask there, or take over",
+                "{} is not on this server's page: ask the operator directly, or take over",
                 holder.name
             )),
         }
@@ -212,7 +212,7 @@ impl Session {
         }
     }
 
-    /// Stops the robot for the page, which did not.
+    /// Stops the robot for the page, which failed to do so.
     fn halted(self: &Arc<Self>, joined: &Joined, reason: &str) {
         self.send(joined, (0.0, 0.0), None);
         lock(&self.state).zeros = ZEROS;
@@ -307,7 +307,7 @@ impl Session {
     }
 }
 
-/// Serves what waits for a robot's answer, and asks once a second who holds the right.
+/// Performs tasks that wait for a robot's answer, and asks once a second who holds the right.
 fn serve(session: &Weak<Session>, tasks: &Receiver<Task>) {
     let mut looked = Instant::now();
     loop {

@@ -1,22 +1,23 @@
-//! Decides when what a page holds pressed moves the robot (decision 350). It knows no socket and no clock.
+//! Decides when the controls held on a page move the robot (decision 350). No I/O, no clock.
 //!
-//! A page sends what is pressed every 50 ms while something is, and one zero when nothing is any more. Whatever keeps the
-//! messages of a page, a hidden tab, a stalled connection or a stopped browser, stops the robot: when none has come for
-//! [`SILENCE`], and when those that come are late. Afterwards the page has to let go before it moves the robot again.
+//! A page sends the held controls every 50 ms, and one zero after all are released. The robot stops when no message has
+//! arrived for [`SILENCE`], or when messages arrive late, whether the cause is a hidden tab, a stalled connection or a
+//! stopped browser. Afterwards the operator has to let go before the page moves the robot again.
 
 use super::request::Moved;
 use std::time::Duration;
 
-/// A page that moves the robot and is not heard for this long stops it. A page's timers are late by some tens of ms.
+/// If no message of a page that moves the robot arrives for this long, the robot stops. A page's timers are late by
+/// some tens of ms.
 pub(super) const SILENCE: Duration = Duration::from_millis(250);
-/// A message that comes later than the fastest one, by this much, moves nothing.
+/// A message that is later than the fastest one by this much moves nothing.
 pub(super) const LATE: Duration = Duration::from_millis(300);
 /// A page whose messages have been late for this long has to connect again.
 pub(super) const HOPELESS: Duration = Duration::from_secs(2);
-/// A robot that has carried out nothing for this long while it should move, and for more than two round trips, is about to
-/// stop by its own clock, after 500 ms. The page has to let go before it moves again.
+/// A robot that should move but has executed no command for this long and for two round trips is about to stop by its
+/// own clock, after 500 ms. The operator has to let go before it moves again.
 pub(super) const UNANSWERED: Duration = Duration::from_millis(400);
-/// Messages in quicker succession are left out, unless they stop.
+/// Messages that follow sooner than this are dropped, unless they stop the robot.
 const SOONEST: Duration = Duration::from_millis(10);
 
 /// State of one page.
@@ -26,13 +27,13 @@ pub(super) struct Wheel {
     offset: Option<f64>,
     /// The last message that moved the robot, while it moves.
     moving: Option<Duration>,
-    /// When it last moved the robot, and when it last told it to stand.
+    /// When it last moved the robot, and when it last stopped it.
     sent: Option<Duration>,
     stood: Option<Duration>,
-    /// When the robot last carried a twist out, or was to begin to.
+    /// When the robot last executed a twist, or should have begun to.
     answered: Duration,
     late_since: Option<Duration>,
-    /// What is pressed counts only after a zero.
+    /// Held controls count only after a zero.
     must_let_go: bool,
 }
 
@@ -65,7 +66,7 @@ impl Wheel {
             // Even late, it lets go.
             self.must_let_go |= !is_zero;
             return match self.moving.take() {
-                Some(_) => Turn::Halt(format!("what this page sends comes {late:.0} ms late")),
+                Some(_) => Turn::Halt(format!("messages of this page arrive {late:.0} ms late")),
                 None => Turn::Ignore,
             };
         }
@@ -91,7 +92,7 @@ impl Wheel {
         Turn::Send(moved.forward, moved.turn)
     }
 
-    /// The robot carried a twist out.
+    /// The robot executed a twist.
     pub(super) fn executed(&mut self, now: Duration) {
         self.answered = now;
     }
@@ -102,7 +103,10 @@ impl Wheel {
         let unanswered = now.saturating_sub(self.answered);
         let patience = UNANSWERED.max(round_trip.unwrap_or_default() * 2 + SILENCE);
         let reason = if silent > SILENCE {
-            format!("nothing heard from this page for {} ms", silent.as_millis())
+            format!(
+                "no message has arrived from this page for {} ms",
+                silent.as_millis()
+            )
         } else if unanswered > patience {
             format!("the robot has not answered for {} ms", unanswered.as_millis())
         } else {
@@ -117,7 +121,7 @@ impl Wheel {
         self.moving.is_some()
     }
 
-    /// Somebody stops the robot: what is pressed counts only after a zero. Returns whether it moved.
+    /// An operator stops the robot: held controls count only after a zero. Returns whether it moved.
     pub(super) fn halt(&mut self) -> bool {
         self.must_let_go = true;
         self.moving.take().is_some()
@@ -191,7 +195,7 @@ mod tests {
         let mut wheel = Wheel::default();
         assert_eq!(wheel.moved(at(0, 1.0), ms(5)), Turn::Send(1.0, 0.0));
         assert!(wheel.passed(ms(260), None).is_some());
-        // The connection stalls, and what the page sent meanwhile comes at once.
+        // The connection stalls, and the page's messages then arrive all at once.
         for t in (50..700).step_by(50) {
             assert_eq!(wheel.moved(at(t, 1.0), ms(1100)), Turn::Ignore, "{t}");
         }

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-/// Length of a file in bytes; what is longer does not fit a client's queue.
+/// Maximum length of a file in bytes; longer files do not fit a client's queue.
 const MAX_ASSET: u64 = 6 << 20;
 
 /// Reads `package://PACKAGE/FILE` below `folders`, which hold packages or are one.

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// Calls of one client that wait for their answers; each has a thread.
 const MAX_OPEN: usize = 16;
-/// How long a server may take to be found, and then to answer.
+/// Time limit for finding a server, and then for its answer.
 const FIND: Duration = Duration::from_secs(2);
 const ANSWER: Duration = Duration::from_secs(30);
 /// The operation with which the server sends a response.
@@ -27,7 +27,7 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    /// Calls in a thread, which queues the answer or why there is none.
+    /// Calls in a thread, which queues the answer or the error.
     pub(crate) fn start(&self, node: &Node, named: NamedService, call: Call, queue: &Arc<Queue>) {
         let (id, service) = (call.id, call.service);
         if self.open.fetch_add(1, Ordering::Relaxed) >= MAX_OPEN {
@@ -59,7 +59,7 @@ impl Calls {
             });
         if started.is_err() {
             self.open.fetch_sub(1, Ordering::Relaxed);
-            fail(queue, service, id, "no thread is left for the call");
+            fail(queue, service, id, "cannot start a thread for the call");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a client of the Foxglove protocol sends. No I/O.
+//! Messages of a client of the Foxglove protocol. No I/O.
 
 use crate::{JsonError, parse_json};
 use serde_json::Value as Json;
@@ -11,7 +11,7 @@ const MAX_NAME: usize = 1024;
 /// A message of a client.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Message {
-    Subscribe(Vec<(u32, u32)>),
+    Subscribe(Vec<Wanted>),
     Unsubscribe(Vec<u32>),
     Advertise(Vec<ClientChannel>),
     Unadvertise(Vec<u32>),
@@ -35,6 +35,15 @@ pub(crate) enum Message {
         uri: String,
         request: u32,
     },
+}
+
+/// A topic that a client subscribes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) id: u32,
+    pub(crate) channel: u32,
+    /// Whether each message comes with the times at which the server handled it; an addition to the protocol.
+    pub(crate) timed: bool,
 }
 
 /// A topic that a client wants to publish.
@@ -61,11 +70,11 @@ pub(crate) struct Call {
 pub(crate) enum MessageError {
     #[error(transparent)]
     Json(#[from] JsonError),
-    #[error("the operation {0:?} is not known here")]
+    #[error("the operation {0:?} is unknown")]
     Operation(String),
-    #[error("the binary operation {0:?} is not known here")]
+    #[error("the binary operation {0:?} is unknown")]
     Binary(Option<u8>),
-    #[error("`{0}` is missing or is not what it should be")]
+    #[error("`{0}` is missing or has the wrong type")]
     Field(&'static str),
     #[error("more than {MAX_ITEMS} items in one message")]
     Many,
@@ -84,7 +93,11 @@ impl Message {
         };
         Ok(match json["op"].as_str().unwrap_or_default() {
             "subscribe" => Message::Subscribe(list(&json, "subscriptions", |item| {
-                Some((number(&item["id"])?, number(&item["channelId"])?))
+                Some(Wanted {
+                    id: number(&item["id"])?,
+                    channel: number(&item["channelId"])?,
+                    timed: item["ropewalkTimes"] == true,
+                })
             })?),
             "unsubscribe" => Message::Unsubscribe(list(&json, "subscriptionIds", number)?),
             "advertise" => Message::Advertise(list(&json, "channels", channel)?),
@@ -186,8 +199,12 @@ mod tests {
 
     #[test]
     fn messages_are_read() {
-        let text = r#"{"op":"subscribe","subscriptions":[{"id":3,"channelId":7}]}"#;
-        assert_eq!(Message::text(text).unwrap(), Message::Subscribe(vec![(3, 7)]));
+        for (more, timed) in [("", false), (r#","ropewalkTimes":true"#, true)] {
+            let text = format!(r#"{{"op":"subscribe","subscriptions":[{{"id":3,"channelId":7{more}}}]}}"#);
+            let (id, channel) = (3, 7);
+            let wanted = vec![Wanted { id, channel, timed }];
+            assert_eq!(Message::text(&text).unwrap(), Message::Subscribe(wanted));
+        }
         let text = r#"{"op":"fetchAsset","uri":"package://a/b","requestId":1}"#;
         assert!(matches!(
             Message::text(text),

@@ -1,8 +1,8 @@
 //! The Foxglove WebSocket protocol: topics, services and settings of links for Foxglove, Lichtblick and PlotJuggler.
 //!
-//! Both names of the protocol are spoken, `foxglove.websocket.v1` and `foxglove.sdk.v1`; they are one protocol
-//! (Lichtblick, pull request 819). A topic is taken from the bus only while a client watches it. Time and
-//! playback are not offered: messages carry the time at which they were published.
+//! The server accepts both names of the protocol, `foxglove.websocket.v1` and `foxglove.sdk.v1`, which are one protocol
+//! (Lichtblick, pull request 819). A topic is taken from the bus only while a client watches it. Time and playback are
+//! not offered: messages carry the time at which they were published.
 
 mod assets;
 mod body;
@@ -13,6 +13,7 @@ mod parameters;
 mod publish;
 mod session;
 mod smaller;
+mod video;
 mod world;
 
 pub use options::{Dialect, FoxgloveOptions};
@@ -102,7 +103,7 @@ impl Shared {
         sessions.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Looks at the bus and tells all clients what changed.
+    /// Reads the bus and sends the changes to all clients.
     fn look(&self) {
         match self.world().look(&self.node, |topic| self.options.shows(topic)) {
             Ok(world) => *lock(&self.world) = Arc::new(world),

@@ -1,10 +1,10 @@
-//! What the Foxglove server shows and allows.
+//! Options of the Foxglove server.
 
 use crate::drive::{Fleet, SpeedLimits};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Longer messages, in bytes, wait until shorter ones are sent, unless their topic's priority is stated.
+/// Messages longer than this, in bytes, wait until shorter ones are sent, unless their topic has a configured priority.
 const SMALL: usize = 64 << 10;
 
 /// The serialization in which clients get topics.
@@ -20,7 +20,7 @@ pub enum Dialect {
     Ros2,
 }
 
-/// What the Foxglove server shows and allows. Patterns are full names, or prefixes followed by `*`.
+/// Options of the Foxglove server. Patterns are full names, or prefixes followed by `*`.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct FoxgloveOptions {
@@ -37,10 +37,10 @@ pub struct FoxgloveOptions {
     pub drives: Vec<(String, String)>,
     /// The robots of `drives`.
     pub fleet: Option<Arc<dyn Fleet>>,
-    /// How fast `drives` are.
+    /// Speed limits of `drives`.
     pub limits: SpeedLimits,
-    /// Priorities of topics that wait for the same client, by pattern; the first that covers a topic counts. Higher
-    /// goes first; other topics have 100 or, if their messages are longer than 64 KiB, 50.
+    /// Priorities of topics that wait for the same client, by pattern; the first pattern that matches a topic counts.
+    /// Higher goes first; other topics have 100 or, if their messages are longer than 64 KiB, 50.
     pub priorities: Vec<(String, u8)>,
     /// Folders whose files clients may fetch.
     pub assets: Vec<PathBuf>,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// How long a link may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Settings that a parameter may change: its name, the link's name of it, its unit, the field of the state.
+/// Settings that a parameter may change: name of the parameter, name in the link, unit, field of the link's state.
 const SETTINGS: [(&str, &str, &str, &str); 5] = [
     ("priority", "priority", "", "priority"),
     ("depth", "depth", "", "depth"),
@@ -29,7 +29,7 @@ pub(crate) fn all<'a>(
         };
         match state(node, name, service) {
             Ok(state) => read(link, &state, &mut found),
-            Err(error) => tracing::debug!(link, error, "a link does not tell its state"),
+            Err(error) => tracing::debug!(link, error, "a link does not report its state"),
         }
     }
     found
@@ -40,7 +40,7 @@ fn state(node: &Node, name: &str, service: &Service) -> Result<Json, String> {
     serde_json::from_str(answer["json"].as_str().unwrap_or_default()).map_err(|e| e.to_string())
 }
 
-/// The parameters in a link's state. Of a topic that goes to several peers, the first counts.
+/// The parameters in a link's state. For a topic with several peers, the first peer counts.
 fn read(link: &str, state: &Json, found: &mut BTreeMap<String, Json>) {
     for topic in state["sent"].as_array().into_iter().flatten() {
         // Its name on this host's bus, or on the air if it has none there.
@@ -74,7 +74,7 @@ pub(crate) fn set(
 /// The link, the topic and the change that a parameter's new value means.
 fn change(name: &str, value: &Json) -> Result<(String, String, String), String> {
     let unknown =
-        || format!("{name:?} is no parameter here: they are /link/NAME/topics/TOPIC/priority and alike");
+        || format!("{name:?} is not a parameter: write, for example, /link/NAME/topics/TOPIC/priority");
     let (link, rest) = name
         .strip_prefix("/link/")
         .and_then(|rest| rest.split_once("/topics/"))

@@ -28,7 +28,7 @@ pub(crate) struct Steered {
     pub(crate) topic: String,
     pub(crate) driver: Box<dyn Driver>,
     pub(crate) limits: SpeedLimits,
-    /// Told what the robot does not carry out.
+    /// Called with each command that the robot does not execute.
     pub(crate) refused: Arc<dyn Fn(String) + Send + Sync>,
 }
 
@@ -48,7 +48,7 @@ impl Encoding {
             other => {
                 let other: String = other.chars().take(40).collect();
                 Err(format!(
-                    "the encoding {other:?} is not taken: use json, ros1 or cdr"
+                    "the encoding {other:?} is not supported: use json, ros1 or cdr"
                 ))
             }
         }
@@ -65,7 +65,7 @@ impl Encoding {
 }
 
 impl Outlet {
-    /// Creates the publisher. The type is the one that the topic has on the bus, else the one that the client names.
+    /// Creates the publisher. The type is that of the topic on the bus, otherwise the one that the client names.
     ///
     /// # Errors
     /// A line that says why not.
@@ -81,7 +81,7 @@ impl Outlet {
             Some(schema) if schema.name() == plain(&channel.type_name) => schema.clone(),
             Some(schema) => {
                 let (is, wanted) = (schema.name(), &channel.type_name);
-                return Err(format!("it has the type {is} on the bus, not {wanted}"));
+                return Err(format!("its type on the bus is {is}, not {wanted}"));
             }
             None => named(channel, flavour)?,
         };
@@ -167,7 +167,7 @@ impl Steered {
             let number = number.ok().and_then(|v| v.as_f64()).filter(|n| n.is_finite());
             number
                 .map(|n| n.clamp(-most, most))
-                .ok_or(format!("{path} is no number"))
+                .ok_or(format!("{path} is not a number"))
         };
         let (forward, turn) = (
             number("linear.x", self.limits.speed)?,

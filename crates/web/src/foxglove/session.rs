@@ -1,13 +1,13 @@
 //! One client of the Foxglove protocol.
 
-use super::body::{BusBody, SentSize};
+use super::body::{DEPTH, Delivery};
 use super::calls::{self, Calls};
-use super::message::{Call, ClientChannel, Message};
+use super::message::{Call, ClientChannel, Message, Wanted};
 use super::publish::{Outlet, Steered};
 use super::world::World;
 use super::{Shared, assets, lock, parameters};
 use crate::frame::Opcode;
-use crate::{Client, Handler, KEEP, Push, Received, Role};
+use crate::{Client, Handler, Received, Role};
 use ropewalk::{Callback, Flavour, Schema, SubscriberOptions};
 use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,9 +20,7 @@ const MAX_SUBSCRIPTIONS: usize = 256;
 const MAX_OUTLETS: usize = 64;
 /// Parameters that one client watches by name.
 const MAX_WATCHED: usize = 4096;
-/// Messages of one publisher that wait on the bus or for the client, such as the history of a latched topic.
-const DEPTH: u32 = 256;
-/// Bytes of announcements that are sent at once; the rest follows with the next look at the bus.
+/// Maximum bytes of announcements that are sent at once; the rest follows after the next survey of the bus.
 const ANNOUNCED: usize = 1 << 20;
 /// Shortest time between two reports of losses to a client.
 const LOSSES: Duration = Duration::from_secs(2);
@@ -55,8 +53,7 @@ struct State {
 #[derive(Debug)]
 struct Subscription {
     channel: u32,
-    topic: String,
-    sent: Arc<SentSize>,
+    delivery: Arc<Delivery>,
     /// The size of its images that was last reported to the client.
     reported: Option<(usize, usize)>,
     _callback: Callback,
@@ -107,7 +104,7 @@ impl Session {
         }
     }
 
-    /// Introduces the server and announces what there is.
+    /// Introduces the server and announces topics, services and parameters.
     pub(crate) fn begin(&self) {
         let mut capabilities = vec!["connectionGraph", "parameters", "parametersSubscribe"];
         if !self.shared.options.assets.is_empty() {
@@ -137,7 +134,7 @@ impl Session {
         self.update();
     }
 
-    /// Tells the client what changed on the bus, and what it lost.
+    /// Sends the client the changes on the bus, and its losses.
     pub(crate) fn update(&self) {
         let world = self.shared.world();
         let mut state = lock(&self.state);
@@ -285,7 +282,7 @@ impl Session {
     fn tell_losses(&self, state: &mut State) {
         for (subscription, lost) in self.client.queue.losses() {
             if let Some(subscription) = state.subscriptions.get(&subscription) {
-                *state.lost.entry(subscription.topic.clone()).or_default() += lost;
+                *state.lost.entry(subscription.delivery.topic.clone()).or_default() += lost;
             }
         }
         if state.told.is_some_and(|told| told.elapsed() < LOSSES) {
@@ -297,28 +294,27 @@ impl Session {
         }
         state.told = Some(Instant::now());
         for (topic, lost) in std::mem::take(&mut state.lost) {
-            let text =
-                format!("{topic}: {lost} messages were left out, since this connection is too slow for them");
+            let text = format!("{topic}: {lost} messages were dropped because this connection is too slow");
             self.complain(1, &format!("lost {topic}"), &text);
         }
     }
 
-    /// Reports images that are sent with other sizes than before.
+    /// Reports when images are sent in another size than before.
     fn report_sizes(&self, state: &mut State) {
         for subscription in state.subscriptions.values_mut() {
-            let size = *lock(&subscription.sent);
+            let size = *lock(&subscription.delivery.size);
             if subscription.reported == size {
                 continue;
             }
             subscription.reported = size;
             state.told = Some(Instant::now());
-            let topic = &subscription.topic;
+            let topic = &subscription.delivery.topic;
             let text = match size {
                 Some((width, height)) => format!(
-                    "{topic}: images are sent as {width} x {height} pixels, since this connection is too slow for more; \
-                     subscribe to a compressed topic for better ones"
+                    "{topic}: images are reduced to {width} x {height} pixels because this connection is \
+                     too slow; subscribe to a compressed topic for better ones"
                 ),
-                None => format!("{topic}: images are sent as they are again"),
+                None => format!("{topic}: images are sent in full size again"),
             };
             self.complain(0, &format!("size {topic}"), &text);
         }
@@ -326,9 +322,7 @@ impl Session {
 
     fn handle(&self, message: Message) {
         match message {
-            Message::Subscribe(items) => items
-                .into_iter()
-                .for_each(|(id, channel)| self.subscribe(id, channel)),
+            Message::Subscribe(items) => items.iter().for_each(|wanted| self.subscribe(wanted)),
             Message::Unsubscribe(ids) => {
                 let mut state = lock(&self.state);
                 let ended = ids
@@ -370,20 +364,22 @@ impl Session {
         }
     }
 
-    fn subscribe(&self, id: u32, channel: u32) {
-        if let Err(problem) = self.try_subscribe(id, channel) {
+    fn subscribe(&self, wanted: &Wanted) {
+        if let Err(problem) = self.try_subscribe(wanted) {
             self.complain(2, "subscribe", &problem);
         }
     }
 
-    fn try_subscribe(&self, id: u32, channel: u32) -> Result<(), String> {
+    fn try_subscribe(&self, &Wanted { id, channel, timed }: &Wanted) -> Result<(), String> {
         let world = self.shared.world();
         let mut state = lock(&self.state);
         if state.subscriptions.contains_key(&id) {
-            return Err(format!("the subscription {id} exists"));
+            return Err(format!("the subscription {id} exists already"));
         }
         if state.subscriptions.len() >= MAX_SUBSCRIPTIONS {
-            return Err(format!("a client has at most {MAX_SUBSCRIPTIONS} subscriptions"));
+            return Err(format!(
+                "a client may have at most {MAX_SUBSCRIPTIONS} subscriptions"
+            ));
         }
         let schema = state.topics.get(&channel).and_then(Option::as_ref);
         let (Some(schema), Some(topic)) = (schema, world.topics.get(&channel)) else {
@@ -396,30 +392,22 @@ impl Session {
             .shared
             .node
             .dynamic_subscriber_with(&topic.name, schema, options);
-        let (queue, flavour) = (self.client.queue.clone(), self.flavour);
-        let (shared, name) = (self.shared.clone(), topic.name.clone());
-        let sent = Arc::<SentSize>::default();
-        let of_callback = sent.clone();
-        let callback = subscriber.map_err(|e| e.to_string())?.callback(move |message| {
-            let keep = if message.is_history() {
-                DEPTH as usize
-            } else {
-                KEEP
-            };
-            let body = BusBody::new(id, message, flavour, queue.clone(), of_callback.clone());
-            let body = Box::new(body);
-            let priority = shared.options.priority(&name, crate::Body::len(&*body));
-            queue.push(Push {
-                topic: id,
-                priority,
-                keep,
-                body,
-            });
+        let delivery = Arc::new(Delivery {
+            subscription: id,
+            topic: topic.name.clone(),
+            flavour: self.flavour,
+            timed,
+            shared: self.shared.clone(),
+            queue: self.client.queue.clone(),
+            size: Mutex::default(),
         });
+        let of_callback = delivery.clone();
+        let callback = subscriber
+            .map_err(|e| e.to_string())?
+            .callback(move |message| of_callback.push(message));
         let subscription = Subscription {
             channel,
-            topic: topic.name.clone(),
-            sent,
+            delivery,
             reported: None,
             _callback: callback.map_err(|e| e.to_string())?,
         };
@@ -427,7 +415,7 @@ impl Session {
         Ok(())
     }
 
-    /// Ends subscriptions, then drops what waits of them.
+    /// Ends subscriptions, then drops their waiting messages.
     fn forget(&self, subscriptions: Vec<(u32, Subscription)>) {
         for (id, subscription) in subscriptions {
             drop(subscription);
@@ -448,7 +436,7 @@ impl Session {
             }
             let mut state = lock(&self.state);
             if state.outlets.len() >= MAX_OUTLETS {
-                return Err(format!("a client publishes at most {MAX_OUTLETS} topics"));
+                return Err(format!("a client may publish at most {MAX_OUTLETS} topics"));
             }
             let outlet = match driven {
                 Some(robot) => self.steer(robot, channel)?,

@@ -1,4 +1,4 @@
-//! Images for clients that receive too slowly for them as they are.
+//! Smaller images for slow clients.
 
 use ropewalk::{Flavour, Message, Value};
 use schema::Numbers;
@@ -13,7 +13,7 @@ pub(crate) struct Smaller {
 }
 
 /// Makes a `sensor_msgs/Image` of at most about `most` bytes out of a longer one. `None` for other types, for encodings
-/// whose pixels do not stand alone, and for what is no image.
+/// without independent pixels, and for invalid images.
 pub(crate) fn smaller(message: &Message, flavour: Flavour, most: usize) -> Option<Smaller> {
     let schema = message.schema();
     if schema.name() != "sensor_msgs/Image" || message.part_count() != 1 {
@@ -60,7 +60,7 @@ pub(crate) fn smaller(message: &Message, flavour: Flavour, most: usize) -> Optio
     })
 }
 
-/// Bytes of a pixel, if each stands alone.
+/// Bytes of a pixel, if pixels are independent of each other.
 fn pixel_bytes(encoding: &str) -> Option<usize> {
     Some(match encoding {
         "mono8" | "8UC1" | "8SC1" => 1,

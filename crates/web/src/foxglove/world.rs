@@ -1,4 +1,4 @@
-//! What is on the bus: topics with types, services, and who uses them.
+//! Topics with types, services and their users on the bus.
 
 use bus::{EndpointDetail, EndpointInfo, TopicInfo};
 use ropewalk::{Node, NodeError, Schema, Service};
@@ -10,7 +10,7 @@ const MAX_TOPICS: usize = 4096;
 /// Services that are offered to clients.
 const MAX_SERVICES: usize = 1024;
 
-/// A picture of the bus. Numbers of topics and services stay as long as their types.
+/// State of the bus. Topics and services keep their numbers as long as their types stay the same.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct World {
     pub(crate) topics: BTreeMap<u32, Topic>,
@@ -21,14 +21,14 @@ pub(crate) struct World {
     next: u32,
 }
 
-/// A topic that somebody publishes.
+/// A topic with a publisher.
 #[derive(Clone, Debug)]
 pub(crate) struct Topic {
     pub(crate) name: String,
     pub(crate) schema: Schema,
 }
 
-/// A service that somebody serves.
+/// A service with a server.
 #[derive(Clone, Debug)]
 pub(crate) struct NamedService {
     pub(crate) name: String,
@@ -36,7 +36,7 @@ pub(crate) struct NamedService {
 }
 
 impl World {
-    /// Looks again. Blocks for at most half a second if an endpoint is silent.
+    /// Surveys the bus again. Blocks for at most half a second if an endpoint is silent.
     ///
     /// # Errors
     /// [`NodeError`] if the bus cannot be read.
@@ -128,7 +128,7 @@ impl World {
         self.next
     }
 
-    /// The type of a topic that somebody publishes or subscribes to.
+    /// The type of a topic with a publisher or a subscriber.
     pub(crate) fn schema(&self, topic: &str) -> Option<&Schema> {
         let published = self.topics.values().find(|t| t.name == topic);
         published.map(|t| &t.schema).or_else(|| self.wanted.get(topic))

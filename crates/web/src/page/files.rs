@@ -6,7 +6,7 @@ use std::path::PathBuf;
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 /// Path, media type and content of each file.
-const FILES: [(&str, &str, &str); 25] = [
+const FILES: [(&str, &str, &str); 29] = [
     (
         "/",
         "text/html; charset=utf-8",
@@ -27,8 +27,12 @@ const FILES: [(&str, &str, &str); 25] = [
     ("/air.js", SCRIPT, include_str!("../../page/air.js")),
     ("/messages.js", SCRIPT, include_str!("../../page/messages.js")),
     ("/views.js", SCRIPT, include_str!("../../page/views.js")),
+    ("/stages.js", SCRIPT, include_str!("../../page/stages.js")),
+    ("/video.js", SCRIPT, include_str!("../../page/video.js")),
+    ("/h264.js", SCRIPT, include_str!("../../page/h264.js")),
     ("/drive.js", SCRIPT, include_str!("../../page/drive.js")),
     ("/driver.js", SCRIPT, include_str!("../../page/driver.js")),
+    ("/record.js", SCRIPT, include_str!("../../page/record.js")),
     ("/hold.js", SCRIPT, include_str!("../../page/hold.js")),
     ("/pad.js", SCRIPT, include_str!("../../page/pad.js")),
     ("/map.js", SCRIPT, include_str!("../../page/map.js")),

@@ -1,18 +1,22 @@
-//! A page for operators: what happens on this host's links and bus, live, and the priorities of topics.
+//! A page for operators: the live state of this host's links and bus, the priorities of topics, and recordings.
 //!
-//! The page's files are in the program; nothing of it comes from another site. They are served to everybody who may
-//! reach the server, since they hold no secret; the page then opens two WebSockets, for which it needs a token where
-//! tokens are set: one with the subprotocol `ropewalk.page.v1`, which tells what an [`Observer`] observes, and one by
+//! The program contains the page's files; the page loads nothing from other sites. Everyone who may reach the server
+//! gets the files, since they contain no secret. The page then opens two WebSockets, for which it needs a token if
+//! tokens are set: one with the subprotocol `ropewalk.page.v1`, which sends the state of an [`Observer`], and one by
 //! the [Foxglove protocol](crate::foxglove) for the messages of topics (decision 348).
 
 mod files;
+mod record;
 mod session;
+
+pub use record::{Progress, Recorder};
 
 use crate::drive::{self, Drive, Fleet, SpeedLimits};
 use crate::foxglove::{Foxglove, FoxgloveOptions, lock};
 use crate::{Client, Handler, Page, Request, Response, Role, Site, Status};
 use files::Files;
 use observe::Observer;
+use record::Recordings;
 use ropewalk::Node;
 use serde_json::{Value, json};
 use session::{Session, SessionHandler};
@@ -24,26 +28,27 @@ use std::time::Duration;
 
 /// The subprotocol of the page.
 const PROTOCOL: &str = "ropewalk.page.v1";
-/// How long to wait for a picture before looking whether the server ends.
+/// How long to wait for a picture before checking whether the server ends.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// What the page shows and allows.
+/// Options of the page.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct DashboardOptions {
-    /// The topics whose messages it shows.
+    /// Options for topics whose messages it shows.
     pub messages: FoxgloveOptions,
     /// A folder with the page's files, read at each request, to try changes of the page; `None`: those in the program.
     pub folder: Option<PathBuf>,
     /// Robots that clients with [`Role::Drive`] may drive; `None`: none.
     pub fleet: Option<Arc<dyn Fleet>>,
-    /// How fast they drive.
+    /// Speed limits of the robots.
     pub limits: SpeedLimits,
+    /// Records for clients with [`Role::Operate`]; `None`: the page cannot record.
+    pub recorder: Option<Arc<dyn Recorder>>,
 }
 
-/// Serves the page; a [`Site`] for a [`Server`](crate::Server).
-///
-/// Dropping it, after the server, ends its threads.
+/// Serves the page; a [`Site`] for a [`Server`](crate::Server). Dropping it, after the server, ends its threads. Client
+/// threads may keep it alive a moment longer than the server; [`Dashboard::end_recording`] does not wait for them.
 #[derive(Debug)]
 pub struct Dashboard {
     foxglove: Foxglove,
@@ -55,9 +60,11 @@ pub struct Dashboard {
 
 #[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) observer: Observer,
+    pub(crate) observer: Arc<Observer>,
     /// Whether this server drives robots.
     pub(crate) drives: bool,
+    /// `None`: this server does not record.
+    recordings: Option<Arc<Recordings>>,
     sessions: Mutex<Vec<Weak<Session>>>,
     stopped: AtomicBool,
 }
@@ -68,9 +75,14 @@ impl Dashboard {
     /// # Errors
     /// A thread cannot be started.
     pub fn start(node: Node, options: DashboardOptions) -> io::Result<Self> {
+        let observer = Arc::new(Observer::start(node.clone())?);
+        let recordings = options
+            .recorder
+            .map(|r| Arc::new(Recordings::new(r, observer.clone())));
         let shared = Arc::new(Shared {
-            observer: Observer::start(node.clone())?,
+            observer,
             drives: options.fleet.is_some(),
+            recordings,
             sessions: Mutex::default(),
             stopped: AtomicBool::new(false),
         });
@@ -89,10 +101,18 @@ impl Dashboard {
             thread: Some(thread),
         })
     }
+
+    /// Ends a recording and waits until its file is closed. No other recording can start afterwards.
+    pub fn end_recording(&self) {
+        if let Some(recordings) = &self.shared.recordings {
+            recordings.end();
+        }
+    }
 }
 
 impl Drop for Dashboard {
     fn drop(&mut self) {
+        self.end_recording();
         self.shared.stopped.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -101,7 +121,7 @@ impl Drop for Dashboard {
 }
 
 impl Shared {
-    /// Tells all pages each new picture.
+    /// Sends each new picture to all pages.
     fn tell_all(&self) {
         let mut number = 0;
         while !self.stopped.load(Ordering::Relaxed) {
@@ -123,7 +143,8 @@ impl Shared {
 impl Site for Dashboard {
     fn page(&self, request: &Request) -> Response {
         let text = |status, line: &str| Response::new(status, Page::Text(line.into()));
-        // The page asks before it opens a WebSocket, whose refusals browsers do not tell.
+        // The page asks for its role before it opens a WebSocket, because browsers do not report why a WebSocket was
+        // refused.
         if request.path() == "/role" {
             let role = request.role().map_or("none", Role::name);
             return text(Status::Ok, role);
@@ -176,8 +197,8 @@ impl Site for Dashboard {
     }
 }
 
-/// What the page may do: run and show its own files, and connect to this server. Not every browser takes `'self'` for
-/// WebSockets of the same host.
+/// The page's content security policy: run and show its own files, and connect to this server. Not every browser
+/// accepts `'self'` for WebSockets of the same host.
 fn policy(host: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || ".:-[]".contains(c);
     let sockets = match !host.is_empty() && host.chars().all(plain) {

@@ -8,8 +8,8 @@ use observe::{VERSION, delta, unix_time};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
-/// Changes in one request; what links take.
-const MAX_CHANGES: usize = 16;
+/// Maximum number of changes or topics in one request; for changes, the limit of links.
+const MAX_ITEMS: usize = 16;
 /// Bytes of a name or a change.
 const MAX_NAME: usize = 1024;
 
@@ -21,12 +21,14 @@ pub(crate) struct Session {
     told: Mutex<Told>,
 }
 
-/// What the page knows.
+/// What the page has received.
 #[derive(Debug, Default)]
 struct Told {
     picture: Option<Arc<Value>>,
     /// Number of the newest event.
     event: u64,
+    /// The state of the recording.
+    recording: Value,
 }
 
 /// Ends the session when the page leaves.
@@ -51,7 +53,7 @@ impl Session {
         }
     }
 
-    /// Introduces the server, and tells the newest picture, all events and ten minutes of rates.
+    /// Introduces the server, and sends the newest picture, all events and ten minutes of rates.
     pub(super) fn begin(&self) {
         let role = self.client.role.name();
         let drives = self.shared.drives;
@@ -66,7 +68,7 @@ impl Session {
         }
     }
 
-    /// Tells a picture, the first one whole. While the one before waits, this one is left out: the next difference
+    /// Sends a picture, the first one in full. While the previous one waits, this one is left out: the next difference
     /// contains it.
     pub(super) fn update(&self, picture: &Arc<Value>) {
         let mut told = lock(&self.told);
@@ -80,6 +82,13 @@ impl Session {
             None => self.tell("state", json!({ "state": **picture })),
         }
         told.picture = Some(picture.clone());
+        if let Some(recordings) = &self.shared.recordings {
+            let recording = recordings.json();
+            if told.recording != recording {
+                told.recording = recording.clone();
+                self.tell("recording", recording);
+            }
+        }
         let events = self.shared.observer.events(told.event);
         if let Some(newest) = events.last() {
             told.event = newest.number;
@@ -94,6 +103,10 @@ impl Session {
         };
         let id = request["id"].clone();
         let id = if id.is_u64() { id } else { Value::Null };
+        // From the time until the answer, the page computes how well its clock agrees with this one.
+        if request["op"] == "time" {
+            return json!({ "id": id, "now": unix_time() });
+        }
         match self.handle(&request) {
             Ok(now) => json!({ "id": id, "now": now }),
             Err(error) => json!({ "id": id, "error": error }),
@@ -101,30 +114,66 @@ impl Session {
     }
 
     fn handle(&self, request: &Value) -> Result<Vec<String>, String> {
-        if request["op"] != "set" {
-            return Err("the only request is set".into());
-        }
-        if self.client.role < Role::Operate {
-            return Err("changing settings needs a token with the role operate".into());
-        }
-        let text = |value: &Value| match value.as_str() {
-            Some(text) if text.len() <= MAX_NAME => Ok(text.to_owned()),
-            _ => Err("link, topic, peer and changes are texts".to_owned()),
+        let by = format!("{} at {}", self.client.role.name(), self.client.address.ip());
+        let may = |what: &str| match self.client.role >= Role::Operate {
+            true => Ok(()),
+            false => Err(format!("{what} needs a token with the role operate")),
         };
-        let changes = request["changes"].as_array().filter(|c| c.len() <= MAX_CHANGES);
-        let changes = changes.ok_or("changes are a list of KEY=VALUE")?;
+        match request["op"].as_str() {
+            Some("set") => {
+                may("changing settings")?;
+                self.set(request, &by)
+            }
+            Some(op @ ("record" | "stop_recording")) => {
+                may("recording")?;
+                let recordings = self.shared.recordings.as_ref();
+                let recordings =
+                    recordings.ok_or("this server does not record: start it with --record FOLDER")?;
+                match op {
+                    "record" => recordings.start(patterns(request)?, by)?,
+                    _ => recordings.stop(by)?,
+                }
+                Ok(Vec::new())
+            }
+            _ => Err("known requests are time, set, record and stop_recording".into()),
+        }
+    }
+
+    /// Changes a topic of a link.
+    fn set(&self, request: &Value, by: &str) -> Result<Vec<String>, String> {
+        let changes = items(&request["changes"]).ok_or("changes must be a list of KEY=VALUE")?;
         let changes: Vec<String> = changes.iter().map(text).collect::<Result<_, _>>()?;
         let (link, topic) = (text(&request["link"])?, text(&request["topic"])?);
         let peer = match &request["peer"] {
             Value::Null => None,
             peer => Some(text(peer)?),
         };
-        let by = format!("{} at {}", self.client.role.name(), self.client.address.ip());
         let which = (link.as_str(), topic.as_str(), peer.as_deref());
-        self.shared.observer.set(which, &changes, &by)
+        self.shared.observer.set(which, &changes, by)
     }
 
     fn tell(&self, op: &str, fields: Value) {
         self.client.queue.answer(Opcode::Text, message(op, fields));
     }
+}
+
+fn items(value: &Value) -> Option<&Vec<Value>> {
+    value.as_array().filter(|items| items.len() <= MAX_ITEMS)
+}
+
+fn text(value: &Value) -> Result<String, String> {
+    match value.as_str() {
+        Some(text) if text.len() <= MAX_NAME => Ok(text.to_owned()),
+        _ => Err("link, topic, topics, peer and changes must be texts".to_owned()),
+    }
+}
+
+/// The topics that a page asks to record; an empty list means all.
+fn patterns(request: &Value) -> Result<Vec<String>, String> {
+    let topics = items(&request["topics"]);
+    let topics =
+        topics.ok_or_else(|| format!("topics must be a list of at most {MAX_ITEMS} names and patterns"))?;
+    let topics: Vec<String> = topics.iter().map(text).collect::<Result<_, _>>()?;
+    topics.iter().try_for_each(|topic| bridge::check(topic, true))?;
+    Ok(topics)
 }

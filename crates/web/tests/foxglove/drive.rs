@@ -250,7 +250,7 @@ fn one_of_two_pages_moves_the_robot_and_both_stop_it() {
     let halted = first.skip(2);
     let reason = halted["reason"].as_str().unwrap();
     assert!(
-        reason.contains("STOP") || reason.contains("nothing heard"),
+        reason.contains("STOP") || reason.contains("no message has arrived"),
         "{reason}"
     );
     wait_until("it stands", || pages.rover.last() == Some((0.0, 0.0)));
@@ -302,7 +302,10 @@ fn a_page_that_is_silent_or_not_allowed_to_drive_moves_nothing() {
     assert_eq!(page.skip(5)["outcome"], "executed");
     let halted = page.next();
     assert!(
-        halted["reason"].as_str().unwrap().contains("nothing heard"),
+        halted["reason"]
+            .as_str()
+            .unwrap()
+            .contains("no message has arrived"),
         "{halted}"
     );
     wait_until("it stands", || pages.rover.last() == Some((0.0, 0.0)));

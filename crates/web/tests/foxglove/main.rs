@@ -1,6 +1,7 @@
 //! The Foxglove protocol, spoken by a client in Python that shares no code with the server.
 
 mod drive;
+mod record;
 
 use ropewalk::{BusConfig, Flavour, Node, Publisher, PublisherOptions, Registry, Schema};
 use serde_json::{Value as Json, json};
@@ -296,7 +297,10 @@ fn a_slow_client_gets_smaller_images_and_a_fast_one_whole_ones() {
             // 25 kB take 25 ms.
             assert!(last.0 * last.1 * 3 <= 25_000 && last.0 > 90, "{last:?}");
             let text = client.next()["message"].as_str().unwrap().to_owned();
-            assert!(text.contains(&format!("{topic}: images are sent as")), "{text}");
+            assert!(
+                text.contains(&format!("{topic}: images are reduced to")),
+                "{text}"
+            );
         } else {
             assert_eq!(last, (1000, 600));
         }

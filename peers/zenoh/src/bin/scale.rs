@@ -63,7 +63,10 @@ impl Log {
         let Some(place) = place.filter(|_| !self.closed.load(Ordering::Acquire)) else {
             return;
         };
-        if place.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+        if place
+            .compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok()
+        {
             self.back.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -76,7 +79,9 @@ impl Log {
 fn send(a: &Arguments, session: &Session, orchestrator: &Orchestrator) {
     let echoes = a.answers.len();
     let log = Arc::new(Log {
-        at: (0..a.messages as usize * echoes).map(|_| AtomicU64::new(0)).collect(),
+        at: (0..a.messages as usize * echoes)
+            .map(|_| AtomicU64::new(0))
+            .collect(),
         heard: (0..echoes).map(|_| AtomicBool::new(false)).collect(),
         back: AtomicU64::new(0),
         closed: AtomicBool::new(false),
@@ -134,7 +139,10 @@ fn send(a: &Arguments, session: &Session, orchestrator: &Orchestrator) {
     }
     need(std::fs::write(&a.log, text), &a.log);
     let back = log.back.load(Ordering::Relaxed);
-    say(&format!("{{\"sent\": {}, \"returned\": {back}, \"refused\": {refused}}}", sent.len()));
+    say(&format!(
+        "{{\"sent\": {}, \"returned\": {back}, \"refused\": {refused}}}",
+        sent.len()
+    ));
 }
 
 fn echo(a: &Arguments, session: &Session, orchestrator: &Orchestrator) {
@@ -198,7 +206,15 @@ fn key(topic: &str) -> String {
 
 fn open(a: &Arguments) -> Session {
     let mut config = Config::default();
-    let list = |ends: &[String]| format!("[{}]", ends.iter().map(|e| format!("{e:?}")).collect::<Vec<_>>().join(","));
+    let list = |ends: &[String]| {
+        format!(
+            "[{}]",
+            ends.iter()
+                .map(|e| format!("{e:?}"))
+                .collect::<Vec<_>>()
+                .join(",")
+        )
+    };
     for (name, value) in [
         ("mode", "\"peer\"".to_owned()),
         ("listen/endpoints", list(&a.listen)),
@@ -209,7 +225,10 @@ fn open(a: &Arguments) -> Session {
         ("scouting/gossip/enabled", "false".to_owned()),
         ("transport/shared_memory/enabled", "false".to_owned()),
     ] {
-        need(config.insert_json5(name, &value).map_err(|e| format!("{e:?}")), name);
+        need(
+            config.insert_json5(name, &value).map_err(|e| format!("{e:?}")),
+            name,
+        );
     }
     need(zenoh::open(config).wait(), "zenoh cannot open its session")
 }
@@ -221,11 +240,20 @@ fn parse() -> Arguments {
         ..Arguments::default()
     };
     if !["version", "send", "echo"].contains(&&*a.command) {
-        fail(2, format!("first argument {:?}: give one of version, send, echo", a.command));
+        fail(
+            2,
+            format!("first argument {:?}: give one of version, send, echo", a.command),
+        );
     }
     while let Some(option) = words.next() {
-        let value = words.next().unwrap_or_else(|| fail(2, format!("{option} needs a value")));
-        let whole = || -> u64 { value.parse().unwrap_or_else(|_| fail(2, format!("{option} {value}: give a whole number"))) };
+        let value = words
+            .next()
+            .unwrap_or_else(|| fail(2, format!("{option} needs a value")));
+        let whole = || -> u64 {
+            value
+                .parse()
+                .unwrap_or_else(|_| fail(2, format!("{option} {value}: give a whole number")))
+        };
         match option.as_str() {
             "--system" => a.system = value,
             "--publish" => a.publish = value,
@@ -248,9 +276,11 @@ fn parse() -> Arguments {
             "--offset-us" => a.offset_us = whole(),
             "--linger-ms" => a.linger_ms = whole(),
             "--hz" => {
-                a.hz = value.parse().ok().filter(|hz: &f64| (0.01..=1e6).contains(hz)).unwrap_or_else(|| {
-                    fail(2, format!("--hz {value}: give 0.01 to 1000000 Hz"))
-                });
+                a.hz = value
+                    .parse()
+                    .ok()
+                    .filter(|hz: &f64| (0.01..=1e6).contains(hz))
+                    .unwrap_or_else(|| fail(2, format!("--hz {value}: give 0.01 to 1000000 Hz")));
             }
             _ => fail(2, format!("unknown option {option}")),
         }
@@ -259,12 +289,21 @@ fn parse() -> Arguments {
         fail(2, format!("--system {:?}: this program serves zenoh", a.system));
     }
     let whole = match a.command.as_str() {
-        "send" => !a.publish.is_empty() && !a.answers.is_empty() && a.messages > 0 && a.hz > 0.0 && !a.log.is_empty(),
+        "send" => {
+            !a.publish.is_empty()
+                && !a.answers.is_empty()
+                && a.messages > 0
+                && a.hz > 0.0
+                && !a.log.is_empty()
+        }
         "echo" => !a.ways.is_empty(),
         _ => true,
     };
     if !whole || a.messages > 100_000_000 || a.bytes > 1 << 26 {
-        fail(2, "an option is missing or too large: see peers/scale/README.md".to_owned());
+        fail(
+            2,
+            "an option is missing or too large: see peers/scale/README.md".to_owned(),
+        );
     }
     a
 }

@@ -206,7 +206,7 @@ pub enum PeerError {
     #[error(transparent)]
     Call(#[from] bus::CallError),
     /// A reply does not belong to the request.
-    #[error("the reply to request {0} belongs to another one: give each cell its own --topic")]
+    #[error("the reply to request {0} answers another request: give each cell its own --topic")]
     Echo(u64),
     /// Standard output is closed, or waiting failed.
     #[error("{0}")]

@@ -245,7 +245,7 @@ fn bind(n: u32) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// Finds the process of the link with this configuration.
+/// Returns the process id of the link daemon that runs with this configuration.
 fn find(configuration: &Path) -> Result<u32, PeerError> {
     let wanted = configuration.to_string_lossy();
     for entry in std::fs::read_dir("/proc")? {

@@ -30,15 +30,15 @@ const SSH: &str = "ssh -T -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveIn
 #[derive(Args, Clone, Debug)]
 #[command(verbatim_doc_comment)]
 pub struct Options {
-    /// Machines, with their addresses if others reach them by another one than HOST.
+    /// Machines. Give ADDRESS if the other machines do not reach this one at HOST.
     #[arg(
         value_name = "HOST[=ADDRESS],…",
         value_delimiter = ',',
         required_unless_present = "serve"
     )]
     hosts: Vec<Machine>,
-    /// Command that starts a program on a machine: words, among them {host}. The program's words are appended; the
-    /// command's input and output are those of the program.
+    /// Command that starts a program on a machine; it must contain {host}. The program's words are appended, and the
+    /// program uses the command's standard input and output.
     #[arg(long, value_name = "COMMAND", default_value = SSH)]
     reach: String,
     /// Path of ropewalk on the machines, if it is not on their PATH.

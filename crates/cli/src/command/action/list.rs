@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
-/// Print the names of all actions, one a line.
+/// Print the names of all actions, one per line.
 #[derive(Args)]
 pub(super) struct List {
     /// Print the type after each action.

@@ -53,7 +53,7 @@ pub(super) fn from_json(message: &str, json: &str) -> Result<Vec<u8>, String> {
     Ok(prost::Message::encode_to_vec(&read.map_err(mend)?))
 }
 
-/// Fields of a message, one a line, with type and comment.
+/// Fields of a message, one per line, with type and comment.
 pub(super) fn fields(message: &str) -> Result<Vec<String>, String> {
     let descriptor = descriptor(message)?;
     let field = |field: prost_reflect::FieldDescriptor| {

@@ -57,7 +57,7 @@ pub(crate) struct Options {
     /// Stop at the first line of a script that fails.
     #[arg(long)]
     stop_on_failure: bool,
-    /// Print one JSON object a line: outcomes, values, and events.
+    /// Print one JSON object per line: outcomes, values, and events.
     #[arg(long)]
     json: bool,
 }

@@ -75,8 +75,8 @@ impl Session {
         session
     }
 
-    /// Subscribes to what arrives without a request: the robot's log, its questions, and whether it is reachable.
-    /// Nothing else uses the air.
+    /// Subscribes to the messages that arrive without a request: the robot's log, its questions, and whether it is
+    /// reachable. Nothing else uses the air.
     fn hear(&self) {
         let out = self.output.clone();
         self.controller.on_connection(move |connection| {
@@ -227,7 +227,7 @@ impl Session {
         };
         let by_name = LEVELS.iter().position(|level| level == word);
         let Some(level) = by_name.or_else(|| word.parse().ok().filter(|n| *n < LEVELS.len())) else {
-            return usage(format!("{word:?} is no level: {}", LEVELS.join(", ")));
+            return usage(format!("{word:?} is not a level: {}", LEVELS.join(", ")));
         };
         self.controller
             .set_log_level(level as u32)

@@ -14,7 +14,7 @@ pub(super) enum Level {
     Problem,
 }
 
-/// Finding of one check, with the mend.
+/// Finding of one check, and how to fix it.
 #[derive(Clone, Debug)]
 pub(super) struct Finding {
     pub(super) level: Level,
@@ -65,7 +65,7 @@ impl Finding {
         json!({"check": self.check, "level": level, "found": self.found, "mend": self.mend, "numbers": self.numbers})
     }
 
-    /// The finding, and the mend below it, in lines of at most `width` characters.
+    /// The finding, and below it how to fix it, in lines of at most `width` characters.
     pub(super) fn text(&self, colour: bool, width: usize) -> String {
         let (mark, code) = match self.level {
             Level::Ok => ("ok     ", "32"),

@@ -45,7 +45,7 @@ pub(super) fn check() -> Vec<Finding> {
     // Opening the folder gives the best description of what is wrong with it.
     match Bus::open(config).and_then(|bus| bus.survey(PATIENCE)) {
         Ok(survey) => findings.extend(endpoints(&survey)),
-        Err(e) => findings.push(Finding::problem("bus", e.to_string(), "do as the message says")),
+        Err(e) => findings.push(Finding::problem("bus", e.to_string(), "follow the message")),
     }
     findings
 }

@@ -59,7 +59,7 @@ fn governor(cpus: &Path) -> Finding {
     } else {
         Finding::warning(
             "CPU governor",
-            format!("{found}: clocks rise only after a wake-up"),
+            format!("{found}: the clock frequency rises only after a wake-up"),
             "cpupower frequency-set -g performance",
         )
     }
@@ -161,7 +161,7 @@ fn load(text: &str, processors: usize) -> Finding {
         Finding::warning(
             "load",
             found,
-            "a program that wakes up waits for a processor: end or renice what is not needed",
+            "a program that wakes up waits for a processor: end or renice programs that are not needed",
         )
     } else {
         Finding::ok("load", found)
@@ -175,7 +175,7 @@ fn pressure(text: &str) -> Option<Finding> {
         .find_map(|w| w.strip_prefix("avg10="))?
         .parse()
         .ok()?;
-    let found = format!("some program waited for a processor during {waiting} % of the last 10 s");
+    let found = format!("at least one program waited for a processor during {waiting} % of the last 10 s");
     Some(if waiting > 20.0 {
         Finding::warning(
             "CPU pressure",

@@ -23,7 +23,7 @@ fn host(meminfo: &str) -> Finding {
     let Some(free) = field(meminfo, "MemAvailable:") else {
         return Finding::warning(
             "memory",
-            "/proc/meminfo does not say",
+            "/proc/meminfo does not state the available memory",
             "mount /proc: without it, growth is not checked",
         );
     };

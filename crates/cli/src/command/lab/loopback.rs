@@ -14,13 +14,13 @@ use std::time::Duration;
 pub(super) struct Options {
     /// A shipped scenario (see `ropewalk lab list`) or a YAML file.
     scenario: String,
-    /// A host of the scenario and the address of the program that plays it, two or more.
+    /// A host of the scenario, and the address of the program that runs as this host; two or more.
     #[arg(required = true, num_args = 2.., value_name = "HOST=ADDRESS")]
     programs: Vec<String>,
     /// End after this many seconds.
     #[arg(long, value_parser = crate::numbers::duration)]
     seconds: Option<f64>,
-    /// Print two lines of JSON: the paths, and at the end what was carried.
+    /// Print two lines of JSON: the paths, and at the end the counts of datagrams.
     #[arg(long)]
     json: bool,
 }

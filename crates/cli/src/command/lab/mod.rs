@@ -138,7 +138,7 @@ enum Action {
     },
     /// Emulate a scenario between UDP programs on this machine; needs no root
     ///
-    /// The same scenarios and the same model as `up`, but no hosts. Each program
+    /// Uses the scenarios and the model of `up`, but creates no hosts. Each program
     /// has an address in 127.0.0.0/8, and sends datagrams for another host to the
     /// address that this command prints. Runs until Ctrl-C.
     ///
@@ -332,7 +332,7 @@ fn down(name: Option<&str>, all: bool) -> Outcome {
             Whose::Unclear(text) => return Err(Failure::input(text)),
             Whose::Others(question) if confirms(&question) => end = running,
             Whose::Others(question) => {
-                return Err(Failure::input(format_args!("{question} Name it by --name")));
+                return Err(Failure::input(format_args!("{question} Name it with --name")));
             }
         }
     }
@@ -371,7 +371,7 @@ fn whose(running: &[String], own: &[String]) -> Whose {
             "The lab '{one}' was not started from here, and may belong to another program."
         )),
         (all, []) => Whose::Unclear(format!(
-            "{} labs run ({}), none of which was started from here: name one by --name",
+            "{} labs run ({}), none of which was started from here: choose one with --name",
             all.len(),
             all.join(", ")
         )),

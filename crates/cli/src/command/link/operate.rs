@@ -294,7 +294,7 @@ fn text(state: &LinkState) -> String {
     if relay.unopened > 0 {
         let times = relay.unopened;
         lines.push(format!(
-            "over relays: {times} topics not announced to a peer that already has as many as it may"
+            "over relays: {times} topics were not announced, since the peer has reached its limit of topics"
         ));
     }
     let mut table = Table::new(&[

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 use std::io::Write;
 
-/// Print the names of all nodes, one a line.
+/// Print the names of all nodes, one per line.
 #[derive(Args)]
 pub(super) struct Options {
     /// Also print hidden nodes, whose names start with an underscore, and processes that state no node.

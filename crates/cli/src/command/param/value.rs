@@ -216,7 +216,7 @@ fn array(list: &[Tree], declared: Type) -> Result<Parameter, String> {
     }
     let texts: Option<Vec<String>> = list.iter().map(Tree::text).collect();
     Ok(Parameter::Texts(texts.ok_or(
-        "the elements of an array are of one type: all booleans, numbers or strings",
+        "all elements of an array must have one type: booleans, numbers or strings",
     )?))
 }
 

@@ -23,11 +23,11 @@ use std::time::Duration;
 
 /// Play ROS 1 bags, MCAP files and rosbag2 recordings on this host's bus, with their original timing.
 ///
-/// Data that cannot be played is left out, and reported and counted by reason; then the exit code is 3. At a terminal,
+/// Skips data that cannot be played, reports it and counts it by reason; the exit code is then 3. At a terminal,
 /// the space bar pauses, and `s` plays only the next message.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Recordings: .bag, .mcap and .db3 files (.zstd is unpacked) and folders of rosbag2. Several are merged by the
+    /// Recordings: .bag, .mcap and .db3 files (.zstd is decompressed) and folders of rosbag2. Several are merged by the
     /// times of their messages.
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,

@@ -69,7 +69,7 @@ impl Disk {
         thread.spawn(move || {
             let mut lost = Drops::default();
             let error = match write(&queue, writer, &progress, &mut lost) {
-                // Before the end is reported, so that it says whether the data is on the disk.
+                // Sync before the end is reported, so that the report says whether the data is on the disk.
                 Ok(()) => put_on_disk(&file).err().map(|e| format!("syncing: {e}")),
                 Err(error) => Some(error.to_string()),
             };

@@ -4,33 +4,28 @@
 //! writes the file, and one asks the bus for topics, which a stopped process can delay (decision 311).
 
 mod disk;
+mod page;
 mod queue;
+mod take;
 mod topics;
 
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::signals::Signals;
-use bus::TopicInfo;
 use clap::Args;
 use disk::Disk;
+pub(crate) use page::FromPage;
 use recording::{WriteError, Writer};
-use ropewalk::{Node, NodeError};
+use ropewalk::Node;
 use schema::{did_you_mean, nearest};
 use serde_json::json;
-use stats::{DropReason, Time};
+use stats::{DropReason, Drops};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::Duration;
 use topics::Topics;
 
 /// Default of `--buffer`, in MiB.
 const BUFFER_MIB: u64 = 256;
-/// Interval at which new topics are looked up.
-const DISCOVERY: Duration = Duration::from_millis(500);
-/// Interval at which signals and the time are checked while no message arrives.
-const LOOK: Duration = Duration::from_millis(50);
-/// How long messages published before the end may be taken after it.
-const LAST_TAKE: Duration = Duration::from_millis(200);
 /// Default of `--drain` for a recording of fixed length.
 const DRAIN: Duration = Duration::from_millis(500);
 
@@ -62,7 +57,7 @@ pub(crate) struct Options {
     /// The same, all topics after one option, as ros2 bag takes them.
     #[arg(long = "topics", value_name = "TOPIC", num_args = 1.., hide = true)]
     more: Vec<String>,
-    /// Record all topics, also if some are named.
+    /// Record all topics, even if some are named.
     #[arg(short, long, alias = "all-topics")]
     all: bool,
     /// Stop after this many seconds.
@@ -80,7 +75,7 @@ pub(crate) struct Options {
     /// Sync the file to disk every this many seconds; 0 syncs only at the end.
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(0..=86_400))]
     sync: u64,
-    /// How many seconds buffered messages may still be written after the end; the rest is lost. Default: half a second
+    /// Write buffered messages for at most this many seconds after the end; the rest is lost. Default: half a second
     /// after --duration, unlimited after Ctrl-C.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(0..=86_400))]
     drain: Option<u64>,
@@ -215,56 +210,35 @@ fn take(
     disk: &Disk,
     topics: &mut Topics,
 ) -> Outcome {
-    let wait_set = node.wait_set().or_job("subscribing")?;
-    let found = discover(node.clone()).or_job("asking the bus")?;
     let wanted = |name: &str| plan.topics.is_empty() || plan.topics.iter().any(|t| t == name);
     let start = clock::monotonic();
-    let over = |now: Time| duration.is_some_and(|d| now.since(start) >= d);
     let (terminal, mut shown) = (std::io::stderr().is_terminal(), start);
-    while !signals.stopped() && !over(clock::monotonic()) && !disk.has_ended() {
-        match found.try_recv() {
-            Ok(Ok(found)) => topics.look(node, &wait_set, found, wanted),
-            // Topics that are known already continue.
-            Ok(Err(error)) => tracing::warn!(%error, "cannot ask the bus for topics"),
-            Err(TryRecvError::Empty) => {}
-            Err(TryRecvError::Disconnected) => return Err(Failure::job("the discovery thread has ended")),
-        }
-        if !topics.take(&disk.queue, None) {
-            wait_set.wait(LOOK).or_job("waiting for messages")?;
-        }
+    take::take(node, disk, topics, wanted, |topics| {
         let now = clock::monotonic();
-        if terminal && now.since(shown) >= LOOK {
+        if terminal && now.since(shown) >= take::LOOK {
             shown = now;
             let (messages, topics) = (disk.messages(), topics.count());
             crate::screen::draw(&format!("\r{messages} messages on {topics} topics "));
         }
-    }
-    // Messages published before the end belong to the recording.
-    let end = clock::monotonic();
-    while topics.take(&disk.queue, Some(end)) && clock::monotonic().since(end) < LAST_TAKE {}
+        !signals.stopped() && duration.is_none_or(|d| now.since(start) < d)
+    })?;
     if terminal {
         crate::screen::draw("\r\x1b[K");
     }
     Ok(())
 }
 
-/// Asks the bus for its topics repeatedly, until the receiver is dropped.
-fn discover(node: Node) -> std::io::Result<Receiver<Result<Vec<TopicInfo>, NodeError>>> {
-    let (tell, found) = sync_channel(0);
-    let thread = std::thread::Builder::new().name("discovery".into());
-    thread.spawn(move || {
-        while tell.send(node.topics()).is_ok() {
-            std::thread::sleep(DISCOVERY);
-        }
-    })?;
-    Ok(found)
-}
-
-fn report(options: &Options, target: &Path, topics: &Topics, written: &disk::Written) -> Outcome {
+/// All losses of a recording that has ended.
+fn losses(topics: &Topics, written: &disk::Written) -> Drops {
     let mut lost = topics.lost();
     lost.merge(&written.lost);
     let known = written.messages + written.lost.total();
     lost.add(DropReason::Unwritten, topics.taken().saturating_sub(known));
+    lost
+}
+
+fn report(options: &Options, target: &Path, topics: &Topics, written: &disk::Written) -> Outcome {
+    let lost = losses(topics, written);
     let (messages, failures) = (written.messages, topics.failures());
     if options.json {
         crate::screen::say!(

@@ -178,7 +178,7 @@ impl Topics {
         all
     }
 
-    /// Topics that are not recorded, or not to the end.
+    /// Topics that are not recorded, or not until the end.
     pub(super) fn failures(&self) -> BTreeMap<&str, &str> {
         let broken = self
             .all
@@ -235,7 +235,7 @@ impl Topic {
             return Err(DropReason::TooLarge);
         }
         if !queue.has_room(len) {
-            let why = "the disk is too slow; raise `--buffer` to hold more messages in memory";
+            let why = "the disk is too slow; `ropewalk record --buffer` holds more messages in memory";
             self.tell_first(DropReason::Unwritten, format_args!("{why}"));
             return Err(DropReason::Unwritten);
         }

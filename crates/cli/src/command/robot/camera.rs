@@ -11,7 +11,7 @@ pub(super) const VIEW: f64 = 1.05;
 /// Height of the walls above and below the camera, in metres.
 const WALL: f64 = 0.6;
 
-/// Distance of what each column shows, in metres along the camera's axis.
+/// Distance of the wall in each column, in metres along the camera's axis.
 fn columns(place: &Place) -> [f64; WIDTH] {
     std::array::from_fn(|column| {
         let off = VIEW * (0.5 - (column as f64 + 0.5) / WIDTH as f64);

@@ -77,7 +77,7 @@ pub(super) fn register(robot: &Robot, rover: &Shared, horn: &Horn, tell: &Arc<Te
         let state = f64::from(action.state);
         match action.name.as_str() {
             "headlights" if state == 0.0 || state == 1.0 => rover.lock().headlights = state == 1.0,
-            "headlights" => return Err(format!("headlights are 0 or 1, not {state}").into()),
+            "headlights" => return Err(format!("headlights take 0 or 1, not {state}").into()),
             "gripper" if (0.0..=1.0).contains(&state) => {
                 let goal = JointGoal {
                     position: Some(0.08 * state),
@@ -85,7 +85,7 @@ pub(super) fn register(robot: &Robot, rover: &Shared, horn: &Horn, tell: &Arc<Te
                 };
                 rover.lock().joints(&[("gripper", goal)])?;
             }
-            "gripper" => return Err(format!("the gripper goes from 0 to 1, not to {state}").into()),
+            "gripper" => return Err(format!("the gripper takes 0 to 1, not {state}").into()),
             "home" => rover.lock().home(),
             "horn" => horn.ask(&asking)?,
             other => return Err(no_action(other, "headlights, gripper, home, horn").into()),
@@ -177,7 +177,7 @@ fn who(context: &Context) -> String {
 }
 
 fn no_action(name: &str, known: &str) -> String {
-    format!("no action {name:?} of this sort; use one of {known}")
+    format!("there is no action {name:?} of this kind; use one of {known}")
 }
 
 /// A command may name only the frame in which it is understood.

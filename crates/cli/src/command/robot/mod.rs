@@ -35,11 +35,12 @@ enum What {
 /// Simulate a rover with an arm in a room with pillars.
 ///
 /// The rover takes all commands and publishes all telemetry of Robot Remote Control. It drives on two wheels (at most
-/// 1.5 m/s and 2 rad/s, with bounded accelerations), moves in real time, refuses what it cannot do with a reason, and
-/// stops when it loses its controller. Its room is 12 m by 8 m, with the origin, where it starts, in the middle.
+/// 1.5 m/s and 2 rad/s, with bounded accelerations), moves in real time, refuses commands that it cannot execute, with
+/// a reason, and stops when it loses its controller. Its room is 12 m by 8 m, with the origin, where it starts, in the
+/// middle.
 ///
 /// It connects to this host's bus (ROPEWALK_RUNTIME_DIR, ROPEWALK_DOMAIN), and through links to other hosts
-/// (docs/guide/remote-link.md); or listens at a ZeroMQ address; or both.
+/// (docs/guide/remote-link.md). It can also, or instead, listen at a ZeroMQ address.
 #[derive(Args)]
 #[command(after_help = "Example, in two terminals:\n  \
     ropewalk robot sim --name rover\n  \
@@ -52,15 +53,15 @@ enum What {
     Complex actions: patrol (poses, again and again), twists (each for 1 s).\n\
     Joints: arm_pan, arm_shoulder, arm_elbow, gripper.")]
 struct Sim {
-    /// Its name on the bus: letters, digits and `_`, with `/` between words.
+    /// The robot's name on the bus: letters, digits and `_`, with `/` between words.
     #[arg(long, default_value = "rover")]
     name: String,
     #[command(flatten)]
     ends: RobotEnds,
-    /// Rate of its pose and joint states; a laser scan is published at most 10 times a second, an image twice.
+    /// Rate of the pose and the joint states; laser scans come at most 10 times a second, images at most twice.
     #[arg(long, value_name = "HZ", default_value_t = 20.0, value_parser = rate)]
     rate: f64,
-    /// Seed of its sensors' noise.
+    /// Seed of the sensors' noise.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// End after this many seconds (default: at Ctrl-C).
@@ -75,7 +76,7 @@ struct Sim {
     /// Require controllers to ask for the right to move; otherwise a free right goes to the first that moves.
     #[arg(long)]
     require_request: bool,
-    /// Print events as JSON, one object a line.
+    /// Print events as JSON, one object per line.
     #[arg(long)]
     json: bool,
 }

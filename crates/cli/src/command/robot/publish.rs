@@ -60,7 +60,7 @@ impl Publisher {
         }
     }
 
-    /// Publishes what does not change, once.
+    /// Publishes once the values that do not change.
     pub(super) fn describe(&mut self, robot: &Robot) -> Result<(), TransportError> {
         let rover = Rover::new();
         robot.set::<telemetry::ControllableJoints>(0, &describe::controllable_joints(&rover))?;
@@ -77,7 +77,7 @@ impl Publisher {
         Ok(())
     }
 
-    /// Publishes what is due. A value that a transport cannot send now is lost, as telemetry may be.
+    /// Publishes the values that are due. A value that a transport cannot send now is lost, as telemetry may be.
     pub(super) fn publish(&mut self, robot: &Robot, rover: &Rover) {
         if let Err(error) = self.try_publish(robot, rover) {
             tracing::debug!(%error, "telemetry is lost");

@@ -109,8 +109,8 @@ pub(super) fn run(options: &Sim) -> Outcome {
             let place = snapshot.base.place;
             let (x, y) = (place.x, place.y);
             let text = match moving {
-                true => "moves".to_owned(),
-                false => format!("stands at ({x:.2}, {y:.2})"),
+                true => "starts to move".to_owned(),
+                false => format!("stops at ({x:.2}, {y:.2})"),
             };
             tell.tell("motion", &text, json!({ "moving": moving, "x_m": x, "y_m": y }));
         }

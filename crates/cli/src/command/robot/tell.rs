@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::time::Instant;
 
-/// Prints events to standard output: text for people, or one JSON object a line.
+/// Prints events to standard output: text for people, or one JSON object per line.
 pub(super) struct Teller {
     json: bool,
     start: Instant,

@@ -12,7 +12,7 @@ use terminal::table::{Align, Table};
 
 #[derive(Args)]
 pub(super) struct Options {
-    /// Print only name and type of each service, one a line.
+    /// Print only name and type of each service, one per line.
     #[arg(short = 't', long)]
     show_types: bool,
     /// Print only the number of services.

@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 ///
 ///   ropewalk top --json --every 5 | jq '.topics[] | {topic, sent_hz, drops}'
 ///
-/// Delays are measured where a topic is received, and are as accurate as the
-/// clocks of the two hosts agree.
+/// Delays are measured where a topic is received. They are only as accurate as
+/// the agreement of the two hosts' clocks.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Options {

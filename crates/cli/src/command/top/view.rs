@@ -207,7 +207,10 @@ fn head(view: &View) -> String {
     let unsent = match view.unsent.first_key_value() {
         None => String::new(),
         Some((topic, why)) if view.unsent.len() == 1 => format!(", cannot send {topic}: {why}"),
-        Some((topic, why)) => format!(", cannot send {} topics, as {topic}: {why}", view.unsent.len()),
+        Some((topic, why)) => format!(
+            ", cannot send {} topics, such as {topic}: {why}",
+            view.unsent.len()
+        ),
     };
     format!(
         "link {link}: air {:.1} %, {:.3} Mbit/s out, {} kB queued{unpublished}{unsent}",

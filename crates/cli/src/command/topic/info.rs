@@ -17,7 +17,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use terminal::table::{Align, Table};
 
-/// Print what every publisher and subscriber of a topic does, holds and has lost.
+/// Print the counters, memory, queues and losses of every publisher and subscriber of a topic.
 ///
 /// The publisher that drops a message counts the loss by reason: queue full (the subscriber is too slow), hold limit
 /// (the subscriber keeps too many messages), memory short (the publisher's limit is reached), peer stalled (the
@@ -153,7 +153,7 @@ fn text(t: &TopicInfo) -> String {
         "{}  {}  {}  MD5 {}{}\n",
         t.topic.topic,
         t.topic.type_name,
-        flavour(t).unwrap_or("of no stated ROS"),
+        flavour(t).unwrap_or("of no stated ROS version"),
         hex(&t.topic.type_hash),
         rihs01(t).map(|hash| format!("  {hash}")).unwrap_or_default(),
     );

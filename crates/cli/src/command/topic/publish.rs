@@ -65,7 +65,8 @@ pub(super) struct Options {
     /// Wait for this many subscribers, without limit unless --wait is given.
     #[arg(short = 'w', long, value_name = "N")]
     wait_matching_subscriptions: Option<usize>,
-    /// Stay this many seconds after the last message, so that late subscribers get what --qos-durability keeps.
+    /// Stay this many seconds after the last message, so that late subscribers get the kept messages
+    /// (--qos-durability).
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     keep_alive: Option<f64>,
     #[command(flatten)]
@@ -179,7 +180,7 @@ pub(super) fn run(node: &Node, publish: &Options, signals: &Signals) -> Outcome 
 #[derive(Default)]
 struct Sent {
     messages: u64,
-    /// Of these, messages that no subscriber was there for.
+    /// Of these, messages without a subscriber.
     unheard: u64,
 }
 
@@ -201,7 +202,7 @@ impl fmt::Display for Sent {
         match self.unheard {
             0 => Ok(()),
             _ if self.is_unheard() => f.write_str(", which nobody received"),
-            n => write!(f, ", {n} of them to nobody"),
+            n => write!(f, ", {n} of them without a subscriber"),
         }
     }
 }

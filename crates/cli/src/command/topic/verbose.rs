@@ -5,7 +5,7 @@ use bridge::nodes::{Kind, Qos};
 use bus::{EndpointDetail, EndpointInfo, Reliability};
 use serde_json::{Value, json};
 
-/// Number of seconds that means "for ever" in ROS 2.
+/// Number of seconds that means "forever" in ROS 2.
 const FOR_EVER: u64 = 9_223_372_036;
 
 /// Endpoints of a topic, publishers first, with their nodes.
@@ -136,7 +136,7 @@ fn time((seconds, nanoseconds): (u64, u64)) -> String {
     }
 }
 
-/// What a program without a ROS 2 node states on the bus.
+/// The quality of service that a program without a ROS 2 node states on the bus.
 fn on_bus(graph: &Graph, end: &End) -> Vec<(&'static str, &'static str, String)> {
     let all = graph
         .survey
@@ -171,7 +171,7 @@ fn on_bus(graph: &Graph, end: &End) -> Vec<(&'static str, &'static str, String)>
             let durability = if s.history == 0 {
                 "VOLATILE"
             } else {
-                "what publishers keep"
+                "as the publishers offer"
             };
             vec![
                 ("History (Depth)", "history", format!("KEEP_LAST ({})", s.depth)),

@@ -3,6 +3,7 @@
 mod robots;
 
 use super::reach::{Certificate, Guard, Reach, listen, shown_host};
+use super::record::FromPage;
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::screen::tell;
 use crate::signals::Signals;
@@ -18,21 +19,26 @@ use web::{Access, Server};
 /// Show this host's links and bus on a page in the browser
 ///
 /// Runs until Ctrl-C and prints the address to open. The page shows peers,
-/// topics with their losses by reason, what happened, use of the air, a camera
-/// and a laser scan, and changes priorities. What nobody looks at is not taken
-/// from the bus:
+/// topics with their losses by reason, recent events, use of the air, a camera
+/// and a laser scan, and changes priorities. Topics that no page shows are not
+/// taken from the bus:
 ///
 ///   ropewalk web
 ///
 /// With --drive, the page also drives robots of this bus, here or over a link,
 /// by keys, touch or gamepad: the robot stops when the page is hidden, closed
-/// or no longer heard.
+/// or silent.
 ///
 ///   ropewalk web --drive
 ///
+/// With --record, operators start and stop recordings of this host's bus on
+/// the page; the files stay here, in the folder:
+///
+///   ropewalk web --record recordings
+///
 /// Other machines need a token, which gives a role: view, operate to change
-/// settings of links, or drive. Without a certificate nothing is encrypted:
-/// beyond a network that you trust, give one, or use a tunnel.
+/// settings of links and to record, or drive. Without a certificate nothing is
+/// encrypted: beyond a network that you trust, give one, or use a tunnel.
 ///
 ///   ropewalk web --host 0.0.0.0 --token operate=$(openssl rand -hex 16)
 ///   ropewalk web --host 0.0.0.0 --token-file tokens \
@@ -53,12 +59,14 @@ pub(crate) struct Options {
     drive: Option<Vec<String>>,
     #[command(flatten)]
     limits: Speeds,
+    #[command(flatten)]
+    recording: FromPage,
     /// Read the page's files from this folder: to try changes of the page.
     #[arg(long, value_name = "FOLDER", hide = true)]
     page: Option<PathBuf>,
 }
 
-/// The page beside another command, for this machine only.
+/// The page next to another command, for this machine only.
 #[derive(Args, Clone)]
 pub(crate) struct Beside {
     /// Also show the page for operators in a browser (see `ropewalk web --help`), for this machine only.
@@ -66,32 +74,52 @@ pub(crate) struct Beside {
     web: Option<u16>,
     #[command(flatten)]
     certificate: Certificate,
+    #[command(flatten)]
+    recording: FromPage,
+}
+
+/// A page that is shown until this is dropped, which also ends its recording.
+pub(crate) struct Shown {
+    site: Arc<Dashboard>,
+    _server: Server,
+}
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        self.site.end_recording();
+    }
 }
 
 impl Beside {
-    /// Shows the bus of `node`, if that is wanted, until the server is dropped. The next one gets the same port.
+    /// Shows the bus of `node`, if that is wanted. The next page gets the same port.
     pub(crate) fn start(
         &mut self,
         node: impl FnOnce() -> Result<Node, Failure>,
-    ) -> Result<Option<Server>, Failure> {
+    ) -> Result<Option<Shown>, Failure> {
         let tls = self.certificate.load()?;
         let Some(port) = self.web else {
-            return match tls {
-                Some(_) => Err(Failure::input("--certificate is for the page: give --web, too")),
-                None => Ok(None),
+            return match (tls, self.recording.is_given()) {
+                (Some(_), _) => Err(Failure::input("--certificate is for the page: give --web, too")),
+                (None, true) => Err(Failure::input("--record is for the page: give --web, too")),
+                (None, false) => Ok(None),
             };
         };
-        let site =
-            Arc::new(Dashboard::start(node()?, DashboardOptions::default()).or_job("starting a thread")?);
+        let node = node()?;
+        let mut shown = DashboardOptions::default();
+        shown.recorder = self.recording.recorder(&node)?;
+        let site = Arc::new(Dashboard::start(node, shown).or_job("starting a thread")?);
         let access = Access::new(&[]).or_input()?.without_foxglove();
         let guard = Guard { access, tls };
         let scheme = guard.scheme();
         let address = (std::net::Ipv4Addr::LOCALHOST, port).into();
-        let server = listen(address, guard, site, "--web=PORT")?;
+        let server = listen(address, guard, site.clone(), "--web=PORT")?;
         let port = server.address().port();
         self.web = Some(port);
         tell!("open {scheme}://localhost:{port}");
-        Ok(Some(server))
+        Ok(Some(Shown {
+            site,
+            _server: server,
+        }))
     }
 }
 
@@ -113,6 +141,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
         let robots = Robots::start(node.clone(), robots).or_job("starting a thread")?;
         shown.fleet = Some(Arc::new(robots));
     }
+    shown.recorder = options.recording.recorder(&node)?;
     let site = Arc::new(Dashboard::start(node, shown).or_job("starting a thread")?);
     let server = options.reach.serve(options.port, guard, site.clone())?;
     let (host, port) = (shown_host(server.address()), server.address().port());
@@ -121,6 +150,8 @@ pub(crate) fn run(options: &Options) -> Outcome {
     while !signals.stopped() {
         std::thread::sleep(Duration::from_millis(50));
     }
+    // Its client threads may outlive the server, and with them the site.
+    site.end_recording();
     drop(server);
     Ok(())
 }

@@ -18,16 +18,16 @@ use web::drive::{self, Done, Driver, Fleet, Holder, Right, SpeedLimits, Standing
 
 /// How often the bus is asked while a page is open.
 const LOOK: Duration = Duration::from_secs(1);
-/// Nobody looks any more if nobody has asked for this long.
+/// After this long without a request, no page counts as open.
 const IDLE: Duration = Duration::from_secs(3);
 
 /// How fast robots are driven; for commands with an option `drive`.
 #[derive(Args)]
 pub(crate) struct Speeds {
-    /// Highest speed of driving, in m/s.
+    /// Maximum driving speed, in m/s.
     #[arg(long, value_name = "M/S", default_value_t = SpeedLimits::default().speed, value_parser = limit, requires = "drive")]
     speed: f64,
-    /// Highest turn of driving, in rad/s.
+    /// Maximum turn rate, in rad/s.
     #[arg(long, value_name = "RAD/S", default_value_t = SpeedLimits::default().turn, value_parser = limit, requires = "drive")]
     turn: f64,
 }

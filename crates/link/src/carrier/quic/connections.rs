@@ -73,7 +73,7 @@ impl Link {
         usize::from(self.mtu().size()).saturating_sub(AROUND)
     }
 
-    /// Returns whether noq still holds one of our datagrams.
+    /// Returns whether noq still holds one of this host's datagrams.
     pub(super) fn holds(&mut self) -> bool {
         self.conn.datagrams().send_buffer_space() < self.room
     }

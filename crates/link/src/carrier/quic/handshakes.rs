@@ -34,7 +34,7 @@ impl QuicCarrier {
             return Ok(());
         }
         let expected = team::expected(self.peers.iter().map(|p| &p.known), from.ip());
-        // A peer at its expected address is spared a round trip, one handshake at a time: an address may be
+        // A peer at its expected address saves a round trip, for one handshake at a time because an address may be
         // forged.
         let spared = self
             .peers
@@ -302,7 +302,7 @@ fn in_words(reason: &ConnectionError) -> String {
                 Ok(code::GOING) => "its link ended".into(),
                 Ok(code::NO_PEER) => "it does not list this host under `peers`".into(),
                 Ok(code::NOT_VALID) => {
-                    "it does not accept this host's certificate: make a new one with `ropewalk keys host`"
+                    "it does not accept this host's certificate: create a new one with `ropewalk keys host`"
                         .into()
                 }
                 Ok(code::ANOTHER_HOST) => team::IS_ANOTHER.into(),

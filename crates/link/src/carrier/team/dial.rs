@@ -8,12 +8,12 @@ const INTERVAL: Duration = Duration::from_millis(400);
 /// 802.11 a frame to a host out of reach is tried eight times, and frames behind it in the device queue wait
 /// for that long.
 const SELDOM: Duration = Duration::from_secs(2);
-/// Delay by which the end that is second by name lets the other end dial first.
+/// Delay of the end that is second by name, so that the other end dials first.
 const COURTESY: Duration = Duration::from_millis(150);
 /// A peer that was silent for this long may have moved or restarted: dial it in parallel to the existing
 /// connection.
 const SILENCE: Duration = Duration::from_millis(750);
-/// Pause after the other end refused us, since it will hardly change its mind at once.
+/// Pause after the other end refused this host: an immediate retry would be refused again.
 const REFUSED: Duration = Duration::from_secs(2);
 /// An unanswered attempt is given up after this time. It is long enough for paths with delays of seconds, and
 /// short enough that QUIC does not retransmit.
@@ -22,7 +22,7 @@ pub(in crate::carrier) const PATIENCE: Duration = Duration::from_millis(3_200);
 #[derive(Debug)]
 pub(in crate::carrier) struct Dial {
     next: Instant,
-    /// Whether another way leads to the peer.
+    /// Whether another path leads to the peer.
     elsewhere: bool,
 }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-/// Most handshakes in progress from unknown hosts. One more ends another one.
+/// Most handshakes in progress from unknown hosts. A further one ends an older one.
 const MAX_HALF_OPEN: usize = 64;
 /// The same from one address, or for each peer that is expected there.
 const MAX_SAME: usize = 4;

@@ -33,7 +33,9 @@ pub(super) const IDLE: Duration = Duration::from_secs(30);
 /// How long the cause of a failed attempt is reported: longer than the pause between two attempts.
 const RECENT: Duration = Duration::from_secs(30);
 /// A datagram or a connection comes from a peer's address, but without proof of the team's secret.
-pub(super) const OTHER_TEAM: &str = "the host there does not know this team's secret: its keys are of another team (copy a set to it, made by `ropewalk keys host` in this team)";
+pub(super) const OTHER_TEAM: &str = "the host there does not know this team's secret, so its keys are from \
+                                     another team: create keys for it with `ropewalk keys host` in this \
+                                     team, and copy them there";
 /// How long the log does not repeat a message of repeated attempts.
 const SILENT: Duration = Duration::from_secs(30);
 
@@ -62,8 +64,9 @@ pub(super) struct Known {
 
 /// Reason of a peer that ends a connection because another host with this host's name is connected at the
 /// same time.
-pub(super) const IS_ANOTHER: &str = "another host with this one's name and keys is connected there and has precedence: make keys for each host \
-                                     (`ropewalk keys host`) and restart this link";
+pub(super) const IS_ANOTHER: &str = "another host with this host's name and keys is connected there and has \
+                                     precedence: create keys for each host (`ropewalk keys host`) and \
+                                     restart this link";
 
 /// Number of peers expected at an address: those configured there, and those that authenticated from there.
 pub(super) fn expected<'a>(peers: impl Iterator<Item = &'a Known>, from: IpAddr) -> usize {
@@ -107,7 +110,8 @@ impl Known {
             tracing::warn!(
                 peer = self.name,
                 %from,
-                "a second host has this peer's name and keys, and is refused while the first is connected: make keys for each host (`ropewalk keys host`)"
+                "a second host has this peer's name and keys, and is refused while the first is connected: \
+                 create keys for each host (`ropewalk keys host`)"
             );
         }
     }
@@ -194,13 +198,14 @@ pub(super) fn log_unlisted_host(from: IpAddr, certificate: Option<&CertificateDe
 pub(super) fn alert(code: u8) -> String {
     let text = match code {
         42 | 43 | 46 => "the certificate is not valid",
-        44 => "the certificate was revoked: make a new one with `ropewalk keys host`",
-        45 => "the certificate has expired, or a clock is wrong: make a new one with `ropewalk keys host`",
-        48 => "the certificate is of another team: both hosts need keys that one `ropewalk keys team` made",
-        49 => "access is denied",
-        112 => {
-            "another host than the expected one answers there: check its name under `peers`, and the address"
+        44 => "the certificate was revoked: create a new one with `ropewalk keys host`",
+        45 => "the certificate has expired, or a clock is wrong: create a new one with `ropewalk keys host`",
+        48 => {
+            "the certificate is from another team: both hosts need keys of the same team (`ropewalk keys \
+               --help`)"
         }
+        49 => "access is denied",
+        112 => "a different host answers there: check the peer's name and address under `peers`",
         116 => "no certificate was presented",
         120 => "it speaks another version of the link's protocol: run the same release on both",
         _ => return format!("TLS alert {code}"),

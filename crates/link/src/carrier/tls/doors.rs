@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 /// An incoming connection without a token is closed after this time.
 const ADMISSION_TIMEOUT: Duration = Duration::from_secs(2);
-/// Most connections kept without a token. One more closes another one. A peer's token arrives with its
+/// Most connections kept without a token. A further one closes an older one. A peer's token arrives with its
 /// connection, or right after it.
 const MAX_UNADMITTED: usize = 128;
 /// Connections accepted before other work has its turn.

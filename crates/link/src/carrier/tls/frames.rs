@@ -7,9 +7,9 @@ pub(crate) const MOST: usize = RECORD - HEAD;
 /// Most bytes in one TLS record (RFC 8446, section 5.1).
 pub(crate) const RECORD: usize = 1 << 14;
 
-/// A datagram length that no host with our protocol sends.
+/// A datagram length that no host with this protocol sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a datagram of {0} bytes in its stream: 1 to {MOST} are possible")]
+#[error("a datagram in the stream has {0} bytes, but 1 to {MOST} are possible")]
 pub(crate) struct Malformed(usize);
 
 /// Splits a stream into datagrams again.

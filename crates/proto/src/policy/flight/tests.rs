@@ -124,7 +124,7 @@ fn where_receipts_get_lost_one_that_is_missing_means_nothing() {
         assert!(!f.doubts() && !f.is_silent(), "{round}: {f:?}");
         t += AIR * 100;
     }
-    // A late one does, and silence does.
+    // A late receipt does, and so does silence.
     let number = ask(&mut f, t);
     f.receipt(t + AIR * 50, &receipt(number, 0), |_| AIR, AIR);
     assert!(f.doubts());

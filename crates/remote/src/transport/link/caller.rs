@@ -76,7 +76,7 @@ impl Caller {
         if under_way.closed {
             return Err((TransportError::Ended, done));
         }
-        // Under the lock, so that the receiving thread knows of the call before its answer can arrive.
+        // Send under the lock, so that the receiving thread knows of the call before its answer can arrive.
         let pending = match self.client.send(loan, timeout) {
             Ok(pending) => pending,
             Err(CallError::Call(error)) => return Err((errors::send(error), done)),

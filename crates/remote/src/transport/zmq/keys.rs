@@ -1,4 +1,4 @@
-//! Keys of CURVE (ZeroMQ's RFC 26): the identity of a robot, and of the controllers that may speak to it.
+//! Keys of CURVE (ZeroMQ's RFC 26): the identity of a robot, and of the controllers that may connect to it.
 
 use super::z85;
 use crate::transport::TransportError;
@@ -21,7 +21,7 @@ pub struct KeyPair {
     pub(super) secret: [u8; 32],
 }
 
-/// The controllers that may speak to a robot, by key, with names for people and logs.
+/// The controllers that may connect to a robot, by key, with names for people and logs.
 #[derive(Clone, Debug, Default)]
 pub struct AllowedKeys(pub(super) HashMap<PublicKey, String>);
 

@@ -90,7 +90,7 @@ impl Listeners {
         }
     }
 
-    /// This peer may not listen any more.
+    /// This peer lost its permission to listen.
     pub(super) fn revoke(&mut self, identity: &transport::Peer) {
         self.all.retain(|_, listener| listener.identity != *identity);
     }

@@ -1,5 +1,5 @@
 //! ZeroMQ: Ropewalk's own wire between its own ends, encrypted with CURVE or within a host, and version 6 for peers of
-//! other makers.
+//! other vendors.
 //!
 //! A robot has one address on the own wire ([`ZmqRobot::own`]) and two on version 6 ([`ZmqRobot::plain_v6`]): requests,
 //! and telemetry. A controller opens a connection for each class of requests and one for telemetry, so that neither a

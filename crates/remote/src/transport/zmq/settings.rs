@@ -13,7 +13,7 @@ pub struct ZmqSettings {
     pub address: String,
     /// The address for telemetry of version 6; empty otherwise.
     pub telemetry: String,
-    /// Use version 6, with peers of other makers: neither encrypted nor authenticated.
+    /// Use version 6, with peers of other vendors: neither encrypted nor authenticated.
     pub plain_v6: bool,
     /// The file with this end's secret key ([`KeyPair::write`]).
     pub key: Option<PathBuf>,

@@ -37,12 +37,12 @@ impl Allowed {
         }
     }
 
-    /// Returns the owner of the secret key to this public key, if it may speak.
+    /// Returns the owner of the secret key to this public key, if it is permitted.
     pub(super) fn identity(&self, key: &str) -> Option<&transport::Peer> {
         self.identities.get(key)
     }
 
-    /// Returns whether this peer may still speak.
+    /// Returns whether this peer is still permitted.
     pub(super) fn has(&self, identity: &transport::Peer) -> bool {
         matches!(identity, transport::Peer::Key { key, .. } if self.identities.get(&**key) == Some(identity))
     }
@@ -66,7 +66,7 @@ impl Gate {
         })
     }
 
-    /// Applies another list. Returns the peers that may not speak any more.
+    /// Applies another list. Returns the peers that lost their permission.
     pub(super) fn allow(&mut self, keys: AllowedKeys) -> Vec<transport::Peer> {
         let newer = Allowed::new(keys);
         let gone = self.allowed.without(&newer);

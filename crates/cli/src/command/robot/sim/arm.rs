@@ -2,7 +2,7 @@
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Wish {
-    /// At the place where it stops when it slows down now.
+    /// At the position where it stops if it slows down now.
     Hold,
     /// A position, and the maximum speed on the way.
     Position(f64, f64),

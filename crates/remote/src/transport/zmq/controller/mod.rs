@@ -37,7 +37,7 @@ pub struct ZmqControllerOptions {
 }
 
 impl ZmqControllerOptions {
-    /// Encrypts, and speaks only to the robot that has the secret key of `robot`.
+    /// Encrypts, and connects only to the robot that has the secret key of `robot`.
     #[must_use]
     pub fn curve(mut self, key: KeyPair, robot: PublicKey) -> Self {
         self.curve = Some((key, robot));
@@ -138,8 +138,8 @@ impl ZmqController {
         }
     }
 
-    /// Robot Remote Control's wire, version 6, to a robot of another maker: its addresses for requests (REP) and telemetry (PUB).
-    /// Neither encrypted nor authenticated.
+    /// Robot Remote Control's wire, version 6, to a robot of another vendor: its addresses for requests (REP) and
+    /// telemetry (PUB). Neither encrypted nor authenticated.
     pub fn plain_v6(requests: &str, telemetry: &str) -> ZmqControllerOptions {
         ZmqControllerOptions {
             wire: Wire::V6,

@@ -221,7 +221,7 @@ impl ZmqRobot {
         }
     }
 
-    /// Robot Remote Control's wire, version 6, for controllers of other makers: neither encrypted nor authenticated,
+    /// Robot Remote Control's wire, version 6, for controllers of other vendors: neither encrypted nor authenticated,
     /// for this host only, at the ports of their examples (7001 and 7002) unless [bound](ZmqRobotOptions::bind_v6)
     /// elsewhere.
     pub fn plain_v6() -> ZmqRobotOptions {
