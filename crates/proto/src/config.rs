@@ -28,11 +28,6 @@ pub const MAX_DEFINITION: usize = 256 * 1024;
 pub const MAX_HOST_NAME: usize = 64;
 /// Most messages of a reliable topic that the sender keeps for a peer.
 pub const MAX_DEPTH: u32 = 1024;
-/// Size of a datagram that fills a packet at an MTU of 1500.
-const PACKET: usize = 1472;
-/// Amount of data, as time on the wire, that may be in flight on a wire of a known rate while receipts clock the
-/// sending.
-const WIRE_IN_FLIGHT: Duration = Duration::from_millis(4);
 /// Most topics in one direction between two hosts.
 pub const MAX_TOPICS: usize = 1024;
 
@@ -131,32 +126,6 @@ impl RadioConfig {
             states_watched: false,
             route: None,
         }
-    }
-}
-
-impl RadioConfig {
-    /// Datagrams that may be in flight while receipts clock the sending. On a fast wire they cover the time that hosts
-    /// take to wake up.
-    pub(crate) fn least_in_flight(&self) -> u32 {
-        let quick = self.wire_packet().filter(|_| !self.wire);
-        let within = quick.and_then(|p| WIRE_IN_FLIGHT.as_nanos().checked_div(p.as_nanos()));
-        let within = within.map_or(0, |n| u32::try_from(n).unwrap_or(u32::MAX));
-        self.in_flight.max(within)
-    }
-
-    /// While receipts clock the sending, one datagram in this many asks for one.
-    pub(crate) fn asks_every(&self) -> usize {
-        let all = self.least_in_flight().max(1);
-        (match self.wire || all > self.in_flight {
-            true => all.div_ceil(4),
-            false => all,
-        }) as usize
-    }
-
-    /// How long a full packet takes on the medium, if it is a wire of known rate.
-    pub(crate) fn wire_packet(&self) -> Option<Duration> {
-        let known = self.airtime.is_wire() && !self.auto_rate;
-        known.then(|| self.airtime.airtime(PACKET, 1))
     }
 }
 

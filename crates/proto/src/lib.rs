@@ -48,6 +48,7 @@ pub mod fuzzing_relay;
 mod geometry;
 mod outcome;
 mod peer;
+mod policy;
 mod radio;
 mod receive;
 mod relay;

@@ -3,11 +3,12 @@
 use crate::airtime::AirtimeModel;
 use crate::body::PeerInfo;
 use crate::config::{PeerConfig, PeerId, RadioConfig};
+use crate::policy::{Breadth, Estimate, Flight, Policy};
 use crate::receive::Receiver;
-use crate::send::{Breadth, Estimate, Flight, Way};
+use crate::send::Way;
 use crate::session::Session;
-use crate::share::{Exchange, PeerShare};
-use crate::statistics::{PeerStats, RateSource};
+use crate::share::PeerShare;
+use crate::statistics::PeerStats;
 use crate::wire::{Acknowledgement, Frame, Header, Hello, Receipt, ReportEntry};
 use core::time::Duration;
 use stats::Time;
@@ -25,18 +26,6 @@ const LOSSY: f64 = 0.01;
 const FEW: u32 = 8;
 const FEW_LOST: u32 = 2;
 const REPORT_EVERY: Duration = Duration::from_millis(25);
-/// Longest wait in a device queue as long as receipts arrive.
-const LARGEST_CORRECTION: Duration = Duration::from_millis(200);
-/// Part of a full frame's airtime by which a round trip varies by chance; and the part that remains uncorrected if the
-/// device queue must be empty in time.
-const CHANCE: u32 = 4;
-const CHANCE_DEFERRING: u32 = 30;
-/// A datagram that waited longer than this part of a full frame's airtime waited for other traffic.
-const MET: u32 = 8;
-/// How long after a receipt that came with data further receipts may come with data.
-const RODE: Duration = Duration::from_millis(500);
-/// Approximate length of a datagram with only a receipt.
-pub(crate) const RECEIPT: usize = 24;
 
 pub(crate) struct Peer {
     pub(crate) config: PeerConfig,
@@ -49,12 +38,12 @@ pub(crate) struct Peer {
     pub(crate) states_watched: bool,
     pub(crate) stats: PeerStats,
     pub(crate) flight: Flight,
-    /// Datagrams beyond the in-flight limit, on a wire.
+    /// Datagrams beyond the in-flight limit.
     pub(crate) breadth: Breadth,
     /// Whether the last receipt came with data that the peer had to send.
     pub(crate) receipts_ride: bool,
     /// When a receipt last came with data.
-    rode: Option<Time>,
+    pub(crate) rode: Option<Time>,
     /// Round trips and loss, for retransmissions.
     pub(crate) way: Way,
     /// Cost of a datagram to this peer.
@@ -103,7 +92,13 @@ struct Newest {
 }
 
 impl Peer {
-    pub(crate) fn new(now: Time, id: PeerId, config: PeerConfig, radio: &RadioConfig) -> Self {
+    pub(crate) fn new(
+        now: Time,
+        id: PeerId,
+        config: PeerConfig,
+        radio: &RadioConfig,
+        policy: &dyn Policy,
+    ) -> Self {
         Peer {
             takes: config.max_datagram,
             config,
@@ -112,17 +107,13 @@ impl Peer {
             info: None,
             states_watched: false,
             stats: PeerStats::default(),
-            flight: Flight::new(radio.least_in_flight())
-                .asking_every(radio.asks_every())
-                .over_wire(radio.airtime.is_wire()),
+            flight: policy.flight(),
             breadth: Breadth::default(),
             receipts_ride: false,
             rode: None,
             way: Way::default(),
             airtime: radio.airtime,
-            // Over a relay, datagrams that were sent together need not arrive one service time apart.
-            estimate: (radio.auto_rate && !radio.wire && config.hops == 1)
-                .then(|| Estimate::new(radio.airtime)),
+            estimate: policy.estimate(&config, radio.airtime),
             share: PeerShare::default(),
             number: 0,
             numbers_heard: None,
@@ -228,7 +219,7 @@ impl Peer {
         again
     }
 
-    pub(crate) fn statistics(&self, now: Time, radio: &RadioConfig) -> PeerStats {
+    pub(crate) fn statistics(&self, now: Time, policy: &dyn Policy) -> PeerStats {
         let missing = self.numbers_heard.map_or(0, |(low, high, n)| {
             (high - low).saturating_add(1).saturating_sub(n)
         });
@@ -238,16 +229,11 @@ impl Peer {
             last_heard: self.session.heard_at(),
             datagrams_missing: missing,
             rate_bit_s: self.airtime.rate_bits,
-            rate_source: match self.is_clocked(radio) {
-                _ if radio.wire => RateSource::Unlimited,
-                true => RateSource::Guessed,
-                false if radio.auto_rate => RateSource::Estimated,
-                false => RateSource::Set,
-            },
+            rate_source: policy.rate_source(self),
             rate_lost: self.estimate.as_ref().map_or(0, Estimate::lost),
             round_trip_us: micros(self.flight.round_trip_time()),
             in_flight: self.flight.len() as u64,
-            in_flight_most: self.window(radio, true) as u64,
+            in_flight_most: policy.window(self, true) as u64,
             in_doubt: self.flight.doubts(),
             clock: self.share.clock.offset(now).map(Into::into),
             ..self.stats.clone()
@@ -303,96 +289,6 @@ impl Peer {
                 return;
             }
             self.receiver.acknowledged(topic);
-        }
-    }
-
-    /// Whether receipts alone clock the sending, because the rate is unknown.
-    pub(crate) fn is_clocked(&self, radio: &RadioConfig) -> bool {
-        radio.wire || radio.auto_rate && self.estimate.as_ref().is_none_or(|e| !e.airtime().1)
-    }
-
-    /// How many datagrams may be in flight. `alone`: nothing more important than what follows was sent lately.
-    pub(crate) fn window(&self, radio: &RadioConfig, alone: bool) -> usize {
-        // Receipts alone cannot distinguish a long wire from a slow one, and on a slow one the data on its way stands
-        // in a queue.
-        let full = if radio.wire {
-            Duration::ZERO
-        } else {
-            self.airtime.airtime(self.config.max_datagram, self.config.hops)
-        };
-        let more = if alone { self.breadth.get() } else { 0 };
-        self.flight.window(self.is_clocked(radio), full) + more
-    }
-
-    /// Whether the peer recently had data to send, so that its receipts wait for their turn.
-    pub(crate) fn receipts_wait(&self, now: Time) -> bool {
-        self.rode.is_some_and(|t| now < t + RODE)
-    }
-
-    /// Handles a receipt that came in a datagram of `len` bytes. Returns how far the pacer is ahead of the air. Where
-    /// this host `defers` to others, whose messages need its device queue empty in time, this includes small amounts.
-    pub(crate) fn receipt(
-        &mut self,
-        now: Time,
-        radio: &RadioConfig,
-        receipt: &Receipt,
-        len: usize,
-        defers: bool,
-    ) -> Duration {
-        let (airtime, hops) = (self.airtime, self.config.hops);
-        self.receipts_ride = len > self.config.max_datagram / 4;
-        if self.receipts_ride {
-            self.rode = Some(now);
-        }
-        // It comes with data of the peer, and takes longer than a receipt alone.
-        let expected = |n| airtime.airtime(n, hops) + airtime.airtime(len, hops);
-        let full = airtime.airtime(self.config.max_datagram, hops);
-        let filled = 4 * self.flight.len() >= 3 * self.window(radio, true);
-        let lesson = self.flight.receipt(now, receipt, expected, full);
-        if let Some(trip) = lesson.round_trip.filter(|_| radio.wire) {
-            self.breadth.receipt(now, trip, filled);
-        }
-        if self.share.probe == Some(receipt.newest) && lesson.round_trip.is_some() {
-            self.share.met = Some(lesson.waited > full / MET);
-        }
-        let held = Duration::from_micros(receipt.held);
-        self.share.exchange = lesson.round_trip.map(|trip| Exchange {
-            sent: now - trip.saturating_add(held),
-            back: now,
-            theirs: Time::ZERO,
-            held,
-            there: airtime.with_gain(1.0).airtime(lesson.asked, hops),
-            here: Duration::ZERO,
-        });
-        if let Some(e) = &mut self.estimate {
-            if e.learn(lesson, self.flight.path_delay(full), len) {
-                self.flight.trust();
-            }
-            self.airtime = e.airtime().0;
-        }
-        // Part of a frame's airtime may be contention, and over relays that part is larger. A pacer without an estimate
-        // has nothing to correct.
-        let chance = if defers {
-            full / CHANCE_DEFERRING
-        } else {
-            full / CHANCE
-        };
-        if self.is_clocked(radio) || full.is_zero() || lesson.queued < chance {
-            return Duration::ZERO;
-        }
-        self.flight.corrected(now);
-        ((lesson.queued - chance) / hops).min(LARGEST_CORRECTION)
-    }
-
-    /// Handles receipts that are late or never arrive.
-    pub(crate) fn tick_flight(&mut self, now: Time) {
-        self.flight.expire(now);
-        if self.flight.doubts()
-            && let Some(e) = &mut self.estimate
-            && e.airtime().1
-        {
-            e.forget();
-            self.airtime = e.airtime().0;
         }
     }
 

@@ -13,8 +13,9 @@ use crate::body::{Body, Sink};
 use crate::config::{PeerId, RadioConfig, RemoteTopic, TopicId};
 use crate::outcome::Outcome;
 use crate::peer::Peer;
+use crate::policy::{Lately, Pacer, Policy};
 use crate::route::Router;
-use crate::send::{Lately, Pacer, Scheduler, SendTopic};
+use crate::send::{Scheduler, SendTopic};
 use crate::share::Share;
 use crate::statistics::{PeerStats, RadioStats, RemoteTopicStats, TopicState, TopicStats};
 use crate::wire::ReportEntry;
@@ -45,6 +46,8 @@ pub enum Transmit {
 /// seen.
 pub struct Radio<B> {
     config: RadioConfig,
+    /// Decides when the next datagram goes; chosen once.
+    policy: Box<dyn Policy>,
     clock: Time,
     pacer: Pacer,
     scheduler: Scheduler,
@@ -299,7 +302,7 @@ impl<B: Body> Radio<B> {
     pub fn peer_stats(&self, peer: PeerId) -> Option<PeerStats> {
         self.peers
             .get(&peer)
-            .map(|p| p.statistics(self.clock, &self.config))
+            .map(|p| p.statistics(self.clock, &*self.policy))
     }
 
     /// Counters of the radio.

@@ -146,7 +146,7 @@ impl<B: Body> Radio<B> {
                 Ok(())
             }
             Frame::Receipt(receipt) => {
-                let ahead = p.receipt(now, &self.config, &receipt, len, defers);
+                let ahead = p.receipt(now, &*self.policy, &receipt, len, defers);
                 if let Some(met) = p.share.met.take() {
                     p.share.probe = None;
                     self.share.probed(now, met);

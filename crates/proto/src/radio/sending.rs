@@ -3,8 +3,10 @@
 use super::{Radio, Transmit};
 use crate::body::Body;
 use crate::config::{MAX_PRIORITY, Order, PeerId};
-use crate::peer::{Peer, RECEIPT, put};
-use crate::send::{CONTROL, Entry, Foreseen, SendTopic, URGENT, When, Work, account};
+use crate::peer::{Peer, put};
+use crate::policy::tuning::{LEAST_BEGUN, LEAST_CUT};
+use crate::policy::{CONTROL, Entry, Fragment, Room, is_within};
+use crate::send::{Foreseen, SendTopic, When, Work, account};
 use crate::wire::{AnnouncePiece, Frame};
 use core::time::Duration;
 use stats::{DropReason, Time};
@@ -13,21 +15,6 @@ use stats::{DropReason, Time};
 pub(super) const ANNOUNCE_HEAD: usize = 64;
 /// Most that the header of a datagram takes.
 pub(super) const HEAD: usize = 16;
-/// How long before a foreseen message the air has to be free: the back-off of the frame before it varies by this much.
-const EARLY: Duration = Duration::from_micros(100);
-/// If less air than this is left before it, per hop, nothing is sent: a frame costs half of this when empty.
-const WORTH_CUTTING: Duration = Duration::from_micros(600);
-/// Frames that may go between a receipt and a foreseen message of another host: within this many, the receipt shows
-/// what it met on the air, and the pacer makes up for it.
-const SETTLING: u32 = 3;
-/// After asking for a receipt, the next fragment waits beyond its slot for a full frame's airtime divided by this, in
-/// case the peer was late to read the request: otherwise the two collide.
-const LISTENING: u32 = 4;
-/// Least number of bytes of a message that justify a frame.
-const LEAST_CUT: usize = 32;
-/// If fewer bytes are left, no message begins behind another, because its header would be sent again with the rest.
-const LEAST_BEGUN: usize = 128;
-
 /// How a datagram uses the air.
 #[derive(Clone, Copy)]
 struct Over {
@@ -172,7 +159,7 @@ impl<B: Body> Radio<B> {
             // Fragments cut when datagrams could be longer need that room.
             false => p.config.max_datagram.max((HEAD + t.head_room()).min(p.takes)),
         };
-        if !free || !by_priority || !self.config.predict || p.is_clocked(&self.config) {
+        if !free || !by_priority || !self.config.predict || !self.policy.makes_room(p) {
             return Plan::Fragment(i, max);
         }
         let max = self.deferring_length(now, t, max);
@@ -183,46 +170,31 @@ impl<B: Body> Radio<B> {
             .filter(|_| !p.flight.doubts());
         let elsewhere = self.foreseen_elsewhere(now, t.config.priority);
         match here.into_iter().chain(elsewhere).min_by_key(|f| f.from) {
-            Some(f) => self.cut(now, i, p, max, f),
+            Some(f) => self.make_room(now, i, p, max, f),
             None => Plan::Fragment(i, max),
         }
     }
 
     /// Until when a fragment of this topic waits beyond the pacer's slot, for a receipt that is late.
     fn listens_until(&self, t: &SendTopic<B>) -> Option<Time> {
-        // Where there are relays, this host and its peer are not alone on the air.
-        let plain = |p: &&Peer| p.config.hops == 1 && self.router.is_none() && !p.is_clocked(&self.config);
-        // A receipt that comes with the peer's data takes no turn of its own.
-        let listens = |p: &&Peer| p.airtime.contends() && p.flight.receipt_comes() && !p.receipts_ride;
-        let peer = self.peers.get(&t.peer).filter(plain).filter(listens);
-        peer.map(|p| self.pacer.next() + p.airtime.airtime(p.config.max_datagram, 1) / LISTENING)
+        let listens = self
+            .policy
+            .listens(self.peers.get(&t.peer)?, self.router.is_none())?;
+        Some(self.pacer.next() + listens)
     }
 
-    /// Makes room for a foreseen message: a fragment that would still be in the air is cut to end before, or waits
-    /// until the message has come if little would fit. It has at most `max` bytes in any case.
-    fn cut(&self, now: Time, i: usize, p: &Peer, max: usize, foreseen: Foreseen) -> Plan {
-        // Ropewalk relays make room themselves.
-        let hops = p.config.hops;
-        let budget = (foreseen.from - EARLY).since(now);
-        let whole = max.min(HEAD + self.topics[i].rest_with_head());
-        let full = p.airtime.airtime(p.config.max_datagram, hops);
-        // So fast a source would leave hardly any air between its messages.
-        let quick = match hops {
-            1 => full.max(WORTH_CUTTING * 4),
-            _ => full * 4,
+    /// Makes room for a foreseen message, by a fragment of topic `i` of at most `max` bytes.
+    fn make_room(&self, now: Time, i: usize, p: &Peer, max: usize, foreseen: Foreseen) -> Plan {
+        let t = &self.topics[i];
+        let fragment = Fragment {
+            max,
+            whole: HEAD + t.rest_with_head(),
+            least: HEAD + t.head_room() + LEAST_CUT,
+            begins: t.begins_anew(),
         };
-        if p.airtime.airtime(whole, hops) <= budget || foreseen.period < quick {
-            return Plan::Fragment(i, max);
-        }
-        // A message of one datagram would wait longer than it makes the foreseen one wait at worst.
-        let is_short = whole < max && self.topics[i].begins_anew();
-        if is_short && foreseen.until.since(foreseen.from) > p.airtime.airtime(whole, hops) {
-            return Plan::Fragment(i, max);
-        }
-        let least = HEAD + self.topics[i].head_room() + LEAST_CUT;
-        match p.airtime.longest(budget, hops, max) {
-            Some(n) if n >= least && budget >= WORTH_CUTTING * hops => Plan::Fragment(i, n),
-            _ => Plan::Hold(foreseen.until),
+        match self.policy.make_room(now, p, &fragment, foreseen) {
+            Room::Within(max) => Plan::Fragment(i, max),
+            Room::Wait(until) => Plan::Hold(until),
         }
     }
 
@@ -273,17 +245,17 @@ impl<B: Body> Radio<B> {
         if !p.flight.admits(now, importance, window) || self.gate(now, t, importance).is_some() {
             return false;
         }
-        // Where receipts alone clock the sending, peers share one device queue. A peer that is silent, or from which no
-        // receipt is expected, holds up neither others nor itself: otherwise no datagram would ever ask again.
+        // A peer that is silent, or from which no receipt is expected, holds up neither others nor itself: otherwise no
+        // datagram would ever ask again.
         let waits = |p: &Peer| p.flight.awaits_receipt() && !p.flight.is_silent();
-        let clocked = |p: &&Peer| p.is_clocked(&self.config) && waits(p);
-        if !clocked(&p) {
+        let common = |p: &&Peer| self.policy.is_queue_common(p) && waits(p);
+        if !common(&p) {
             return true;
         }
-        let others = self.peers.values().filter(clocked);
+        let others = self.peers.values().filter(common);
         let total: usize = others.clone().map(|p| p.flight.len()).sum();
-        let peers = || others.map(|p| p.flight.peers_of(now, importance)).sum::<usize>();
-        total < window || total < window + URGENT && peers() < window
+        let peers = || others.map(|p| p.flight.peers_of(now, importance)).sum();
+        is_within(total, window, peers)
     }
 
     /// Whether `peer` is owed nothing but a receipt, and the receipt can ride with the planned fragment, at once or
@@ -292,10 +264,9 @@ impl<B: Body> Radio<B> {
         let Some(p) = self.peers.get(&peer).filter(|p| p.owes_only()) else {
             return false;
         };
-        let full = || p.airtime.airtime(p.config.max_datagram, p.config.hops);
         let i = match plan {
             Plan::Fragment(i, _) => *i,
-            Plan::Slot(i, listens) if listens.unwrap_or(self.pacer.next()) <= now + full() => *i,
+            Plan::Slot(i, listens) if listens.unwrap_or(self.pacer.next()) <= now + p.full_air() => *i,
             _ => return false,
         };
         // A symbol leaves little room after it.
@@ -438,11 +409,8 @@ impl<B: Body> Radio<B> {
         // A receipt would collide with the message for which this fragment is cut, or with one that comes soon after;
         // or there would be no time to make up for what it met.
         let meets = self.peers.get(&peer).is_some_and(|p| {
-            let settling = match p.flight.is_overdue() {
-                true => Duration::ZERO,
-                false => air(p_max) * SETTLING,
-            };
-            self.receipt_meets(now, priority, air(max) + air(RECEIPT) + settling)
+            let exchange = self.policy.exchange(p, max, hops);
+            self.receipt_meets(now, priority, exchange)
         });
         let asks = self.should_ask(now, peer, priority, uncut && !meets);
         if asks {
@@ -496,8 +464,7 @@ impl<B: Body> Radio<B> {
 
     /// Whether a topic's next message begins in the `room` behind the one that ended, where nothing more important
     /// waits: a frame costs the air of many bytes before its first. Topics of other peers whose turn it is cannot ride
-    /// along; the message that goes before them is charged. Few frames of long messages are not full. On a wire all
-    /// frames have to be full, since a short one ends a batch.
+    /// along; the message that goes before them is charged. Few frames of long messages are not full.
     fn fills(&self, i: usize, room: usize) -> bool {
         let t = &self.topics[i];
         let equal = |(j, work): (usize, Work)| {
@@ -506,7 +473,7 @@ impl<B: Body> Radio<B> {
                 && (j == i || other.peer != t.peer && other.config.priority == t.config.priority)
         };
         t.begins_anew()
-            && t.head().is_some_and(|p| self.config.wire || p.is_short())
+            && t.head().is_some_and(|p| self.policy.fills_all() || p.is_short())
             && room >= t.head_room() + LEAST_BEGUN
             && self.scheduler.pick(&self.topics, |_| true).is_some_and(equal)
     }
@@ -517,18 +484,18 @@ impl<B: Body> Radio<B> {
         let Some(p) = self.peers.get(&peer) else {
             return false;
         };
-        let clocked = p.is_clocked(&self.config);
-        if !(calm || clocked || p.flight.doubts()) {
-            return false;
-        }
-        let defers = self.share.defers(now, priority);
-        p.flight
-            .should_ask(now, clocked, defers, self.window(now, p, priority))
+        self.policy.may_ask(p, calm)
+            && self.policy.should_ask(
+                now,
+                p,
+                self.share.defers(now, priority),
+                self.window(now, p, priority),
+            )
     }
 
     /// How many datagrams may be in flight to a peer, including the next one of this importance.
     fn window(&self, now: Time, p: &Peer, importance: u8) -> usize {
-        p.window(&self.config, !self.lately.outranks(now, importance))
+        self.policy.window(p, !self.lately.outranks(now, importance))
     }
 
     /// Charges a datagram and counts it. `in_flight`: set if it counts against the limit; the value says whether it
@@ -562,27 +529,16 @@ impl<B: Body> Radio<B> {
             return;
         };
         let model = p.airtime;
-        let clocked = p.is_clocked(&self.config);
-        let receipt = model.airtime(RECEIPT, p.config.hops);
         p.way.sent(now, p.last_number());
         let airtime = match in_flight {
-            // On a wire the receipt comes in the other direction, and along with the peer's data it costs nothing.
-            Some(true) if !model.is_wire() && !p.receipts_ride => model.airtime(bytes, hops) + receipt,
+            Some(true) => model.airtime(bytes, hops) + self.policy.receipt_air(p),
             _ => model.airtime(bytes, hops),
         };
+        let full = model.airtime(p.config.max_datagram, hops);
         if let Some(asks) = in_flight {
-            let number = p.last_number();
-            // Contention may put this many frames ahead of it or of its receipt; a receipt that rides with data also
-            // waits for its turn.
-            let ahead = if p.receipts_wait(now) { 8 } else { 3 };
-            let full = model.airtime(p.config.max_datagram, hops);
-            let late_at = if clocked || model.rate_bits == 0 {
-                Time::MAX
-            } else {
-                self.pacer.next().max(now) + full * ahead + receipt * 2
-            };
+            let late_at = self.policy.late_at(now, p, self.pacer.next().max(now), hops);
             let entry = Entry {
-                number,
+                number: p.last_number(),
                 at: self.pacer.starts(now),
                 bytes,
                 pieces: bytes.div_ceil(p.config.max_datagram).max(1),
@@ -597,7 +553,6 @@ impl<B: Body> Radio<B> {
                 self.share.takes(now, model.airtime(bytes, hops));
             }
             // A datagram that was cut for others carries less for its airtime than what they leave to this host would.
-            let full = model.airtime(p.config.max_datagram, hops);
             let whole = full.mul_f64(bytes as f64 / p.config.max_datagram as f64);
             let worth = if over.cut { airtime.min(whole) } else { airtime };
             self.share.goes(now, importance, worth, full);
@@ -605,7 +560,7 @@ impl<B: Body> Radio<B> {
             self.stats.yielded += u64::from(yields);
         }
         self.stats.urgent += u64::from(!self.pacer.is_free(now));
-        let slot = if clocked { Duration::ZERO } else { airtime + pause };
+        let slot = self.policy.slot(p, airtime, pause);
         if !pause.is_zero() {
             self.pacer.forfeit();
         }

@@ -6,8 +6,9 @@ use crate::announcement::Reliability;
 use crate::body::{Body, Down, Sink};
 use crate::config::*;
 use crate::peer::Peer;
+use crate::policy::{self, Lately};
 use crate::route::Router;
-use crate::send::{Estimate, Lately, Pacer, Rhythm, Scheduler, SendTopic};
+use crate::send::{Rhythm, Scheduler, SendTopic};
 use crate::share::Share;
 use crate::statistics::RadioStats;
 use core::time::Duration;
@@ -48,12 +49,8 @@ impl<B: Body> Radio<B> {
         valid_gain(&config.airtime)?;
         valid_part("min_share", config.min_share, 0.0, 0.9)?;
         valid_part("least_share", config.least_share, 0.01, 1.0)?;
-        // Over a wire nobody contends.
-        config.yields &= !(config.wire || config.airtime.is_wire());
-        let pacer = match config.airtime.is_wire() {
-            true => Pacer::of_wire(config.wire_packet()),
-            false => Pacer::new(),
-        };
+        let policy = policy::choose(&config);
+        config.yields &= policy.is_shared();
         Ok(Radio {
             scheduler: Scheduler::new(config.order, config.min_share),
             lately: Lately::default(),
@@ -68,7 +65,8 @@ impl<B: Body> Radio<B> {
             unwanted: Vec::new(),
             config,
             clock: Time::ZERO,
-            pacer,
+            pacer: policy.pacer(),
+            policy,
             peers: BTreeMap::new(),
             next_peer: 0,
             topics: Vec::new(),
@@ -103,7 +101,8 @@ impl<B: Body> Radio<B> {
         if !config.air && config.host != 0 {
             self.share.table.deny(crate::share::id(config.host, 0));
         }
-        self.peers.insert(id, Peer::new(now, id, config, &self.config));
+        self.peers
+            .insert(id, Peer::new(now, id, config, &self.config, &*self.policy));
         if let Some(router) = &mut self.router {
             router.add(now, id, config.host);
         }
@@ -347,7 +346,8 @@ impl<B: Body> Radio<B> {
         Ok(())
     }
 
-    /// Changes the pacer's estimate of what a datagram costs, from the next one on.
+    /// Changes the pacer's estimate of what a datagram costs, from the next one on. The kind of medium stays what it was
+    /// at [`Radio::new`].
     ///
     /// # Errors
     /// [`ConfigError`] if the gain is invalid.
@@ -356,9 +356,7 @@ impl<B: Body> Radio<B> {
         self.config.airtime = airtime;
         for p in self.peers.values_mut() {
             p.airtime = airtime;
-            if p.estimate.is_some() {
-                p.estimate = Some(Estimate::new(airtime));
-            }
+            p.estimate = self.policy.estimate(&p.config, airtime);
         }
         Ok(())
     }

@@ -3,30 +3,17 @@
 use super::Radio;
 use crate::body::{Body, Sink};
 use crate::config::PeerId;
-use crate::peer::{Peer, RECEIPT, put};
+use crate::peer::{Peer, put};
+use crate::policy::Others;
+use crate::policy::tuning::{CLAIMS_EVERY, EARLIER, RHYTHMS_EVERY, SOON};
 use crate::send::{Foreseen, SendTopic};
 use crate::share::{Exchange, OWN_RHYTHMS, Speaker, id};
 use crate::wire::{Beat, Claim, DataHead, Frame, Frames, MOST_ENTRIES, Sharing};
 use core::time::Duration;
 use stats::{DropReason, Time};
 
-/// Interval at which claims are sent to a peer while there are any, and that of rhythms.
-const CLAIMS_EVERY: Duration = Duration::from_millis(20);
-const RHYTHMS_EVERY: Duration = Duration::from_millis(100);
-/// A host claims nothing if this many datagrams can hold what waits.
-const SOON: u32 = 2;
 /// Interval at which topics without a deadline send the receiver the age of a message.
 const TIMING_EVERY: Duration = Duration::from_millis(100);
-/// The air is freed earlier by this much for another host's message than for our own: the sender cannot know what
-/// collided here and still waits in this host's device queue.
-const EARLIER: Duration = Duration::from_micros(300);
-/// A host that defers to others leaves a full frame's airtime divided by this free after each of its frames. With the
-/// mean back-off before the next frame, that is the longest that another host's first back-off takes at 6 Mbit/s; so
-/// the waiting host goes first, and the device queue drains.
-const DEFERENCE_GAP: u32 = 22;
-/// The same where the time is not foreseen: no fragment is cut for that message, and datagrams handed over while it is
-/// in the air wait behind it in the device queue, in the way of its answer.
-const DEFERENCE_GAP_UNFORESEEN: u32 = 10;
 /// Messages of one priority that are due within this time, in microseconds, are announced as one.
 const AT_ONCE_US: u64 = 250;
 /// Most bytes that a frame with a message's age takes.
@@ -233,14 +220,11 @@ impl<B: Body> Radio<B> {
     }
 
     /// Until when control frames to `peer` wait for a message of a third host: otherwise an exchange between two hosts
-    /// that is unimportant would collide with it. They do not wait for long messages, nor again and again.
+    /// that is unimportant would collide with it. They do not wait again and again.
     pub(super) fn control_waits(&self, now: Time, peer: PeerId) -> Option<Time> {
         let p = self.peers.get(&peer).filter(|p| p.session.is_up())?;
-        let air = |bytes| p.airtime.airtime(bytes, p.config.hops);
-        let full = air(p.config.max_datagram);
         let f = self.share.foreseen_of_others(now, p.speaker(peer).host)?;
-        let meets = f.from < now + air(RECEIPT) + EARLIER;
-        (meets && f.until.since(f.from) < full * 2).then_some(f.until)
+        self.policy.control_waits(now, p, &f).then_some(f.until)
     }
 
     /// Something waits until `until`, perhaps for others: returns how long it has to wait, given that they get
@@ -264,12 +248,12 @@ impl<B: Body> Radio<B> {
     /// Air left free after a datagram of this priority, for more important messages of others. `own`: the datagram's
     /// contents are this host's, not forwarded.
     pub(super) fn deference_gap(&self, now: Time, p: &Peer, priority: u8, own: bool) -> Duration {
-        let part = match self.share.defers(now, priority) {
-            true => DEFERENCE_GAP,
-            false if own && self.share.expects(now, priority) => DEFERENCE_GAP_UNFORESEEN,
+        let others = match self.share.defers(now, priority) {
+            true => Others::Foreseen,
+            false if own && self.share.expects(now, priority) => Others::AtAnyTime,
             false => return Duration::ZERO,
         };
-        p.airtime.airtime(p.config.max_datagram, p.config.hops) / part
+        self.policy.gap(p, others)
     }
 
     /// Records the air that `peer`'s host took for messages, if the datagram carries any. Receipts do not count: where
@@ -302,12 +286,12 @@ impl<B: Body> Radio<B> {
         let Some(p) = self.peers.get(&peer).filter(|_| self.expects(now)) else {
             return;
         };
-        let air = |bytes| p.airtime.airtime(bytes, p.config.hops);
         let reckoned = match frames.any(|f| matches!(f, Frame::Receipt(_))) {
-            true => air(RECEIPT),
+            true => p.receipt_air(),
             false => Duration::ZERO,
         };
-        self.pacer.taken(now, air(bytes).saturating_sub(reckoned));
+        let air = p.airtime.airtime(bytes, p.config.hops);
+        self.pacer.taken(now, air.saturating_sub(reckoned));
     }
 
     /// Whether any waiting message is less important than messages that others may send at any time.
@@ -325,7 +309,7 @@ impl<B: Body> Radio<B> {
     /// Longest fragment of this topic where `max` is allowed. Symbols all have one length.
     pub(super) fn deferring_length(&self, now: Time, t: &SendTopic<B>, max: usize) -> usize {
         match t.symbol_room() {
-            None if self.expects_beside(now, t) => max / 4 * 3,
+            None if self.expects_beside(now, t) => self.policy.longest(max),
             _ => max,
         }
     }
@@ -350,11 +334,6 @@ impl Peer {
             peer,
             host: id(host, self.session.remote().unwrap_or(0)),
         }
-    }
-
-    /// Airtime of a full datagram to it.
-    pub(crate) fn full_air(&self) -> Duration {
-        self.airtime.airtime(self.config.max_datagram, self.config.hops)
     }
 
     /// Takes a fragment, unless its datagram shows that its message is certainly past its deadline.

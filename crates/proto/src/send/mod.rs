@@ -1,14 +1,10 @@
-//! The sending half of a radio: topics, their order, and the pace.
+//! The sending half of a radio: topics, their order, and what is retransmitted.
 
 mod announcer;
-mod breadth;
 mod bulk;
 mod demand;
-mod estimate;
-mod flight;
 mod latch;
 mod ledger;
-mod pacer;
 mod parity;
 mod quota;
 mod reliable;
@@ -17,11 +13,7 @@ mod scheduler;
 mod timing;
 mod topic;
 
-pub(crate) use breadth::{Breadth, Lately};
 pub(crate) use demand::DemandChange;
-pub(crate) use estimate::Estimate;
-pub(crate) use flight::{Entry, Flight, URGENT};
-pub(crate) use pacer::{CONTROL, Pacer};
 #[cfg(test)]
 pub(crate) use parity::Coder;
 pub(crate) use quota::account;

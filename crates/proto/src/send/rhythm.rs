@@ -1,19 +1,9 @@
 //! Prediction of a topic's next message from earlier ones (decision 066).
 
+use crate::policy::tuning::*;
 use core::time::Duration;
 use stats::Time;
 use std::collections::VecDeque;
-
-/// Number of arrivals that are remembered.
-const MEMORY: usize = 12;
-/// Fewer arrivals do not make a rhythm.
-const ENOUGH: usize = 6;
-/// A source that strays further from its rhythm than this, or than an eighth of its period, has none worth waiting for.
-const MOST_SPREAD: Duration = Duration::from_micros(1500);
-/// How much later than its spread a message is still waited for.
-const GRACE: Duration = Duration::from_micros(100);
-/// After this many missing messages the source has stopped.
-const MISSES: u32 = 2;
 
 /// A message that is about to arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +39,7 @@ impl Rhythm {
     /// A message arrived.
     pub(crate) fn arrived(&mut self, now: Time) {
         self.arrivals.push_back(now);
-        if self.arrivals.len() > MEMORY {
+        if self.arrivals.len() > RHYTHM_ARRIVALS {
             self.arrivals.pop_front();
         }
         self.beat = self.fit();
@@ -58,12 +48,12 @@ impl Rhythm {
     /// The next message, if there is a rhythm that has not stopped.
     pub(crate) fn next(&self, now: Time) -> Option<Foreseen> {
         let Beat { period, last, spread } = self.beat?;
-        (1..=MISSES)
+        (1..=RHYTHM_MISSES)
             .map(|n| {
                 let at = last + period * n;
                 Foreseen {
                     from: at - spread,
-                    until: at + spread + GRACE,
+                    until: at + spread + RHYTHM_GRACE,
                     period,
                 }
             })
@@ -72,7 +62,7 @@ impl Rhythm {
 
     fn fit(&self) -> Option<Beat> {
         let first = *self.arrivals.front()?;
-        if self.arrivals.len() < ENOUGH {
+        if self.arrivals.len() < RHYTHM_ENOUGH {
             return None;
         }
         let times: Vec<f64> = self
@@ -106,7 +96,7 @@ impl Rhythm {
         strays.sort_by(f64::total_cmp);
         let spread = seconds(strays[strays.len() - 2])?;
         let period = seconds(period)?;
-        if spread > MOST_SPREAD.min(period / 8) {
+        if spread > RHYTHM_SPREAD.min(period / 8) {
             return None;
         }
         Some(Beat {

@@ -1,15 +1,8 @@
 //! Disbelieving claims: when the claimed air turns out to be free.
 
+use crate::policy::tuning::{DISBELIEF, FOUND_FREE, LONGEST_DISBELIEF};
 use core::time::Duration;
 use stats::Time;
-
-/// Number of datagrams in a row without a wait that show that the air is free. Next to one host that fills it, three in
-/// four datagrams and more have to wait.
-const ENOUGH: u32 = 16;
-/// How long the claims of hosts that are not heard are then disbelieved; the time doubles each time this is found
-/// again.
-const REST: Duration = Duration::from_secs(5);
-const LONGEST_REST: Duration = Duration::from_secs(20);
 
 /// Most hosts do not hear each other's messages, which are encrypted and addressed to a third host. But a true claim
 /// shows: datagrams sent meanwhile collide with what is claimed, and their receipts arrive later. Where that never
@@ -33,10 +26,10 @@ impl Doubt {
             return None;
         }
         self.free += 1;
-        if self.free < ENOUGH {
+        if self.free < FOUND_FREE {
             return None;
         }
-        let rest = self.rest.map_or(REST, |r| (r * 2).min(LONGEST_REST));
+        let rest = self.rest.map_or(DISBELIEF, |r| (r * 2).min(LONGEST_DISBELIEF));
         (self.free, self.rest) = (0, Some(rest));
         self.found_free += 1;
         Some(now + rest)

@@ -1,10 +1,8 @@
 //! The air that a host keeps, whatever others claim.
 
+use crate::policy::tuning::SHARE_LATENESS;
 use core::time::Duration;
 use stats::Time;
-
-/// How late a caller may be without losing air.
-const LATENESS: Duration = Duration::from_millis(1);
 
 /// Balance of the time that something waited for others and the air that it then took.
 ///
@@ -35,7 +33,7 @@ impl Floor {
 
     fn due(&self, now: Time) -> f64 {
         let waited = self.since.map_or(0.0, |t| nanos(now.since(t)));
-        (self.due + waited * self.earns).min(nanos(LATENESS) * self.earns)
+        (self.due + waited * self.earns).min(nanos(SHARE_LATENESS) * self.earns)
     }
 
     /// Whether the waiting datagram has waited long enough.

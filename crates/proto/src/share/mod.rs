@@ -13,6 +13,7 @@ pub use clock::ClockOffset;
 pub(crate) use clock::{Exchange, PeerClock};
 pub(crate) use table::{OWN_RHYTHMS, Speaker, Table};
 
+use crate::policy::tuning::{MORE_COMES, SHARE_LATENESS};
 use crate::send::Foreseen;
 use core::time::Duration;
 use doubt::Doubt;
@@ -22,10 +23,6 @@ use stats::{Histogram, Time};
 use std::collections::BTreeMap;
 use used::Used;
 
-/// How late a caller may be without losing its share, as with the pacer's slots.
-const LATENESS: Duration = Duration::from_millis(1);
-/// How long after a message of others more like it may follow.
-const MORE_COMES: Duration = Duration::from_millis(200);
 /// Time over which the share of air yielded to each host is measured; a share below `LEAST_TOLD` is not reported.
 const YIELDED_SPAN: Duration = Duration::from_secs(2);
 const LEAST_TOLD: f64 = 0.001;
@@ -112,7 +109,7 @@ impl Share {
     pub(crate) fn charge(&mut self, now: Time, priority: u8, airtime: Duration) -> bool {
         let share = self.share(now, priority);
         if share < 1.0 {
-            self.gate = self.gate.max(now - LATENESS) + airtime.div_f64(share);
+            self.gate = self.gate.max(now - SHARE_LATENESS) + airtime.div_f64(share);
         }
         share < 1.0
     }

@@ -2,40 +2,16 @@
 
 use super::used::Used;
 use crate::config::PeerId;
+use crate::policy::tuning::*;
 use crate::send::Foreseen;
 use crate::wire::{Beat, Claim, MOST_ENTRIES};
 use core::time::Duration;
 use stats::Time;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A claim that was not renewed for this long no longer counts.
-const EXPIRY: Duration = Duration::from_millis(200);
-/// How much longer than its claimed air a host is expected to take; and where the air is full, how long its equals
-/// expect it to soon have more.
-const SLACK: Duration = Duration::from_millis(5);
-const SLACK_WHERE_FULL: Duration = Duration::from_millis(40);
-/// A rhythm stays valid for longer than a claim.
-const RHYTHM_EXPIRY: Duration = Duration::from_millis(600);
 /// Claims and rhythms of other hosts that are kept for one peer, and rhythms of its own.
 const MOST_REPEATED: usize = MOST_ENTRIES;
 pub(crate) const OWN_RHYTHMS: usize = 4;
-/// A source faster than this is not waited for, nor one that takes more than half of the air.
-const LEAST_PERIOD: Duration = Duration::from_millis(5);
-const MOST_SPREAD: Duration = Duration::from_micros(2500);
-/// Least time that a message takes the air, back-off included.
-const BEGUN: Duration = Duration::from_micros(250);
-/// Most clock uncertainty that is allowed for in addition to the spread.
-const MOST_DOUBT: Duration = Duration::from_millis(1);
-
-/// Time over which a host's claims are compared with what is heard from it.
-const KEPT_SPAN: Duration = Duration::from_secs(2);
-/// Least share of the air that a host gets while it claims it: half of the least share that all leave it by default.
-const LEAST_OF_CLAIMED: f64 = 0.05;
-/// A host that is heard to send less than this part of its claimed airtime does not keep its word. The part is below 1
-/// because some datagrams are lost, or addressed to others.
-const KEPT: f64 = 0.125;
-/// Less of the air than this counts as nothing.
-const LEAST_HEARD: f64 = 0.0005;
 /// Most hosts whose claims are compared with what they send.
 const MOST_KEPT: usize = 64;
 
@@ -133,7 +109,7 @@ impl Table {
         let announced = rhythms.filter(|r| r.direct && now < r.until());
         let beats: f64 = announced.map(|r| r.air.div_duration_f64(r.period)).sum();
         let heard = kept.heard.share(now);
-        heard >= LEAST_HEARD && heard >= KEPT * (beats + LEAST_OF_CLAIMED * kept.claimed.share(now))
+        heard >= LEAST_HEARD && heard >= KEPT_PART * (beats + LEAST_OF_CLAIMED * kept.claimed.share(now))
     }
 
     fn believes(&self, now: Time, host: u32) -> bool {
@@ -159,7 +135,7 @@ impl Table {
         let at = now - Duration::from_millis(c.age_ms.into());
         let key = (c.host, by.peer);
         if !self.listens_to(c.host)
-            || now.since(at) >= EXPIRY
+            || now.since(at) >= CLAIM_EXPIRY
             || self.claims.get(&key).is_some_and(|k| k.at > at)
         {
             return;
@@ -210,10 +186,10 @@ impl Table {
         let direct = b.host == by.host;
         if !self.listens_to(b.host)
             || now.since(at) >= RHYTHM_EXPIRY
-            || period < LEAST_PERIOD
+            || period < TOLD_PERIOD
             || air > period / 2
-            || doubt > MOST_DOUBT
-            || spread > MOST_SPREAD.min(period / 4)
+            || doubt > TOLD_DOUBT
+            || spread > TOLD_SPREAD.min(period / 4)
             || self.rhythms.get(&key).is_some_and(|k| k.at > at)
         {
             return;
@@ -394,19 +370,19 @@ impl Claimed {
         // Claims are in whole milliseconds: an amount below one is unknown.
         match !self.demand.is_zero() && self.heard >= self.demand {
             true => self.at,
-            false => self.expected(SLACK),
+            false => self.expected(CLAIM_SLACK),
         }
     }
 
     /// When its equals stop taking turns with its host, where the air is full: without turns they collide, and the
     /// little air that is left is lost.
     fn until_full(&self) -> Time {
-        self.expected(SLACK_WHERE_FULL)
+        self.expected(CLAIM_SLACK_WHERE_FULL)
     }
 
     fn expected(&self, slack: Duration) -> Time {
         // The least share of the others, and contention, delay it.
-        self.at + EXPIRY.min(self.demand * 3 / 2 + slack)
+        self.at + CLAIM_EXPIRY.min(self.demand * 3 / 2 + slack)
     }
 }
 

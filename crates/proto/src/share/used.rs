@@ -1,12 +1,8 @@
 //! How much of the air messages take, both those that this host sends and those that it hears.
 
+use crate::policy::tuning::{USED_FULL, USED_SPAN};
 use core::time::Duration;
 use stats::Time;
-
-/// Older use counts less by a factor of e.
-const SPAN: Duration = Duration::from_millis(200);
-/// The rest above this is receipts, collisions, and unused turns.
-const FULL: f64 = 0.92;
 
 /// The share of recent time that was used: of the air by messages, without those of hosts that this one does not hear.
 #[derive(Debug)]
@@ -18,7 +14,7 @@ pub(super) struct Used {
 
 impl Used {
     pub(super) fn new() -> Self {
-        Self::over(SPAN)
+        Self::over(USED_SPAN)
     }
 
     /// Use that counts less by a factor of e after `span`.
@@ -38,7 +34,7 @@ impl Used {
 
     /// Whether hardly any is left.
     pub(super) fn is_full(&self, now: Time) -> bool {
-        self.share(now) > FULL
+        self.share(now) > USED_FULL
     }
 
     pub(super) fn share(&self, now: Time) -> f64 {
@@ -68,7 +64,7 @@ mod tests {
         assert_eq!(full_after(air.mul_f64(1.1)), None);
         assert!(full_after(air.mul_f64(1.03)).is_some_and(|n| n > 200));
         let mut used = Used::new();
-        used.add(Time::from_millis(5), SPAN);
+        used.add(Time::from_millis(5), USED_SPAN);
         assert!(used.is_full(Time::from_millis(5)) && !used.is_full(Time::from_millis(25)));
     }
 }

@@ -35,7 +35,7 @@ fn base(priority: u8, depth: u32) -> TopicConfig {
 }
 
 /// Topics of every kind, in both directions, within what 6 Mbit/s carry.
-fn flows() -> [Vec<Flow>; 2] {
+pub(crate) fn flows() -> [Vec<Flow>; 2] {
     let robot = vec![
         flow("/laser", ms(20), 1_000, base(100, 5)),
         flow("/image", ms(220), 24_000, base(10, 2)),
@@ -138,7 +138,7 @@ fn flows() -> [Vec<Flow>; 2] {
 }
 
 /// Causes a fault or a change.
-fn disturb(d: &mut Day) {
+pub(crate) fn disturb(d: &mut Day) {
     match d.rng.below(11) {
         0 => {
             let p = d.rng.unit() * 0.4;
@@ -227,7 +227,7 @@ fn toggle(d: &mut Day, host: usize, i: usize) {
     t.withdrawn = !t.withdrawn;
 }
 
-fn restart_the_dead(d: &mut Day) {
+pub(crate) fn restart_the_dead(d: &mut Day) {
     for host in [0, 1] {
         if d.is_cold(host) {
             d.start(host);
@@ -311,7 +311,7 @@ fn resident() -> u64 {
     pages.expect("a number") * 4096
 }
 
-fn live_through(seed: u64, auto: bool, span: Duration) {
+pub(crate) fn live_through(seed: u64, auto: bool, span: Duration) {
     let begun = Instant::now();
     let mut d = Day::new(seed, auto, flows());
     let (mut rounds, mut early) = (0u64, None);

@@ -18,6 +18,7 @@ mod relay;
 mod reliable;
 mod scheduling;
 mod sharing;
+mod traces;
 mod watched;
 mod wire;
 mod withdrawal;

@@ -16,7 +16,7 @@ fn varies(most: u64) -> Delay {
 }
 
 /// How long 1 MB takes there and back, three times, in seconds.
-fn there_and_back(delay: Delay, reliability: Reliability) -> Vec<f64> {
+pub(crate) fn there_and_back(delay: Delay, reliability: Reliability) -> Vec<f64> {
     let mut w = Setup::wire(RATE, delay).build();
     let geometry = Geometry::new(12, &[BYTES - 12]).expect("a geometry");
     let large = |name: &str| TopicConfig {

@@ -8,21 +8,21 @@ use proto::{RadioConfig, TopicConfig};
 use stats::Time;
 use std::time::Duration;
 
-const RUN: Duration = Duration::from_secs(10);
+pub(crate) const RUN: Duration = Duration::from_secs(10);
 const EXACT: Duration = Duration::ZERO;
 
-fn wifi(seed: u64) -> MediumConfig {
+pub(crate) fn wifi(seed: u64) -> MediumConfig {
     MediumConfig {
         seed,
         ..MediumConfig::chain(1)
     }
 }
 
-fn end() -> Time {
+pub(crate) fn end() -> Time {
     Time::from_millis(500) + RUN + ms(3_000)
 }
 
-const CLOCKS: [Clock; 3] = [
+pub(crate) const CLOCKS: [Clock; 3] = [
     Clock {
         ahead: Duration::ZERO,
         ppm: 0,
@@ -38,7 +38,7 @@ const CLOCKS: [Clock; 3] = [
 ];
 
 /// Host 0 is the base; robot 1 sends its laser (and an image), robot 2 saturates at low priority if `second`.
-fn two_robots(seed: u64, second: bool, image: bool, change: impl Fn(&mut RadioConfig)) -> Team {
+pub(crate) fn two_robots(seed: u64, second: bool, image: bool, change: impl Fn(&mut RadioConfig)) -> Team {
     let mut t = Team::new(3, wifi(seed), &[(1, 0), (2, 0)], &CLOCKS, change);
     t.stream((1, 0), topic("/laser", 100, 5), 1_000, ms(20), EXACT, RUN);
     if image {
@@ -125,7 +125,7 @@ fn a_joystick_is_on_time_against_video_the_other_way() {
 
 /// Twists that nobody can foresee, 64 B about every 7 ms, and their answers 1 ms later, next to a file in the other
 /// direction.
-fn twists(seed: u64, file: proto::Reliability, change: impl Fn(&mut RadioConfig)) -> Team {
+pub(crate) fn twists(seed: u64, file: proto::Reliability, change: impl Fn(&mut RadioConfig)) -> Team {
     let mut t = Team::new(2, wifi(seed), &[(0, 1)], &CLOCKS, change);
     let reliable = |name, priority| TopicConfig {
         reliability: proto::Reliability::Reliable,
@@ -146,7 +146,7 @@ fn twists(seed: u64, file: proto::Reliability, change: impl Fn(&mut RadioConfig)
 }
 
 /// The same, but each twist follows 5 ms after the answer to the one before: a delay of one delays all that follow.
-fn twists_in_a_row(seed: u64, file: bool, change: impl Fn(&mut RadioConfig)) -> Team {
+pub(crate) fn twists_in_a_row(seed: u64, file: bool, change: impl Fn(&mut RadioConfig)) -> Team {
     let mut t = Team::new(2, wifi(seed), &[(0, 1)], &CLOCKS, change);
     let reliable = |name, priority| TopicConfig {
         reliability: proto::Reliability::Reliable,
@@ -337,7 +337,7 @@ fn receipts_of_equals_that_fill_the_air_both_ways_go_with_their_data() {
 }
 
 /// Mean delays, in each direction, of scans that go in both directions every `period`.
-fn scans_both_ways(seed: u64, period: Duration) -> [f64; 2] {
+pub(crate) fn scans_both_ways(seed: u64, period: Duration) -> [f64; 2] {
     let mut t = Team::new(2, wifi(seed), &[(0, 1)], &CLOCKS, |_| ());
     for ends in [(0, 1), (1, 0)] {
         t.stream(ends, topic("/scan", 10, 100), 4_250, period, EXACT, RUN);
@@ -498,7 +498,7 @@ fn a_message_past_its_deadline_at_the_receiver_is_dropped_and_counted() {
 
 /// Three robots and their base: lasers of 1 KB at 20 Hz, an image of 64 KB at 2 Hz of one, joysticks at 50 Hz to two, all
 /// but the image up to `strays` late.
-fn robots(seed: u64, strays: Duration) -> Team {
+pub(crate) fn robots(seed: u64, strays: Duration) -> Team {
     let mut t = Team::new(4, wifi(seed), &[(1, 0), (2, 0), (3, 0)], &CLOCKS, |_| ());
     for to in [1, 3] {
         t.stream((0, to), topic("/joy", 120, 2), 64, ms(20), strays, RUN);

@@ -9,6 +9,7 @@ use std::time::Duration;
 const IN_FLIGHT: usize = 64;
 
 struct End {
+    radio_number: usize,
     radio: Radio<Blob>,
     peer: PeerId,
     sink: Recorder,
@@ -35,6 +36,7 @@ impl End {
             )
             .expect("a valid peer");
         End {
+            radio_number: session as usize,
             radio,
             peer,
             sink: Recorder::default(),
@@ -46,6 +48,7 @@ impl End {
         let mut all = VecDeque::new();
         let mut datagram = Vec::new();
         while let Transmit::Datagram { priority, .. } = self.radio.poll_transmit(now, &mut datagram) {
+            trace::went(now, (self.radio_number, 0), &datagram);
             all.push_back((priority, datagram.clone()));
         }
         all
@@ -157,7 +160,7 @@ fn a_flow_goes_on_as_receipts_come_and_lost_ones_stop_it_for_a_moment_only() {
 }
 
 /// Largest amount of a saturated flow on the way over a wire of this delay, in the last tenth of its 0.3 s.
-fn most_on_the_way(delay: Duration, holds: u32, joystick: bool) -> usize {
+pub(crate) fn most_on_the_way(delay: Duration, holds: u32, joystick: bool) -> usize {
     let (start, mut a, mut b, topics) =
         met_over(1, holds, &[topic("/flow", 10, 64), topic("/joystick", 120, 1)]);
     let mut ways: [VecDeque<(Time, Vec<u8>)>; 2] = Default::default();
@@ -205,7 +208,7 @@ fn more_is_on_the_way_to_who_holds_it_while_nothing_urgent_goes() {
 }
 
 #[test]
-fn what_the_carrier_joins_counts_as_its_pieces_and_is_best_effort_only() {
+pub(crate) fn what_the_carrier_joins_counts_as_its_pieces_and_is_best_effort_only() {
     const JOINED: usize = 8;
     let one = PeerConfig::default().max_datagram;
     let reliable = TopicConfig {

@@ -1,6 +1,6 @@
 //! Two hosts whose sources never end, and that keep no history: for runs of a day.
 
-use super::{IP, ms};
+use super::{IP, ms, trace};
 use medium::{Event, Medium, MediumConfig, Rng};
 use proto::*;
 use stats::{DropReason, Drops, Time};
@@ -200,6 +200,8 @@ pub struct Day {
     /// Whether sources publish.
     pub speaking: bool,
     pub auto: bool,
+    /// What the hosts take the medium for, by its rate.
+    pub model: fn(u64) -> AirtimeModel,
     pub believed: u64,
     held: BTreeMap<(Time, u64), (usize, Vec<u8>)>,
     order: u64,
@@ -209,6 +211,11 @@ pub struct Day {
 
 impl Day {
     pub fn new(seed: u64, auto: bool, flows: [Vec<Flow>; 2]) -> Day {
+        Day::over(AirtimeModel::wifi, seed, auto, flows)
+    }
+
+    /// The same, between hosts that take the medium for another.
+    pub fn over(model: fn(u64) -> AirtimeModel, seed: u64, auto: bool, flows: [Vec<Flow>; 2]) -> Day {
         let config = MediumConfig {
             seed,
             ..MediumConfig::chain(1)
@@ -222,6 +229,7 @@ impl Day {
             disorder: Disorder::default(),
             speaking: true,
             auto,
+            model,
             held: BTreeMap::new(),
             order: 0,
             stamp: 0,
@@ -253,7 +261,7 @@ impl Day {
         let config = RadioConfig {
             auto_rate: self.auto,
             max_queued_bytes: 400_000,
-            ..RadioConfig::new(session, AirtimeModel::wifi(self.believed))
+            ..RadioConfig::new(session, (self.model)(self.believed))
         };
         let mut radio = Radio::new(config).expect("a valid radio");
         let peer = radio
@@ -340,6 +348,7 @@ impl Day {
             match h.radio.poll_transmit(self.now, &mut datagram) {
                 Transmit::Datagram { .. } => {
                     let (bytes, to) = (datagram.len() + IP, 1 - host);
+                    trace::went(self.now, (host, to), &datagram);
                     // A full device queue drops it.
                     let _ = self.medium.send(self.now, host, to, bytes, datagram.clone());
                 }
@@ -360,9 +369,7 @@ impl Day {
         if !self.auto {
             self.believed = bits;
             for h in &mut self.hosts {
-                h.radio
-                    .set_airtime(AirtimeModel::wifi(bits))
-                    .expect("a valid rate");
+                h.radio.set_airtime((self.model)(bits)).expect("a valid rate");
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Several hosts on one medium that relay for each other, in virtual time.
 
-use super::{Blob, IP, ms};
+use super::{Blob, IP, ms, trace};
 use medium::{Event, Link, Medium, MediumConfig, Rng, Topology};
 use proto::*;
 use stats::{DropReason, Drops, Flow, Time};
@@ -157,12 +157,25 @@ pub struct Mesh {
     /// Hosts that forward, and hosts that take topics for themselves.
     forwards: Vec<bool>,
     wants: Vec<bool>,
+    change: fn(&mut RadioConfig),
 }
 
 impl Mesh {
     /// Hosts that know each other by `pairs`; all decode each other. Those in `relays` forward, those in `wants` take
     /// messages addressed to them.
     pub fn new(hosts: usize, pairs: &[(usize, usize)], relays: &[usize], wants: &[usize], seed: u64) -> Mesh {
+        Mesh::with(hosts, pairs, relays, wants, seed, |_| ())
+    }
+
+    /// The same with other settings of the radios.
+    pub fn with(
+        hosts: usize,
+        pairs: &[(usize, usize)],
+        relays: &[usize],
+        wants: &[usize],
+        seed: u64,
+        change: fn(&mut RadioConfig),
+    ) -> Mesh {
         let config = MediumConfig {
             hosts,
             topology: Topology::Mesh,
@@ -183,6 +196,7 @@ impl Mesh {
             pairs: pairs.to_vec(),
             forwards: (0..hosts).map(|i| relays.contains(&i)).collect(),
             wants: (0..hosts).map(|i| wants.contains(&i)).collect(),
+            change,
         };
         for i in 0..hosts {
             let node = mesh.node(i);
@@ -193,7 +207,7 @@ impl Mesh {
 
     fn node(&mut self, i: usize) -> Node {
         self.sessions += 1;
-        let config = RadioConfig {
+        let mut config = RadioConfig {
             host: host_id(i),
             name: format!("host-{i}"),
             route: Some(RouteConfig {
@@ -203,6 +217,7 @@ impl Mesh {
             // Hosts do not start at the same instant.
             ..RadioConfig::new(self.sessions, AirtimeModel::wifi(6_000_000))
         };
+        (self.change)(&mut config);
         let mut radio = Radio::new(config).expect("a valid radio");
         let mut peers = BTreeMap::new();
         for (a, b) in &self.pairs {
@@ -414,6 +429,7 @@ impl Mesh {
             match n.radio.poll_transmit(self.now, &mut buffer) {
                 Transmit::Datagram { peer, .. } => {
                     assert!(buffer.len() <= 1472, "{} B", buffer.len());
+                    trace::went(self.now, (node, n.peers[&peer]), &buffer);
                     // A full device queue loses it.
                     let _ =
                         self.medium

@@ -5,6 +5,7 @@ pub mod day;
 pub mod mesh;
 pub mod stalls;
 pub mod team;
+pub mod trace;
 
 use medium::{Event, Loss, Medium, MediumConfig, Rng};
 use proto::*;
@@ -213,6 +214,8 @@ pub struct Setup {
     pub around: usize,
     /// The ends treat the path as a wire of this many bit/s; zero: as the radio that it is.
     pub wire_bits: u64,
+    /// Or as a wire of no known rate, where this many datagrams may be in flight; zero: as above.
+    pub unrated: u32,
     /// Processors that are taken from both ends now and then.
     pub stalls: Option<Stalls>,
     /// How late arrived datagrams may be read.
@@ -237,6 +240,7 @@ impl Setup {
             predict: true,
             around: 0,
             wire_bits: 0,
+            unrated: 0,
             stalls: None,
             reads_late: Duration::ZERO,
             states_watched: false,
@@ -291,6 +295,9 @@ impl Setup {
         let config = RadioConfig {
             order: self.order,
             auto_rate: self.auto,
+            wire: self.unrated > 0,
+            in_flight: if self.unrated > 0 { self.unrated } else { 2 },
+            holds: 3 * self.unrated,
             predict: self.predict,
             receive: self.receive,
             host: u64::from(session) + 1000,
@@ -586,6 +593,7 @@ impl World {
                 Transmit::Datagram { .. } => {
                     assert!(buffer.len() <= 1472, "{} B", buffer.len());
                     let to = if n.host == 0 { far } else { 0 };
+                    trace::went(self.now, (n.host, to), &buffer);
                     if self
                         .medium
                         .send(self.now, n.host, to, buffer.len() + self.around, buffer.clone())

@@ -1,19 +1,8 @@
-//! How far the in-flight limit of a wire opens while nothing urgent is sent.
+//! How far the in-flight limit of a cable opens while nothing urgent is sent.
 
+use super::tuning::*;
 use core::time::Duration;
 use stats::Time;
-
-/// As long as a recent receipt came within this, the data on its way delays little: a slower receipt waited for a busy
-/// host, not behind a standing queue. It is also how long an urgent message waits when there was none lately.
-const SHORT: Duration = Duration::from_millis(3);
-/// Recent means: in this interval, or in the one before.
-const LATE: Duration = Duration::from_millis(25);
-/// Datagrams by which a receipt moves the limit.
-const STEP: usize = 8;
-/// Datagrams above which a wire gains nothing.
-const MOST: usize = 1024;
-/// Messages sent in this span or the one before count as recent.
-const SPAN: Duration = Duration::from_secs(1);
 
 /// Datagrams that may be on the way to a peer beyond the limit, if the peer holds them.
 #[derive(Debug, Default)]
@@ -28,7 +17,7 @@ pub(crate) struct Breadth {
 impl Breadth {
     /// The peer holds `datagrams` until it reads them; `least` of these are within the usual limit.
     pub(crate) fn holds(&mut self, datagrams: usize, least: usize) {
-        self.most = datagrams.min(MOST).saturating_sub(least);
+        self.most = datagrams.min(BREADTH_MOST).saturating_sub(least);
         self.now = self.now.min(self.most);
     }
 
@@ -38,14 +27,14 @@ impl Breadth {
 
     /// A receipt came after `round_trip`; `filled`: the limit was about used up.
     pub(crate) fn receipt(&mut self, now: Time, round_trip: Duration, filled: bool) {
-        if now >= self.since + LATE {
+        if now >= self.since + BREADTH_INTERVAL {
             (self.quickest, self.since) = ([round_trip, self.quickest[0]], now);
         }
         self.quickest[0] = self.quickest[0].min(round_trip);
-        if self.quickest[0].min(self.quickest[1]) > SHORT {
-            self.now = self.now.saturating_sub(STEP);
-        } else if filled && round_trip <= SHORT {
-            self.now = (self.now + STEP).min(self.most);
+        if self.quickest[0].min(self.quickest[1]) > BREADTH_SHORT {
+            self.now = self.now.saturating_sub(BREADTH_STEP);
+        } else if filled && round_trip <= BREADTH_SHORT {
+            self.now = (self.now + BREADTH_STEP).min(self.most);
         }
     }
 }
@@ -60,8 +49,8 @@ pub(crate) struct Lately {
 
 impl Lately {
     pub(crate) fn went(&mut self, now: Time, importance: u8) {
-        if now >= self.span + SPAN {
-            let before = self.most[0].filter(|_| now < self.span + 2 * SPAN);
+        if now >= self.span + LATELY {
+            let before = self.most[0].filter(|_| now < self.span + 2 * LATELY);
             (self.most, self.span) = ([None, before], now);
         }
         self.most[0] = self.most[0].max(Some(importance));
@@ -70,7 +59,7 @@ impl Lately {
     /// Whether anything more important was sent recently.
     pub(crate) fn outranks(&self, now: Time, importance: u8) -> bool {
         let spans = self.most.iter().flatten();
-        now < self.span + 2 * SPAN && spans.max().is_some_and(|m| *m > importance)
+        now < self.span + 2 * LATELY && spans.max().is_some_and(|m| *m > importance)
     }
 }
 
@@ -80,7 +69,7 @@ mod tests {
 
     #[test]
     fn the_bound_opens_while_receipts_are_quick_and_it_is_used() {
-        let quick = SHORT / 2;
+        let quick = BREADTH_SHORT / 2;
         let mut breadth = Breadth::default();
         let now = Time::from_millis(5000);
         breadth.receipt(now, quick, true);
@@ -90,17 +79,17 @@ mod tests {
         assert_eq!(breadth.get(), 0, "it was not used up");
         (0..1000).for_each(|_| breadth.receipt(now, quick, true));
         assert_eq!(breadth.get(), 300 - 128);
-        (0..1000).for_each(|_| breadth.receipt(now, SHORT * 2, true));
+        (0..1000).for_each(|_| breadth.receipt(now, BREADTH_SHORT * 2, true));
         assert_eq!(breadth.get(), 300 - 128, "a busy host");
-        breadth.receipt(now + LATE, SHORT * 2, true);
+        breadth.receipt(now + BREADTH_INTERVAL, BREADTH_SHORT * 2, true);
         assert_eq!(breadth.get(), 300 - 128, "a moment ago it was quick");
-        (0..3).for_each(|_| breadth.receipt(now + LATE * 2, SHORT * 2, true));
-        assert_eq!(breadth.get(), 300 - 128 - 3 * STEP, "a queue that stands");
-        (0..1000).for_each(|_| breadth.receipt(now + LATE * 3, SHORT * 2, true));
+        (0..3).for_each(|_| breadth.receipt(now + BREADTH_INTERVAL * 2, BREADTH_SHORT * 2, true));
+        assert_eq!(breadth.get(), 300 - 128 - 3 * BREADTH_STEP, "a queue that stands");
+        (0..1000).for_each(|_| breadth.receipt(now + BREADTH_INTERVAL * 3, BREADTH_SHORT * 2, true));
         assert_eq!(breadth.get(), 0);
         breadth.holds(usize::MAX, 128);
-        (0..1000).for_each(|_| breadth.receipt(now + LATE * 3, quick, true));
-        assert_eq!(breadth.get(), MOST - 128);
+        (0..1000).for_each(|_| breadth.receipt(now + BREADTH_INTERVAL * 3, quick, true));
+        assert_eq!(breadth.get(), BREADTH_MOST - 128);
         breadth.holds(64, 128);
         assert_eq!(breadth.get(), 0, "never below the bound itself");
     }
@@ -113,11 +102,11 @@ mod tests {
         lately.went(start, 100);
         lately.went(start, 10);
         assert!(lately.outranks(start, 10) && !lately.outranks(start, 100));
-        let next = start + SPAN;
+        let next = start + LATELY;
         lately.went(next, 10);
         assert!(lately.outranks(next, 10));
-        assert!(!lately.outranks(next + 2 * SPAN, 10), "nothing went since");
-        lately.went(next + SPAN, 10);
-        assert!(!lately.outranks(next + SPAN, 10));
+        assert!(!lately.outranks(next + 2 * LATELY, 10), "nothing went since");
+        lately.went(next + LATELY, 10);
+        assert!(!lately.outranks(next + LATELY, 10));
     }
 }

@@ -1,23 +1,10 @@
 //! Estimate of the medium's rate where none is configured.
 
 use super::flight::Lesson;
+use super::tuning::*;
 use crate::airtime::AirtimeModel;
 use core::time::Duration;
 use std::collections::VecDeque;
-
-/// Number of samples that are remembered, and that make an estimate.
-const MEMORY: usize = 16;
-const ENOUGH: usize = 8;
-/// The middle half of the samples must lie within this share of the service time.
-const SPREAD: f64 = 0.25;
-/// A round trip below this share of the estimate contradicts it. `CONTRADICTIONS` in a row end the estimate; the new
-/// guess is the least rate that all of them allow.
-const FASTER: f64 = 0.7;
-const CONTRADICTIONS: u32 = 3;
-/// The estimated rate grows at most by the inverse of this at once.
-const LEAST: f64 = 0.1;
-/// Gain over an estimate, which is off by a percent or so, where no gain is set.
-const GAIN: f64 = 1.03;
 
 /// Learns the rate towards one peer.
 ///
@@ -69,7 +56,7 @@ impl Estimate {
             return false;
         };
         self.samples.push_back(self.guess.rate_of(lesson.bytes, service));
-        if self.samples.len() > MEMORY {
+        if self.samples.len() > ESTIMATE_SAMPLES {
             self.samples.pop_front();
         }
         self.current = self.fit();
@@ -81,7 +68,7 @@ impl Estimate {
     fn hold_against(&mut self, rtt: Duration, bytes: usize, receipt: usize) {
         let model = self.airtime().0;
         let believed = model.airtime(bytes, 1) + model.airtime(receipt, 1);
-        if rtt >= believed.mul_f64(FASTER) {
+        if rtt >= believed.mul_f64(ESTIMATE_FASTER) {
             (self.contradictions, self.longest) = (0, 0.0);
             return;
         }
@@ -97,7 +84,7 @@ impl Estimate {
         // The round trips include the cost of a frame besides its bits, so the rate is at least this.
         self.guess = self
             .guess
-            .at_rate((model.rate_bits as f64 / longest.max(LEAST)) as u64);
+            .at_rate((model.rate_bits as f64 / longest.max(ESTIMATE_LEAST)) as u64);
         (self.contradictions, self.longest) = (0, 0.0);
     }
 
@@ -116,18 +103,18 @@ impl Estimate {
 
     fn fit(&self) -> Option<AirtimeModel> {
         let n = self.samples.len();
-        if n < ENOUGH {
+        if n < ESTIMATE_ENOUGH {
             return None;
         }
         let mut rates: Vec<u64> = self.samples.iter().copied().collect();
         rates.sort_unstable();
         let model = |i: usize| self.guess.at_rate(rates[i]);
-        let service = |i: usize| model(i).with_gain(1.0).airtime(1472, 1).as_secs_f64();
+        let service = |i: usize| model(i).with_gain(1.0).airtime(PACKET, 1).as_secs_f64();
         let spread = service(n / 4) - service(n - 1 - n / 4);
         let middle = model(n / 2);
-        (spread <= SPREAD * service(n / 2)).then(|| match middle.gain {
+        (spread <= ESTIMATE_SPREAD * service(n / 2)).then(|| match middle.gain {
             Some(_) => middle,
-            None => middle.with_gain(GAIN),
+            None => middle.with_gain(ESTIMATE_GAIN),
         })
     }
 }

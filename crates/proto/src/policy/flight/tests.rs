@@ -82,14 +82,13 @@ fn nothing_blocks_for_ever_and_a_long_path_holds_more() {
     for n in 3..10_000 {
         f.sent(entry(n, timeout, false), Time::MAX, AIR);
     }
-    assert!(f.len() <= MOST);
+    assert!(f.len() <= MOST_IN_FLIGHT);
 }
 
 #[test]
-fn on_a_wire_what_its_bytes_do_not_explain_is_its_delay() {
+fn on_a_cable_what_its_bytes_do_not_explain_is_its_delay() {
     let delay = AIR * 5;
-    let in_doubt = |wired| {
-        let mut f = Flight::new(2).over_wire(wired);
+    let in_doubt = |mut f: Flight| {
         let mut t = Time::from_millis(10);
         for n in 0..100 {
             f.sent(entry(n, t, true), t + AIR * 3, AIR);
@@ -99,8 +98,8 @@ fn on_a_wire_what_its_bytes_do_not_explain_is_its_delay() {
         }
         (f.doubts(), f.path_delay(AIR))
     };
-    assert_eq!(in_doubt(false), (true, Duration::ZERO));
-    let (doubts, path) = in_doubt(true);
+    assert_eq!(in_doubt(Flight::new(2)), (true, Duration::ZERO));
+    let (doubts, path) = in_doubt(Flight::new(2).with_own_delay());
     assert!(!doubts && (delay - AIR..delay * 2).contains(&path), "{path:?}");
 }
 

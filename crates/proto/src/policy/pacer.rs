@@ -1,5 +1,6 @@
 //! When the next datagram may be sent.
 
+use super::tuning::{CABLE_QUEUE, SLOT_LATENESS};
 use core::time::Duration;
 use stats::Time;
 
@@ -23,14 +24,6 @@ pub(crate) struct Pacer {
     early: Duration,
 }
 
-/// How late a caller may be without losing air. The next frame may then be early by as much and stand in the device
-/// queue: a tenth of a full frame at 6 Mbit/s.
-const LATENESS: Duration = Duration::from_micros(200);
-/// What may stand in the device queue of a wire with a rate. On a fast wire, slots are shorter than threads are
-/// punctual: several datagrams leave at one wake-up, and the wire is busy until the next. Where one datagram takes this
-/// long, or its time is unknown, only late datagrams leave at once.
-const WIRE_QUEUE: Duration = Duration::from_millis(1);
-
 /// Importance of control frames: above every topic.
 pub(crate) const CONTROL: u8 = 128;
 
@@ -38,7 +31,7 @@ impl Pacer {
     /// Creates a pacer for a radio.
     pub(crate) fn new() -> Self {
         Pacer {
-            lateness: LATENESS,
+            lateness: SLOT_LATENESS,
             early: Duration::ZERO,
             next: Time::ZERO,
             awaited: false,
@@ -47,11 +40,11 @@ impl Pacer {
         }
     }
 
-    /// Creates a pacer for a wire with a rate; `full` is how long its longest datagram takes, if known.
-    pub(crate) fn of_wire(full: Option<Duration>) -> Self {
-        let early = full.map_or(Duration::ZERO, |f| WIRE_QUEUE.saturating_sub(f));
+    /// Creates a pacer for a cable; `full` is how long its longest datagram takes, if known.
+    pub(crate) fn of_cable(full: Option<Duration>) -> Self {
+        let early = full.map_or(Duration::ZERO, |f| CABLE_QUEUE.saturating_sub(f));
         Pacer {
-            lateness: (WIRE_QUEUE - early).max(LATENESS),
+            lateness: (CABLE_QUEUE - early).max(SLOT_LATENESS),
             early,
             ..Self::new()
         }
@@ -84,7 +77,7 @@ impl Pacer {
         }
     }
 
-    /// Something waits for the air: returns when its turn comes, or the turn of several on a wire.
+    /// Something waits for the air: returns when its turn comes, or the turn of several on a cable.
     pub(crate) fn await_turn(&mut self) -> Time {
         self.awaited = true;
         self.next - self.early / 2
@@ -144,14 +137,14 @@ mod tests {
         let t = Time::from_millis(100);
         p.charge(t, 10, 1, ms(2));
         assert_eq!(p.await_turn(), t + ms(2));
-        p.charge(t + ms(2) + LATENESS / 2, 10, 1, ms(2));
+        p.charge(t + ms(2) + SLOT_LATENESS / 2, 10, 1, ms(2));
         assert_eq!(p.next(), t + ms(4));
         p.await_turn();
         p.charge(t + ms(50), 10, 1, ms(2));
-        assert_eq!(p.next(), t + ms(52) - LATENESS);
+        assert_eq!(p.next(), t + ms(52) - SLOT_LATENESS);
         p.charge(t + ms(60), 10, 1, ms(2));
         assert_eq!(p.next(), t + ms(62), "nothing waited");
-        let mut wire = Pacer::of_wire(None);
+        let mut wire = Pacer::of_cable(None);
         wire.charge(t, 10, 1, ms(2) / 20);
         wire.await_turn();
         wire.charge(t + ms(1), 10, 1, ms(2) / 20);
@@ -162,7 +155,7 @@ mod tests {
     fn a_quick_wire_takes_several_at_one_wake_up() {
         let us = Duration::from_micros;
         let start = Time::from_millis(100);
-        let mut wire = Pacer::of_wire(Some(us(120)));
+        let mut wire = Pacer::of_cable(Some(us(120)));
         let burst = |wire: &mut Pacer, now| {
             let mut sent = 0;
             while wire.is_free(now) {
@@ -178,7 +171,7 @@ mod tests {
         assert_eq!(wake, start + us(520), "while the wire is busy");
         assert_eq!(burst(&mut wire, wake), 4);
         let long = us(1_300);
-        let mut slow = Pacer::of_wire(Some(long));
+        let mut slow = Pacer::of_cable(Some(long));
         slow.charge(start, 10, 1, long);
         assert!(!slow.is_free(start + us(1_299)) && slow.is_free(start + long));
         assert_eq!(slow.await_turn(), start + long);

@@ -1,48 +1,10 @@
 //! Datagrams that were handed over and may still be on the air (decision 065).
 
+use super::tuning::*;
 use crate::wire::Receipt;
 use core::time::Duration;
 use stats::Time;
 use std::collections::VecDeque;
-
-/// Most datagrams that are remembered, however long the path.
-const MOST: usize = 4096;
-/// While the pacer's estimate holds, one datagram in this many asks for a receipt.
-const SPARSE: usize = 10;
-/// The same where this host defers to others, whose messages need its device queue empty in time.
-const DEFERRING: usize = 7;
-/// Longest interval between asks while more datagrams wait.
-const SPARSE_INTERVAL: Duration = Duration::from_millis(50);
-/// The same where the path loses datagrams.
-const LOSSY: usize = 4;
-/// Share of lost datagrams from which on the path counts as lossy, and how unlikely it must be that the path lost a
-/// whole row of receipts before silence means anything.
-const LOSS: f64 = 0.03;
-const BY_CHANCE: f64 = 0.01;
-/// On a long path, at most this many of the datagrams in flight ask.
-const PER_WINDOW: usize = 32;
-/// Receipts in a row that have to arrive in time before the pacer's estimate is trusted again.
-const PENALTY: u32 = 12;
-/// If less important datagrams fill the limit, it may be exceeded by this many.
-pub(crate) const URGENT: usize = 3;
-/// At 6 Mbit/s, `SMALL_PER_FULL` datagrams of at most `SMALL` bytes take the air of a full one.
-const SMALL: usize = 200;
-const SMALL_PER_FULL: usize = 4;
-/// Wait for a receipt beyond the variation of its round trip, wait for the first receipt, and the longest wait.
-const PATIENCE: Duration = Duration::from_millis(5);
-const FIRST_PATIENCE: Duration = Duration::from_millis(100);
-const LONGEST_PATIENCE: Duration = Duration::from_secs(5);
-
-/// Most asks that are remembered.
-const MOST_ASKS: usize = 64;
-/// A radio path is long from this many service times on.
-const LONG: u32 = 10;
-/// Mean deviations by which the round trips of a wire vary without anything waiting (RFC 6298).
-const VARIES: u32 = 4;
-/// Datagrams handed over within this time of each other are in the device queue together.
-const TOGETHER: Duration = Duration::from_micros(100);
-/// The path's own delay is the least value seen in this span or the one before.
-const SPAN: Duration = Duration::from_secs(10);
 
 /// A datagram in flight.
 #[derive(Clone, Copy, Debug)]
@@ -95,6 +57,12 @@ pub(crate) struct Lesson {
     pub(crate) service: Option<Duration>,
 }
 
+/// Whether one more datagram may go while `all` are in flight, of which `equals` are of its importance or more: less
+/// important ones hold it up by a few at most.
+pub(crate) fn is_within(all: usize, window: usize, equals: impl FnOnce() -> usize) -> bool {
+    all < window || all < window + URGENT && equals() < window
+}
+
 /// Limits the datagrams on the way to one peer.
 ///
 /// While receipts arrive when the pacer's estimate predicts, they are asked for seldom, and the limit is wide. As soon
@@ -106,8 +74,8 @@ pub(crate) struct Flight {
     least: usize,
     /// While receipts clock the sending, one datagram in this many asks for one.
     asks_every: usize,
-    /// The medium is a wire of a known rate, where nobody contends: delay that its bytes do not explain is its own.
-    wired: bool,
+    /// Nobody contends, so delay that airtimes do not explain is the path's own, however short it is.
+    own_delay: bool,
     entries: VecDeque<Entry>,
     /// Pieces of all entries.
     pieces: usize,
@@ -140,7 +108,7 @@ impl Flight {
         Flight {
             least: least.max(1) as usize,
             asks_every: least.max(1) as usize,
-            wired: false,
+            own_delay: false,
             entries: VecDeque::new(),
             pieces: 0,
             weight: 0,
@@ -166,16 +134,20 @@ impl Flight {
         Flight { asks_every, ..self }
     }
 
-    /// The same, over a wire of a known rate or not.
-    pub(crate) fn over_wire(self, wired: bool) -> Self {
-        Flight { wired, ..self }
+    /// The same on a medium on which nobody contends: delay that airtimes do not explain is the path's own, however
+    /// short it is.
+    pub(crate) fn with_own_delay(self) -> Self {
+        Flight {
+            own_delay: true,
+            ..self
+        }
     }
 
     /// The path loses this share of the datagrams, in each direction, in bursts of `burst`.
     pub(crate) fn loses(&mut self, loss: f64, burst: f64) {
         let missing = 1.0 - (1.0 - loss) * (1.0 - loss);
         self.tolerated = match loss {
-            l if l < LOSS => 0,
+            l if l < LOSSY_PATH => 0,
             _ => (burst * BY_CHANCE.ln() / missing.min(0.9).ln()).ceil() as u32,
         };
     }
@@ -228,9 +200,9 @@ impl Flight {
     /// contention, or a medium slower than estimated; on a wire it is the delay plus its variation.
     pub(crate) fn path_delay(&self, service: Duration) -> Duration {
         let least = self.path.iter().flatten().min().copied().unwrap_or_default();
-        match (least < service * LONG, self.smoothed) {
+        match (least < service * LONG_PATH, self.smoothed) {
             (false, _) => least,
-            (true, Some((_, varies))) if self.wired => least + varies * VARIES,
+            (true, Some((_, varies))) if self.own_delay => least + varies * CABLE_VARIES,
             _ => Duration::ZERO,
         }
     }
@@ -243,13 +215,16 @@ impl Flight {
         }
         let held = match service.as_nanos() {
             0 => 0,
-            n => usize::try_from(self.path_delay(service).as_nanos() / n).unwrap_or(MOST),
+            n => usize::try_from(self.path_delay(service).as_nanos() / n).unwrap_or(MOST_IN_FLIGHT),
         };
         // Datagrams that leave until the next receipt arrives, given how many in a row may be lost.
         let unreported = held / PER_WINDOW * (2 + self.tolerated as usize);
         let held = held.saturating_add(unreported);
         let sparse = if clocked || self.doubts() { 0 } else { 2 * SPARSE };
-        self.least.saturating_add(held).saturating_add(sparse).min(MOST)
+        self.least
+            .saturating_add(held)
+            .saturating_add(sparse)
+            .min(MOST_IN_FLIGHT)
     }
 
     /// Whether a datagram of this importance may follow. A small one counts by its part of a full one's air: otherwise
@@ -259,8 +234,9 @@ impl Flight {
         if !self.awaits_receipt() {
             return true;
         }
-        let all = self.weight / SMALL_PER_FULL;
-        all < window || all < window + URGENT && self.peers_of(now, importance) < window
+        is_within(self.weight / SMALL_PER_FULL, window, || {
+            self.peers_of(now, importance)
+        })
     }
 
     /// Whether the next datagram should ask for a receipt, because more waits behind it or the limit is near. `defers`:
@@ -271,8 +247,8 @@ impl Flight {
             return self.since_ask + 1 >= every || self.len() + 1 >= window;
         }
         let sparse = match (self.tolerated > 0, defers) {
-            (true, _) => LOSSY,
-            (false, true) => DEFERRING,
+            (true, _) => SPARSE_LOSSY,
+            (false, true) => SPARSE_DEFERRING,
             (false, false) => SPARSE,
         };
         // Where many are in flight anyway, each receipt may cover more of them.
@@ -307,7 +283,7 @@ impl Flight {
         self.pieces += entry.pieces;
         self.weight += entry.weight();
         self.entries.push_back(entry);
-        if self.entries.len() > MOST {
+        if self.entries.len() > MOST_IN_FLIGHT {
             self.let_go();
         }
     }
@@ -366,7 +342,7 @@ impl Flight {
         self.smoothed = Some(self.smoothed.map_or((rtt, rtt / 2), |(s, v)| {
             ((s * 7 + rtt) / 8, (v * 3 + s.abs_diff(rtt)) / 4)
         }));
-        if now >= self.span + SPAN {
+        if now >= self.span + PATH_SPAN {
             self.path = [None, self.path[0]];
             self.span = now;
         }
@@ -495,9 +471,8 @@ impl Flight {
     pub(crate) fn clear(&mut self) {
         *self = Flight {
             tolerated: self.tolerated,
-            ..Flight::new(self.least as u32)
-                .asking_every(self.asks_every)
-                .over_wire(self.wired)
+            own_delay: self.own_delay,
+            ..Flight::new(self.least as u32).asking_every(self.asks_every)
         };
     }
 }
