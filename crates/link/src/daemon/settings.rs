@@ -14,7 +14,11 @@ impl<C: Carrier> Daemon<C> {
     pub(super) fn obey(&mut self, now: Time, command: &Command) {
         let answer = self.set(now, command);
         match &answer {
-            Ok(lines) => tracing::info!(topic = command.topic, "changed: {}", lines.join("; ")),
+            Ok(lines) => {
+                tracing::info!(topic = command.topic, "changed: {}", lines.join("; "));
+                // An operator who now asks for the state sees the change.
+                self.renew_status();
+            }
             Err(why) => tracing::info!(topic = command.topic, why, "not changed"),
         }
         command.answer(answer);

@@ -108,6 +108,9 @@ fn a_higher_priority_lets_what_waits_go_first() {
     let before = pair.order([2, 0]);
     let now = pair.set("/b", &["priority=120"]);
     assert!(now.starts_with("to base: priority=120 "), "{now}");
+    let shown = pair.robot.status().sent;
+    let shown = shown.iter().find(|t| t.stats.name == "/b").expect("is sent");
+    assert_eq!(shown.stats.priority, 120);
     let then = pair.order([0, 0]);
     let rest = pair.order([0, 6 - before.matches('b').count() - then.matches('b').count()]);
     // The last fragment of a message of /a may have been in the air.
