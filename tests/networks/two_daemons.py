@@ -39,7 +39,7 @@ def main() -> None:
         refused = {"same bus": second(link, "robot", "robot"), "another bus": second(link, "robot", "elsewhere")}
         figures["with"] = link.measure(options.seconds)
         broken = [f"the second daemon on {where} ran" for where, r in refused.items() if r["status"] in (0, None)]
-        for where, word in (("same bus", "taken by process"), ("another bus", "0.0.0.0:7400")):
+        for where, word in (("same bus", "already used by process"), ("another bus", "0.0.0.0:7400")):
             if word not in refused[where]["said"]:
                 broken.append(f"the second daemon on {where} gives no reason: {refused[where]['said']}")
         rig.judge({"link": figures, "refused": refused}, *broken)
