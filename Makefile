@@ -168,8 +168,9 @@ wheel: setup
 
 # The Debian package, in $(DEB). ARCH=arm64 builds it for that architecture, with Debian's cross compiler.
 DEB  := $(TARGET)/packages
-ARCH := $(shell dpkg --print-architecture)
-deb: deb-$(if $(filter $(ARCH),$(shell dpkg --print-architecture)),here,$(ARCH))
+HERE := $(shell dpkg --print-architecture)
+ARCH := $(HERE)
+deb: deb-$(if $(filter $(ARCH),$(HERE)),here,$(ARCH))
 deb-here: built
 	scripts/apt-install dpkg-dev file
 	mkdir -p $(DEB)
