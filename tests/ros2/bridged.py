@@ -132,6 +132,10 @@ class Bridge(harness.Scenario):
         self.assertIn("cancelled 5", lines)
 
 
+# The bridge subscribes to feedback before there is a client, so that the first goal's feedback is not lost.
+HEARS_FEEDBACK = SEES + 'print(until(lambda: node.count_subscribers("/fibonacci/_action/feedback") == 1))'
+
+
 class Bridged(Bridge):
     def test_topics_cross_both_ways_whole(self) -> None:
         self.bridge()
@@ -153,12 +157,14 @@ class Bridged(Bridge):
         self.bridge("{name: /switch, direction: to_bus}", "actions: [{name: /fibonacci, direction: to_bus}]")
         self.peer("serve", domain=self.domain, dds=True)
         self.peer("act", domain=self.domain, dds=True)
+        self.assertEqual(self.dds(HEARS_FEEDBACK), ["True"])
         self.check_calls(self.script(CALLS))
 
     def test_services_and_actions_of_the_bus_are_called_from_the_domain(self) -> None:
         self.bridge("{name: /switch, direction: to_ros}", "actions: [{name: /fibonacci, direction: to_ros}]")
         self.peer("serve")
         self.peer("act")
+        self.assertEqual(self.script(HEARS_FEEDBACK), ["True"])
         self.check_calls(self.dds(CALLS))
 
     def test_nodes_and_endpoints_of_each_side_are_seen_on_the_other(self) -> None:

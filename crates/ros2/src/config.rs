@@ -388,6 +388,12 @@ impl Config {
     }
 }
 
+/// Whether the bridge always subscribes to this topic. A client of an action sends its goal as soon as it sees the
+/// server, and feedback that comes before the bridge subscribes would be lost.
+pub(crate) fn is_feedback(topic: &str) -> bool {
+    topic.ends_with("/_action/feedback")
+}
+
 /// Timeout of a service call.
 pub(crate) fn timeout(rule: &ServiceRule, name: &str) -> Duration {
     match rule.timeout {

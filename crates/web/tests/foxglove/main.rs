@@ -251,8 +251,8 @@ fn image(schema: &Schema) -> schema::Value {
 fn a_slow_client_gets_smaller_images_and_a_fast_one_whole_ones() {
     let host = Host::new();
     for (topic, protocol, flavour, rate) in [
-        ("/slow", V1, Flavour::Ros1, 1e6),
-        ("/slow2", SDK, Flavour::Ros2, 1e6),
+        ("/slow", V1, Flavour::Ros1, 2e5),
+        ("/slow2", SDK, Flavour::Ros2, 2e5),
         ("/fast", V1, Flavour::Ros1, 1e12),
     ] {
         let schema = type_of(flavour, "sensor_msgs/Image");
@@ -294,8 +294,8 @@ fn a_slow_client_gets_smaller_images_and_a_fast_one_whole_ones() {
             assert_eq!(pixels[pixels.len() - 3..], [x as u8, (x >> 8) as u8, y as u8]);
         }
         if rate < 1e9 {
-            // 25 kB take 25 ms.
-            assert!(last.0 * last.1 * 3 <= 25_000 && last.0 > 90, "{last:?}");
+            // 25 ms are 5 kB, so the image has the least size, 16 kB, whatever a busy processor adds to the answers.
+            assert_eq!(last, (91, 55));
             let text = client.next()["message"].as_str().unwrap().to_owned();
             assert!(
                 text.contains(&format!("{topic}: images are reduced to")),
