@@ -335,10 +335,12 @@ impl Engine {
         }
         let mut lines = Vec::new();
         for (peer, _, mut topic) in config::sent_as(&self.config, &kind.topic) {
-            let to = &self.config.peers[peer];
-            if to.address.is_none() || !may(to.allow.as_ref(), Right::Subscribe, &topic.name) {
+            let allow = self.config.peers[peer].allow.as_ref();
+            // Only relays reach the other peers.
+            let neighbour = self.peers.get(peer).copied();
+            let Some(to) = neighbour.filter(|_| may(allow, Right::Subscribe, &topic.name)) else {
                 continue;
-            }
+            };
             if let Some(priority) = asked_priority(&kind.definition).filter(|_| topic.publisher_priority) {
                 topic.priority = priority;
             }
@@ -348,7 +350,7 @@ impl Engine {
                 definition: kind.definition.to_string(),
                 ..topic.announced(kind.type_name.clone())
             };
-            lines.push(self.radio.add_topic(now, PeerId(peer as u32), announced)?);
+            lines.push(self.radio.add_topic(now, to, announced)?);
         }
         if lines.is_empty() {
             tracing::warn!(
@@ -435,4 +437,52 @@ fn body(head: &[u8], (control, parts): (&[u8], &[&[u8]])) -> Option<Outgoing> {
     bytes.extend_from_slice(control);
     parts.iter().for_each(|p| bytes.extend_from_slice(p));
     Some(Outgoing::flat(bytes, geometry))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::carrier::serial::tests::{path, relay, terminal};
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn topics_cross_a_serial_line_whose_peer_has_no_address() {
+        let lines = [terminal(), terminal()];
+        let engine = |host: &str, peer: &str, direction: &str, line: &_| {
+            let line = path(line);
+            let text = format!(
+                "{{host: {host}, radio: {{carrier: serial, line: {}, baud: 921600}}, peers: [{{name: {peer}}}], topics: \
+                 [{{name: /pose, direction: {direction}}}]}}",
+                line.display()
+            );
+            Engine::open(Config::parse(&text).expect("a configuration"), || ()).expect("a link")
+        };
+        let mut robot = engine("robot", "base", "out", &lines[0]);
+        let mut base = engine("base", "robot", "in", &lines[1]);
+        let kind = TopicType {
+            topic: "/pose".into(),
+            type_name: "std_msgs/String".into(),
+            type_hash: [7; 16],
+            flavour: Default::default(),
+            definition: "string data".into(),
+        };
+        let running = AtomicBool::new(false);
+        let begun = clock::monotonic();
+        let came = loop {
+            let now = clock::monotonic();
+            assert!(now.since(begun) < Duration::from_secs(20), "no message came");
+            robot.publish(now, &kind, b"here", &[]).expect("is published");
+            robot.turn();
+            robot.send();
+            base.turn();
+            base.send();
+            relay(&lines[0], &lines[1], &running);
+            relay(&lines[1], &lines[0], &running);
+            if let Some(Event::Message(topic, bytes, _)) = base.events().pop() {
+                break (topic, bytes);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        };
+        assert_eq!(came, ("/pose".into(), b"here".to_vec()));
+    }
 }

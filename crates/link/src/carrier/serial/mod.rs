@@ -258,4 +258,4 @@ impl Carrier for SerialCarrier {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

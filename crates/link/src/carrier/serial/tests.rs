@@ -17,7 +17,7 @@ struct Pair {
     cable: Option<JoinHandle<()>>,
 }
 
-fn terminal() -> OwnedFd {
+pub(crate) fn terminal() -> OwnedFd {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let master = openpt(flags).expect("a pty");
     grantpt(&master).expect("grants");
@@ -26,12 +26,13 @@ fn terminal() -> OwnedFd {
     master
 }
 
-fn path(master: &OwnedFd) -> PathBuf {
+pub(crate) fn path(master: &OwnedFd) -> PathBuf {
     let name = ptsname(master, Vec::new()).expect("a name");
     PathBuf::from(name.to_str().expect("a path"))
 }
 
-fn relay(from: &OwnedFd, to: &OwnedFd, stop: &AtomicBool) -> bool {
+/// Moves what `from` has to `to`. Returns false if it has nothing.
+pub(crate) fn relay(from: &OwnedFd, to: &OwnedFd, stop: &AtomicBool) -> bool {
     let mut buffer = [0; 512];
     let Ok(n) = rustix::io::read(from, &mut buffer) else {
         return false;
