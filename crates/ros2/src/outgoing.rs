@@ -1,5 +1,6 @@
 //! One topic of the bus on its way into the domain: a publisher in the domain for each on the bus.
 
+use crate::config::is_feedback;
 use crate::hub::{GRACE, Hub, lock};
 use crate::types::named_topic;
 use crate::wire::Port;
@@ -144,10 +145,8 @@ impl Outgoing {
         for message in early {
             self.take(hub, &mut state, message);
         }
-        let is_subscribed = state
-            .publishers
-            .values()
-            .any(|bound| hub.wire.connected(bound.port) > 0);
+        let mut ports = state.publishers.values().map(|bound| bound.port);
+        let is_subscribed = is_feedback(&self.topic) || ports.any(|port| hub.wire.connected(port) > 0);
         let is_kept = publishers.values().any(|qos| qos.durability == TRANSIENT_LOCAL);
         match &state.subscription {
             None if is_subscribed => match self.hear(hub, publishers) {

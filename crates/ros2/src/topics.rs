@@ -269,8 +269,7 @@ pub(crate) fn to_ros(
             .filter(|p| !hub.is_own(p.id))
             .map(|p| (p.id, offer(p, rule, offered.get(&p.id))))
             .collect();
-        let is_awaited = awaited.contains(topic.as_str()) || is_feedback(topic);
-        outgoing.update(hub, &publishers, is_awaited);
+        outgoing.update(hub, &publishers, awaited.contains(topic.as_str()));
         outgoing.seen(now);
     }
     routes.outgoing.retain(|_, outgoing| {
