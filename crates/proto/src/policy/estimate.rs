@@ -1,7 +1,7 @@
 //! Estimate of the medium's rate where none is configured.
 
 use super::flight::Lesson;
-use super::tuning::*;
+use super::tuning::tuning;
 use crate::airtime::AirtimeModel;
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -56,7 +56,7 @@ impl Estimate {
             return false;
         };
         self.samples.push_back(self.guess.rate_of(lesson.bytes, service));
-        if self.samples.len() > ESTIMATE_SAMPLES {
+        if self.samples.len() > tuning().estimate_samples {
             self.samples.pop_front();
         }
         self.current = self.fit();
@@ -68,13 +68,13 @@ impl Estimate {
     fn hold_against(&mut self, rtt: Duration, bytes: usize, receipt: usize) {
         let model = self.airtime().0;
         let believed = model.airtime(bytes, 1) + model.airtime(receipt, 1);
-        if rtt >= believed.mul_f64(ESTIMATE_FASTER) {
+        if rtt >= believed.mul_f64(tuning().estimate_faster) {
             (self.contradictions, self.longest) = (0, 0.0);
             return;
         }
         self.contradictions += 1;
         self.longest = self.longest.max(rtt.as_secs_f64() / believed.as_secs_f64());
-        if self.contradictions < CONTRADICTIONS {
+        if self.contradictions < tuning().contradictions {
             return;
         }
         let longest = self.longest;
@@ -84,7 +84,7 @@ impl Estimate {
         // The round trips include the cost of a frame besides its bits, so the rate is at least this.
         self.guess = self
             .guess
-            .at_rate((model.rate_bits as f64 / longest.max(ESTIMATE_LEAST)) as u64);
+            .at_rate((model.rate_bits as f64 / longest.max(tuning().estimate_least)) as u64);
         (self.contradictions, self.longest) = (0, 0.0);
     }
 
@@ -103,18 +103,18 @@ impl Estimate {
 
     fn fit(&self) -> Option<AirtimeModel> {
         let n = self.samples.len();
-        if n < ESTIMATE_ENOUGH {
+        if n < tuning().estimate_enough {
             return None;
         }
         let mut rates: Vec<u64> = self.samples.iter().copied().collect();
         rates.sort_unstable();
         let model = |i: usize| self.guess.at_rate(rates[i]);
-        let service = |i: usize| model(i).with_gain(1.0).airtime(PACKET, 1).as_secs_f64();
+        let service = |i: usize| model(i).with_gain(1.0).airtime(tuning().packet, 1).as_secs_f64();
         let spread = service(n / 4) - service(n - 1 - n / 4);
         let middle = model(n / 2);
-        (spread <= ESTIMATE_SPREAD * service(n / 2)).then(|| match middle.gain {
+        (spread <= tuning().estimate_spread * service(n / 2)).then(|| match middle.gain {
             Some(_) => middle,
-            None => middle.with_gain(ESTIMATE_GAIN),
+            None => middle.with_gain(tuning().estimate_gain),
         })
     }
 }
@@ -163,7 +163,7 @@ mod tests {
             round_trip: Some(Duration::from_millis(3)),
             ..Lesson::default()
         };
-        for left in (0..CONTRADICTIONS).rev() {
+        for left in (0..tuning().contradictions).rev() {
             e.learn(quick, Duration::ZERO, 30);
             assert_eq!(e.airtime().1, left > 0);
         }
@@ -173,7 +173,7 @@ mod tests {
     fn who_sends_little_learns_by_round_trips_that_it_is_faster() {
         let mut e = Estimate::new(AirtimeModel::wifi(1_000_000));
         let truth = AirtimeModel::wifi(6_000_000).with_gain(1.0);
-        for _ in 0..10 * CONTRADICTIONS {
+        for _ in 0..10 * tuning().contradictions {
             let quick = Lesson {
                 bytes: 200,
                 round_trip: Some(truth.airtime(200, 1) + truth.airtime(30, 1)),

@@ -1,6 +1,6 @@
 //! Datagrams that were handed over and may still be on the air (decision 065).
 
-use super::tuning::*;
+use super::tuning::tuning;
 use crate::wire::Receipt;
 use core::time::Duration;
 use stats::Time;
@@ -19,12 +19,12 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Weight by airtime; a full datagram counts [`SMALL_PER_FULL`].
+    /// Weight by airtime; a full datagram counts `small_per_full`.
     fn weight(&self) -> usize {
-        if self.bytes <= SMALL {
+        if self.bytes <= tuning().small {
             1
         } else {
-            SMALL_PER_FULL * self.pieces
+            tuning().small_per_full * self.pieces
         }
     }
 }
@@ -60,7 +60,7 @@ pub(crate) struct Lesson {
 /// Whether one more datagram may go while `all` are in flight, of which `equals` are of its importance or more: less
 /// important ones hold it up by a few at most.
 pub(crate) fn is_within(all: usize, window: usize, equals: impl FnOnce() -> usize) -> bool {
-    all < window || all < window + URGENT && equals() < window
+    all < window || all < window + tuning().urgent && equals() < window
 }
 
 /// Limits the datagrams on the way to one peer.
@@ -147,8 +147,8 @@ impl Flight {
     pub(crate) fn loses(&mut self, loss: f64, burst: f64) {
         let missing = 1.0 - (1.0 - loss) * (1.0 - loss);
         self.tolerated = match loss {
-            l if l < LOSSY_PATH => 0,
-            _ => (burst * BY_CHANCE.ln() / missing.min(0.9).ln()).ceil() as u32,
+            l if l < tuning().lossy_path => 0,
+            _ => (burst * tuning().by_chance.ln() / missing.min(0.9).ln()).ceil() as u32,
         };
     }
 
@@ -188,7 +188,7 @@ impl Flight {
         let once = self.patience_once();
         let recent = self.entries.iter().rev().take_while(|e| e.at + once > now);
         let equals = recent.filter(|e| e.importance >= importance);
-        equals.map(Entry::weight).sum::<usize>() / SMALL_PER_FULL
+        equals.map(Entry::weight).sum::<usize>() / tuning().small_per_full
     }
 
     /// Whether anything of this importance or more is in flight.
@@ -200,9 +200,9 @@ impl Flight {
     /// contention, or a medium slower than estimated; on a wire it is the delay plus its variation.
     pub(crate) fn path_delay(&self, service: Duration) -> Duration {
         let least = self.path.iter().flatten().min().copied().unwrap_or_default();
-        match (least < service * LONG_PATH, self.smoothed) {
+        match (least < service * tuning().long_path, self.smoothed) {
             (false, _) => least,
-            (true, Some((_, varies))) if self.own_delay => least + varies * CABLE_VARIES,
+            (true, Some((_, varies))) if self.own_delay => least + varies * tuning().cable_varies,
             _ => Duration::ZERO,
         }
     }
@@ -215,16 +215,20 @@ impl Flight {
         }
         let held = match service.as_nanos() {
             0 => 0,
-            n => usize::try_from(self.path_delay(service).as_nanos() / n).unwrap_or(MOST_IN_FLIGHT),
+            n => usize::try_from(self.path_delay(service).as_nanos() / n).unwrap_or(tuning().most_in_flight),
         };
         // Datagrams that leave until the next receipt arrives, given how many in a row may be lost.
-        let unreported = held / PER_WINDOW * (2 + self.tolerated as usize);
+        let unreported = held / tuning().per_window * (2 + self.tolerated as usize);
         let held = held.saturating_add(unreported);
-        let sparse = if clocked || self.doubts() { 0 } else { 2 * SPARSE };
+        let sparse = if clocked || self.doubts() {
+            0
+        } else {
+            2 * tuning().sparse
+        };
         self.least
             .saturating_add(held)
             .saturating_add(sparse)
-            .min(MOST_IN_FLIGHT)
+            .min(tuning().most_in_flight)
     }
 
     /// Whether a datagram of this importance may follow. A small one counts by its part of a full one's air: otherwise
@@ -234,7 +238,7 @@ impl Flight {
         if !self.awaits_receipt() {
             return true;
         }
-        is_within(self.weight / SMALL_PER_FULL, window, || {
+        is_within(self.weight / tuning().small_per_full, window, || {
             self.peers_of(now, importance)
         })
     }
@@ -243,22 +247,23 @@ impl Flight {
     /// this host defers to more important hosts.
     pub(crate) fn should_ask(&self, now: Time, clocked: bool, defers: bool, window: usize) -> bool {
         if clocked || self.doubts() {
-            let every = self.asks_every.max(window / PER_WINDOW);
+            let every = self.asks_every.max(window / tuning().per_window);
             return self.since_ask + 1 >= every || self.len() + 1 >= window;
         }
         let sparse = match (self.tolerated > 0, defers) {
-            (true, _) => SPARSE_LOSSY,
-            (false, true) => SPARSE_DEFERRING,
-            (false, false) => SPARSE,
+            (true, _) => tuning().sparse_lossy,
+            (false, true) => tuning().sparse_deferring,
+            (false, false) => tuning().sparse,
         };
         // Where many are in flight anyway, each receipt may cover more of them.
-        let sparse = sparse.max(window / PER_WINDOW);
-        self.since_ask + 1 >= sparse || self.len() >= self.least && now >= self.asked_at + SPARSE_INTERVAL
+        let sparse = sparse.max(window / tuning().per_window);
+        self.since_ask + 1 >= sparse
+            || self.len() >= self.least && now >= self.asked_at + tuning().sparse_interval
     }
 
     /// Whether no datagram has asked for longer than it should be.
     pub(crate) fn is_overdue(&self) -> bool {
-        self.since_ask + 1 >= 2 * SPARSE
+        self.since_ask + 1 >= 2 * tuning().sparse
     }
 
     /// A datagram was handed over. If it asks, its receipt is late after `late_at`. `service`: the airtime of a full
@@ -274,7 +279,7 @@ impl Flight {
             };
             self.unanswered.get_or_insert(ask);
             self.asked.push_back(ask);
-            if self.asked.len() > MOST_ASKS {
+            if self.asked.len() > tuning().most_asks {
                 self.asked.pop_front();
             }
         } else {
@@ -283,7 +288,7 @@ impl Flight {
         self.pieces += entry.pieces;
         self.weight += entry.weight();
         self.entries.push_back(entry);
-        if self.entries.len() > MOST_IN_FLIGHT {
+        if self.entries.len() > tuning().most_in_flight {
             self.let_go();
         }
     }
@@ -317,7 +322,7 @@ impl Flight {
         self.release(|e| e.number <= receipt.newest);
         self.answered(now, receipt.newest);
         if late {
-            self.doubts = PENALTY;
+            self.doubts = tuning().penalty;
         }
         Lesson {
             bytes: spacing.map_or(ask.map_or(0, |a| a.bytes), |(bytes, _)| bytes),
@@ -333,7 +338,7 @@ impl Flight {
     fn spacing(&self, receipt: &Receipt) -> Option<(usize, Duration)> {
         let at = self.entries.iter().position(|e| e.number == receipt.newest)?;
         let (newest, before) = (self.entries[at], self.entries.get(at.checked_sub(1)?)?);
-        let together = before.number + 1 == newest.number && newest.at.since(before.at) < TOGETHER;
+        let together = before.number + 1 == newest.number && newest.at.since(before.at) < tuning().together;
         (together && receipt.gap > 0).then(|| (newest.bytes, Duration::from_micros(receipt.gap)))
     }
 
@@ -342,7 +347,7 @@ impl Flight {
         self.smoothed = Some(self.smoothed.map_or((rtt, rtt / 2), |(s, v)| {
             ((s * 7 + rtt) / 8, (v * 3 + s.abs_diff(rtt)) / 4)
         }));
-        if now >= self.span + PATH_SPAN {
+        if now >= self.span + tuning().path_span {
             self.path = [None, self.path[0]];
             self.span = now;
         }
@@ -361,7 +366,7 @@ impl Flight {
         // For a lost receipt it is unknown whether it would have been late.
         if self.tolerated > 0 && ask.number != newest {
         } else if self.is_late(now, ask) {
-            self.doubts = PENALTY;
+            self.doubts = tuning().penalty;
         } else if now <= ask.late_at {
             self.doubts = self.doubts.saturating_sub(1);
         }
@@ -398,11 +403,11 @@ impl Flight {
 
     fn patience_once(&self) -> Duration {
         self.smoothed
-            .map_or(FIRST_PATIENCE, |(s, v)| s + v * 4 + PATIENCE)
+            .map_or(tuning().first_patience, |(s, v)| s + v * 4 + tuning().patience)
     }
 
     fn patience(&self) -> Duration {
-        (self.patience_once() * (1 << self.timeouts.min(5))).min(LONGEST_PATIENCE)
+        (self.patience_once() * (1 << self.timeouts.min(5))).min(tuning().longest_patience)
     }
 
     /// When the wait for the oldest ask ends.
@@ -414,14 +419,14 @@ impl Flight {
     pub(crate) fn expire(&mut self, now: Time) {
         let chance = self.missing < self.tolerated;
         if !chance && self.unanswered.is_some_and(|ask| self.is_late(now, ask)) {
-            self.doubts = PENALTY;
+            self.doubts = tuning().penalty;
         }
         while self.next_timeout().is_some_and(|t| t <= now) {
             self.give_up(now);
         }
         // Silence after the last ask says nothing about the present.
         let rested = self.unanswered.is_none() && self.entries.is_empty();
-        if rested && now >= self.asked_at + LONGEST_PATIENCE {
+        if rested && now >= self.asked_at + tuning().longest_patience {
             (self.timeouts, self.missing) = (0, 0);
         }
     }
