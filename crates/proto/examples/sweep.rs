@@ -18,7 +18,7 @@ mod common;
 mod sharing;
 
 use common::team::Team;
-use common::{Setup, World, ms, pound, topic};
+use common::{Setup, World, fixed, ms, pound, topic};
 use medium::{Delay, Loss};
 use proto::{Reliability, Tuning};
 use sharing::{CLOCKS, RUN, end, twists, two_robots, wifi};
@@ -122,10 +122,32 @@ fn joystick(seed: u64, auto: bool) -> Figures {
     of_team(&t, &["joystick", "video"])
 }
 
+/// A joystick every `period` ms beside images, in the same direction.
+fn over_hops(setup: Setup, period: u64, image_period: u64) -> Figures {
+    let mut w = setup.build();
+    let run = Duration::from_secs(12);
+    w.source(0, topic("/joy", 100, 5), ms(period), run, fixed(14, 50));
+    w.source(
+        0,
+        topic("/image", 10, 2),
+        ms(image_period),
+        run,
+        fixed(50, 63_950),
+    );
+    w.run(run + Duration::from_secs(3));
+    figures(&[("joystick", w.metrics(0)), ("image", w.metrics(1))])
+}
+
 const SCENARIOS: &[Scenario] = &[
     ("1 hop", |seed| of_pound(Setup::hops(1).seed(seed), 150)),
     ("2 hops", |seed| of_pound(Setup::hops(2).seed(seed), 300)),
     ("3 hops", |seed| of_pound(Setup::hops(3).seed(seed), 450)),
+    ("2 hops, joystick", |seed| {
+        over_hops(Setup::hops(2).seed(seed), 10, 500)
+    }),
+    ("3 hops, joystick", |seed| {
+        over_hops(Setup::hops(3).seed(seed), 10, 1_000)
+    }),
     ("1 hop, auto", |seed| {
         of_pound(auto(Setup::hops(1).seed(seed)), 150)
     }),
@@ -144,6 +166,28 @@ const SCENARIOS: &[Scenario] = &[
     ("cable", |seed| of_pound(wire(20_000_000).seed(seed), 30)),
     ("cable, auto", |seed| {
         of_pound(auto(wire(20_000_000).seed(seed)), 30)
+    }),
+    ("3 hops, auto", |seed| {
+        of_pound(auto(Setup::hops(3).seed(seed)), 450)
+    }),
+    ("cable of 20 Mbit/s, auto", |seed| {
+        let path = medium::Path::delay(Delay::Fixed(ms(1)));
+        of_pound(Setup::cable(20_000_000, path).seed(seed), 60)
+    }),
+    ("cable of 100 Mbit/s, auto", |seed| {
+        let path = medium::Path::delay(Delay::Fixed(Duration::from_micros(100)));
+        of_pound(Setup::cable(100_000_000, path).seed(seed), 10)
+    }),
+    ("far cable, jitter, auto", |seed| {
+        let path = medium::Path::delay(Delay::Uniform {
+            min: ms(20),
+            max: ms(30),
+        });
+        of_pound(Setup::cable(20_000_000, path).seed(seed), 80)
+    }),
+    ("far slow cable, auto", |seed| {
+        let path = medium::Path::delay(Delay::Fixed(ms(50)));
+        of_pound(Setup::cable(4_000_000, path).seed(seed), 300)
     }),
     ("cable without a rate", |seed| {
         let setup = Setup {

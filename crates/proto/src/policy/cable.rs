@@ -94,7 +94,7 @@ impl Policy for Unrated {
         true
     }
 
-    fn receipt_came(&self, now: Time, peer: &mut Peer, round_trip: Duration, filled: bool) {
+    fn receipt_came(&self, now: Time, peer: &mut Peer, round_trip: Duration, _asked: usize, filled: bool) {
         peer.breadth.receipt(now, round_trip, filled);
     }
 }

@@ -55,6 +55,16 @@ pub(crate) struct Lesson {
     /// Service time: interval between the arrivals of the previous datagram and of this one, if both were handed over
     /// at once.
     pub(crate) service: Option<Duration>,
+    /// What arrived since the receipt before this one.
+    pub(crate) train: Option<Train>,
+}
+
+/// Datagrams that arrived one after another while always more were on their way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Train {
+    pub(crate) datagrams: usize,
+    pub(crate) bytes: usize,
+    pub(crate) took: Duration,
 }
 
 /// Whether one more datagram may go while `all` are in flight, of which `equals` are of its importance or more: less
@@ -97,6 +107,10 @@ pub(crate) struct Flight {
     /// The peer reported by other means than receipts that datagrams below this number arrived.
     known: u64,
     corrected: Time,
+    /// When the last receipt's datagram arrived, plus the time of the way back, unless nothing was in flight since.
+    train: Option<Time>,
+    /// Datagrams and bytes that are no longer in flight since then.
+    gone: (usize, usize),
     /// How many receipts in a row may be missing by chance, and how many are.
     tolerated: u32,
     missing: u32,
@@ -123,6 +137,8 @@ impl Flight {
             timeouts: 0,
             known: 0,
             corrected: Time::ZERO,
+            train: None,
+            gone: (0, 0),
             tolerated: 0,
             missing: 0,
         }
@@ -160,6 +176,11 @@ impl Flight {
     /// The smoothed round trip of receipts; zero before the first.
     pub(crate) fn round_trip_time(&self) -> Duration {
         self.smoothed.map_or(Duration::ZERO, |(s, _)| s)
+    }
+
+    /// The mean deviation of round trips.
+    pub(crate) fn varies(&self) -> Duration {
+        self.smoothed.map_or(Duration::ZERO, |(_, v)| v)
     }
 
     /// Whether receipts were late recently, so that they clock the sending.
@@ -285,6 +306,9 @@ impl Flight {
         } else {
             self.since_ask += entry.pieces;
         }
+        if self.entries.is_empty() {
+            self.train = None;
+        }
         self.pieces += entry.pieces;
         self.weight += entry.weight();
         self.entries.push_back(entry);
@@ -320,6 +344,7 @@ impl Flight {
         };
         let spacing = self.spacing(receipt);
         self.release(|e| e.number <= receipt.newest);
+        let train = self.train(now, receipt, ask.is_some());
         self.answered(now, receipt.newest);
         if late {
             self.doubts = tuning().penalty;
@@ -331,7 +356,23 @@ impl Flight {
             queued,
             waited,
             service: spacing.map(|(_, d)| d),
+            train,
         }
+    }
+
+    /// What arrived since the receipt before.
+    fn train(&mut self, now: Time, receipt: &Receipt, is_known: bool) -> Option<Train> {
+        if !is_known {
+            return None;
+        }
+        let arrived = now - Duration::from_micros(receipt.held);
+        let (datagrams, bytes) = std::mem::take(&mut self.gone);
+        let before = self.train.replace(arrived)?;
+        Some(Train {
+            datagrams,
+            bytes,
+            took: arrived.since(before),
+        })
     }
 
     /// Bytes and service time of the newest datagram, if the one before it was handed over together with it.
@@ -398,6 +439,8 @@ impl Flight {
         if let Some(gone) = self.entries.pop_front() {
             self.pieces -= gone.pieces;
             self.weight -= gone.weight();
+            self.gone.0 += 1;
+            self.gone.1 += gone.bytes;
         }
     }
 
@@ -442,6 +485,7 @@ impl Flight {
             .find(|a| together && a.at <= over)
             .copied();
         let Some(ask) = self.unanswered.take() else { return };
+        self.train = None;
         let ask = last.filter(|l| l.number > ask.number).unwrap_or(ask);
         if self.missing < self.tolerated {
             self.missing += 1;

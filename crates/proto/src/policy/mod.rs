@@ -9,6 +9,7 @@ mod cable;
 mod estimate;
 mod flight;
 mod known;
+mod opening;
 mod pacer;
 mod path;
 mod receipts;
@@ -17,6 +18,7 @@ pub(crate) mod tuning;
 pub(crate) use breadth::{Breadth, Lately};
 pub(crate) use estimate::Estimate;
 pub(crate) use flight::{Entry, Flight, is_within};
+pub(crate) use opening::Opening;
 pub(crate) use pacer::{CONTROL, Pacer};
 
 use crate::airtime::AirtimeModel;
@@ -42,7 +44,7 @@ pub(crate) fn choose(config: &RadioConfig) -> Box<dyn Policy> {
         false => Box::new(Known::new(config)),
     };
     match config.auto_rate {
-        true => Box::new(Receipts::new(rated)),
+        true => Box::new(Receipts::new(rated, config.in_flight)),
         false => rated,
     }
 }
@@ -115,10 +117,7 @@ pub(crate) trait Policy: Debug + Send + Sync {
         let air = peer.airtime.airtime(fragment.max.min(fragment.whole), hops);
         let full = peer.full_air();
         // So fast a source would leave hardly any air between its messages.
-        let quick = match hops {
-            1 => full.max(tuning().least_waited_for),
-            _ => full * tuning().frames_waited_for,
-        };
+        let quick = full.max(tuning().least_waited_for);
         if air <= budget || foreseen.period < quick {
             return Room::Within(fragment.max);
         }
@@ -210,7 +209,15 @@ pub(crate) trait Policy: Debug + Send + Sync {
     }
 
     /// A receipt of a peer came after `round_trip`; `filled`: the limit was about used up.
-    fn receipt_came(&self, _now: Time, _peer: &mut Peer, _round_trip: Duration, _filled: bool) {}
+    fn receipt_came(
+        &self,
+        _now: Time,
+        _peer: &mut Peer,
+        _round_trip: Duration,
+        _asked: usize,
+        _filled: bool,
+    ) {
+    }
 }
 
 /// What other hosts have that is more important than a datagram.

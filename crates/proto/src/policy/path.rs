@@ -1,6 +1,7 @@
 //! What receipts show about the path to a peer.
 
 use super::Policy;
+use super::flight::Lesson;
 use super::tuning::tuning;
 use crate::peer::Peer;
 use crate::share::Exchange;
@@ -45,7 +46,7 @@ impl Peer {
         let filled = 4 * self.flight.len() >= tuning().filled_quarters * policy.window(self, true);
         let lesson = self.flight.receipt(now, receipt, expected, full);
         if let Some(trip) = lesson.round_trip {
-            policy.receipt_came(now, self, trip, filled);
+            policy.receipt_came(now, self, trip, lesson.asked, filled);
         }
         if self.share.probe == Some(receipt.newest) && lesson.round_trip.is_some() {
             self.share.met = Some(lesson.waited > full / tuning().met);
@@ -60,7 +61,12 @@ impl Peer {
             here: Duration::ZERO,
         });
         if let Some(e) = &mut self.estimate {
-            if e.learn(lesson, self.flight.path_delay(full), len) {
+            // A train shows the rate only if something waited for it.
+            let lesson = Lesson {
+                train: lesson.train.filter(|_| self.opening.fills_path()),
+                ..lesson
+            };
+            if e.learn(lesson, (self.flight.path_delay(full), self.flight.varies()), len) {
                 self.flight.trust();
             }
             self.airtime = e.airtime().0;

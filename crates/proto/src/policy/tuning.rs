@@ -138,11 +138,27 @@ tuning! {
     /// Time; messages sent in this span or the one before count as recent (decision 130).
     lately: Duration = Duration::from_secs(1),
 
+    // The limit while the rate is unknown.
+
+    /// Receipts that make a round (decision 358).
+    opening_receipts: usize = 8,
+    /// Mean deviations by which the shortest round trip of a round may exceed the shortest of all on a long path,
+    /// although nothing waits (decision 358).
+    opening_varies: u32 = 2,
+    /// Datagrams in a queue below which the limit grows (decision 358).
+    opening_least: f64 = 0.5,
+    /// Datagrams in a queue above which it shrinks (decision 358).
+    opening_most: f64 = 2.0,
+
     // The estimate of a rate.
     /// Samples that are remembered (decision 020).
     estimate_samples: usize = 16,
     /// Samples that make an estimate (decision 020).
     estimate_enough: usize = 8,
+    /// Datagrams of a train that make a sample (decision 358).
+    train: usize = 8,
+    /// Mean deviations of a round trip that a train takes at least (decision 358).
+    train_varies: u32 = 4,
     /// Share of the service time within which the middle half of the samples must lie (decision 020).
     estimate_spread: f64 = 0.25,
     /// Share of the estimate; a round trip below it contradicts the estimate (decision 020).
@@ -180,8 +196,6 @@ tuning! {
     worth_cutting: Duration = Duration::from_micros(600),
     /// Time; sources with a shorter period are not waited for, nor those with one below a frame (decision 066).
     least_waited_for: Duration = Duration::from_micros(2400),
-    /// Frames; the same where the medium forwards (decision 066).
-    frames_waited_for: u32 = 4,
     /// Bytes; least part of a message that justifies a frame (decision 066).
     least_cut: usize = 32,
     /// Bytes; with less room, no message begins behind another, because its header would be sent again with the rest
