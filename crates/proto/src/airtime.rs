@@ -149,6 +149,21 @@ impl AirtimeModel {
         })
     }
 
+    /// The medium on which a datagram of `bytes` takes `service`. What is faster than any radio of these symbols carries
+    /// bytes one after another, as far as anybody can tell.
+    pub(crate) fn of(&self, bytes: usize, service: Duration) -> Self {
+        let fastest = self.at_rate(54_000_000).with_gain(1.0);
+        if !self.symbol.is_zero() && service < fastest.airtime(bytes, 1) {
+            let bits = (bytes + self.extra_bytes as usize) as f64 * 8.0;
+            let rate = (bits / service.as_secs_f64().max(1e-9)).clamp(1.0, 1e11) as u64;
+            return AirtimeModel {
+                gain: self.gain,
+                ..Self::bytes(rate, self.extra_bytes)
+            };
+        }
+        self.at_rate(self.rate_of(bytes, service))
+    }
+
     /// Length of the longest datagram, at most `max`, whose airtime is within `budget`; `None` if none is.
     pub(crate) fn longest(&self, budget: Duration, hops: u32, max: usize) -> Option<usize> {
         let (mut low, mut high) = (0, max + 1);

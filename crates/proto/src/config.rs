@@ -53,8 +53,7 @@ pub struct RadioConfig {
     pub name: String,
     /// The estimated airtime of a datagram.
     pub airtime: AirtimeModel,
-    /// Treat the rate in `airtime` as a guess: receipts clock the sending, and over one hop the rate is estimated from
-    /// them.
+    /// Treat the rate in `airtime` as a guess: receipts clock the sending, and the rate is estimated from them.
     pub auto_rate: bool,
     /// The medium is a wire, not a radio: nothing is paced whatever the airtime, and receipts alone clock the sending,
     /// four of them for each `in_flight`.

@@ -71,6 +71,7 @@ pub use config::{
 pub use fountain::{Job, JobDone};
 pub use geometry::{Geometry, GeometryError, MAX_PARTS};
 pub use outcome::{End, Outcome};
+pub use policy::tuning::Tuning;
 pub use radio::{Radio, Transmit};
 pub use relay::{FlowKey, Relay, RelayStats, Sealed, Sealer, Sealing, Taken};
 pub use route::{MAX_DESTINATIONS, MAX_HOPS, Route, RouteConfig, Seen, Way};

@@ -3,7 +3,7 @@
 use crate::airtime::AirtimeModel;
 use crate::body::PeerInfo;
 use crate::config::{PeerConfig, PeerId, RadioConfig};
-use crate::policy::{Breadth, Estimate, Flight, Policy};
+use crate::policy::{Breadth, Estimate, Flight, Opening, Policy};
 use crate::receive::Receiver;
 use crate::send::Way;
 use crate::session::Session;
@@ -40,6 +40,8 @@ pub(crate) struct Peer {
     pub(crate) flight: Flight,
     /// Datagrams beyond the in-flight limit.
     pub(crate) breadth: Breadth,
+    /// The same where the rate is unknown.
+    pub(crate) opening: Opening,
     /// Whether the last receipt came with data that the peer had to send.
     pub(crate) receipts_ride: bool,
     /// When a receipt last came with data.
@@ -109,6 +111,7 @@ impl Peer {
             stats: PeerStats::default(),
             flight: policy.flight(),
             breadth: Breadth::default(),
+            opening: Opening::default(),
             receipts_ride: false,
             rode: None,
             way: Way::default(),

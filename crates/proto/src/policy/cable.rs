@@ -1,6 +1,6 @@
 //! A cable, with or without a rate: nobody contends, and the path's delay is its own.
 
-use super::tuning::{ASKS_IN_FLIGHT, CABLE_IN_FLIGHT, PACKET};
+use super::tuning::tuning;
 use super::{Flight, Pacer, Policy};
 use crate::config::RadioConfig;
 use crate::peer::Peer;
@@ -21,7 +21,7 @@ impl Rated {
     pub(super) fn new(config: &RadioConfig) -> Self {
         Rated {
             in_flight: config.in_flight,
-            packet: (!config.auto_rate).then(|| config.airtime.airtime(PACKET, 1)),
+            packet: (!config.auto_rate).then(|| config.airtime.airtime(tuning().packet, 1)),
         }
     }
 
@@ -30,7 +30,7 @@ impl Rated {
     fn least_in_flight(&self) -> u32 {
         let within = self
             .packet
-            .and_then(|p| CABLE_IN_FLIGHT.as_nanos().checked_div(p.as_nanos()));
+            .and_then(|p| tuning().cable_in_flight.as_nanos().checked_div(p.as_nanos()));
         let within = within.map_or(0, |n| u32::try_from(n).unwrap_or(u32::MAX));
         self.in_flight.max(within)
     }
@@ -94,7 +94,7 @@ impl Policy for Unrated {
         true
     }
 
-    fn receipt_came(&self, now: Time, peer: &mut Peer, round_trip: Duration, filled: bool) {
+    fn receipt_came(&self, now: Time, peer: &mut Peer, round_trip: Duration, _asked: usize, filled: bool) {
         peer.breadth.receipt(now, round_trip, filled);
     }
 }
@@ -102,5 +102,5 @@ impl Policy for Unrated {
 /// A limit of `least` datagrams, some of which ask in between: the sender need not stop for the receipt of the last.
 fn asking_in_time(least: u32) -> Flight {
     let least = least.max(1);
-    Flight::new(least).asking_every(least.div_ceil(ASKS_IN_FLIGHT) as usize)
+    Flight::new(least).asking_every(least.div_ceil(tuning().asks_in_flight) as usize)
 }

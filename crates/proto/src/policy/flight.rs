@@ -1,6 +1,6 @@
 //! Datagrams that were handed over and may still be on the air (decision 065).
 
-use super::tuning::*;
+use super::tuning::tuning;
 use crate::wire::Receipt;
 use core::time::Duration;
 use stats::Time;
@@ -19,12 +19,12 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Weight by airtime; a full datagram counts [`SMALL_PER_FULL`].
+    /// Weight by airtime; a full datagram counts `small_per_full`.
     fn weight(&self) -> usize {
-        if self.bytes <= SMALL {
+        if self.bytes <= tuning().small {
             1
         } else {
-            SMALL_PER_FULL * self.pieces
+            tuning().small_per_full * self.pieces
         }
     }
 }
@@ -55,12 +55,22 @@ pub(crate) struct Lesson {
     /// Service time: interval between the arrivals of the previous datagram and of this one, if both were handed over
     /// at once.
     pub(crate) service: Option<Duration>,
+    /// What arrived since the receipt before this one.
+    pub(crate) train: Option<Train>,
+}
+
+/// Datagrams that arrived one after another while always more were on their way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Train {
+    pub(crate) datagrams: usize,
+    pub(crate) bytes: usize,
+    pub(crate) took: Duration,
 }
 
 /// Whether one more datagram may go while `all` are in flight, of which `equals` are of its importance or more: less
 /// important ones hold it up by a few at most.
 pub(crate) fn is_within(all: usize, window: usize, equals: impl FnOnce() -> usize) -> bool {
-    all < window || all < window + URGENT && equals() < window
+    all < window || all < window + tuning().urgent && equals() < window
 }
 
 /// Limits the datagrams on the way to one peer.
@@ -97,6 +107,10 @@ pub(crate) struct Flight {
     /// The peer reported by other means than receipts that datagrams below this number arrived.
     known: u64,
     corrected: Time,
+    /// When the last receipt's datagram arrived, plus the time of the way back, unless nothing was in flight since.
+    train: Option<Time>,
+    /// Datagrams and bytes that are no longer in flight since then.
+    gone: (usize, usize),
     /// How many receipts in a row may be missing by chance, and how many are.
     tolerated: u32,
     missing: u32,
@@ -123,6 +137,8 @@ impl Flight {
             timeouts: 0,
             known: 0,
             corrected: Time::ZERO,
+            train: None,
+            gone: (0, 0),
             tolerated: 0,
             missing: 0,
         }
@@ -147,8 +163,8 @@ impl Flight {
     pub(crate) fn loses(&mut self, loss: f64, burst: f64) {
         let missing = 1.0 - (1.0 - loss) * (1.0 - loss);
         self.tolerated = match loss {
-            l if l < LOSSY_PATH => 0,
-            _ => (burst * BY_CHANCE.ln() / missing.min(0.9).ln()).ceil() as u32,
+            l if l < tuning().lossy_path => 0,
+            _ => (burst * tuning().by_chance.ln() / missing.min(0.9).ln()).ceil() as u32,
         };
     }
 
@@ -160,6 +176,11 @@ impl Flight {
     /// The smoothed round trip of receipts; zero before the first.
     pub(crate) fn round_trip_time(&self) -> Duration {
         self.smoothed.map_or(Duration::ZERO, |(s, _)| s)
+    }
+
+    /// The mean deviation of round trips.
+    pub(crate) fn varies(&self) -> Duration {
+        self.smoothed.map_or(Duration::ZERO, |(_, v)| v)
     }
 
     /// Whether receipts were late recently, so that they clock the sending.
@@ -188,7 +209,7 @@ impl Flight {
         let once = self.patience_once();
         let recent = self.entries.iter().rev().take_while(|e| e.at + once > now);
         let equals = recent.filter(|e| e.importance >= importance);
-        equals.map(Entry::weight).sum::<usize>() / SMALL_PER_FULL
+        equals.map(Entry::weight).sum::<usize>() / tuning().small_per_full
     }
 
     /// Whether anything of this importance or more is in flight.
@@ -200,9 +221,9 @@ impl Flight {
     /// contention, or a medium slower than estimated; on a wire it is the delay plus its variation.
     pub(crate) fn path_delay(&self, service: Duration) -> Duration {
         let least = self.path.iter().flatten().min().copied().unwrap_or_default();
-        match (least < service * LONG_PATH, self.smoothed) {
+        match (least < service * tuning().long_path, self.smoothed) {
             (false, _) => least,
-            (true, Some((_, varies))) if self.own_delay => least + varies * CABLE_VARIES,
+            (true, Some((_, varies))) if self.own_delay => least + varies * tuning().cable_varies,
             _ => Duration::ZERO,
         }
     }
@@ -215,16 +236,20 @@ impl Flight {
         }
         let held = match service.as_nanos() {
             0 => 0,
-            n => usize::try_from(self.path_delay(service).as_nanos() / n).unwrap_or(MOST_IN_FLIGHT),
+            n => usize::try_from(self.path_delay(service).as_nanos() / n).unwrap_or(tuning().most_in_flight),
         };
         // Datagrams that leave until the next receipt arrives, given how many in a row may be lost.
-        let unreported = held / PER_WINDOW * (2 + self.tolerated as usize);
+        let unreported = held / tuning().per_window * (2 + self.tolerated as usize);
         let held = held.saturating_add(unreported);
-        let sparse = if clocked || self.doubts() { 0 } else { 2 * SPARSE };
+        let sparse = if clocked || self.doubts() {
+            0
+        } else {
+            2 * tuning().sparse
+        };
         self.least
             .saturating_add(held)
             .saturating_add(sparse)
-            .min(MOST_IN_FLIGHT)
+            .min(tuning().most_in_flight)
     }
 
     /// Whether a datagram of this importance may follow. A small one counts by its part of a full one's air: otherwise
@@ -234,7 +259,7 @@ impl Flight {
         if !self.awaits_receipt() {
             return true;
         }
-        is_within(self.weight / SMALL_PER_FULL, window, || {
+        is_within(self.weight / tuning().small_per_full, window, || {
             self.peers_of(now, importance)
         })
     }
@@ -243,22 +268,23 @@ impl Flight {
     /// this host defers to more important hosts.
     pub(crate) fn should_ask(&self, now: Time, clocked: bool, defers: bool, window: usize) -> bool {
         if clocked || self.doubts() {
-            let every = self.asks_every.max(window / PER_WINDOW);
+            let every = self.asks_every.max(window / tuning().per_window);
             return self.since_ask + 1 >= every || self.len() + 1 >= window;
         }
         let sparse = match (self.tolerated > 0, defers) {
-            (true, _) => SPARSE_LOSSY,
-            (false, true) => SPARSE_DEFERRING,
-            (false, false) => SPARSE,
+            (true, _) => tuning().sparse_lossy,
+            (false, true) => tuning().sparse_deferring,
+            (false, false) => tuning().sparse,
         };
         // Where many are in flight anyway, each receipt may cover more of them.
-        let sparse = sparse.max(window / PER_WINDOW);
-        self.since_ask + 1 >= sparse || self.len() >= self.least && now >= self.asked_at + SPARSE_INTERVAL
+        let sparse = sparse.max(window / tuning().per_window);
+        self.since_ask + 1 >= sparse
+            || self.len() >= self.least && now >= self.asked_at + tuning().sparse_interval
     }
 
     /// Whether no datagram has asked for longer than it should be.
     pub(crate) fn is_overdue(&self) -> bool {
-        self.since_ask + 1 >= 2 * SPARSE
+        self.since_ask + 1 >= 2 * tuning().sparse
     }
 
     /// A datagram was handed over. If it asks, its receipt is late after `late_at`. `service`: the airtime of a full
@@ -274,16 +300,19 @@ impl Flight {
             };
             self.unanswered.get_or_insert(ask);
             self.asked.push_back(ask);
-            if self.asked.len() > MOST_ASKS {
+            if self.asked.len() > tuning().most_asks {
                 self.asked.pop_front();
             }
         } else {
             self.since_ask += entry.pieces;
         }
+        if self.entries.is_empty() {
+            self.train = None;
+        }
         self.pieces += entry.pieces;
         self.weight += entry.weight();
         self.entries.push_back(entry);
-        if self.entries.len() > MOST_IN_FLIGHT {
+        if self.entries.len() > tuning().most_in_flight {
             self.let_go();
         }
     }
@@ -315,9 +344,10 @@ impl Flight {
         };
         let spacing = self.spacing(receipt);
         self.release(|e| e.number <= receipt.newest);
+        let train = self.train(now, receipt, ask.is_some());
         self.answered(now, receipt.newest);
         if late {
-            self.doubts = PENALTY;
+            self.doubts = tuning().penalty;
         }
         Lesson {
             bytes: spacing.map_or(ask.map_or(0, |a| a.bytes), |(bytes, _)| bytes),
@@ -326,14 +356,30 @@ impl Flight {
             queued,
             waited,
             service: spacing.map(|(_, d)| d),
+            train,
         }
+    }
+
+    /// What arrived since the receipt before.
+    fn train(&mut self, now: Time, receipt: &Receipt, is_known: bool) -> Option<Train> {
+        if !is_known {
+            return None;
+        }
+        let arrived = now - Duration::from_micros(receipt.held);
+        let (datagrams, bytes) = std::mem::take(&mut self.gone);
+        let before = self.train.replace(arrived)?;
+        Some(Train {
+            datagrams,
+            bytes,
+            took: arrived.since(before),
+        })
     }
 
     /// Bytes and service time of the newest datagram, if the one before it was handed over together with it.
     fn spacing(&self, receipt: &Receipt) -> Option<(usize, Duration)> {
         let at = self.entries.iter().position(|e| e.number == receipt.newest)?;
         let (newest, before) = (self.entries[at], self.entries.get(at.checked_sub(1)?)?);
-        let together = before.number + 1 == newest.number && newest.at.since(before.at) < TOGETHER;
+        let together = before.number + 1 == newest.number && newest.at.since(before.at) < tuning().together;
         (together && receipt.gap > 0).then(|| (newest.bytes, Duration::from_micros(receipt.gap)))
     }
 
@@ -342,7 +388,7 @@ impl Flight {
         self.smoothed = Some(self.smoothed.map_or((rtt, rtt / 2), |(s, v)| {
             ((s * 7 + rtt) / 8, (v * 3 + s.abs_diff(rtt)) / 4)
         }));
-        if now >= self.span + PATH_SPAN {
+        if now >= self.span + tuning().path_span {
             self.path = [None, self.path[0]];
             self.span = now;
         }
@@ -361,7 +407,7 @@ impl Flight {
         // For a lost receipt it is unknown whether it would have been late.
         if self.tolerated > 0 && ask.number != newest {
         } else if self.is_late(now, ask) {
-            self.doubts = PENALTY;
+            self.doubts = tuning().penalty;
         } else if now <= ask.late_at {
             self.doubts = self.doubts.saturating_sub(1);
         }
@@ -393,16 +439,18 @@ impl Flight {
         if let Some(gone) = self.entries.pop_front() {
             self.pieces -= gone.pieces;
             self.weight -= gone.weight();
+            self.gone.0 += 1;
+            self.gone.1 += gone.bytes;
         }
     }
 
     fn patience_once(&self) -> Duration {
         self.smoothed
-            .map_or(FIRST_PATIENCE, |(s, v)| s + v * 4 + PATIENCE)
+            .map_or(tuning().first_patience, |(s, v)| s + v * 4 + tuning().patience)
     }
 
     fn patience(&self) -> Duration {
-        (self.patience_once() * (1 << self.timeouts.min(5))).min(LONGEST_PATIENCE)
+        (self.patience_once() * (1 << self.timeouts.min(5))).min(tuning().longest_patience)
     }
 
     /// When the wait for the oldest ask ends.
@@ -414,14 +462,14 @@ impl Flight {
     pub(crate) fn expire(&mut self, now: Time) {
         let chance = self.missing < self.tolerated;
         if !chance && self.unanswered.is_some_and(|ask| self.is_late(now, ask)) {
-            self.doubts = PENALTY;
+            self.doubts = tuning().penalty;
         }
         while self.next_timeout().is_some_and(|t| t <= now) {
             self.give_up(now);
         }
         // Silence after the last ask says nothing about the present.
         let rested = self.unanswered.is_none() && self.entries.is_empty();
-        if rested && now >= self.asked_at + LONGEST_PATIENCE {
+        if rested && now >= self.asked_at + tuning().longest_patience {
             (self.timeouts, self.missing) = (0, 0);
         }
     }
@@ -437,6 +485,7 @@ impl Flight {
             .find(|a| together && a.at <= over)
             .copied();
         let Some(ask) = self.unanswered.take() else { return };
+        self.train = None;
         let ask = last.filter(|l| l.number > ask.number).unwrap_or(ask);
         if self.missing < self.tolerated {
             self.missing += 1;

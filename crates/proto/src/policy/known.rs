@@ -1,6 +1,6 @@
 //! A radio of known rate: datagrams go by their airtime, and hosts contend for it.
 
-use super::tuning::{DEFERENCE_GAP, DEFERENCE_GAP_AT_ANY_TIME, DEFERRING_QUARTERS, LISTENING};
+use super::tuning::tuning;
 use super::{Flight, Others, Pacer, Policy};
 use crate::config::RadioConfig;
 use crate::peer::Peer;
@@ -40,17 +40,17 @@ impl Policy for Known {
             && peer.airtime.contends()
             && peer.flight.receipt_comes()
             && !peer.receipts_ride;
-        listens.then(|| peer.full_air() / LISTENING)
+        listens.then(|| peer.full_air() / tuning().listening)
     }
 
     fn longest(&self, max: usize) -> usize {
-        max / 4 * DEFERRING_QUARTERS
+        max / 4 * tuning().deferring_quarters
     }
 
     fn gap(&self, peer: &Peer, others: Others) -> Duration {
         let part = match others {
-            Others::Foreseen => DEFERENCE_GAP,
-            Others::AtAnyTime => DEFERENCE_GAP_AT_ANY_TIME,
+            Others::Foreseen => tuning().deference_gap,
+            Others::AtAnyTime => tuning().deference_gap_at_any_time,
         };
         peer.full_air() / part
     }

@@ -9,6 +9,7 @@ mod cable;
 mod estimate;
 mod flight;
 mod known;
+mod opening;
 mod pacer;
 mod path;
 mod receipts;
@@ -17,6 +18,7 @@ pub(crate) mod tuning;
 pub(crate) use breadth::{Breadth, Lately};
 pub(crate) use estimate::Estimate;
 pub(crate) use flight::{Entry, Flight, is_within};
+pub(crate) use opening::Opening;
 pub(crate) use pacer::{CONTROL, Pacer};
 
 use crate::airtime::AirtimeModel;
@@ -30,7 +32,7 @@ use core::time::Duration;
 use known::Known;
 use receipts::Receipts;
 use stats::Time;
-use tuning::*;
+use tuning::tuning;
 
 /// The policy for the medium that `config` describes.
 pub(crate) fn choose(config: &RadioConfig) -> Box<dyn Policy> {
@@ -42,7 +44,7 @@ pub(crate) fn choose(config: &RadioConfig) -> Box<dyn Policy> {
         false => Box::new(Known::new(config)),
     };
     match config.auto_rate {
-        true => Box::new(Receipts::new(rated)),
+        true => Box::new(Receipts::new(rated, config.in_flight)),
         false => rated,
     }
 }
@@ -111,14 +113,11 @@ pub(crate) trait Policy: Debug + Send + Sync {
     fn make_room(&self, now: Time, peer: &Peer, fragment: &Fragment, foreseen: Foreseen) -> Room {
         // Ropewalk relays make room themselves.
         let hops = peer.config.hops;
-        let budget = (foreseen.from - EARLY).since(now);
+        let budget = (foreseen.from - tuning().early).since(now);
         let air = peer.airtime.airtime(fragment.max.min(fragment.whole), hops);
         let full = peer.full_air();
         // So fast a source would leave hardly any air between its messages.
-        let quick = match hops {
-            1 => full.max(LEAST_WAITED_FOR),
-            _ => full * FRAMES_WAITED_FOR,
-        };
+        let quick = full.max(tuning().least_waited_for);
         if air <= budget || foreseen.period < quick {
             return Room::Within(fragment.max);
         }
@@ -128,7 +127,7 @@ pub(crate) trait Policy: Debug + Send + Sync {
             return Room::Within(fragment.max);
         }
         match peer.airtime.longest(budget, hops, fragment.max) {
-            Some(n) if n >= fragment.least && budget >= WORTH_CUTTING * hops => Room::Within(n),
+            Some(n) if n >= fragment.least && budget >= tuning().worth_cutting * hops => Room::Within(n),
             _ => Room::Wait(foreseen.until),
         }
     }
@@ -149,16 +148,16 @@ pub(crate) trait Policy: Debug + Send + Sync {
         let air = |bytes| peer.airtime.airtime(bytes, hops);
         let settling = match peer.flight.is_overdue() {
             true => Duration::ZERO,
-            false => air(peer.config.max_datagram) * SETTLING,
+            false => air(peer.config.max_datagram) * tuning().settling,
         };
-        air(max) + air(RECEIPT) + settling
+        air(max) + air(tuning().receipt) + settling
     }
 
     /// Whether control frames to a peer wait for a foreseen message of another host: they do not wait for long
     /// messages.
     fn control_waits(&self, now: Time, peer: &Peer, foreseen: &Foreseen) -> bool {
-        let meets = foreseen.from < now + peer.receipt_air() + EARLIER;
-        meets && foreseen.until.since(foreseen.from) < peer.full_air() * FRAMES_CONTROL_WAITS
+        let meets = foreseen.from < now + peer.receipt_air() + tuning().earlier;
+        meets && foreseen.until.since(foreseen.from) < peer.full_air() * tuning().frames_control_waits
     }
 
     /// Whether all datagrams should be full, not only those of short messages.
@@ -189,11 +188,11 @@ pub(crate) trait Policy: Debug + Send + Sync {
             return Time::MAX;
         }
         let ahead = match peer.receipts_wait(now) {
-            true => FRAMES_AHEAD_OF_DATA,
-            false => FRAMES_AHEAD,
+            true => tuning().frames_ahead_of_data,
+            false => tuning().frames_ahead,
         };
         let full = model.airtime(peer.config.max_datagram, hops);
-        start + full * ahead + model.airtime(RECEIPT, peer.config.hops) * 2
+        start + full * ahead + model.airtime(tuning().receipt, peer.config.hops) * 2
     }
 
     /// How far the pacer is ahead of the air, after a receipt has shown that a datagram waited for `queued`. `full`:
@@ -202,15 +201,23 @@ pub(crate) trait Policy: Debug + Send + Sync {
         // Part of a frame's airtime may be contention, and over relays that part is larger. A pacer without an estimate
         // has nothing to correct.
         let chance = match defers {
-            true => full / CHANCE_DEFERRING,
-            false => full / CHANCE,
+            true => full / tuning().chance_deferring,
+            false => full / tuning().chance,
         };
         let corrects = !self.is_clocked(peer) && !full.is_zero() && queued >= chance;
-        corrects.then(|| ((queued - chance) / peer.config.hops).min(LARGEST_CORRECTION))
+        corrects.then(|| ((queued - chance) / peer.config.hops).min(tuning().largest_correction))
     }
 
     /// A receipt of a peer came after `round_trip`; `filled`: the limit was about used up.
-    fn receipt_came(&self, _now: Time, _peer: &mut Peer, _round_trip: Duration, _filled: bool) {}
+    fn receipt_came(
+        &self,
+        _now: Time,
+        _peer: &mut Peer,
+        _round_trip: Duration,
+        _asked: usize,
+        _filled: bool,
+    ) {
+    }
 }
 
 /// What other hosts have that is more important than a datagram.

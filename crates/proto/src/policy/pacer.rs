@@ -1,6 +1,6 @@
 //! When the next datagram may be sent.
 
-use super::tuning::{CABLE_QUEUE, SLOT_LATENESS};
+use super::tuning::tuning;
 use core::time::Duration;
 use stats::Time;
 
@@ -31,7 +31,7 @@ impl Pacer {
     /// Creates a pacer for a radio.
     pub(crate) fn new() -> Self {
         Pacer {
-            lateness: SLOT_LATENESS,
+            lateness: tuning().slot_lateness,
             early: Duration::ZERO,
             next: Time::ZERO,
             awaited: false,
@@ -42,9 +42,9 @@ impl Pacer {
 
     /// Creates a pacer for a cable; `full` is how long its longest datagram takes, if known.
     pub(crate) fn of_cable(full: Option<Duration>) -> Self {
-        let early = full.map_or(Duration::ZERO, |f| CABLE_QUEUE.saturating_sub(f));
+        let early = full.map_or(Duration::ZERO, |f| tuning().cable_queue.saturating_sub(f));
         Pacer {
-            lateness: (CABLE_QUEUE - early).max(SLOT_LATENESS),
+            lateness: (tuning().cable_queue - early).max(tuning().slot_lateness),
             early,
             ..Self::new()
         }
@@ -137,11 +137,11 @@ mod tests {
         let t = Time::from_millis(100);
         p.charge(t, 10, 1, ms(2));
         assert_eq!(p.await_turn(), t + ms(2));
-        p.charge(t + ms(2) + SLOT_LATENESS / 2, 10, 1, ms(2));
+        p.charge(t + ms(2) + tuning().slot_lateness / 2, 10, 1, ms(2));
         assert_eq!(p.next(), t + ms(4));
         p.await_turn();
         p.charge(t + ms(50), 10, 1, ms(2));
-        assert_eq!(p.next(), t + ms(52) - SLOT_LATENESS);
+        assert_eq!(p.next(), t + ms(52) - tuning().slot_lateness);
         p.charge(t + ms(60), 10, 1, ms(2));
         assert_eq!(p.next(), t + ms(62), "nothing waited");
         let mut wire = Pacer::of_cable(None);

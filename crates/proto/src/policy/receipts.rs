@@ -1,21 +1,27 @@
 //! A medium of unknown rate: receipts clock the sending until the rate has been estimated.
 
+use super::tuning::tuning;
 use super::{Estimate, Flight, Others, Pacer, Policy};
 use crate::airtime::AirtimeModel;
 use crate::config::PeerConfig;
 use crate::peer::Peer;
 use crate::statistics::RateSource;
 use core::time::Duration;
+use stats::Time;
 
 #[derive(Debug)]
 pub(super) struct Receipts {
     /// The policy for peers whose rate has been estimated.
     rated: Box<dyn Policy>,
+    least: usize,
 }
 
 impl Receipts {
-    pub(super) fn new(rated: Box<dyn Policy>) -> Self {
-        Receipts { rated }
+    pub(super) fn new(rated: Box<dyn Policy>, least: u32) -> Self {
+        Receipts {
+            rated,
+            least: least as usize,
+        }
     }
 }
 
@@ -29,8 +35,7 @@ impl Policy for Receipts {
     }
 
     fn estimate(&self, peer: &PeerConfig, guess: AirtimeModel) -> Option<Estimate> {
-        // Over a relay, datagrams that were sent together need not arrive one service time apart.
-        (peer.hops == 1).then(|| Estimate::new(guess))
+        Some(Estimate::new(guess, peer.hops))
     }
 
     fn is_shared(&self) -> bool {
@@ -65,5 +70,21 @@ impl Policy for Receipts {
 
     fn receipt_air(&self, peer: &Peer) -> Duration {
         self.rated.receipt_air(peer)
+    }
+
+    fn window(&self, peer: &Peer, _alone: bool) -> usize {
+        let clocked = self.is_clocked(peer);
+        let more = if clocked { peer.opening.get() } else { 0 };
+        peer.flight.window(clocked, peer.full_air()) + more
+    }
+
+    fn receipt_came(&self, now: Time, peer: &mut Peer, round_trip: Duration, asked: usize, filled: bool) {
+        if self.is_clocked(peer) && 2 * asked >= peer.config.max_datagram {
+            let jitter = match peer.flight.path_delay(peer.full_air()).is_zero() {
+                true => Duration::ZERO,
+                false => peer.flight.varies() * tuning().opening_varies,
+            };
+            peer.opening.receipt(now, round_trip, jitter, self.least, filled);
+        }
     }
 }

@@ -30,7 +30,7 @@ fn cable(rate: u64) -> AirtimeModel {
 fn each_medium_has_its_policy() {
     use RateSource::{Guessed, Set, Unlimited};
     // Unless receipts clock the sending, two rows of asks may be in flight besides.
-    let wide = IN_FLIGHT + 2 * SPARSE;
+    let wide = IN_FLIGHT + 2 * tuning().sparse;
     for (what, config, source, shared, clocked, window) in [
         ("a radio", config(wifi(), false, false), Set, true, false, wide),
         (
@@ -113,14 +113,9 @@ fn receipts_clock_the_sending_until_there_is_an_estimate() {
         ..Lesson::default()
     };
     let estimate = peer.estimate.as_mut().expect("over one hop");
-    while !estimate.learn(lesson, Duration::ZERO, RECEIPT) {}
+    while !estimate.learn(lesson, (Duration::ZERO, Duration::ZERO), tuning().receipt) {}
     assert_eq!(policy.slot(&peer, air, Duration::ZERO), air);
     assert_eq!(policy.rate_source(&peer), RateSource::Estimated);
-    let far = PeerConfig {
-        hops: 2,
-        ..PeerConfig::default()
-    };
-    assert!(policy.estimate(&far, wifi()).is_none());
 }
 
 fn entry(number: u64) -> Entry {
@@ -181,11 +176,14 @@ fn fragments_make_room_for_foreseen_messages() {
         panic!("it is cut")
     };
     let air = |bytes| peer.airtime.airtime(bytes, 1);
-    assert!(air(cut) <= ms(2) - EARLY && air(cut + 4) > ms(2) - EARLY, "{cut}");
-    let soon = comes(WORTH_CUTTING / 2);
+    assert!(
+        air(cut) <= ms(2) - tuning().early && air(cut + 4) > ms(2) - tuning().early,
+        "{cut}"
+    );
+    let soon = comes(tuning().worth_cutting / 2);
     assert_eq!(room(fragment, soon), Room::Wait(soon.until));
     let quick = Foreseen {
-        period: LEAST_WAITED_FOR / 2,
+        period: tuning().least_waited_for / 2,
         ..soon
     };
     assert_eq!(

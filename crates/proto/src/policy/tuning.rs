@@ -1,232 +1,334 @@
 //! The constants of the policy: what each means, its unit, and the decision that it comes from.
 //!
-//! Airtimes that depend on the rate are given in frames: the airtime of a full datagram.
+//! Airtimes that depend on the rate are given in frames: the airtime of a full datagram. The example `sweep` measures
+//! what each does: with its feature, a thread can run radios with other values.
 
 use core::time::Duration;
 
-// The pacer.
+macro_rules! tuning {
+    ($($(#[$doc:meta])* $field:ident: $kind:ty = $value:expr,)*) => {
+        /// The constants of the policy.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub struct Tuning {
+            $($(#[$doc])* pub(crate) $field: $kind,)*
+        }
 
-/// Time; how late a caller may be without losing air. The next frame may then be early by as much and stand in the
-/// device queue: a tenth of a full frame at 6 Mbit/s (decision 065).
-pub(crate) const SLOT_LATENESS: Duration = Duration::from_micros(200);
-/// Time; what may stand in the device queue of a cable with a rate. On a fast one, slots are shorter than threads are
-/// punctual: several datagrams leave at one wake-up, and the cable is busy until the next. Where one datagram takes this
-/// long, or its time is unknown, only late datagrams leave at once (decision 116).
-pub(crate) const CABLE_QUEUE: Duration = Duration::from_millis(1);
-/// Divides a frame; the part by which a round trip varies by chance, which the pacer does not make up for (decision
-/// 065).
-pub(crate) const CHANCE: u32 = 4;
-/// The same if the device queue must be empty in time for others (decision 066).
-pub(crate) const CHANCE_DEFERRING: u32 = 30;
-/// Time; most that the pacer makes up for at once: the longest wait in a device queue as long as receipts arrive
-/// (decision 065).
-pub(crate) const LARGEST_CORRECTION: Duration = Duration::from_millis(200);
+        impl Tuning {
+            /// The values that radios use.
+            pub const CHOSEN: Tuning = Tuning { $($field: $value,)* };
 
-// Datagrams in flight.
+            /// The names of all constants.
+            #[cfg(feature = "sweep")]
+            pub const NAMES: &[&str] = &[$(stringify!($field)),*];
 
-/// Datagrams that are remembered, however long the path (decision 065).
-pub(crate) const MOST_IN_FLIGHT: usize = 4096;
-/// Datagrams; if less important ones fill the limit, it may be exceeded by this many (decision 065).
-pub(crate) const URGENT: usize = 3;
-/// Bytes; at 6 Mbit/s, `SMALL_PER_FULL` datagrams of at most this length take the air of a full one (decision 065).
-pub(crate) const SMALL: usize = 200;
-/// Small datagrams that count as a full one (decision 065).
-pub(crate) const SMALL_PER_FULL: usize = 4;
-/// Frames from which on a delay of a radio's path counts as the path's own (decision 065).
-pub(crate) const LONG_PATH: u32 = 10;
-/// Mean deviations by which the round trips of a cable vary without anything waiting (RFC 6298; decision 116).
-pub(crate) const CABLE_VARIES: u32 = 4;
-/// Time; the path's own delay is the least value seen in this span or the one before (decision 065).
-pub(crate) const PATH_SPAN: Duration = Duration::from_secs(10);
-/// Time; datagrams handed over within this time of each other are in the device queue together (decision 020).
-pub(crate) const TOGETHER: Duration = Duration::from_micros(100);
-/// Time; what may be in flight on a cable of known rate while receipts clock the sending (decision 116).
-pub(crate) const CABLE_IN_FLIGHT: Duration = Duration::from_millis(4);
-/// Bytes of a datagram that fills a packet at an MTU of 1500 (decision 116).
-pub(crate) const PACKET: usize = 1472;
+            /// Returns these values with the constant `name` multiplied by `factor`, rounded up for counts, and what it
+            /// is then; `None` if there is no such constant.
+            #[cfg(feature = "sweep")]
+            pub fn varied(mut self, name: &str, factor: f64) -> Option<(Tuning, String)> {
+                match name {
+                    $(stringify!($field) => {
+                        self.$field = varied::Scaled::scaled(self.$field, factor);
+                        Some((self, format!("{:?}", self.$field)))
+                    })*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
 
-// Receipts.
+tuning! {
+    // The pacer.
+    /// Time; how late a caller may be without losing air. The next frame may then be early by as much and stand in the
+    /// device queue: a tenth of a full frame at 6 Mbit/s (decision 065).
+    slot_lateness: Duration = Duration::from_micros(200),
+    /// Time; what may stand in the device queue of a cable with a rate. On a fast one, slots are shorter than threads are
+    /// punctual: several datagrams leave at one wake-up, and the cable is busy until the next. Where one datagram takes this
+    /// long, or its time is unknown, only late datagrams leave at once (decision 116).
+    cable_queue: Duration = Duration::from_millis(1),
+    /// Divides a frame; the part by which a round trip varies by chance, which the pacer does not make up for (decision
+    /// 065).
+    chance: u32 = 4,
+    /// The same if the device queue must be empty in time for others (decision 066).
+    chance_deferring: u32 = 30,
+    /// Time; most that the pacer makes up for at once: the longest wait in a device queue as long as receipts arrive
+    /// (decision 065).
+    largest_correction: Duration = Duration::from_millis(200),
 
-/// Bytes; approximate length of a datagram with only a receipt (decision 065).
-pub(crate) const RECEIPT: usize = 24;
-/// Datagrams; while the pacer's estimate holds, one in this many asks for a receipt (decision 065).
-pub(crate) const SPARSE: usize = 10;
-/// The same where this host defers to others, whose messages need its device queue empty in time (decision 066).
-pub(crate) const SPARSE_DEFERRING: usize = 7;
-/// The same where the path loses datagrams (decision 065).
-pub(crate) const SPARSE_LOSSY: usize = 4;
-/// Time; longest interval between asks while more datagrams wait (decision 065).
-pub(crate) const SPARSE_INTERVAL: Duration = Duration::from_millis(50);
-/// Datagrams; on a long path, at most this many of those in flight ask (decision 116).
-pub(crate) const PER_WINDOW: usize = 32;
-/// Datagrams; on a cable, this many of those in flight ask while receipts clock the sending (decision 130).
-pub(crate) const ASKS_IN_FLIGHT: u32 = 4;
-/// Asks that are remembered (decision 065).
-pub(crate) const MOST_ASKS: usize = 64;
-/// Frames that contention may put ahead of a datagram that asks, or of its receipt, before the receipt is late
-/// (decision 065).
-pub(crate) const FRAMES_AHEAD: u32 = 3;
-/// The same for a receipt that rides with data, which also waits for its turn (decision 065).
-pub(crate) const FRAMES_AHEAD_OF_DATA: u32 = 8;
-/// Divides a full datagram's length; receipts in longer datagrams ride with data (decision 065).
-pub(crate) const RIDES: usize = 4;
-/// Time; how long after a receipt that came with data further receipts may come with data (decision 065).
-pub(crate) const RODE: Duration = Duration::from_millis(500);
-/// Receipts in a row that have to arrive in time before the pacer's estimate is trusted again (decision 065).
-pub(crate) const PENALTY: u32 = 12;
-/// Share of lost datagrams from which on the path counts as lossy (decision 065).
-pub(crate) const LOSSY_PATH: f64 = 0.03;
-/// Probability; how unlikely it must be that the path lost a whole row of receipts before silence means anything
-/// (decision 065).
-pub(crate) const BY_CHANCE: f64 = 0.01;
-/// Time; wait for a receipt beyond the variation of its round trip (decision 065).
-pub(crate) const PATIENCE: Duration = Duration::from_millis(5);
-/// Time; wait for the first receipt (decision 065).
-pub(crate) const FIRST_PATIENCE: Duration = Duration::from_millis(100);
-/// Time; longest wait for a receipt (decision 065).
-pub(crate) const LONGEST_PATIENCE: Duration = Duration::from_secs(5);
-/// Divides a frame; after asking for a receipt, the next fragment waits beyond its slot for this part, in case the peer
-/// was late to read the request: otherwise the two collide (decision 065).
-pub(crate) const LISTENING: u32 = 4;
-/// Divides a frame; a datagram that waited longer than this part waited for other traffic (decision 096).
-pub(crate) const MET: u32 = 8;
+    // Datagrams in flight.
+    /// Datagrams that are remembered, however long the path (decision 065).
+    most_in_flight: usize = 4096,
+    /// Datagrams; if less important ones fill the limit, it may be exceeded by this many (decision 065).
+    urgent: usize = 3,
+    /// Bytes; at 6 Mbit/s, `SMALL_PER_FULL` datagrams of at most this length take the air of a full one (decision 065).
+    small: usize = 200,
+    /// Small datagrams that count as a full one (decision 065).
+    small_per_full: usize = 4,
+    /// Frames from which on a delay of a radio's path counts as the path's own (decision 065).
+    long_path: u32 = 10,
+    /// Mean deviations by which the round trips of a cable vary without anything waiting (RFC 6298; decision 116).
+    cable_varies: u32 = 4,
+    /// Time; the path's own delay is the least value seen in this span or the one before (decision 065).
+    path_span: Duration = Duration::from_secs(10),
+    /// Time; datagrams handed over within this time of each other are in the device queue together (decision 020).
+    together: Duration = Duration::from_micros(100),
+    /// Time; what may be in flight on a cable of known rate while receipts clock the sending (decision 116).
+    cable_in_flight: Duration = Duration::from_millis(4),
+    /// Bytes of a datagram that fills a packet at an MTU of 1500 (decision 116).
+    packet: usize = 1472,
 
-// The wider limit of a cable without a rate.
+    // Receipts.
+    /// Bytes; approximate length of a datagram with only a receipt (decision 065).
+    receipt: usize = 24,
+    /// Datagrams; while the pacer's estimate holds, one in this many asks for a receipt (decision 065).
+    sparse: usize = 10,
+    /// The same where this host defers to others, whose messages need its device queue empty in time (decision 066).
+    sparse_deferring: usize = 7,
+    /// The same where the path loses datagrams (decision 065).
+    sparse_lossy: usize = 4,
+    /// Time; longest interval between asks while more datagrams wait (decision 065).
+    sparse_interval: Duration = Duration::from_millis(50),
+    /// Datagrams; on a long path, at most this many of those in flight ask (decision 116).
+    per_window: usize = 32,
+    /// Datagrams; on a cable, this many of those in flight ask while receipts clock the sending (decision 130).
+    asks_in_flight: u32 = 4,
+    /// Asks that are remembered (decision 065).
+    most_asks: usize = 64,
+    /// Frames that contention may put ahead of a datagram that asks, or of its receipt, before the receipt is late
+    /// (decision 065).
+    frames_ahead: u32 = 3,
+    /// The same for a receipt that rides with data, which also waits for its turn (decision 065).
+    frames_ahead_of_data: u32 = 8,
+    /// Divides a full datagram's length; receipts in longer datagrams ride with data (decision 065).
+    rides: usize = 4,
+    /// Time; how long after a receipt that came with data further receipts may come with data (decision 065).
+    rode: Duration = Duration::from_millis(500),
+    /// Receipts in a row that have to arrive in time before the pacer's estimate is trusted again (decision 065).
+    penalty: u32 = 12,
+    /// Share of lost datagrams from which on the path counts as lossy (decision 065).
+    lossy_path: f64 = 0.03,
+    /// Probability; how unlikely it must be that the path lost a whole row of receipts before silence means anything
+    /// (decision 065).
+    by_chance: f64 = 0.01,
+    /// Time; wait for a receipt beyond the variation of its round trip (decision 065).
+    patience: Duration = Duration::from_millis(5),
+    /// Time; wait for the first receipt (decision 065).
+    first_patience: Duration = Duration::from_millis(100),
+    /// Time; longest wait for a receipt (decision 065).
+    longest_patience: Duration = Duration::from_secs(5),
+    /// Divides a frame; after asking for a receipt, the next fragment waits beyond its slot for this part, in case the peer
+    /// was late to read the request: otherwise the two collide (decision 065).
+    listening: u32 = 4,
+    /// Divides a frame; a datagram that waited longer than this part waited for other traffic (decision 096).
+    met: u32 = 8,
 
-/// Time; as long as a recent receipt came within this, the data on its way delays little: a slower receipt waited for a
-/// busy host, not behind a standing queue. It is also how long an urgent message waits when there was none lately
-/// (decision 130).
-pub(crate) const BREADTH_SHORT: Duration = Duration::from_millis(3);
-/// Time; recent means in this interval, or in the one before (decision 130).
-pub(crate) const BREADTH_INTERVAL: Duration = Duration::from_millis(25);
-/// Datagrams by which a receipt moves the limit (decision 130).
-pub(crate) const BREADTH_STEP: usize = 8;
-/// Datagrams above which a cable gains nothing (decision 130).
-pub(crate) const BREADTH_MOST: usize = 1024;
-/// Quarters of the limit from which on it counts as used up (decision 130).
-pub(crate) const FILLED_QUARTERS: usize = 3;
-/// Time; messages sent in this span or the one before count as recent (decision 130).
-pub(crate) const LATELY: Duration = Duration::from_secs(1);
+    // The wider limit of a cable without a rate.
+    /// Time; as long as a recent receipt came within this, the data on its way delays little: a slower receipt waited for a
+    /// busy host, not behind a standing queue. It is also how long an urgent message waits when there was none lately
+    /// (decision 130).
+    breadth_short: Duration = Duration::from_millis(3),
+    /// Time; recent means in this interval, or in the one before (decision 130).
+    breadth_interval: Duration = Duration::from_millis(25),
+    /// Datagrams by which a receipt moves the limit (decision 130).
+    breadth_step: usize = 8,
+    /// Datagrams above which a cable gains nothing (decision 130).
+    breadth_most: usize = 1024,
+    /// Quarters of the limit from which on it counts as used up (decision 130).
+    filled_quarters: usize = 3,
+    /// Time; messages sent in this span or the one before count as recent (decision 130).
+    lately: Duration = Duration::from_secs(1),
 
-// The estimate of a rate.
+    // The limit while the rate is unknown.
 
-/// Samples that are remembered (decision 020).
-pub(crate) const ESTIMATE_SAMPLES: usize = 16;
-/// Samples that make an estimate (decision 020).
-pub(crate) const ESTIMATE_ENOUGH: usize = 8;
-/// Share of the service time within which the middle half of the samples must lie (decision 020).
-pub(crate) const ESTIMATE_SPREAD: f64 = 0.25;
-/// Share of the estimate; a round trip below it contradicts the estimate (decision 020).
-pub(crate) const ESTIMATE_FASTER: f64 = 0.7;
-/// Contradictions in a row that end the estimate; the new guess is the least rate that all of them allow (decision
-/// 020).
-pub(crate) const CONTRADICTIONS: u32 = 3;
-/// Factor; the estimated rate grows at most by the inverse of this at once (decision 020).
-pub(crate) const ESTIMATE_LEAST: f64 = 0.1;
-/// Gain over an estimate, which is off by a percent or so, where no gain is set (decision 020).
-pub(crate) const ESTIMATE_GAIN: f64 = 1.03;
+    /// Receipts that make a round (decision 358).
+    opening_receipts: usize = 8,
+    /// Mean deviations by which the shortest round trip of a round may exceed the shortest of all on a long path,
+    /// although nothing waits (decision 358).
+    opening_varies: u32 = 2,
+    /// Datagrams in a queue below which the limit grows (decision 358).
+    opening_least: f64 = 0.5,
+    /// Datagrams in a queue above which it shrinks (decision 358).
+    opening_most: f64 = 2.0,
 
-// Foreseen messages.
+    // The estimate of a rate.
+    /// Samples that are remembered (decision 020).
+    estimate_samples: usize = 16,
+    /// Samples that make an estimate (decision 020).
+    estimate_enough: usize = 8,
+    /// Datagrams of a train that make a sample (decision 358).
+    train: usize = 8,
+    /// Mean deviations of a round trip that a train takes at least (decision 358).
+    train_varies: u32 = 4,
+    /// Share of the service time within which the middle half of the samples must lie (decision 020).
+    estimate_spread: f64 = 0.25,
+    /// Share of the estimate; a round trip below it contradicts the estimate (decision 020).
+    estimate_faster: f64 = 0.7,
+    /// Contradictions in a row that end the estimate; the new guess is the least rate that all of them allow (decision
+    /// 020).
+    contradictions: u32 = 3,
+    /// Factor; the estimated rate grows at most by the inverse of this at once (decision 020).
+    estimate_least: f64 = 0.1,
+    /// Gain over an estimate, which is off by a percent or so, where no gain is set (decision 020).
+    estimate_gain: f64 = 1.03,
 
-/// Arrivals of a topic that are remembered (decision 066).
-pub(crate) const RHYTHM_ARRIVALS: usize = 12;
-/// Arrivals; fewer do not make a rhythm (decision 066).
-pub(crate) const RHYTHM_ENOUGH: usize = 6;
-/// Time; a source that strays further from its rhythm than this, or than an eighth of its period, has none worth
-/// waiting for (decision 066).
-pub(crate) const RHYTHM_SPREAD: Duration = Duration::from_micros(1500);
-/// Time; how much later than its spread a message is still waited for (decision 066).
-pub(crate) const RHYTHM_GRACE: Duration = Duration::from_micros(100);
-/// Messages; after this many missing ones the source has stopped (decision 066).
-pub(crate) const RHYTHM_MISSES: u32 = 2;
+    // Foreseen messages.
+    /// Arrivals of a topic that are remembered (decision 066).
+    rhythm_arrivals: usize = 12,
+    /// Arrivals; fewer do not make a rhythm (decision 066).
+    rhythm_enough: usize = 6,
+    /// Time; a source that strays further from its rhythm than this, or than an eighth of its period, has none worth
+    /// waiting for (decision 066).
+    rhythm_spread: Duration = Duration::from_micros(1500),
+    /// Time; how much later than its spread a message is still waited for (decision 066).
+    rhythm_grace: Duration = Duration::from_micros(100),
+    /// Messages; after this many missing ones the source has stopped (decision 066).
+    rhythm_misses: u32 = 2,
 
-// Room for foreseen messages.
+    // Room for foreseen messages.
+    /// Time; how long before a foreseen message the air has to be free: the back-off of the frame before it varies by this
+    /// much (decision 066).
+    early: Duration = Duration::from_micros(100),
+    /// Time; the air is freed earlier by this much for another host's message than for our own: the sender cannot know what
+    /// collided here and still waits in this host's device queue (decision 066).
+    earlier: Duration = Duration::from_micros(300),
+    /// Time for each hop; if less air is left before a foreseen message, nothing is sent: a frame costs half of this when
+    /// empty (decision 066).
+    worth_cutting: Duration = Duration::from_micros(600),
+    /// Time; sources with a shorter period are not waited for, nor those with one below a frame (decision 066).
+    least_waited_for: Duration = Duration::from_micros(2400),
+    /// Bytes; least part of a message that justifies a frame (decision 066).
+    least_cut: usize = 32,
+    /// Bytes; with less room, no message begins behind another, because its header would be sent again with the rest
+    /// (decision 022).
+    least_begun: usize = 128,
+    /// Frames that may go between a receipt and a foreseen message of another host: within this many, the receipt shows
+    /// what it met on the air, and the pacer makes up for it (decision 066).
+    settling: u32 = 3,
+    /// Frames; control frames do not wait for a foreseen message that takes as long (decision 066).
+    frames_control_waits: u32 = 2,
 
-/// Time; how long before a foreseen message the air has to be free: the back-off of the frame before it varies by this
-/// much (decision 066).
-pub(crate) const EARLY: Duration = Duration::from_micros(100);
-/// Time; the air is freed earlier by this much for another host's message than for our own: the sender cannot know what
-/// collided here and still waits in this host's device queue (decision 066).
-pub(crate) const EARLIER: Duration = Duration::from_micros(300);
-/// Time for each hop; if less air is left before a foreseen message, nothing is sent: a frame costs half of this when
-/// empty (decision 066).
-pub(crate) const WORTH_CUTTING: Duration = Duration::from_micros(600);
-/// Time; sources with a shorter period are not waited for, nor those with one below a frame (decision 066).
-pub(crate) const LEAST_WAITED_FOR: Duration = Duration::from_micros(2400);
-/// Frames; the same where the medium forwards (decision 066).
-pub(crate) const FRAMES_WAITED_FOR: u32 = 4;
-/// Bytes; least part of a message that justifies a frame (decision 066).
-pub(crate) const LEAST_CUT: usize = 32;
-/// Bytes; with less room, no message begins behind another, because its header would be sent again with the rest
-/// (decision 022).
-pub(crate) const LEAST_BEGUN: usize = 128;
-/// Frames that may go between a receipt and a foreseen message of another host: within this many, the receipt shows
-/// what it met on the air, and the pacer makes up for it (decision 066).
-pub(crate) const SETTLING: u32 = 3;
-/// Frames; control frames do not wait for a foreseen message that takes as long (decision 066).
-pub(crate) const FRAMES_CONTROL_WAITS: u32 = 2;
+    // Air that is left to others.
+    /// Divides a frame; a host that defers to others leaves this part of the air free after each of its frames. With the
+    /// mean back-off before the next frame, that is the longest that another host's first back-off takes at 6 Mbit/s; so
+    /// the waiting host goes first, and the device queue drains (decision 066).
+    deference_gap: u32 = 22,
+    /// The same where the time is not foreseen: no fragment is cut for that message, and datagrams handed over while it is
+    /// in the air wait behind it in the device queue, in the way of its answer (decision 066).
+    deference_gap_at_any_time: u32 = 10,
+    /// Quarters of a full datagram; longest fragment while others may send something more important at any time (decision
+    /// 066).
+    deferring_quarters: usize = 3,
+    /// Frames; a host claims nothing if this many can hold what waits (decision 096).
+    soon: u32 = 2,
+    /// Time; how late a caller may be without losing its share of the air, as with the pacer's slots (decision 096).
+    share_lateness: Duration = Duration::from_millis(1),
+    /// Time; how long after a message of others more like it may follow (decision 066).
+    more_comes: Duration = Duration::from_millis(200),
+    /// Time after which use of the air counts less by a factor of e (decision 096).
+    used_span: Duration = Duration::from_millis(200),
+    /// Share of the air; the rest above it is receipts, collisions, and unused turns (decision 096).
+    used_full: f64 = 0.92,
 
-// Air that is left to others.
+    // Claims and rhythms of other hosts.
+    /// Time; interval at which claims are sent to a peer while there are any (decision 096).
+    claims_every: Duration = Duration::from_millis(20),
+    /// Time; interval at which rhythms are sent to a peer (decision 096).
+    rhythms_every: Duration = Duration::from_millis(100),
+    /// Time after which a claim that was not renewed no longer counts (decision 096).
+    claim_expiry: Duration = Duration::from_millis(200),
+    /// Time; how much longer than its claimed air a host is expected to take (decision 096).
+    claim_slack: Duration = Duration::from_millis(5),
+    /// Time; where the air is full, how long a host's equals expect it to soon have more (decision 096).
+    claim_slack_where_full: Duration = Duration::from_millis(40),
+    /// Time; how long a rhythm stays valid, longer than a claim (decision 096).
+    rhythm_expiry: Duration = Duration::from_millis(600),
+    /// Time; another host's source with a shorter period is not waited for, nor one that takes more than half of the air
+    /// (decision 096).
+    told_period: Duration = Duration::from_millis(5),
+    /// Time; nor one that strays further, or by a quarter of its period (decision 096).
+    told_spread: Duration = Duration::from_micros(2500),
+    /// Time; nor where the clocks are less certain (decision 097).
+    told_doubt: Duration = Duration::from_millis(1),
+    /// Time; least that a message takes the air, back-off included (decision 096).
+    begun: Duration = Duration::from_micros(250),
+    /// Time over which a host's claims are compared with what is heard from it (decision 096).
+    kept_span: Duration = Duration::from_secs(2),
+    /// Share of the air that a host gets at least while it claims it: half of the least share that all leave it by default
+    /// (decision 096).
+    least_of_claimed: f64 = 0.05,
+    /// Part; a host that is heard to send less than this part of its claimed airtime does not keep its word. The part is
+    /// below 1 because some datagrams are lost, or addressed to others (decision 096).
+    kept_part: f64 = 0.125,
+    /// Share of the air; less counts as nothing (decision 096).
+    least_heard: f64 = 0.0005,
+    /// Datagrams in a row without a wait that show that the air is free. Next to one host that fills it, three in four
+    /// datagrams and more have to wait (decision 096).
+    found_free: u32 = 16,
+    /// Time; how long the claims of hosts that are not heard are then disbelieved; it doubles each time this is found again
+    /// (decision 096).
+    disbelief: Duration = Duration::from_secs(5),
+    /// Time; longest such time (decision 096).
+    longest_disbelief: Duration = Duration::from_secs(20),
+}
 
-/// Divides a frame; a host that defers to others leaves this part of the air free after each of its frames. With the
-/// mean back-off before the next frame, that is the longest that another host's first back-off takes at 6 Mbit/s; so
-/// the waiting host goes first, and the device queue drains (decision 066).
-pub(crate) const DEFERENCE_GAP: u32 = 22;
-/// The same where the time is not foreseen: no fragment is cut for that message, and datagrams handed over while it is
-/// in the air wait behind it in the device queue, in the way of its answer (decision 066).
-pub(crate) const DEFERENCE_GAP_AT_ANY_TIME: u32 = 10;
-/// Quarters of a full datagram; longest fragment while others may send something more important at any time (decision
-/// 066).
-pub(crate) const DEFERRING_QUARTERS: usize = 3;
-/// Frames; a host claims nothing if this many can hold what waits (decision 096).
-pub(crate) const SOON: u32 = 2;
-/// Time; how late a caller may be without losing its share of the air, as with the pacer's slots (decision 096).
-pub(crate) const SHARE_LATENESS: Duration = Duration::from_millis(1);
-/// Time; how long after a message of others more like it may follow (decision 066).
-pub(crate) const MORE_COMES: Duration = Duration::from_millis(200);
-/// Time after which use of the air counts less by a factor of e (decision 096).
-pub(crate) const USED_SPAN: Duration = Duration::from_millis(200);
-/// Share of the air; the rest above it is receipts, collisions, and unused turns (decision 096).
-pub(crate) const USED_FULL: f64 = 0.92;
+/// The constants of this radio.
+#[cfg(not(feature = "sweep"))]
+pub(crate) const fn tuning() -> &'static Tuning {
+    &Tuning::CHOSEN
+}
 
-// Claims and rhythms of other hosts.
+#[cfg(feature = "sweep")]
+pub(crate) use varied::tuning;
 
-/// Time; interval at which claims are sent to a peer while there are any (decision 096).
-pub(crate) const CLAIMS_EVERY: Duration = Duration::from_millis(20);
-/// Time; interval at which rhythms are sent to a peer (decision 096).
-pub(crate) const RHYTHMS_EVERY: Duration = Duration::from_millis(100);
-/// Time after which a claim that was not renewed no longer counts (decision 096).
-pub(crate) const CLAIM_EXPIRY: Duration = Duration::from_millis(200);
-/// Time; how much longer than its claimed air a host is expected to take (decision 096).
-pub(crate) const CLAIM_SLACK: Duration = Duration::from_millis(5);
-/// Time; where the air is full, how long a host's equals expect it to soon have more (decision 096).
-pub(crate) const CLAIM_SLACK_WHERE_FULL: Duration = Duration::from_millis(40);
-/// Time; how long a rhythm stays valid, longer than a claim (decision 096).
-pub(crate) const RHYTHM_EXPIRY: Duration = Duration::from_millis(600);
-/// Time; another host's source with a shorter period is not waited for, nor one that takes more than half of the air
-/// (decision 096).
-pub(crate) const TOLD_PERIOD: Duration = Duration::from_millis(5);
-/// Time; nor one that strays further, or by a quarter of its period (decision 096).
-pub(crate) const TOLD_SPREAD: Duration = Duration::from_micros(2500);
-/// Time; nor where the clocks are less certain (decision 097).
-pub(crate) const TOLD_DOUBT: Duration = Duration::from_millis(1);
-/// Time; least that a message takes the air, back-off included (decision 096).
-pub(crate) const BEGUN: Duration = Duration::from_micros(250);
-/// Time over which a host's claims are compared with what is heard from it (decision 096).
-pub(crate) const KEPT_SPAN: Duration = Duration::from_secs(2);
-/// Share of the air that a host gets at least while it claims it: half of the least share that all leave it by default
-/// (decision 096).
-pub(crate) const LEAST_OF_CLAIMED: f64 = 0.05;
-/// Part; a host that is heard to send less than this part of its claimed airtime does not keep its word. The part is
-/// below 1 because some datagrams are lost, or addressed to others (decision 096).
-pub(crate) const KEPT_PART: f64 = 0.125;
-/// Share of the air; less counts as nothing (decision 096).
-pub(crate) const LEAST_HEARD: f64 = 0.0005;
-/// Datagrams in a row without a wait that show that the air is free. Next to one host that fills it, three in four
-/// datagrams and more have to wait (decision 096).
-pub(crate) const FOUND_FREE: u32 = 16;
-/// Time; how long the claims of hosts that are not heard are then disbelieved; it doubles each time this is found again
-/// (decision 096).
-pub(crate) const DISBELIEF: Duration = Duration::from_secs(5);
-/// Time; longest such time (decision 096).
-pub(crate) const LONGEST_DISBELIEF: Duration = Duration::from_secs(20);
+#[cfg(feature = "sweep")]
+pub(crate) mod varied {
+    //! Other values, for the example `sweep`.
+
+    use super::Tuning;
+    use core::cell::Cell;
+    use core::time::Duration;
+
+    thread_local! {
+        static VALUES: Cell<&'static Tuning> = const { Cell::new(&Tuning::CHOSEN) };
+    }
+
+    pub(crate) fn tuning() -> &'static Tuning {
+        VALUES.get()
+    }
+
+    impl Tuning {
+        /// Lets the radios of this thread use these values from now on.
+        pub fn apply(&'static self) {
+            VALUES.set(self);
+        }
+    }
+
+    /// A value that a factor changes.
+    pub(super) trait Scaled {
+        fn scaled(self, factor: f64) -> Self;
+    }
+
+    impl Scaled for Duration {
+        fn scaled(self, factor: f64) -> Self {
+            self.mul_f64(factor)
+        }
+    }
+
+    impl Scaled for f64 {
+        fn scaled(self, factor: f64) -> Self {
+            self * factor
+        }
+    }
+
+    impl Scaled for u32 {
+        fn scaled(self, factor: f64) -> Self {
+            (f64::from(self) * factor).ceil() as u32
+        }
+    }
+
+    impl Scaled for usize {
+        fn scaled(self, factor: f64) -> Self {
+            (self as f64 * factor).ceil() as usize
+        }
+    }
+}

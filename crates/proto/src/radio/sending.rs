@@ -4,7 +4,7 @@ use super::{Radio, Transmit};
 use crate::body::Body;
 use crate::config::{MAX_PRIORITY, Order, PeerId};
 use crate::peer::{Peer, put};
-use crate::policy::tuning::{LEAST_BEGUN, LEAST_CUT};
+use crate::policy::tuning::tuning;
 use crate::policy::{CONTROL, Entry, Fragment, Room, is_within};
 use crate::send::{Foreseen, SendTopic, When, Work, account};
 use crate::wire::{AnnouncePiece, Frame};
@@ -189,7 +189,7 @@ impl<B: Body> Radio<B> {
         let fragment = Fragment {
             max,
             whole: HEAD + t.rest_with_head(),
-            least: HEAD + t.head_room() + LEAST_CUT,
+            least: HEAD + t.head_room() + tuning().least_cut,
             begins: t.begins_anew(),
         };
         match self.policy.make_room(now, p, &fragment, foreseen) {
@@ -392,7 +392,7 @@ impl<B: Body> Radio<B> {
         p.header(self.config.session, out);
         let receipt = p.put_receipt(now, out);
         // Beyond it the fragment would be empty, and its receiver would refuse the whole datagram.
-        let room = max.saturating_sub(self.topics[i].head_room() + LEAST_CUT);
+        let room = max.saturating_sub(self.topics[i].head_room() + tuning().least_cut);
         p.put_acknowledgements(now, room, out, true);
         let mut when = When {
             now,
@@ -474,7 +474,7 @@ impl<B: Body> Radio<B> {
         };
         t.begins_anew()
             && t.head().is_some_and(|p| self.policy.fills_all() || p.is_short())
-            && room >= t.head_room() + LEAST_BEGUN
+            && room >= t.head_room() + tuning().least_begun
             && self.scheduler.pick(&self.topics, |_| true).is_some_and(equal)
     }
 

@@ -5,7 +5,7 @@ use crate::body::{Body, Sink};
 use crate::config::PeerId;
 use crate::peer::{Peer, put};
 use crate::policy::Others;
-use crate::policy::tuning::{CLAIMS_EVERY, EARLIER, RHYTHMS_EVERY, SOON};
+use crate::policy::tuning::tuning;
 use crate::send::{Foreseen, SendTopic};
 use crate::share::{Exchange, OWN_RHYTHMS, Speaker, id};
 use crate::wire::{Beat, Claim, DataHead, Frame, Frames, MOST_ENTRIES, Sharing};
@@ -35,7 +35,7 @@ impl<B: Body> Radio<B> {
             let frame = p.airtime.airtime(max, p.config.hops);
             let frames = t.bytes_left().div_ceil(max as u64);
             air += frame.saturating_mul(u32::try_from(frames).unwrap_or(u32::MAX));
-            if claim.is_none() && !frame.is_zero() && air > frame * SOON {
+            if claim.is_none() && !frame.is_zero() && air > frame * tuning().soon {
                 claim = Some(t.config.priority);
             }
         }
@@ -117,10 +117,10 @@ impl<B: Body> Radio<B> {
             put(out, max, &Frame::Sharing(Sharing::Clock { time, ahead: clock }));
         }
         if !claims.is_empty() && put(out, max, &Frame::Sharing(Sharing::Claims(claims))) {
-            p.share.claims_at = now + CLAIMS_EVERY;
+            p.share.claims_at = now + tuning().claims_every;
         }
         if !rhythms.is_empty() && put(out, max, &Frame::Sharing(Sharing::Rhythms(rhythms))) {
-            p.share.rhythms_at = now + RHYTHMS_EVERY;
+            p.share.rhythms_at = now + tuning().rhythms_every;
         }
     }
 
@@ -207,7 +207,7 @@ impl<B: Body> Radio<B> {
     pub(super) fn foreseen_elsewhere(&self, now: Time, priority: u8) -> Option<Foreseen> {
         let f = self.share.foreseen(now, priority)?;
         Some(Foreseen {
-            from: f.from - EARLIER,
+            from: f.from - tuning().earlier,
             ..f
         })
     }

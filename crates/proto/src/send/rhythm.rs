@@ -1,6 +1,6 @@
 //! Prediction of a topic's next message from earlier ones (decision 066).
 
-use crate::policy::tuning::*;
+use crate::policy::tuning::tuning;
 use core::time::Duration;
 use stats::Time;
 use std::collections::VecDeque;
@@ -39,7 +39,7 @@ impl Rhythm {
     /// A message arrived.
     pub(crate) fn arrived(&mut self, now: Time) {
         self.arrivals.push_back(now);
-        if self.arrivals.len() > RHYTHM_ARRIVALS {
+        if self.arrivals.len() > tuning().rhythm_arrivals {
             self.arrivals.pop_front();
         }
         self.beat = self.fit();
@@ -48,12 +48,12 @@ impl Rhythm {
     /// The next message, if there is a rhythm that has not stopped.
     pub(crate) fn next(&self, now: Time) -> Option<Foreseen> {
         let Beat { period, last, spread } = self.beat?;
-        (1..=RHYTHM_MISSES)
+        (1..=tuning().rhythm_misses)
             .map(|n| {
                 let at = last + period * n;
                 Foreseen {
                     from: at - spread,
-                    until: at + spread + RHYTHM_GRACE,
+                    until: at + spread + tuning().rhythm_grace,
                     period,
                 }
             })
@@ -62,7 +62,7 @@ impl Rhythm {
 
     fn fit(&self) -> Option<Beat> {
         let first = *self.arrivals.front()?;
-        if self.arrivals.len() < RHYTHM_ENOUGH {
+        if self.arrivals.len() < tuning().rhythm_enough {
             return None;
         }
         let times: Vec<f64> = self
@@ -96,7 +96,7 @@ impl Rhythm {
         strays.sort_by(f64::total_cmp);
         let spread = seconds(strays[strays.len() - 2])?;
         let period = seconds(period)?;
-        if spread > RHYTHM_SPREAD.min(period / 8) {
+        if spread > tuning().rhythm_spread.min(period / 8) {
             return None;
         }
         Some(Beat {

@@ -1,6 +1,6 @@
 //! Disbelieving claims: when the claimed air turns out to be free.
 
-use crate::policy::tuning::{DISBELIEF, FOUND_FREE, LONGEST_DISBELIEF};
+use crate::policy::tuning::tuning;
 use core::time::Duration;
 use stats::Time;
 
@@ -26,10 +26,12 @@ impl Doubt {
             return None;
         }
         self.free += 1;
-        if self.free < FOUND_FREE {
+        if self.free < tuning().found_free {
             return None;
         }
-        let rest = self.rest.map_or(DISBELIEF, |r| (r * 2).min(LONGEST_DISBELIEF));
+        let rest = self
+            .rest
+            .map_or(tuning().disbelief, |r| (r * 2).min(tuning().longest_disbelief));
         (self.free, self.rest) = (0, Some(rest));
         self.found_free += 1;
         Some(now + rest)

@@ -1,6 +1,6 @@
 //! The air that a host keeps, whatever others claim.
 
-use crate::policy::tuning::SHARE_LATENESS;
+use crate::policy::tuning::tuning;
 use core::time::Duration;
 use stats::Time;
 
@@ -33,7 +33,7 @@ impl Floor {
 
     fn due(&self, now: Time) -> f64 {
         let waited = self.since.map_or(0.0, |t| nanos(now.since(t)));
-        (self.due + waited * self.earns).min(nanos(SHARE_LATENESS) * self.earns)
+        (self.due + waited * self.earns).min(nanos(tuning().share_lateness) * self.earns)
     }
 
     /// Whether the waiting datagram has waited long enough.

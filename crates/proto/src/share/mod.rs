@@ -13,7 +13,7 @@ pub use clock::ClockOffset;
 pub(crate) use clock::{Exchange, PeerClock};
 pub(crate) use table::{OWN_RHYTHMS, Speaker, Table};
 
-use crate::policy::tuning::{MORE_COMES, SHARE_LATENESS};
+use crate::policy::tuning::tuning;
 use crate::send::Foreseen;
 use core::time::Duration;
 use doubt::Doubt;
@@ -109,7 +109,7 @@ impl Share {
     pub(crate) fn charge(&mut self, now: Time, priority: u8, airtime: Duration) -> bool {
         let share = self.share(now, priority);
         if share < 1.0 {
-            self.gate = self.gate.max(now - SHARE_LATENESS) + airtime.div_f64(share);
+            self.gate = self.gate.max(now - tuning().share_lateness) + airtime.div_f64(share);
         }
         share < 1.0
     }
@@ -209,7 +209,7 @@ impl Share {
 
     fn heard_lately(&self, now: Time) -> Option<u8> {
         let (priority, at) = self.heard?;
-        (now < at + MORE_COMES).then_some(priority)
+        (now < at + tuning().more_comes).then_some(priority)
     }
 
     /// Whether another host may send something more important than this at any time.

@@ -2,7 +2,7 @@
 
 use super::used::Used;
 use crate::config::PeerId;
-use crate::policy::tuning::*;
+use crate::policy::tuning::tuning;
 use crate::send::Foreseen;
 use crate::wire::{Beat, Claim, MOST_ENTRIES};
 use core::time::Duration;
@@ -54,8 +54,8 @@ struct Kept {
 impl Kept {
     fn new() -> Self {
         Kept {
-            claimed: Used::over(KEPT_SPAN),
-            heard: Used::over(KEPT_SPAN),
+            claimed: Used::over(tuning().kept_span),
+            heard: Used::over(tuning().kept_span),
         }
     }
 }
@@ -109,7 +109,8 @@ impl Table {
         let announced = rhythms.filter(|r| r.direct && now < r.until());
         let beats: f64 = announced.map(|r| r.air.div_duration_f64(r.period)).sum();
         let heard = kept.heard.share(now);
-        heard >= LEAST_HEARD && heard >= KEPT_PART * (beats + LEAST_OF_CLAIMED * kept.claimed.share(now))
+        heard >= tuning().least_heard
+            && heard >= tuning().kept_part * (beats + tuning().least_of_claimed * kept.claimed.share(now))
     }
 
     fn believes(&self, now: Time, host: u32) -> bool {
@@ -135,7 +136,7 @@ impl Table {
         let at = now - Duration::from_millis(c.age_ms.into());
         let key = (c.host, by.peer);
         if !self.listens_to(c.host)
-            || now.since(at) >= CLAIM_EXPIRY
+            || now.since(at) >= tuning().claim_expiry
             || self.claims.get(&key).is_some_and(|k| k.at > at)
         {
             return;
@@ -185,11 +186,11 @@ impl Table {
         let key = (b.host, by.peer, b.priority, nth);
         let direct = b.host == by.host;
         if !self.listens_to(b.host)
-            || now.since(at) >= RHYTHM_EXPIRY
-            || period < TOLD_PERIOD
+            || now.since(at) >= tuning().rhythm_expiry
+            || period < tuning().told_period
             || air > period / 2
-            || doubt > TOLD_DOUBT
-            || spread > TOLD_SPREAD.min(period / 4)
+            || doubt > tuning().told_doubt
+            || spread > tuning().told_spread.min(period / 4)
             || self.rhythms.get(&key).is_some_and(|k| k.at > at)
         {
             return;
@@ -219,7 +220,7 @@ impl Table {
     pub(crate) fn expire(&mut self, now: Time) {
         self.claims.retain(|_, c| now < c.until_full());
         self.rhythms.retain(|_, r| now < r.until());
-        let counts = |used: &Used| used.share(now) >= LEAST_HEARD / 2.0;
+        let counts = |used: &Used| used.share(now) >= tuning().least_heard / 2.0;
         self.kept.retain(|_, k| counts(&k.claimed) || counts(&k.heard));
     }
 
@@ -370,29 +371,29 @@ impl Claimed {
         // Claims are in whole milliseconds: an amount below one is unknown.
         match !self.demand.is_zero() && self.heard >= self.demand {
             true => self.at,
-            false => self.expected(CLAIM_SLACK),
+            false => self.expected(tuning().claim_slack),
         }
     }
 
     /// When its equals stop taking turns with its host, where the air is full: without turns they collide, and the
     /// little air that is left is lost.
     fn until_full(&self) -> Time {
-        self.expected(CLAIM_SLACK_WHERE_FULL)
+        self.expected(tuning().claim_slack_where_full)
     }
 
     fn expected(&self, slack: Duration) -> Time {
         // The least share of the others, and contention, delay it.
-        self.at + CLAIM_EXPIRY.min(self.demand * 3 / 2 + slack)
+        self.at + tuning().claim_expiry.min(self.demand * 3 / 2 + slack)
     }
 }
 
 impl Rhythmic {
     fn until(&self) -> Time {
-        self.at + RHYTHM_EXPIRY
+        self.at + tuning().rhythm_expiry
     }
 
     fn next(&self, now: Time) -> Option<Foreseen> {
-        let busy = self.air.max(BEGUN);
+        let busy = self.air.max(tuning().begun);
         let past = (now - busy - self.spread).since(self.next);
         let n = past.as_nanos().div_ceil(self.period.as_nanos().max(1));
         let at = self.next + self.period.saturating_mul(u32::try_from(n).ok()?);

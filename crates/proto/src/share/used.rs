@@ -1,6 +1,6 @@
 //! How much of the air messages take, both those that this host sends and those that it hears.
 
-use crate::policy::tuning::{USED_FULL, USED_SPAN};
+use crate::policy::tuning::tuning;
 use core::time::Duration;
 use stats::Time;
 
@@ -14,7 +14,7 @@ pub(super) struct Used {
 
 impl Used {
     pub(super) fn new() -> Self {
-        Self::over(USED_SPAN)
+        Self::over(tuning().used_span)
     }
 
     /// Use that counts less by a factor of e after `span`.
@@ -34,7 +34,7 @@ impl Used {
 
     /// Whether hardly any is left.
     pub(super) fn is_full(&self, now: Time) -> bool {
-        self.share(now) > USED_FULL
+        self.share(now) > tuning().used_full
     }
 
     pub(super) fn share(&self, now: Time) -> f64 {
@@ -64,7 +64,7 @@ mod tests {
         assert_eq!(full_after(air.mul_f64(1.1)), None);
         assert!(full_after(air.mul_f64(1.03)).is_some_and(|n| n > 200));
         let mut used = Used::new();
-        used.add(Time::from_millis(5), USED_SPAN);
+        used.add(Time::from_millis(5), tuning().used_span);
         assert!(used.is_full(Time::from_millis(5)) && !used.is_full(Time::from_millis(25)));
     }
 }

@@ -69,7 +69,7 @@ fn a_radio_that_slows_down_and_recovers_is_followed_without_configuration() {
         w.source(0, topic("/laser", 100, 5), ms(20), run, fixed(50, 950));
         w.source(0, topic("/image", 10, 2), ms(150), run, fixed(50, 63_950));
         for rate in [6, 2, 1, 6] {
-            w.medium.set_rate(w.now, rate * 1_000_000).expect("a rate");
+            w.medium.set_rate(w.now, Some(rate * 1_000_000)).expect("a rate");
             w.run(ms(6_000));
         }
         w.run(Duration::from_secs(3));
@@ -83,7 +83,7 @@ fn a_radio_that_slows_down_and_recovers_is_followed_without_configuration() {
 fn a_rate_set_too_high_cannot_fill_the_device_queue() {
     let setup = Setup::hops(1);
     let mut w = setup.build();
-    w.medium.set_rate(w.now, 1_000_000).expect("a rate");
+    w.medium.set_rate(w.now, Some(1_000_000)).expect("a rate");
     let run = Duration::from_secs(20);
     w.source(0, topic("/laser", 100, 5), ms(40), run, fixed(50, 950));
     w.source(0, topic("/image", 10, 2), ms(150), run, fixed(50, 63_950));

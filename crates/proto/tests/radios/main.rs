@@ -18,7 +18,7 @@ mod relay;
 mod reliable;
 mod scheduling;
 mod sharing;
-mod traces;
+mod unknown_rate;
 mod watched;
 mod wire;
 mod withdrawal;

@@ -9,7 +9,6 @@ use std::time::Duration;
 const IN_FLIGHT: usize = 64;
 
 struct End {
-    radio_number: usize,
     radio: Radio<Blob>,
     peer: PeerId,
     sink: Recorder,
@@ -36,7 +35,6 @@ impl End {
             )
             .expect("a valid peer");
         End {
-            radio_number: session as usize,
             radio,
             peer,
             sink: Recorder::default(),
@@ -48,7 +46,6 @@ impl End {
         let mut all = VecDeque::new();
         let mut datagram = Vec::new();
         while let Transmit::Datagram { priority, .. } = self.radio.poll_transmit(now, &mut datagram) {
-            trace::went(now, (self.radio_number, 0), &datagram);
             all.push_back((priority, datagram.clone()));
         }
         all

@@ -49,7 +49,7 @@ fn a_late_receipt_narrows_the_bound_and_many_in_time_widen_it_again() {
     assert_eq!(f.window(false, AIR), 2);
     t += AIR * 5;
     f.receipt(t, &receipt(0, 0), |_| AIR * 5, AIR);
-    for n in 1..=u64::from(PENALTY) {
+    for n in 1..=u64::from(tuning().penalty) {
         assert!(f.doubts());
         f.sent(entry(n, t, true), t + AIR * 3, AIR);
         t += AIR;
@@ -82,7 +82,7 @@ fn nothing_blocks_for_ever_and_a_long_path_holds_more() {
     for n in 3..10_000 {
         f.sent(entry(n, timeout, false), Time::MAX, AIR);
     }
-    assert!(f.len() <= MOST_IN_FLIGHT);
+    assert!(f.len() <= tuning().most_in_flight);
 }
 
 #[test]

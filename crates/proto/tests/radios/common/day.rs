@@ -1,6 +1,6 @@
 //! Two hosts whose sources never end, and that keep no history: for runs of a day.
 
-use super::{IP, ms, trace};
+use super::{IP, ms};
 use medium::{Event, Medium, MediumConfig, Rng};
 use proto::*;
 use stats::{DropReason, Drops, Time};
@@ -348,7 +348,6 @@ impl Day {
             match h.radio.poll_transmit(self.now, &mut datagram) {
                 Transmit::Datagram { .. } => {
                     let (bytes, to) = (datagram.len() + IP, 1 - host);
-                    trace::went(self.now, (host, to), &datagram);
                     // A full device queue drops it.
                     let _ = self.medium.send(self.now, host, to, bytes, datagram.clone());
                 }

@@ -1,6 +1,6 @@
 //! Several hosts on one medium that relay for each other, in virtual time.
 
-use super::{Blob, IP, ms, trace};
+use super::{Blob, IP, ms};
 use medium::{Event, Link, Medium, MediumConfig, Rng, Topology};
 use proto::*;
 use stats::{DropReason, Drops, Flow, Time};
@@ -429,7 +429,6 @@ impl Mesh {
             match n.radio.poll_transmit(self.now, &mut buffer) {
                 Transmit::Datagram { peer, .. } => {
                     assert!(buffer.len() <= 1472, "{} B", buffer.len());
-                    trace::went(self.now, (node, n.peers[&peer]), &buffer);
                     // A full device queue loses it.
                     let _ =
                         self.medium

@@ -5,9 +5,8 @@ pub mod day;
 pub mod mesh;
 pub mod stalls;
 pub mod team;
-pub mod trace;
 
-use medium::{Event, Loss, Medium, MediumConfig, Rng};
+use medium::{Channel, ChannelConfig, Event, Loss, MediumConfig, Rng, WireConfig};
 use proto::*;
 use stalls::{Processor, Stalls};
 use stats::{DropReason, Drops, Flow, FlowMetrics, Time};
@@ -188,7 +187,7 @@ pub struct Faults {
 
 pub struct World {
     pub now: Time,
-    pub medium: Medium<Vec<u8>>,
+    pub medium: Channel<Vec<u8>>,
     pub nodes: Vec<Node>,
     pub sources: Vec<Source>,
     pub faults: Faults,
@@ -204,6 +203,8 @@ pub struct World {
 #[derive(Clone)]
 pub struct Setup {
     pub medium: MediumConfig,
+    /// A cable in place of the radio.
+    pub cable: Option<WireConfig>,
     pub order: Order,
     pub receive: ReceiveLimits,
     pub seed: u64,
@@ -232,6 +233,7 @@ impl Setup {
     pub fn hops(hops: usize) -> Self {
         Setup {
             medium: MediumConfig::chain(hops),
+            cable: None,
             order: Order::Priority,
             receive: ReceiveLimits::default(),
             seed: 1,
@@ -255,6 +257,20 @@ impl Setup {
             ..setup
         }
     }
+    /// A cable of `rate_bits` and of the delay that `path` has. The ends know neither.
+    pub fn cable(rate_bits: u64, path: medium::Path) -> Self {
+        Setup {
+            auto: true,
+            cable: Some(WireConfig {
+                rate_bits: Some(rate_bits),
+                frame_bytes: 38,
+                queue_frames: 200,
+                path,
+                ..WireConfig::direct()
+            }),
+            ..Setup::hops(1)
+        }
+    }
     /// One hop at 54 Mbit/s, whose path beyond the air takes `delay` in each direction and loses packets.
     pub fn path(delay: Duration, loss: Loss) -> Self {
         let mut setup = Setup::hops(1);
@@ -273,6 +289,7 @@ impl Setup {
     }
     pub fn seed(mut self, seed: u64) -> Self {
         self.medium.seed = seed;
+        self.cable.iter_mut().for_each(|cable| cable.seed = seed);
         Setup { seed, ..self }
     }
     pub fn loss(mut self, loss: Loss, queue_frames: usize) -> Self {
@@ -334,9 +351,13 @@ impl Setup {
                 processor: Processor::new(self.stalls, self.seed ^ u64::from(session) << 32),
             }
         };
+        let channel = match &self.cable {
+            Some(cable) => ChannelConfig::Wire(cable.clone()),
+            None => ChannelConfig::Radio(self.medium.clone()),
+        };
         World {
             now: Time::ZERO,
-            medium: Medium::new(self.medium.clone()).expect("a valid medium"),
+            medium: Channel::new(channel).expect("a valid medium"),
             nodes: vec![node(1, 0), node(2, far)],
             sources: Vec::new(),
             faults: Faults {
@@ -593,10 +614,16 @@ impl World {
                 Transmit::Datagram { .. } => {
                     assert!(buffer.len() <= 1472, "{} B", buffer.len());
                     let to = if n.host == 0 { far } else { 0 };
-                    trace::went(self.now, (n.host, to), &buffer);
                     if self
                         .medium
-                        .send(self.now, n.host, to, buffer.len() + self.around, buffer.clone())
+                        .send_dscp(
+                            self.now,
+                            n.host,
+                            to,
+                            buffer.len() + self.around,
+                            0,
+                            buffer.clone(),
+                        )
                         .is_err()
                     {
                         self.air_drops.add(DropReason::DeviceQueue, 1);

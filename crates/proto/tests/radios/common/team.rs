@@ -1,6 +1,6 @@
 //! Any number of hosts on one channel, each with its own clock, in virtual time.
 
-use super::{Blob, IP, trace};
+use super::{Blob, IP};
 use medium::{Event, Medium, MediumConfig, Rng, Topology};
 use proto::*;
 use stats::{Drops, FlowMetrics, Time};
@@ -304,7 +304,6 @@ impl Team {
                         let at = head(&buffer);
                         buffer.splice(at..at, lies(local));
                     }
-                    trace::went(local, (i, to), &buffer);
                     let len = buffer.len() + IP;
                     let dscp = [1, 0, 34, 46][usize::from(priority.min(127)) / 32];
                     let sent = self
