@@ -125,7 +125,7 @@ fn key(page: &mut Page, kind: &str, (key, code): (&str, &str)) {
 }
 
 /// Takes control of the chosen robot, if it is free.
-fn request(page: &mut Page) {
+pub(crate) fn request(page: &mut Page) {
     page.wait("!document.getElementById('drive-request').disabled && !document.getElementById('drive-request').hidden");
     page.evaluate("document.getElementById('drive-request').click()");
     page.wait("['ready', 'locked'].includes(document.body.dataset.drive)");

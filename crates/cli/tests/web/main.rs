@@ -593,7 +593,13 @@ fn axe_finds_no_violation() {
     let axe = std::fs::read_to_string(axe).expect("axe");
     let mut pair = Pair::new();
     pair.count();
-    let web = Web::start(&pair.robot, &["--record", "t"]);
+    for name in ["rover", "arm"] {
+        pair.running
+            .push(pair.robot.start(&["robot", "sim", "--name", name]));
+    }
+    std::fs::create_dir(pair.robot.path("recordings")).expect("a folder");
+    let web = Web::start(&pair.robot, &["--record", "recordings", "--drive"]);
+    video::start(&pair.robot, "/camera/video");
     let mut browser = Browser::start(&pair.robot.path("t")).expect("a browser");
     for (size, theme) in [(DESK, "light"), (DESK, "dark"), (PHONE, "light"), (PHONE, "dark")] {
         let mut page = browser.open(&web.url(), size);
@@ -602,14 +608,33 @@ fn axe_finds_no_violation() {
         page.wait("document.querySelectorAll('#topics-table tr[data-id]').length === 3");
         losses(&mut page, "/scan");
         press(&mut page, "Raise the priority of /scan");
+        // Video with its stages.
+        page.evaluate("document.querySelector('nav [data-tab=look]').click()");
+        page.wait(
+            "[...document.getElementById('camera-topic').options].some((o) => o.value === '/camera/video')",
+        );
+        map::choose(&mut page, "camera-topic", "/camera/video");
+        page.wait("document.getElementById('camera-facts').textContent.includes('h264')");
+        page.wait("!document.getElementById('camera-stages').hidden");
         page.evaluate(&format!("{axe}; undefined"));
-        for tab in ["look", "topics", "air", "journal", "peers"] {
+        let check = |page: &mut Page, tab: &str| {
             page.evaluate(&format!("document.querySelector('nav [data-tab={tab}]').click()"));
             let found = page.evaluate(
                 "axe.run().then((r) => r.passes.length < 10 ? 'axe checked nothing' : r.violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(' ')}`))",
             );
             assert_eq!(found, json!([]), "{size:?} {theme} {tab}");
+        };
+        for tab in ["look", "drive", "air", "journal", "peers"] {
+            check(&mut page, tab);
         }
+        drive::request(&mut page);
+        check(&mut page, "drive");
+        record::refused(&mut page);
+        check(&mut page, "topics");
+        record::start(&mut page);
+        check(&mut page, "topics");
+        record::stop(&mut page);
+        browser.close_pages();
     }
 }
 
