@@ -87,7 +87,7 @@ function draw() {
   const name = !view || view.link === view.host ? view?.host : `${view.link} of ${view.host}`;
   say($("host"), name ?? "Ropewalk");
   document.title = name ? `${name} · Ropewalk` : "Ropewalk";
-  showLink(link);
+  showLink(link, state.robots);
   topics.show(page.link, view?.topics ?? {}, view?.host, mayChange(), history);
   drawAir(history, page.link, view?.topics ?? {});
   showBus(state.bus);

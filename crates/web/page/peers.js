@@ -43,7 +43,8 @@ function standing(link) {
   return peers.length > 0 ? ["up", "up · direct"] : ["wait", "no peer"];
 }
 
-export function showLink(link) {
+// `robots`: all that this host reaches, by name.
+export function showLink(link, robots) {
   const [state, text] = standing(link);
   attribute($("status"), "data-state", state);
   say($("status"), text);
@@ -76,6 +77,9 @@ export function showLink(link) {
   for (const host of view?.unreachable ?? []) items.push([`no ${host}`, [host, "down", "no path", "", "", "", "", "", "", ""]]);
   rows("peers", PEERS, items);
   const notes = peers.filter((p) => p.unheard).map((p) => p.unheard);
+  const over = Object.entries(robots).filter(([, r]) => view && r.link === view.link);
+  const told = ([name, r]) => `${name || "robot"} at ${r.peer} ${r.state.replace("_", " ")}, telemetry at ${fixed(r.telemetry_hz, 1)} Hz`;
+  if (over.length > 0) notes.push(`Robots: ${over.map(told).join("; ")}.`);
   if (view?.unpublished.length) notes.push(`Nobody publishes ${view.unpublished.join(", ")} here yet.`);
   for (const [topic, why] of Object.entries(view?.unsent ?? {}).slice(0, 5)) notes.push(`Cannot send ${topic}: ${why}.`);
   say($("peers-note"), notes.join(" "));

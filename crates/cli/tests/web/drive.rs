@@ -183,6 +183,9 @@ fn what_is_held_drives_and_all_else_stops() {
         return;
     };
     let mut page = operator(&mut browser, &web, "none");
+    page.wait(
+        r"/rover at robot ready, telemetry at (?!0\.0 )\d/.test(document.getElementById('peers-note').textContent)",
+    );
     let stops: [(&str, Stop); 4] = [
         ("the key is released", |page| key(page, "keyUp", FORWARD)),
         ("STOP", |page| {
