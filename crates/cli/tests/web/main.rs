@@ -628,6 +628,8 @@ fn axe_finds_no_violation() {
             check(&mut page, tab);
         }
         drive::request(&mut page);
+        page.evaluate("document.getElementById('stop-all').click()");
+        page.wait("document.getElementById('stop-told').textContent.includes('executed')");
         check(&mut page, "drive");
         record::refused(&mut page);
         check(&mut page, "topics");
