@@ -114,7 +114,7 @@ const observed = new Observed(secret, {
       say($("status"), "no connection to the server");
       return;
     }
-    const may = { view: "you may look", operate: "you may change priorities", drive: "you may change priorities" };
+    const may = { view: "you may look", operate: "you may change priorities", drive: drives ? "you may drive" : "you may change priorities" };
     say($("role"), may[role] ?? role);
     notice(version === VERSION ? "" : "This page and its server have different versions: load it again.");
     journal.clear();

@@ -20,7 +20,7 @@ export function reach({ link, peer, state, telemetry_hz: hz }, links) {
   const trip = view.peers[peer]?.round_trip_ms;
   const isUp = answers && state === "ready";
   const way = isUp ? "up" : answers ? state.replace("_", " ") : "the link does not answer";
-  return [isUp, `${peer} ${way} · ${isUp && trip !== undefined ? `round trip ${fixed(trip, 0)} ms · ` : ""}${telemetry}`];
+  return [isUp, `${peer} ${way} · ${isUp && trip !== undefined ? `round trip ${fixed(trip, trip < 10 ? 1 : 0)} ms · ` : ""}${telemetry}`];
 }
 
 // The host from which each received topic comes.

@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// A rover and its base, joined by links.
-struct Rover {
-    robot: Host,
-    base: Host,
+pub(crate) struct Rover {
+    pub(crate) robot: Host,
+    pub(crate) base: Host,
     child: Child,
     told: Arc<Mutex<Vec<(Instant, Value)>>>,
     links: [Running; 2],
@@ -44,7 +44,7 @@ fn config(own: (&str, &str), peer: (&str, &str), role: &str) -> String {
 }
 
 impl Rover {
-    fn start() -> Rover {
+    pub(crate) fn start() -> Rover {
         let (robot, base) = (Host::new(), Host::new());
         let (a, b) = (address(), address());
         let write = |host: &Host, text: String| std::fs::write(host.path("link.yaml"), text).expect("writes");
@@ -251,7 +251,7 @@ fn robots_are_seen_side_by_side_and_anybody_stops_all() {
     let text = |name: &str| format!("document.getElementById('robot-{name}').textContent");
     let telemetry = r"telemetry [1-9]\d* messages\/s$/";
     page.wait(&format!(
-        r"/robot up · (round trip \d+ ms · )?{telemetry}.test({})",
+        r"/robot up · (round trip [\d.]+ ms · )?{telemetry}.test({})",
         text("rover")
     ));
     page.wait(&format!(
