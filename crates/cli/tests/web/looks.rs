@@ -127,6 +127,68 @@ fn pictures_of_the_guide() {
     }
 }
 
+/// `cargo test -p ropewalk-cli --test web --release -- --ignored --nocapture the_first_view`
+#[test]
+#[ignore = "prints times"]
+fn the_first_view_of_a_new_browser_is_timed() {
+    let pair = Pair::driving(30.0);
+    let web = Web::start(&pair.robot, &[]);
+    let parts = [
+        (
+            "painted",
+            "performance.getEntriesByName('first-contentful-paint').length > 0",
+        ),
+        (
+            "topics",
+            "document.querySelectorAll('#topics-table tr[data-id]').length === 3",
+        ),
+        (
+            "picture",
+            "document.getElementById('camera-picture').dataset.stamp !== undefined",
+        ),
+        (
+            "scan",
+            "document.getElementById('scan-picture').dataset.points !== undefined",
+        ),
+    ];
+    let mut times = vec![Vec::new(); parts.len()];
+    // By then the server knows the link.
+    std::thread::sleep(Duration::from_secs(5));
+    for _ in 0..5 {
+        let home = tempfile::tempdir().expect("a folder");
+        let mut browser = Browser::start(home.path()).expect("a browser");
+        let mut page = browser.open("about:blank", DESK);
+        let tests: Vec<String> = parts
+            .iter()
+            .map(|(name, is)| format!("{name}: () => {is}"))
+            .collect();
+        let script = format!(
+            "window.firstView = {{}};
+            const tests = {{ {} }};
+            const look = () => {{
+                for (const [name, is] of Object.entries(tests)) try {{ if (is()) firstView[name] ??= performance.now(); }} catch {{}}
+                requestAnimationFrame(look);
+            }};
+            look();",
+            tests.join(", ")
+        );
+        page.call(
+            "Page.addScriptToEvaluateOnNewDocument",
+            json!({ "source": script }),
+        );
+        page.call("Page.navigate", json!({ "url": web.url() }));
+        page.wait(&format!("Object.keys(firstView).length === {}", parts.len()));
+        for ((name, _), times) in parts.iter().zip(&mut times) {
+            let ms = page.evaluate(&format!("firstView.{name}"));
+            times.push(ms.as_f64().expect("a time"));
+        }
+    }
+    for ((name, _), times) in parts.iter().zip(&mut times) {
+        times.sort_by(f64::total_cmp);
+        println!("{name}: median {:.0} ms, of {times:.0?}", times[times.len() / 2]);
+    }
+}
+
 /// A rover behind a link and an arm on the base, both with cameras, and the base's page.
 struct Fleet {
     _rover: Rover,
