@@ -316,15 +316,20 @@ fn an_old_picture_locks() {
 /// What takes the page from its operator, and gives it back if that is possible.
 struct Loss {
     name: &'static str,
-    take: fn(&Rover, &Browser),
-    give: fn(&Rover, &Browser),
+    take: fn(&Rover, &mut Browser),
+    give: fn(&Rover, &mut Browser),
 }
 
-const LOSSES: [Loss; 3] = [
+const LOSSES: [Loss; 4] = [
     Loss {
         name: "the browser is killed",
         take: |_, browser| browser.signal(Signal::KILL),
         give: |_, _| {},
+    },
+    Loss {
+        name: "the tab is hidden",
+        take: |_, browser| browser.cover(),
+        give: |_, browser| browser.uncover(),
     },
     Loss {
         name: "the browser is stopped",
@@ -348,10 +353,10 @@ fn lose(rover: &Rover, web: &Web, loss: &Loss) -> Option<Duration> {
     std::thread::sleep(Duration::from_millis(200));
     drop(page);
     let lost = Instant::now();
-    (loss.take)(rover, &browser);
+    (loss.take)(rover, &mut browser);
     let stood = rover.wait(false, loss.name);
     // It does not move again by itself.
-    (loss.give)(rover, &browser);
+    (loss.give)(rover, &mut browser);
     std::thread::sleep(Duration::from_millis(500));
     assert!(!rover.moves().0, "after {}", loss.name);
     Some(stood.saturating_duration_since(lost))
