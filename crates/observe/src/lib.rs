@@ -1,8 +1,8 @@
 #![forbid(unsafe_code)]
-//! The state of this host's links and bus, in one typed and versioned structure that every view shows alike.
+//! The state of this host's links and bus and of the robots that they reach, in one typed and versioned structure that every view shows alike.
 //!
 //! A [`View`] has the activity of a link between two of its states: `ropewalk top` and its JSON show it. A [`Picture`]
-//! has the views of all links and the topics of the bus; [`delta`] returns the changes since another picture. The
+//! has the views of all links, the topics of the bus and the robots; [`delta`] returns the changes since another picture. The
 //! [`Journal`] records events, the [`History`] keeps ten minutes of rates, both within bounds. An [`Observer`] asks the
 //! links once a second and keeps all of these.
 //!
@@ -23,6 +23,7 @@ mod history;
 mod journal;
 mod observer;
 mod picture;
+mod robots;
 #[doc(hidden)]
 pub mod sample;
 mod state;
@@ -34,6 +35,7 @@ pub use history::History;
 pub use journal::{Event, Happened, Journal, Name};
 pub use observer::{Observer, unix_time};
 pub use picture::{Bus, BusTopic, Link, Picture, VERSION, delta};
+pub use robots::Robot;
 pub use state::{
     AccountState, BulkState, ClockState, DelayState, LinkState, PeerState, RadioState, ReceivedState,
     RecentState, RelayState, ReportState, SentState, ServiceCounts, SpreadState, StateError, UnheardState,

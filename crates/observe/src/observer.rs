@@ -1,6 +1,7 @@
 //! Reads the state of this host's bus and links once a second.
 
 use crate::picture::{Bus, BusTopic, Link, VERSION};
+use crate::robots::robots;
 use crate::{AskError, Asked, Event, Happened, History, Journal, LinkState, Picture, View};
 use bus::Survey;
 use ropewalk::Node;
@@ -199,6 +200,7 @@ impl Shared {
             at,
             links: BTreeMap::new(),
             bus: memory.bus(&survey),
+            robots: BTreeMap::new(),
         };
         let mut seen = self.seen();
         for (name, state) in states {
@@ -222,6 +224,10 @@ impl Shared {
             memory.links.remove(&name);
             seen.journal.silent(at, &name);
         }
+        let mut services = survey.services();
+        services.retain(|s| !s.servers.is_empty());
+        let served = services.iter().map(|s| s.service.service.as_str());
+        picture.robots = robots(served, &picture.links, &picture.bus.topics);
         let answering = picture.links.values().filter(|l| l.answers).map(|l| &l.view);
         seen.history.add(at, answering);
         seen.json = Arc::new(picture.json());

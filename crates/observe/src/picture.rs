@@ -1,6 +1,6 @@
 //! The observed state at one moment, and the difference between two moments.
 
-use crate::View;
+use crate::{Robot, View};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -19,6 +19,8 @@ pub struct Picture {
     pub links: BTreeMap<String, Link>,
     /// The bus of this host.
     pub bus: Bus,
+    /// The robots that this host's bus and links reach, by name; the name of a robot without one is empty.
+    pub robots: BTreeMap<String, Robot>,
 }
 
 /// A link of this host.

@@ -76,13 +76,18 @@ export function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }
 
-// Whether a node is visible: it is in view, and its page's tab is not hidden.
+// Tells whether a node is visible: it is in view, and its page's tab is not hidden. Returns a function that ends this.
 export function whileShown(node, tell) {
   let inside = false;
   const look = () => tell(inside && !document.hidden);
-  new IntersectionObserver((entries) => {
+  const observer = new IntersectionObserver((entries) => {
     inside = entries.at(-1).isIntersecting;
     look();
-  }).observe(node);
+  });
+  observer.observe(node);
   document.addEventListener("visibilitychange", look);
+  return () => {
+    observer.disconnect();
+    document.removeEventListener("visibilitychange", look);
+  };
 }

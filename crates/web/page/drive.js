@@ -87,6 +87,10 @@ export class Drive extends Connection {
         driver.outcome(message);
         // Outcomes come too often to draw each.
         return driver.hear();
+      case "stopping":
+      case "stopped":
+        this.told(message);
+        break;
       case "halted":
         driver.halted(message.reason);
         break;
@@ -112,6 +116,9 @@ export class Drive extends Connection {
     if (this.driver.robot === null) this.choose(this.choice);
     else if (isBack) this.tell({ op: "robot", robot: this.choice });
   }
+
+  // Called with messages about STOP for all robots.
+  told() {}
 
   choose(robot) {
     if (robot === null) return;

@@ -11,6 +11,7 @@ import { RobotMap } from "./map.js";
 import { Plots } from "./plots.js";
 import { Drive } from "./drive.js";
 import { Record } from "./record.js";
+import { Robots } from "./robots.js";
 
 // The version of the state that this page can read.
 const VERSION = 1;
@@ -71,6 +72,12 @@ async function undo() {
   await set(change.link, change.topic, change.peer, "priority", change.from);
 }
 
+// Chooses from a list, as the operator does.
+function choose(id, value) {
+  $(id).value = value;
+  $(id).dispatchEvent(new Event("change"));
+}
+
 function draw() {
   const state = page.state;
   if (!state) return;
@@ -87,10 +94,11 @@ function draw() {
   const name = !view || view.link === view.host ? view?.host : `${view.link} of ${view.host}`;
   say($("host"), name ?? "Ropewalk");
   document.title = name ? `${name} · Ropewalk` : "Ropewalk";
-  showLink(link);
+  showLink(link, state);
   topics.show(page.link, view?.topics ?? {}, view?.host, mayChange(), history);
   drawAir(history, page.link, view?.topics ?? {});
   showBus(state.bus);
+  robots.show(state);
   document.body.dataset.at = state.at;
 }
 
@@ -106,7 +114,7 @@ const observed = new Observed(secret, {
       say($("status"), "no connection to the server");
       return;
     }
-    const may = { view: "you may look", operate: "you may change priorities", drive: "you may change priorities" };
+    const may = { view: "you may look", operate: "you may change priorities", drive: drives ? "you may drive" : "you may change priorities" };
     say($("role"), may[role] ?? role);
     notice(version === VERSION ? "" : "This page and its server have different versions: load it again.");
     journal.clear();
@@ -126,6 +134,8 @@ const observed = new Observed(secret, {
 const messages = new Messages(secret, {
   channels(all) {
     camera.channels(all);
+    robots.channels = all;
+    if (page.state) robots.show(page.state);
     scan.channels(all);
     map.channels(all);
     plots.channels(all);
@@ -137,6 +147,13 @@ const scan = new Scan(messages);
 const map = new RobotMap(messages);
 const plots = new Plots(messages);
 const drive = new Drive(secret, camera);
+const robots = new Robots(messages, drive, (robot, topic) => {
+  tab("drive");
+  choose("drive-robot", robot);
+  if (topic !== null) choose("camera-topic", topic);
+  $("camera").scrollIntoView({ block: "nearest" });
+  $("drive-request").focus();
+});
 const record = new Record((request) => observed.ask(request));
 camera.channels([]);
 scan.channels([]);

@@ -1,6 +1,7 @@
 // The link in the head of the page, its peers, and the bus of this host.
 
 import { $, attribute, el, fixed, keyed, percent, say } from "./dom.js";
+import { reach, shown } from "./robots.js";
 
 const PEERS = [
   ["peer", "text"], ["state", "text"], ["round trip, ms", ""], ["rate, Mbit/s", ""], ["air", "roomy"], ["out, Mbit/s", "roomy"],
@@ -43,7 +44,7 @@ function standing(link) {
   return peers.length > 0 ? ["up", "up · direct"] : ["wait", "no peer"];
 }
 
-export function showLink(link) {
+export function showLink(link, { links, robots }) {
   const [state, text] = standing(link);
   attribute($("status"), "data-state", state);
   say($("status"), text);
@@ -76,6 +77,8 @@ export function showLink(link) {
   for (const host of view?.unreachable ?? []) items.push([`no ${host}`, [host, "down", "no path", "", "", "", "", "", "", ""]]);
   rows("peers", PEERS, items);
   const notes = peers.filter((p) => p.unheard).map((p) => p.unheard);
+  const over = Object.entries(robots).filter(([, robot]) => view && robot.link === view.link);
+  if (over.length > 0) notes.push(`Robots: ${over.map(([name, robot]) => `${shown(name)}: ${reach(robot, links)[1]}`).join("; ")}.`);
   if (view?.unpublished.length) notes.push(`Nobody publishes ${view.unpublished.join(", ")} here yet.`);
   for (const [topic, why] of Object.entries(view?.unsent ?? {}).slice(0, 5)) notes.push(`Cannot send ${topic}: ${why}.`);
   say($("peers-note"), notes.join(" "));

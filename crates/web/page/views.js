@@ -39,11 +39,19 @@ class View {
       localStorage.setItem(`${name}-topic`, this.select.value);
       this.choose(this.select.value);
     });
-    whileShown($(name), (visible) => {
+    this.unwatch = whileShown($(name), (visible) => {
       this.visible = visible;
       this.refresh();
     });
-    setInterval(() => this.tell(), 250);
+    this.timer = setInterval(() => this.tell(), 250);
+  }
+
+  // Ends the view, so that its elements can be removed.
+  close() {
+    clearInterval(this.timer);
+    this.unwatch();
+    this.visible = false;
+    this.end();
   }
 
   // Offers the topics of its types.
@@ -170,15 +178,16 @@ class View {
 }
 
 export class Camera extends View {
-  nothing = "no camera on this bus";
   timed = true;
-  stages = new Stages("camera");
   video = null;
   // The observed links of this host.
   links = {};
 
-  constructor(messages) {
-    super("camera", [IMAGE, COMPRESSED, VIDEO], messages);
+  constructor(messages, name = "camera", nothing = "no camera on this bus") {
+    super(name, [IMAGE, COMPRESSED, VIDEO], messages);
+    this.nothing = nothing;
+    // Only the large picture has room for them.
+    this.stages = $(`${name}-stages`) ? new Stages(name) : null;
   }
 
   end() {
@@ -223,7 +232,7 @@ export class Camera extends View {
     if (picture instanceof ImageData) context.putImageData(picture, 0, 0);
     else context.drawImage(picture, 0, 0, width, height);
     message.drawn = performance.now();
-    this.stages.add(channel.topic, measure(message, crossing(this.links, channel.topic), offsets.length < FEWEST_CLOCKS ? null : best()));
+    this.stages?.add(channel.topic, measure(message, crossing(this.links, channel.topic), offsets.length < FEWEST_CLOCKS ? null : best()));
     this.about = `${message.encoding} ${width}×${height}`;
     this.canvas.dataset.stamp = message.captured;
     attribute(this.canvas, "aria-label", `Picture of ${channel.topic}, ${this.about}`);
@@ -231,7 +240,6 @@ export class Camera extends View {
 
   tell() {
     super.tell();
-    // The first call comes before `stages` exists.
     this.stages?.tell();
   }
 }

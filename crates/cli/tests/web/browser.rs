@@ -139,6 +139,18 @@ impl Browser {
         page
     }
 
+    /// Opens an empty tab in front of the others, which are then hidden.
+    pub(crate) fn cover(&mut self) {
+        let target = self.call(None, "Target.createTarget", json!({ "url": "about:blank" }));
+        self.pages.push(target["targetId"].clone());
+    }
+
+    /// Closes the newest tab.
+    pub(crate) fn uncover(&mut self) {
+        let page = self.pages.pop();
+        self.call(None, "Target.closeTarget", json!({ "targetId": page }));
+    }
+
     /// Sends a signal to all processes of the browser.
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         let group = rustix::process::Pid::from_child(&self.child);

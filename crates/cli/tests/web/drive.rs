@@ -1,6 +1,7 @@
 //! Driving a simulated rover from the page, over a link: what is held moves it, and whatever happens to the page, it stands.
 
 use super::browser::{Browser, Page};
+use super::map::is_left_alone;
 use super::support::{Host, Running, address, eventually};
 use super::{DESK, Web};
 use rustix::process::Signal;
@@ -11,9 +12,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// A rover and its base, joined by links.
-struct Rover {
-    robot: Host,
-    base: Host,
+pub(crate) struct Rover {
+    pub(crate) robot: Host,
+    pub(crate) base: Host,
     child: Child,
     told: Arc<Mutex<Vec<(Instant, Value)>>>,
     links: [Running; 2],
@@ -43,7 +44,7 @@ fn config(own: (&str, &str), peer: (&str, &str), role: &str) -> String {
 }
 
 impl Rover {
-    fn start() -> Rover {
+    pub(crate) fn start() -> Rover {
         let (robot, base) = (Host::new(), Host::new());
         let (a, b) = (address(), address());
         let write = |host: &Host, text: String| std::fs::write(host.path("link.yaml"), text).expect("writes");
@@ -93,21 +94,18 @@ impl Rover {
     }
 
     fn camera(&self) -> Running {
-        let image =
-            "{header: {stamp: now}, height: 2, width: 2, encoding: mono8, step: 2, data: [1, 2, 3, 4]}";
-        let args = [
-            "topic",
-            "pub",
-            "/camera/image",
-            "sensor_msgs/Image",
-            image,
-            "--rate",
-            "20",
-        ];
-        let mut command = self.robot.command(&args);
-        command.stdin(Stdio::null());
-        Running::spawn(command)
+        camera(&self.robot, "/camera/image", 1)
     }
+}
+
+/// Publishes pictures of one grey.
+fn camera(host: &Host, topic: &str, grey: u8) -> Running {
+    let image =
+        format!("{{header: {{stamp: now}}, height: 1, width: 1, encoding: mono8, step: 1, data: [{grey}]}}");
+    let args = ["topic", "pub", topic, "sensor_msgs/Image", &image, "--rate", "20"];
+    let mut command = host.command(&args);
+    command.stdin(Stdio::null());
+    Running::spawn(command)
 }
 
 impl Drop for Rover {
@@ -125,7 +123,7 @@ fn key(page: &mut Page, kind: &str, (key, code): (&str, &str)) {
 }
 
 /// Takes control of the chosen robot, if it is free.
-fn request(page: &mut Page) {
+pub(crate) fn request(page: &mut Page) {
     page.wait("!document.getElementById('drive-request').disabled && !document.getElementById('drive-request').hidden");
     page.evaluate("document.getElementById('drive-request').click()");
     page.wait("['ready', 'locked'].includes(document.body.dataset.drive)");
@@ -183,6 +181,9 @@ fn what_is_held_drives_and_all_else_stops() {
         return;
     };
     let mut page = operator(&mut browser, &web, "none");
+    page.wait(
+        r"/rover: robot up · .*telemetry [1-9]\d* messages/.test(document.getElementById('peers-note').textContent)",
+    );
     let stops: [(&str, Stop); 4] = [
         ("the key is released", |page| key(page, "keyUp", FORWARD)),
         ("STOP", |page| {
@@ -218,6 +219,86 @@ fn what_is_held_drives_and_all_else_stops() {
 }
 
 #[test]
+fn robots_are_seen_side_by_side_and_anybody_stops_all() {
+    let rover = Rover::start();
+    let arm = rover.base.start(&["robot", "sim", "--name", "arm"]);
+    let _cameras = [rover.camera(), camera(&rover.base, "/arm/camera", 9)];
+    let web = Web::start(&rover.base, &["--drive"]);
+    let browsers = (
+        Browser::start(&rover.base.path("t")),
+        Browser::start(&rover.robot.path("t")),
+    );
+    let (Some(mut browser), Some(mut other)) = browsers else {
+        return;
+    };
+    let mut onlooker = other.open(&web.url(), DESK);
+    let mut page = browser.open(&web.url(), DESK);
+    page.wait("document.querySelectorAll('#robots-list > li').length === 2");
+    page.evaluate("document.getElementById('robots').scrollIntoView()");
+    for (name, topic, grey) in [("rover", "/camera/image", 1), ("arm", "/arm/camera", 9)] {
+        page.wait(&format!(
+            "document.getElementById('robot-{name}-picture').dataset.stamp"
+        ));
+        let offered = page.evaluate(&format!(
+            "[...document.getElementById('robot-{name}-topic').options].map((o) => o.value)"
+        ));
+        assert_eq!(offered, json!([topic]), "{name}");
+        let shown = page.evaluate(&format!(
+            "document.getElementById('robot-{name}-picture').getContext('2d').getImageData(0, 0, 1, 1).data[0]"
+        ));
+        assert_eq!(shown, grey, "{name}");
+    }
+    let text = |name: &str| format!("document.getElementById('robot-{name}').textContent");
+    let telemetry = r"telemetry [1-9]\d* messages\/s$/";
+    page.wait(&format!(
+        r"/robot up · (round trip [\d.]+ ms · )?{telemetry}.test({})",
+        text("rover")
+    ));
+    page.wait(&format!(
+        "/on this host's bus · {telemetry}.test({})",
+        text("arm")
+    ));
+
+    // One press chooses the robot and its picture.
+    page.evaluate(
+        "(() => { const s = document.getElementById('drive-limit'); s.value = 'none'; s.dispatchEvent(new Event('change')); })()",
+    );
+    for (name, topic) in [("arm", "/arm/camera"), ("rover", "/camera/image")] {
+        let button = format!("document.querySelector('[aria-label=\"Drive {name}\"]')");
+        page.wait(&format!("!{button}.hidden"));
+        page.evaluate(&format!("{button}.click()"));
+        let chosen =
+            page.evaluate("['drive-robot', 'camera-topic'].map((id) => document.getElementById(id).value)");
+        assert_eq!(chosen, json!([name, topic]));
+    }
+    drive(&mut page, &rover, FORWARD);
+    onlooker.wait("!document.getElementById('stop-all').hidden && !document.getElementById('stop').hidden");
+    onlooker.evaluate("document.getElementById('stop-all').click()");
+    rover.wait(false, "STOP for all");
+    let told = "STOP: rover: executed; arm: not driven from this server";
+    onlooker.wait(&format!(
+        "document.getElementById('stop-told').textContent === '{told}'"
+    ));
+    page.wait("document.getElementById('drive-why').textContent.includes('pressed STOP')");
+    // It has to be pressed again.
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(!rover.moves().0, "it stands while the key is held");
+    key(&mut page, "keyUp", FORWARD);
+    drop(onlooker);
+    other.close_pages();
+
+    // A single robot has the large picture.
+    drop(arm);
+    page.wait("document.querySelectorAll('#robots-list > li').length === 0");
+    page.wait("document.getElementById('robots').hidden && document.getElementById('stop-all').hidden");
+    eventually("nobody takes the pictures of the other", || {
+        is_left_alone(&rover.base, "/arm/camera")
+    });
+    drop(page);
+    assert_eq!((browser.problems(), other.problems()), (vec![], vec![]));
+}
+
+#[test]
 fn an_old_picture_locks() {
     let rover = Rover::start();
     let camera = rover.camera();
@@ -235,15 +316,20 @@ fn an_old_picture_locks() {
 /// What takes the page from its operator, and gives it back if that is possible.
 struct Loss {
     name: &'static str,
-    take: fn(&Rover, &Browser),
-    give: fn(&Rover, &Browser),
+    take: fn(&Rover, &mut Browser),
+    give: fn(&Rover, &mut Browser),
 }
 
-const LOSSES: [Loss; 3] = [
+const LOSSES: [Loss; 4] = [
     Loss {
         name: "the browser is killed",
         take: |_, browser| browser.signal(Signal::KILL),
         give: |_, _| {},
+    },
+    Loss {
+        name: "the tab is hidden",
+        take: |_, browser| browser.cover(),
+        give: |_, browser| browser.uncover(),
     },
     Loss {
         name: "the browser is stopped",
@@ -267,10 +353,10 @@ fn lose(rover: &Rover, web: &Web, loss: &Loss) -> Option<Duration> {
     std::thread::sleep(Duration::from_millis(200));
     drop(page);
     let lost = Instant::now();
-    (loss.take)(rover, &browser);
+    (loss.take)(rover, &mut browser);
     let stood = rover.wait(false, loss.name);
     // It does not move again by itself.
-    (loss.give)(rover, &browser);
+    (loss.give)(rover, &mut browser);
     std::thread::sleep(Duration::from_millis(500));
     assert!(!rover.moves().0, "after {}", loss.name);
     Some(stood.saturating_duration_since(lost))

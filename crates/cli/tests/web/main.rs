@@ -1,14 +1,12 @@
 //! The page of `ropewalk web` in a real Chromium: it shows what `top --json` tells and what was published, and lets nobody
 //! in who may not.
-//!
-//! The pictures of `docs/guide/web.md` are made by
-//! `ROPEWALK_SCREENSHOTS=docs/guide/web cargo test -p ropewalk-cli --test web -- --ignored`.
 // Tests print only their own text.
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods)]
 
 mod browser;
 mod drive;
 mod h264;
+mod looks;
 mod map;
 mod record;
 mod stages;
@@ -21,9 +19,7 @@ use browser::{Browser, Page};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 use support::{Host, Running, address, eventually};
 
 const DESK: (u32, u32) = (1440, 900);
@@ -262,21 +258,6 @@ fn press(page: &mut Page, what: &str) {
     page.evaluate(&format!(
         "document.querySelector('[aria-label^=\"{what}\"]').click()"
     ));
-}
-
-fn screenshot(page: &mut Page, folder: &Path, name: &str) {
-    use base64::Engine;
-    // By then the page knows the server's clock.
-    std::thread::sleep(Duration::from_secs(6));
-    let shot = page.call(
-        "Page.captureScreenshot",
-        json!({ "format": "webp", "quality": 80 }),
-    );
-    let data = shot["data"].as_str().expect("a picture");
-    let bytes = base64::engine::general_purpose::STANDARD
-        .decode(data)
-        .expect("base64");
-    std::fs::write(folder.join(name), bytes).expect("writes");
 }
 
 #[test]
@@ -584,68 +565,4 @@ fn nobody_gets_in_who_may_not() {
     );
     assert_eq!(topic(&pair.top(), "/scan")["priority"], 1);
     assert_eq!(browser.problems(), Vec::<String>::new());
-}
-
-#[test]
-#[ignore = "needs axe.min.js of npm's axe-core in AXE"]
-fn axe_finds_no_violation() {
-    let axe = std::env::var_os("AXE").expect("the path of axe.min.js");
-    let axe = std::fs::read_to_string(axe).expect("axe");
-    let mut pair = Pair::new();
-    pair.count();
-    let web = Web::start(&pair.robot, &["--record", "t"]);
-    let mut browser = Browser::start(&pair.robot.path("t")).expect("a browser");
-    for (size, theme) in [(DESK, "light"), (DESK, "dark"), (PHONE, "light"), (PHONE, "dark")] {
-        let mut page = browser.open(&web.url(), size);
-        let features = json!([{ "name": "prefers-color-scheme", "value": theme }]);
-        page.call("Emulation.setEmulatedMedia", json!({ "features": features }));
-        page.wait("document.querySelectorAll('#topics-table tr[data-id]').length === 3");
-        losses(&mut page, "/scan");
-        press(&mut page, "Raise the priority of /scan");
-        page.evaluate(&format!("{axe}; undefined"));
-        for tab in ["look", "topics", "air", "journal", "peers"] {
-            page.evaluate(&format!("document.querySelector('nav [data-tab={tab}]').click()"));
-            let found = page.evaluate(
-                "axe.run().then((r) => r.passes.length < 10 ? 'axe checked nothing' : r.violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.html).join(' ')}`))",
-            );
-            assert_eq!(found, json!([]), "{size:?} {theme} {tab}");
-        }
-    }
-}
-
-#[test]
-#[ignore = "makes the pictures of the guide"]
-fn pictures_of_the_guide() {
-    let folder = std::env::var_os("ROPEWALK_SCREENSHOTS").expect("a folder");
-    let folder = PathBuf::from(folder);
-    std::fs::create_dir_all(&folder).expect("a folder");
-    let pair = Pair::driving(30.0);
-    let web = Web::start(&pair.robot, &[]);
-    let there = Web::start(&pair.base, &[]);
-    let mut browser = Browser::start(&pair.robot.path("t")).expect("a browser");
-    // For a minute of rates in the plots.
-    std::thread::sleep(Duration::from_secs(60));
-    for theme in ["light", "dark"] {
-        let dark = |page: &mut Page| {
-            let features = json!([{ "name": "prefers-color-scheme", "value": theme }]);
-            page.call("Emulation.setEmulatedMedia", json!({ "features": features }));
-        };
-        let mut page = browser.open(&web.url(), DESK);
-        dark(&mut page);
-        page.wait("document.getElementById('camera-picture').dataset.stamp");
-        page.wait("document.getElementById('scan-picture').dataset.points");
-        losses(&mut page, "/camera/image/compressed");
-        screenshot(&mut page, &folder, &format!("desk-{theme}.webp"));
-        for (web, tab) in [(&web, "topics"), (&there, "look")] {
-            let mut page = browser.open(&web.url(), PHONE);
-            dark(&mut page);
-            page.wait("document.querySelectorAll('#topics-table tr[data-id]').length === 3");
-            page.evaluate(&format!("document.querySelector('nav [data-tab={tab}]').click()"));
-            if tab == "look" {
-                page.wait("document.getElementById('camera-picture').dataset.stamp");
-            }
-            screenshot(&mut page, &folder, &format!("phone-{tab}-{theme}.webp"));
-        }
-        browser.close_pages();
-    }
 }

@@ -34,7 +34,7 @@ fn colour_at(x: f64, y: f64) -> String {
 }
 
 /// Whether nobody on the bus takes a topic.
-fn is_left_alone(host: &Host, topic: &str) -> Option<()> {
+pub(crate) fn is_left_alone(host: &Host, topic: &str) -> Option<()> {
     let info = host.run(&["topic", "info", topic, "--json"]);
     let info: Value = serde_json::from_str(&info.stdout).ok()?;
     info["topics"][0]["subscribers"]

@@ -39,6 +39,27 @@ fn enter(page: &mut Page) {
     page.call("Input.dispatchKeyEvent", key("keyUp"));
 }
 
+/// Asks for a recording of a topic whose name is refused.
+pub(crate) fn refused(page: &mut Page) {
+    page.wait("!document.getElementById('record').hidden");
+    page.evaluate("document.getElementById('record-topics').value = 'arm'");
+    page.evaluate("document.getElementById('record-button').click()");
+    page.wait("document.getElementById('record-refused').textContent.includes('is not a full name')");
+    page.evaluate("document.getElementById('record-topics').value = ''");
+}
+
+/// Starts a recording of all topics.
+pub(crate) fn start(page: &mut Page) {
+    page.evaluate("document.getElementById('record-button').click()");
+    wait_for_messages(page);
+}
+
+/// Stops the recording.
+pub(crate) fn stop(page: &mut Page) {
+    page.evaluate("document.getElementById('record-button').click()");
+    page.wait("document.getElementById('record').dataset.state === 'rests'");
+}
+
 fn wait_for_messages(page: &mut Page) {
     page.wait("document.getElementById('record').dataset.state === 'runs'");
     page.wait(
@@ -118,8 +139,7 @@ fn a_press_records_the_chosen_topics_and_the_end_of_the_server_closes_the_file()
 
     // All topics. The page leaves, and one that may only look comes.
     page.evaluate("document.getElementById('record-topics').value = ''");
-    page.evaluate("document.getElementById('record-button').click()");
-    wait_for_messages(&mut page);
+    start(&mut page);
     browser.close_pages();
     let mut page = browser.open(&format!("{}#token={view}", web.url()), PHONE);
     wait_for_messages(&mut page);

@@ -65,6 +65,19 @@ fn compressed_video(flavour: Flavour) -> Schema {
     registry.schema("foxglove_msgs/CompressedVideo").expect("a type")
 }
 
+/// Publishes ten key frames a second on a host's bus until the test ends.
+pub(crate) fn start(host: &Host, topic: &str) {
+    let node = Node::with_config("camera", BusConfig::new(host.path("bus"))).expect("a node");
+    let camera = Source::new(&node, topic, compressed_video(Flavour::Ros1));
+    std::thread::spawn(move || {
+        for number in 0.. {
+            camera.publish(number, &key(number % 2, 126));
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        drop(node);
+    });
+}
+
 fn key(number: u32, grey: u8) -> Vec<u8> {
     [parameters(), picture(Kind::Idr(number), Some(grey))].concat()
 }

@@ -5,8 +5,8 @@
 //! server stops the robot when messages of the page stop or are late (`wheel.rs`). If the server fails, the robot stops
 //! by its own clock.
 //!
-//! Messages are JSON. From the page: `robot`, `request`, `release`, `take_over`, `ask`, `hand_over`, `drive`, `stop`. To
-//! the page: `robots`, `robot`, `asked`, `outcome`, `halted`, `error`.
+//! Messages are JSON. From the page: `robot`, `request`, `release`, `take_over`, `ask`, `hand_over`, `drive`, `stop`,
+//! `stop_all`. To the page: `robots`, `robot`, `asked`, `outcome`, `halted`, `stopping`, `stopped`, `error`.
 
 mod fleet;
 mod request;

@@ -23,6 +23,8 @@ pub(super) enum Request {
         /// The page's number of the message.
         n: u64,
     },
+    /// Stop all robots that pages of this server have the right to move.
+    StopAll,
 }
 
 /// The controls that an operator holds.
@@ -80,9 +82,11 @@ pub(super) fn read(bytes: &[u8]) -> Result<Request, String> {
             turn: share("turn")?,
         }),
         "stop" => Request::Stop { n: whole("n")? },
+        "stop_all" => Request::StopAll,
         _ => {
             return Err(
-                "op must be robot, request, release, take_over, ask, hand_over, drive or stop".into(),
+                "op must be robot, request, release, take_over, ask, hand_over, drive, stop or stop_all"
+                    .into(),
             );
         }
     })
@@ -103,6 +107,7 @@ mod tests {
         };
         assert_eq!(read(drive), Ok(Request::Drive(moved)));
         assert_eq!(read(br#"{"op":"stop","n":9}"#), Ok(Request::Stop { n: 9 }));
+        assert_eq!(read(br#"{"op":"stop_all"}"#), Ok(Request::StopAll));
         let hand_over = Request::Right(Wish::HandOver(7));
         assert_eq!(read(br#"{"op":"hand_over","to":"7"}"#), Ok(hand_over));
         for bad in [

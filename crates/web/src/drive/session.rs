@@ -116,6 +116,10 @@ impl Session {
             Request::Ask => self.ask(&*self.joined()?),
             Request::Drive(moved) => self.moved(moved),
             Request::Stop { n } => self.stop(n),
+            Request::StopAll => {
+                self.stop_all();
+                Ok(())
+            }
         }
     }
 
@@ -199,6 +203,28 @@ impl Session {
         let through = holder.into_iter().find(|other| other.is_mine()).unwrap_or(joined);
         self.send(&through, (0.0, 0.0), Some(n));
         Ok(())
+    }
+
+    /// Stops all robots that pages of this server have the right to move. The page learns which, and each outcome.
+    fn stop_all(self: &Arc<Self>) {
+        let sessions = self.shared.sessions();
+        for session in &sessions {
+            session.stopped_by(&self.operator());
+        }
+        let all = sessions.iter().filter_map(|session| session.joined().ok());
+        let held: Vec<_> = all.filter(|joined| joined.is_mine()).collect();
+        let robots: Vec<_> = held.iter().map(|joined| &joined.name).collect();
+        self.tell("stopping", json!({ "robots": robots }));
+        for joined in &held {
+            let (weak, robot) = (Arc::downgrade(self), joined.name.clone());
+            let done: Done = Box::new(move |outcome: Outcome, text: String| {
+                if let Some(session) = weak.upgrade() {
+                    let fields = json!({ "robot": robot, "outcome": outcome.name(), "text": text });
+                    session.tell("stopped", fields);
+                }
+            });
+            joined.driver.drive(0.0, 0.0, done);
+        }
     }
 
     fn stopped_by(self: &Arc<Self>, operator: &str) {

@@ -254,6 +254,22 @@ fn one_of_two_pages_moves_the_robot_and_both_stop_it() {
         "{reason}"
     );
     wait_until("it stands", || pages.rover.last() == Some((0.0, 0.0)));
+    let mut third = pages.page(
+        "",
+        &[
+            send(json!({ "op": "stop_all" })),
+            json!(["op", "stopping"]),
+            json!(["op", "stopped"]),
+        ],
+    );
+    assert_eq!(third.skip(3)["robots"], json!(["rover"]));
+    let stopped = third.next();
+    assert_eq!(
+        (&stopped["robot"], &stopped["outcome"]),
+        (&json!("rover"), &json!("executed")),
+        "by a page that drives no robot"
+    );
+    drop(third);
     let asked = first.next();
     assert_eq!(asked["by"]["id"], (u64::MAX - 2).to_string());
     go(&mut first);
