@@ -266,14 +266,19 @@ fn a_slow_client_gets_smaller_images_and_a_fast_one_whole_ones() {
             json!(["channel", topic]),
             json!(["subscribe", topic]),
         ];
-        let data = std::iter::repeat_n(json!(["data", topic]), 5);
+        // A client that gets no processor for a moment is slow for a moment.
+        let most = if rate < 1e9 { 5 } else { 100 };
+        let data = std::iter::repeat_n(json!(["data", topic]), most);
         let told = (rate < 1e9).then(|| json!(["until", "status", { "id": format!("size {topic}") }]));
         let steps: Vec<Json> = steps.into_iter().chain(data).chain(told).collect();
         let mut client = host.client("", &[protocol], json!({}), &steps);
         client.skip(4);
         assert!(publisher.wait_for_subscribers(1, WATCHDOG));
         let mut last = (0, 0);
-        for _ in 0..5 {
+        for n in 0..most {
+            if n >= 5 && last == (1000, 600) {
+                break;
+            }
             publisher.publish_value(&whole).unwrap();
             let bytes = client.next();
             let bytes: Vec<u8> = bytes.as_str().unwrap().as_bytes().chunks(2).map(byte).collect();
