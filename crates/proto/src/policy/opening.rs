@@ -101,7 +101,7 @@ mod tests {
         for (path, jitter) in [(20, 0), (100, 0), (100, 5)] {
             let limit = limit(path * MS, MS, jitter * MS) as u32;
             assert!(
-                (path..=path * 3 / 2 + jitter + 4).contains(&limit),
+                (path * 3 / 4..=path * 3 / 2 + jitter + 4).contains(&limit),
                 "{path} ms: {limit}"
             );
         }
