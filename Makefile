@@ -15,11 +15,11 @@ TESTED := $(TARGET)/tested
 # those that mostly wait.
 # Rows joined by `+` run side by side, since they mostly wait; the steps of one row, joined by `,`, one after the other. What needs the wheel
 # is in one row.
-STEPS := packages built-tested schema-crosscheck+recording-crosscheck kill,ros1,sanitized,python+installed,cpp+ros2-kilted,ros2-jazzy networks attacks unit-posix unit
+STEPS := packages built-tested schema-crosscheck+recording-crosscheck installed+ros2-kilted+ros1+ros2-jazzy+python+sanitized+cpp+kill networks attacks unit-posix unit
 BEHIND := lint built-posix loom
 
 .PHONY: demo test build built built-tested install setup packages libzmq lint deny budgets order words book crates unit unit-posix cpp sanitized sanitized-library valgrind ros1 ros2 ros2-kilted ros2-jazzy zenoh foxglove studio python wheel deb deb-here deb-arm64 installed installed-arm64 installed-crates installed-container loom built-posix miri schema-crosscheck recording-crosscheck kill \
-    attacks networks soak day fuzz-short fuzz-packets fuzz-coverage fuzz clean
+    attacks networks soak day sweep fuzz-short fuzz-packets fuzz-coverage fuzz clean
 
 # Shows in a minute why priorities matter; needs neither ROS nor root. Link-time optimization would take longer than everything else.
 demo: libzmq
@@ -61,6 +61,7 @@ libzmq:
 lint: deny budgets order words book crates
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --profile tested --locked -- -D warnings
+	$(CARGO) clippy -p ropewalk-proto --example sweep --features sweep --profile tested --locked -- -D warnings
 	$(CARGO) fmt --manifest-path python/Cargo.toml --check
 	$(CARGO) clippy --manifest-path python/Cargo.toml --profile tested --locked --target-dir $(TARGET) -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --profile tested --locked -q
@@ -270,6 +271,11 @@ networks: built-tested setup packages
 # Processes that join a bus and are killed at random moments; `make test` runs 300.
 soak:
 	CYCLES=$(or $(CYCLES),10000) $(CARGO) test -p ropewalk-bus --release --locked --test soak
+
+# What each constant of the link's policy does, in virtual time: hours for all of them. SWEEP='--figures' prints the figures themselves,
+# SWEEP='--seeds 8 early' varies one constant.
+sweep:
+	$(CARGO) run --release --locked -p ropewalk-proto --features sweep --example sweep -- $(SWEEP)
 
 # A day of traffic between two radios in virtual time, once with the rate set and once unknown; HOURS is the duration.
 day:
