@@ -18,10 +18,10 @@ mod common;
 mod sharing;
 
 use common::team::Team;
-use common::{Setup, World, fixed, ms, pound, topic};
+use common::{Setup, beside_images, ms, pound, topic};
 use medium::{Delay, Loss};
 use proto::{Reliability, Tuning};
-use sharing::{CLOCKS, RUN, end, twists, two_robots, wifi};
+use sharing::{CLOCKS, RUN, end, three_equals, twists, two_robots, wifi};
 use stats::FlowMetrics;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -78,25 +78,9 @@ fn of_team(t: &Team, names: &[&str]) -> Figures {
     figures(&flows)
 }
 
-/// Three hosts that fill the air at equal priority, with a laser each.
 fn equals(seed: u64, auto: bool) -> Figures {
-    let mut t = Team::new(4, wifi(seed), &[(1, 0), (2, 0), (3, 0)], &CLOCKS, |c| {
-        c.auto_rate = auto
-    });
-    for i in 1..4 {
-        t.stream((i, 0), topic("/laser", 100, 2), 500, ms(100), Duration::ZERO, RUN);
-        t.stream(
-            (i, 0),
-            topic("/bulk", 10, 2),
-            64_000,
-            ms(100),
-            Duration::ZERO,
-            RUN,
-        );
-    }
-    t.run_until(end());
     let names = ["laser 1", "bulk 1", "laser 2", "bulk 2", "laser 3", "bulk 3"];
-    of_team(&t, &names)
+    of_team(&three_equals(seed, auto), &names)
 }
 
 /// A joystick against video in the other direction.
@@ -122,19 +106,9 @@ fn joystick(seed: u64, auto: bool) -> Figures {
     of_team(&t, &["joystick", "video"])
 }
 
-/// A joystick every `period` ms beside images, in the same direction.
-fn over_hops(setup: Setup, period: u64, image_period: u64) -> Figures {
-    let mut w = setup.build();
-    let run = Duration::from_secs(12);
-    w.source(0, topic("/joy", 100, 5), ms(period), run, fixed(14, 50));
-    w.source(
-        0,
-        topic("/image", 10, 2),
-        ms(image_period),
-        run,
-        fixed(50, 63_950),
-    );
-    w.run(run + Duration::from_secs(3));
+/// A joystick of 100 Hz beside images, in the same direction.
+fn over_hops(setup: Setup, image_period: u64) -> Figures {
+    let w = beside_images(setup, topic("/joy", 100, 5), (10, 14, 50), image_period, 12);
     figures(&[("joystick", w.metrics(0)), ("image", w.metrics(1))])
 }
 
@@ -143,10 +117,10 @@ const SCENARIOS: &[Scenario] = &[
     ("2 hops", |seed| of_pound(Setup::hops(2).seed(seed), 300)),
     ("3 hops", |seed| of_pound(Setup::hops(3).seed(seed), 450)),
     ("2 hops, joystick", |seed| {
-        over_hops(Setup::hops(2).seed(seed), 10, 500)
+        over_hops(Setup::hops(2).seed(seed), 500)
     }),
     ("3 hops, joystick", |seed| {
-        over_hops(Setup::hops(3).seed(seed), 10, 1_000)
+        over_hops(Setup::hops(3).seed(seed), 1_000)
     }),
     ("1 hop, auto", |seed| {
         of_pound(auto(Setup::hops(1).seed(seed)), 150)
@@ -340,7 +314,10 @@ fn main() -> ExitCode {
         .flat_map(|name| options.factors.iter().map(move |factor| (name.as_str(), *factor)))
         .collect();
     // One line of output for each value, in order, as soon as those before it are done.
-    let (next, done) = (AtomicUsize::new(0), Mutex::new((0, BTreeMap::new())));
+    let (next, done) = (
+        AtomicUsize::new(0),
+        Mutex::new((0, BTreeMap::<usize, String>::new())),
+    );
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
@@ -360,13 +337,11 @@ fn main() -> ExitCode {
                     let mut text = format!("{name} = {value}\n");
                     lines.iter().for_each(|line| text += &format!("    {line}\n"));
                     let mut done = done.lock().expect("no panic");
-                    done.1.insert(i, text);
-                    while let Some(text) = {
-                        let at = done.0;
-                        done.1.remove(&at)
-                    } {
+                    let (at, waiting) = &mut *done;
+                    waiting.insert(i, text);
+                    while let Some(text) = waiting.remove(at) {
                         print!("{text}");
-                        done.0 += 1;
+                        *at += 1;
                     }
                 }
             });

@@ -60,12 +60,7 @@ impl Estimate {
 
     /// Takes the measurements from a receipt. `path` is the delay of the path itself and `varies` the mean deviation of
     /// round trips; `receipt` is the length of the datagram that carried it. Returns true if that makes an estimate.
-    pub(crate) fn learn(
-        &mut self,
-        lesson: Lesson,
-        (path, varies): (Duration, Duration),
-        receipt: usize,
-    ) -> bool {
+    pub(crate) fn learn(&mut self, lesson: Lesson, path: Duration, varies: Duration, receipt: usize) -> bool {
         if let Some(rtt) = lesson.round_trip {
             self.hold_against(rtt.saturating_sub(path), lesson.bytes, receipt);
         }
@@ -205,7 +200,7 @@ fn service(medium: &AirtimeModel) -> Duration {
 mod tests {
     use super::*;
 
-    const NO_DELAY: (Duration, Duration) = (Duration::ZERO, Duration::ZERO);
+    const NO_DELAY: Duration = Duration::ZERO;
 
     fn lesson(service: Duration) -> Lesson {
         Lesson {
@@ -228,7 +223,7 @@ mod tests {
                 let back_off = Duration::from_micros(9 * rng.below(16));
                 let outlier = Duration::from_millis(if i % 7 == 3 { 9 } else { 0 });
                 let service = truth - Duration::from_nanos(67_500) + back_off + outlier;
-                if e.learn(lesson(service), NO_DELAY, 30) {
+                if e.learn(lesson(service), NO_DELAY, NO_DELAY, 30) {
                     break;
                 }
             }
@@ -241,14 +236,14 @@ mod tests {
     #[test]
     fn shorter_round_trips_end_it() {
         let mut e = Estimate::new(AirtimeModel::wifi(6_000_000), 1);
-        while !e.learn(lesson(Duration::from_millis(12)), NO_DELAY, 30) {}
+        while !e.learn(lesson(Duration::from_millis(12)), NO_DELAY, NO_DELAY, 30) {}
         let quick = Lesson {
             bytes: 1472,
             round_trip: Some(Duration::from_millis(3)),
             ..Lesson::default()
         };
         for left in (0..tuning().contradictions).rev() {
-            e.learn(quick, NO_DELAY, 30);
+            e.learn(quick, NO_DELAY, NO_DELAY, 30);
             assert_eq!(e.airtime().1, left > 0);
         }
     }
@@ -263,7 +258,7 @@ mod tests {
                 round_trip: Some(truth.airtime(200, 1) + truth.airtime(30, 1)),
                 ..Lesson::default()
             };
-            e.learn(quick, NO_DELAY, 30);
+            e.learn(quick, NO_DELAY, NO_DELAY, 30);
         }
         let (model, estimated) = e.airtime();
         let rate = model.rate_bits as f64 / 6e6;
@@ -279,6 +274,7 @@ mod tests {
                     service: None,
                     ..slow
                 },
+                NO_DELAY,
                 NO_DELAY,
                 30
             ))

@@ -1,5 +1,6 @@
 //! Datagrams that were handed over and may still be on the air (decision 065).
 
+use super::least::Least;
 use super::tuning::tuning;
 use crate::wire::Receipt;
 use core::time::Duration;
@@ -100,9 +101,8 @@ pub(crate) struct Flight {
     doubts: u32,
     /// Round trip and its mean deviation, smoothed as in RFC 6298.
     smoothed: Option<(Duration, Duration)>,
-    /// Least delay beyond what the airtimes explain, in this span and the one before.
-    path: [Option<Duration>; 2],
-    span: Time,
+    /// Delay beyond what the airtimes explain.
+    path: Least,
     timeouts: u32,
     /// The peer reported by other means than receipts that datagrams below this number arrived.
     known: u64,
@@ -132,8 +132,7 @@ impl Flight {
             unanswered: None,
             doubts: 0,
             smoothed: None,
-            path: [None; 2],
-            span: Time::ZERO,
+            path: Least::default(),
             timeouts: 0,
             known: 0,
             corrected: Time::ZERO,
@@ -220,7 +219,7 @@ impl Flight {
     /// The delay of the path itself, where a full datagram takes `service`. On a radio a short delay may as well be
     /// contention, or a medium slower than estimated; on a wire it is the delay plus its variation.
     pub(crate) fn path_delay(&self, service: Duration) -> Duration {
-        let least = self.path.iter().flatten().min().copied().unwrap_or_default();
+        let least = self.path.get().unwrap_or_default();
         match (least < service * tuning().long_path, self.smoothed) {
             (false, _) => least,
             (true, Some((_, varies))) if self.own_delay => least + varies * tuning().cable_varies,
@@ -388,12 +387,7 @@ impl Flight {
         self.smoothed = Some(self.smoothed.map_or((rtt, rtt / 2), |(s, v)| {
             ((s * 7 + rtt) / 8, (v * 3 + s.abs_diff(rtt)) / 4)
         }));
-        if now >= self.span + tuning().path_span {
-            self.path = [None, self.path[0]];
-            self.span = now;
-        }
-        let excess = rtt.saturating_sub(expected);
-        self.path[0] = Some(self.path[0].map_or(excess, |p| p.min(excess)));
+        self.path.add(now, rtt.saturating_sub(expected));
     }
 
     fn answered(&mut self, now: Time, newest: u64) {

@@ -9,6 +9,7 @@ mod cable;
 mod estimate;
 mod flight;
 mod known;
+mod least;
 mod opening;
 mod pacer;
 mod path;

@@ -1,5 +1,6 @@
 //! How far the in-flight limit opens while receipts clock the sending at an unknown rate (decision 358).
 
+use super::least::Least;
 use super::tuning::tuning;
 use core::time::Duration;
 use stats::Time;
@@ -12,9 +13,7 @@ use stats::Time;
 #[derive(Debug, Default)]
 pub(crate) struct Opening {
     more: usize,
-    /// Shortest round trip in this span and in the one before.
-    shortest: [Option<Duration>; 2],
-    span: Time,
+    shortest: Least,
     /// The shortest of the present round.
     round: Option<Duration>,
     /// Receipts in the present round.
@@ -45,19 +44,15 @@ impl Opening {
         least: usize,
         filled: bool,
     ) {
-        if now >= self.span + tuning().path_span {
-            (self.shortest, self.span) = ([None, self.shortest[0]], now);
-        }
-        let least_of = |a: Option<Duration>| Some(a.map_or(round_trip, |a| a.min(round_trip)));
-        self.shortest[0] = least_of(self.shortest[0]);
-        self.round = least_of(self.round);
+        self.shortest.add(now, round_trip);
+        self.round = Some(self.round.map_or(round_trip, |r| r.min(round_trip)));
         self.receipts += 1;
         self.filled |= filled;
         let limit = least + self.more;
         if self.receipts < tuning().opening_receipts.max(limit / tuning().per_window) {
             return;
         }
-        let shortest = self.shortest.iter().flatten().min().copied().unwrap_or_default();
+        let shortest = self.shortest.get().unwrap_or_default();
         let (recent, filled) = (
             self.round.take().unwrap_or_default(),
             std::mem::take(&mut self.filled),

@@ -66,7 +66,7 @@ impl Peer {
                 train: lesson.train.filter(|_| self.opening.fills_path()),
                 ..lesson
             };
-            if e.learn(lesson, (self.flight.path_delay(full), self.flight.varies()), len) {
+            if e.learn(lesson, self.flight.path_delay(full), self.flight.varies(), len) {
                 self.flight.trust();
             }
             self.airtime = e.airtime().0;

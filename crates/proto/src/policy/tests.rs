@@ -113,7 +113,7 @@ fn receipts_clock_the_sending_until_there_is_an_estimate() {
         ..Lesson::default()
     };
     let estimate = peer.estimate.as_mut().expect("over one hop");
-    while !estimate.learn(lesson, (Duration::ZERO, Duration::ZERO), tuning().receipt) {}
+    while !estimate.learn(lesson, Duration::ZERO, Duration::ZERO, tuning().receipt) {}
     assert_eq!(policy.slot(&peer, air, Duration::ZERO), air);
     assert_eq!(policy.rate_source(&peer), RateSource::Estimated);
 }

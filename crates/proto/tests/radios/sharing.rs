@@ -294,17 +294,23 @@ fn eight_robots_share_one_radio() {
     }
 }
 
+/// Three hosts that fill the air at equal priority, with a laser each.
+pub(crate) fn three_equals(seed: u64, auto: bool) -> Team {
+    let mut t = Team::new(4, wifi(seed), &[(1, 0), (2, 0), (3, 0)], &CLOCKS, |c| {
+        c.auto_rate = auto
+    });
+    for i in 1..4 {
+        t.stream((i, 0), topic("/laser", 100, 2), 500, ms(100), EXACT, RUN);
+        t.stream((i, 0), topic("/bulk", 10, 2), 64_000, ms(100), EXACT, RUN);
+    }
+    t.run_until(end());
+    t
+}
+
 #[test]
 fn equals_that_saturate_share_alike_and_keep_their_queues_short() {
     for (seed, auto) in [(1, false), (2, true)] {
-        let mut t = Team::new(4, wifi(seed), &[(1, 0), (2, 0), (3, 0)], &CLOCKS, |c| {
-            c.auto_rate = auto
-        });
-        for i in 1..4 {
-            t.stream((i, 0), topic("/laser", 100, 2), 500, ms(100), EXACT, RUN);
-            t.stream((i, 0), topic("/bulk", 10, 2), 64_000, ms(100), EXACT, RUN);
-        }
-        t.run_until(end());
+        let t = three_equals(seed, auto);
         t.print(&format!("three equals, auto {auto}"));
         let bulk: Vec<f64> = [1, 3, 5].map(|i| t.metrics(i).mbit_s).into();
         assert!(jain(&bulk) >= 0.9, "{bulk:?}");

@@ -724,16 +724,28 @@ impl World {
 
 /// Pound's laser and image for `seconds`.
 pub fn pound(setup: Setup, image_period: u64, seconds: u64) -> World {
+    beside_images(
+        setup,
+        topic("/laser", 100, 5),
+        (20, 50, 950),
+        image_period,
+        seconds,
+    )
+}
+
+/// A topic every `period` ms beside images, in the same direction.
+pub fn beside_images(
+    setup: Setup,
+    config: TopicConfig,
+    (period, control, data): (u64, u32, u32),
+    image_period: u64,
+    seconds: u64,
+) -> World {
     let mut w = setup.build();
     let run = Duration::from_secs(seconds);
-    w.source(0, topic("/laser", 100, 5), ms(20), run, fixed(50, 950));
-    w.source(
-        0,
-        topic("/image", 10, 2),
-        ms(image_period),
-        run,
-        fixed(50, 63_950),
-    );
+    w.source(0, config, ms(period), run, fixed(control, data));
+    let image = topic("/image", 10, 2);
+    w.source(0, image, ms(image_period), run, fixed(50, 63_950));
     w.run(run + Duration::from_secs(3));
     w.check_books();
     w
