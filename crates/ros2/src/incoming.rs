@@ -1,6 +1,7 @@
 //! One topic of the domain on its way onto the bus: a publisher on the bus for each in the domain.
 
 use crate::budget::Charge;
+use crate::config::is_feedback;
 use crate::early::Message;
 use crate::hub::{GRACE, Hub, lock};
 use crate::types::named_topic;
@@ -115,7 +116,10 @@ impl Incoming {
         let mut state = lock(&self.state);
         let now = Instant::now();
         // A subscriber that is too busy to answer queries is still connected.
-        if is_subscribed || state.publishers.values().any(|bound| bound.has_subscribers(hub)) {
+        if is_subscribed
+            || is_feedback(&self.topic)
+            || state.publishers.values().any(|bound| bound.has_subscribers(hub))
+        {
             state.heard = Some(now);
         }
         // A new subscription receives kept messages again, so do not end it too soon.

@@ -1,7 +1,6 @@
 //! Decides which topics cross: those of the domain onto the bus, and those of the bus into the domain. Each topic's
 //! problems affect only that topic.
 
-use crate::config::is_feedback;
 use crate::hub::{GRACE, Hub};
 use crate::incoming::Incoming;
 use crate::outgoing::Outgoing;
@@ -157,7 +156,7 @@ pub(crate) fn to_bus(hub: &Hub, routes: &mut RouteTable, picture: &Picture, bus:
             .iter()
             .filter(|t| t.topic.topic == incoming.bus_topic);
         let is_subscribed = on_bus.flat_map(|t| &t.subscribers).any(|s| !hub.is_own(s.id));
-        incoming.update(hub, &fitting, is_subscribed || is_feedback(topic));
+        incoming.update(hub, &fitting, is_subscribed);
         if fitting.is_empty() {
             // All its publishers were restarted with another type, so the next round starts over too.
             incoming.end(hub);
