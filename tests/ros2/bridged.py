@@ -241,6 +241,21 @@ print({l for l in logs if l[2] == "eye"})
         lines = self.script(hears)
         self.assertEqual(lines, ["True", "True", "{(30, 'worth it', 'eye')}"])
 
+    def test_what_is_kept_crosses_once_although_nobody_listens_for_a_while(self) -> None:
+        self.bridge()
+        for dds in [True, False]:
+            with self.subTest(kept_in="domain" if dds else "bus"):
+                latched = self.peer("latch", domain=self.domain if dds else 0, dds=dds)
+                for _ in range(2):
+                    late = self.peer("late", domain=0 if dds else self.domain, dds=not dds)
+                    late.wait_for("heard")
+                    # Longer than the bridge stays subscribed without a subscriber, and than a second copy takes.
+                    time.sleep(2)
+                    self.assertEqual(late.wait_for("heard"), ["heard kept"])
+                    late.end()
+                    time.sleep(5)
+                latched.end()
+
     def heard_again(self, ear: harness.Process, since: float, what: str) -> None:
         """Checks that messages arrive again, each once, and prints when the first one did."""
         before = len([line for line in ear.lines if line.startswith("heard")])

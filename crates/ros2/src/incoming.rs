@@ -110,8 +110,8 @@ impl Incoming {
         })
     }
 
-    /// Updates the domain's publishers, each with the full name of its node. The bridge subscribes in the domain while
-    /// the bus has a subscriber.
+    /// Updates the domain's publishers, each with the full name of its node. The bridge subscribes in the domain once the
+    /// bus has a subscriber. It stays subscribed while the bus has one or keeps messages for late subscribers.
     pub(crate) fn update(&self, hub: &Hub, publishers: &[(&Seen, String)], is_subscribed: bool) {
         let mut state = lock(&self.state);
         let now = Instant::now();
@@ -122,7 +122,7 @@ impl Incoming {
         {
             state.heard = Some(now);
         }
-        // A new subscription receives kept messages again, so do not end it too soon.
+        // Subscribers come and go, and opening a subscription takes time.
         let is_subscribed = state
             .heard
             .is_some_and(|heard| now.saturating_duration_since(heard) < GRACE);
@@ -159,8 +159,11 @@ impl Incoming {
         }
         self.take_early(hub, &state);
         let classes: BTreeSet<Class> = state.publishers.values().map(|b| b.class).collect();
+        // A new subscription receives kept messages again: end none whose messages the bus keeps, so that none crosses
+        // twice.
+        let is_kept = |class: &Class| class.is_kept && self.rule.latched.unwrap_or(true);
         state.subscriptions.retain(|class, port| {
-            let stays = is_subscribed && classes.contains(class);
+            let stays = classes.contains(class) && (is_subscribed || is_kept(class));
             if !stays {
                 hub.wire.close(*port);
             }
