@@ -6,7 +6,6 @@ use crate::stream::{Stream, left};
 use crate::{
     Access, HeadError, Limits, Page, Queue, Refusal, Request, Response, Role, Status, Tls, upgrade, write,
 };
-use socket2::SockRef;
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -14,8 +13,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Bytes that the system may hold unsent for a client: the rest waits in the queue, where newer messages replace it.
-const UNSENT: u32 = 16 << 10;
 /// How long to wait after a failed accept, such as without descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -348,7 +345,6 @@ fn serve(socket: TcpStream, peer: SocketAddr, shared: &Shared, id: u64) -> io::R
         return refuse(text(Status::Busy, line));
     };
     stream.wait_forever()?;
-    limit_unsent(stream.socket());
     writing.write_all(accepted.head().as_bytes())?;
     let of_writer = queue.clone();
     let thread = std::thread::Builder::new().name("web-write".into());
@@ -386,16 +382,6 @@ fn refuse_plain(mut socket: TcpStream, until: Instant) -> io::Result<()> {
     let line = "this server is encrypted: write https:// or wss:// instead of http:// or ws://";
     Response::new(Status::BadRequest, Page::Text(line.into())).write(&mut socket)?;
     socket.shutdown(Shutdown::Write)
-}
-
-/// If the system supports it, keeps the system from buffering more than it can send soon.
-fn limit_unsent(socket: &TcpStream) {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    if let Err(error) = SockRef::from(socket).set_tcp_notsent_lowat(UNSENT) {
-        tracing::debug!(%error, "TCP_NOTSENT_LOWAT is not available");
-    }
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    let _ = (SockRef::from(socket), UNSENT);
 }
 
 type Head = (Request, Vec<u8>);

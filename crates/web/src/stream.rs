@@ -4,15 +4,22 @@
 //! client that reads nothing does not keep the server from reading what it sends.
 
 use crate::Tls;
+use crate::pace::LONG;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use rustls::ServerConnection;
+use socket2::SockRef;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Bytes that are read at once: a record of TLS with its head.
 const READ: usize = (16 << 10) + 512;
+/// Bytes that the system may hold unsent for a client: the rest waits in the queue, where newer messages replace it.
+const UNSENT: u32 = 16 << 10;
 
 /// A connection, as the thread that reads sees it.
 pub(crate) struct Stream {
@@ -30,6 +37,8 @@ pub(crate) struct Writing(Arc<Line>);
 struct Line {
     socket: TcpStream,
     tls: Option<Session>,
+    /// What the system may hold unsent now, in bytes.
+    unsent: AtomicU32,
 }
 
 struct Session {
@@ -69,7 +78,11 @@ impl Stream {
     fn new(socket: TcpStream, tls: Option<Session>, until: Instant) -> Self {
         let bytes = vec![0; if tls.is_some() { READ } else { 0 }];
         Stream {
-            line: Arc::new(Line { socket, tls }),
+            line: Arc::new(Line {
+                socket,
+                tls,
+                unsent: AtomicU32::new(u32::MAX),
+            }),
             bytes,
             rest: 0..0,
             until: Some(until),
@@ -85,21 +98,23 @@ impl Stream {
         self.line.socket.set_read_timeout(None)
     }
 
-    pub(crate) fn socket(&self) -> &TcpStream {
-        &self.line.socket
-    }
-
     /// The half that writes.
     pub(crate) fn writing(&self) -> Writing {
         Writing(self.line.clone())
     }
 
-    /// Reads from the socket within the time that is left.
+    /// Reads from the socket within the time that is left. Without a limit it polls first: a thread that blocks in `read`
+    /// is woken by the kernel each time that the other thread may write again.
     fn read_socket(&mut self, to: Option<&mut [u8]>) -> io::Result<usize> {
         let to = to.unwrap_or(&mut self.bytes);
         loop {
             if let Some(until) = self.until {
                 self.line.socket.set_read_timeout(Some(left(until)?))?;
+            } else {
+                match poll(&mut [PollFd::new(&self.line.socket, PollFlags::IN)], None) {
+                    Err(Errno::INTR) => continue,
+                    polled => polled?,
+                };
             }
             match (&self.line.socket).read(to) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -171,7 +186,23 @@ impl Line {
         written
     }
 
+    /// If the system supports it, limits what it holds unsent, unless `rest`, the remaining bytes of a message, is long:
+    /// nothing can overtake that, and the thread that writes it is woken less often.
+    fn limit_unsent(&self, rest: usize) {
+        let unsent = if rest >= LONG { u32::MAX } else { UNSENT };
+        if self.unsent.swap(unsent, Ordering::Relaxed) == unsent {
+            return;
+        }
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        if let Err(error) = SockRef::from(&self.socket).set_tcp_notsent_lowat(unsent) {
+            tracing::debug!(%error, "TCP_NOTSENT_LOWAT is not available");
+        }
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        let _ = SockRef::from(&self.socket);
+    }
+
     fn write(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.limit_unsent(pieces.iter().map(|piece| piece.len()).sum());
         let Some(session) = &self.tls else {
             return (&self.socket).write_vectored(pieces);
         };
