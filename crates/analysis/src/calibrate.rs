@@ -25,7 +25,7 @@ pub struct Options {
     pub of: Vec<String>,
     /// `--json`.
     #[command(flatten)]
-    pub json: crate::Json,
+    pub json: terminal::json::Json,
 }
 
 /// Why there is no calibration.

@@ -14,11 +14,9 @@ pub mod calibrate;
 pub mod file;
 #[doc(hidden)]
 pub mod fuzzing;
-mod json;
 pub mod model;
 pub mod plan;
 pub mod raw;
 pub mod report;
 
-pub use json::Json;
 pub use terminal::{svg, table};

@@ -14,10 +14,11 @@ mod offers;
 mod qos;
 mod types;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use failure::Outcome;
+use std::ffi::OsString;
 use std::process::ExitCode;
-use terminal::{failure, help, screen, signals};
+use terminal::{failure, help, json, screen, signals};
 
 /// Robot communication in one piece: zero-copy topics on one host, priorities over a shared radio.
 ///
@@ -89,11 +90,36 @@ enum Command {
     },
 }
 
+/// The command line that this program understands.
+fn command() -> clap::Command {
+    json::everywhere(Cli::command())
+}
+
+fn parse(words: impl IntoIterator<Item = OsString>) -> Result<clap::ArgMatches, clap::Error> {
+    let command = command();
+    let words = json::understood(&command, words);
+    command.try_get_matches_from(words)
+}
+
 fn main() -> ExitCode {
-    let cli = Cli::try_parse().unwrap_or_else(|error| {
-        let words: Vec<_> = std::env::args().skip(1).collect();
-        habits::advise(error, &Cli::command(), &words).exit()
+    let matches = parse(std::env::args_os());
+    let cli = matches.and_then(|m| {
+        let cli = Cli::from_arg_matches(&m)?;
+        Ok((cli, m))
     });
+    let (cli, matches) = cli.unwrap_or_else(|error| {
+        let words: Vec<_> = std::env::args_os()
+            .skip(1)
+            .map(|w| w.to_string_lossy().into_owned())
+            .collect();
+        habits::advise(error, &command(), &words).exit()
+    });
+    if let Err((file, error)) = json::redirect(&matches) {
+        return failure::exit_code(Err(failure::Failure::input(format_args!(
+            "cannot write {}: {error}",
+            file.display()
+        ))));
+    }
     let level = if matches!(cli.command, Command::Link(_) | Command::Ros1(_)) {
         "info"
     } else {
@@ -128,8 +154,8 @@ fn main() -> ExitCode {
         Command::Msg(options) => command::msg::run(&options),
         Command::Gen(options) => command::generate::run(&options),
         Command::Doctor(options) => command::doctor::run(&options),
-        Command::Completions(options) => options.run(Cli::command()),
-        Command::Man(options) => options.run(Cli::command()),
+        Command::Completions(options) => options.run(command()),
+        Command::Man(options) => options.run(command()),
         Command::LabPart { arguments } => return command::lab::part(&arguments),
         Command::DemoPart { spec, parts } => demo::run_parts(&spec, &parts),
     };
@@ -142,13 +168,16 @@ mod tests {
 
     #[test]
     fn every_command_is_one_that_can_be_parsed() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 
     /// `bench` and `plan` are checked by the program that they start.
     #[test]
     fn every_documented_command_can_be_parsed() {
-        let parse = |words: &[String]| Cli::try_parse_from(words).map(drop);
+        let parse = |words: &[String]| {
+            let matches = parse(words.iter().map(OsString::from))?;
+            Cli::from_arg_matches(&matches).map(drop)
+        };
         let faults = documented::faults(&documented::pages().expect("reads"), parse);
         assert!(faults.is_empty(), "{}", faults.join("\n"));
     }

@@ -7,10 +7,12 @@
 //! - [`table`] and [`svg`]: how results are shown.
 //! - [`machine`] describes where a result was measured.
 //! - [`log`] writes log messages to standard error.
+//! - [`json`] is the option `--json[=FILE]`.
 //! - [`help`] prints completion scripts and manual pages.
 
 pub mod failure;
 pub mod help;
+pub mod json;
 pub mod log;
 pub mod machine;
 pub mod screen;

@@ -7,7 +7,12 @@
 
 use stats::text::printable_lines;
 use std::fmt;
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, LineWriter, Write};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// The file that gets the results in place of standard output.
+static FILE: OnceLock<Mutex<LineWriter<File>>> = OnceLock::new();
 
 /// A writer that makes text safe to print.
 pub struct Screen<W>(W);
@@ -24,9 +29,41 @@ impl<W: Write> Write for Screen<W> {
     }
 }
 
-/// Standard output.
-pub fn stdout() -> Screen<io::StdoutLock<'static>> {
-    Screen(raw().lock())
+/// Where results go.
+pub enum Output {
+    /// Standard output.
+    Standard(io::StdoutLock<'static>),
+    /// The file of [`redirect`].
+    File(MutexGuard<'static, LineWriter<File>>),
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Output::Standard(out) => out.write(bytes),
+            Output::File(out) => out.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Output::Standard(out) => out.flush(),
+            Output::File(out) => out.flush(),
+        }
+    }
+}
+
+/// Standard output, or the file of [`redirect`].
+pub fn stdout() -> Screen<Output> {
+    Screen(match FILE.get() {
+        Some(file) => Output::File(file.lock().unwrap_or_else(PoisonError::into_inner)),
+        None => Output::Standard(raw().lock()),
+    })
+}
+
+/// Writes results to this file from now on, in whole lines.
+pub fn redirect(file: File) {
+    let _ = FILE.set(Mutex::new(LineWriter::new(file)));
 }
 
 /// Standard error.

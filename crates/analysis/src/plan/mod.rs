@@ -66,7 +66,7 @@ pub struct Options {
     pub brief: bool,
     /// `--json`.
     #[command(flatten)]
-    pub json: crate::Json,
+    pub json: terminal::json::Json,
     /// Seed of the first run.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,

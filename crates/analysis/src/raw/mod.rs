@@ -49,7 +49,7 @@ pub struct Options {
     pub layout: Option<PathBuf>,
     /// `--json`.
     #[command(flatten)]
-    pub json: crate::Json,
+    pub json: terminal::json::Json,
     /// Write one line per cell to this CSV file.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,

@@ -38,7 +38,7 @@ pub struct Options {
     pub queue: u32,
     /// `--json`.
     #[command(flatten)]
-    pub json: analysis::Json,
+    pub json: terminal::json::Json,
     /// Draw distances and angles into this file (SVG).
     #[arg(long, value_name = "FILE")]
     pub figure: Option<PathBuf>,

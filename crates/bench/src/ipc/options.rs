@@ -105,7 +105,7 @@ pub struct Options {
     pub awake: bool,
     /// `--json`.
     #[command(flatten)]
-    pub json: analysis::Json,
+    pub json: terminal::json::Json,
     /// Also write the cells to this file.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,

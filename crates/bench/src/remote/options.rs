@@ -151,7 +151,7 @@ pub struct Options {
     pub runs: Option<u64>,
     /// `--json`.
     #[command(flatten)]
-    pub json: analysis::Json,
+    pub json: terminal::json::Json,
     /// Write a line for each cell and metric into this file.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,

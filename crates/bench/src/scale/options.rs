@@ -83,7 +83,7 @@ pub struct Options {
     pub out: Option<PathBuf>,
     /// `--json`.
     #[command(flatten)]
-    pub json: analysis::Json,
+    pub json: terminal::json::Json,
     /// Also write the cells to this file.
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,

@@ -26,6 +26,7 @@ use std::io::IsTerminal;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use terminal::json::Json;
 
 /// Show the effect of priorities on a shared radio.
 ///
@@ -55,8 +56,7 @@ pub(crate) struct Options {
     /// Queue depth of a topic at the radio (1–1024); a newer message replaces the oldest.
     #[arg(long, value_name = "TOPIC=N", value_parser = topic_depth)]
     depth: Vec<(String, u16)>,
-    /// Deadline in the run by priority: drop a message of a small topic that would be sent later than this (times the
-    /// hops).
+    /// In the run by priority, drop a small message older than this per hop.
     #[arg(long, value_name = "DURATION", value_parser = quantity::duration, default_value = "13ms")]
     deadline: Duration,
     /// Run an order up to this many times if the machine stalled the radio's emulation; the best run counts.
@@ -67,9 +67,8 @@ pub(crate) struct Options {
     separate: bool,
     #[command(flatten)]
     web: Beside,
-    /// Write the result as JSON to this file, `-` for standard output.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    json: Json,
     /// Write a plot of the delays (SVG) to this file.
     #[arg(long, value_name = "FILE", default_value = "ropewalk-demo.svg")]
     figure: PathBuf,
@@ -134,12 +133,7 @@ where
 pub(crate) fn run(options: &Options) -> Outcome {
     let signals = Signals::watch().or_job("watching signals")?;
     // Fails now, not after a minute's work.
-    for file in options
-        .json
-        .iter()
-        .filter(|f| f.as_os_str() != "-")
-        .chain([&options.figure])
-    {
+    for file in options.json.file().into_iter().chain([&*options.figure]) {
         let writable = std::fs::OpenOptions::new().append(true).create(true).open(file);
         writable.map_err(|e| Failure::input(format_args!("cannot write {}: {e}", file.display())))?;
     }

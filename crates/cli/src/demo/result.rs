@@ -45,9 +45,8 @@ struct Metrics {
 /// Prints and writes the result; an error if a part ended early or contents differ.
 pub(crate) fn finish(options: &Options, results: &[RunResult], awake: bool) -> Outcome {
     let mut out = crate::screen::stdout();
-    let json_to_stdout = options.json.as_ref().is_some_and(|f| f.as_os_str() == "-");
     let text = comparison(results);
-    if json_to_stdout {
+    if options.json.is_printed() {
         write!(crate::screen::stderr(), "{text}").or_job("writing the result")?;
     } else {
         out.write_all(text.as_bytes()).or_job("writing the result")?;
@@ -61,14 +60,12 @@ pub(crate) fn finish(options: &Options, results: &[RunResult], awake: bool) -> O
                     to carry them over a radio";
         crate::screen::tell!("\n{point}\n{next}");
     }
-    if let Some(file) = &options.json {
-        let json = serde_json::to_string_pretty(&json(results, awake)).or_job("writing JSON")?;
-        if json_to_stdout {
-            writeln!(out, "{json}").or_job("writing JSON")?;
-        } else {
-            std::fs::write(file, json + "\n")
-                .map_err(|e| Failure::job(format_args!("cannot write {}: {e}", file.display())))?;
-        }
+    let json = serde_json::to_string_pretty(&json(results, awake)).or_job("writing JSON")?;
+    if options.json.is_printed() {
+        writeln!(out, "{json}").or_job("writing JSON")?;
+    } else if let Some(file) = options.json.file() {
+        std::fs::write(file, json + "\n")
+            .map_err(|e| Failure::job(format_args!("cannot write {}: {e}", file.display())))?;
     }
     verdict(results)
 }

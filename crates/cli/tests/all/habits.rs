@@ -207,6 +207,14 @@ fn commands_of_ros_are_known_or_answered_with_what_to_type() {
     );
     let two = host.run(&["topic", "echo", "/chatter", "/other"]);
     assert!(two.code == 2 && two.stderr.contains("a second topic"), "{two:?}");
-    let format = host.run(&["topic", "list", "-o", "json"]);
+    let format = host.run(&["topic", "list", "-o", "yaml"]);
     assert!(format.code == 2 && format.stderr.contains("--json"), "{format:?}");
+    for words in [&["-o", "json"][..], &["--output", "json"], &["--json"]] {
+        let list = json(&host.run(&[&["topic", "list"], words].concat()));
+        assert!(list["topics"].is_array(), "{words:?}: {list}");
+    }
+    let written = host.run(&["topic", "list", "--json=list.json"]);
+    assert!(written.code == 0 && written.stdout.is_empty(), "{written:?}");
+    let list = std::fs::read_to_string(host.path("list.json")).expect("was written");
+    assert!(list.contains("/chatter"), "{list}");
 }

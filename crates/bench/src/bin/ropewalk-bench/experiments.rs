@@ -2,13 +2,14 @@
 
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::signals::Signals;
-use analysis::{Json, calibrate, raw, report};
+use analysis::{calibrate, raw, report};
 use bench::brake;
 use bench::ipc::{self, peer};
 use bench::{lab, link, remote, scale};
 use clap::Subcommand;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use terminal::json::Json;
 
 #[derive(Subcommand)]
 pub(crate) enum What {

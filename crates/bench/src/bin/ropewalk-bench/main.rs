@@ -9,7 +9,7 @@ mod plan;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
-use terminal::{failure, help, screen, signals};
+use terminal::{failure, help, json, screen, signals};
 
 /// Benchmark Ropewalk on this machine, next to other middleware
 ///
@@ -37,7 +37,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(json::understood(&Cli::command(), std::env::args_os()));
     terminal::log::start("warn");
     failure::exit_code(match cli.command {
         Command::Experiment(what) => experiments::run(&what),

@@ -48,12 +48,12 @@ pub(crate) fn run(options: &Options) -> Outcome {
     }
     let count = |level| findings.iter().filter(|f| f.level == level).count();
     let (problems, warnings) = (count(Level::Problem), count(Level::Warning));
-    let mut out = crate::screen::raw().lock();
     if options.json {
         let all: Vec<_> = findings.iter().map(Finding::json).collect();
         let report = json!({"problems": problems, "warnings": warnings, "checks": all});
-        writeln!(out, "{report:#}").or_job("printing")?;
+        writeln!(crate::screen::stdout(), "{report:#}").or_job("printing")?;
     } else {
+        let mut out = crate::screen::raw().lock();
         let colour = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
         // Only a terminal wraps lines; other readers get a line each.
         let size = rustix::termios::tcgetwinsize(&out)
