@@ -60,7 +60,7 @@ pub fn parse_config<T: DeserializeOwned>(text: &str, place: &str, command: &str)
         let text = error.without_snippet().to_string();
         let text = text.lines().next().unwrap_or_default();
         // The library repeats the place.
-        let text = text.split(" at line ").next().unwrap_or(text);
+        let text = schema::with_suggestion(text.split(" at line ").next().unwrap_or(text));
         problem_at(at, place, format!("{text}; `{command} --help` shows an example"))
     })
 }

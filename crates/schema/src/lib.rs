@@ -68,7 +68,7 @@ pub use error::{CodecError, DefinitionError, ValueError};
 pub use limits::{DEFAULT_THRESHOLD, MAX_EMPTY_ELEMENTS, MAX_PARTS};
 pub use name::TypeName;
 pub use namesake::Conversion;
-pub use nearest::{did_you_mean, nearest};
+pub use nearest::{did_you_mean, nearest, with_suggestion};
 pub use parts::PartLayout;
 pub use registry::Registry;
 pub use schema::{Schema, Service};

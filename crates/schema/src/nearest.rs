@@ -23,6 +23,27 @@ pub fn did_you_mean(near: Option<&str>) -> String {
         .unwrap_or_default()
 }
 
+/// A YAML parser's text about a key or word that it does not know, with the one that was meant, if one of those that it
+/// expects is like it. Other texts stay as they are.
+///
+/// ```
+/// let text = "unknown field `priorty`, expected one of depth, priority";
+/// let helpful = "unknown field `priorty` (did you mean priority?), expected one of depth, priority";
+/// assert_eq!(schema::with_suggestion(text), helpful);
+/// ```
+pub fn with_suggestion(problem: &str) -> String {
+    let suggested = || {
+        let rest = ["unknown field `", "unknown variant `"]
+            .iter()
+            .find_map(|start| problem.strip_prefix(start))?;
+        let (wanted, expected) = rest.split_once("`, expected one of ")?;
+        let known = expected.split(", ").map(|name| name.trim_matches('`'));
+        let near = did_you_mean(Some(nearest(wanted, known)?));
+        Some(problem.replacen("`, expected", &format!("`{near}, expected"), 1))
+    };
+    suggested().unwrap_or_else(|| problem.to_owned())
+}
+
 /// Shortest name of which another may be a longer form.
 const MIN_PREFIX: usize = 3;
 /// Most characters that may differ.
@@ -111,5 +132,18 @@ mod tests {
         assert_eq!(distance("kitten", "sitting"), 3);
         assert_eq!(distance("", "abc"), 3);
         assert_eq!(distance("abc", "abc"), 0);
+    }
+
+    #[test]
+    fn a_parsers_text_gets_a_suggestion_only_if_a_word_is_alike() {
+        let text = "unknown variant `qick`, expected one of `quic`, `udp`";
+        assert!(with_suggestion(text).starts_with("unknown variant `qick` (did you mean quic?), expected"));
+        for same in [
+            "unknown field `speed`, expected one of rate, loss",
+            "expected mapping start",
+            "",
+        ] {
+            assert_eq!(with_suggestion(same), same);
+        }
     }
 }

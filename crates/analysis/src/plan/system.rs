@@ -263,7 +263,7 @@ impl System {
                 Some(at) => format!("{place}:{}:{}", at.line(), at.column()),
                 None => place.to_owned(),
             },
-            problem: first_line(&e.without_snippet().to_string()),
+            problem: schema::with_suggestion(&first_line(&e.without_snippet().to_string())),
         })?;
         check(written, known).map_err(|problem| SystemError {
             place: place.to_owned(),

@@ -177,7 +177,7 @@ impl Layout {
                 Some(at) => format!("{place}:{}:{}", at.line(), at.column()),
                 None => place.to_owned(),
             },
-            problem: first_line(&e.without_snippet().to_string()),
+            problem: schema::with_suggestion(&first_line(&e.without_snippet().to_string())),
         })?;
         let bad = |problem: String| LayoutError {
             place: place.to_owned(),

@@ -168,7 +168,12 @@ fn settings_that_make_no_sense() {
     );
     refused(
         &host,
-        &["demo", "--json", "no/such/folder/out.json"],
+        &["demo", "--json=no/such/folder/out.json"],
+        &["no/such/folder/out.json"],
+    );
+    refused(
+        &host,
+        &["topic", "list", "--json=no/such/folder/out.json"],
         &["no/such/folder/out.json"],
     );
 }
@@ -186,7 +191,11 @@ fn a_link_that_cannot_be() {
     write(&good.replace("6Mbit/s", "0Mbit/s"));
     refused(&host, &["link", "link.yaml"], &["link.yaml:2:", "6Mbit/s"]);
     write(&good.replace("host:", "hots:"));
-    refused(&host, &["link", "link.yaml"], &["link.yaml:1:", "hots"]);
+    refused(
+        &host,
+        &["link", "link.yaml"],
+        &["link.yaml:1:", "hots", "(did you mean host?)"],
+    );
     write(&format!(
         "{good}topics:\n  - {{name: /scan, direction: out}}\n  - {{name: /scan, direction: in}}\n"
     ));
@@ -212,6 +221,24 @@ fn a_link_that_cannot_be() {
     drop(taken);
     let checked = host.run(&["link", "link.yaml", "--check"]);
     assert_eq!(checked.code, 0, "{checked:?}");
+}
+
+#[test]
+fn a_misspelt_key_gets_a_suggestion() {
+    let host = Host::new();
+    for (command, text, wanted) in [
+        (
+            "link",
+            "host: robot\ntopics:\n  - {name: /a, direction: out, priorty: 5}\n",
+            "priority",
+        ),
+        ("ros1", "topcs:\n  - {name: /a}\n", "topics"),
+        ("ros2", "topics:\n  - {name: /a, derection: in}\n", "direction"),
+    ] {
+        std::fs::write(host.path("file.yaml"), text).expect("writes");
+        let meant = format!("(did you mean {wanted}?)");
+        refused(&host, &[command, "file.yaml", "--check"], &["file.yaml:", &meant]);
+    }
 }
 
 #[test]

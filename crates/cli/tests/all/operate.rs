@@ -184,7 +184,17 @@ fn what_cannot_be_changed_is_named_with_its_mend() {
     set(
         robot,
         &["/chatter", "depth=2", "--peer", "bass"],
-        &["bass", "base"],
+        &["bass", "(did you mean base?)"],
+    );
+    set(
+        robot,
+        &["/chater", "depth=2"],
+        &["/chater (did you mean /chatter?)", "configuration"],
+    );
+    set(
+        robot,
+        &["/chatter", "priorty=5"],
+        &["priorty=5", "(did you mean priority?)"],
     );
     set(
         robot,

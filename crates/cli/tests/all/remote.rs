@@ -389,6 +389,19 @@ fn files_are_fetched_and_questions_answered() {
     assert!(urdf.contains("<robot name=\"rover\">"), "{urdf}");
     assert_eq!(desk.ask("files get model ../secret")["ok"], false);
 
+    for (line, meant) in [
+        ("call hron", "horn"),
+        ("set twits 0 0", "twist"),
+        ("get poze", "pose"),
+        ("statsu", "status"),
+    ] {
+        let said = desk.ask(line);
+        let hint = format!("(did you mean {meant}?)");
+        assert!(
+            said["error"].as_str().is_some_and(|e| e.contains(&hint)),
+            "{said}"
+        );
+    }
     let called = desk.ask("call horn");
     assert_eq!(called["outcome"], "executed", "{called}");
     let asked = desk.until("the question", |l| l["event"] == "permission");

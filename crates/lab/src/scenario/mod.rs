@@ -335,7 +335,7 @@ events:
             (
                 "queue: 100",
                 "queu: 100",
-                "f.yaml:8:5: unknown field `queu`, expected one of name, hosts, wifi, wire, queue, set",
+                "f.yaml:8:5: unknown field `queu` (did you mean queue?), expected one of name, hosts, wifi, wire, queue, set",
             ),
             (
                 "congestion_control: bbr",

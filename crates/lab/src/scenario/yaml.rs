@@ -132,7 +132,7 @@ pub(super) fn problem(error: &serde_saphyr::Error) -> String {
             "the text ends here: a scenario names at least `hosts` and `media`".into()
         }
         "invalid u8" => "a whole number from 0 to 255 is expected here".into(),
-        other => other.to_owned(),
+        other => schema::with_suggestion(other),
     }
 }
 

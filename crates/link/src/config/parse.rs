@@ -56,7 +56,7 @@ fn problem_text(error: &Error) -> String {
                 true => format!(
                     "{text}: look at the spaces in front of this line and the one above (no tabs), and at brackets and quotes"
                 ),
-                false => text.to_owned(),
+                false => schema::with_suggestion(text),
             }
         }
     }

@@ -24,7 +24,7 @@ pub enum ChangeError {
     #[error("nothing to change: give {KEYS}")]
     Nothing,
     /// The text is not `key=value`, or the key is unknown.
-    #[error("'{text}' is not a change: give {KEYS}")]
+    #[error("'{text}' is not a change{}: give {KEYS}", like_key(text))]
     Unknown {
         /// The text.
         text: String,
@@ -96,6 +96,13 @@ impl Change {
         }
         Ok(Change(change))
     }
+}
+
+/// Suggests a key, if the text has one that is misspelt.
+fn like_key(text: &str) -> String {
+    let known = KEYS.split(", ").filter_map(|form| form.split('=').next());
+    let key = text.split_once('=').map(|(key, _)| key);
+    schema::did_you_mean(key.and_then(|key| schema::nearest(key, known)))
 }
 
 /// Sets a value; false if there was one already.

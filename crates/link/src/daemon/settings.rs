@@ -208,25 +208,27 @@ impl<C: Carrier> Daemon<C> {
             .filter(|t| t.direction.sends())
             .map(|t| t.name.as_str())
             .collect();
+        let near = schema::did_you_mean(schema::nearest(&full, sent.iter().copied()));
         let there = match sent.as_slice() {
             [] => "it sends none".to_owned(),
             names => format!("it sends {}", names.join(", ")),
         };
         Err(format!(
-            "{full} is not among this link's topics ({there}): add new ones to the configuration"
+            "{full} is not among this link's topics{near} ({there}): add new ones to the configuration"
         ))
     }
 
     fn peer_named(&self, name: &str) -> Result<PeerId, String> {
         let found = self.config.peers.iter().position(|p| p.name == name);
-        let names = || {
-            let names = self.config.peers.iter().map(|p| p.name.as_str());
-            names.collect::<Vec<_>>().join(", ")
-        };
         // Peers behind relays have a position, too.
-        found
-            .map(|i| PeerId(i as u32))
-            .ok_or_else(|| format!("there is no peer '{name}': the peers are {}", names()))
+        found.map(|i| PeerId(i as u32)).ok_or_else(|| {
+            let names: Vec<_> = self.config.peers.iter().map(|p| p.name.as_str()).collect();
+            let near = schema::did_you_mean(schema::nearest(name, names.iter().copied()));
+            format!(
+                "there is no peer '{name}'{near}: the peers are {}",
+                names.join(", ")
+            )
+        })
     }
 }
 

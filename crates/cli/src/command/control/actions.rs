@@ -44,8 +44,9 @@ pub(super) fn call(session: &Session, line: &str, words: &[&str]) -> Done {
             .map(|a| &*a.name)
             .chain(complex.iter().map(|a| &*a.name))
             .collect();
+        let near = schema::did_you_mean(schema::nearest(name, names.iter().copied()));
         return usage(format!(
-            "the robot has no action {name:?}; it has {}",
+            "the robot has no action {name:?}{near}; it has {}",
             names.join(", ")
         ));
     };

@@ -2,6 +2,7 @@
 
 use super::session::{Done, Problem, Session, usage};
 use super::{body, kinds, shorthand};
+use schema::{did_you_mean, nearest};
 use serde_json::json;
 
 /// Name, form, and purpose of each command.
@@ -137,6 +138,14 @@ fn kinds_text(session: &Session) -> String {
     )
 }
 
+/// Suggests a command.
+pub(super) fn like_command(typed: &str) -> String {
+    let names = || COMMANDS.iter().map(|(name, _, _)| *name);
+    // The start of a word is not misspelt.
+    let near = names().find(|name| name.starts_with(typed));
+    did_you_mean(near.or_else(|| nearest(typed, names())))
+}
+
 fn one(name: &str) -> Result<String, Problem> {
     if let Some((name, form, what)) = COMMANDS.iter().find(|(command, _, _)| *command == name) {
         return Ok(format!("{name} {form}\n  {what}"));
@@ -161,7 +170,8 @@ fn one(name: &str) -> Result<String, Problem> {
     }
     match parts.is_empty() {
         true => usage(format!(
-            "no command or kind is called {name:?}: `help` and `help kinds` list all"
+            "no command or kind is called {name:?}{}: `help` and `help kinds` list all",
+            like_command(name)
         )),
         false => Ok(parts.join("\n")),
     }

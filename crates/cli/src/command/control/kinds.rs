@@ -155,9 +155,20 @@ fn find<T>(
         .collect();
     match begin.as_slice() {
         [kind] => Ok(kind),
-        [] => Err(format!(
-            "no kind of {what} is called {typed:?}; `help kinds` lists all"
-        )),
+        [] => {
+            let shorts: Vec<String> = all.iter().map(|kind| short(name(kind))).collect();
+            let of_these = ALIASES
+                .iter()
+                .filter(|(_, of)| all.iter().any(|kind| own(name(kind)) == *of));
+            let known = shorts
+                .iter()
+                .map(String::as_str)
+                .chain(of_these.map(|(alias, _)| *alias));
+            let near = schema::did_you_mean(schema::nearest(&typed.to_lowercase(), known));
+            Err(format!(
+                "no kind of {what} is called {typed:?}{near}; `help kinds` lists all"
+            ))
+        }
         several => {
             let names: Vec<_> = several.iter().map(|kind| short(name(kind))).collect();
             Err(format!(
@@ -207,6 +218,22 @@ mod tests {
                 telemetry_named(alias).is_ok() || command_named(alias).is_ok(),
                 "{alias}"
             );
+        }
+    }
+
+    #[test]
+    fn a_misspelt_kind_gets_a_suggestion() {
+        for (typed, meant) in [
+            ("poze", "pose"),
+            ("lazer-scan", "laser-scan"),
+            ("odometri", "odometry"),
+        ] {
+            let said = telemetry_named(typed).err().expect("is unknown");
+            assert!(said.contains(&format!("(did you mean {meant}?)")), "{said}");
+        }
+        for (typed, meant) in [("twits", "twist"), ("poze", "pose")] {
+            let said = command_named(typed).err().expect("is unknown");
+            assert!(said.contains(&format!("(did you mean {meant}?)")), "{said}");
         }
     }
 

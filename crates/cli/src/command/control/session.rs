@@ -142,11 +142,10 @@ impl Session {
             "sleep" => self.sleep(line, rest)?,
             "quit" | "exit" => return Ok(Next::End),
             other => {
-                let near = help::COMMANDS.iter().find(|(name, _, _)| name.starts_with(other));
-                let mend = near.map_or("`help` lists the commands".to_owned(), |(name, _, _)| {
-                    format!("did you mean `{name}`?")
-                });
-                return usage(format!("unknown command {other:?}; {mend}"));
+                return usage(format!(
+                    "unknown command {other:?}{}; `help` lists the commands",
+                    help::like_command(other)
+                ));
             }
         }
         Ok(Next::Line)

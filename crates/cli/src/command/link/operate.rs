@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use link::control::Change;
 use observe::{AccountState, AskError, Asked, Drops, LinkState, ServiceRole};
 use ropewalk::Node;
+use schema::{did_you_mean, nearest};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -119,8 +120,9 @@ impl Running {
                 )));
             }
             (Some(wanted), links) => links.iter().find(|l| *l == wanted).ok_or_else(|| {
+                let near = did_you_mean(nearest(wanted, links.iter().map(String::as_str)));
                 Failure::input(format_args!(
-                    "no link '{wanted}' runs in {folder}; there is {}{silent}",
+                    "no link '{wanted}' runs in {folder}{near}; there is {}{silent}",
                     links.join(", ")
                 ))
             })?,
