@@ -171,6 +171,12 @@ mod tests {
         command().debug_assert();
     }
 
+    #[test]
+    fn help_fits_a_terminal() {
+        let faults = documented::too_wide(command());
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+    }
+
     /// `bench` and `plan` are checked by the program that they start.
     #[test]
     fn every_documented_command_can_be_parsed() {

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 ///
 /// Packages install these scripts. By hand, for example:
 ///
-///   ropewalk completions bash > ~/.local/share/bash-completion/completions/ropewalk
+///   ropewalk completions bash \
+///       > ~/.local/share/bash-completion/completions/ropewalk
 ///   ropewalk completions zsh > ~/.zfunc/_ropewalk
 ///   ropewalk completions fish > ~/.config/fish/completions/ropewalk.fish
 #[derive(Args)]

@@ -6,9 +6,11 @@
 
 mod parse;
 mod shell;
+mod width;
 
 pub use parse::faults;
 pub use shell::commands;
+pub use width::too_wide;
 
 use std::path::{Path, PathBuf};
 

@@ -205,7 +205,8 @@ impl Rate {
 /// their peers (`peers/`, built when first needed). Keep the machine quiet.
 ///
 ///   ropewalk bench link --experiment pound --quick
-///   ropewalk bench link --experiment pound --systems ropewalk --hops 1 --runs 5 --json
+///   ropewalk bench link --experiment pound --systems ropewalk --hops 1 \
+///       --runs 5 --json
 ///   ropewalk bench link --experiment pound --figure pound.svg --csv pound.csv
 #[derive(Args, Clone, Debug)]
 #[command(verbatim_doc_comment)]

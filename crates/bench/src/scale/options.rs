@@ -21,8 +21,10 @@ use std::time::Duration;
 ///
 /// Examples:
 ///   ropewalk bench scale --experiment 1 --quick
-///   ropewalk bench scale --experiment 7 --quick --systems ropewalk,roscpp,rospy --media host
-///   ropewalk bench scale --experiment 5 --out scale-5     # the same again resumes where it was stopped
+///   ropewalk bench scale --experiment 7 --quick \
+///       --systems ropewalk,roscpp,rospy --media host
+///   ropewalk bench scale --experiment 5 --out scale-5
+/// The last one again resumes where it was stopped.
 #[derive(Args, Clone, Debug)]
 #[command(verbatim_doc_comment)]
 pub struct Options {

@@ -57,6 +57,12 @@ mod tests {
     }
 
     #[test]
+    fn help_fits_a_terminal() {
+        let faults = documented::too_wide(Cli::command());
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+    }
+
+    #[test]
     fn every_documented_command_can_be_parsed() {
         fn parse(words: &[String]) -> Result<(), clap::Error> {
             let ours: &[String] = match words.get(1).map(String::as_str) {

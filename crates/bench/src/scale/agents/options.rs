@@ -25,8 +25,10 @@ const SSH: &str = "ssh -T -o BatchMode=yes -o ConnectTimeout=15 -o ServerAliveIn
 ///
 /// Examples:
 ///   ropewalk bench agent robot1,robot2 -- scale --experiment 8 --quick
-///   ropewalk bench agent here,pi@robot=192.168.1.7 -- scale --experiment 8 --systems ropewalk,roscpp --out robots
-///   ropewalk bench agent --reach 'ip netns exec {host}' a=10.0.0.1,b=10.0.0.2 -- scale --experiment 1 --quick
+///   ropewalk bench agent here,pi@robot=192.168.1.7 -- \
+///       scale --experiment 8 --systems ropewalk,roscpp --out robots
+///   ropewalk bench agent --reach 'ip netns exec {host}' \
+///       a=10.0.0.1,b=10.0.0.2 -- scale --experiment 1 --quick
 #[derive(Args, Clone, Debug)]
 #[command(verbatim_doc_comment)]
 pub struct Options {

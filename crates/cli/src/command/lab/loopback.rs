@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 #[derive(Args)]
+#[command(override_usage = "ropewalk lab loopback [OPTIONS] SCENARIO HOST=ADDRESS HOST=ADDRESS...")]
 pub(super) struct Options {
     /// A shipped scenario (see `ropewalk lab list`) or a YAML file.
     scenario: String,
