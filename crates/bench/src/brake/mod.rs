@@ -19,6 +19,8 @@ mod trial;
 pub use metrics::{Metrics, Params, Spread};
 pub use motion::Application;
 pub use options::Options;
+#[cfg(test)]
+pub(crate) use options::SYSTEMS;
 pub use outcome::{Failed, Outcome, Paper};
 pub use recognize::Region;
 
@@ -80,11 +82,6 @@ fn prepare(
         Err(gone) => Err(gone.why.clone()),
     };
     for system in options.wanted_systems() {
-        if !matches!(system, System::Ropewalk | System::Tcpros | System::Nodelay) {
-            let why = "bench brake has programs only for ropewalk, tcpros and nodelay".into();
-            missing.push(Missing { system, why });
-            continue;
-        }
         let ready = match programs::prepare(Door::Brake, system, folder.as_deref(), sandbox, stopped)? {
             Ok(ready) => ready,
             Err(gone) => {

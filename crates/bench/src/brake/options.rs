@@ -1,9 +1,16 @@
 //! The options.
 
 use super::{Application, Region};
-use crate::ipc::System;
+use crate::kit::systems::System;
 use clap::Args;
 use std::path::PathBuf;
+
+/// The systems that have the applications.
+pub(crate) const SYSTEMS: [(System, &str); 3] = [
+    (System::Ropewalk, "Ropewalk"),
+    (System::Tcpros, "ROS 1 over TCP"),
+    (System::Nodelay, "ROS 1 over TCP with TCP_NODELAY"),
+];
 
 /// Measure how far a simulated robot moves before its camera's images stop it: the TZC paper's applications.
 ///
@@ -13,9 +20,14 @@ use std::path::PathBuf;
 /// Systems alternate; everything runs on this machine.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// Measure only these systems: ropewalk, tcpros, nodelay (default: ropewalk, tcpros). A missing one is then an
-    /// error.
-    #[arg(long, alias = "system", value_enum, value_delimiter = ',', value_name = "A,B")]
+    /// Measure only these systems (default: ropewalk, tcpros). A missing one is then an error.
+    #[arg(
+        long,
+        alias = "system",
+        value_parser = System::parser(&SYSTEMS),
+        value_delimiter = ',',
+        value_name = "A,B"
+    )]
     pub systems: Vec<System>,
     /// Measure only these applications.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "A,B")]

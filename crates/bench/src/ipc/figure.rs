@@ -2,7 +2,7 @@
 
 use super::metrics::{Latency, Metrics};
 use super::progress::bytes;
-use super::{Experiment, Params, System};
+use super::{Experiment, Params, all};
 use crate::svg::{self, close, escape};
 use stats::Cell;
 use std::fmt::Write;
@@ -242,9 +242,9 @@ fn systems(cells: &[Row]) -> Vec<String> {
     systems_of(cells.iter().map(|c| &c.system))
 }
 
-/// In the order of [`System::ALL`], so that a system has the same position and color in every figure.
+/// In the order of [`SYSTEMS`](super::SYSTEMS), so that a system has the same position and color in every figure.
 fn systems_of<'a>(names: impl Iterator<Item = &'a String> + Clone) -> Vec<String> {
-    let known = System::ALL.iter().map(|s| s.name());
+    let known = all().map(|s| s.name());
     known
         .filter(|s| names.clone().any(|n| n == s))
         .map(str::to_owned)
@@ -252,7 +252,7 @@ fn systems_of<'a>(names: impl Iterator<Item = &'a String> + Clone) -> Vec<String
 }
 
 fn color(system: &str) -> &'static str {
-    let place = System::ALL.iter().position(|s| s.name() == system);
+    let place = all().position(|s| s.name() == system);
     COLORS[place.unwrap_or(0) % COLORS.len()]
 }
 
@@ -317,6 +317,7 @@ fn open(width: f64, title: &str, subtitle: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::System;
     use super::super::setting::Setting;
     use super::*;
 

@@ -21,12 +21,14 @@ mod trial;
 pub use crate::kit::error::Error;
 pub use crate::kit::findings::Health;
 pub use crate::kit::programs::Missing;
+pub use crate::kit::systems::System;
 pub use crate::kit::usage::HostLoad;
 pub use metrics::{Copies, Latency, Metrics, Quantiles, Slow};
 pub use options::{Experiment, Options};
 pub use outcome::{Failed, Floor, Outcome};
 pub use setting::{Mode, Params};
-pub use system::{Language, System};
+pub use system::Language;
+pub(crate) use system::{SYSTEMS, all};
 
 use crate::kit::error::RunError;
 use crate::kit::findings;

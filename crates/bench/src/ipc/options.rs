@@ -1,6 +1,6 @@
 //! The options.
 
-use super::{Language, System};
+use super::{Language, SYSTEMS, System, all};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -67,7 +67,7 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub runs: Option<u32>,
     /// Measure only these systems. A missing one is then an error.
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "A,B")]
+    #[arg(long, value_parser = System::parser(&SYSTEMS), value_delimiter = ',', value_name = "A,B")]
     pub systems: Vec<System>,
     /// Compare programs in these languages: Ropewalk in each, next to roscpp (cpp) or rospy (python), Ropewalk from
     /// Rust with generated structures, and the floor. `rclpy`, `rcl`: nodes of ROS 2 in Python and in C++ over
@@ -142,7 +142,7 @@ impl Options {
     /// Returns the systems to measure, each once.
     pub(super) fn wanted(&self) -> Vec<System> {
         let named = match (&self.systems[..], &self.language[..]) {
-            ([], []) => System::ALL.into_iter().filter(|s| !s.is_special()).collect(),
+            ([], []) => all().filter(|s| !s.is_special()).collect(),
             ([], languages) => {
                 let systems = languages.iter().flat_map(|l| l.systems());
                 std::iter::once(&System::Floor).chain(systems).copied().collect()

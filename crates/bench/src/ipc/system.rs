@@ -1,64 +1,62 @@
 //! The compared systems and their programs.
 
+use crate::kit::systems::System;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
-/// A transport to measure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum System {
-    /// Ropewalk.
-    Ropewalk,
-    /// A ring in shared memory and an eventfd, without any middleware: the limit of this machine.
-    Floor,
-    /// iceoryx2.
-    Iceoryx2,
-    /// Zenoh over shared memory.
-    ZenohShm,
-    /// Zenoh over TCP.
-    ZenohTcp,
-    /// ROS 1 over TCP.
-    Tcpros,
-    /// ROS 1 over TCP with TCP_NODELAY.
-    Nodelay,
-    /// ROS 1 nodelets: all in one process.
-    Nodelet,
-    /// Cyclone DDS.
-    Cyclonedds,
-    /// ZeroMQ over ipc.
-    Zeromq,
-    /// Ropewalk, with the structures of `ropewalk gen rust`: the reference for generated code in other languages.
-    RopewalkTyped,
-    /// Ropewalk from C++.
-    RopewalkCpp,
-    /// Ropewalk from Python.
-    RopewalkPython,
-    /// ROS 1 over TCP from Python.
-    Rospy,
-    /// ROS 1's image_transport, unmodified.
-    ImageRaw,
-    /// The same nodes with Ropewalk's transport.
-    ImageRopewalk,
-    /// Nodes of roscpp with Ropewalk's publisher and views.
-    ImageView,
-    /// ROS 2 from Python over `rmw_ropewalk`.
-    RclpyRopewalk,
-    /// ROS 2 from Python over Fast DDS with its defaults: shared memory on one host.
-    RclpyFastdds,
-    /// ROS 2 from Python over Fast DDS and UDP.
-    RclpyFastddsUdp,
-    /// ROS 2 from C++ over `rmw_ropewalk`.
-    RclRopewalk,
-    /// As `rcl-ropewalk`, with loaned messages.
-    RclRopewalkLoans,
-    /// As `rcl-ropewalk`, published as usual and taken on loan.
-    RclRopewalkTakeLoaned,
-    /// ROS 2 from C++ over Fast DDS with its defaults.
-    RclFastdds,
-    /// ROS 2 from C++ over Fast DDS and UDP.
-    RclFastddsUdp,
+/// The transports that can be measured, Ropewalk first.
+pub(crate) const SYSTEMS: [(System, &str); 25] = [
+    (System::Ropewalk, "Ropewalk"),
+    (
+        System::Floor,
+        "A ring in shared memory and an eventfd, without any middleware: the limit of this machine",
+    ),
+    (System::Iceoryx2, "iceoryx2"),
+    (System::ZenohShm, "Zenoh over shared memory"),
+    (System::ZenohTcp, "Zenoh over TCP"),
+    (System::Tcpros, "ROS 1 over TCP"),
+    (System::Nodelay, "ROS 1 over TCP with TCP_NODELAY"),
+    (System::Nodelet, "ROS 1 nodelets: all in one process"),
+    (System::Cyclonedds, "Cyclone DDS"),
+    (System::Zeromq, "ZeroMQ over ipc"),
+    (
+        System::RopewalkTyped,
+        "Ropewalk, with the structures of `ropewalk gen rust`: the reference for generated code in other languages",
+    ),
+    (System::RopewalkCpp, "Ropewalk from C++"),
+    (System::RopewalkPython, "Ropewalk from Python"),
+    (System::Rospy, "ROS 1 over TCP from Python"),
+    (System::ImageRaw, "ROS 1's image_transport, unmodified"),
+    (System::ImageRopewalk, "The same nodes with Ropewalk's transport"),
+    (
+        System::ImageView,
+        "Nodes of roscpp with Ropewalk's publisher and views",
+    ),
+    (System::RclpyRopewalk, "ROS 2 from Python over `rmw_ropewalk`"),
+    (
+        System::RclpyFastdds,
+        "ROS 2 from Python over Fast DDS with its defaults: shared memory on one host",
+    ),
+    (System::RclpyFastddsUdp, "ROS 2 from Python over Fast DDS and UDP"),
+    (System::RclRopewalk, "ROS 2 from C++ over `rmw_ropewalk`"),
+    (
+        System::RclRopewalkLoans,
+        "As `rcl-ropewalk`, with loaned messages",
+    ),
+    (
+        System::RclRopewalkTakeLoaned,
+        "As `rcl-ropewalk`, published as usual and taken on loan",
+    ),
+    (
+        System::RclFastdds,
+        "ROS 2 from C++ over Fast DDS with its defaults",
+    ),
+    (System::RclFastddsUdp, "ROS 2 from C++ over Fast DDS and UDP"),
+];
+
+/// Returns them without their descriptions.
+pub(crate) fn all() -> impl Iterator<Item = System> {
+    SYSTEMS.into_iter().map(|(system, _)| system)
 }
 
 /// A language to compare.
@@ -103,76 +101,14 @@ impl Language {
 }
 
 impl System {
-    /// Every system, Ropewalk first.
-    pub const ALL: [System; 25] = [
-        System::Ropewalk,
-        System::Floor,
-        System::Iceoryx2,
-        System::ZenohShm,
-        System::ZenohTcp,
-        System::Tcpros,
-        System::Nodelay,
-        System::Nodelet,
-        System::Cyclonedds,
-        System::Zeromq,
-        System::RopewalkTyped,
-        System::RopewalkCpp,
-        System::RopewalkPython,
-        System::Rospy,
-        System::ImageRaw,
-        System::ImageRopewalk,
-        System::ImageView,
-        System::RclpyRopewalk,
-        System::RclpyFastdds,
-        System::RclpyFastddsUdp,
-        System::RclRopewalk,
-        System::RclRopewalkLoans,
-        System::RclRopewalkTakeLoaned,
-        System::RclFastdds,
-        System::RclFastddsUdp,
-    ];
-
-    /// Returns its name in results and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            System::Ropewalk => "ropewalk",
-            System::Floor => "floor",
-            System::Iceoryx2 => "iceoryx2",
-            System::ZenohShm => "zenoh-shm",
-            System::ZenohTcp => "zenoh-tcp",
-            System::Tcpros => "tcpros",
-            System::Nodelay => "nodelay",
-            System::Nodelet => "nodelet",
-            System::Cyclonedds => "cyclonedds",
-            System::Zeromq => "zeromq",
-            System::RopewalkTyped => "ropewalk-typed",
-            System::RopewalkCpp => "ropewalk-cpp",
-            System::RopewalkPython => "ropewalk-python",
-            System::Rospy => "rospy",
-            System::ImageRaw => "image-raw",
-            System::ImageRopewalk => "image-ropewalk",
-            System::ImageView => "image-view",
-            System::RclpyRopewalk => "rclpy-ropewalk",
-            System::RclpyFastdds => "rclpy-fastdds",
-            System::RclpyFastddsUdp => "rclpy-fastdds-udp",
-            System::RclRopewalk => "rcl-ropewalk",
-            System::RclRopewalkLoans => "rcl-ropewalk-loans",
-            System::RclRopewalkTakeLoaned => "rcl-ropewalk-take-loaned",
-            System::RclFastdds => "rcl-fastdds",
-            System::RclFastddsUdp => "rcl-fastdds-udp",
-        }
-    }
-
-    /// Returns whether it needs a ROS master.
-    pub(crate) fn needs_roscore(self) -> bool {
-        use System::{ImageRaw, ImageRopewalk, ImageView, Nodelay, Nodelet, Rospy, Tcpros};
-        matches!(self, Tcpros | Nodelay | Nodelet | Rospy)
-            || matches!(self, ImageRaw | ImageRopewalk | ImageView)
-    }
-
     /// Returns whether it is measured only when it, or its language, is selected.
     pub(crate) fn is_special(self) -> bool {
-        self > System::Zeromq
+        use System::{
+            Cyclonedds, Floor, Iceoryx2, Nodelay, Nodelet, Ropewalk, Tcpros, ZenohShm, ZenohTcp, Zeromq,
+        };
+        let usual = matches!(self, Ropewalk | Floor | Iceoryx2 | ZenohShm | ZenohTcp | Tcpros)
+            || matches!(self, Nodelay | Nodelet | Cyclonedds | Zeromq);
+        !usual
     }
 
     /// Returns the language of its programs, if that is compared.
@@ -222,27 +158,5 @@ impl System {
     /// Returns whether its publisher can know how many subscribers are connected.
     pub(crate) fn counts_subscribers(self) -> bool {
         self != System::Zeromq
-    }
-}
-
-impl fmt::Display for System {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_name_everywhere() {
-        for system in System::ALL {
-            let json = serde_json::to_string(&system).expect("serializes");
-            assert_eq!(json, format!("{:?}", system.name()));
-            let value = system.to_possible_value().expect("shown");
-            assert_eq!(value.get_name(), system.name());
-        }
-        assert_eq!(System::ALL.len(), System::value_variants().len());
     }
 }

@@ -16,4 +16,5 @@ pub(crate) mod progress;
 pub(crate) mod roscore;
 pub(crate) mod sandbox;
 pub(crate) mod site;
+pub(crate) mod systems;
 pub(crate) mod usage;

@@ -3,11 +3,10 @@
 use super::case::{Seen, leg};
 use super::network::{Setting, Topic};
 use super::tools::Means;
-use super::{Carrier, Experiment, Options, Part, Row, Run, System};
+use super::{CarrierKind, Experiment, Options, Part, Row, Run, System, systems};
 use crate::flows::Sent;
 use crate::kit::cell::{Params, Target};
 use crate::kit::site::Site;
-use clap::ValueEnum;
 use serde_json::json;
 
 const SIZES: [u64; 4] = [1_000, 4_000, 16_000, 64_000];
@@ -19,13 +18,18 @@ const OFFERED: u64 = 9_000_000;
 pub(super) fn rows(options: &Options) -> Vec<Row> {
     let lasts = if options.quick { 8 } else { 20 };
     let mut rows = Vec::new();
+    let carriers = options.carriers_of(Experiment::Bandwidth);
+    // QUIC's throughput is compared with that of UDP.
+    let carriers = [CarrierKind::Udp, CarrierKind::Quic].map(|c| carriers.contains(&c).then_some(c));
+    let carriers: Vec<_> = carriers.into_iter().flatten().collect();
     // Zenoh's flow has its own row, over a wire (`wire`).
-    let wanted = |s: &&System| options.wants(**s) && (**s == System::Ropewalk || s.transport().is_some());
-    for system in System::value_variants().iter().filter(wanted) {
+    let wanted = |s: &System| options.wants(*s) && (*s == System::Ropewalk || s.transport().is_some());
+    for system in systems().filter(wanted) {
         for bytes in SIZES {
             rows.push(match system.transport() {
-                None => ours(bytes, lasts),
-                Some(_) => theirs(*system, bytes, lasts, options),
+                None if carriers.is_empty() => continue,
+                None => ours(&carriers, bytes, lasts),
+                Some(_) => theirs(system, bytes, lasts, options),
             });
         }
     }
@@ -51,7 +55,7 @@ fn row(system: System, bytes: u64, run: Run) -> Row {
     }
 }
 
-fn setting(carrier: Carrier, rate: &'static str) -> Setting {
+fn setting(carrier: CarrierKind, rate: &'static str) -> Setting {
     Setting {
         carrier,
         rate,
@@ -67,7 +71,8 @@ fn setting(carrier: Carrier, rate: &'static str) -> Setting {
     }
 }
 
-fn ours(bytes: u64, lasts: u64) -> Row {
+fn ours(carriers: &[CarrierKind], bytes: u64, lasts: u64) -> Row {
+    let carriers = carriers.to_vec();
     row(
         System::Ropewalk,
         bytes,
@@ -76,9 +81,9 @@ fn ours(bytes: u64, lasts: u64) -> Row {
             let legs = [leg(flow(bytes, lasts, run), "robot", "base")];
             let mut parts: Vec<Part> = Vec::new();
             let mut timing = None;
-            let mut udp = f64::NAN;
-            for carrier in [Carrier::Udp, Carrier::Quic] {
-                let means = Means::links(setting(carrier, "6Mbit/s"));
+            let mut udp = None;
+            for carrier in &carriers {
+                let means = Means::links(setting(*carrier, "6Mbit/s"));
                 let played = tools.play("bandwidth", &site, &means, &legs)?;
                 let seen = Seen {
                     legs: &legs,
@@ -87,11 +92,13 @@ fn ours(bytes: u64, lasts: u64) -> Row {
                 };
                 for mut part in seen.cells(&[])? {
                     let goodput = part.values.get("mbit_s").copied().unwrap_or_default();
-                    if carrier == Carrier::Udp {
-                        udp = goodput;
+                    if *carrier == CarrierKind::Udp {
+                        udp = Some(goodput);
                     } else {
-                        part.values.insert("of_udp", goodput / udp);
-                        part.targets.push(Target::within("of_udp", 0.95, f64::INFINITY));
+                        if let Some(udp) = udp {
+                            part.values.insert("of_udp", goodput / udp);
+                            part.targets.push(Target::within("of_udp", 0.95, f64::INFINITY));
+                        }
                         if bytes == SIZES[0] {
                             part.targets.push(Target::within("mbit_s", 4.75, f64::INFINITY));
                         }
@@ -110,7 +117,7 @@ fn ours(bytes: u64, lasts: u64) -> Row {
 }
 
 fn theirs(system: System, bytes: u64, lasts: u64, options: &Options) -> Row {
-    let means = system.all_means(options, &[], &[], setting);
+    let means = system.all_means(options, Experiment::Bandwidth, &[], setting);
     row(
         system,
         bytes,

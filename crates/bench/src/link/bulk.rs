@@ -4,7 +4,7 @@ use super::case::leg;
 use super::network::{Network, Setting, Topic};
 use super::tools::{Means, Tools};
 use super::zenoh::Protocol;
-use super::{Carrier, Experiment, Options, Part, Row, System};
+use super::{Experiment, Options, Part, Row, System};
 use crate::flows::Sent;
 use crate::flows::play::{Leg, Part as Plays};
 use crate::flows::said::{Rule, Said};
@@ -61,7 +61,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
             rows.push(row("10 MB".into(), params, run));
             continue;
         }
-        for carrier in options.carriers_of(&[Carrier::Quic]) {
+        for carrier in options.carriers_of(Experiment::Bulk) {
             let setting = Setting {
                 carrier,
                 rate: "10Mbit/s, medium: wire",

@@ -5,7 +5,7 @@ use super::network::{Network, Setting, Topic};
 use super::part::plant::{PERIOD, simulate};
 use super::tools::{Means, Tools};
 use super::zenoh::Protocol;
-use super::{Carrier, Experiment, Options, Row, System};
+use super::{Experiment, Options, Row, System, systems};
 use crate::flows::Sent;
 use crate::flows::play::{Extra, Leg, Part, Played, flow_arguments, play_with};
 use crate::kit::cell::{Params, Target, Timing, Values};
@@ -13,7 +13,6 @@ use crate::kit::error::RunError;
 use crate::kit::site::Site;
 use crate::lab::Source;
 use crate::lab::pound::Transport;
-use clap::ValueEnum;
 use serde_json::json;
 use std::process::Command;
 use std::time::Duration;
@@ -39,13 +38,13 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
             more: "",
         })
         .into();
-    let of_system = |system: &System| -> Vec<Means> {
+    let of_system = |system: System| -> Vec<Means> {
         match (system.transport(), system.protocol()) {
             (Some(transport), _) => vec![Means::Ros(transport, Source::Periodic)],
             (_, Some(protocol)) => vec![Means::Zenoh(protocol, topics[2..].to_vec())],
-            (None, None) if *system != System::Ropewalk => Vec::new(),
+            (None, None) if system != System::Ropewalk => Vec::new(),
             (None, None) => {
-                let carriers = options.carriers_of(&[Carrier::Quic]);
+                let carriers = options.carriers_of(Experiment::Control);
                 let setting = |carrier| Setting {
                     carrier,
                     rate: "6Mbit/s",
@@ -60,8 +59,8 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
             }
         }
     };
-    let wanted = System::value_variants().iter().filter(|s| options.wants(**s));
-    let all = wanted.flat_map(|s| of_system(s).into_iter().map(move |m| (*s, m)));
+    let wanted = systems().filter(|s| options.wants(*s));
+    let all = wanted.flat_map(|s| of_system(s).into_iter().map(move |m| (s, m)));
     all.map(|(system, means)| row(system, means)).collect()
 }
 

@@ -3,11 +3,10 @@
 
 use super::case::{Case, LabSetup, Seen, leg};
 use super::network::Setting;
-use super::{Carrier, Experiment, Options, Part, Row, System, pound};
+use super::{Experiment, Options, Part, Row, pound, systems};
 use crate::flows::{IMAGE, IMAGE_BYTES, LASER, LASER_BYTES, LASER_US, Sent, image_us};
 use crate::kit::cell::{Target, Values};
 use crate::kit::error::RunError;
-use clap::ValueEnum;
 use serde_json::json;
 use stats::Histogram;
 
@@ -29,7 +28,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
         ("drive-away", None)
     };
     let mut rows = Vec::new();
-    for system in System::value_variants().iter().filter(|s| options.wants(**s)) {
+    for system in systems().filter(|s| options.wants(*s)) {
         let setting = |carrier, rate| Setting {
             carrier,
             rate,
@@ -39,10 +38,10 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
             topics: pound::topics(),
             called: &[],
         };
-        for means in system.all_means(options, &[Carrier::Quic], &["auto"], setting) {
+        for means in system.all_means(options, Experiment::DriveAway, &["auto"], setting) {
             let case = Case {
                 experiment: Experiment::DriveAway,
-                system: *system,
+                system,
                 place: LabSetup {
                     scenario,
                     yaml: yaml.clone(),

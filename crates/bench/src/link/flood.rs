@@ -3,7 +3,7 @@
 use super::case::leg;
 use super::network::{Network, PORT, Setting};
 use super::tools::{Means, Tools};
-use super::{Carrier, Experiment, Options, Part, Row, System, pound};
+use super::{CarrierKind, Experiment, Options, Part, Row, System, pound};
 use crate::flows::play::{Extra, Leg, play_with};
 use crate::flows::{self, play};
 use crate::kit::cell::{Params, Target, Timing, Values};
@@ -29,12 +29,12 @@ const NAMES: [&str; 8] = [
 ];
 
 pub(super) fn rows(options: &Options) -> Vec<Row> {
-    if !options.wants(System::Ropewalk) || options.carriers_of(&[Carrier::Quic]).is_empty() {
+    if !options.wants(System::Ropewalk) || options.carriers_of(Experiment::Flood).is_empty() {
         return Vec::new();
     }
     let quick = options.quick;
     let setting = Setting {
-        carrier: Carrier::Quic,
+        carrier: CarrierKind::Quic,
         rate: "6Mbit/s",
         hops: 1,
         neighbours: &[],

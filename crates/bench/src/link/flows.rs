@@ -2,12 +2,11 @@
 
 use super::case::{Case, LabSetup, Seen, leg};
 use super::network::{Neighbours, Setting, Topic};
-use super::{Carrier, Experiment, Options, Part, Row, System};
+use super::{Experiment, Options, Part, Row, System, systems};
 use crate::flows::play::Leg;
 use crate::flows::{IMAGE, IMAGE_BYTES, LASER, LASER_BYTES, LASER_US, Sent, image_us};
 use crate::kit::cell::{Target, Values};
 use crate::kit::error::RunError;
-use clap::ValueEnum;
 use serde_json::{Value, json};
 
 const RATE: &str = "6Mbit/s";
@@ -21,7 +20,6 @@ type Judge = fn(&Seen<'_>) -> Result<Vec<Part>, RunError>;
 struct Plan {
     what: &'static str,
     place: LabSetup,
-    carriers: &'static [Carrier],
     rate: &'static str,
     /// Which hosts hear each other, if Ropewalk's links forward and nothing else does.
     neighbours: Neighbours,
@@ -42,8 +40,8 @@ impl Plan {
         let mut rows = Vec::new();
         let ours = !self.neighbours.is_empty();
         let alone = ours || !self.yields;
-        let able = |s: &&System| options.wants(**s) && (!alone || **s == System::Ropewalk);
-        for system in System::value_variants().iter().filter(able) {
+        let able = |s: &System| options.wants(*s) && (!alone || *s == System::Ropewalk);
+        for system in systems().filter(able) {
             let setting = |carrier, rate| Setting {
                 carrier,
                 rate,
@@ -53,13 +51,13 @@ impl Plan {
                 topics: self.topics.clone(),
                 called: &[],
             };
-            for means in system.all_means(options, self.carriers, &[self.rate], setting) {
+            for means in system.all_means(options, experiment, &[self.rate], setting) {
                 let mut varies = vec![("case", self.what.to_owned(), json!(self.what))];
                 varies.extend(self.varies.clone());
                 let legs = std::rc::Rc::clone(&legs);
                 let case = Case {
                     experiment,
-                    system: *system,
+                    system,
                     place: self.place.clone(),
                     means,
                     varies,
@@ -143,7 +141,6 @@ fn joystick(lasts: u64, access: Access) -> Plan {
             Access::Dcf => LabSetup::shipped("wifi-1hop", 1),
             Access::Edca => access.place("wifi-1hop-edca", &PAIR[..2]),
         },
-        carriers: &[Carrier::Quic],
         rate: RATE,
         neighbours: &[],
         yields: true,
@@ -173,7 +170,6 @@ fn several(count: usize, lasts: u64) -> Plan {
     Plan {
         what: ["3 flows", "4 flows", "5 flows"][count - 3],
         place: LabSetup::shipped("wifi-1hop", 1),
-        carriers: &[Carrier::Quic],
         rate: RATE,
         neighbours: &[],
         yields: true,
@@ -209,7 +205,6 @@ fn chain(hops: u32, scenario: &'static str, lasts: u64) -> Plan {
     Plan {
         what: ["3 hops", "4 hops", "5 hops"][hops as usize - 3],
         place: LabSetup::shipped(scenario, hops),
-        carriers: &[Carrier::Quic],
         rate: RATE,
         neighbours: &[],
         yields: true,
@@ -232,7 +227,6 @@ fn forwarded(by: &'static str, lasts: u64) -> Plan {
     Plan {
         what: "forwarding",
         place: LabSetup::shipped("wifi-chain-4", 3),
-        carriers: &[Carrier::Quic],
         rate: RATE,
         neighbours: match by {
             "relay" => &[("h1", "h2"), ("h2", "h3"), ("h3", "h4")],
@@ -264,7 +258,6 @@ fn second(saturated: bool, yields: bool, lasts: u64, access: Access) -> Plan {
     Plan {
         what: "second robot",
         place: access.place(scenario, &PAIR),
-        carriers: &[Carrier::Quic],
         rate: RATE,
         neighbours: &[],
         yields,
@@ -314,7 +307,6 @@ pub(super) fn team(options: &Options) -> Vec<Row> {
     let plan = Plan {
         what: "8 robots",
         place: LabSetup::shipped("team-of-8", 1),
-        carriers: &[Carrier::Quic],
         rate: "24Mbit/s",
         neighbours: &[],
         yields: true,

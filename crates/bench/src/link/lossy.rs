@@ -4,7 +4,7 @@
 use super::case::leg;
 use super::network::{Network, Setting, Topic};
 use super::tools::{Means, Tools};
-use super::{Carrier, Experiment, Options, Part, Row, System};
+use super::{CarrierKind, Experiment, Options, Part, Row, System};
 use crate::flows::Sent;
 use crate::flows::play::{self, Extra, Leg, Part as Plays, play_with};
 use crate::kit::cell::{Params, Target, Timing, Values};
@@ -62,7 +62,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
     let mut rows = Vec::new();
     for path in &PATHS {
         let count = if options.quick { path.quick } else { path.count };
-        for carrier in options.carriers_of(&[Carrier::Quic]) {
+        for carrier in options.carriers_of(Experiment::Lossy) {
             let topic = Topic {
                 priority: 110,
                 depth: 64,
@@ -100,14 +100,14 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
             });
         }
     }
-    for carrier in options.carriers_of(&[Carrier::Quic]) {
+    for carrier in options.carriers_of(Experiment::Lossy) {
         rows.push(redundant(carrier, options.quick));
     }
     rows
 }
 
 /// Messages of 1 KB, which parity can repair.
-fn redundant(carrier: Carrier, quick: bool) -> Row {
+fn redundant(carrier: CarrierKind, quick: bool) -> Row {
     let setting = Setting {
         carrier,
         rate: "54Mbit/s",

@@ -26,8 +26,13 @@ mod tools;
 mod wire;
 mod zenoh;
 
+pub use crate::kit::systems::System;
 pub use crate::lab::Outcome;
-pub use options::{Carrier, Ends, Experiment, Options, System};
+pub use ::link::config::CarrierKind;
+#[cfg(test)]
+pub(crate) use options::SYSTEMS;
+use options::systems;
+pub use options::{Ends, Experiment, Options};
 
 use crate::flows::play::Leg;
 use crate::ipc::Error;
@@ -58,6 +63,7 @@ pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Err
         let why = "--ends ros is for the experiments pound and flows, --ends ros2 and dds also for reconnect";
         return Err(Error::Input(why.into()));
     }
+    options.check_carriers()?;
     let mut rows: Vec<Row> = Vec::new();
     for experiment in Experiment::wanted(&options.experiment) {
         rows.extend(match experiment {
@@ -80,12 +86,16 @@ pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Err
         });
     }
     rows.retain(|row| options.wants_scenario(row.scenario));
-    if rows.is_empty() {
+    let is_ours = |row: &Row| row.system == System::Ropewalk || row.beside.contains(&System::Ropewalk);
+    if rows.is_empty() || !options.carriers.is_empty() && !rows.iter().any(is_ours) {
         let why = "nothing is left to measure: no row has these --systems, --carriers, --rates, --hops and --scenarios";
         return Err(Error::Input(why.into()));
     }
     let tools = Tools::prepare(options, &rows, stopped)?;
     rows.retain(|row| tools.has(row.system));
+    if rows.is_empty() {
+        return Err(Error::Nothing(tools.notes.join("; ")));
+    }
     let (before, note) = findings::watch();
     let mut report = Report {
         experiment: "link".to_owned(),

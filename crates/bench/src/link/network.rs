@@ -1,6 +1,6 @@
 //! A link daemon on each host of a lab.
 
-use super::{Carrier, Tools};
+use super::{CarrierKind, Tools};
 use crate::flows::play::Leg;
 use crate::kit::error::RunError;
 use crate::kit::links::{Daemons, link_words};
@@ -17,7 +17,7 @@ pub(super) const PORT: u16 = 7400;
 /// Settings of the links of one run.
 #[derive(Clone, Debug)]
 pub(crate) struct Setting {
-    pub(crate) carrier: Carrier,
+    pub(crate) carrier: CarrierKind,
     /// The radio's rate as in the configuration: `6Mbit/s`, or `auto`.
     pub(crate) rate: &'static str,
     /// Number of hops of a datagram to a peer.
@@ -132,17 +132,17 @@ impl Network {
         let mut daemons = Daemons::default();
         for host in &hosts {
             let keys = match setting.carrier {
-                Carrier::Quic | Carrier::Tls => Some(tools.keys(host)?),
-                Carrier::Udp | Carrier::Serial => None,
+                CarrierKind::Quic | CarrierKind::Tls => Some(tools.keys(host)?),
+                CarrierKind::Udp | CarrierKind::Serial => None,
             };
             let radio = match lines.iter().find(|l| l.0 == *host) {
                 Some((_, baud, line)) => format!("carrier: serial, line: {line}, baud: {baud}"),
                 None => {
                     let bind = addresses.get(host).map_or("0.0.0.0", String::as_str);
                     let carrier = match setting.carrier {
-                        Carrier::Tls => ", carrier: tls",
-                        Carrier::Udp => ", insecure_udp: true",
-                        Carrier::Quic | Carrier::Serial => "",
+                        CarrierKind::Tls => ", carrier: tls",
+                        CarrierKind::Udp => ", insecure_udp: true",
+                        CarrierKind::Quic | CarrierKind::Serial => "",
                     };
                     let Setting { rate, hops, .. } = setting;
                     let yields = if setting.yields { "" } else { ", yields: false" };
@@ -237,7 +237,7 @@ fn configuration(
             continue;
         }
         let address = match setting.carrier {
-            Carrier::Serial => String::new(),
+            CarrierKind::Serial => String::new(),
             _ if !near => String::new(),
             _ => format!("address: '{address}:{PORT}', "),
         };
@@ -333,7 +333,7 @@ mod tests {
             more: "",
         };
         let setting = Setting {
-            carrier: Carrier::Udp,
+            carrier: CarrierKind::Udp,
             rate: "6Mbit/s",
             hops: 1,
             neighbours: &[],
@@ -382,7 +382,7 @@ mod tests {
             more: "deadline: 100ms",
         };
         let setting = Setting {
-            carrier: Carrier::Udp,
+            carrier: CarrierKind::Udp,
             rate: "6Mbit/s",
             hops: 2,
             neighbours: &[],
@@ -418,7 +418,7 @@ mod tests {
             more: "",
         };
         let setting = Setting {
-            carrier: Carrier::Udp,
+            carrier: CarrierKind::Udp,
             rate: "6Mbit/s",
             hops: 1,
             yields: true,

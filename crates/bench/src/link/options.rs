@@ -1,6 +1,9 @@
 //! The options.
 
+use crate::kit::error::Error;
+use crate::kit::systems::{System, choice};
 use crate::lab::Source;
+use ::link::config::CarrierKind;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -48,6 +51,26 @@ impl Experiment {
         all.filter(|e| asked.contains(e)).copied().collect()
     }
 
+    /// Returns the carriers by which it measures Ropewalk.
+    pub(super) fn carriers(self) -> &'static [CarrierKind] {
+        use CarrierKind::{Quic, Serial, Tls, Udp};
+        match self {
+            Experiment::Pound => &[Quic, Udp],
+            Experiment::Bandwidth => &[Quic, Tls, Udp],
+            Experiment::Serial => &[Serial],
+            Experiment::Flows
+            | Experiment::Reconnect
+            | Experiment::Control
+            | Experiment::DriveAway
+            | Experiment::Lossy
+            | Experiment::Bulk
+            | Experiment::Team
+            | Experiment::Flood
+            | Experiment::Discovery
+            | Experiment::Robots => &[Quic],
+        }
+    }
+
     /// Returns its name in results and on the command line.
     pub fn name(self) -> &'static str {
         match self {
@@ -68,76 +91,45 @@ impl Experiment {
     }
 }
 
-/// The system that carries the messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub enum System {
-    /// `ropewalk link` on each host.
-    Ropewalk,
-    /// TCPROS with its defaults.
-    Tcpros,
-    /// TCPROS with TCP_NODELAY.
-    Nodelay,
-    /// UDPROS.
-    Udpros,
-    /// The first flow by UDPROS, the others by TCPROS with TCP_NODELAY: the paper's UDP/NOD.
-    Mixed,
-    /// A plain TCP connection; for bulk.
-    Tcp,
-    /// Zenoh with priorities, over TCP: a connection for important messages and one for the others.
-    ZenohTcp,
-    /// Zenoh with priorities, over UDP.
-    ZenohUdp,
-    /// Zenoh with priorities, over QUIC.
-    ZenohQuic,
-    /// Nodes of rclpy over Fast DDS and UDP.
-    RclpyFastdds,
-    /// Nodes of rclpy over Fast DDS, whose messages a bridge on each host passes through Zenoh, as zenoh-plugin-ros2dds does; for `robots`, in
-    /// a program built with `--features zenoh`.
-    DdsZenoh,
+/// The systems that carry the messages.
+pub(crate) const SYSTEMS: [(System, &str); 11] = [
+    (System::Ropewalk, "`ropewalk link` on each host"),
+    (System::Tcpros, "TCPROS with its defaults"),
+    (System::Nodelay, "TCPROS with TCP_NODELAY"),
+    (System::Udpros, "UDPROS"),
+    (
+        System::Mixed,
+        "The first flow by UDPROS, the others by TCPROS with TCP_NODELAY: the paper's UDP/NOD",
+    ),
+    (System::Tcp, "A plain TCP connection; for bulk"),
+    (
+        System::ZenohTcp,
+        "Zenoh with priorities, over TCP: a connection for important messages and one for the others",
+    ),
+    (System::ZenohUdp, "Zenoh with priorities, over UDP"),
+    (System::ZenohQuic, "Zenoh with priorities, over QUIC"),
+    (System::RclpyFastdds, "Nodes of rclpy over Fast DDS and UDP"),
+    (
+        System::DdsZenoh,
+        "Nodes of rclpy over Fast DDS, whose messages a bridge on each host passes through Zenoh, as zenoh-plugin-ros2dds does; for `robots`, in a program built with `--features zenoh`",
+    ),
+];
+
+/// Returns them without their descriptions.
+pub(super) fn systems() -> impl Iterator<Item = System> {
+    SYSTEMS.into_iter().map(|(system, _)| system)
 }
 
-impl System {
-    /// Returns its name in results and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            System::Ropewalk => "ropewalk",
-            System::Tcpros => "tcpros",
-            System::Nodelay => "nodelay",
-            System::Udpros => "udpros",
-            System::Mixed => "mixed",
-            System::Tcp => "tcp",
-            System::ZenohTcp => "zenoh-tcp",
-            System::ZenohUdp => "zenoh-udp",
-            System::ZenohQuic => "zenoh-quic",
-            System::RclpyFastdds => "rclpy-fastdds",
-            System::DdsZenoh => "dds-zenoh",
-        }
-    }
-}
-
-/// The carrier of Ropewalk's datagrams.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
-pub enum Carrier {
-    /// QUIC datagrams, encrypted and authenticated.
-    Quic,
-    /// Datagrams in a TLS stream, encrypted and authenticated; only over wires.
-    Tls,
-    /// Plain UDP.
-    Udp,
-    /// A serial line.
-    Serial,
-}
-
-impl Carrier {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Carrier::Quic => "quic",
-            Carrier::Tls => "tls",
-            Carrier::Udp => "udp",
-            Carrier::Serial => "serial",
-        }
-    }
-}
+/// The carriers of Ropewalk's datagrams.
+const CARRIERS: [(CarrierKind, &str); 4] = [
+    (CarrierKind::Quic, "QUIC datagrams, encrypted and authenticated"),
+    (
+        CarrierKind::Tls,
+        "Datagrams in a TLS stream, encrypted and authenticated; only over wires",
+    ),
+    (CarrierKind::Udp, "Plain UDP"),
+    (CarrierKind::Serial, "A serial line"),
+];
 
 /// Publishers and subscribers at the ends of Ropewalk's links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -224,17 +216,23 @@ pub struct Options {
     #[arg(long)]
     pub quick: bool,
     /// Measure only these systems.
-    #[arg(long, alias = "system", value_enum, value_delimiter = ',', value_name = "A,B")]
+    #[arg(
+        long,
+        alias = "system",
+        value_parser = System::parser(&SYSTEMS),
+        value_delimiter = ',',
+        value_name = "A,B"
+    )]
     pub systems: Vec<System>,
     /// Measure only these carriers of Ropewalk.
     #[arg(
         long,
         alias = "carrier",
-        value_enum,
+        value_parser = choice(&CARRIERS, CarrierKind::name),
         value_delimiter = ',',
         value_name = "A,B"
     )]
-    pub carriers: Vec<Carrier>,
+    pub carriers: Vec<CarrierKind>,
     /// Measure only rows of Ropewalk in which its links know the radio's rate (`set`) or find it (`auto`).
     #[arg(long, alias = "rate", value_enum, value_delimiter = ',', value_name = "A,B")]
     pub rates: Vec<Rate>,
@@ -282,9 +280,28 @@ impl Options {
         self.systems.iter().any(|s| which(*s))
     }
 
+    /// Refuses a carrier that none of the selected experiments measures.
+    pub(super) fn check_carriers(&self) -> Result<(), Error> {
+        let has = |carrier: CarrierKind| move |e: &&Experiment| e.carriers().contains(&carrier);
+        let unused = |c: &&CarrierKind| !self.experiment.iter().any(|e| has(**c)(&e));
+        let Some(unused) = self.carriers.iter().find(unused) else {
+            return Ok(());
+        };
+        let able = Experiment::value_variants().iter().filter(has(*unused));
+        let able: Vec<_> = able.map(|e| e.name()).collect();
+        let asked: Vec<_> = self.experiment.iter().map(|e| e.name()).collect();
+        let carrier = unused.name();
+        Err(Error::Input(format!(
+            "--carriers {carrier}: {} does not measure it: give --experiment {}",
+            asked.join(","),
+            able.join(" or ")
+        )))
+    }
+
     /// Returns the selected carriers of those that an experiment has.
-    pub(super) fn carriers_of(&self, all: &[Carrier]) -> Vec<Carrier> {
-        let wanted = |c: &&Carrier| self.carriers.is_empty() || self.carriers.contains(c);
+    pub(super) fn carriers_of(&self, experiment: Experiment) -> Vec<CarrierKind> {
+        let all = experiment.carriers();
+        let wanted = |c: &&CarrierKind| self.carriers.is_empty() || self.carriers.contains(c);
         all.iter().filter(wanted).copied().collect()
     }
 

@@ -3,11 +3,10 @@
 use super::case::{Case, LabSetup, leg};
 use super::network::{Setting, Topic};
 use super::tools::Means;
-use super::{Carrier, Ends, Experiment, Options, Row, System};
+use super::{CarrierKind, Ends, Experiment, Options, Row, systems};
 use crate::flows;
 use crate::kit::cell::Target;
 use crate::lab::Source;
-use clap::ValueEnum;
 use serde_json::json;
 
 const RATE: &str = "6Mbit/s";
@@ -32,7 +31,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
     let mut rows = Vec::new();
     for (place, rates, loss) in places.iter().filter(|p| options.wants_hops(p.0.hops)) {
         let (hops, quick) = (place.hops, options.quick);
-        for system in System::value_variants().iter().filter(|s| options.wants(**s)) {
+        for system in systems().filter(|s| options.wants(*s)) {
             let setting = |carrier, rate| Setting {
                 carrier,
                 rate,
@@ -42,11 +41,11 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
                 topics: topics(),
                 called: &[],
             };
-            for means in system.all_means(options, &[Carrier::Quic, Carrier::Udp], rates, setting) {
+            for means in system.all_means(options, Experiment::Pound, rates, setting) {
                 let targets = targets(hops, *loss, &means);
                 let case = Case {
                     experiment: Experiment::Pound,
-                    system: *system,
+                    system,
                     place: place.clone(),
                     means,
                     varies: if *loss {
@@ -93,16 +92,16 @@ fn targets(hops: u32, loss: bool, means: &Means) -> [Vec<Target>; 2] {
     if loss {
         let laser = Target::within("delay_ms.mean", 0.0, 4.6 + more);
         return match setting.carrier {
-            Carrier::Quic => [vec![laser, delivered.clone()], vec![delivered]],
+            CarrierKind::Quic => [vec![laser, delivered.clone()], vec![delivered]],
             _ => [vec![], vec![]],
         };
     }
     let [jitter, laser, image] = match (hops, setting.rate, setting.carrier, source) {
-        (1, "auto", Carrier::Quic, Source::Periodic) => [2.3, 3.7, 123.0],
-        (1, RATE, Carrier::Quic, Source::Periodic) => [0.6, 2.1, 117.0],
-        (1, RATE, Carrier::Quic, Source::Roscpp) => [1.4, 3.1, 117.0],
-        (2, RATE, Carrier::Quic, Source::Periodic) => [1.0, 4.0, 290.0],
-        (2, RATE, Carrier::Quic, Source::Roscpp) => [2.6, 6.2, 290.0],
+        (1, "auto", CarrierKind::Quic, Source::Periodic) => [2.3, 3.7, 123.0],
+        (1, RATE, CarrierKind::Quic, Source::Periodic) => [0.6, 2.1, 117.0],
+        (1, RATE, CarrierKind::Quic, Source::Roscpp) => [1.4, 3.1, 117.0],
+        (2, RATE, CarrierKind::Quic, Source::Periodic) => [1.0, 4.0, 290.0],
+        (2, RATE, CarrierKind::Quic, Source::Roscpp) => [2.6, 6.2, 290.0],
         _ => return [vec![], vec![]],
     };
     [

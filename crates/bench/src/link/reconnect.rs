@@ -3,12 +3,11 @@
 
 use super::case::{Case, LabSetup, Seen, leg};
 use super::network::{Neighbours, Setting, Topic};
-use super::{Carrier, Experiment, Options, Part, Row, System};
+use super::{Experiment, Options, Part, Row, System, systems};
 use crate::flows::said::Received;
 use crate::flows::{LASER_BYTES, LASER_US, Sent};
 use crate::kit::cell::{Target, Values};
 use crate::kit::error::RunError;
-use clap::ValueEnum;
 use serde_json::json;
 use std::time::Duration;
 
@@ -78,8 +77,8 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
     let mut rows = Vec::new();
     for t in troubles().iter().filter(|t| options.wants_hops(t.place.hops)) {
         let ours = !t.neighbours.is_empty();
-        let able = |s: &&System| options.wants(**s) && (!ours || **s == System::Ropewalk);
-        for system in System::value_variants().iter().filter(able) {
+        let able = |s: &System| options.wants(*s) && (!ours || *s == System::Ropewalk);
+        for system in systems().filter(able) {
             let topic = Topic {
                 priority: 100,
                 depth: 2,
@@ -94,7 +93,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
                 topics: vec![topic.clone(), topic.clone()],
                 called: &[],
             };
-            for means in system.all_means(options, &[Carrier::Quic], &["6Mbit/s"], setting) {
+            for means in system.all_means(options, Experiment::Reconnect, &["6Mbit/s"], setting) {
                 let (key, shown, value) = t.what;
                 let shown = if key == "out" {
                     format!("{shown} out")
@@ -108,7 +107,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
                 }
                 let case = Case {
                     experiment: Experiment::Reconnect,
-                    system: *system,
+                    system,
                     place: t.place.clone(),
                     means,
                     varies,

@@ -5,7 +5,7 @@ use super::case::leg;
 use super::network::{Called, Network, Setting, Topic};
 use super::ros2::Carried;
 use super::tools::Tools;
-use super::{Carrier, Experiment, Options, Part, Row, System};
+use super::{CarrierKind, Experiment, Options, Part, Row, System};
 use crate::flows::play::{self, Extra, Leg, Played, play_with};
 use crate::flows::{LASER_BYTES, Sent};
 use crate::kit::cell::{Params, Target, Timing, Values};
@@ -183,7 +183,7 @@ fn played(
     lasts: u64,
 ) -> Ended {
     let setting = Setting {
-        carrier: Carrier::Quic,
+        carrier: CarrierKind::Quic,
         rate: RATE,
         hops: 1,
         neighbours: &[],

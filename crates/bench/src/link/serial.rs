@@ -3,7 +3,7 @@
 use super::case::leg;
 use super::network::{Network, Setting, Topic};
 use super::tools::Tools;
-use super::{Carrier, Experiment, Options, Part, Row, System};
+use super::{CarrierKind, Experiment, Options, Part, Row, System};
 use crate::flows::Sent;
 use crate::flows::play::{self, Leg};
 use crate::kit::cell::{Params, Target, Timing};
@@ -17,7 +17,7 @@ const BAUD: u32 = 115_200;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn rows(options: &Options) -> Vec<Row> {
-    if !options.wants(System::Ropewalk) || options.carriers_of(&[Carrier::Serial]).is_empty() {
+    if !options.wants(System::Ropewalk) || options.carriers_of(Experiment::Serial).is_empty() {
         return Vec::new();
     }
     let lasts = if options.quick { 15 } else { 40 };
@@ -74,7 +74,7 @@ fn measure(tools: &Tools<'_>, lasts: u64, run: u32) -> Result<(Vec<Part>, Timing
         more: "",
     };
     let setting = Setting {
-        carrier: Carrier::Serial,
+        carrier: CarrierKind::Serial,
         rate: "",
         hops: 1,
         neighbours: &[],

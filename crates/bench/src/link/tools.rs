@@ -5,7 +5,7 @@ use super::network::{Network, Setting, Topic};
 use super::options::{Ends, Rate};
 use super::ros2::{Carried, Rclpy};
 use super::zenoh::{Protocol, Zenoh};
-use super::{Carrier, Experiment, Options, Row, System};
+use super::{CarrierKind, Experiment, Options, Row, System};
 use crate::flows::play::{self, Leg, Part, Played, flow_arguments};
 use crate::ipc::Error;
 use crate::kit::cell::Params;
@@ -353,12 +353,11 @@ impl System {
     /// Returns how roscpp carries the flows; `None` for others.
     pub(super) fn transport(self) -> Option<Transport> {
         match self {
-            System::Ropewalk | System::Tcp | System::RclpyFastdds | System::DdsZenoh => None,
-            System::ZenohTcp | System::ZenohUdp | System::ZenohQuic => None,
             System::Tcpros => Some(Transport::Tcpros),
             System::Nodelay => Some(Transport::Nodelay),
             System::Udpros => Some(Transport::Udpros),
             System::Mixed => Some(Transport::Mixed),
+            _ => None,
         }
     }
 
@@ -372,13 +371,13 @@ impl System {
         }
     }
 
-    /// Returns all means of this system that are selected: for Ropewalk one for each of `carriers` and `rates`.
+    /// Returns all means of this system that are selected: for Ropewalk one for each of the experiment's carriers and of `rates`.
     pub(super) fn all_means(
         self,
         options: &Options,
-        carriers: &[Carrier],
+        experiment: Experiment,
         rates: &[&'static str],
-        setting: impl Fn(Carrier, &'static str) -> Setting,
+        setting: impl Fn(CarrierKind, &'static str) -> Setting,
     ) -> Vec<Means> {
         if matches!(self, System::Tcp | System::DdsZenoh) {
             return Vec::new();
@@ -397,13 +396,13 @@ impl System {
             return vec![Means::Ros(transport, options.source)];
         }
         if let Some(protocol) = self.protocol() {
-            let topics = setting(Carrier::Quic, "auto").topics;
+            let topics = setting(CarrierKind::Quic, "auto").topics;
             return periodic
                 .then_some(Means::Zenoh(protocol, topics))
                 .into_iter()
                 .collect();
         }
-        let each = options.carriers_of(carriers);
+        let each = options.carriers_of(experiment);
         let rates: Vec<_> = rates.iter().filter(|r| options.wants_rate(r)).collect();
         let all = each.iter().flat_map(|c| rates.iter().map(|r| (*c, **r)));
         all.map(|(carrier, rate)| Means::Link(setting(carrier, rate), options.source, options.ends))

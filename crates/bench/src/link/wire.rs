@@ -3,7 +3,7 @@
 use super::case::{Seen, leg};
 use super::network::{Setting, Topic};
 use super::tools::{Means, Tools};
-use super::{Carrier, Experiment, Options, Part, Row, System};
+use super::{CarrierKind, Experiment, Options, Part, Row, System};
 use crate::flows::Sent;
 use crate::flows::play::Leg;
 use crate::flows::said::Received;
@@ -25,18 +25,18 @@ const LAB: &str = "ethernet";
 const TICKS: f64 = 100.0;
 
 /// The compared systems, one after the other in each run.
-const WAYS: [(System, Option<Carrier>); 5] = [
-    (System::Ropewalk, Some(Carrier::Quic)),
+const WAYS: [(System, Option<CarrierKind>); 5] = [
+    (System::Ropewalk, Some(CarrierKind::Quic)),
     (System::ZenohQuic, None),
-    (System::Ropewalk, Some(Carrier::Udp)),
+    (System::Ropewalk, Some(CarrierKind::Udp)),
     (System::ZenohTcp, None),
-    (System::Ropewalk, Some(Carrier::Tls)),
+    (System::Ropewalk, Some(CarrierKind::Tls)),
 ];
 
 /// A row for the flow alone, and one for it together with a joystick.
 pub(super) fn rows(options: &Options) -> Vec<Row> {
-    let carriers = options.carriers_of(&[Carrier::Quic, Carrier::Tls, Carrier::Udp]);
-    let wanted = |(system, carrier): &(System, Option<Carrier>)| {
+    let carriers = options.carriers_of(Experiment::Bandwidth);
+    let wanted = |(system, carrier): &(System, Option<CarrierKind>)| {
         options.wants(*system) && carrier.is_none_or(|c| carriers.contains(&c))
     };
     let ways: Vec<_> = WAYS.into_iter().filter(wanted).collect();
@@ -47,7 +47,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
     [false, true].map(|joystick| row(&ways, joystick, lasts)).into()
 }
 
-fn row(ways: &[(System, Option<Carrier>)], joystick: bool, lasts: u64) -> Row {
+fn row(ways: &[(System, Option<CarrierKind>)], joystick: bool, lasts: u64) -> Row {
     let ways = ways.to_vec();
     let setting = if joystick {
         "64 KB messages and a joystick"
@@ -78,7 +78,7 @@ fn legs(joystick: bool, lasts: u64) -> Vec<Leg> {
     legs
 }
 
-fn means(system: System, carrier: Option<Carrier>, joystick: bool) -> Option<Means> {
+fn means(system: System, carrier: Option<CarrierKind>, joystick: bool) -> Option<Means> {
     let mut topics = vec![(10, 8)];
     if joystick {
         topics.push((120, 2));
@@ -109,7 +109,7 @@ fn means(system: System, carrier: Option<Carrier>, joystick: bool) -> Option<Mea
 /// Measures them one after the other over the same wire; each run begins with another.
 fn measure(
     tools: &Tools<'_>,
-    ways: &[(System, Option<Carrier>)],
+    ways: &[(System, Option<CarrierKind>)],
     joystick: bool,
     lasts: u64,
     run: u32,
@@ -155,10 +155,10 @@ fn measure(
 }
 
 /// Compares Ropewalk's QUIC with Zenoh's.
-fn beside(ways: &[(System, Option<Carrier>)], parts: &mut [Vec<Part>]) {
+fn beside(ways: &[(System, Option<CarrierKind>)], parts: &mut [Vec<Part>]) {
     let of = |system, carrier| ways.iter().position(|w| *w == (system, carrier));
     let (ours, theirs) = (
-        of(System::Ropewalk, Some(Carrier::Quic)),
+        of(System::Ropewalk, Some(CarrierKind::Quic)),
         of(System::ZenohQuic, None),
     );
     let (Some(ours), Some(theirs)) = (ours, theirs) else {
@@ -176,7 +176,7 @@ fn beside(ways: &[(System, Option<Carrier>)], parts: &mut [Vec<Part>]) {
     }
 }
 
-fn name(system: System, carrier: Option<Carrier>) -> String {
+fn name(system: System, carrier: Option<CarrierKind>) -> String {
     match carrier {
         Some(carrier) => format!("{} over {}", system.name(), carrier.name()),
         None => system.name().to_owned(),

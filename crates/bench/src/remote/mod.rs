@@ -18,7 +18,10 @@ mod tools;
 mod trial;
 mod values;
 
-pub use options::{Network, Options, System, What};
+pub use crate::kit::systems::System;
+#[cfg(test)]
+pub(crate) use options::SYSTEMS;
+pub use options::{Network, Options, What};
 pub use outcome::Outcome;
 pub use paper::Given;
 pub use properties::{Measured, RoundTrip};

@@ -1,6 +1,7 @@
 //! The rows: system, measurement, network, number of runs, and targets.
 
-use super::options::{Network, Options, System, What};
+use super::System;
+use super::options::{Network, Options, What};
 use super::setup::{DEFAULT, DELAY_2000, LOOPBACK, LOSS_20, LOSS_20_2S, Setup, WIFI_6};
 use crate::kit::cell::{Params, Target};
 use serde_json::json;

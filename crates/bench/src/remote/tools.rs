@@ -1,6 +1,7 @@
 //! What every run needs.
 
-use super::options::{Options, System};
+use super::System;
+use super::options::Options;
 use super::plan::Row;
 use crate::ipc::Error;
 use crate::kit::error::RunError;

@@ -34,12 +34,13 @@ mod tools;
 mod trial;
 mod watch;
 
+pub use crate::kit::systems::System;
 pub use measured::{Busiest, CellMetrics, Ci95, KneeMetrics, Metrics, NodesKnee, Params, Rtt, Wire};
 pub use options::Options;
 pub use outcome::{Failed, Outcome};
 pub use point::{Medium, Topology};
 pub use profile::{Function, Profile};
-pub use system::System;
+pub(crate) use system::SYSTEMS;
 pub use targets::Aim;
 
 use crate::ipc::Error;

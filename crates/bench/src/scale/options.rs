@@ -1,9 +1,9 @@
 //! The options.
 
 use super::plan::Plan;
-use super::{Medium, System, Topology};
+use super::{Medium, SYSTEMS, System, Topology, system};
 use crate::ipc::Error;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ pub struct Options {
     #[arg(long)]
     pub quick: bool,
     /// Measure only these systems. A missing one is then an error.
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "A,B")]
+    #[arg(long, value_parser = System::parser(&SYSTEMS), value_delimiter = ',', value_name = "A,B")]
     pub systems: Vec<System>,
     /// Measure only on these media, in place of the experiment's.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "A,B")]
@@ -132,7 +132,7 @@ impl Options {
     /// Returns the selected systems, or all.
     pub(super) fn wanted(&self) -> Vec<System> {
         if self.systems.is_empty() {
-            return System::value_variants().to_vec();
+            return system::all().collect();
         }
         self.systems.clone()
     }

@@ -1,7 +1,7 @@
 //! What every run needs.
 
 use super::agents::Agents;
-use super::{Options, System};
+use super::{Options, System, system};
 use crate::ipc::Error;
 use crate::kit::error::RunError;
 use crate::kit::findings::found;
@@ -81,7 +81,8 @@ impl<'a> Tools<'a> {
 
     /// Returns the systems that can be measured.
     pub(super) fn systems(&self) -> Vec<System> {
-        self.programs.0.keys().copied().collect()
+        let has = |system: &System| self.programs.0.contains_key(system);
+        system::all().filter(has).collect()
     }
 
     /// Returns the first words of a node's command.

@@ -214,6 +214,16 @@ pub enum CarrierKind {
 }
 
 impl CarrierKind {
+    /// Its name in configurations.
+    pub fn name(self) -> &'static str {
+        match self {
+            CarrierKind::Quic => "quic",
+            CarrierKind::Tls => "tls",
+            CarrierKind::Udp => "udp",
+            CarrierKind::Serial => "serial",
+        }
+    }
+
     /// Whether hosts prove with keys of one team who they are.
     pub fn has_keys(self) -> bool {
         match self {

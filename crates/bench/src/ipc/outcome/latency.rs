@@ -1,7 +1,7 @@
 //! Tables of latencies, compared with the floor and the best other system.
 
 use super::super::progress::bytes;
-use super::super::{Experiment, System, elsewhere};
+use super::super::{Experiment, System, all, elsewhere};
 use super::Row;
 use super::tables::{or_dash, percent, us};
 use crate::table::{Align, Table};
@@ -67,7 +67,7 @@ fn median_of(rows: &[&Row], like: &Row, fits: impl Fn(&Row) -> bool) -> Option<f
 }
 
 fn is_rival(name: &str) -> bool {
-    System::ALL.iter().any(|s| s.name() == name && s.is_rival())
+    all().any(|s| s.name() == name && s.is_rival())
 }
 
 /// Returns the rows of systems that cannot be built here, for the cells that were measured.

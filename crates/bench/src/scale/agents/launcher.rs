@@ -6,7 +6,7 @@ use super::super::raw::{self, Row};
 use super::super::stage::ros_words;
 use super::super::tools::Programs;
 use super::super::watch::{Load, Parts, Watch};
-use super::super::{System, links};
+use super::super::{links, system};
 use super::inbox::Inbox;
 use super::protocol::{self, Answer, NODE_LINE, NODE_LINES, Run};
 use crate::kit::error::RunError;
@@ -319,13 +319,13 @@ pub(super) fn find(
     peers: Option<&Path>,
 ) -> Result<(Programs, BTreeMap<String, String>), RunError> {
     let (mut programs, mut missing) = (Programs::default(), BTreeMap::new());
-    for system in <System as clap::ValueEnum>::value_variants() {
+    for system in system::all() {
         let found = match system.target() {
             None => Ok((ground.executable.clone(), env!("CARGO_PKG_VERSION").to_owned())),
             Some(target) => ground.built_peer(target, system.name(), peers),
         };
         match found {
-            Ok(program) => drop(programs.0.insert(*system, program)),
+            Ok(program) => drop(programs.0.insert(system, program)),
             Err(RunError::Failed(why)) => drop(missing.insert(system.name().to_owned(), why)),
             Err(RunError::Stopped) => return Err(RunError::Stopped),
         }

@@ -1,10 +1,10 @@
 //! The protocol between the coordinator and an agent: lines of JSON, each checked before use.
 
-use super::super::System;
 use super::super::peers::Play;
 use super::super::point::Point;
 use super::super::raw::Row;
 use super::super::watch::Load;
+use super::super::{System, system};
 use crate::kit::line::shorten;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -83,6 +83,7 @@ pub(super) enum Order {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Run {
+    #[serde(deserialize_with = "system::read")]
     pub(super) system: System,
     pub(super) point: Point,
     pub(super) number: u64,
