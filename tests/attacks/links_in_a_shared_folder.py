@@ -157,9 +157,9 @@ def main() -> None:
             if (after.st_mode, after.st_uid, after.st_gid) != (before.st_mode, before.st_uid, before.st_gid):
                 broken.append(f"{name} folder: root's file has mode {after.st_mode & 0o7777:o}, group {after.st_gid}")
             found = run("doctor", "--no-measure", "--json").stdout
-            mend = [c["mend"] for c in json.loads(found)["checks"] if c["check"] == "runtime folder"]
-            if (folder_mode == 0o770) != any(m and "chmod 3770" in m for m in mend):
-                broken.append(f"doctor says of the {name} folder: {mend}")
+            fixes = [c["fix"] for c in json.loads(found)["checks"] if c["check"] == "runtime folder"]
+            if (folder_mode == 0o770) != any(f and "chmod 3770" in f for f in fixes):
+                broken.append(f"doctor says of the {name} folder: {fixes}")
             for entry in folder.iterdir():
                 entry.rmdir() if entry.is_dir() and not entry.is_symlink() else entry.unlink()
         os.chmod(folder, 0o3770)

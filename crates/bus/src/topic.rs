@@ -283,7 +283,12 @@ impl RefusalLog {
         if log.contains(&refusal) {
             return;
         }
-        tracing::warn!(pid = refusal.pid, uid = refusal.uid, reason = %refusal.reason, "not connected");
+        tracing::warn!(
+            "process {} of user {} is not connected: {}",
+            refusal.pid,
+            refusal.uid,
+            refusal.reason
+        );
         if log.len() == Self::KEPT {
             log.pop_front();
         }

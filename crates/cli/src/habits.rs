@@ -6,6 +6,7 @@
 use clap::Command;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use terminal::help;
 
 /// A command, as the words before the unknown one, with its unknown words and the advice. The command `*` is any.
 type Habit = (&'static str, &'static [&'static str], &'static str);
@@ -243,7 +244,7 @@ pub(crate) fn advise(mut error: clap::Error, command: &Command, words: &[String]
         // "to pass '-n' as a value, use '-- -n'" is never what was meant.
         error.remove(ContextKind::Suggested);
     }
-    error
+    help::without_far_suggestions(error)
 }
 
 /// The words that name the subcommand.
@@ -314,6 +315,8 @@ mod tests {
     fn misspelt_words_keep_the_parsers_suggestion() {
         assert!(says(&["topic", "lsit"]).contains("'list'"));
         assert!(says(&["topic", "list", "--jsn"]).contains("'--json'"));
+        let far = says(&["topic", "hz", "/a", "--seconds", "3"]);
+        assert!(far.contains("'--seconds'") && !far.contains("similar"), "{far}");
         let odd = says(&["topic", "list", "-z"]);
         assert!(!odd.contains("as a value") && odd.contains("'-z'"), "{odd}");
     }

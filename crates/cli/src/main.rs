@@ -18,9 +18,9 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use failure::Outcome;
 use std::ffi::OsString;
 use std::process::ExitCode;
-use terminal::{failure, help, json, screen, signals};
+use terminal::{failure, help, json, log, screen, signals};
 
-/// Robot communication in one piece: zero-copy topics on one host, priorities over a shared radio.
+/// Communication middleware for robots: zero-copy topics on one host, and priorities between hosts over a shared radio.
 ///
 /// Processes find each other through ROPEWALK_RUNTIME_DIR (default: $XDG_RUNTIME_DIR/ropewalk, else /tmp/ropewalk-UID)
 /// and ROPEWALK_DOMAIN (default: 0). A single host needs no daemon.
@@ -32,6 +32,9 @@ use terminal::{failure, help, json, screen, signals};
                   Set RUST_LOG=info (or debug) for more log messages."
 )]
 struct Cli {
+    /// Write log messages as text, or as a line of JSON each.
+    #[arg(long, global = true, value_enum, value_name = "FORMAT", default_value_t)]
+    log: log::Format,
     #[command(subcommand)]
     command: Command,
 }
@@ -125,11 +128,11 @@ fn main() -> ExitCode {
     } else {
         "warn"
     };
-    terminal::log::start(level);
+    log::start(level, cli.log);
     let outcome: Outcome = match cli.command {
         Command::Demo(options) => demo::run(&options),
-        Command::Bench(options) => command::bench::bench(&options),
-        Command::Plan(options) => command::bench::plan(&options),
+        Command::Bench(options) => command::bench::bench(&options, cli.log),
+        Command::Plan(options) => command::bench::plan(&options, cli.log),
         Command::Link(options) => command::link::run(&options),
         Command::Ros1(options) => command::ros1::run(&options),
         Command::Ros2(options) => command::ros2::run(&options),

@@ -2,6 +2,7 @@
 //! 7.6.3.1).
 
 use crate::partition;
+use core::fmt;
 use core::time::Duration;
 
 /// Policies of a writer or a reader. Durations that are `None` are infinite.
@@ -134,6 +135,23 @@ pub enum Policy {
     Presentation,
     /// The reader does not read the writer's encoding.
     DataRepresentation,
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Policy::TypeName => "the type's name",
+            Policy::Reliability => "reliability",
+            Policy::Durability => "durability",
+            Policy::Deadline => "deadline",
+            Policy::LatencyBudget => "latency budget",
+            Policy::Liveliness => "liveliness",
+            Policy::Ownership => "ownership",
+            Policy::DestinationOrder => "destination order",
+            Policy::Presentation => "presentation",
+            Policy::DataRepresentation => "data representation",
+        })
+    }
 }
 
 /// XCDR version 1, the default.

@@ -1,6 +1,7 @@
 //! Completion scripts for shells, and manual pages, from a program's own help.
 
 use crate::failure::{Failure, Outcome};
+use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Command};
 use clap_complete::Shell;
 use std::io::Write;
@@ -29,6 +30,34 @@ pub struct Completions {
 pub struct Man {
     /// The folder; it is created if it does not exist.
     folder: PathBuf,
+}
+
+/// Without a suggestion that is unlike the unknown word: the parser takes `--json` for a misspelt `--seconds`.
+pub fn without_far_suggestions(mut error: clap::Error) -> clap::Error {
+    let pairs = [
+        (ContextKind::InvalidArg, ContextKind::SuggestedArg),
+        (ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand),
+    ];
+    for (unknown, suggested) in pairs {
+        let Some(ContextValue::String(word)) = error.get(unknown) else {
+            continue;
+        };
+        let word = word
+            .split(['=', ' '])
+            .next()
+            .unwrap_or(word)
+            .trim_start_matches('-');
+        let is_near = |name: &String| schema::nearest(word, [name.trim_start_matches('-')]).is_some();
+        let is_far = match error.get(suggested) {
+            Some(ContextValue::String(name)) => !is_near(name),
+            Some(ContextValue::Strings(names)) => !names.iter().any(is_near),
+            _ => false,
+        };
+        if is_far {
+            error.remove(suggested);
+        }
+    }
+    error
 }
 
 impl Completions {

@@ -6,9 +6,10 @@
 //! [`raw`] and [`draw`] (decision 273).
 
 use stats::text::printable_lines;
+use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, LineWriter, Write};
+use std::io::{self, IsTerminal, LineWriter, Write};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The file that gets the results in place of standard output.
@@ -34,29 +35,34 @@ pub enum Output {
     /// Standard output.
     Standard(io::StdoutLock<'static>),
     /// The file of [`redirect`].
-    File(MutexGuard<'static, LineWriter<File>>),
+    File(&'static Mutex<LineWriter<File>>),
 }
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Output::Standard(out) => out.write(bytes),
-            Output::File(out) => out.write(bytes),
+            Output::File(out) => lock(out).write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Output::Standard(out) => out.flush(),
-            Output::File(out) => out.flush(),
+            Output::File(out) => lock(out).flush(),
         }
     }
+}
+
+/// Locks for one write only: a command may hold several writers at once.
+fn lock(file: &Mutex<LineWriter<File>>) -> MutexGuard<'_, LineWriter<File>> {
+    file.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Standard output, or the file of [`redirect`].
 pub fn stdout() -> Screen<Output> {
     Screen(match FILE.get() {
-        Some(file) => Output::File(file.lock().unwrap_or_else(PoisonError::into_inner)),
+        Some(file) => Output::File(file),
         None => Output::Standard(raw().lock()),
     })
 }
@@ -75,6 +81,15 @@ pub fn stderr() -> Screen<io::Stderr> {
 #[allow(clippy::disallowed_methods, reason = "this is the way")]
 pub fn raw() -> io::Stdout {
     io::stdout()
+}
+
+/// Whether colours suit an output: it is a terminal, and NO_COLOR is unset or empty (<https://no-color.org>).
+pub fn may_colour(output: &impl IsTerminal) -> bool {
+    output.is_terminal() && wants_colour(std::env::var_os("NO_COLOR"))
+}
+
+fn wants_colour(no_color: Option<OsString>) -> bool {
+    no_color.is_none_or(|value| value.is_empty())
 }
 
 /// Writes control sequences to the terminal on standard error, for example to redraw a line; never text from others.
@@ -109,6 +124,12 @@ pub use crate::{say, tell};
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_empty_no_color_forbids_nothing() {
+        assert!(wants_colour(None) && wants_colour(Some("".into())));
+        assert!(!wants_colour(Some("0".into())));
+    }
 
     #[test]
     fn a_screen_obeys_nobody() {

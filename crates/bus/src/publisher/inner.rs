@@ -314,8 +314,12 @@ impl State {
         let mut any = false;
         while let Some(i) = self.attached.iter().position(|a| a.hostile.is_some()) {
             let a = &self.attached[i];
-            tracing::warn!(pid = a.peer.pid, subscriber = a.id, found = ?a.hostile,
-                "disconnected a subscriber that wrote an impossible state into its ring");
+            tracing::warn!(
+                "disconnected subscriber {} of process {}: {}",
+                a.id,
+                a.peer.pid,
+                a.hostile.as_ref().map(ToString::to_string).unwrap_or_default()
+            );
             self.banned.push(a.id);
             if self.banned.len() > 64 {
                 self.banned.remove(0);

@@ -15,6 +15,7 @@ mod tests;
 pub use consumer::{Consumer, Taken};
 pub use producer::Producer;
 
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// A 64-bit word shared with another process.
@@ -174,6 +175,16 @@ pub struct Hostile {
     pub state: u64,
     /// The push that the publisher's record has in that cell.
     pub number: u64,
+}
+
+impl fmt::Display for Hostile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Hostile { cell, state, number } = self;
+        write!(
+            f,
+            "it wrote an impossible state ({state:#x}) into cell {cell} of its ring, which holds message {number}"
+        )
+    }
 }
 
 /// Returns the cell of push `number` to the publisher.

@@ -5,6 +5,7 @@ use clap::Args;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use terminal::log::Format;
 
 const PROGRAM: &str = "ropewalk-bench";
 
@@ -32,20 +33,21 @@ pub(crate) struct Plan {
     arguments: Vec<OsString>,
 }
 
-pub(crate) fn bench(options: &Bench) -> Outcome {
-    exec("ropewalk bench", &options.arguments)
+pub(crate) fn bench(options: &Bench, log: Format) -> Outcome {
+    exec("ropewalk bench", options.arguments.clone(), log)
 }
 
-pub(crate) fn plan(options: &Plan) -> Outcome {
-    let words: Vec<OsString> = [OsString::from("plan")]
-        .into_iter()
-        .chain(options.arguments.clone())
-        .collect();
-    exec("ropewalk", &words)
+pub(crate) fn plan(options: &Plan, log: Format) -> Outcome {
+    let mut words = options.arguments.clone();
+    words.insert(0, "plan".into());
+    exec("ropewalk", words, log)
 }
 
 /// Replaces this process by the program next to this one, or on the PATH. `name` is how its help calls it.
-fn exec(name: &str, words: &[OsString]) -> Outcome {
+fn exec(name: &str, mut words: Vec<OsString>, log: Format) -> Outcome {
+    if log == Format::Json {
+        words.insert(0, "--log=json".into());
+    }
     let next_to_this = std::env::current_exe()
         .ok()
         .map(|own| own.with_file_name(PROGRAM));

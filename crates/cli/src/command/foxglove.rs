@@ -41,7 +41,7 @@ pub(crate) struct Options {
     port: u16,
     #[command(flatten)]
     reach: Reach,
-    /// Serialization; auto: CDR for programs such as PlotJuggler, else ROS 1's.
+    /// Serialization; auto: CDR for clients such as PlotJuggler, ROS 1 for others.
     #[arg(long = "as", value_enum, default_value_t = As::Auto)]
     dialect: As,
     /// A topic, or a pattern such as /cmd/*, that clients with the role drive may publish (may be repeated).

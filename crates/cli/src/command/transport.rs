@@ -87,6 +87,11 @@ pub(super) struct ControllerEnds {
 }
 
 impl ControllerEnds {
+    /// Whether both ends prove who they are.
+    pub(super) fn has_keys(&self) -> bool {
+        self.key.is_some()
+    }
+
     /// Connects to `robot`: a ZeroMQ address, or a name on this host's bus.
     pub(super) fn open(&self, robot: &str) -> Result<Arc<dyn ControllerEnd>, Failure> {
         if !robot.contains("://") {

@@ -218,3 +218,27 @@ fn commands_of_ros_are_known_or_answered_with_what_to_type() {
     let list = std::fs::read_to_string(host.path("list.json")).expect("was written");
     assert!(list.contains("/chatter"), "{list}");
 }
+
+#[test]
+fn who_waits_for_a_publisher_says_so() {
+    let host = Host::new();
+    let _talker = talker(&host, "/chatter");
+    let none = host.run(&["topic", "echo", "/chater", "--wait", "5.5"]);
+    assert!(
+        none.code == 2
+            && none
+                .stderr
+                .contains("nobody publishes /chater yet (did you mean /chatter?): waiting"),
+        "{none:?}"
+    );
+    // With a type there is nothing to wait for before subscribing.
+    let typed = host.run(&["topic", "echo", "/nothing", STRING, "--timeout", "6"]);
+    assert!(
+        typed
+            .stderr
+            .contains("nobody publishes /nothing now; still waiting"),
+        "{typed:?}"
+    );
+    let heard = host.run(&["topic", "echo", "/chatter", "--timeout", "6"]);
+    assert!(!heard.stderr.contains("nobody"), "{heard:?}");
+}

@@ -90,3 +90,28 @@ fn status_is_json() {
     assert_eq!(status["peers"][0]["name"], "base");
     assert_eq!(status["peers"][0]["up"], false);
 }
+
+#[test]
+fn the_log_is_sentences_or_lines_of_json() {
+    let host = Host::new();
+    let (a, b) = (address(), address());
+    config(&host, ("robot", &a), ("base", &b), "out");
+    let up = format!("link up: robot, over udp at {a}");
+    let log = |words: &[&str]| {
+        let link = host.start(&[&["link", "link.yaml"], words].concat());
+        eventually("the link is up", || {
+            (host.run(&["link", "status"]).code == 0).then_some(())
+        });
+        link.interrupt();
+        link.wait().stderr
+    };
+    let text = log(&[]);
+    assert!(text.lines().any(|l| l.ends_with(&format!("INFO {up}"))), "{text}");
+    let lines = log(&["--log", "json"]);
+    let all: Vec<serde_json::Value> = lines
+        .lines()
+        .map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}")))
+        .collect();
+    let is_up = |l: &serde_json::Value| l["level"] == "INFO" && l["message"] == *up;
+    assert!(all.iter().any(is_up), "{lines}");
+}

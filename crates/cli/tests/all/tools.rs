@@ -79,7 +79,7 @@ fn doctor_finds_what_is_broken() {
     let wrong = finish(relative);
     assert_eq!(wrong.code, 1);
     assert!(
-        wrong.stdout.contains("PROBLEM") && wrong.stdout.contains("mend:"),
+        wrong.stdout.contains("PROBLEM") && wrong.stdout.contains("fix:"),
         "{wrong:?}"
     );
 }

@@ -215,7 +215,9 @@ impl Dds {
                     .get(&remote)
                     .map(|e| e.topic.clone())
                     .unwrap_or_default();
-                tracing::warn!(topic, %remote, ?policy, ours = %local, "an endpoint of another node requests a different quality of service");
+                tracing::warn!(
+                    "{topic}: the endpoint {remote} of another node does not match ours ({local}): they differ in {policy}"
+                );
                 return None;
             }
             rtps::Event::Sample(sample) if sample.reader == self.info.1 => {

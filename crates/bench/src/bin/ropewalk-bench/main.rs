@@ -9,7 +9,7 @@ mod plan;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
-use terminal::{failure, help, json, screen, signals};
+use terminal::{failure, help, json, log, screen, signals};
 
 /// Benchmark Ropewalk on this machine, next to other middleware
 ///
@@ -21,6 +21,9 @@ use terminal::{failure, help, json, screen, signals};
     after_help = "Exit codes: 0 done, 1 the job failed, 2 bad usage or input."
 )]
 struct Cli {
+    /// Write log messages as text, or as a line of JSON each.
+    #[arg(long, global = true, value_enum, value_name = "FORMAT", default_value_t)]
+    log: log::Format,
     #[command(subcommand)]
     command: Command,
 }
@@ -37,8 +40,9 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse_from(json::understood(&Cli::command(), std::env::args_os()));
-    terminal::log::start("warn");
+    let words = json::understood(&Cli::command(), std::env::args_os());
+    let cli = Cli::try_parse_from(words).unwrap_or_else(|error| help::without_far_suggestions(error).exit());
+    log::start("warn", cli.log);
     failure::exit_code(match cli.command {
         Command::Experiment(what) => experiments::run(&what),
         Command::Plan(options) => plan::run(&options),

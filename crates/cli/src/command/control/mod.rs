@@ -87,7 +87,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
             "{} did not answer within {} s; {}",
             options.robot,
             options.wait,
-            what_to_check(&options.robot)
+            what_to_check(&options.robot, options.ends.has_keys())
         ))),
     };
     session.end();
@@ -96,8 +96,10 @@ pub(crate) fn run(options: &Options) -> Outcome {
 }
 
 /// What may keep a robot from answering, over the bus or at a ZeroMQ address.
-fn what_to_check(robot: &str) -> &'static str {
-    if robot.contains("://") {
+fn what_to_check(robot: &str, has_keys: bool) -> &'static str {
+    if robot.contains("://") && !has_keys {
+        "does a robot listen there, and without keys (--insecure there, too)?"
+    } else if robot.contains("://") {
         "does a robot listen there, and does each end know the other's key (--key and --robot-key here, --key and \
          --allow there)?"
     } else {

@@ -20,7 +20,7 @@ pub(super) struct Finding {
     pub(super) level: Level,
     check: &'static str,
     found: String,
-    mend: Option<String>,
+    fix: Option<String>,
     numbers: Option<Value>,
 }
 
@@ -30,23 +30,23 @@ impl Finding {
             level: Level::Ok,
             check,
             found: found.into(),
-            mend: None,
+            fix: None,
             numbers: None,
         }
     }
 
-    pub(super) fn warning(check: &'static str, found: impl Into<String>, mend: impl Into<String>) -> Finding {
+    pub(super) fn warning(check: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Finding {
         Finding {
             level: Level::Warning,
-            mend: Some(mend.into()),
+            fix: Some(fix.into()),
             ..Finding::ok(check, found)
         }
     }
 
-    pub(super) fn problem(check: &'static str, found: impl Into<String>, mend: impl Into<String>) -> Finding {
+    pub(super) fn problem(check: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Finding {
         Finding {
             level: Level::Problem,
-            ..Finding::warning(check, found, mend)
+            ..Finding::warning(check, found, fix)
         }
     }
 
@@ -62,7 +62,7 @@ impl Finding {
             Level::Warning => "warning",
             Level::Problem => "problem",
         };
-        json!({"check": self.check, "level": level, "found": self.found, "mend": self.mend, "numbers": self.numbers})
+        json!({"check": self.check, "level": level, "found": self.found, "fix": self.fix, "numbers": self.numbers})
     }
 
     /// The finding, and below it how to fix it, in lines of at most `width` characters.
@@ -79,8 +79,8 @@ impl Finding {
         };
         let mut text = format!("{mark}  {:<18} ", self.check);
         let mut lines = wrapped(&printable(&self.found), width, MARGIN);
-        if let Some(mend) = &self.mend {
-            lines.extend(wrapped(&format!("mend: {}", printable(mend)), width, MARGIN));
+        if let Some(fix) = &self.fix {
+            lines.extend(wrapped(&format!("fix: {}", printable(fix)), width, MARGIN));
         }
         text += &lines.join(&format!("\n{:MARGIN$}", ""));
         text + "\n"
@@ -113,19 +113,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mend_stands_below_its_finding() {
+    fn a_fix_stands_below_its_finding() {
         let text = Finding::warning("governor", "powersave", "set performance").text(false, usize::MAX);
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 2);
         assert!(lines[0].starts_with("warning  governor"), "{}", lines[0]);
-        assert_eq!(lines[1].trim(), "mend: set performance");
+        assert_eq!(lines[1].trim(), "fix: set performance");
         assert!(!text.contains('\x1b'));
     }
 
     #[test]
     fn lines_are_wrapped_behind_the_margin() {
-        let mend = "set the governor to performance, or accept that messages are late";
-        let text = Finding::warning("CPU governor", "powersave", mend).text(false, 60);
+        let fix = "set the governor to performance, or accept that messages are late";
+        let text = Finding::warning("CPU governor", "powersave", fix).text(false, 60);
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 4, "{text}");
         assert!(lines.iter().all(|line| line.chars().count() <= 60), "{text}");
@@ -136,7 +136,7 @@ mod tests {
         let indent = " ".repeat(MARGIN);
         assert!(lines[1..].iter().all(|line| line.starts_with(&indent)), "{text}");
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words.ends_with(mend), "{text}");
+        assert!(words.ends_with(fix), "{text}");
     }
 
     #[test]

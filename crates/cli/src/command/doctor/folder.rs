@@ -218,7 +218,7 @@ mod tests {
         ] {
             let text = folder(&config, mode, 0, 7).text(false, usize::MAX);
             assert_eq!(
-                text.contains("mend: chmod 3770 /run/robot"),
+                text.contains("fix: chmod 3770 /run/robot"),
                 !mended,
                 "{mode:o}: {text}"
             );

@@ -54,7 +54,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
         writeln!(crate::screen::stdout(), "{report:#}").or_job("printing")?;
     } else {
         let mut out = crate::screen::raw().lock();
-        let colour = out.is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let colour = crate::screen::may_colour(&out);
         // Only a terminal wraps lines; other readers get a line each.
         let size = rustix::termios::tcgetwinsize(&out)
             .ok()
@@ -65,7 +65,8 @@ pub(crate) fn run(options: &Options) -> Outcome {
                 write!(out, "{}", finding.text(colour, width)).or_job("printing")?;
             }
         }
-        writeln!(out, "{problems} problems, {warnings} warnings").or_job("printing")?;
+        let (problems, warnings) = (counted(problems, "problem"), counted(warnings, "warning"));
+        writeln!(out, "{problems}, {warnings}").or_job("printing")?;
     }
     if problems > 0 {
         return Err(Failure::job(format_args!(
@@ -74,4 +75,24 @@ pub(crate) fn run(options: &Options) -> Outcome {
         )));
     }
     Ok(())
+}
+
+/// `1 problem`, `2 problems`.
+fn counted(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_no_plural() {
+        assert_eq!(counted(0, "problem"), "0 problems");
+        assert_eq!(counted(1, "warning"), "1 warning");
+        assert_eq!(counted(2, "warning"), "2 warnings");
+    }
 }

@@ -94,7 +94,7 @@ fn daemon(options: &Options, file: &Path) -> Outcome {
     }
     let signals = Signals::watch().or_job("watching signals")?;
     let bus = Bus::open(BusConfig::from_env().or_input()?).or_input()?;
-    let (host, carrier, bind) = (config.host.clone(), config.carrier(), config.radio.bind);
+    let up = up(&config);
     let at = |key: &str, e: &dyn std::fmt::Display| {
         Failure::input(format_args!("{}: {e}", Config::place(file, key)))
     };
@@ -106,7 +106,7 @@ fn daemon(options: &Options, file: &Path) -> Outcome {
         LinkError::Taken { .. } => at("radio", &e),
         e => Failure::job(format_args!("starting the link: {e}")),
     })?;
-    tracing::info!(host, ?carrier, ?bind, "link up");
+    tracing::info!("{up}");
     let _page = options.web.clone().start(|| Node::new("web").or_input())?;
     let handle = daemon.handle();
     let radio = std::thread::Builder::new()
@@ -134,6 +134,16 @@ fn daemon(options: &Options, file: &Path) -> Outcome {
         print(&handle)?;
     }
     Ok(())
+}
+
+/// What the log says once the link runs.
+fn up(config: &Config) -> String {
+    let (host, carrier) = (&config.host, config.carrier().name());
+    let radio = &config.radio;
+    let at = radio.bind.map(|address| address.to_string());
+    let at = at.or_else(|| radio.line.as_ref().map(|line| line.display().to_string()));
+    let at = at.map(|at| format!(" at {at}")).unwrap_or_default();
+    format!("link up: {host}, over {carrier}{at}")
 }
 
 /// Prints the state; false if the reader is gone.

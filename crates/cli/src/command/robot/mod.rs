@@ -35,8 +35,8 @@ enum What {
 /// Simulate a rover with an arm in a room with pillars.
 ///
 /// The rover takes all commands and publishes all telemetry of Robot Remote Control. It drives on two wheels (at most
-/// 1.5 m/s and 2 rad/s, with bounded accelerations), moves in real time, refuses commands that it cannot execute, with
-/// a reason, and stops when it loses its controller. Its room is 12 m by 8 m, with the origin, where it starts, in the
+/// 1.5 m/s and 2 rad/s, with bounded accelerations), moves in real time, rejects commands it cannot execute, and says
+/// why, and stops when it loses its controller. Its room is 12 m by 8 m, with the origin, where it starts, in the
 /// middle.
 ///
 /// It connects to this host's bus (ROPEWALK_RUNTIME_DIR, ROPEWALK_DOMAIN), and through links to other hosts
@@ -58,7 +58,7 @@ struct Sim {
     name: String,
     #[command(flatten)]
     ends: RobotEnds,
-    /// Rate of the pose and the joint states; laser scans come at most 10 times a second, images at most twice.
+    /// Rate of the pose and the joint states; laser scans are limited to 10 Hz, images to 2 Hz.
     #[arg(long, value_name = "HZ", default_value_t = 20.0, value_parser = rate)]
     rate: f64,
     /// Seed of the sensors' noise.

@@ -16,8 +16,9 @@ use crate::numbers::seconds;
 use crate::qos;
 use crate::signals::Signals;
 use clap::{Args, Subcommand};
-use ropewalk::{Message, Node, Subscriber};
-use schema::Schema;
+use ropewalk::{Message, Node, NodeError, Subscriber};
+use schema::{Schema, did_you_mean};
+use stats::Time;
 use std::time::Duration;
 
 /// List, show, measure and publish topics of this host's bus
@@ -88,6 +89,8 @@ pub(crate) fn run(options: &Options) -> Outcome {
     }
 }
 
+/// After this long without a publisher, a command says what it waits for.
+const SILENCE: Duration = Duration::from_secs(5);
 /// Default queue depth.
 const DEPTH: u32 = 64;
 
@@ -96,10 +99,7 @@ fn subscribe(node: &Node, topic: &str, how: &How, schema: Option<Schema>) -> Res
     let qos = how.qos.qos()?;
     let schema = match schema {
         Some(schema) => schema,
-        None => {
-            let timeout = Duration::from_secs_f64(how.wait);
-            node.discover(topic, timeout).or_input()?
-        }
+        None => discover(node, topic, Duration::from_secs_f64(how.wait)).or_input()?,
     };
     let subscriber = node
         .dynamic_subscriber_with(topic, &schema, qos.subscriber(DEPTH))
@@ -113,6 +113,49 @@ fn subscribe(node: &Node, topic: &str, how: &How, schema: Option<Schema>) -> Res
     Ok(subscriber)
 }
 
+/// Discovers the type of a topic; says what it waits for, if that takes long.
+fn discover(node: &Node, topic: &str, timeout: Duration) -> Result<Schema, NodeError> {
+    let Some(rest) = timeout.checked_sub(SILENCE).filter(|rest| !rest.is_zero()) else {
+        return node.discover(topic, timeout);
+    };
+    match node.discover(topic, SILENCE) {
+        Err(NodeError::NoPublisher { topic, near, .. }) => {
+            let near = did_you_mean(near.as_deref());
+            crate::screen::tell!("nobody publishes {topic} yet{near}: waiting {rest:?} more");
+            node.discover(&topic, rest).map_err(|error| match error {
+                NodeError::NoPublisher { topic, near, .. } => NodeError::NoPublisher {
+                    topic,
+                    near,
+                    waited: timeout,
+                },
+                error => error,
+            })
+        }
+        found => found,
+    }
+}
+
+/// Says once that nobody publishes a topic, after [`SILENCE`].
+struct Lonely {
+    since: Time,
+    is_said: bool,
+}
+
+impl Lonely {
+    fn look(&mut self, subscriber: &Subscriber) {
+        let now = clock::monotonic();
+        if subscriber.wait_for_publishers(1, Duration::ZERO) {
+            *self = Lonely {
+                since: now,
+                is_said: false,
+            };
+        } else if !self.is_said && now.since(self.since) >= SILENCE {
+            self.is_said = true;
+            crate::screen::tell!("nobody publishes {} now; still waiting", subscriber.topic());
+        }
+    }
+}
+
 /// Passes messages to `f` until it returns false, the user stops it, or `limit` is over; calls `tick` about ten times a
 /// second. Closed standard output (`| head`) also stops it.
 fn follow(
@@ -123,10 +166,17 @@ fn follow(
     mut tick: impl FnMut() -> Result<bool, Failure>,
 ) -> Outcome {
     let start = clock::monotonic();
+    let mut lonely = Lonely {
+        since: start,
+        is_said: false,
+    };
     while !signals.stopped() && limit.is_none_or(|l| clock::monotonic().since(start).as_secs_f64() < l) {
         let message = subscriber
             .take_timeout(Duration::from_millis(100))
             .or_job("taking a message")?;
+        if message.is_none() {
+            lonely.look(subscriber);
+        }
         let go_on = message.map_or(Ok(true), &mut f)? && tick()?;
         if !go_on {
             break;

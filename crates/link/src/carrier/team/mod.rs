@@ -182,7 +182,7 @@ static UNLISTED: clock::Quiet = clock::Quiet::new();
 /// Logs the refusal of an unknown host, rarely: a flood of them must not fill the disk.
 pub(super) fn log_refused_host(from: IpAddr, reason: &dyn std::fmt::Display) {
     if let Some(more) = REFUSED_HOSTS.lets() {
-        tracing::warn!(%from, %reason, more, "refused a host");
+        tracing::warn!("refused the host at {from}: {reason}{}", since(more));
     }
 }
 
@@ -190,7 +190,18 @@ pub(super) fn log_refused_host(from: IpAddr, reason: &dyn std::fmt::Display) {
 pub(super) fn log_unlisted_host(from: IpAddr, certificate: Option<&CertificateDer<'_>>) {
     if let Some(more) = UNLISTED.lets() {
         let host = certificate.and_then(host_of).unwrap_or_default();
-        tracing::warn!(host, %from, more, "refused a host of the team: list it under `peers`, or stop its link");
+        tracing::warn!(
+            "refused {host} of the team, at {from}: list it under `peers`, or stop its link{}",
+            since(more)
+        );
+    }
+}
+
+/// How many such messages were left out.
+fn since(more: u64) -> String {
+    match more {
+        0 => String::new(),
+        more => format!(" ({more} more since the last such message)"),
     }
 }
 
