@@ -13,7 +13,7 @@
 //! options.systems = vec![System::Ropewalk];
 //! let result = bench::ipc::run(&options, &|| false)?;
 //! println!("{}", result.text());
-//! # Ok::<(), bench::ipc::Error>(())
+//! # Ok::<(), bench::Error>(())
 //! ```
 
 pub mod brake;
@@ -27,4 +27,5 @@ pub mod link;
 pub mod remote;
 pub mod scale;
 
+pub use kit::error::Error;
 pub use terminal::{machine, svg, table};

@@ -24,12 +24,14 @@ pub(crate) use options::SYSTEMS;
 pub use outcome::{Failed, Outcome, Paper};
 pub use recognize::Region;
 
-use crate::ipc::{Error, Missing, System};
+use crate::kit::error::Error;
 use crate::kit::error::RunError;
 use crate::kit::findings;
+use crate::kit::programs::Missing;
 use crate::kit::programs::{self, Door, Ready};
 use crate::kit::roscore;
 use crate::kit::sandbox::Sandbox;
+use crate::kit::systems::System;
 use crate::machine;
 use stats::{Cell, Report};
 use trial::{Surroundings, Trial};

@@ -3,8 +3,10 @@
 use super::metrics::{Metrics, Params, Spread};
 use super::trial::Trial;
 use super::{Application, Options, figure, motion};
-use crate::ipc::{Error, HostLoad, System};
+use crate::kit::error::Error;
 use crate::kit::findings::{self, Failure, Findings, Health};
+use crate::kit::systems::System;
+use crate::kit::usage::HostLoad;
 use crate::table::{Align, Table};
 use serde::Serialize;
 use stats::{Cell, Report};

@@ -4,12 +4,12 @@ use super::motion;
 use super::said::{Camera, Hit, Said, Watcher};
 use super::scene::Color;
 use super::{Application, Options};
-use crate::ipc::System;
 use crate::kit::error::RunError;
 use crate::kit::processes::Processes;
 use crate::kit::programs::Ready;
 use crate::kit::roscore::Roscore;
 use crate::kit::sandbox::Sandbox;
+use crate::kit::systems::System;
 use std::process::Command;
 use std::time::Duration;
 

@@ -18,19 +18,18 @@ mod setting;
 mod system;
 mod trial;
 
-pub use crate::kit::error::Error;
-pub use crate::kit::findings::Health;
+pub use crate::kit::findings::{Floor, Health};
 pub use crate::kit::programs::Missing;
 pub use crate::kit::systems::System;
 pub use crate::kit::usage::HostLoad;
 pub use metrics::{Copies, Latency, Metrics, Quantiles, Slow};
 pub use options::{Experiment, Options};
-pub use outcome::{Failed, Floor, Outcome};
+pub use outcome::{Failed, Outcome};
 pub use setting::{Mode, Params};
 pub use system::Language;
 pub(crate) use system::{SYSTEMS, all};
 
-use crate::kit::error::RunError;
+use crate::kit::error::{Error, RunError};
 use crate::kit::findings;
 use crate::kit::programs::{Door, Ready};
 use crate::kit::progress::Progress;

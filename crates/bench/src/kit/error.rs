@@ -1,6 +1,6 @@
 //! Why an experiment fails.
 
-use crate::ipc::System;
+use crate::kit::systems::System;
 use std::path::PathBuf;
 
 /// Why an experiment gives no result, or an incomplete one.

@@ -1,7 +1,8 @@
 //! Results of an experiment in addition to its cells: what is missing, and how reliable they are.
 
-use crate::ipc::{Error, Floor, HostLoad, Missing};
-use crate::kit::usage::{self, Host};
+use crate::kit::error::Error;
+use crate::kit::programs::Missing;
+use crate::kit::usage::{self, Host, HostLoad};
 use serde::Serialize;
 use stats::Report;
 use std::fmt::Display;
@@ -32,6 +33,21 @@ pub struct Findings<P, M, F> {
     /// Whether systems were selected by name.
     #[serde(skip)]
     pub(crate) named: bool,
+}
+
+/// The floor in one run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Floor {
+    /// Bytes of the payload.
+    pub size: u64,
+    /// Subscribing processes.
+    pub subscribers: u32,
+    /// Number of the run, from 0.
+    pub run: usize,
+    /// Median in microseconds.
+    pub p50_us: f64,
+    /// 99th percentile in microseconds.
+    pub p99_us: f64,
 }
 
 /// A run without a result; its `Display` names the run.

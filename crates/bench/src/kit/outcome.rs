@@ -1,9 +1,11 @@
 //! A result as JSON, CSV and a table.
 
 use super::cell::{Metrics, Params, Values, Verdict, number};
-use crate::ipc::{Error, HostLoad};
+use crate::kit::error::Error;
+use crate::kit::figure;
 use crate::kit::findings::{self, Failure, Findings, Health};
-use crate::lab::{PaperRow, figure};
+use crate::kit::paper::PaperRow;
+use crate::kit::usage::HostLoad;
 use crate::table::{Align, Table};
 use serde::Serialize;
 use stats::{Cell, Report};

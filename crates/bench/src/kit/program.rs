@@ -1,6 +1,6 @@
 //! Where the program `ropewalk` is, which labs, links and bridges are processes of.
 
-use crate::ipc::Error;
+use crate::kit::error::Error;
 use std::path::PathBuf;
 
 const NAME: &str = "ropewalk";

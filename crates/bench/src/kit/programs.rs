@@ -4,7 +4,7 @@ use super::error::Error;
 use super::group::{Group, how};
 use super::line::shorten;
 use super::sandbox::Sandbox;
-use crate::ipc::System;
+use crate::kit::systems::System;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};

@@ -5,32 +5,29 @@
 
 mod busy;
 mod checks;
-pub(crate) mod figure;
 mod many_hosts;
 mod options;
-pub(crate) mod pound;
-pub mod probe;
-pub(crate) mod tools;
+mod pound;
 mod wire;
 
 pub use crate::kit::cell::{Metrics, Params, Target, Timing, Values, Verdict};
 pub use crate::kit::outcome::{Failed, Outcome, Series};
+pub use crate::kit::paper::PaperRow;
+pub use crate::kit::probe;
+pub use crate::kit::roscpp::{Source, Transport};
 pub use options::{Experiment, Options};
-pub use pound::{PaperRow, Source, Transport};
 
-use crate::ipc::Error;
-use crate::kit::error::RunError;
-use crate::kit::findings;
+use crate::kit::error::{Error, RunError};
+use crate::kit::roscpp::Peer;
 use crate::kit::site::Ground;
+use crate::kit::tries::tried;
+use crate::kit::{findings, paper};
 use crate::machine;
 use checks::Check;
 use serde_json::json;
 use stats::{Cell, Report};
 use std::process::Command;
 use std::time::Duration;
-
-/// Maximum number of runs if the lab is late.
-const TRIES: u32 = 3;
 
 /// Measures according to `options`. Blocks for minutes, with its progress on standard error. It calls `stopped` at
 /// least ten times a second; true ends it early, with the results so far.
@@ -60,7 +57,7 @@ pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Err
     let peer = if rows.is_empty() {
         None
     } else {
-        let peer = pound::Peer::prepare(options.peers.as_deref(), &ground)?;
+        let peer = Peer::prepare(options.peers.as_deref(), &ground)?;
         versions.insert("roscpp".into(), peer.version.clone());
         Some(peer)
     };
@@ -114,7 +111,7 @@ pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Err
     let paper = if rows.is_empty() {
         Vec::new()
     } else {
-        pound::paper()
+        paper::rows()
     };
     let notes = note.into_iter().collect();
     Ok(Outcome::new(report, failed, notes, before, complete, paper))
@@ -126,28 +123,6 @@ type Todo<'a> = (
     String,
     Box<dyn Fn() -> Result<Vec<Cell<Params, Metrics>>, RunError> + 'a>,
 );
-
-/// Runs once, and again if the lab was late; `tries` counts all runs.
-pub(crate) fn tried<T>(
-    needs_time: bool,
-    tries: &mut u32,
-    run: impl Fn() -> Result<(T, Timing), RunError>,
-) -> Result<(T, Timing), RunError> {
-    let mut attempt = 1;
-    loop {
-        *tries += 1;
-        let (values, timing) = run()?;
-        let late = needs_time && timing.verdict == lab::Verdict::Rerun;
-        if !late || attempt == TRIES {
-            return Ok((values, timing));
-        }
-        eprintln!(
-            "    the lab was late (p99 {:.0} us, {} stalls): again",
-            timing.late_p99_us, timing.stalls
-        );
-        attempt += 1;
-    }
-}
 
 impl Check {
     fn needs(&self, program: &str) -> bool {

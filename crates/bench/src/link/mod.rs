@@ -26,8 +26,8 @@ mod tools;
 mod wire;
 mod zenoh;
 
+pub use crate::kit::outcome::Outcome;
 pub use crate::kit::systems::System;
-pub use crate::lab::Outcome;
 pub use ::link::config::CarrierKind;
 #[cfg(test)]
 pub(crate) use options::SYSTEMS;
@@ -35,12 +35,13 @@ use options::systems;
 pub use options::{Ends, Experiment, Options};
 
 use crate::flows::play::Leg;
-use crate::ipc::Error;
 use crate::kit::cell::{Metrics, Params, Target, Timing, Values};
+use crate::kit::error::Error;
 use crate::kit::error::RunError;
 use crate::kit::findings;
 use crate::kit::outcome;
-use crate::lab::{Failed, Series, tried};
+use crate::kit::outcome::{Failed, Series};
+use crate::kit::tries::tried;
 use crate::machine;
 use serde_json::json;
 use stats::{Cell, Report};
@@ -127,7 +128,7 @@ pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Err
         }
     }
     let paper = if options.experiment.contains(&Experiment::Pound) {
-        crate::lab::pound::paper()
+        crate::kit::paper::rows()
     } else {
         Vec::new()
     };

@@ -1,8 +1,8 @@
 //! The options.
 
 use crate::kit::error::Error;
+use crate::kit::roscpp::Source;
 use crate::kit::systems::{System, choice};
-use crate::lab::Source;
 use ::link::config::CarrierKind;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;

@@ -6,7 +6,7 @@ use super::tools::Means;
 use super::{CarrierKind, Ends, Experiment, Options, Row, systems};
 use crate::flows;
 use crate::kit::cell::Target;
-use crate::lab::Source;
+use crate::kit::roscpp::Source;
 use serde_json::json;
 
 const RATE: &str = "6Mbit/s";

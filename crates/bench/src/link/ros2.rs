@@ -2,7 +2,7 @@
 //! `rmw_ropewalk` or over Fast DDS with a bridge.
 
 use crate::flows::play::{Leg, Part, flow_arguments};
-use crate::ipc::Error;
+use crate::kit::error::Error;
 use crate::kit::site::{Ground, Site};
 use std::path::{Path, PathBuf};
 use std::process::Command;

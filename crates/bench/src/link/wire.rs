@@ -9,8 +9,8 @@ use crate::flows::play::Leg;
 use crate::flows::said::Received;
 use crate::kit::cell::{Params, Target, Timing};
 use crate::kit::error::RunError;
+use crate::kit::roscpp::Source;
 use crate::kit::site::Site;
-use crate::lab::Source;
 use serde_json::json;
 use std::fs;
 

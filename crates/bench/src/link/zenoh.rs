@@ -5,7 +5,7 @@
 use super::network::Topic;
 use super::tools::Tools;
 use crate::flows::play::{self, Extra, Leg, Part, Played};
-use crate::ipc::Error;
+use crate::kit::error::Error;
 use crate::kit::error::RunError;
 use crate::kit::site::{Ground, Site};
 use serde_json::{Value, json};

@@ -27,14 +27,14 @@ pub use paper::Given;
 pub use properties::{Measured, RoundTrip};
 pub use setup::Table2;
 
-use crate::ipc::Error;
 use crate::kit::cell::{Metrics, Params};
+use crate::kit::error::Error;
 use crate::kit::error::RunError;
 use crate::kit::findings;
 use crate::kit::findings::{Findings, Health};
 use crate::kit::outcome::{Failed, one_line};
 use crate::kit::progress::Progress;
-use crate::lab::tried;
+use crate::kit::tries::tried;
 use crate::machine;
 use plan::{Means, Row};
 use stats::{Cell, Report};

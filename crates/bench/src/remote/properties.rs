@@ -6,7 +6,7 @@ use super::tools::Tools;
 use crate::kit::cell::Timing;
 use crate::kit::error::RunError;
 use crate::kit::site::Site;
-use crate::lab::tools::{Flow, Iperf, Probing, RoundTrips, ping, probe};
+use crate::kit::traffic::{Flow, Iperf, Probing, RoundTrips, ping, probe};
 use crate::table::{Align, Table};
 use serde::Serialize;
 use std::time::Duration;

@@ -3,14 +3,14 @@
 use super::System;
 use super::options::Options;
 use super::plan::Row;
-use crate::ipc::Error;
+use crate::kit::error::Error;
 use crate::kit::error::RunError;
 use crate::kit::findings::found;
 use crate::kit::keep::Keep;
 use crate::kit::links::Team;
+use crate::kit::roscpp::Peer;
 use crate::kit::sandbox::Sandbox;
 use crate::kit::site::Ground;
-use crate::lab::pound::Peer;
 use crate::machine;
 use std::collections::BTreeMap;
 

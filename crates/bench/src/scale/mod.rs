@@ -43,7 +43,7 @@ pub use profile::{Function, Profile};
 pub(crate) use system::SYSTEMS;
 pub use targets::Aim;
 
-use crate::ipc::Error;
+use crate::kit::error::Error;
 
 /// Measures according to `options`. Blocks for minutes to hours, with its progress on standard error. It calls
 /// `stopped` at least ten times a second; true ends it early, with the results so far.

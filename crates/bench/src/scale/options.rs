@@ -2,7 +2,7 @@
 
 use super::plan::Plan;
 use super::{Medium, SYSTEMS, System, Topology, system};
-use crate::ipc::Error;
+use crate::kit::error::Error;
 use clap::Args;
 use std::path::PathBuf;
 use std::time::Duration;

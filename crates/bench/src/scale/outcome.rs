@@ -5,7 +5,7 @@ use super::measured::{CellMetrics, Metrics, Params};
 use super::point::shown_hz;
 use super::targets::{self, Aim, knees, points};
 use super::{System, Topology};
-use crate::ipc::Error;
+use crate::kit::error::Error;
 use crate::kit::findings::{self, Failure, Findings};
 use crate::table::{Align, Table};
 use serde::Serialize;

@@ -4,7 +4,7 @@ use super::System;
 use super::measured::{Measured, NodesKnee};
 use super::point::Point;
 use super::profile::Profile;
-use crate::ipc::Error;
+use crate::kit::error::Error;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};

@@ -2,7 +2,7 @@
 
 use super::measured::{CellMetrics, KneeMetrics, Metrics, Params};
 use super::point::{SCAN, TEXT};
-use crate::lab::tools::PAYLOAD;
+use crate::kit::traffic::PAYLOAD;
 use medium::{Phy, Standard, theory};
 use serde::Serialize;
 use stats::Cell;

@@ -2,7 +2,7 @@
 
 use super::agents::Agents;
 use super::{Options, System, system};
-use crate::ipc::Error;
+use crate::kit::error::Error;
 use crate::kit::error::RunError;
 use crate::kit::findings::found;
 use crate::kit::links::Team;

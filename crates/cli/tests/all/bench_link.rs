@@ -140,3 +140,25 @@ fn what_leaves_nothing_to_measure_is_refused() {
     assert_eq!(done.stderr.lines().count(), 1, "{done:?}");
     assert!(done.stderr.contains("--hops"), "{done:?}");
 }
+
+#[test]
+fn a_carrier_that_nothing_measures_is_refused() {
+    let host = Host::new();
+    for (words, mend) in [
+        (
+            &["--carriers", "tls"][..],
+            "pound does not measure it: give --experiment bandwidth",
+        ),
+        (&["--carriers", "quic,serial"], "give --experiment serial"),
+        (
+            &["--carriers", "udp", "--systems", "tcpros"],
+            "nothing is left to measure",
+        ),
+    ] {
+        let done = host.run(&[&["bench", "link", "--quick"], words].concat());
+        assert!(
+            done.code == 2 && done.stderr.contains(mend),
+            "{words:?}: {done:?}"
+        );
+    }
+}

@@ -174,7 +174,7 @@ fn run_report(options: &report::Options) -> Outcome {
 fn run_agent(options: &scale::agents::Options) -> Outcome {
     if options.serve {
         return scale::agents::serve(options).map_err(|e| match e {
-            ipc::Error::Input(_) => Failure::input(e),
+            bench::Error::Input(_) => Failure::input(e),
             _ => Failure::job(e),
         });
     }
@@ -190,18 +190,18 @@ struct Shown {
     figure: String,
     json: String,
     text: String,
-    verdict: Result<(), ipc::Error>,
+    verdict: Result<(), bench::Error>,
 }
 
 /// Runs an experiment in the lab, writes its files, prints its outcome and returns its verdict.
 fn run_in_lab(
     ([csv, figure], json): ([&Option<PathBuf>; 2], &Json),
-    run: impl Fn(&dyn Fn() -> bool) -> Result<Shown, ipc::Error>,
+    run: impl Fn(&dyn Fn() -> bool) -> Result<Shown, bench::Error>,
 ) -> Outcome {
     prepare([csv.as_deref(), figure.as_deref(), json.file()])?;
     let signals = Signals::watch().or_job("watching signals")?;
     let shown = run(&|| signals.stopped()).map_err(|e| match e {
-        ipc::Error::Input(_) => Failure::input(e),
+        bench::Error::Input(_) => Failure::input(e),
         _ => Failure::job(e),
     })?;
     if let Some(file) = csv {

@@ -3,7 +3,7 @@
 use super::super::said::{Camera as Told, First, MOST};
 use super::super::scene::{BYTES, Color, HEIGHT, STEP, Scene, WIDTH};
 use super::{Application, Camera, Gate, PeerError, command_topic, image_topic, motion, schema};
-use crate::ipc::peer::{SEQUENCE, STAMP, connect, control_part, say, sleep_until};
+use crate::kit::part::{SEQUENCE, STAMP, connect, control_part, say, sleep_until};
 use bus::LoanError;
 use ropewalk::{Node, Publisher};
 use stats::Time;

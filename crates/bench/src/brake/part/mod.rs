@@ -9,7 +9,7 @@ mod watch;
 use super::recognize::{Recognizer, Region};
 use super::scene::{BYTES, Color, Scene};
 use super::{Application, motion};
-use crate::ipc::peer::{Gate, PeerError, say};
+use crate::kit::part::{Gate, PeerError, say};
 use clap::{Args, Subcommand};
 use ropewalk::{Flavour, Registry, Schema, SubscriberOptions};
 use serde_json::json;

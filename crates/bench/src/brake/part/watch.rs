@@ -4,7 +4,7 @@ use super::super::said::{Hit, MOST, Watcher};
 use super::{
     Color, Common, Gate, PeerError, Recognize, Recognizer, command_topic, image_topic, newest, schema,
 };
-use crate::ipc::peer::{LOOK, SEQUENCE, STAMP, number, say};
+use crate::kit::part::{LOOK, SEQUENCE, STAMP, number, say};
 use ropewalk::Node;
 use serde_json::json;
 

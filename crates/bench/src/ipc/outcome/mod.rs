@@ -7,7 +7,7 @@ mod tables;
 
 use super::progress::bytes;
 use super::{Experiment, HostLoad, Metrics, Missing, Mode, Params, System, figure};
-use crate::kit::findings::{Failure, Findings, Health};
+use crate::kit::findings::{Failure, Findings, Floor, Health};
 use serde::Serialize;
 use stats::{Cell, Report};
 use std::fmt;
@@ -47,21 +47,6 @@ impl fmt::Display for Failed {
             self.why
         )
     }
-}
-
-/// The floor in one run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Floor {
-    /// Bytes of the payload.
-    pub size: u64,
-    /// Subscribing processes.
-    pub subscribers: u32,
-    /// Number of the run, from 0.
-    pub run: usize,
-    /// Median in microseconds.
-    pub p50_us: f64,
-    /// 99th percentile in microseconds.
-    pub p99_us: f64,
 }
 
 type Row = Cell<Params, Metrics>;
@@ -167,9 +152,10 @@ fn floor(cells: &[Row]) -> Vec<Floor> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Latency;
     use super::super::setting::Setting;
-    use super::super::{Error, Latency};
     use super::*;
+    use crate::kit::error::Error;
     use std::collections::BTreeMap;
 
     fn cell(experiment: Experiment, system: System, p50: f64) -> Row {

@@ -5,29 +5,17 @@
 //! encoded beforehand, and reads only data parts. As `ropewalk-typed` it writes and reads whole messages as generated
 //! structures, as programs in other languages do.
 
-mod gate;
 mod pingpong;
 mod publish;
 mod service;
 mod subscribe;
 mod typed;
 
+pub use crate::kit::part::PeerError;
+use crate::kit::part::say;
 use clap::{Args, Subcommand};
-pub(crate) use gate::Gate;
-pub(crate) use publish::{control_part, sleep_until};
 use ropewalk::{Flavour, Node, Registry, Schema};
 use serde_json::json;
-use std::io::Write;
-use std::time::Duration;
-
-/// How long a peer waits for others to connect before it gives up.
-const CONNECT: Duration = Duration::from_secs(30);
-/// How often a waiting thread checks whether it should stop.
-pub(crate) const LOOK: Duration = Duration::from_millis(100);
-/// Position of the stamp in the payload: nanoseconds of CLOCK_MONOTONIC, u64 little-endian.
-pub(crate) const STAMP: std::ops::Range<usize> = 0..8;
-/// Position of the sequence number, u64 little-endian, from 0.
-pub(crate) const SEQUENCE: std::ops::Range<usize> = 8..16;
 
 /// The system that a process represents.
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,72 +148,6 @@ fn rate(text: &str) -> Result<f64, String> {
     good.ok_or_else(|| "give a rate in Hz from 0 to 1000000".into())
 }
 
-/// Why a peer gives up; the text says how to fix it.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum PeerError {
-    /// An error of the bus.
-    #[error(transparent)]
-    Node(#[from] ropewalk::NodeError),
-    /// The peers did not connect.
-    #[error(
-        "only {connected} of {wanted} peers connected within {}: check that they run",
-        seconds(CONNECT)
-    )]
-    Alone {
-        /// Peers that are connected.
-        connected: usize,
-        /// Peers to wait for.
-        wanted: usize,
-    },
-    /// Real-time scheduling is not permitted.
-    #[error("SCHED_FIFO {priority} is not permitted: run as root, or raise the limit rtprio (ulimit -r)")]
-    Fifo {
-        /// The requested priority.
-        priority: u8,
-    },
-    /// A standard type differs from what this program expects.
-    #[error("{0}")]
-    Type(String),
-    /// Taking a message failed.
-    #[error(transparent)]
-    Take(#[from] bus::TakeError),
-    /// Publishing failed.
-    #[error(transparent)]
-    Publish(#[from] bus::PublishError),
-    /// A message is not an image.
-    #[error(transparent)]
-    Field(#[from] ropewalk::typed::FieldError),
-    /// Reserving memory failed where nothing may be refused.
-    #[error(transparent)]
-    Loan(#[from] bus::LoanError),
-    /// A service cannot be created.
-    #[error(transparent)]
-    Create(#[from] bus::CreateError),
-    /// A call failed.
-    #[error(transparent)]
-    Call(#[from] bus::CallError),
-    /// A reply does not belong to the request.
-    #[error("the reply to request {0} answers another request: give each cell its own --topic")]
-    Echo(u64),
-    /// Standard output is closed, or waiting failed.
-    #[error("{0}")]
-    Io(#[from] std::io::Error),
-}
-
-impl From<ropewalk::typed::TypedError> for PeerError {
-    fn from(error: ropewalk::typed::TypedError) -> Self {
-        match error {
-            ropewalk::typed::TypedError::Loan(error) => PeerError::Loan(error),
-            other => PeerError::Type(format!("sensor_msgs/Image: {other}")),
-        }
-    }
-}
-
-fn seconds(d: Duration) -> String {
-    format!("{} s", d.as_secs())
-}
-
 /// Runs `role` to the end. Blocks until standard input sends `stop` or ends.
 ///
 /// # Errors
@@ -252,18 +174,6 @@ fn version(system: As) -> serde_json::Value {
     }
 }
 
-/// Prints one line of the contract.
-pub(crate) fn say(line: &impl std::fmt::Display) -> Result<(), PeerError> {
-    Ok(print(line)?)
-}
-
-/// Prints one line and flushes it.
-pub(crate) fn print(line: &impl std::fmt::Display) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{line}")?;
-    out.flush()
-}
-
 fn node() -> Result<(Node, Schema), PeerError> {
     let image = Registry::new(Flavour::Ros1).schema("sensor_msgs/Image");
     let image = image.map_err(|e| PeerError::Type(format!("sensor_msgs/Image: {e}")))?;
@@ -278,33 +188,4 @@ fn schedule(common: &Common) -> Result<(), PeerError> {
         }
         _ => Ok(()),
     }
-}
-
-/// Waits until `connected` returns `n` peers, or until the run is over (false).
-pub(crate) fn connect(
-    gate: &Gate,
-    n: usize,
-    connected: impl Fn(Duration) -> (bool, usize),
-) -> Result<bool, PeerError> {
-    let deadline = clock::monotonic() + CONNECT;
-    loop {
-        let (enough, count) = connected(LOOK);
-        if enough {
-            return Ok(true);
-        }
-        if gate.stopped() {
-            return Ok(false);
-        }
-        if clock::monotonic() > deadline {
-            return Err(PeerError::Alone {
-                connected: count,
-                wanted: n,
-            });
-        }
-    }
-}
-
-/// Returns a number of a payload; `None` if the payload is too short.
-pub(crate) fn number(payload: &[u8], range: std::ops::Range<usize>) -> Option<u64> {
-    Some(u64::from_le_bytes(payload.get(range)?.try_into().ok()?))
 }

@@ -1,7 +1,8 @@
 //! Round trips between two processes that never sleep.
 
 use super::publish::Source;
-use super::{Common, Gate, PeerError, SEQUENCE, connect, node, number, say, schedule};
+use super::{Common, node, schedule};
+use crate::kit::part::{Gate, PeerError, SEQUENCE, connect, number, say};
 use ropewalk::{Publisher, Subscriber};
 use serde_json::json;
 

@@ -1,11 +1,10 @@
 //! The publishing process.
 
 use super::typed::{self, Image};
-use super::{As, Common, Gate, PeerError, Publish, SEQUENCE, STAMP, connect, node, say, schedule};
+use super::{As, Common, Publish, node, schedule};
+use crate::kit::part::{Gate, PeerError, SEQUENCE, STAMP, connect, control_part, say, sleep_until};
 use bus::{Loan, LoanError};
-use ropewalk::{Publisher, PublisherOptions, Schema};
-use rustix::thread::ClockId;
-use rustix::time::Timespec;
+use ropewalk::{Publisher, PublisherOptions};
 use serde_json::json;
 use stats::Time;
 use std::time::Duration;
@@ -145,55 +144,4 @@ pub(super) struct Sent {
     pub(super) stamp: Time,
     /// Duration of the publish call.
     pub(super) took: Duration,
-}
-
-/// The control part of an image with `height` rows of `step` bytes of data, which become data part 0.
-pub(crate) fn control_part(
-    image: &Schema,
-    height: usize,
-    width: usize,
-    encoding: &str,
-    step: usize,
-) -> Result<Vec<u8>, PeerError> {
-    let size = height * step;
-    let complain = |e: &dyn std::fmt::Display| PeerError::Type(format!("sensor_msgs/Image: {e}"));
-    let text = |out: &mut Vec<u8>, s: &str| {
-        out.extend((s.len() as u32).to_le_bytes());
-        out.extend(s.as_bytes());
-    };
-    // seq, stamp, frame_id, height, width, encoding, is_bigendian, step, data
-    let mut head = vec![0; 12];
-    text(&mut head, "camera");
-    head.extend((height as u32).to_le_bytes());
-    head.extend((width as u32).to_le_bytes());
-    text(&mut head, encoding);
-    head.push(0);
-    head.extend((step as u32).to_le_bytes());
-    head.extend((size as u32).to_le_bytes());
-    // Zeroed pages that are never written take no memory.
-    let mut bytes = vec![0; head.len() + size];
-    bytes[..head.len()].copy_from_slice(&head);
-    let split = image.split_ros1(&bytes).map_err(|e| complain(&e))?;
-    if split.sizes().part_lens != [size] {
-        return Err(PeerError::Type(format!(
-            "sensor_msgs/Image: {size} bytes of data do not become one data part"
-        )));
-    }
-    let mut control = vec![0; split.sizes().control_len];
-    split.write_control(&mut control).map_err(|e| complain(&e))?;
-    Ok(control)
-}
-
-/// Sleeps as the contract requires; clock::sleep_until would wake ten times a second.
-pub(crate) fn sleep_until(until: Time) -> std::io::Result<()> {
-    let until = Timespec {
-        tv_sec: (until.as_nanos() / 1_000_000_000) as i64,
-        tv_nsec: (until.as_nanos() % 1_000_000_000) as i64,
-    };
-    loop {
-        match rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &until) {
-            Err(rustix::io::Errno::INTR) => {}
-            other => return Ok(other?),
-        }
-    }
 }

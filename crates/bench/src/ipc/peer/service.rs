@@ -1,7 +1,8 @@
 //! A service that echoes, and its clients.
 
-use super::publish::{BEFORE, sleep_until};
-use super::{Call, Common, Gate, PeerError, SEQUENCE, STAMP, connect, node, number, say, schedule};
+use super::publish::BEFORE;
+use super::{Call, Common, node, schedule};
+use crate::kit::part::{Gate, PeerError, SEQUENCE, STAMP, connect, number, say, sleep_until};
 use bus::{ClientOptions, ServerOptions, ServiceType};
 use serde_json::json;
 use std::time::Duration;

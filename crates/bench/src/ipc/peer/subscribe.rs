@@ -1,6 +1,7 @@
 //! The receiving process.
 
-use super::{As, Common, Gate, PeerError, SEQUENCE, STAMP, Subscribe, node, number, say, schedule, typed};
+use super::{As, Common, Subscribe, node, schedule, typed};
+use crate::kit::part::{Gate, PeerError, SEQUENCE, STAMP, number, say};
 use ropewalk::SubscriberOptions;
 use serde_json::json;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Images as generated structures.
 
-use super::PeerError;
+use crate::kit::part::PeerError;
 use bus::Loan;
 use ropewalk::msgs::std_msgs::Header;
 use ropewalk::typed::{self, Bulk};
@@ -39,7 +39,7 @@ pub(super) fn read(message: &Message) -> Result<Image<'_>, PeerError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ipc::peer::control_part;
+    use crate::kit::part::control_part;
 
     #[test]
     fn structures_and_the_control_part_made_beforehand_are_the_same_image() {

@@ -3,7 +3,7 @@
 use super::{Check, IP_BYTES, RETRIES, SHIPPED, ScenarioText};
 use crate::kit::cell::{Params, Target, Timing, Values};
 use crate::kit::site::{Ground, Site};
-use crate::lab::tools::{Flow, Iperf, PAYLOAD};
+use crate::kit::traffic::{Flow, Iperf, PAYLOAD};
 use medium::{Phy, Standard, theory};
 use serde_json::json;
 

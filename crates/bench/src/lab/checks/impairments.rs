@@ -3,8 +3,8 @@
 use super::{Check, OWN};
 use crate::kit::cell::{Params, Target, Timing};
 use crate::kit::site::Site;
+use crate::kit::traffic::{Probing, ping, probe};
 use crate::lab::probe::SIZE;
-use crate::lab::tools::{Probing, ping, probe};
 use serde_json::json;
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 
 use super::plant::ends;
 use super::{HEADER, PeerError, message, say};
-use crate::ipc::peer::{LOOK, SEQUENCE, number};
+use crate::kit::part::{LOOK, SEQUENCE, number};
 use ropewalk::{Message, Publisher, Subscriber};
 use serde_json::json;
 use stats::Time;

@@ -13,7 +13,7 @@ mod publish;
 mod subscribe;
 pub(crate) mod tcp;
 
-use crate::ipc::peer::{Gate, PeerError, say};
+use crate::kit::part::{Gate, PeerError, say};
 use clap::{Args, Subcommand};
 use ropewalk::{Flavour, Node, Registry, Schema};
 use std::net::SocketAddr;

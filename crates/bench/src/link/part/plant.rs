@@ -3,7 +3,7 @@
 pub(crate) use super::circuit::PERIOD;
 use super::circuit::{Circuit, control};
 use super::{Gate, PeerError, STAMPED, node, say};
-use crate::ipc::peer::{LOOK, SEQUENCE, STAMP, connect, number};
+use crate::kit::part::{LOOK, SEQUENCE, STAMP, connect, number};
 use ropewalk::{Message, Publisher, Subscriber, SubscriberOptions};
 use serde_json::json;
 use std::time::Duration;

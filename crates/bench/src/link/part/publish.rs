@@ -1,7 +1,7 @@
 //! The sending process.
 
 use super::{Flow, Gate, HEADER, PeerError, STAMPED, message, node, say};
-use crate::ipc::peer::connect;
+use crate::kit::part::connect;
 use bus::LoanError;
 use ropewalk::{Publisher, Schema};
 use serde_json::json;

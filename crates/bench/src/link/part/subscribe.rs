@@ -1,7 +1,7 @@
 //! The receiving process.
 
 use super::{Flow, Gate, HEADER, PeerError, STAMPED, node, say};
-use crate::ipc::peer::{LOOK, SEQUENCE, STAMP, connect, number};
+use crate::kit::part::{LOOK, SEQUENCE, STAMP, connect, number};
 use ropewalk::{Message, Subscriber, SubscriberOptions};
 use serde_json::{Value, json};
 use stats::Time;

@@ -2,7 +2,7 @@
 
 use super::subscribe::Log;
 use super::{Flow, Gate, HEADER, PeerError, STAMPED, say};
-use crate::ipc::peer::LOOK;
+use crate::kit::part::LOOK;
 use serde_json::json;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

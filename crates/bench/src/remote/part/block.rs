@@ -2,8 +2,8 @@
 
 use super::over::{Name, Over};
 use super::{Blocks, PartError, code, pause, say, tell};
-use crate::ipc::peer::Gate;
 use crate::kit::noise::Noise;
+use crate::kit::part::Gate;
 use prost::bytes::Bytes;
 use remote::{CommandKind, Controller, Expiry, Outcome, Robot, TelemetryKind};
 use stats::Time;

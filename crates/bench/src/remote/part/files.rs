@@ -3,7 +3,7 @@
 use super::over::Over;
 use super::robot::FILE;
 use super::{PartError, tell};
-use crate::ipc::peer::{Gate, LOOK};
+use crate::kit::part::{Gate, LOOK};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -2,7 +2,7 @@
 //! much.
 
 use super::{PartError, Plan, say, tell};
-use crate::ipc::peer::Gate;
+use crate::kit::part::Gate;
 use crate::link::part::tcp::connect;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener};

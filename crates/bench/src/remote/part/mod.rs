@@ -10,7 +10,7 @@ mod operator;
 mod over;
 mod robot;
 
-use crate::ipc::peer::{Gate, LOOK};
+use crate::kit::part::{Gate, LOOK};
 use clap::{Args, Subcommand};
 pub use over::{Over, Way};
 use serde_json::json;
@@ -231,7 +231,7 @@ pub fn run(role: &Role) -> Result<(), PartError> {
 
 /// Prints one line.
 fn say(line: &impl std::fmt::Display) -> Result<(), PartError> {
-    Ok(crate::ipc::peer::print(line)?)
+    Ok(crate::kit::part::print(line)?)
 }
 
 /// Prints the measured values, and waits for the end.

@@ -2,7 +2,7 @@
 
 use super::over::Over;
 use super::{PartError, Plan, code, pause, tell};
-use crate::ipc::peer::Gate;
+use crate::kit::part::Gate;
 use remote::{Controller, Expiry, Outcome, Pending, command, types};
 use stats::Time;
 use std::future::Future;

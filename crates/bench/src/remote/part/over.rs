@@ -1,7 +1,7 @@
 //! The transports of commands and telemetry between the processes of one run.
 
 use super::{PartError, say};
-use crate::ipc::peer::{Gate, LOOK};
+use crate::kit::part::{Gate, LOOK};
 use bus::BusConfig;
 use clap::{Args, ValueEnum};
 use link::Config;

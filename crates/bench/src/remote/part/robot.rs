@@ -3,7 +3,7 @@
 use super::block::{Block, Tell, Thrown};
 use super::over::{Name, Over};
 use super::{PartError, say};
-use crate::ipc::peer::Gate;
+use crate::kit::part::Gate;
 use remote::{Robot, command};
 use std::path::Path;
 

@@ -5,7 +5,7 @@ use super::machine::Machine;
 use super::options::Options;
 use super::protocol::{self, BEAT, LONGEST, Line, Report, SILENT};
 use super::reports::Reports;
-use crate::ipc::Error;
+use crate::kit::error::Error;
 use crate::kit::group::{Group, how};
 use crate::kit::processes::keep_last_lines;
 use clock::{PollFd, PollFlags};

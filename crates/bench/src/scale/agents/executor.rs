@@ -3,7 +3,7 @@
 use super::inbox::{Inbox, Numbered, Over, say};
 use super::launcher::{Launcher, RunNodes, Stage, find};
 use super::protocol::{self, Answer, Hello, Order, PROTOCOL, RADIOS, Report, Run};
-use crate::ipc::Error;
+use crate::kit::error::Error;
 use crate::kit::error::RunError;
 use crate::kit::site::Ground;
 use crate::machine;

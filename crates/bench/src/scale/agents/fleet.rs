@@ -7,7 +7,7 @@ use super::machine;
 use super::options::Options;
 use super::protocol::{Answer, Hello, Line, Order, PROTOCOL, RADIOS};
 use super::reports::Reports;
-use crate::ipc::Error;
+use crate::kit::error::Error;
 use crate::kit::error::RunError;
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;

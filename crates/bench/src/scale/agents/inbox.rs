@@ -2,7 +2,7 @@
 
 use super::lines::Lines;
 use super::protocol::{self, BEAT, LONGEST, Line, Order, Report, SILENT};
-use crate::ipc::Error;
+use crate::kit::error::Error;
 use rustix::process::{Pid, getppid};
 use stats::Time;
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
 //! A machine, as the user names it.
 
 use super::options::{Options, serve};
-use crate::ipc::Error;
+use crate::kit::error::Error;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::path::PathBuf;

@@ -27,7 +27,7 @@ pub use parent::serve;
 
 use super::tools::Tools;
 use super::{Options as Scale, Outcome};
-use crate::ipc::Error;
+use crate::kit::error::Error;
 
 /// Measures as [`super::run`] does, on the machines of `options`, with the options `scale`. Blocks, and can be stopped,
 /// in the same way.

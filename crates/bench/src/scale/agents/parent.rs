@@ -1,7 +1,7 @@
 //! The parent process of an agent: removes what the agent leaves, however the agent ends.
 
 use super::options::Options;
-use crate::ipc::Error;
+use crate::kit::error::Error;
 use crate::kit::group::how;
 use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, set_child_subreaper, wait,

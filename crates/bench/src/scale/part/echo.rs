@@ -2,7 +2,7 @@
 
 use super::message::Template;
 use super::{Echo, PeerError, named, node, say};
-use crate::ipc::peer::Gate;
+use crate::kit::part::Gate;
 use bus::LoanError;
 use ropewalk::{Message, Publisher, SubscriberOptions};
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! The messages: a header with a text, a laser scan or an image, with the message's number in the header's stamp.
 
-use crate::ipc::peer::PeerError;
+use crate::kit::part::PeerError;
 use ropewalk::{Flavour, Publisher, Registry, Schema};
 
 /// A smaller message is a header whose text has this many bytes.

@@ -7,7 +7,7 @@ mod echo;
 mod message;
 mod send;
 
-use crate::ipc::peer::{PeerError, say};
+use crate::kit::part::{PeerError, say};
 use clap::{Args, Subcommand};
 use ropewalk::Node;
 use serde_json::json;

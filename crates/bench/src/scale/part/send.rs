@@ -2,7 +2,7 @@
 
 use super::message::Template;
 use super::{PeerError, Send, named, node, say};
-use crate::ipc::peer::{Gate, sleep_until};
+use crate::kit::part::{Gate, sleep_until};
 use crate::scale::raw::{self, Row};
 use ropewalk::{Publisher, Subscriber, SubscriberOptions, WaitSet};
 use serde_json::json;

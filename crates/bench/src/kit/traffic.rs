@@ -1,7 +1,7 @@
 //! The programs that measure: iperf3, ping, and Ropewalk's own probe.
 
-use super::probe::Arrivals;
 use crate::kit::error::RunError;
+use crate::kit::probe::Arrivals;
 use crate::kit::site::{Job, Site};
 use serde::Deserialize;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! Pound's flows as SVG: jitter and delay of each system, the paper's next to the measured ones.
 
-use super::{PaperRow, Series};
 use crate::kit::cell::{Metrics, Params};
-use crate::kit::outcome::{Group, groups, label};
+use crate::kit::outcome::{Group, Series, groups, label};
+use crate::kit::paper::PaperRow;
 use crate::svg::{close, escape, open};
 use stats::Cell;
 use std::fmt::Write;
@@ -192,7 +192,7 @@ mod tests {
             name: "flow /laser".into(),
             max_delay_ms: vec![[0.0, 2.0], [1.0, 40.0]],
         };
-        let svg = draw(&[cell], &super::super::pound::paper(), &[series]);
+        let svg = draw(&[cell], &crate::kit::paper::rows(), &[series]);
         assert_eq!(svg.matches("class=\"time\"").count(), 1);
         assert_eq!(svg.matches("class=\"bar\"").count(), 18);
         assert!(
