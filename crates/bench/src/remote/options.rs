@@ -108,10 +108,12 @@ impl What {
 /// iperf3; `ros1` needs ROS 1 (peers/remote, built when first needed). Keep the
 /// machine quiet: on loopback, wake-ups of threads take most of the time.
 ///
-///   ropewalk bench remote --quick                                   # under 5 minutes
-///   ropewalk bench remote --networks loopback --json                # no lab, no root
-///   ropewalk bench remote --what twist --networks loss-20 --systems ropewalk-link
-///   ropewalk bench remote --figure remote.svg --csv remote.csv      # 200 runs of everything: a day
+///   ropewalk bench remote --quick                        # under 5 minutes
+///   ropewalk bench remote --networks loopback --json     # no lab, no root
+///   ropewalk bench remote --what twist --networks loss-20 \
+///       --systems ropewalk-link
+///   ropewalk bench remote --figure remote.svg --csv remote.csv
+/// The last one makes 200 runs of everything, which takes a day.
 #[derive(Args, Clone, Debug)]
 #[command(verbatim_doc_comment)]
 pub struct Options {

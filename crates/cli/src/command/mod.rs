@@ -29,4 +29,5 @@ pub(crate) mod top;
 pub(crate) mod topic;
 mod transport;
 mod typed;
+mod waiting;
 pub(crate) mod web;

@@ -239,6 +239,11 @@ fn who_waits_for_a_publisher_says_so() {
             .contains("nobody publishes /nothing now; still waiting"),
         "{typed:?}"
     );
+    let unserved = host.run(&["service", "call", "/brake", "{}", "--timeout", "5.5"]);
+    assert!(
+        unserved.stderr.contains("still waiting for a server of /brake"),
+        "{unserved:?}"
+    );
     let heard = host.run(&["topic", "echo", "/chatter", "--timeout", "6"]);
     assert!(!heard.stderr.contains("nobody"), "{heard:?}");
 }

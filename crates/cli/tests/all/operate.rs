@@ -189,7 +189,7 @@ fn what_cannot_be_changed_is_named_with_its_mend() {
     set(
         robot,
         &["/chater", "depth=2"],
-        &["/chater (did you mean /chatter?)", "configuration"],
+        &["/chater is not", "(did you mean /chatter?)", "configuration"],
     );
     set(
         robot,

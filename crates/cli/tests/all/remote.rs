@@ -393,7 +393,7 @@ fn files_are_fetched_and_questions_answered() {
         ("call hron", "horn"),
         ("set twits 0 0", "twist"),
         ("get poze", "pose"),
-        ("statsu", "status"),
+        ("joystik", "joystick"),
     ] {
         let said = desk.ask(line);
         let hint = format!("(did you mean {meant}?)");

@@ -1,6 +1,7 @@
 //! Goal of a ROS 1 action over actionlib's topics.
 
 use super::goal::{Done, Event, Goal, with_goal};
+use crate::command::waiting::Waiting;
 use crate::failure::{Failure, OrFail};
 use ropewalk::{Flavour, Node, Publisher, Registry, Schema, Subscriber};
 use schema::{Template, Value};
@@ -65,6 +66,7 @@ impl Actionlib {
                 "no server subscribes to {action}/goal"
             )));
         };
+        let _waiting = Waiting::on(format!("the server of {action}"));
         let subscriber = |part: &str| {
             let name = format!("{action}/{part}");
             let schema = node.discover(&name, left()).or_input()?;

@@ -2,6 +2,7 @@
 
 use super::goal::{Done, Event, Goal, with_goal};
 use super::names;
+use crate::command::waiting::Waiting;
 use crate::failure::{Failure, OrFail};
 use ropewalk::{Client, Node, Pending, Service, Subscriber};
 use schema::{Template, Value};
@@ -53,6 +54,7 @@ impl Server {
     ) -> Result<Server, Failure> {
         let deadline = Instant::now() + timeout;
         let left = || deadline.saturating_duration_since(Instant::now());
+        let _waiting = Waiting::on(format!("a server of {action}"));
         let client = |part: &str| {
             let name = format!("{action}{part}");
             let schema = node.discover_service(&name, left()).or_input()?;

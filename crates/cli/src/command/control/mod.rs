@@ -15,6 +15,7 @@ mod session;
 mod shorthand;
 
 use super::transport::ControllerEnds;
+use crate::command::waiting::Waiting;
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::signals::Signals;
 use clap::Args;
@@ -79,7 +80,9 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let output = Output::new(options.json);
     let interactive = std::io::stdin().is_terminal();
     let mut session = Session::new(controller.clone(), output, signals, place, interactive);
+    let waiting = Waiting::on(format!("the robot {}", options.robot));
     let found = controller.wait_until_found(Duration::from_secs_f64(options.wait));
+    drop(waiting);
     let outcome = match (interactive, found) {
         (true, _) => editor::run(&mut session, found),
         (false, true) => script(&mut session, options.stop_on_failure),

@@ -1,6 +1,7 @@
 //! Parameter services of a node.
 
 use super::value::{Parameter, Type};
+use crate::command::waiting::Waiting;
 use crate::failure::{Failure, OrFail};
 use ropewalk::{Node, NodeError};
 use schema::Show;
@@ -44,6 +45,7 @@ impl<'a> Remote<'a> {
         let path = format!("{}/{service}", self.name);
         let start = Instant::now();
         let left = || self.timeout.saturating_sub(start.elapsed());
+        let _waiting = Waiting::on(format!("an answer of {}", self.name));
         let schema = match self.bus.discover_service(&path, self.timeout) {
             Err(NodeError::NoServer { service, waited, .. }) => {
                 let near = self.like();

@@ -5,6 +5,7 @@ mod left_out;
 mod outlets;
 mod stage;
 
+use crate::command::waiting::Waiting;
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::numbers;
 use crate::signals::Signals;
@@ -287,6 +288,7 @@ fn wait_for_subscribers(outlets: &Outlets, options: &Options) -> Outcome {
     let deadline = clock::monotonic() + Duration::from_secs_f64(wait);
     for publisher in outlets.publishers() {
         let left = deadline.since(clock::monotonic());
+        let _waiting = Waiting::on(format!("a subscriber to {}", publisher.topic()));
         if !publisher.wait_for_subscribers(1, left) {
             return Err(Failure::job(format_args!(
                 "no subscriber to {} in time",

@@ -1,6 +1,7 @@
 //! `ropewalk service call`.
 
 use crate::command::optional_type::Content;
+use crate::command::waiting::Waiting;
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::numbers;
 use crate::signals::Signals;
@@ -40,11 +41,13 @@ pub(super) fn run(node: &Node, call: &Options) -> Outcome {
     let timeout = Duration::from_secs_f64(call.timeout);
     let start = Instant::now();
     let left = || timeout.saturating_sub(start.elapsed());
+    let waiting = Waiting::on(format!("a server of {}", call.service));
     let schema = node.discover_service(&call.service, timeout).or_input()?;
     let text = call.request.yaml(&call.service, &schema.name())?;
     let request = schema.request().value_from_yaml(text).or_input()?;
     let client = node.dynamic_client(&call.service, &schema).or_input()?;
     client.wait_for_server(left()).or_job("waiting for the server")?;
+    drop(waiting);
     let show = if call.full { Show::ALL } else { Show::SHORT };
     let mut out = crate::screen::stdout();
     let mut once = |timeout: Duration| {

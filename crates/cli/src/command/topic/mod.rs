@@ -11,6 +11,7 @@ mod rates;
 mod summary;
 mod verbose;
 
+use crate::command::waiting::SILENCE;
 use crate::failure::{Failure, OrFail, Outcome};
 use crate::numbers::seconds;
 use crate::qos;
@@ -89,8 +90,6 @@ pub(crate) fn run(options: &Options) -> Outcome {
     }
 }
 
-/// After this long without a publisher, a command says what it waits for.
-const SILENCE: Duration = Duration::from_secs(5);
 /// Default queue depth.
 const DEPTH: u32 = 64;
 
