@@ -5,6 +5,7 @@
 //! 2 bad usage or input, 3 data was lost.
 
 mod command;
+mod complete;
 mod demo;
 mod figure;
 mod graph;
@@ -105,6 +106,7 @@ fn parse(words: impl IntoIterator<Item = OsString>) -> Result<clap::ArgMatches, 
 }
 
 fn main() -> ExitCode {
+    complete::answer();
     let matches = parse(std::env::args_os());
     let cli = matches.and_then(|m| {
         let cli = Cli::from_arg_matches(&m)?;

@@ -15,6 +15,15 @@ use std::path::PathBuf;
 ///       > ~/.local/share/bash-completion/completions/ropewalk
 ///   ropewalk completions zsh > ~/.zfunc/_ropewalk
 ///   ropewalk completions fish > ~/.config/fish/completions/ropewalk.fish
+///
+/// These complete commands and options. To complete topics, services, actions,
+/// nodes and types as well, put this into ~/.bashrc (zsh: COMPLETE=zsh):
+///
+///   source <(COMPLETE=bash ropewalk)
+///
+/// and for fish, into ~/.config/fish/config.fish:
+///
+///   COMPLETE=fish ropewalk | source
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub struct Completions {
@@ -55,6 +64,8 @@ pub fn without_far_suggestions(mut error: clap::Error) -> clap::Error {
         };
         if is_far {
             error.remove(suggested);
+            // Made of the suggestion.
+            error.remove(ContextKind::Usage);
         }
     }
     error

@@ -11,6 +11,7 @@ mod bench_lab;
 mod bench_link;
 mod bench_remote;
 mod bench_scale;
+mod complete;
 mod demo;
 mod documented;
 mod habits;
