@@ -62,16 +62,16 @@ inline void write_configuration(const std::string& path, uint64_t size) {
     // RouDi prints "RouDi is ready for clients" when it is.
     std::string said;
     char bytes[256];
-    bool told = false;
-    for (ssize_t n; !told && (n = read(output[0], bytes, sizeof bytes)) > 0;) {
+    bool reported = false;
+    for (ssize_t n; !reported && (n = read(output[0], bytes, sizeof bytes)) > 0;) {
         said.append(bytes, static_cast<size_t>(n));
-        told = said.find("ready for clients") != std::string::npos;
+        reported = said.find("ready for clients") != std::string::npos;
     }
-    if (told && write(started, "r", 1) != 1) told = false;
+    if (reported && write(started, "r", 1) != 1) reported = false;
     close(started);
     // The pipe stays open for further output of RouDi; the pipe's capacity suffices at log level
     // `warning`.
-    if (told) flock(open_lock(users), LOCK_EX);  // granted once no process holds it any more, however they ended
+    if (reported) flock(open_lock(users), LOCK_EX);  // granted once no process holds it any more, however they ended
     kill(child, SIGTERM);
     waitpid(child, nullptr, 0);
     unlink(configuration.c_str());

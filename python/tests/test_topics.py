@@ -354,8 +354,8 @@ def test_bad_use_is_an_exception_with_its_mend(node, ends):
     with pytest.raises(ropewalk.ContentError, match="expected a sensor_msgs/Image"):
         publisher.publish(ropewalk.message_class("std_msgs/String")())
 
-    stranger = node.subscriber("/ends", ropewalk.Type(IMAGE, "uint8[] data"))
-    eventually(lambda: stranger.refusals and publisher.refusals)
-    assert "MD5" in stranger.refusals[0] and "060021388200f6f0f447d0fcd9c64743" in stranger.refusals[0]
+    unknown = node.subscriber("/ends", ropewalk.Type(IMAGE, "uint8[] data"))
+    eventually(lambda: unknown.refusals and publisher.refusals)
+    assert "MD5" in unknown.refusals[0] and "060021388200f6f0f447d0fcd9c64743" in unknown.refusals[0]
     with pytest.raises(ropewalk.TypeUnknown, match="060021388200f6f0f447d0fcd9c64743"):
         ropewalk.Type(IMAGE, md5="0" * 32)

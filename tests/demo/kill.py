@@ -177,11 +177,11 @@ class Round:
         for cell in cells:
             m = cell["metrics"]
             if m["received"] + sum(m["drops"].values()) < m["sent"]:
-                raise Failed(f"{cell['params']['topic']}: of {m['sent']} sent, {m['received']} received, only {m['drops']} told")
+                raise Failed(f"{cell['params']['topic']}: of {m['sent']} sent, {m['received']} received, only {m['drops']} reported")
             if victim != "subscriber" and not m["content_equal"]:
                 raise Failed(f"{cell['params']['topic']}: content differs")
             sent, received = sent + m["sent"], received + m["received"]
-        return f"{received} of {sent} messages delivered, the rest told"
+        return f"{received} of {sent} messages delivered, the rest reported"
 
 
 def main() -> int:

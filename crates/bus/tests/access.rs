@@ -35,7 +35,7 @@ fn child_entry() {
     let socket = raw::publishers(&dir).pop();
     become_nobody();
     match &*role[0] {
-        "stranger" => {
+        "unknown" => {
             let socket = raw::connect(&socket.unwrap());
             say(raw::refusal(&socket).unwrap());
         }
@@ -87,7 +87,7 @@ fn another_user_is_refused_and_both_sides_know_why() {
     // Even if the modes would permit it.
     set_mode(dir.path(), 0o755);
     set_mode(&raw::publishers(dir.path())[0], 0o666);
-    let child = Child::start("stranger", dir.path(), &[]);
+    let child = Child::start("unknown", dir.path(), &[]);
     let text = child.hear();
     assert!(text.contains("user 65534") && text.contains("user 0"), "{text}");
     eventually("the publisher knows", || {

@@ -105,7 +105,7 @@ const SUBSCRIBER: [Step; 24] = [
     Step("retire", Late, "retire-received", 0),
     Step("retire", Late, "unmapped-sent", 0),
     Step("close", Late, "close-unnamed", 0),
-    Step("close", Late, "close-told", 0),
+    Step("close", Late, "close-reported", 0),
     Step("close", Late, "close-sent", 0),
 ];
 

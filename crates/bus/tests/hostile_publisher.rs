@@ -239,7 +239,7 @@ fn what_is_rung_before_the_welcome_is_read_is_still_told() {
             depth,
             pushes: 0,
         };
-        let told = std::thread::scope(|scope| {
+        let reported = std::thread::scope(|scope| {
             const PATIENCE: Duration = Duration::from_secs(3);
             let sleeper = scope.spawn(|| subscriber.take_timeout(PATIENCE).unwrap().is_some());
             std::thread::sleep(Duration::from_millis(50));
@@ -248,7 +248,7 @@ fn what_is_rung_before_the_welcome_is_read_is_still_told() {
             let welcomed = impostor.welcome();
             sleeper.join().unwrap() && welcomed
         });
-        if told {
+        if reported {
             return;
         }
         assert_eq!(subscriber.publisher_count(), 0, "connected, but not woken");

@@ -108,7 +108,7 @@ mod tests {
             move || {
                 calls.run(|| {
                     began.send(()).expect("heard");
-                    ends.recv().expect("told");
+                    ends.recv().expect("reported");
                 })
             }
         });

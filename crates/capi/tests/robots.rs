@@ -104,7 +104,7 @@ unsafe extern "C" fn freed(user: *mut c_void) {
     unsafe { &*user.cast::<AtomicU32>() }.fetch_add(1000, Ordering::SeqCst);
 }
 
-unsafe extern "C" fn told(user: *mut c_void, telemetry: *const Telemetry) {
+unsafe extern "C" fn reported(user: *mut c_void, telemetry: *const Telemetry) {
     // SAFETY: as the tests call it.
     unsafe {
         let (count, telemetry) = (&*user.cast::<AtomicU32>(), &*telemetry);
@@ -178,7 +178,7 @@ fn telemetry_is_called_back_kept_and_asked_for() {
             controller,
             tank,
             3,
-            Some(told),
+            Some(reported),
             user,
             None,
         ));

@@ -141,18 +141,18 @@ impl History {
         for (name, one) in order {
             let column =
                 |of: fn(&Sample) -> f32| one.samples.iter().map(|s| short(of(s))).collect::<Vec<_>>();
-            let told = json!({
+            let shown = json!({
                 "first": one.first - self.forgotten,
                 "hz": column(|s| s.hz),
                 "air": column(|s| s.air),
                 "lost_hz": column(|s| s.lost_hz),
                 "delay_ms": column(|s| s.delay_ms),
             });
-            size += name.len() + told.to_string().len();
+            size += name.len() + shown.to_string().len();
             if size > TOLD {
                 break;
             }
-            series.insert(name.clone(), told);
+            series.insert(name.clone(), shown);
         }
         json!({ "times": self.times, "series": series })
     }

@@ -319,7 +319,7 @@ mod tests {
         };
         let controller = [
             response(1, own::Outcome::Executed, Some(response::What::Welcome(welcome))),
-            response(2, own::Outcome::Stranger, None),
+            response(2, own::Outcome::UnknownController, None),
             response(3, own::Outcome::Executed, Some(fetched)),
             telemetry.encode_to_vec(),
         ];

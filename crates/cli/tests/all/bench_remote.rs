@@ -106,7 +106,7 @@ fn robots_obey_over_links_and_zeromq() {
     assert_eq!(svg.matches("class=\"box\"").count(), 10, "{svg}");
     let kept = std::fs::read_to_string(host.path("kept/002.json")).expect("was kept");
     let kept: Value = serde_json::from_str(&kept).expect("is JSON");
-    assert_eq!(kept["told"][0].as_array().map(Vec::len), Some(20), "{kept}");
+    assert_eq!(kept["reported"][0].as_array().map(Vec::len), Some(20), "{kept}");
     assert!(
         kept["links"]["robot"].is_object() && kept["links"]["controller"].is_object(),
         "{kept}"

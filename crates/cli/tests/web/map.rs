@@ -187,7 +187,7 @@ fn what_is_no_message_is_refused_in_a_line() {
         );
     }
     let texts = "string[] texts\nuint8 end";
-    for (definition, bytes, told) in [
+    for (definition, bytes, reported) in [
         ("A again", "[]", "the definition is nested too deeply"),
         ("B other", "[]", "the definition of a/B is missing"),
         ("uint8", "[]", "the definition has a line that is no field"),
@@ -204,7 +204,7 @@ fn what_is_no_message_is_refused_in_a_line() {
     ] {
         assert_eq!(
             page.evaluate(&read(definition, "['end']", bytes)),
-            told,
+            reported,
             "{definition}"
         );
     }

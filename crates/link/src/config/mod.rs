@@ -57,7 +57,7 @@ const EVERYTHING: &str = "/*";
 const NODES_PRIORITY: u8 = 20;
 const NODES_EXPIRY: Duration = Duration::from_secs(60);
 /// Longest record of nodes sent to a peer, or accepted from one, in bytes.
-pub(crate) const MAX_TOLD: usize = 1 << 20;
+pub(crate) const MAX_REPORTED: usize = 1 << 20;
 
 /// Default limits for waiting bytes, without and with bulk topics.
 const QUEUE_BYTES: u64 = 8 << 20;
@@ -482,7 +482,7 @@ impl Config {
                 depth: Some(1),
                 latched: Some(true),
                 compress: Compress::Auto,
-                max_message: Some(MAX_TOLD as u64),
+                max_message: Some(MAX_REPORTED as u64),
                 ..TopicConfig::new(name, direction)
             };
             self.topics

@@ -244,11 +244,11 @@ tuning! {
     rhythm_expiry: Duration = Duration::from_millis(600),
     /// Time; another host's source with a shorter period is not waited for, nor one that takes more than half of the air
     /// (decision 096).
-    told_period: Duration = Duration::from_millis(5),
+    reported_period: Duration = Duration::from_millis(5),
     /// Time; nor one that strays further, or by a quarter of its period (decision 096).
-    told_spread: Duration = Duration::from_micros(2500),
+    reported_spread: Duration = Duration::from_micros(2500),
     /// Time; nor where the clocks are less certain (decision 097).
-    told_doubt: Duration = Duration::from_millis(1),
+    reported_doubt: Duration = Duration::from_millis(1),
     /// Time; least that a message takes the air, back-off included (decision 096).
     begun: Duration = Duration::from_micros(250),
     /// Time over which a host's claims are compared with what is heard from it (decision 096).

@@ -224,14 +224,14 @@ mod tests {
         let mut clock = PeerClock::default();
         assert_eq!(clock.offset(Time(5)), None);
         clock.peer_reports(Time(5), -250, 400, 40);
-        let o = clock.offset(Time(5)).expect("told");
+        let o = clock.offset(Time(5)).expect("reported");
         assert_eq!((o.ahead_ns, o.likely), (250_000, Duration::from_micros(40)));
         assert_eq!(
             o.ours(o.theirs(Time::from_millis(9_000))),
             Time::from_millis(9_000)
         );
         clock.peer_reports(Time(5), i64::MIN, u64::MAX, u64::MAX);
-        let o = clock.offset(Time(5)).expect("told");
+        let o = clock.offset(Time(5)).expect("reported");
         o.ours(Time(0));
         o.theirs(Time(u64::MAX));
     }

@@ -60,7 +60,7 @@ fn ten_megabytes(loss: Loss, seed: u64) -> World {
     w.later(0, bulk("/map", 1), times, geometry(10_000_000));
     w.run(Duration::from_secs(50));
     w.check_books();
-    let outcome = w.nodes[0].radio.next_outcome().expect("told");
+    let outcome = w.nodes[0].radio.next_outcome().expect("reported");
     assert!(matches!(outcome.end, End::Delivered(_)), "{outcome:?}");
     assert_eq!((sent(&w).sent, sent(&w).queued), (1, 0));
     assert_eq!(w.nodes[1].sink.open(), 0);
@@ -191,7 +191,7 @@ fn a_peer_that_is_started_anew_ends_it() {
     assert_eq!(w.nodes[1].sink.open(), 1);
     w.start(1, &setup, 3);
     w.run(Duration::from_secs(20));
-    let outcome = w.nodes[0].radio.next_outcome().expect("told");
+    let outcome = w.nodes[0].radio.next_outcome().expect("reported");
     assert_eq!(outcome.end, End::Lost(DropReason::PeerLost));
     w.check_books();
 }
@@ -216,7 +216,7 @@ fn what_has_no_room_is_refused_and_what_expires_is_told() {
     );
     w.run(Duration::from_secs(20));
     w.check_books();
-    let mut outcome = || w.nodes[0].radio.next_outcome().expect("told").end;
+    let mut outcome = || w.nodes[0].radio.next_outcome().expect("reported").end;
     assert_eq!(outcome(), End::Lost(DropReason::TooLarge));
     assert_eq!(outcome(), End::Lost(DropReason::Expired));
     assert_eq!(w.nodes[1].sink.open(), 0, "its memory is free again");
@@ -246,13 +246,13 @@ fn duplicates_and_late_datagrams_do_no_harm() {
     w.check_books();
     let stamps = w.nodes[1].sink.delivered["/map"].clone();
     assert!(stamps.windows(2).all(|s| s[0] < s[1]));
-    let told = std::iter::from_fn(|| w.nodes[0].radio.next_outcome()).count();
+    let reported = std::iter::from_fn(|| w.nodes[0].radio.next_outcome()).count();
     println!(
-        "{} delivered, {told} told, overhead {:.3}",
+        "{} delivered, {reported} reported, overhead {:.3}",
         stamps.len(),
         overhead(&w, 600_000)
     );
-    assert_eq!((stamps.len(), told), (10, 10));
+    assert_eq!((stamps.len(), reported), (10, 10));
 }
 
 #[test]

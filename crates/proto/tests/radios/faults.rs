@@ -57,12 +57,12 @@ fn accounted(w: &World) {
         );
         assert_eq!(r.partial, 0);
         // And each end knows the other's counters.
-        let (told, heard) = (
+        let (reported, heard) = (
             t.at_receiver.clone().expect("a report"),
             r.account.expect("a report"),
         );
         assert_eq!(
-            (told.delivered, told.drops),
+            (reported.delivered, reported.drops),
             (r.delivered, r.drops.clone()),
             "{}",
             t.name

@@ -80,8 +80,8 @@ fn a_peer_tells_nothing_before_it_is_up() {
     assert!(base.sink.ups.is_empty() && base.sink.names.is_empty());
     for ms in 51..2_000 {
         let now = Time::from_millis(ms);
-        let told = robot.send(now);
-        base.take(now, told);
+        let reported = robot.send(now);
+        base.take(now, reported);
         let answers = base.send(now);
         robot.take(now, answers);
     }

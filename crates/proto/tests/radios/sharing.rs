@@ -448,11 +448,11 @@ fn clocks_are_aligned_within_what_is_stated_and_delays_told() {
         .remote_topics(peer)
         .find(|(_, t)| t.name == "/laser")
         .expect("a topic");
-    let (told, truth) = (laser.delay.expect("measured"), t.metrics(0).delay_ms.mean * 1e3);
-    println!("{told:?}, true mean {truth:.0} µs");
+    let (reported, truth) = (laser.delay.expect("measured"), t.metrics(0).delay_ms.mean * 1e3);
+    println!("{reported:?}, true mean {truth:.0} µs");
     assert!(
-        told.messages >= 80 && (told.mean_us - truth).abs() < told.uncertainty_us + 1e3,
-        "{told:?} {truth}"
+        reported.messages >= 80 && (reported.mean_us - truth).abs() < reported.uncertainty_us + 1e3,
+        "{reported:?} {truth}"
     );
 }
 

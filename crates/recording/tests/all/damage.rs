@@ -409,10 +409,10 @@ fn names_of_nodes_count_towards_what_a_file_may_say_of_itself() {
         bytes.extend(connection(n, &[b'n'; 10_000]));
         bytes.extend(message(n, n));
     }
-    let told = complaint(bytes);
+    let reported = complaint(bytes);
     assert!(
-        told.contains("all channels' texts") && told.contains("100000"),
-        "{told}"
+        reported.contains("all channels' texts") && reported.contains("100000"),
+        "{reported}"
     );
 }
 
@@ -431,10 +431,10 @@ fn an_index_of_a_bag_is_bounded() {
         ];
         bytes.extend(record(6, &fields, &[0; 8000]));
     }
-    let told = complaint(bytes);
+    let reported = complaint(bytes);
     assert!(
-        told.contains("the list of chunks") && told.contains("100000"),
-        "{told}"
+        reported.contains("the list of chunks") && reported.contains("100000"),
+        "{reported}"
     );
 }
 

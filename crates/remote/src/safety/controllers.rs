@@ -411,7 +411,7 @@ mod tests {
         assert_eq!(table.next_loss(SECOND), Some(at(1_000)));
         assert!(table.lose(at(1_000), SECOND).is_empty());
         assert_eq!(table.lose(at(1_001), SECOND).len(), 1);
-        assert!(table.lose(at(5_000), SECOND).is_empty(), "told once");
+        assert!(table.lose(at(5_000), SECOND).is_empty(), "reported once");
         assert!(!table.is_alive(1));
         let (known, found) = table.hear(1, 1, false, at(6_000)).expect("known");
         assert!(found);

@@ -29,7 +29,7 @@ where
     K::NAME
 }
 
-fn told<K: TelemetryKind>(robot: &Robot, controller: &Controller, sent: K::Body) -> &'static str
+fn received<K: TelemetryKind>(robot: &Robot, controller: &Controller, sent: K::Body) -> &'static str
 where
     K::Body: PartialEq,
 {
@@ -142,32 +142,32 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
         y: 2.0,
         z: 3.0,
     });
-    let told = [
-        told::<telemetry::CurrentPose>(r, c, pose()),
-        told::<telemetry::JointState>(r, c, joints()),
-        told::<telemetry::ControllableJoints>(r, c, joints()),
-        told::<telemetry::SimpleActions>(
+    let received = [
+        received::<telemetry::CurrentPose>(r, c, pose()),
+        received::<telemetry::JointState>(r, c, joints()),
+        received::<telemetry::ControllableJoints>(r, c, joints()),
+        received::<telemetry::SimpleActions>(
             r,
             c,
             SimpleActions {
                 actions: vec![simple()],
             },
         ),
-        told::<telemetry::ComplexActions>(
+        received::<telemetry::ComplexActions>(
             r,
             c,
             ComplexActions {
                 actions: vec![complex()],
             },
         ),
-        told::<telemetry::RobotName>(
+        received::<telemetry::RobotName>(
             r,
             c,
             RobotName {
                 value: "other".into(),
             },
         ),
-        told::<telemetry::RobotState>(
+        received::<telemetry::RobotState>(
             r,
             c,
             RobotState {
@@ -176,7 +176,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 ..Default::default()
             },
         ),
-        told::<telemetry::LogMessage>(
+        received::<telemetry::LogMessage>(
             r,
             c,
             LogMessage {
@@ -185,7 +185,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 message: "m".into(),
             },
         ),
-        told::<telemetry::VideoStreams>(
+        received::<telemetry::VideoStreams>(
             r,
             c,
             VideoStreams {
@@ -195,7 +195,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 }],
             },
         ),
-        told::<telemetry::SimpleSensor>(
+        received::<telemetry::SimpleSensor>(
             r,
             c,
             SimpleSensor {
@@ -203,7 +203,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 ..Default::default()
             },
         ),
-        told::<telemetry::WrenchState>(
+        received::<telemetry::WrenchState>(
             r,
             c,
             WrenchState {
@@ -214,7 +214,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 }],
             },
         ),
-        told::<telemetry::Map>(
+        received::<telemetry::Map>(
             r,
             c,
             Map {
@@ -224,8 +224,8 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 }),
             },
         ),
-        told::<telemetry::Poses>(r, c, poses()),
-        told::<telemetry::Transforms>(
+        received::<telemetry::Poses>(r, c, poses()),
+        received::<telemetry::Transforms>(
             r,
             c,
             Transforms {
@@ -236,7 +236,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 }],
             },
         ),
-        told::<telemetry::PermissionRequest>(
+        received::<telemetry::PermissionRequest>(
             r,
             c,
             PermissionRequest {
@@ -244,7 +244,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 ..Default::default()
             },
         ),
-        told::<telemetry::PointCloud>(
+        received::<telemetry::PointCloud>(
             r,
             c,
             PointCloud {
@@ -259,7 +259,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 ..Default::default()
             },
         ),
-        told::<telemetry::ImuValues>(
+        received::<telemetry::ImuValues>(
             r,
             c,
             Imu {
@@ -268,7 +268,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 ..Default::default()
             },
         ),
-        told::<telemetry::ContactPoints>(
+        received::<telemetry::ContactPoints>(
             r,
             c,
             ContactPoints {
@@ -279,8 +279,8 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 }],
             },
         ),
-        told::<telemetry::CurrentTwist>(r, c, twist()),
-        told::<telemetry::CurrentAcceleration>(
+        received::<telemetry::CurrentTwist>(r, c, twist()),
+        received::<telemetry::CurrentAcceleration>(
             r,
             c,
             Acceleration {
@@ -288,7 +288,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 angular: vector,
             },
         ),
-        told::<telemetry::CameraInformation>(
+        received::<telemetry::CameraInformation>(
             r,
             c,
             CameraInformation {
@@ -298,8 +298,8 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 }],
             },
         ),
-        told::<telemetry::Image>(r, c, image(100_000)),
-        told::<telemetry::ImageLayers>(
+        received::<telemetry::Image>(r, c, image(100_000)),
+        received::<telemetry::ImageLayers>(
             r,
             c,
             ImageLayers {
@@ -307,7 +307,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 layers: vec![image(10), image(20)],
             },
         ),
-        told::<telemetry::Odometry>(
+        received::<telemetry::Odometry>(
             r,
             c,
             Odometry {
@@ -316,7 +316,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 ..Default::default()
             },
         ),
-        told::<telemetry::ControllableFrames>(
+        received::<telemetry::ControllableFrames>(
             r,
             c,
             ControllableFrames {
@@ -326,8 +326,8 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 }],
             },
         ),
-        told::<telemetry::FileDefinition>(r, c, file.clone()),
-        told::<telemetry::RobotModelInformation>(
+        received::<telemetry::FileDefinition>(r, c, file.clone()),
+        received::<telemetry::RobotModelInformation>(
             r,
             c,
             RobotModelInformation {
@@ -335,7 +335,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 modelfilename: "a".into(),
             },
         ),
-        told::<telemetry::InterfaceOptions>(
+        received::<telemetry::InterfaceOptions>(
             r,
             c,
             InterfaceOptions {
@@ -343,7 +343,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 dynamic_complex_actions: false,
             },
         ),
-        told::<telemetry::ChannelsDefinition>(
+        received::<telemetry::ChannelsDefinition>(
             r,
             c,
             ChannelsDefinition {
@@ -354,7 +354,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 }],
             },
         ),
-        told::<telemetry::LaserScan>(
+        received::<telemetry::LaserScan>(
             r,
             c,
             LaserScan {
@@ -365,7 +365,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
         ),
     ];
     assert_eq!(
-        told.to_vec(),
+        received.to_vec(),
         telemetry::ALL.iter().map(|k| k.name).collect::<Vec<_>>()
     );
 }

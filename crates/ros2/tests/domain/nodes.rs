@@ -28,7 +28,7 @@ fn records(node: &Node) -> Subscriber {
 }
 
 /// Waits for a record of the bridge for which `is` holds.
-fn told(subscriber: &Subscriber, is: impl Fn(&Record) -> bool) -> Record {
+fn reported(subscriber: &Subscriber, is: impl Fn(&Record) -> bool) -> Record {
     until("such a record", || {
         let message = subscriber.take().expect("a bus")?;
         Record::decode(message.control()).filter(|r| is(r))
@@ -52,7 +52,7 @@ fn the_domains_nodes_are_told_on_the_bus_and_leave_with_their_participant() {
     let server = Server::new(&peer, "/switch", &service("std_srvs/SetBool"), Framing::Fast);
     let other = peer.publisher("rt/not_bridged", &string(), reliable());
     peer.tell("talker", &[writer, other, server.requests, server.responses]);
-    let record = told(&here, |r| {
+    let record = reported(&here, |r| {
         r.endpoints().any(|e| e.kind == Kind::Publisher) && r.endpoints().any(|e| e.kind == Kind::Service)
     });
     assert_eq!(names(&record), ["/talker"]);
@@ -82,7 +82,7 @@ fn the_domains_nodes_are_told_on_the_bus_and_leave_with_their_participant() {
         .collect();
     assert_eq!(on_bus.iter().map(|p| p.id).collect::<Vec<_>>(), [publisher.id]);
     drop(peer);
-    told(&here, |r| names(r).is_empty());
+    reported(&here, |r| names(r).is_empty());
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn who_speaks_for_others_or_says_nonsense_of_nodes_is_not_believed() {
     let writer = honest.publisher("rt/in", &string(), reliable());
     let gid = honest.gids(&[writer]);
     honest.tell("talker", &[writer]);
-    told(&here, |r| names(r) == ["/talker"] && r.endpoints().count() == 1);
+    reported(&here, |r| names(r) == ["/talker"] && r.endpoints().count() == 1);
     let lies = hostile.info_writer();
     let own = hostile.node.guid();
     for lie in [
@@ -146,7 +146,7 @@ fn who_speaks_for_others_or_says_nonsense_of_nodes_is_not_believed() {
     until("all are refused", || (refused() == 6).then_some(()));
     // Endpoints of another participant among its own.
     hostile.write(lies, info(own, &[("/", "thief", gid)]));
-    let record = told(&here, |r| names(r).contains(&"/thief".to_owned()));
+    let record = reported(&here, |r| names(r).contains(&"/thief".to_owned()));
     let of: BTreeMap<&str, usize> = record
         .participants
         .iter()

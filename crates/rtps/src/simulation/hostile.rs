@@ -22,7 +22,7 @@ fn ten_thousand_strangers_cost_no_more_than_their_places_and_displace_no_acquain
     for n in 0..10_000 {
         now += Duration::from_millis(1);
         Attacker::new(n, (n % 250 + 1) as u8).announce(&mut p, now);
-        assert!(p.participants() <= limits.strangers + 1);
+        assert!(p.participants() <= limits.unconfirmed + 1);
         assert!(p.held() <= 8 << 20);
         sent += transmit(&mut p, now);
     }
@@ -32,7 +32,7 @@ fn ten_thousand_strangers_cost_no_more_than_their_places_and_displace_no_acquain
         .any(|e| *e == Event::ParticipantGone(friend.announcement().guid));
     assert!(!gone);
     assert!(
-        p.held() <= limits.strangers * limits.stranger_memory + (64 << 10),
+        p.held() <= limits.unconfirmed * limits.unconfirmed_memory + (64 << 10),
         "{}",
         p.held()
     );

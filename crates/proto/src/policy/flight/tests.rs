@@ -171,7 +171,7 @@ fn what_is_acknowledged_ends_silence() {
     f.sent(entry(6, t, true), Time::MAX, AIR);
     f.expire(f.next_timeout().expect("patience ends"));
     f.came(3);
-    assert!(f.is_silent(), "told before");
+    assert!(f.is_silent(), "reported before");
 }
 
 #[test]

@@ -589,8 +589,8 @@ impl World {
         }
         for s in self.sources.iter_mut().filter(|s| s.node == node) {
             let came = s.answers.as_ref().and_then(|name| n.sink.delivered.get(name));
-            let told = s.offered as usize + s.events.len();
-            for _ in told..came.map_or(0, Vec::len) {
+            let reported = s.offered as usize + s.events.len();
+            for _ in reported..came.map_or(0, Vec::len) {
                 s.events.extend(s.last.map(|g| (now, g)));
             }
         }
