@@ -46,10 +46,10 @@ inline void write_configuration(const std::string& path, uint64_t size) {
     dup2(null, 2);
     int output[2];
     if (pipe2(output, O_CLOEXEC)) _exit(1);
-    const pid_t keeper = getpid(), child = fork();
+    const pid_t owner = getpid(), child = fork();
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGTERM);
-        if (getppid() != keeper) _exit(1);
+        if (getppid() != owner) _exit(1);
         sigset_t none;
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, nullptr);

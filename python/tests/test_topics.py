@@ -229,14 +229,14 @@ def test_keyboard_interrupt_ends_waits(program, wait):
         client = node.client("/nowhere", "std_srvs/SetBool")
         # Its subscriber keeps everything, so its memory runs out.
         full = node.publisher("/full", "sensor_msgs/Image", memory_limit=1 << 20, memory_policy="block", block_timeout=1000)
-        keeper = node.subscriber("/full", "sensor_msgs/Image", depth=1000, max_held=1000)
+        owner = node.subscriber("/full", "sensor_msgs/Image", depth=1000, max_held=1000)
         full.wait_for_subscribers()
         def fill(act):
             kept = []
             while True:
                 image = full.message(data=bytes(100_000))
                 act(image)
-                kept.append((image, keeper.take(0)))
+                kept.append((image, owner.take(0)))
         print("waits", flush=True)
         try:
             {wait}

@@ -135,8 +135,8 @@ class Scenario(Roscore):
 
     def test_kept_views_do_not_change(self):
         self.node("publish", "/camera")
-        keeper = self.node("keep", "/camera")
-        keeper.expect("^all as they were$")
+        owner = self.node("keep", "/camera")
+        owner.expect("^all as they were$")
 
     def test_callbacks_end_with_the_subscriber(self):
         self.node("publish", "/camera")

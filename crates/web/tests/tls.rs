@@ -225,7 +225,7 @@ fn a_plain_request_gets_an_answer_that_says_what_to_write() {
     assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
     assert!(answer.contains("https://"), "{answer}");
     assert!(!answer.contains("hello"), "{answer}");
-    // What is neither is closed: TLS notifies it (alert, 21).
+    // Other connections are closed with a TLS alert (21).
     for bytes in [&[0_u8; 40][..], &[22, 3, 1, 0, 5, 1, 2, 3, 4, 5], &[0xff; 5]] {
         let mut socket = plain(&server);
         socket.write_all(bytes).unwrap();

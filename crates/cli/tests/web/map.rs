@@ -78,7 +78,7 @@ fn a_plot_shows_the_published_value() {
         return data.some((_, i) => i % 4 === 0 && parts.every((part, n) => data[i + n] === part));
     })()";
     page.wait(drawn);
-    // What is chosen is remembered.
+    // The page remembers the choice.
     page.call("Page.reload", json!({}));
     page.wait("document.querySelector('#plots-legend .value') && document.getElementById('plots-topic').value === '/joints'");
     page.evaluate("document.getElementById('plots').scrollIntoView()");

@@ -60,8 +60,8 @@ impl Pacer {
         now + self.early >= self.next
     }
 
-    /// Whether a datagram of this importance may skip the pacer. It is charged afterwards, so at most one datagram of
-    /// each importance stands in the device queue behind the one in the air.
+    /// Whether a datagram of this priority may skip the pacer. It is charged afterwards, so at most one datagram of
+    /// each priority waits in the device queue behind the frame being sent.
     ///
     /// Not while a relay still forwards the last datagram: the two would contend, and their collisions cost more than
     /// waiting (at two hops a fifth of them remain, `docs/decisions/020-pacing-gain.md`).

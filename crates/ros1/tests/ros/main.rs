@@ -136,7 +136,7 @@ fn latched_messages_reach_late_joiners_both_ways() {
     let core = Roscore::start();
     let rules = "topics: [{name: /in, direction: to_bus}, {name: /out, direction: to_ros}]";
     let robot = Robot::start(&core, rules);
-    let _keeper = core.py(&["latch", "/in"]);
+    let _owner = core.py(&["latch", "/in"]);
     until("it arrives", || {
         robot
             .handle
