@@ -191,7 +191,7 @@ def test_the_right_has_to_be_requested_where_the_robot_says_so(node):
             assert desk.command(command.Twist, twist(1), LONG).executed
 
 
-def test_what_is_wrong_is_told_with_its_mend(pair, node):
+def test_errors_state_the_fix(pair, node):
     robot, controller = pair
     with pytest.raises(ropewalk.ContentError, match="carries robot_remote_control.Pose, not robot_remote_control.Twist"):
         robot.set(telemetry.CurrentPose, twist(1))

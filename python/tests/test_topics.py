@@ -324,7 +324,7 @@ def test_generated_modules_name_types(node, tmp_path, monkeypatch):
     assert node.server("/switch", SetBool).response(success=True).success
 
 
-def test_bad_use_is_an_exception_with_its_mend(node, ends):
+def test_bad_use_raises_an_exception_with_the_fix(node, ends):
     publisher, subscriber = ends(IMAGE, publisher={"memory_limit": 1 << 20})
     with pytest.raises(ropewalk.TypeUnknown, match="a/B"):
         node.publisher("/x", "a/B")

@@ -54,7 +54,7 @@ def mapped(pid: int) -> int:
     return total
 
 
-def of_ours(pid: int, marker: str) -> bool:
+def started_here(pid: int, marker: str) -> bool:
     """Whether this test started a process, by a mark in its environment."""
     try:
         return marker.encode() in Path(f"/proc/{pid}/environ").read_bytes()
@@ -64,7 +64,7 @@ def of_ours(pid: int, marker: str) -> bool:
 
 def baseline(folder: Path, marker: str) -> dict:
     """Returns processes with the mark, shared memory that they map, and files in the folder for temporary files."""
-    pids = [int(p) for p in os.listdir("/proc") if p.isdigit() and of_ours(int(p), marker)]
+    pids = [int(p) for p in os.listdir("/proc") if p.isdigit() and started_here(int(p), marker)]
     shm = 0
     for pid in pids:
         try:

@@ -187,7 +187,7 @@ rclpy.shutdown()
             ],
         )
 
-    def test_policies_that_do_not_fit_are_told_at_both_ends_and_nothing_comes(self) -> None:
+    def test_incompatible_policies_are_reported_at_both_ends_and_nothing_arrives(self) -> None:
         self.peer("unreliable")
         lines = self.script(
             """

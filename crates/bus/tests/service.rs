@@ -204,7 +204,7 @@ fn silence_is_a_timeout_and_late_requests_are_not_carried_out() {
 }
 
 #[test]
-fn a_full_queue_is_told_at_once() {
+fn a_full_queue_is_reported_at_once() {
     let dir = folder();
     let bus = bus(&dir);
     let server = bus

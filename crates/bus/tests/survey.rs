@@ -8,7 +8,7 @@ use common::{LONG, bus, eventually, folder, topic};
 use stats::DropReason;
 
 #[test]
-fn topics_tell_queues_memory_policies_and_losses() {
+fn topics_report_queues_memory_policies_and_losses() {
     let dir = folder();
     let (one, two) = (bus(&dir), bus(&dir));
     let options = PublisherOptions::default()

@@ -433,7 +433,7 @@ mod tests {
     ];
 
     #[test]
-    fn nodes_are_told_with_what_the_link_carries() {
+    fn nodes_are_announced_with_the_endpoints_the_link_carries() {
         let peer = "peers: [{name: robot, address: '127.0.0.1:7401'}]";
         let listed = "topics: [{name: /scan, direction: out}, {name: /cmd_vel, direction: in}], \
                       services: [{name: /get, role: serve}, {name: /do, role: call}]";

@@ -124,7 +124,7 @@ fn other_differences_are_refused_with_both_named() {
 }
 
 #[test]
-fn who_does_not_convert_gets_its_own_ros_alone() {
+fn subscribers_without_conversion_get_only_their_own_ros() {
     let folder = tempfile::tempdir().unwrap();
     let node = node(&folder);
     let (one, two) = (

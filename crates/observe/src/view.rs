@@ -502,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_was_started_anew_and_one_that_says_nothing_give_numbers_all_the_same() {
+    fn restarted_and_silent_links_still_yield_numbers() {
         let v = View::between(&state(10.0, 100, 90), &state(11.0, 10, 9));
         assert_eq!(v.topics[0].sent_hz, Some(10.0));
         assert_eq!(v.topics[0].lost_hz, 0.0);

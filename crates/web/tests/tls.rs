@@ -270,7 +270,7 @@ fn a_stalled_handshake_holds_up_nobody_and_ends() {
 }
 
 #[test]
-fn files_that_do_not_fit_are_named_with_the_mend() {
+fn mismatched_files_are_named_with_the_fix() {
     let files = Files::make();
     files.write("empty", "");
     files.write(

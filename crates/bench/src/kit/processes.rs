@@ -291,7 +291,7 @@ mod tests {
     use crate::flows::said::{Rule, Said};
 
     #[test]
-    fn who_is_dismissed_tells_the_rest_and_may_end() {
+    fn a_dismissed_process_reports_its_last_values_and_may_end() {
         let sandbox = Sandbox::new().expect("a sandbox");
         let mut processes = Processes::<Said>::new(Rule { flows: 1, most: 1 }, &sandbox, &|| false);
         let sh = |script: &str| {

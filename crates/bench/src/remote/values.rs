@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_executed_is_no_time() {
+    fn commands_that_were_not_executed_have_no_time() {
         let reported = [
             4.0,
             1.0,
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn twists_beside_the_file_are_told_from_those_before() {
+    fn twists_beside_the_file_are_separated_from_those_before() {
         let twists = vec![1.0, 2.0, 2.0, 2.5, 3.0, 9.0, 4.0, 10.0, 5.5, 99.0];
         let (v, made) = of_file(&[twists.clone(), vec![2.5, 5.0, 1e8]]).expect("is right");
         assert_eq!((made, v["latency_ms.p99"], v["alone_ms.p99"]), (2, 10.0, 2.5));

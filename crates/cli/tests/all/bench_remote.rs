@@ -137,7 +137,7 @@ fn telemetry_comes_back_over_links_and_zeromq() {
 }
 
 #[test]
-fn a_peer_that_is_there_is_believed_and_one_that_is_not_is_told_of() {
+fn installed_peers_are_measured_and_missing_ones_reported() {
     // The bench needs a free ROS master on loopback.
     let has_ros = std::process::Command::new("sh")
         .args(["-c", "command -v roscore"])
@@ -191,7 +191,7 @@ fn a_peer_that_is_there_is_believed_and_one_that_is_not_is_told_of() {
 }
 
 #[test]
-fn what_is_not_known_is_refused() {
+fn unknown_names_are_refused() {
     let host = Host::new();
     for (words, name) in [
         (&["--networks", "moon"][..], "moon"),

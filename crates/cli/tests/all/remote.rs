@@ -348,7 +348,7 @@ fn the_exit_code_says_whether_a_script_succeeded() {
 }
 
 #[test]
-fn zeromq_carries_it_too_and_keys_keep_strangers_out() {
+fn zeromq_carries_it_too_and_keys_keep_unknown_controllers_out() {
     let host = Host::new();
     for name in ["robot.key", "desk.key", "thief.key"] {
         assert_eq!(host.run(&["robot", "key", name]).code, 0);

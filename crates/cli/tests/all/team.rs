@@ -30,7 +30,7 @@ fn echo(host: &Host, topic: &str, wait: &str) -> Done {
 }
 
 #[test]
-fn a_team_s_hosts_share_topics_and_others_are_told_nothing() {
+fn hosts_of_a_team_share_topics_and_others_learn_nothing() {
     let (owner, robot, base, thief) = (Host::new(), Host::new(), Host::new(), Host::new());
     team(&owner, "rovers", &["robot", "base"]);
     team(&owner, "thieves", &["robot"]);

@@ -174,7 +174,7 @@ fn operator<'a>(browser: &'a mut Browser, web: &Web, seen: &str) -> Page<'a> {
 }
 
 #[test]
-fn what_is_held_drives_and_all_else_stops() {
+fn held_controls_drive_and_everything_else_stops() {
     let rover = Rover::start();
     let web = Web::start(&rover.base, &["--drive"]);
     let Some(mut browser) = Browser::start(&rover.base.path("t")) else {

@@ -272,7 +272,7 @@ fn a_link_and_the_demo_show_the_page_beside_themselves() {
 }
 
 #[test]
-fn the_page_shows_what_top_tells_and_what_was_published_and_changes_priorities() {
+fn the_page_shows_the_numbers_of_top_and_of_publishers_and_changes_priorities() {
     let mut pair = Pair::new();
     let web = Web::start(&pair.robot, &[]);
     let Some(mut browser) = Browser::start(&pair.robot.path("t")) else {
@@ -457,7 +457,7 @@ fn a_compressed_picture_passes_through_as_it_is() {
 }
 
 #[test]
-fn nobody_gets_in_who_may_not() {
+fn unauthorized_clients_are_refused() {
     let pair = Pair::new();
     let web = Web::start(&pair.robot, &[]);
     let here = format!("Host: localhost:{}\r\n", web.port);

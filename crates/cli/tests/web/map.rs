@@ -154,7 +154,7 @@ fn the_map_shows_cells_and_the_robot() {
 }
 
 #[test]
-fn what_is_no_message_is_refused_in_a_line() {
+fn malformed_messages_are_refused_in_one_line() {
     let host = Host::new();
     let web = Web::start(&host, &[]);
     let Some(mut browser) = Browser::start(&host.path("t")) else {

@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn what_this_host_refuses_is_too_large_at_once() {
+    fn sizes_this_host_refuses_count_as_too_large_at_once() {
         let mut path = Path::new(START, MOST);
         path.mtu.refused(1194, path.now);
         assert!(path.mtu.passes() < 1194);

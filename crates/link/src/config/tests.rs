@@ -34,7 +34,7 @@ fn reads_a_configuration_with_its_defaults() {
 }
 
 #[test]
-fn who_may_do_anything_has_a_say_about_the_air_unless_it_is_denied() {
+fn peers_with_any_permission_influence_the_air_unless_denied() {
     for (peer, expected) in [
         ("", true),
         (", allow: {}", false),
@@ -139,7 +139,7 @@ fn a_wire_costs_its_packets_bytes() {
 }
 
 #[test]
-fn every_refusal_is_one_line_that_names_the_place_and_the_mend() {
+fn every_refusal_is_one_line_that_names_the_place_and_the_fix() {
     for (from, to, place, mend) in [
         ("6Mbit/s", "0Mbit/s", "configuration:3:", "6Mbit/s"),
         ("6Mbit/s", "6Mbit/s, min_share: 5", "configuration:3:", "20%"),
@@ -316,7 +316,7 @@ fn is_placed(error: &str) -> bool {
 }
 
 #[test]
-fn what_contradicts_something_is_found_where_it_stands() {
+fn contradictions_are_reported_where_they_stand() {
     let text = |radio: &str, rest: &str| format!("host: robot\nradio: {{{radio}}}\n{rest}");
     let udp = "bind: '127.0.0.1:7400', rate: 6Mbit/s";
     let one = "peers:\n  - {name: base, address: '127.0.0.1:7401'}\n";
@@ -434,7 +434,7 @@ fn what_contradicts_something_is_found_where_it_stands() {
 }
 
 #[test]
-fn what_is_no_value_of_its_key_is_told_without_words_of_a_library() {
+fn invalid_values_are_reported_without_library_jargon() {
     for (from, to, place, mend) in [
         (
             "depth: 2",

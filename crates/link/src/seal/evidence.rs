@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_host_declines_is_no_evidence() {
+    fn declined_messages_are_no_evidence_of_loss() {
         let (mut e, scan, map) = (Evidence::default(), flow("/scan"), flow("/map"));
         (0..3).for_each(|_| e.sent(at(0), &map, 100));
         (0..2).for_each(|_| e.sent(at(0), &scan, 100));

@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn copies_follow_the_loss_that_is_told() {
+    fn copies_follow_the_reported_loss() {
         let mut w = Way::default();
         assert_eq!(w.timing().copies, 7, "nothing is known");
         for i in 1..=10u64 {

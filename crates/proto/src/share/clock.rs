@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_is_believed_anew() {
+    fn a_clock_that_was_set_is_believed_again() {
         let mut rng = medium::Rng::new(4);
         let mut clock = PeerClock::default();
         for i in 0..100u64 {
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_peer_found_serves_where_nothing_was_measured() {
+    fn the_peers_estimate_is_used_where_nothing_was_measured() {
         let mut clock = PeerClock::default();
         assert_eq!(clock.offset(Time(5)), None);
         clock.peer_reports(Time(5), -250, 400, 40);

@@ -84,7 +84,7 @@ fn ten_megabytes_cross_a_long_path_that_loses_a_fifth_in_little_more_than_their_
 }
 
 #[test]
-fn what_is_sent_follows_the_loss() {
+fn overhead_follows_the_loss() {
     for (delay, loss, most) in [
         (ms(10), Loss::NONE, 1.02),
         (ms(1), LOSS_20, 1.32),
@@ -178,7 +178,7 @@ fn a_peer_that_is_gone_for_seconds_keeps_what_it_has() {
 }
 
 #[test]
-fn a_peer_that_is_started_anew_ends_it() {
+fn a_restart_of_the_peer_ends_it() {
     let setup = ten_mbit(ms(20), LOSS_20);
     let mut w = setup.build();
     w.later(
@@ -197,7 +197,7 @@ fn a_peer_that_is_started_anew_ends_it() {
 }
 
 #[test]
-fn what_has_no_room_is_refused_and_what_expires_is_told() {
+fn messages_without_room_are_refused_and_expired_ones_reported() {
     let mut setup = ten_mbit(ms(20), LOSS_20);
     setup.receive.max_partial_bytes = 16 << 20;
     let mut w = setup.build();

@@ -164,7 +164,7 @@ fn without_loss_nothing_is_repeated_once_that_is_known() {
 }
 
 #[test]
-fn large_messages_are_mended_by_ranges() {
+fn large_messages_are_repaired_by_ranges() {
     for (delay, loss) in [
         (ms(10), LOSS_20),
         (ms(300), LOSS_20),
@@ -204,7 +204,7 @@ fn large_messages_are_mended_by_ranges() {
 }
 
 #[test]
-fn what_cannot_be_delivered_in_time_is_told_and_does_not_stop_the_rest() {
+fn undeliverable_messages_are_reported_and_do_not_stop_the_rest() {
     let mut w = Setup::path(ms(10), Loss::NONE).build();
     let run = Duration::from_secs(10);
     let config = TopicConfig {
@@ -244,7 +244,7 @@ fn what_cannot_be_delivered_in_time_is_told_and_does_not_stop_the_rest() {
 }
 
 #[test]
-fn a_full_reliable_topic_drops_its_oldest_and_stands_before_nobody() {
+fn a_full_reliable_topic_drops_its_oldest_and_blocks_no_other() {
     let start = Duration::from_secs(15);
     let scan = |flood: bool| {
         let mut w = Setup::path(ms(1000), LOSS_20).build();
@@ -331,7 +331,7 @@ fn a_receiver_that_refuses_says_so_and_one_without_memory_gets_it_later() {
 }
 
 #[test]
-fn a_receiver_that_is_started_anew_does_not_get_what_the_old_one_missed() {
+fn a_restarted_receiver_does_not_get_what_the_old_one_missed() {
     let setup = Setup::hops(1);
     let mut w = setup.build();
     w.source(
@@ -459,7 +459,7 @@ fn a_message_that_its_source_ends_is_sent_no_more_and_the_others_are() {
 
 /// The latched messages that a new session gets go ahead of those that wait, and end later than they do.
 #[test]
-fn what_waits_behind_latched_messages_expires_in_its_own_time() {
+fn messages_behind_latched_ones_expire_in_their_own_time() {
     let setup = Setup::hops(1);
     let mut w = setup.build();
     let config = TopicConfig {

@@ -439,7 +439,7 @@ fn an_index_of_a_bag_is_bounded() {
 }
 
 #[test]
-fn what_is_noted_of_a_chunks_messages_is_bounded() {
+fn notes_about_a_chunks_messages_are_bounded() {
     let mut data = connection(0, b"/n");
     // No record is smaller than its entry in memory; so the limit applies to the entries.
     (0..19_000).for_each(|_| data.extend(message(0, 1)));

@@ -151,7 +151,7 @@ pub fn many_to_many(fixture: &dyn Fn() -> Fixture) {
     assert_eq!(robots[0].controllers().len(), 3);
 }
 
-pub fn nobody_there(fixture: &dyn Fn() -> Fixture) {
+pub fn without_a_robot(fixture: &dyn Fn() -> Fixture) {
     let fixture = fixture();
     let alone = Controller::builder("c")
         .end((fixture.connect)())

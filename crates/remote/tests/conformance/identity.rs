@@ -132,7 +132,7 @@ pub fn proven(fixture: &dyn Fn() -> Fixture) {
 }
 
 /// Nothing that the robot sends to others about a controller allows them to act as that controller.
-pub fn what_others_learn(fixture: &dyn Fn() -> Fixture) {
+pub fn holder_cannot_be_impersonated(fixture: &dyn Fn() -> Fixture) {
     let fixture = fixture();
     let (robot, driven) = rover(&fixture);
     let ann = controller("ann", (fixture.connect)());

@@ -29,7 +29,7 @@ where
     K::NAME
 }
 
-fn received<K: TelemetryKind>(robot: &Robot, controller: &Controller, sent: K::Body) -> &'static str
+fn telemetry_arrives<K: TelemetryKind>(robot: &Robot, controller: &Controller, sent: K::Body) -> &'static str
 where
     K::Body: PartialEq,
 {
@@ -143,31 +143,31 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
         z: 3.0,
     });
     let received = [
-        received::<telemetry::CurrentPose>(r, c, pose()),
-        received::<telemetry::JointState>(r, c, joints()),
-        received::<telemetry::ControllableJoints>(r, c, joints()),
-        received::<telemetry::SimpleActions>(
+        telemetry_arrives::<telemetry::CurrentPose>(r, c, pose()),
+        telemetry_arrives::<telemetry::JointState>(r, c, joints()),
+        telemetry_arrives::<telemetry::ControllableJoints>(r, c, joints()),
+        telemetry_arrives::<telemetry::SimpleActions>(
             r,
             c,
             SimpleActions {
                 actions: vec![simple()],
             },
         ),
-        received::<telemetry::ComplexActions>(
+        telemetry_arrives::<telemetry::ComplexActions>(
             r,
             c,
             ComplexActions {
                 actions: vec![complex()],
             },
         ),
-        received::<telemetry::RobotName>(
+        telemetry_arrives::<telemetry::RobotName>(
             r,
             c,
             RobotName {
                 value: "other".into(),
             },
         ),
-        received::<telemetry::RobotState>(
+        telemetry_arrives::<telemetry::RobotState>(
             r,
             c,
             RobotState {
@@ -176,7 +176,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 ..Default::default()
             },
         ),
-        received::<telemetry::LogMessage>(
+        telemetry_arrives::<telemetry::LogMessage>(
             r,
             c,
             LogMessage {
@@ -185,7 +185,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 message: "m".into(),
             },
         ),
-        received::<telemetry::VideoStreams>(
+        telemetry_arrives::<telemetry::VideoStreams>(
             r,
             c,
             VideoStreams {
@@ -195,7 +195,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 }],
             },
         ),
-        received::<telemetry::SimpleSensor>(
+        telemetry_arrives::<telemetry::SimpleSensor>(
             r,
             c,
             SimpleSensor {
@@ -203,7 +203,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 ..Default::default()
             },
         ),
-        received::<telemetry::WrenchState>(
+        telemetry_arrives::<telemetry::WrenchState>(
             r,
             c,
             WrenchState {
@@ -214,7 +214,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 }],
             },
         ),
-        received::<telemetry::Map>(
+        telemetry_arrives::<telemetry::Map>(
             r,
             c,
             Map {
@@ -224,8 +224,8 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 }),
             },
         ),
-        received::<telemetry::Poses>(r, c, poses()),
-        received::<telemetry::Transforms>(
+        telemetry_arrives::<telemetry::Poses>(r, c, poses()),
+        telemetry_arrives::<telemetry::Transforms>(
             r,
             c,
             Transforms {
@@ -236,7 +236,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 }],
             },
         ),
-        received::<telemetry::PermissionRequest>(
+        telemetry_arrives::<telemetry::PermissionRequest>(
             r,
             c,
             PermissionRequest {
@@ -244,7 +244,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 ..Default::default()
             },
         ),
-        received::<telemetry::PointCloud>(
+        telemetry_arrives::<telemetry::PointCloud>(
             r,
             c,
             PointCloud {
@@ -259,7 +259,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 ..Default::default()
             },
         ),
-        received::<telemetry::ImuValues>(
+        telemetry_arrives::<telemetry::ImuValues>(
             r,
             c,
             Imu {
@@ -268,7 +268,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 ..Default::default()
             },
         ),
-        received::<telemetry::ContactPoints>(
+        telemetry_arrives::<telemetry::ContactPoints>(
             r,
             c,
             ContactPoints {
@@ -279,8 +279,8 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 }],
             },
         ),
-        received::<telemetry::CurrentTwist>(r, c, twist()),
-        received::<telemetry::CurrentAcceleration>(
+        telemetry_arrives::<telemetry::CurrentTwist>(r, c, twist()),
+        telemetry_arrives::<telemetry::CurrentAcceleration>(
             r,
             c,
             Acceleration {
@@ -288,7 +288,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 angular: vector,
             },
         ),
-        received::<telemetry::CameraInformation>(
+        telemetry_arrives::<telemetry::CameraInformation>(
             r,
             c,
             CameraInformation {
@@ -298,8 +298,8 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 }],
             },
         ),
-        received::<telemetry::Image>(r, c, image(100_000)),
-        received::<telemetry::ImageLayers>(
+        telemetry_arrives::<telemetry::Image>(r, c, image(100_000)),
+        telemetry_arrives::<telemetry::ImageLayers>(
             r,
             c,
             ImageLayers {
@@ -307,7 +307,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 layers: vec![image(10), image(20)],
             },
         ),
-        received::<telemetry::Odometry>(
+        telemetry_arrives::<telemetry::Odometry>(
             r,
             c,
             Odometry {
@@ -316,7 +316,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 ..Default::default()
             },
         ),
-        received::<telemetry::ControllableFrames>(
+        telemetry_arrives::<telemetry::ControllableFrames>(
             r,
             c,
             ControllableFrames {
@@ -326,8 +326,8 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 }],
             },
         ),
-        received::<telemetry::FileDefinition>(r, c, file.clone()),
-        received::<telemetry::RobotModelInformation>(
+        telemetry_arrives::<telemetry::FileDefinition>(r, c, file.clone()),
+        telemetry_arrives::<telemetry::RobotModelInformation>(
             r,
             c,
             RobotModelInformation {
@@ -335,7 +335,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 modelfilename: "a".into(),
             },
         ),
-        received::<telemetry::InterfaceOptions>(
+        telemetry_arrives::<telemetry::InterfaceOptions>(
             r,
             c,
             InterfaceOptions {
@@ -343,7 +343,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 dynamic_complex_actions: false,
             },
         ),
-        received::<telemetry::ChannelsDefinition>(
+        telemetry_arrives::<telemetry::ChannelsDefinition>(
             r,
             c,
             ChannelsDefinition {
@@ -354,7 +354,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 }],
             },
         ),
-        received::<telemetry::LaserScan>(
+        telemetry_arrives::<telemetry::LaserScan>(
             r,
             c,
             LaserScan {

@@ -11,11 +11,11 @@ pub const CASES: &[(&str, Case)] = &[
     ("byte for byte", bytes),
     ("hostile frames of version 6", hostile),
     ("commands of version 6", commands),
-    ("telemetry of version 6", reported),
+    ("telemetry of version 6", channels_and_images),
     ("the right to move in version 6", rights),
     ("heartbeats of version 6", heartbeats),
     ("files of version 6", files),
-    ("nobody there in version 6", nobody_there),
+    ("nobody there in version 6", without_a_robot),
 ];
 
 /// Records telemetry frames as they arrive.
@@ -175,7 +175,7 @@ fn commands(fixture: &dyn Fn() -> Fixture) {
     eventually("a round trip", || controller.round_trip().is_some());
 }
 
-fn reported(fixture: &dyn Fn() -> Fixture) {
+fn channels_and_images(fixture: &dyn Fn() -> Fixture) {
     let fixture = fixture();
     let robot = robot(&fixture);
     let left = robot.channel::<telemetry::Image>("left").expect("room");
@@ -305,7 +305,7 @@ fn files(fixture: &dyn Fn() -> Fixture) {
     );
 }
 
-fn nobody_there(fixture: &dyn Fn() -> Fixture) {
+fn without_a_robot(fixture: &dyn Fn() -> Fixture) {
     let fixture = fixture();
     let alone = Controller::builder("c")
         .end((fixture.connect)())

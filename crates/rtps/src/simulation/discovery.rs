@@ -218,7 +218,7 @@ fn discovery_gets_through_a_bad_network() {
 }
 
 #[test]
-fn who_does_not_agree_is_told_why_once_and_who_meets_nowhere_is_not() {
+fn incompatible_endpoints_are_reported_once_and_disjoint_partitions_are_not() {
     let mut net = Network::new(3, Faults::default(), (0..2).map(config));
     let now = net.now;
     let best_effort = Qos {

@@ -12,7 +12,7 @@ use crate::{Config, Event};
 use core::time::Duration;
 
 #[test]
-fn ten_thousand_strangers_cost_no_more_than_their_places_and_displace_no_acquaintance() {
+fn ten_thousand_unknown_participants_cost_only_their_places_and_displace_no_known_one() {
     let mut p = victim(|c| c.limits.memory = 8 << 20);
     let limits = Config::new(GuidPrefix::default(), 0).limits;
     let mut friend = Attacker::new(u32::MAX, 77);
@@ -47,7 +47,7 @@ fn ten_thousand_strangers_cost_no_more_than_their_places_and_displace_no_acquain
 }
 
 #[test]
-fn events_of_strangers_that_nobody_reads_are_bounded() {
+fn unread_events_of_unknown_participants_are_bounded() {
     let mut p = victim(|c| c.limits.memory = 256 << 10);
     let mut now = START;
     for n in 0..20_000 {
@@ -114,7 +114,7 @@ fn endpoints_are_bounded_in_number_and_memory_and_their_changes_too() {
 }
 
 #[test]
-fn nobody_speaks_for_another() {
+fn no_participant_speaks_for_another() {
     let mut p = victim(|_| ());
     let mut friend = Attacker::new(1, 9);
     friend.join(&mut p, START);

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_the_way_is_told_with_its_mend() {
+    fn connection_failures_are_explained_with_the_fix() {
         let machine: Machine = "robot".parse().expect("is right");
         let reported =
             |code: i32, by_ssh| machine.explain(by_ssh, Some(ExitStatus::from_raw(code << 8)), "ended", "");

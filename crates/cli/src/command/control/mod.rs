@@ -87,7 +87,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
             "{} did not answer within {} s; {}",
             options.robot,
             options.wait,
-            what_to_check(&options.robot)
+            hint_for(&options.robot)
         ))),
     };
     session.end();
@@ -96,7 +96,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
 }
 
 /// What may keep a robot from answering, over the bus or at a ZeroMQ address.
-fn what_to_check(robot: &str) -> &'static str {
+fn hint_for(robot: &str) -> &'static str {
     if robot.contains("://") {
         "does a robot listen there, and does each end know the other's key (--key and --robot-key here, --key and \
          --allow there)?"

@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn what_prevents_a_recording_is_reported_with_its_mend() {
+    fn obstacles_to_a_recording_are_reported_with_the_fix() {
         let bench = Bench::new(1 << 30);
         let folder = &bench.recorder.folder;
         std::fs::remove_dir(folder).expect("removes");

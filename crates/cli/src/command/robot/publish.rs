@@ -140,7 +140,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn all_kinds_are_told() {
+    fn all_kinds_are_announced() {
         let (end, connect) = local::end("rover", Wire::Own);
         let robot = Robot::builder("rover").end(end).start().expect("starts");
         let mut publisher = Publisher::new(20.0, Noise::new(1));

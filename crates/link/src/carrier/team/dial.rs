@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_silent_is_dialled_seldom_while_another_way_leads_there() {
+    fn silent_peers_are_dialled_rarely_while_another_route_exists() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
         let mut dial = Dial::new(start, true);

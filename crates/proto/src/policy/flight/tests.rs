@@ -152,7 +152,7 @@ fn small_datagrams_count_as_the_air_that_they_take() {
 }
 
 #[test]
-fn what_is_acknowledged_ends_silence() {
+fn an_acknowledgement_ends_silence() {
     let mut f = Flight::new(2);
     let mut t = Time::from_millis(10);
     for n in 0..5 {

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_of_one_address_leave_half_of_the_places_and_who_stands_stays() {
+    fn unknown_hosts_of_one_address_leave_half_of_the_places_and_authenticated_ones_stay() {
         let mut table = Table::new(100);
         let start = Instant::now();
         let mut number = 0;
