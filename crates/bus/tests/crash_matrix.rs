@@ -684,7 +684,7 @@ fn matrix(title: &str, steps: &[Step], cell: Cell) {
 fn a_subscriber_at_every_step() {
     let title = format!(
         "A subscriber fails. Messages that the one beside it got, of {COUNT}; then what the victim itself got and \
-         was told that it lost."
+         was reported to it as lost."
     );
     matrix(&title, &SUBSCRIBER, subscriber_cell);
 }

@@ -30,7 +30,7 @@ fn topics_report_queues_memory_policies_and_losses() {
     let held = subscriber.take_timeout(LONG).unwrap().unwrap();
     let mut other = topic("/a");
     other.type_hash = [1; 16];
-    let _stranger = two.subscriber(other, SubscriberOptions::default()).unwrap();
+    let _other = two.subscriber(other, SubscriberOptions::default()).unwrap();
     eventually("it is refused", || !publisher.refusals().is_empty());
     let loan = publisher.loan(0, &[5 << 20]).unwrap();
     assert!(publisher.loan(0, &[5 << 20]).is_err());
