@@ -683,8 +683,8 @@ fn matrix(title: &str, steps: &[Step], cell: Cell) {
 #[test]
 fn a_subscriber_at_every_step() {
     let title = format!(
-        "A subscriber fails. Messages that the one beside it got, of {COUNT}; then what the victim itself got and \
-         was reported to it as lost."
+        "A subscriber fails. Messages that the one beside it got, of {COUNT}; then what the victim itself received \
+         and what was reported to it as lost."
     );
     matrix(&title, &SUBSCRIBER, subscriber_cell);
 }

@@ -3,7 +3,7 @@
 //! Nothing waits for the result: datagrams longer than the known size are sent in parts
 //! ([`super::quic::parts`]). A search probes the largest size first, which fits nearly every path and costs
 //! one packet, and then bisects the list of sizes. If packets above a size stop arriving while smaller ones
-//! do, the smallest size applies at once, and a search starts (decision 280).
+//! do, the smallest size applies at once, and a search starts (decision 070).
 
 use std::time::{Duration, Instant};
 

@@ -4,7 +4,7 @@
 //! each host gets a [`Bundle`]: a folder with its own key and certificate, the team's certificate, the list
 //! of revoked certificates, and the admission secret (`ADMISSION_SECRET`) that all hosts of the team share, without
 //! which a link does not even answer. Certificates are X.509 with Ed25519 keys; a host's name is its only DNS
-//! name (decision 073).
+//! name (decision 072).
 
 mod bundle;
 mod files;

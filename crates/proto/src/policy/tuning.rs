@@ -247,7 +247,7 @@ tuning! {
     reported_period: Duration = Duration::from_millis(5),
     /// Time; nor one that strays further, or by a quarter of its period (decision 096).
     reported_spread: Duration = Duration::from_micros(2500),
-    /// Time; nor where the clocks are less certain (decision 097).
+    /// Time; nor where the clocks are less certain (decision 065).
     reported_doubt: Duration = Duration::from_millis(1),
     /// Time; least that a message takes the air, back-off included (decision 096).
     begun: Duration = Duration::from_micros(250),

@@ -1,4 +1,4 @@
-//! Outcomes of the messages of a topic, as far as both ends know (decision 140).
+//! Outcomes of the messages of a topic, as far as both ends know (decision 100).
 
 use crate::statistics::{Account, ReceiverReport};
 use stats::{DropReason, Drops};
