@@ -506,6 +506,42 @@ fn invalid_values_are_reported_without_library_jargon() {
 }
 
 #[test]
+fn a_lora_modem_has_its_airtime_and_a_duty_cycle() {
+    let text = "
+host: robot
+radio: {carrier: serial, line: /dev/ttyUSB0, baud: 9600, duty: 1%, lora: {spreading: 7, bandwidth: 125000}}
+peers: [{name: base}]
+";
+    let c = Config::parse(text).expect("is good");
+    assert_eq!(c.radio.duty, 0.01);
+    // 100 bytes take 44 symbols of 1.024 ms more than 0 bytes, whatever the line's speed.
+    let air = |bytes| c.airtime(8).airtime(bytes, 1).as_secs_f64() * 1e3;
+    assert!((150.0..200.0).contains(&air(100)), "{}", air(100));
+    for (from, to, mend) in [
+        ("duty: 1%", "duty: 0%", "above 0%"),
+        ("duty: 1%", "duty: 200%", "0 to 100 %"),
+        ("spreading: 7", "spreading: 13", "7 to 12"),
+        ("bandwidth: 125000", "bandwidth: 125", "bandwidth"),
+        (
+            "carrier: serial, line: /dev/ttyUSB0, baud: 9600",
+            "carrier: udp, bind: '127.0.0.1:1', rate: 6Mbit/s",
+            "serial line",
+        ),
+        (
+            "carrier: serial, line: /dev/ttyUSB0, baud: 9600, duty: 1%, lora: {spreading: 7, bandwidth: 125000}",
+            "carrier: udp, bind: '127.0.0.1:1', rate: auto, duty: 1%",
+            "known rate",
+        ),
+    ] {
+        let error = Config::parse(&text.replace(from, to)).expect_err(to).to_string();
+        assert!(
+            error.contains(mend) && error.lines().count() == 1,
+            "{to}: {error}"
+        );
+    }
+}
+
+#[test]
 fn keys_make_it_quic_and_a_line_serial() {
     let c = Config::parse(GOOD).expect("is good");
     assert_eq!(c.carrier(), CarrierKind::Udp);

@@ -40,6 +40,14 @@ impl Pacer {
         }
     }
 
+    /// Creates a pacer that makes up for no lateness.
+    pub(crate) fn strict() -> Self {
+        Pacer {
+            lateness: Duration::ZERO,
+            ..Self::new()
+        }
+    }
+
     /// Creates a pacer for a cable; `full` is how long its longest datagram takes, if known.
     pub(crate) fn of_cable(full: Option<Duration>) -> Self {
         let early = full.map_or(Duration::ZERO, |f| tuning().cable_queue.saturating_sub(f));

@@ -76,6 +76,13 @@ tuning! {
     cable_in_flight: Duration = Duration::from_millis(4),
     /// Bytes of a datagram that fills a packet at an MTU of 1500 (decision 116).
     packet: usize = 1472,
+    /// Bytes; a datagram with only control frames, where a host may transmit for a share of the time (decision 355).
+    duty_control: usize = 48,
+    /// Such datagrams, with the silence after each, between two that are sent again and again, so that most of the share
+    /// is left for messages (decision 355).
+    duty_rests: u32 = 12,
+    /// Intervals of signs of life after which a silent peer is lost, and an incomplete message is given up (decision 355).
+    duty_lost: u32 = 4,
 
     // Receipts.
     /// Bytes; approximate length of a datagram with only a receipt (decision 065).
