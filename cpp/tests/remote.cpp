@@ -434,7 +434,7 @@ static void permissions() {
 static void over_zmq() {
     Folder keys;
     auto rover = remote::make_key(keys / "rover.key").value(), desk = remote::make_key(keys / "desk.key").value();
-    remote::make_key(keys / "stranger.key").value();
+    remote::make_key(keys / "unknown.key").value();
     EXPECT(rover.size() == 40 && content(keys / "rover.key.pub") == rover + "\n");
     EXPECT(has(remote::make_key(keys / "rover.key").error().text(), "rover.key"));
     put(keys / "controllers", "# who may\n" + desk + " desk\n");
@@ -449,10 +449,10 @@ static void over_zmq() {
     EXPECT(has(remote::Robot::create("rover", {}).error().text(), "node is NULL"));
     auto half = Zmq::own("tcp://127.0.0.1:*").curve(keys / "rover.key", "");
     EXPECT(has(remote::Robot::create("rover", {half}).error().text(), "alone is not enough"));
-    std::filesystem::permissions(keys / "stranger.key", std::filesystem::perms(0644));
-    auto known = Zmq::own("tcp://127.0.0.1:1").curve(keys / "stranger.key", keys / "rover.key.pub");
+    std::filesystem::permissions(keys / "unknown.key", std::filesystem::perms(0644));
+    auto known = Zmq::own("tcp://127.0.0.1:1").curve(keys / "unknown.key", keys / "rover.key.pub");
     EXPECT(has(remote::Controller::create("desk", known).error().text(), "chmod 600"));
-    std::filesystem::permissions(keys / "stranger.key", std::filesystem::perms(0600));
+    std::filesystem::permissions(keys / "unknown.key", std::filesystem::perms(0600));
 
     auto options = ropewalk_robot_options_default();
     options.lost_after_ns = std::chrono::nanoseconds(5s).count();
@@ -480,14 +480,14 @@ static void over_zmq() {
         fetched(robot, controller);
     }
     // Wrong keys: one that is not listed, another robot's, and none at all.
-    auto stranger = curve("stranger.key", "rover.key.pub"), fooled = curve("desk.key", "stranger.key.pub");
+    auto unknown = curve("unknown.key", "rover.key.pub"), fooled = curve("desk.key", "unknown.key.pub");
     auto plain = remote::Controller::create("desk", Zmq::own(address)).value();
-    for (auto* wrong : {&stranger, &fooled, &plain}) {
+    for (auto* wrong : {&unknown, &fooled, &plain}) {
         auto outcome = wrong->command(command::Twist, twist(0.25F), 500ms).value();
         EXPECT(has(outcome.text(), "unreachable: ") && speed == 0.5F);
     }
     eventually([&] {
-        auto reason = stranger.command(command::Twist, twist(0.25F), 500ms).value().reason;
+        auto reason = unknown.command(command::Twist, twist(0.25F), 500ms).value().reason;
         return reason.find("allowed keys") != std::string::npos;
     });
 

@@ -23,8 +23,8 @@ int main() {
             (void)server.reject(std::move(*request), "the sum does not fit into 64 bits");
             continue;
         }
-        if (auto told = server.respond(std::move(*request), answer); !told) {
-            std::cerr << told.error().text() << "\n";
+        if (auto reported = server.respond(std::move(*request), answer); !reported) {
+            std::cerr << reported.error().text() << "\n";
             continue;
         }
         std::cout << "answered " << answer.sum << "\n";

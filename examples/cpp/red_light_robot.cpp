@@ -51,7 +51,7 @@ int main() {
         if (i == GREEN + 1) turned = Clock::now();
         (void)pictures.publish(image).value();
         // It drives until the next image, unless a command stops it.
-        if (auto told = wheels.take(33ms); told && (*told)->linear.x == 0) {
+        if (auto reported = wheels.take(33ms); reported && (*reported)->linear.x == 0) {
             if (!red) {
                 std::cerr << "stopped at green\n";
                 return 1;

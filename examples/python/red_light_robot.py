@@ -35,8 +35,8 @@ for picture in range(1, 301):
         turned = time.monotonic()
     pictures.publish(image)
     # It drives until the next image, unless a command stops it.
-    told = wheels.take(0.033)
-    if told is not None and told.linear.x == 0:
+    reported = wheels.take(0.033)
+    if reported is not None and reported.linear.x == 0:
         if not red:
             raise SystemExit("stopped at green")
         print(f"stopped {(time.monotonic() - turned) * 1000:.3f} ms after the light turned red")

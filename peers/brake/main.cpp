@@ -217,9 +217,9 @@ void watch(const Options& o, const peer::Orchestrator& orchestrator) {
 int main(int argc, char** argv) {
     const Options o = parse(argc, argv);
     if (o.command == "version") {
-        peer::Options told;
-        told.system = o.system;
-        return peer::version(told, std::to_string(ROS_VERSION_MAJOR) + "." + std::to_string(ROS_VERSION_MINOR) + "." + std::to_string(ROS_VERSION_PATCH), {"block"});
+        peer::Options reported;
+        reported.system = o.system;
+        return peer::version(reported, std::to_string(ROS_VERSION_MAJOR) + "." + std::to_string(ROS_VERSION_MINOR) + "." + std::to_string(ROS_VERSION_PATCH), {"block"});
     }
     if (o.command == "check") return check(o);
     peer::Orchestrator orchestrator;

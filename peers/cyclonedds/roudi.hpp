@@ -46,10 +46,10 @@ inline void write_configuration(const std::string& path, uint64_t size) {
     dup2(null, 2);
     int output[2];
     if (pipe2(output, O_CLOEXEC)) _exit(1);
-    const pid_t keeper = getpid(), child = fork();
+    const pid_t owner = getpid(), child = fork();
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGTERM);
-        if (getppid() != keeper) _exit(1);
+        if (getppid() != owner) _exit(1);
         sigset_t none;
         sigemptyset(&none);
         sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -62,16 +62,16 @@ inline void write_configuration(const std::string& path, uint64_t size) {
     // RouDi prints "RouDi is ready for clients" when it is.
     std::string said;
     char bytes[256];
-    bool told = false;
-    for (ssize_t n; !told && (n = read(output[0], bytes, sizeof bytes)) > 0;) {
+    bool reported = false;
+    for (ssize_t n; !reported && (n = read(output[0], bytes, sizeof bytes)) > 0;) {
         said.append(bytes, static_cast<size_t>(n));
-        told = said.find("ready for clients") != std::string::npos;
+        reported = said.find("ready for clients") != std::string::npos;
     }
-    if (told && write(started, "r", 1) != 1) told = false;
+    if (reported && write(started, "r", 1) != 1) reported = false;
     close(started);
     // The pipe stays open for further output of RouDi; the pipe's capacity suffices at log level
     // `warning`.
-    if (told) flock(open_lock(users), LOCK_EX);  // granted once no process holds it any more, however they ended
+    if (reported) flock(open_lock(users), LOCK_EX);  // granted once no process holds it any more, however they ended
     kill(child, SIGTERM);
     waitpid(child, nullptr, 0);
     unlink(configuration.c_str());

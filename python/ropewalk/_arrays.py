@@ -2,7 +2,7 @@
 
 Fields of structures go by name and never by position. Integers are exact; real numbers are rounded to the nearest one
 of the field's type, but never to infinity. Every refusal states what was given and what is wanted
-(docs/decisions/330-exact-or-refused.md).
+(docs/decisions/203-python-messages-as-numpy-views.md).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 
 Publishers and subscribers of types with arrays of numbers share messages in memory with those on the same host.
 Everything else is rospy's, including messages to other hosts and to nodes without Ropewalk
-(docs/decisions/230-bus-inside-ros.md, 235-rospy-by-import.md)."""
+(docs/decisions/230-ros1-nodes-on-the-bus.md)."""
 
 from __future__ import annotations
 

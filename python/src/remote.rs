@@ -488,7 +488,7 @@ impl Controller {
                 None => controller.download_all(&identifier, &into, report),
             }
         };
-        aside(py, fetch, |told| progress.call1(py, told).map(drop))?.or_raise()
+        aside(py, fetch, |reported| progress.call1(py, reported).map(drop))?.or_raise()
     }
 
     fn stop(&self) {

@@ -299,17 +299,17 @@ def test_random_values_are_published_as_genpy_does_or_refused():
     for i in range(COUNT):
         pair = values.random.choice(PAIRS)
         value = values.any(pair)
-        told = f"{i}: {pair.field} of {value!r}"
+        reported = f"{i}: {pair.field} of {value!r}"
         try:
             ours = pair.encode(value)
         except ContentError as e:
             text = str(e)
-            assert "t/T, a: " in text and "given " in text and "wanted " in text, told
+            assert "t/T, a: " in text and "given " in text and "wanted " in text, reported
             is_own = isinstance(value, np.ndarray) and not np.ma.isMaskedArray(value) and value.dtype == pair.dtype != object
-            assert not (is_own and value.ndim == 1 and "[]" in pair.field), f"{told}: {e}"
+            assert not (is_own and value.ndim == 1 and "[]" in pair.field), f"{reported}: {e}"
             published[False] += 1
             continue
-        assert ours == pair.genpy(value), told
+        assert ours == pair.genpy(value), reported
         published[True] += 1
     # Both results must be frequent enough.
     assert min(published[True], published[False]) > COUNT / 5, published
@@ -351,13 +351,13 @@ def test_random_scalars_are_published_as_genpy_does_or_refused():
     for _ in range(COUNT):
         kind, value = draw.choice(list(kinds)), draw.choice(pool)
         ours, theirs = kinds[kind]
-        told = f"{kind} of {value!r}"
+        reported = f"{kind} of {value!r}"
         try:
             sent = ours.encode(ours.Message(a=value), NEVER).control
         except ContentError as e:
-            assert str(e).startswith("t/T, a: given ") and "wanted " in str(e), f"{told}: {e}"
+            assert str(e).startswith("t/T, a: given ") and "wanted " in str(e), f"{reported}: {e}"
             plain = kind in INTEGERS and type(value) is int or kind == "float64" and type(value) is float or kind == "string" and type(value) is str
-            assert not plain or "outside" in str(e), f"{told}: {e}"
+            assert not plain or "outside" in str(e), f"{reported}: {e}"
             continue
         plain = value.item() if isinstance(value, (np.generic, np.ndarray)) and kind not in ("time", "duration") else value
         if kind in ("time", "duration") and not isinstance(value, (genpy.Time, genpy.Duration)):
@@ -366,8 +366,8 @@ def test_random_scalars_are_published_as_genpy_does_or_refused():
             plain = value.decode()
         buffer = io.BytesIO()
         theirs(plain).serialize(buffer)
-        assert sent == buffer.getvalue(), told
-        assert kind not in INTEGERS or ours.decode(sent, []).a == plain, told
+        assert sent == buffer.getvalue(), reported
+        assert kind not in INTEGERS or ours.decode(sent, []).a == plain, reported
         taken[kind] += 1
     assert min(taken.values()) > 5, taken
 

@@ -58,18 +58,18 @@ def compare():
         if field.field in ("k", "orientation_covariance") and values.random.random() < 0.8:
             value = values.numbers(np.dtype(values.random.choice(["f8", "f4", ">f8", "i4"])), (9,))
             value = value.tolist() if values.random.random() < 0.5 else value
-        told = f"{i}: {field.theirs.__name__}.{field.field} of {value!r}"
+        reported = f"{i}: {field.theirs.__name__}.{field.field} of {value!r}"
         try:
             ours = field.published(value)
         except ContentError as e:
-            assert f", {field.field}: given " in str(e) and "wanted " in str(e), f"{told}: {e}"
+            assert f", {field.field}: given " in str(e) and "wanted " in str(e), f"{reported}: {e}"
             published[False] += 1
             continue
         kept = field.kept(value)
         if field.base == "string":
-            assert ours == kept, told
+            assert ours == kept, reported
         else:
-            assert ours.dtype == kept.dtype and ours.tobytes() == kept.tobytes(), f"{told}: {kept!r}"
+            assert ours.dtype == kept.dtype and ours.tobytes() == kept.tobytes(), f"{reported}: {kept!r}"
         published[True] += 1
     assert min(published[True], published[False]) > COUNT / 5, published
 

@@ -21,9 +21,9 @@ def pair(bus):
             subprocess.Popen([sys.executable, "-X", "dev", "-W", "error", "-u", EXAMPLES / f"{n}.py"], stdout=subprocess.PIPE, text=True)
             for n in names
         ]
-        told = [child.communicate()[0] for child in started]
+        reported = [child.communicate()[0] for child in started]
         assert [child.returncode for child in started] == [0] * len(started)
-        return told
+        return reported
 
     return run
 

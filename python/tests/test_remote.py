@@ -191,7 +191,7 @@ def test_the_right_has_to_be_requested_where_the_robot_says_so(node):
             assert desk.command(command.Twist, twist(1), LONG).executed
 
 
-def test_what_is_wrong_is_told_with_its_mend(pair, node):
+def test_errors_state_the_fix(pair, node):
     robot, controller = pair
     with pytest.raises(ropewalk.ContentError, match="carries robot_remote_control.Pose, not robot_remote_control.Twist"):
         robot.set(telemetry.CurrentPose, twist(1))
@@ -335,7 +335,7 @@ def fetch(desk, mesh, into):
     def again():
         # The stopped download may still hold the file.
         try:
-            return desk.download("model", "meshes/arm.stl", into, lambda *told: seen.append(told))
+            return desk.download("model", "meshes/arm.stl", into, lambda *reported: seen.append(reported))
         except ropewalk.SystemFault as e:
             assert "another download of this file is in progress" in str(e)
             return None
@@ -426,7 +426,7 @@ def keys(tmp_path):
     """Key files: of a robot, of the operator that it admits, and of an unknown controller."""
     folder = tmp_path / "keys"
     folder.mkdir()
-    for name in ("rover", "desk", "stranger"):
+    for name in ("rover", "desk", "unknown"):
         public = remote.make_key(folder / f"{name}.key")
         assert (folder / f"{name}.key.pub").read_text() == public + "\n"
     (folder / "controllers").write_text((folder / "desk.key.pub").read_text().strip() + " desk\n")
@@ -436,8 +436,8 @@ def keys(tmp_path):
 def unlisted_peers(address, keys):
     """Controllers with wrong keys, and with none."""
     return [
-        remote.Zmq(address, key=keys / "stranger.key", peers=keys / "rover.key.pub"),
-        remote.Zmq(address, key=keys / "desk.key", peers=keys / "stranger.key.pub"),
+        remote.Zmq(address, key=keys / "unknown.key", peers=keys / "rover.key.pub"),
+        remote.Zmq(address, key=keys / "desk.key", peers=keys / "unknown.key.pub"),
         remote.Zmq(address),
     ]
 
@@ -481,8 +481,8 @@ def test_a_robot_in_rust_is_commanded_over_zeromq_with_keys(keys, tmp_path):
 
             eventually(sounds)
         for wrong in unlisted_peers(address, keys):
-            with remote.Controller(None, "stranger", wrong) as stranger:
-                assert stranger.command(command.Twist, twist(1), 0.5).what == "unreachable"
+            with remote.Controller(None, "unknown", wrong) as unknown:
+                assert unknown.command(command.Twist, twist(1), 0.5).what == "unreachable"
     finally:
         rover.terminate()
         rover.wait()
@@ -506,11 +506,11 @@ def test_robots_and_controllers_meet_over_zeromq(node, keys, tmp_path):
             assert desk.command(command.Twist, twist(0.5), LONG).executed
             fetch(desk, share(robot, tmp_path), tmp_path / "into")
         for wrong in unlisted_peers(address, keys):
-            with remote.Controller(None, "stranger", wrong) as stranger:
-                assert stranger.command(command.Twist, twist(1), 0.5).what == "unreachable"
+            with remote.Controller(None, "unknown", wrong) as unknown:
+                assert unknown.command(command.Twist, twist(1), 0.5).what == "unreachable"
         # A controller whose key is not listed reads that reason.
-        with remote.Controller(None, "stranger", unlisted_peers(address, keys)[0]) as stranger:
-            eventually(lambda: "allowed keys" in stranger.command(command.Twist, twist(1), 0.5).reason)
+        with remote.Controller(None, "unknown", unlisted_peers(address, keys)[0]) as unknown:
+            eventually(lambda: "allowed keys" in unknown.command(command.Twist, twist(1), 0.5).reason)
         # The same robot, on the bus and with version 6.
         with remote.Controller(node, "here", "rover") as here:
             assert here.wait_until_found(LONG)

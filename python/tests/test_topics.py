@@ -229,14 +229,14 @@ def test_keyboard_interrupt_ends_waits(program, wait):
         client = node.client("/nowhere", "std_srvs/SetBool")
         # Its subscriber keeps everything, so its memory runs out.
         full = node.publisher("/full", "sensor_msgs/Image", memory_limit=1 << 20, memory_policy="block", block_timeout=1000)
-        keeper = node.subscriber("/full", "sensor_msgs/Image", depth=1000, max_held=1000)
+        owner = node.subscriber("/full", "sensor_msgs/Image", depth=1000, max_held=1000)
         full.wait_for_subscribers()
         def fill(act):
             kept = []
             while True:
                 image = full.message(data=bytes(100_000))
                 act(image)
-                kept.append((image, keeper.take(0)))
+                kept.append((image, owner.take(0)))
         print("waits", flush=True)
         try:
             {wait}
@@ -324,7 +324,7 @@ def test_generated_modules_name_types(node, tmp_path, monkeypatch):
     assert node.server("/switch", SetBool).response(success=True).success
 
 
-def test_bad_use_is_an_exception_with_its_mend(node, ends):
+def test_bad_use_raises_an_exception_with_the_fix(node, ends):
     publisher, subscriber = ends(IMAGE, publisher={"memory_limit": 1 << 20})
     with pytest.raises(ropewalk.TypeUnknown, match="a/B"):
         node.publisher("/x", "a/B")
@@ -354,8 +354,8 @@ def test_bad_use_is_an_exception_with_its_mend(node, ends):
     with pytest.raises(ropewalk.ContentError, match="expected a sensor_msgs/Image"):
         publisher.publish(ropewalk.message_class("std_msgs/String")())
 
-    stranger = node.subscriber("/ends", ropewalk.Type(IMAGE, "uint8[] data"))
-    eventually(lambda: stranger.refusals and publisher.refusals)
-    assert "MD5" in stranger.refusals[0] and "060021388200f6f0f447d0fcd9c64743" in stranger.refusals[0]
+    unknown = node.subscriber("/ends", ropewalk.Type(IMAGE, "uint8[] data"))
+    eventually(lambda: unknown.refusals and publisher.refusals)
+    assert "MD5" in unknown.refusals[0] and "060021388200f6f0f447d0fcd9c64743" in unknown.refusals[0]
     with pytest.raises(ropewalk.TypeUnknown, match="060021388200f6f0f447d0fcd9c64743"):
         ropewalk.Type(IMAGE, md5="0" * 32)

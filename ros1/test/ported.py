@@ -32,7 +32,7 @@ class Ported(Roscore):
         for node in ("image_publisher", "extract_images"):
             added, removed = map(int, lines[node].split())
             before, after = (results[kind][node] for kind in ("plain", "ported"))
-            print(f"{node}: {added} lines added, {removed} removed; of each image that was saved {told(before)} before, {told(after)} after")
+            print(f"{node}: {added} lines added, {removed} removed; of each image that was saved {describe(before)} before, {describe(after)} after")
             # TZC's claim.
             self.assertLess(added + removed, 100)
             self.assertGreaterEqual(sum(before), 2, node)
@@ -99,7 +99,7 @@ class Ported(Roscore):
         return f"{self.folder.name}/{kind}-{node}.json"
 
 
-def told(copies):
+def describe(copies):
     return "{:.1f} copies in memory, {:.1f} into sockets and {:.1f} out of them".format(*copies)
 
 

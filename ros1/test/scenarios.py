@@ -135,8 +135,8 @@ class Scenario(Roscore):
 
     def test_kept_views_do_not_change(self):
         self.node("publish", "/camera")
-        keeper = self.node("keep", "/camera")
-        keeper.expect("^all as they were$")
+        owner = self.node("keep", "/camera")
+        owner.expect("^all as they were$")
 
     def test_callbacks_end_with_the_subscriber(self):
         self.node("publish", "/camera")
@@ -183,7 +183,7 @@ class Scenario(Roscore):
 
     # errors, with the mend
 
-    def test_no_bus_is_told_and_ros_goes_on(self):
+    def test_a_missing_bus_is_reported_and_ros_goes_on(self):
         file = self.folder.name + "/file"
         open(file, "w").close()
         source = self.node("publish", "/camera", ROPEWALK_RUNTIME_DIR=file)
@@ -192,12 +192,12 @@ class Scenario(Roscore):
         self.node("listen", "/camera").expect("^heard .* 307200 bytes", 2)
         self.node("listen", "/camera", ROPEWALK_RUNTIME_DIR="relative").expect(r"ERROR.*set ROPEWALK_RUNTIME_DIR to an absolute path")
 
-    def test_another_type_of_the_same_topic_is_told(self):
+    def test_another_type_of_the_same_topic_is_reported(self):
         self.node("publish", "/camera").expect("^on the bus$")
         other = self.node("listen_scans", "/camera")
         other.expect(r"ERROR.*ropewalk: a publisher of /camera on the bus is refused: .*sensor_msgs/(Image|LaserScan)")
 
-    def test_what_is_no_offer_is_told(self):
+    def test_invalid_offers_are_reported(self):
         listener = self.node("listen", "/camera")
         self.start(["/usr/bin/python3", "/usr/bin/rostopic", "pub", "/camera/ropewalk", "std_msgs/String", "data: ropewalk 2 x"])
         listener.expect("ERROR.*install the same version of ropewalk_ros everywhere")

@@ -47,7 +47,7 @@ def attack(folder, address: str, pairs, robot) -> tuple[dict, list[str]]:
 
     other = Controller(address, number, pairs["other"], robot_key)
     other.hello("other")
-    told = other.holder()
+    reported = other.holder()
     as_holder = poisoned = executed = 0
     outcomes: dict[int, int] = {}
     for n in range(STOPS):
@@ -63,7 +63,7 @@ def attack(folder, address: str, pairs, robot) -> tuple[dict, list[str]]:
         broken.append(f"only {executed} of {STOPS} stops of the holder were executed: outcomes {outcomes}")
 
     # Use the number that the robot reports for the holder.
-    thief = Controller(address, told or 1, pairs["other"], robot_key)
+    thief = Controller(address, reported or 1, pairs["other"], robot_key)
     thief.hello("thief")
     stolen = thief.command(TWIST, twist(1.0), sequence=(1 << 62) + 5000, expiry_ms=2000) == EXECUTED
     if stolen:

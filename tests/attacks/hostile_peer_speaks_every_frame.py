@@ -353,7 +353,7 @@ peers:{rest}""")
         self.look()
         return ends
 
-    def crowd(self) -> int:
+    def many_peers(self) -> int:
         """Opens parallel connections from one host. Returns how many of 40 succeeded."""
         class Other(quic.Peer):
             pass
@@ -398,7 +398,7 @@ peers:{rest}""")
                 broken.append(f"the link ended in '{name}': {self.base.log()[-600:]}")
                 kit.verdict({"waves": waves}, *broken)
         ends = self.forbidden()
-        crowd = self.crowd()
+        many_peers = self.many_peers()
         if not self.base.is_alive():
             kit.verdict({"waves": waves, "ends": ends}, f"the link ended: {self.base.log()[-600:]}")
         beside = self.figures(beside_from)
@@ -411,7 +411,7 @@ peers:{rest}""")
             left = self.base.memory()
         took = time.monotonic() - ended
 
-        figures = {"alone": alone, "processor_alone": figures_alone, "beside": beside, "waves": waves, "ends": ends, "connections_of_40": crowd,
+        figures = {"alone": alone, "processor_alone": figures_alone, "beside": beside, "waves": waves, "ends": ends, "connections_of_40": many_peers,
                    "before_mb": [round(b / MB, 1) for b in before], "most_mb": [round(b / MB, 1) for b in self.most],
                    "left_mb": [round(b / MB, 1) for b in left], "given_back_s": round(took, 1), "descriptors": [descriptors, most_descriptors]}
         for topic in HONEST:

@@ -31,7 +31,7 @@ def become_member() -> None:
     os.setuid(GROUP)
 
 
-def hostile(folder: Path, secret: Path, told: int, pids: int) -> None:
+def hostile(folder: Path, secret: Path, reported: int, pids: int) -> None:
     """Offers topics, so that other users bind sockets, and replaces whatever appears."""
     become_member()
     libc = ctypes.CDLL(None, use_errno=True)
@@ -65,7 +65,7 @@ def hostile(folder: Path, secret: Path, told: int, pids: int) -> None:
                     swapped += 1
                 except OSError:
                     pass
-        os.pwrite(told, struct.pack("<QQ", events, swapped), 0)
+        os.pwrite(reported, struct.pack("<QQ", events, swapped), 0)
 
 
 def offers(folder: Path) -> None:
@@ -130,19 +130,19 @@ def main() -> None:
         secret = stage.folder / "secret"
         secret.touch(0o600)
         before = os.stat(secret)
-        told = os.open(stage.folder / "told", os.O_CREAT | os.O_RDWR)
-        os.pwrite(told, bytes(16), 0)
+        reported = os.open(stage.folder / "reported", os.O_CREAT | os.O_RDWR)
+        os.pwrite(reported, bytes(16), 0)
         figures = {}
         # First as it is created, then with an older recommended mode: without setgid and the sticky bit, members may rename everything.
         for name, folder_mode in (("sticky", 0o3770), ("old", 0o770)):
             os.chmod(folder, folder_mode)
-            os.pwrite(told, bytes(16), 0)
+            os.pwrite(reported, bytes(16), 0)
             attackers = [child(offers, folder)]
-            attackers.append(child(hostile, folder, secret, told, attackers[0]))
+            attackers.append(child(hostile, folder, secret, reported, attackers[0]))
             time.sleep(0.5)
             try:
                 end = time.monotonic() + 60
-                while (events := struct.unpack("<QQ", os.pread(told, 16, 0)))[0] < WANTED and time.monotonic() < end:
+                while (events := struct.unpack("<QQ", os.pread(reported, 16, 0)))[0] < WANTED and time.monotonic() < end:
                     recorder = stage.start("recorder", ropewalk, "record", stage.folder / "out.mcap", "--duration", "2", env=env)
                     recorder.process.wait(30)
                     (stage.folder / "out.mcap").unlink(missing_ok=True)

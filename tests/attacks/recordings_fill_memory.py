@@ -147,14 +147,14 @@ def play(stage: kit.Stage, binary: Path, name: str, path: Path) -> dict:
         program.process.kill()
         program.process.wait()
     status = program.process.returncode if ended else None
-    told = program.log().strip().splitlines()
+    reported = program.log().strip().splitlines()
     size = path.stat()
     return {
         "file_kib": size.st_blocks // 2,
         "peak_mib": round(peak / 2**20, 1),
         "seconds": round(time.monotonic() - begun, 1),
         "status": status,
-        "told": told[-1][:160] if told else "",
+        "reported": reported[-1][:160] if reported else "",
     }
 
 

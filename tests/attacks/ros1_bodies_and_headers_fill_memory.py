@@ -29,7 +29,7 @@ def send(port: int, source: str, data: bytes, hold: threading.Event) -> None:
         hold.wait(20)
 
 
-class Crowd:
+class Clients:
     """Many connections that send the same data at once."""
 
     def __init__(self, program: kit.Program, api: int, port: int, data: bytes, connections: int) -> None:
@@ -78,10 +78,10 @@ with kit.stage() as stage:
     _, _, place = ros.call(api, "requestTopic", "/honest", "/out", [["TCPROS"]])
     values = b"<value/>" * ((LONG - 200) // 8)
     body = b"<?xml version='1.0'?><methodCall><methodName>getPid</methodName><params><param><value><array><data>" + values
-    bodies = Crowd(program, api, api, ros.post(body.ljust(LONG)), 16)
+    bodies = Clients(program, api, api, ros.post(body.ljust(LONG)), 16)
     field = b"k=" + b"\x00" * ((1 << 20) - 16)
     long_header = struct.pack("<II", len(field) + 5, len(field)) + field
-    headers = Crowd(program, api, place[2], long_header, 60)
+    headers = Clients(program, api, place[2], long_header, 60)
     alive = program.is_alive()
     program.stop()
 

@@ -46,7 +46,7 @@ def main() -> None:
             peers.append(peer)
             time.sleep(0.001)
         time.sleep(2)
-        figures |= {"strangers": len(peers), "descriptors": robot.descriptors(), "memory_more_mib": (robot.peak() - memory) >> 20}
+        figures |= {"peers": len(peers), "descriptors": robot.descriptors(), "memory_more_mib": (robot.peak() - memory) >> 20}
         second = Controller(address, random.getrandbits(62) | 1, pairs["honest"], pairs["robot"][0])
         began = time.monotonic()
         moved = second.hello("second") and second.command(TWIST, twist(0.1), expiry_ms=5000) == EXECUTED

@@ -54,7 +54,7 @@ def mapped(pid: int) -> int:
     return total
 
 
-def of_ours(pid: int, marker: str) -> bool:
+def started_here(pid: int, marker: str) -> bool:
     """Whether this test started a process, by a mark in its environment."""
     try:
         return marker.encode() in Path(f"/proc/{pid}/environ").read_bytes()
@@ -64,7 +64,7 @@ def of_ours(pid: int, marker: str) -> bool:
 
 def baseline(folder: Path, marker: str) -> dict:
     """Returns processes with the mark, shared memory that they map, and files in the folder for temporary files."""
-    pids = [int(p) for p in os.listdir("/proc") if p.isdigit() and of_ours(int(p), marker)]
+    pids = [int(p) for p in os.listdir("/proc") if p.isdigit() and started_here(int(p), marker)]
     shm = 0
     for pid in pids:
         try:
@@ -177,11 +177,11 @@ class Round:
         for cell in cells:
             m = cell["metrics"]
             if m["received"] + sum(m["drops"].values()) < m["sent"]:
-                raise Failed(f"{cell['params']['topic']}: of {m['sent']} sent, {m['received']} received, only {m['drops']} told")
+                raise Failed(f"{cell['params']['topic']}: of {m['sent']} sent, {m['received']} received, only {m['drops']} reported")
             if victim != "subscriber" and not m["content_equal"]:
                 raise Failed(f"{cell['params']['topic']}: content differs")
             sent, received = sent + m["sent"], received + m["received"]
-        return f"{received} of {sent} messages delivered, the rest told"
+        return f"{received} of {sent} messages delivered, the rest reported"
 
 
 def main() -> int:

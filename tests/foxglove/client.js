@@ -117,8 +117,8 @@ async function main() {
   const call = { serviceId: state.id, callId: 7, encoding: "ros1" };
   client.sendServiceCallRequest({ ...call, data: new DataView(new ArrayBuffer(0)) });
   const { data } = await answer;
-  const told = Buffer.from(data.buffer, data.byteOffset + 4, data.byteLength - 4).toString();
-  assert.equal(JSON.parse(told).host, "robot");
+  const reported = Buffer.from(data.buffer, data.byteOffset + 4, data.byteLength - 4).toString();
+  assert.equal(JSON.parse(reported).host, "robot");
   const failure = next(client, "serviceCallFailure", (event) => event.callId === 8);
   client.sendServiceCallRequest({ ...call, callId: 8, data: new DataView(new ArrayBuffer(3)) });
   assert.ok((await failure).message.length > 0);

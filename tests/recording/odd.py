@@ -67,12 +67,12 @@ def main():
     failures = [f"{name}: does not exist" for name in expected if not (arguments.folder / name).exists()]
     with tempfile.TemporaryDirectory() as folder:
         for path in files:
-            code, result, told = ours(arguments.binary, path, folder)
+            code, result, reported = ours(arguments.binary, path, folder)
             left = result.get("left_out", {})
             line = f"{path.name}: played {result.get('messages')}, left out {left}, exit {code}"
             found, why = theirs(path)
             if code not in (0, 3):
-                failures.append(f"{line}: {told}")
+                failures.append(f"{line}: {reported}")
             elif found is not None and result["messages"] + sum(left.values()) != sum(found.values()):
                 failures.append(f"{line}; {sum(found.values())} are in it: {dict(found)}")
             elif (code == 3) != bool(left or result["damaged_parts"]):

@@ -241,7 +241,7 @@ print({l for l in logs if l[2] == "eye"})
         lines = self.script(hears)
         self.assertEqual(lines, ["True", "True", "{(30, 'worth it', 'eye')}"])
 
-    def test_what_is_kept_crosses_once_although_nobody_listens_for_a_while(self) -> None:
+    def test_kept_messages_cross_once_despite_a_pause_without_listeners(self) -> None:
         self.bridge()
         for dds in [True, False]:
             with self.subTest(kept_in="domain" if dds else "bus"):

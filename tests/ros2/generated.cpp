@@ -69,7 +69,7 @@ ropewalk::Callback relay(ropewalk::Node& node) {
 using std_srvs::srv::Trigger;
 
 /// Whether a client learns that there is no server, and why a server rejects a request.
-bool tells_errors(ropewalk::Node& node) {
+bool reports_errors(ropewalk::Node& node) {
     auto client = node.client<Trigger>("/rejecting").value();
     const Trigger::Request request;
     if (client.call(request, LONG).status() != ROPEWALK_STATUS_NO_PEER) return false;
@@ -105,7 +105,7 @@ int main(int argc, char**) {
     }
     relay_all<srv::Arrays, srv::BasicTypes, srv::Empty, std_srvs::srv::Empty, std_srvs::srv::SetBool, Trigger, rcl_interfaces::srv::GetParameters,
               sensor_msgs::srv::SetCameraInfo>(node, callbacks);
-    std::puts(tells_errors(node) ? "ready" : "errors are not reported");
+    std::puts(reports_errors(node) ? "ready" : "errors are not reported");
     std::fflush(stdout);
     while (std::getchar() != EOF) {}
 }

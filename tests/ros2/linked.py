@@ -141,15 +141,15 @@ rclpy.shutdown()
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import String
-strict, lax, told = [], [], []
-events = SubscriptionEventCallbacks(incompatible_qos=lambda e: told.append(e.last_policy_kind.name))
+strict, lax, reported = [], [], []
+events = SubscriptionEventCallbacks(incompatible_qos=lambda e: reported.append(e.last_policy_kind.name))
 node.create_subscription(String, "strict", strict.append, 10, event_callbacks=events)
 node.create_subscription(String, "strict", lax.append, QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT))
-print("told", until(lambda: len(told) and len(lax) > 10) and told[0], len(strict))
+print("reported", until(lambda: len(reported) and len(lax) > 10) and reported[0], len(strict))
 """,
             host="base",
         )
-        self.assertIn("told RMW_QOS_POLICY_RELIABILITY 0", lines)
+        self.assertIn("reported RMW_QOS_POLICY_RELIABILITY 0", lines)
 
     def test_what_the_radio_cannot_carry_is_reported_as_lost(self) -> None:
         self.rate = "6Mbit/s"

@@ -187,7 +187,7 @@ rclpy.shutdown()
             ],
         )
 
-    def test_policies_that_do_not_fit_are_told_at_both_ends_and_nothing_comes(self) -> None:
+    def test_incompatible_policies_are_reported_at_both_ends_and_nothing_arrives(self) -> None:
         self.peer("unreliable")
         lines = self.script(
             """
@@ -197,20 +197,20 @@ from rclpy.event_handler import SubscriptionEventCallbacks
 from std_msgs.msg import String
 rclpy.init()
 node = Node("strict")
-got, told = [], []
-events = SubscriptionEventCallbacks(incompatible_qos=lambda e: told.append((e.total_count, e.last_policy_kind.name)))
+got, reported = [], []
+events = SubscriptionEventCallbacks(incompatible_qos=lambda e: reported.append((e.total_count, e.last_policy_kind.name)))
 node.create_subscription(String, "strict", got.append, 10, event_callbacks=events)
 end = time.time() + 30
-while not told and time.time() < end:
+while not reported and time.time() < end:
     rclpy.spin_once(node, timeout_sec=0.1)
 for _ in range(10):
     rclpy.spin_once(node, timeout_sec=0.05)
-print("told", told, len(got))
+print("reported", reported, len(got))
 node.destroy_node()
 rclpy.shutdown()
 """
         )
-        self.assertIn("told [(1, 'RMW_QOS_POLICY_RELIABILITY')] 0", lines)
+        self.assertIn("reported [(1, 'RMW_QOS_POLICY_RELIABILITY')] 0", lines)
 
     def test_parameters_are_read_and_set_from_another_process(self) -> None:
         self.peer("talk")

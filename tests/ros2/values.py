@@ -140,8 +140,8 @@ def qos(node: Node) -> None:
         )
         node.kept.append(node.create_publisher(String, f"pair_{i}", offer, event_callbacks=publisher))
         node.kept.append(node.create_subscription(String, f"pair_{i}", lambda m: None, ask, event_callbacks=subscription))
-    told = lambda w: w["publisher"] and w["subscription"] or w["offered"] != "-" and w["requested"] != "-"
-    spin(node, lambda: all(told(w) for w in seen.values()))
+    reported = lambda w: w["publisher"] and w["subscription"] or w["offered"] != "-" and w["requested"] != "-"
+    spin(node, lambda: all(reported(w) for w in seen.values()))
     for pair, what in seen.items():
         print("pair", pair, *what.values())
 
@@ -151,12 +151,12 @@ def lease(node: Node) -> None:
     changed: list[tuple[int, ...]] = []
     lost: list[tuple[int, ...]] = []
     qos = QoSProfile(depth=5, liveliness=LivelinessPolicy.MANUAL_BY_TOPIC, liveliness_lease_duration=Duration(seconds=0.5))
-    told = lambda e: (e.alive_count, e.not_alive_count, e.alive_count_change, e.not_alive_count_change)
+    reported = lambda e: (e.alive_count, e.not_alive_count, e.alive_count_change, e.not_alive_count_change)
     publisher = node.create_publisher(
         String, "asserted", qos, event_callbacks=PublisherEventCallbacks(liveliness=lambda e: lost.append((e.total_count, e.total_count_change)))
     )
     node.create_subscription(
-        String, "asserted", lambda m: None, qos, event_callbacks=SubscriptionEventCallbacks(liveliness=lambda e: changed.append(told(e)))
+        String, "asserted", lambda m: None, qos, event_callbacks=SubscriptionEventCallbacks(liveliness=lambda e: changed.append(reported(e)))
     )
     spin(node, lambda: publisher.get_subscription_count() == 1)
 

@@ -402,7 +402,7 @@ public:
         auto answer = promise.get_future();
         using Called = detail::Called<std::promise<bool>>;
         auto call = [](void* user, bool granted) {
-            Called::call(user, [&](auto& told) { told.set_value(granted); });
+            Called::call(user, [&](auto& reported) { reported.set_value(granted); });
         };
         auto status = ropewalk_robot_ask_permission(handle(), description.c_str(), call,
                                                     Called::make(std::move(promise)), Called::free);
@@ -617,7 +617,7 @@ public:
 
     /// Called for each piece of a download, on the thread that waits for it. Returning false stops the download;
     /// another one resumes it.
-    using Told = std::function<bool(const Progress&)>;
+    using OnProgress = std::function<bool(const Progress&)>;
 
     /// Downloads one file into the folder `into`, under its path there (a single file, whose path is empty, under its
     /// identifier). Blocks until the download is complete and its SHA-256 matches the robot's; returns the path of the
@@ -625,14 +625,14 @@ public:
     /// outside of `into` is written. An error that is `empty()` means that `progress` stopped it, or threw. Do not call
     /// it from a callback of the library.
     Result<std::string> download(const std::string& identifier, const std::string& path, const std::string& into,
-                                 Told progress = {}) const {
+                                 OnProgress progress = {}) const {
         auto written = fetch_files(identifier, path.c_str(), into, std::move(progress));
         if (!written) return written.error();
         return std::move(written->front());
     }
     /// Like `download`, for all files that are shared under an identifier.
     Result<std::vector<std::string>> download_all(const std::string& identifier, const std::string& into,
-                                                  Told progress = {}) const {
+                                                  OnProgress progress = {}) const {
         return fetch_files(identifier, nullptr, into, std::move(progress));
     }
 
@@ -656,11 +656,11 @@ private:
     }
 
     Result<std::vector<std::string>> fetch_files(const std::string& identifier, const char* path,
-                                                 const std::string& into, Told progress) const {
+                                                 const std::string& into, OnProgress progress) const {
         auto call = [](void* user, const char* at, std::uint64_t done, std::uint64_t size) {
             bool more = false;
-            auto& told = *static_cast<Told*>(user);
-            detail::complain("download", detail::thrown([&] { more = told(Progress{at, done, size}); }));
+            auto& reported = *static_cast<OnProgress*>(user);
+            detail::complain("download", detail::thrown([&] { more = reported(Progress{at, done, size}); }));
             return more;
         };
         ropewalk_value* out = nullptr;

@@ -103,7 +103,7 @@ const TOO_MUCH: &str = "hosts: [robot, base]\nmedia: [{name: wifi, radio: 6Mbit/
                         12, priority: 50, depth: 2}\n";
 
 #[test]
-fn what_does_not_fit_says_what_would_help() {
+fn a_plan_that_does_not_fit_names_what_would_help() {
     let outcome = planned(TOO_MUCH, false);
     assert!(!outcome.fits());
     let broken = outcome.breaks_first.as_ref().expect("something breaks");

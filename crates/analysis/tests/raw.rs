@@ -184,7 +184,7 @@ fn overload_is_ranked_by_delivery_and_never_by_its_mean() {
 }
 
 #[test]
-fn what_cannot_be_read_is_named_with_file_and_line() {
+fn unreadable_input_is_reported_with_file_and_line() {
     let dir = tempfile::tempdir().expect("a folder");
     let error = analyze(dir.path()).expect_err("no layout").to_string();
     assert!(error.contains("layout.yaml"), "{error}");

@@ -228,7 +228,7 @@ fn every_axis_of_the_layout_has_a_column() {
 }
 
 #[test]
-fn links_that_lead_nowhere_or_back_are_told_and_cost_themselves_alone() {
+fn dangling_and_circular_links_are_reported_and_only_they_are_skipped() {
     use std::os::unix::fs::symlink;
     let dir = tempfile::tempdir().expect("a folder");
     let folder = dir.path().join("10Hz/2nodes");

@@ -74,7 +74,10 @@ mod tests {
         let last = format!("{:05}", 2 * MAX_PROBLEMS - 1);
         assert!(!note(&mut problems, &last, "bad") && note(&mut problems, &last, "worse"));
         let long = "\u{1b}ä".repeat(MAX_TEXT);
-        let told = printable(&long);
-        assert_eq!((told.chars().count(), told.contains('\u{1b}')), (MAX_TEXT, false));
+        let reported = printable(&long);
+        assert_eq!(
+            (reported.chars().count(), reported.contains('\u{1b}')),
+            (MAX_TEXT, false)
+        );
     }
 }

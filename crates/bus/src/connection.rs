@@ -243,7 +243,7 @@ impl Connection {
     /// Notifies the publisher that this subscriber takes no further messages.
     pub(crate) fn close(&self) {
         ring::close(self.ring());
-        crate::hooks::step("close-told");
+        crate::hooks::step("close-reported");
         let _ = self.socket.send(&Frame::Closing.encode(), &[]);
         crate::hooks::step("close-sent");
     }

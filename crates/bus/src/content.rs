@@ -46,7 +46,7 @@ pub(crate) enum Unreadable {
     /// It is not where its queue entry says, or it violates the protocol.
     Malformed,
     /// The copies of its publisher's control parts have reached their limit.
-    Crowded,
+    HoldLimit,
     /// This process cannot map more memory.
     NoMemory,
 }
@@ -119,7 +119,7 @@ impl Content {
         if let Some(copies) = &self.copies
             && !copies.take(len - self.counted)
         {
-            return Err(Unreadable::Crowded);
+            return Err(Unreadable::HoldLimit);
         }
         self.more.reserve_exact(len as usize);
         self.counted = len;

@@ -148,7 +148,7 @@ mod tests {
         }
 
         #[test]
-        fn what_differs_is_found_from_both_ends(
+        fn differences_are_found_from_both_ends(
             lines in proptest::collection::vec("[a-c]{1,3} [a-c]{1,3}", 1..8),
             at in 0usize..8,
         ) {

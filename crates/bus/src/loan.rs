@@ -315,7 +315,7 @@ pub enum LoanError {
     #[error(
         "no memory is left for {wanted} bytes: of {limit} bytes, subscribers hold {held} and have {queued} \
          queued, {history} are kept as history and {loaned} are loaned: {}",
-        mend(*policy)
+        fix_for(*policy)
     )]
     MemoryShort {
         /// Bytes of the block.
@@ -365,7 +365,7 @@ pub enum LoanError {
 }
 
 /// Returns what helps when memory is short under a policy.
-fn mend(policy: MemoryPolicy) -> &'static str {
+fn fix_for(policy: MemoryPolicy) -> &'static str {
     match policy {
         MemoryPolicy::BestEffort => "raise memory_limit, or hold fewer messages",
         MemoryPolicy::WorstEffort => {

@@ -3,7 +3,7 @@
 //! Blocks of similar size share segments, so that small blocks that are held for long do not fragment the
 //! space for large ones; the largest blocks get segments of their own. A segment's pages are reserved from
 //! the bottom up, only as far as needed. Memory is returned by retiring whole idle
-//! segments (decision 013).
+//! segments (decision 010).
 
 use crate::space::{ALIGN, Space};
 use crate::sys::limits;

@@ -35,7 +35,7 @@ fn child_entry() {
     let socket = raw::publishers(&dir).pop();
     become_nobody();
     match &*role[0] {
-        "stranger" => {
+        "unknown" => {
             let socket = raw::connect(&socket.unwrap());
             say(raw::refusal(&socket).unwrap());
         }
@@ -87,7 +87,7 @@ fn another_user_is_refused_and_both_sides_know_why() {
     // Even if the modes would permit it.
     set_mode(dir.path(), 0o755);
     set_mode(&raw::publishers(dir.path())[0], 0o666);
-    let child = Child::start("stranger", dir.path(), &[]);
+    let child = Child::start("unknown", dir.path(), &[]);
     let text = child.hear();
     assert!(text.contains("user 65534") && text.contains("user 0"), "{text}");
     eventually("the publisher knows", || {
@@ -106,7 +106,7 @@ fn another_user_is_refused_and_both_sides_know_why() {
 
 /// The reverse direction: the end that is connected to also learns the reason.
 #[test]
-fn another_user_that_waits_is_told_why_nobody_talks_to_it() {
+fn a_waiting_process_of_another_user_learns_why_it_is_refused() {
     if !is_root() {
         return;
     }
@@ -137,7 +137,7 @@ fn another_user_that_waits_is_told_why_nobody_talks_to_it() {
 
 /// A group that only one side has set, or that is not the folder's.
 #[test]
-fn a_group_on_one_side_alone_is_refused_with_the_mend() {
+fn a_group_on_one_side_only_is_refused_with_the_fix() {
     if !is_root() {
         return;
     }

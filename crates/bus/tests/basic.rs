@@ -19,7 +19,7 @@ fn send(publisher: &bus::Publisher, value: u8, len: usize) -> bus::Published {
 }
 
 #[test]
-fn what_was_lost_before_it_came_here_shows_in_the_numbers() {
+fn upstream_losses_show_in_the_sequence_numbers() {
     let dir = folder();
     let bus = bus(&dir);
     let publisher = bus
@@ -191,7 +191,7 @@ fn views_outlive_subscriber_bus_and_publisher() {
 }
 
 #[test]
-fn what_was_queued_can_be_taken_after_the_publisher_left() {
+fn queued_messages_can_be_taken_after_the_publisher_left() {
     let dir = folder();
     let bus = bus(&dir);
     let subscriber = bus.subscriber(topic("/a"), SubscriberOptions::default()).unwrap();

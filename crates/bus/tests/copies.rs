@@ -92,7 +92,7 @@ fn four_megabytes_are_read_where_they_were_written() {
 }
 
 #[test]
-fn what_a_reader_writes_is_its_own() {
+fn writes_of_a_reader_stay_in_its_own_copy() {
     const PART: usize = 300_000;
     let dir = folder();
     let (there, here) = (bus(&dir), bus(&dir));

@@ -105,7 +105,7 @@ const SUBSCRIBER: [Step; 24] = [
     Step("retire", Late, "retire-received", 0),
     Step("retire", Late, "unmapped-sent", 0),
     Step("close", Late, "close-unnamed", 0),
-    Step("close", Late, "close-told", 0),
+    Step("close", Late, "close-reported", 0),
     Step("close", Late, "close-sent", 0),
 ];
 
@@ -683,8 +683,8 @@ fn matrix(title: &str, steps: &[Step], cell: Cell) {
 #[test]
 fn a_subscriber_at_every_step() {
     let title = format!(
-        "A subscriber fails. Messages that the one beside it got, of {COUNT}; then what the victim itself got and \
-         was told that it lost."
+        "A subscriber fails. Messages that the one beside it got, of {COUNT}; then what the victim itself received \
+         and what was reported to it as lost."
     );
     matrix(&title, &SUBSCRIBER, subscriber_cell);
 }

@@ -86,7 +86,7 @@ fn both_at_the_same_moment_connect_exactly_once() {
 /// A subscriber that sees a publisher gets everything that is published from then on, however slowly the
 /// publisher accepts its subscribers.
 #[test]
-fn what_is_published_after_the_welcome_arrives() {
+fn messages_published_after_the_welcome_arrive() {
     let dir = folder();
     let bus = bus(&dir);
     let subscriber = bus.subscriber(topic("/a"), SubscriberOptions::default()).unwrap();

@@ -191,7 +191,7 @@ fn worst_effort_gives_up_older_history_before_it_refuses() {
 
 /// A subscriber that reconnects states the last message that it has.
 #[test]
-fn who_comes_back_gets_only_what_it_has_not_had() {
+fn a_reconnecting_subscriber_gets_only_messages_it_has_not_had() {
     let dir = folder();
     let bus = bus(&dir);
     let publisher = bus.publisher(topic("/a"), keeping(5)).unwrap();
@@ -223,7 +223,7 @@ fn who_comes_back_gets_only_what_it_has_not_had() {
 }
 
 #[test]
-fn a_subscriber_is_told_what_its_publisher_says_of_itself() {
+fn a_subscriber_learns_what_its_publisher_offers() {
     let dir = folder();
     let bus = bus(&dir);
     let said = keeping(2)

@@ -167,7 +167,7 @@ fn honest_round(subscriber: &Subscriber, publisher: &bus::Publisher, expected: &
 }
 
 #[test]
-fn what_follows_the_protocol_is_taken() {
+fn valid_messages_of_an_impostor_are_taken() {
     let dir = folder();
     let bus = bus(&dir);
     let (subscriber, _publisher) = subscriber_with_honest_publisher(&bus);
@@ -216,7 +216,7 @@ fn a_block_that_reaches_into_a_hole_is_not_read() {
 /// A publisher may queue and ring before the subscriber has read its `Welcome`: the subscriber must not
 /// forget the ring.
 #[test]
-fn what_is_rung_before_the_welcome_is_read_is_still_told() {
+fn a_ring_before_the_welcome_is_read_is_not_forgotten() {
     let dir = folder();
     let bus = bus(&dir);
     let subscriber = bus
@@ -239,7 +239,7 @@ fn what_is_rung_before_the_welcome_is_read_is_still_told() {
             depth,
             pushes: 0,
         };
-        let told = std::thread::scope(|scope| {
+        let reported = std::thread::scope(|scope| {
             const PATIENCE: Duration = Duration::from_secs(3);
             let sleeper = scope.spawn(|| subscriber.take_timeout(PATIENCE).unwrap().is_some());
             std::thread::sleep(Duration::from_millis(50));
@@ -248,7 +248,7 @@ fn what_is_rung_before_the_welcome_is_read_is_still_told() {
             let welcomed = impostor.welcome();
             sleeper.join().unwrap() && welcomed
         });
-        if told {
+        if reported {
             return;
         }
         assert_eq!(subscriber.publisher_count(), 0, "connected, but not woken");

@@ -280,11 +280,11 @@ fn no_wake_up_is_lost(order: fn(&Pipe, &mut Consumer, &Ring) -> bool) {
         for _ in 0..2 {
             taken += usize::from(consumer.take(&*ring).is_some());
         }
-        let told = order(&pipe, &mut consumer, &ring);
+        let reported = order(&pipe, &mut consumer, &ring);
         publisher.join().unwrap();
         if taken < 2 {
             assert!(
-                told || pipe.is_readable(),
+                reported || pipe.is_readable(),
                 "{} queued, nobody will wake",
                 2 - taken
             );
@@ -375,14 +375,14 @@ fn a_sleeper_misses_nothing_of_what_replaced_a_dropped_one() {
             release(&*ring, g, message.cell, message.number);
             taken += 1;
         }
-        let told = rearm(
+        let reported = rearm(
             &*pipe,
             || consumer.peek(&*ring).is_some(),
             |armed| ring::arm(&*ring, armed),
             Ring::fence,
         );
         let dropped = publisher.join().unwrap();
-        assert!(!told || pipe.is_readable(), "readiness is a level");
+        assert!(!reported || pipe.is_readable(), "readiness is a level");
         if let Some(message) = consumer.take(&*ring) {
             assert!(pipe.is_readable(), "it is queued, nobody will wake");
             assert_eq!(read(&data, &message), message.number);

@@ -110,7 +110,7 @@ fn a_file_size_limit_is_an_error_and_no_signal() {
 }
 
 #[test]
-fn what_is_held_is_never_reused_and_the_error_says_who_has_it() {
+fn held_memory_is_never_reused_and_the_error_names_the_holder() {
     let dir = folder();
     let bus = bus(&dir);
     let options = PublisherOptions::default()

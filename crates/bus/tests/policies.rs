@@ -102,7 +102,7 @@ fn under_worst_effort_a_subscriber_at_its_own_quota_loses_the_new_alone() {
 }
 
 #[test]
-fn medium_effort_drops_so_many_and_no_more() {
+fn medium_effort_drops_at_most_the_configured_number() {
     let dir = folder();
     let bus = bus(&dir);
     let publisher = bus

@@ -63,7 +63,7 @@ fn cut(joined: impl Fn() -> bool, then: impl FnOnce()) {
 }
 
 #[test]
-fn who_connects_again_gets_each_message_once() {
+fn a_reconnecting_subscriber_gets_each_message_once() {
     let dir = folder();
     let (there, here) = (bus(&dir), bus(&dir));
     let publisher = there

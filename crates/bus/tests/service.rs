@@ -158,7 +158,7 @@ fn bytes_go_both_ways_without_a_copy() {
     let pending = client.send(loan, LONG).unwrap();
     let request = take(&server);
     assert_eq!((request.part(0).bytes()[999_999], request.part_count()), (1, 2));
-    // What is now in the client's memory is what the server reads.
+    // The server reads what is now in the client's memory.
     client.poison(asked, 1_000_000, 2);
     assert_eq!(request.part(0).bytes()[999_999], 2);
 
@@ -204,7 +204,7 @@ fn silence_is_a_timeout_and_late_requests_are_not_carried_out() {
 }
 
 #[test]
-fn a_full_queue_is_told_at_once() {
+fn a_full_queue_is_reported_at_once() {
     let dir = folder();
     let bus = bus(&dir);
     let server = bus

@@ -111,7 +111,7 @@ fn soak(cycles: u64) {
     let shmem = kib("/proc/meminfo", "Shmem");
     let mut random = Random(1);
     let start = Instant::now();
-    let (mut own, mut others, mut told, mut connected, mut early) = (0u64, 0u64, 0, 0u64, 0u64);
+    let (mut own, mut others, mut reported, mut connected, mut early) = (0u64, 0u64, 0, 0u64, 0u64);
     let program = std::env::current_exe().unwrap();
     for cycle in 0..cycles {
         let role = ["subscriber", "publisher"][random.next(2) as usize];
@@ -137,7 +137,7 @@ fn soak(cycles: u64) {
                 own += u64::from(mine);
                 others += u64::from(!mine);
                 if mine {
-                    told += message.lost().total();
+                    reported += message.lost().total();
                 }
                 came |= !mine;
             }
@@ -170,7 +170,7 @@ fn soak(cycles: u64) {
     }
     let seconds = start.elapsed().as_secs_f64();
     assert_eq!(own, publisher.stats().published, "its own messages");
-    assert_eq!(told, 0, "losses of its own");
+    assert_eq!(reported, 0, "losses of its own");
     println!(
         "{cycles} lives in {seconds:.1} s: {early} ended before, {connected} after connecting; {own} messages of its own \
          and {others} of theirs\nShmem of the host before {shmem} KiB, after {} KiB; resident {} KiB, of it shared {} KiB",

@@ -8,7 +8,7 @@ use common::{LONG, bus, eventually, folder, topic};
 use stats::DropReason;
 
 #[test]
-fn topics_tell_queues_memory_policies_and_losses() {
+fn topics_report_queues_memory_policies_and_losses() {
     let dir = folder();
     let (one, two) = (bus(&dir), bus(&dir));
     let options = PublisherOptions::default()
@@ -30,7 +30,7 @@ fn topics_tell_queues_memory_policies_and_losses() {
     let held = subscriber.take_timeout(LONG).unwrap().unwrap();
     let mut other = topic("/a");
     other.type_hash = [1; 16];
-    let _stranger = two.subscriber(other, SubscriberOptions::default()).unwrap();
+    let _other = two.subscriber(other, SubscriberOptions::default()).unwrap();
     eventually("it is refused", || !publisher.refusals().is_empty());
     let loan = publisher.loan(0, &[5 << 20]).unwrap();
     assert!(publisher.loan(0, &[5 << 20]).is_err());

@@ -22,12 +22,12 @@ fn a_peer_of_the_other_variant_is_refused_and_both_sides_know_why() {
     let publisher = bus.publisher(topic("/a"), PublisherOptions::default()).unwrap();
     let socket = raw::connect(&raw::publishers(dir.path())[0]);
     assert!(raw::send(&socket, &foreign_hello(2), &[]));
-    let told = raw::refusal(&socket).expect("it is refused");
+    let reported = raw::refusal(&socket).expect("it is refused");
     for word in ["memfd", "shm_open", "feature `posix`"] {
-        assert!(told.contains(word), "{told}");
+        assert!(reported.contains(word), "{reported}");
     }
     eventually("the publisher knows", || {
-        publisher.refusals().iter().any(|r| r.reason == told)
+        publisher.refusals().iter().any(|r| r.reason == reported)
     });
     drop(publisher);
 
@@ -40,9 +40,9 @@ fn a_peer_of_the_other_variant_is_refused_and_both_sides_know_why() {
         .path();
     let socket = raw::connect(&path);
     assert!(raw::send(&socket, &foreign_hello(1), &[]));
-    assert_eq!(raw::refusal(&socket), Some(told.clone()));
+    assert_eq!(raw::refusal(&socket), Some(reported.clone()));
     eventually("the subscriber knows", || {
-        subscriber.refusals().iter().any(|r| r.reason == told)
+        subscriber.refusals().iter().any(|r| r.reason == reported)
     });
 }
 

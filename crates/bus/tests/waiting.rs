@@ -13,7 +13,7 @@ fn send(publisher: &Publisher) {
 }
 
 #[test]
-fn who_spins_is_not_rung_and_who_sleeps_is() {
+fn only_sleeping_subscribers_are_rung() {
     let dir = folder();
     let bus = bus(&dir);
     for (spin, rung) in [(LONG, false), (Duration::ZERO, true)] {
@@ -178,7 +178,7 @@ fn waiting_for_room_ends_when_a_held_message_is_dropped() {
 }
 
 #[test]
-fn what_is_published_quietly_is_there_but_wakes_nobody_before_the_ring() {
+fn quietly_published_messages_wake_nobody_before_the_ring() {
     let dir = folder();
     let bus = bus(&dir);
     let publisher = bus.publisher(topic("/a"), PublisherOptions::default()).unwrap();
@@ -222,7 +222,7 @@ fn what_is_published_quietly_is_there_but_wakes_nobody_before_the_ring() {
 
 /// A loan wakes those that asked for it, once, and leaves them armed for the message.
 #[test]
-fn who_wants_to_wake_early_wakes_at_the_loan_and_misses_no_message() {
+fn early_waking_subscribers_wake_at_the_loan_and_miss_no_message() {
     let dir = folder();
     let bus = bus(&dir);
     let publisher = bus.publisher(topic("/a"), PublisherOptions::default()).unwrap();

@@ -97,7 +97,7 @@ mod tests {
     use std::sync::mpsc::channel;
 
     #[test]
-    fn who_frees_waits_for_others_and_not_for_itself() {
+    fn freeing_waits_for_other_callbacks_and_not_for_its_own() {
         let calls = Arc::new(Calls::default());
         calls.wait();
         calls.run(|| calls.run(|| calls.wait()));
@@ -108,7 +108,7 @@ mod tests {
             move || {
                 calls.run(|| {
                     began.send(()).expect("heard");
-                    ends.recv().expect("told");
+                    ends.recv().expect("reported");
                 })
             }
         });

@@ -232,7 +232,7 @@ fn an_interrupt_ends_a_wait() {
 }
 
 #[test]
-fn bad_use_is_an_error_with_its_mend() {
+fn bad_use_is_an_error_with_the_fix() {
     let bus = bus();
     let kind = find(c"std_msgs/String");
     let mut none: *mut MessageType = null_mut();

@@ -104,7 +104,7 @@ unsafe extern "C" fn freed(user: *mut c_void) {
     unsafe { &*user.cast::<AtomicU32>() }.fetch_add(1000, Ordering::SeqCst);
 }
 
-unsafe extern "C" fn told(user: *mut c_void, telemetry: *const Telemetry) {
+unsafe extern "C" fn reported(user: *mut c_void, telemetry: *const Telemetry) {
     // SAFETY: as the tests call it.
     unsafe {
         let (count, telemetry) = (&*user.cast::<AtomicU32>(), &*telemetry);
@@ -178,7 +178,7 @@ fn telemetry_is_called_back_kept_and_asked_for() {
             controller,
             tank,
             3,
-            Some(told),
+            Some(reported),
             user,
             None,
         ));
@@ -217,7 +217,7 @@ fn telemetry_is_called_back_kept_and_asked_for() {
 }
 
 #[test]
-fn the_right_to_move_is_asked_for_and_a_lost_holder_is_told() {
+fn the_right_to_move_is_requested_and_a_lost_holder_is_reported() {
     let (pair, count, gone) = (pair(), AtomicU32::new(0), AtomicU32::new(0));
     // SAFETY: as above.
     unsafe {
@@ -267,7 +267,7 @@ fn the_right_to_move_is_asked_for_and_a_lost_holder_is_told() {
 }
 
 #[test]
-fn bad_use_is_an_error_with_its_mend() {
+fn bad_use_is_an_error_with_the_fix() {
     let (pair, count) = (pair(), AtomicU32::new(0));
     let refused = |status: Status, expected: Status, part: &str| {
         assert_eq!(status, expected, "{}", error());

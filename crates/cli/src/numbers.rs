@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn nonsensical_numbers_are_refused() {
         for parse in [seconds, duration, rate, speed] {
             assert_eq!(parse("2.5"), Ok(2.5));
             for bad in ["nan", "NaN", "inf", "-inf", "-1", "1e300", "", "1s", "0x1"] {

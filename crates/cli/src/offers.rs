@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_published_as_recorded_is_recorded_alike() {
+    fn a_republished_recording_is_recorded_with_the_same_qos() {
         let channel = Channel::ros1("/t", "std_msgs/String", "", "string data\n");
         let again = |channel: &Channel, ros2| {
             let options = of_channel(channel);

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_bus_cannot_do_is_refused() {
+    fn qos_beyond_the_bus_is_refused() {
         let manual = Wanted {
             qos_liveliness: Some(Liveliness::ManualByTopic),
             ..Wanted::default()

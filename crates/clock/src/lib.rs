@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn realtime_scheduling_is_granted_or_told() {
+    fn realtime_scheduling_is_granted_or_reported_missing() {
         std::thread::spawn(|| {
             let got = realtime_thread(10);
             assert!(matches!(got, Scheduling::Fifo(10) | Scheduling::Other));

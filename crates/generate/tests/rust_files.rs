@@ -35,7 +35,7 @@ fn same(folder: &Path, registry: &Registry, names: &[String]) {
 }
 
 #[test]
-fn what_stands_there_is_what_is_made() {
+fn committed_files_match_the_generated_ones() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let names: Vec<String> = TYPES.iter().map(ToString::to_string).collect();
     same(&root.join("tests/rust"), &Registry::new(Flavour::Ros1), &names);

@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_hosts_is_refused_in_a_line() {
+    fn features_that_need_hosts_are_refused_in_one_line() {
         let refused = |scenario: &Scenario, taps: &[Tap]| {
             let error = LoopbackRadio::new(scenario, taps)
                 .map(|_| ())

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn types_are_told_once_changes_anew_and_ends_after_a_while() {
+    fn types_are_reported_once_changes_again_and_ends_after_a_delay() {
         let start = Instant::now();
         let at = |s: u64| start + Duration::from_secs(s);
         let mut w = Watch::new(start, BTreeSet::from(["/a".into(), "/b".into()]), BTreeSet::new());

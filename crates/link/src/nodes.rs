@@ -7,7 +7,7 @@
 //! either side (decision 337).
 
 use crate::config::matching::may_take_part;
-use crate::config::{self, Config, MAX_TOLD, PeerConfig};
+use crate::config::{self, Config, MAX_REPORTED, PeerConfig};
 use crate::names::{self, host_id};
 use crate::periodic::PeriodicThread;
 use crate::rules::{Right, may};
@@ -107,7 +107,7 @@ fn publisher(bus: &Bus, name: String) -> Result<Publisher, CreateError> {
     // One kept message, one being written, and those that slow subscribers hold.
     let options = PublisherOptions::default()
         .with_history(1)
-        .with_memory_limit(16 * MAX_TOLD as u64);
+        .with_memory_limit(16 * MAX_REPORTED as u64);
     bus.publisher(topic(name), options)
 }
 
@@ -121,7 +121,7 @@ fn publish(publisher: &Publisher, record: &Record) -> bool {
     let bytes = record.encode();
     let topic = &publisher.topic().topic;
     // In a namespace of this host, names are longer than the peer wrote them.
-    if bytes.len() > 2 * MAX_TOLD {
+    if bytes.len() > 2 * MAX_REPORTED {
         let len = bytes.len();
         tracing::warn!(
             topic,
@@ -433,7 +433,7 @@ mod tests {
     ];
 
     #[test]
-    fn nodes_are_told_with_what_the_link_carries() {
+    fn nodes_are_announced_with_the_endpoints_the_link_carries() {
         let peer = "peers: [{name: robot, address: '127.0.0.1:7401'}]";
         let listed = "topics: [{name: /scan, direction: out}, {name: /cmd_vel, direction: in}], \
                       services: [{name: /get, role: serve}, {name: /do, role: call}]";

@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_made_here_is_read_across_its_parts() {
+    fn messages_made_here_are_read_across_their_parts() {
         let body = Outgoing::made(vec![1, 2], &[vec![3], vec![], vec![4, 5]]).expect("a message");
         assert_eq!(body.geometry(), Geometry::new(2, &[1, 0, 2]).expect("a geometry"));
         let mut bytes = [0; 3];

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn who_never_answered_is_named_after_five_seconds_and_then_seldom() {
+    fn peers_that_never_answered_are_named_after_five_seconds_and_then_rarely() {
         let mut reach = Reach::new(Time::ZERO);
         let mut said = Vec::new();
         for tenth in 0..36_000 {
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_heard_again_is_named_anew_when_it_is_lost_again() {
+    fn peers_that_answer_and_are_lost_again_are_named_again() {
         let mut reach = Reach::new(Time::ZERO);
         assert!(looks(&mut reach, 6.0, false, |_, _| {}).is_some());
         assert!(looks(&mut reach, 7.0, true, |_, _| {}).is_none());
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_of_the_cause_is_said_instead_of_what_to_check() {
+    fn a_known_cause_is_stated_instead_of_what_to_check() {
         let cause = |but: fn(&mut Facts<'_>, &mut PeerStats)| {
             let mut reach = Reach::new(Time::ZERO);
             looks(&mut reach, 6.0, false, but).expect("it does not answer")

@@ -239,7 +239,7 @@ topics:
             c.judge(relay, "/scan", &via("relay", &["base"])).is_err(),
             "the relay itself may not"
         );
-        assert!(c.judge(relay, "/scan", &via("stranger", &["base"])).is_err());
+        assert!(c.judge(relay, "/scan", &via("unknown", &["base"])).is_err());
         let out = via("base", &["robot", "relay"]);
         let own = key("base", "/cmd_vel");
         // The relay carries for the robot, but may not receive for itself.

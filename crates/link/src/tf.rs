@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn other_types_and_broken_messages_are_told() {
+    fn other_types_and_broken_messages_are_reported() {
         let (mut kind, _) = topic("/tf");
         kind.type_name = "std_msgs/String".into();
         let error = TfFilter::new(&TfConfig::default(), &kind)

@@ -287,7 +287,7 @@ fn floods(folder: &Path) {
 }
 
 #[test]
-fn strangers_get_nothing_and_cost_little() {
+fn unknown_hosts_get_nothing_and_cost_little() {
     let folder = tempfile::tempdir().expect("a folder");
     let team = Team::create(&folder.path().join("team"), "rovers").expect("makes");
     for name in ["base", "robot"] {

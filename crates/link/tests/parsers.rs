@@ -241,7 +241,7 @@ fn a_daemon_behind_its_carrier() {
 
 /// QUIC packets before authentication, and within a connection: all packets of two carriers, mutated.
 #[test]
-fn packets_of_strangers() {
+fn packets_of_unknown_hosts() {
     let folder = tempfile::tempdir().expect("a folder");
     let team = Team::create(&folder.path().join("team"), "rovers").expect("makes");
     for name in ["base", "robot"] {

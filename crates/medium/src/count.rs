@@ -63,7 +63,7 @@ pub struct MediumStats {
     pub collisions: u64,
     /// Attempts lost by [`crate::Loss`] or because the link or the receiver was down.
     pub lost: u64,
-    /// Packets handed in for sending, including those refused for a full queue.
+    /// Packets submitted for sending, including those refused for a full queue.
     pub offered: u64,
     /// Copies that a path made and, for a packet to everyone, the receivers after the first.
     pub duplicated: u64,

@@ -11,7 +11,7 @@ impl<P: Clone> Medium<P> {
     ///
     /// Where hosts are hidden or categories may collide within a host, it is the next step of the channel. Otherwise
     /// nothing is reported between the end of one frame and the end of the next, except a packet that is given up.
-    pub(crate) fn next_told(&self) -> Option<Time> {
+    pub(crate) fn next_report(&self) -> Option<Time> {
         if !self.map.one_domain() || self.contested {
             return self.next_step();
         }
@@ -19,7 +19,7 @@ impl<P: Clone> Medium<P> {
         let on_air = self.on_air.iter().filter_map(|i| {
             let s = &self.stations[*i];
             match &s.air {
-                Some(air) => Some(self.told_by(s, air, shortest)),
+                Some(air) => Some(self.reported_by(s, air, shortest)),
                 None => s.committed.map(|at| at + shortest),
             }
         });
@@ -28,7 +28,7 @@ impl<P: Clone> Medium<P> {
         on_air.chain(rest.into_iter().flatten()).min()
     }
 
-    fn told_by(&self, s: &Station<P>, air: &Transmission, shortest: Duration) -> Time {
+    fn reported_by(&self, s: &Station<P>, air: &Transmission, shortest: Duration) -> Time {
         if air.phase == Phase::Data && (!air.spoilt || air.is_group()) {
             return air.data_end;
         }

@@ -243,8 +243,8 @@ impl<P: Clone> Medium<P> {
     /// There may be nothing to report then, since chance decides when hosts transmit; but nothing occurs before it,
     /// unless something is sent or changed.
     pub fn next_event(&self) -> Option<Time> {
-        let told = self.transfer.out.front().map(Event::at);
-        told.into_iter().chain(self.next_told()).min()
+        let reported = self.transfer.out.front().map(Event::at);
+        reported.into_iter().chain(self.next_report()).min()
     }
 
     /// The next event up to `now`, in order of time; call until it returns `None`.

@@ -1,6 +1,6 @@
 //! Closed forms from the 802.11 literature, to compare the model's and the lab's figures with.
 //!
-//! All rates are in bit/s of `payload` (what a program sends), for IP packets of `ip_bytes` (decision 054).
+//! All rates are in bit/s of `payload` (what a program sends), for IP packets of `ip_bytes` (decision 050).
 
 use crate::edca::Contention;
 use crate::phy::Phy;

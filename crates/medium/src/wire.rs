@@ -224,8 +224,8 @@ impl<P: Clone> Wire<P> {
 
     /// When [`Wire::poll`] should be called next; `None` while nothing is under way.
     pub fn next_event(&self) -> Option<Time> {
-        let told = self.transfer.out.front().map(Event::at);
-        told.into_iter().chain(self.next_step()).min()
+        let reported = self.transfer.out.front().map(Event::at);
+        reported.into_iter().chain(self.next_step()).min()
     }
 
     /// The next event up to `now`, in order of time; call until it returns `None`.

@@ -60,7 +60,7 @@ fn one_transmission_reaches_all_at_the_basic_rate_without_acknowledgement() {
 }
 
 #[test]
-fn who_misses_it_has_missed_it() {
+fn missed_broadcasts_are_not_repeated() {
     let deaf = Link {
         loss: Some(Loss::Uniform(1.0)),
         ..Link::default()

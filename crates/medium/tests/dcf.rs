@@ -59,7 +59,7 @@ fn a_frame_is_given_up_after_seven_retries() {
 }
 
 #[test]
-fn a_full_queue_gives_the_payload_back_and_a_full_relay_tells() {
+fn a_full_queue_returns_the_payload_and_a_full_relay_reports_the_drop() {
     let config = MediumConfig {
         queue_frames: 2,
         ..MediumConfig::chain(2)

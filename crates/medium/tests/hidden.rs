@@ -45,7 +45,7 @@ fn those_far_apart_use_the_air_at_once() {
 }
 
 #[test]
-fn whoever_hears_the_receiver_waits_for_its_acknowledgement_only() {
+fn hosts_that_hear_only_the_receiver_wait_only_for_its_acknowledgement() {
     // Host 2 hears 1 but not 0. It begins in the middle of 0's frame to 1, and 1 decodes neither.
     let config = MediumConfig {
         hearing: Hearing::Linked,
@@ -102,7 +102,7 @@ fn missed_acknowledgements(retries: u8) -> (Vec<Event<u64>>, Medium<u64>) {
 }
 
 #[test]
-fn what_was_received_is_not_delivered_again() {
+fn received_frames_are_not_delivered_again() {
     let (seen, air) = missed_acknowledgements(7);
     let h = &air.stats().hosts[1];
     println!("{h:?}");

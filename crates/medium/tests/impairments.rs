@@ -231,7 +231,7 @@ fn a_link_may_leave_and_return() {
 }
 
 #[test]
-fn an_outage_is_told_apart_from_loss() {
+fn an_outage_is_distinguished_from_loss() {
     let link = Link {
         down: true,
         ..Link::default()

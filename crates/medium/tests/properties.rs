@@ -193,7 +193,7 @@ fn live(seed: u64) -> (Vec<Event<u64>>, MediumStats) {
     let mut c = Channel::new(config.clone()).unwrap_or_else(|e| panic!("{e}: {config:?}"));
     let hosts = c.hosts() as u64;
     let (mut now, mut seen) = (Time::ZERO, Vec::<Event<u64>>::new());
-    let (mut told, mut refused) = (0, 0);
+    let (mut reported, mut refused) = (0, 0);
     for n in 0..600u64 {
         now += Duration::from_micros(rng.below(5000));
         let (a, b) = (rng.below(hosts) as usize, rng.below(hosts) as usize);
@@ -229,7 +229,7 @@ fn live(seed: u64) -> (Vec<Event<u64>>, MediumStats) {
                 assert!(e.at() <= now);
                 seen.push(e);
             }
-            told += 1;
+            reported += 1;
         }
         check_books(&c);
     }
@@ -252,7 +252,7 @@ fn live(seed: u64) -> (Vec<Event<u64>>, MediumStats) {
         seen.windows(2).all(|w| w[0].at() <= w[1].at()),
         "time runs backwards"
     );
-    assert!(told > 0 && refused < 600);
+    assert!(reported > 0 && refused < 600);
     (seen, c.stats().clone())
 }
 

@@ -1,4 +1,4 @@
-//! A thread that passes every message of a subscriber, or every request of a server, to a function (decision 325).
+//! A thread that passes every message of a subscriber, or every request of a server, to a function (decision 200).
 
 use crate::guard::{CallbackOptions, Guard, Panicked};
 use bus::{Interrupt, TakeError};

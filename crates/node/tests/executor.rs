@@ -81,7 +81,7 @@ fn each_has_its_turn() {
 }
 
 #[test]
-fn who_keeps_too_much_holds_up_nobody() {
+fn callbacks_that_keep_too_much_block_no_others() {
     let folder = tempfile::tempdir().expect("a folder");
     let node = node(&folder);
     let mut executor = Executor::new(&node).expect("an executor");
@@ -136,7 +136,7 @@ fn who_keeps_too_much_holds_up_nobody() {
 }
 
 #[test]
-fn it_serves_beside_subscribing_and_stops_when_told() {
+fn it_serves_beside_subscribing_and_stops_on_request() {
     let folder = tempfile::tempdir().expect("a folder");
     let (one, two) = (node(&folder), node(&folder));
     let trigger = Registry::new(Flavour::Ros1)

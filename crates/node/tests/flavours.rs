@@ -110,21 +110,21 @@ fn other_differences_are_refused_with_both_named() {
         .dynamic_publisher("/image", &schema(Flavour::Ros1, "sensor_msgs/Image"))
         .unwrap();
     let subscriber = node.dynamic_subscriber("/image", &other).unwrap();
-    let told = || {
+    let reported = || {
         let mut all = publisher.bus().refusals();
         all.extend(subscriber.bus().refusals());
         all.iter().map(|r| r.reason.clone()).collect::<Vec<_>>()
     };
-    while told().len() < 2 {
+    while reported().len() < 2 {
         std::thread::sleep(Duration::from_millis(10));
     }
-    for reason in told() {
+    for reason in reported() {
         assert!(reason.contains("ROS 1") && reason.contains("ROS 2"), "{reason}");
     }
 }
 
 #[test]
-fn who_does_not_convert_gets_its_own_ros_alone() {
+fn subscribers_without_conversion_get_only_their_own_ros() {
     let folder = tempfile::tempdir().unwrap();
     let node = node(&folder);
     let (one, two) = (

@@ -88,7 +88,7 @@ fn a_callback_answers_or_says_why_not() {
 }
 
 #[test]
-fn answers_that_do_not_fit_are_told_to_both() {
+fn answers_that_do_not_fit_are_reported_to_both_ends() {
     let folder = tempfile::tempdir().expect("a folder");
     let node = node(&folder);
     let service = two_ints();

@@ -56,7 +56,7 @@ fn a_message_is_published_with_its_arrays_but_not_without() {
     publisher.publish(&image).expect("published");
     let message = subscriber.take_timeout(LONG).expect("takes").expect("a message");
     assert_eq!(message.read().expect("an image"), image);
-    // What was read is published as it is.
+    // A message is published as it was read.
     publisher
         .publish(&message.read().expect("an image"))
         .expect("published");

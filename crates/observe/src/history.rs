@@ -11,7 +11,7 @@ const BYTES: usize = 8 << 20;
 /// Memory of a series in bytes, without its samples and its name.
 const OVERHEAD: usize = 256;
 /// The longest JSON of a history, in bytes; series that use the most air come first.
-const TOLD: usize = 2 << 20;
+const SHOWN: usize = 2 << 20;
 
 /// Rates of topics over time.
 #[derive(Clone, Debug, Default)]
@@ -141,18 +141,18 @@ impl History {
         for (name, one) in order {
             let column =
                 |of: fn(&Sample) -> f32| one.samples.iter().map(|s| short(of(s))).collect::<Vec<_>>();
-            let told = json!({
+            let shown = json!({
                 "first": one.first - self.forgotten,
                 "hz": column(|s| s.hz),
                 "air": column(|s| s.air),
                 "lost_hz": column(|s| s.lost_hz),
                 "delay_ms": column(|s| s.delay_ms),
             });
-            size += name.len() + told.to_string().len();
-            if size > TOLD {
+            size += name.len() + shown.to_string().len();
+            if size > SHOWN {
                 break;
             }
-            series.insert(name.clone(), told);
+            series.insert(name.clone(), shown);
         }
         json!({ "times": self.times, "series": series })
     }
@@ -228,6 +228,6 @@ mod tests {
             .collect();
         (0..3).for_each(|n| history.add(f64::from(n), [&view].into_iter()));
         assert!(history.bytes <= BYTES && history.series.len() > 500);
-        assert!(history.json().to_string().len() < TOLD + (1 << 16));
+        assert!(history.json().to_string().len() < SHOWN + (1 << 16));
     }
 }

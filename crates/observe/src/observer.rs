@@ -255,8 +255,8 @@ impl Shared {
 
 /// A link's state; `None` if the link does not report one.
 fn state(link: &Asked) -> Option<LinkState> {
-    let told = link.state(PATIENCE);
-    let read = told.map_err(|e: AskError| e.to_string());
+    let reported = link.state(PATIENCE);
+    let read = reported.map_err(|e: AskError| e.to_string());
     match read.and_then(|text| LinkState::parse(&text).map_err(|e| e.to_string())) {
         Ok(mut state) => {
             state.sent.truncate(MAX_LINK_TOPICS);

@@ -458,7 +458,7 @@ mod tests {
             (Some(50.0), Some(50.0), 5.0)
         );
         assert_eq!(scan.drops["replaced"], 20);
-        assert!((scan.delivery.expect("told") - 180.0 / 202.0).abs() < 1e-9);
+        assert!((scan.delivery.expect("reported") - 180.0 / 202.0).abs() < 1e-9);
         assert_eq!(
             (scan.offered, scan.delivered, scan.in_flight),
             (Some(225), Some(180), Some(23))
@@ -468,8 +468,8 @@ mod tests {
             (2, 7),
             "copies are no losses"
         );
-        let here = scan.drops_at_sender.as_ref().expect("told");
-        let there = scan.drops_at_receiver.as_ref().expect("told");
+        let here = scan.drops_at_sender.as_ref().expect("reported");
+        let there = scan.drops_at_receiver.as_ref().expect("reported");
         assert_eq!((here["replaced"], there.len(), there["air"]), (20, 1, 2));
         let cmd = &v.topics[1];
         assert_eq!((cmd.direction, cmd.delivered_hz), (Direction::In, Some(45.0)));
@@ -502,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_was_started_anew_and_one_that_says_nothing_give_numbers_all_the_same() {
+    fn restarted_and_silent_links_still_yield_numbers() {
         let v = View::between(&state(10.0, 100, 90), &state(11.0, 10, 9));
         assert_eq!(v.topics[0].sent_hz, Some(10.0));
         assert_eq!(v.topics[0].lost_hz, 0.0);

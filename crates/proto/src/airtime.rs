@@ -78,6 +78,27 @@ impl AirtimeModel {
         }
     }
 
+    /// LoRa with explicit header and checksum: `spreading` 7 to 12, `bandwidth` in Hz, and `coding` 1 to 4 for the coding
+    /// rates 4/5 to 4/8. The time on air is that of the SX1276's data sheet, section 4.1.1.7, rounded up by at most one
+    /// block of symbols.
+    pub fn lora(spreading: u32, bandwidth: u32, coding: u32) -> Self {
+        let (spreading, coding) = (spreading.clamp(7, 12), coding.clamp(1, 4));
+        let symbol = Duration::from_secs(1 << spreading) / bandwidth.max(1);
+        // Of long symbols, two bits carry nothing: the clocks might drift within one.
+        let slow = u32::from(symbol > Duration::from_millis(16));
+        let (bits, block) = (4 * (spreading - 2 * slow), symbol * (4 + coding));
+        AirtimeModel {
+            rate_bits: (f64::from(bits) / block.as_secs_f64()) as u64,
+            // The preamble, and the first block, which always has 8 symbols.
+            per_frame: symbol * 81 / 4,
+            extra_bytes: 0,
+            // The checksum and the header, less what the first block carries.
+            extra_bits: 44_u32.saturating_sub(4 * spreading),
+            symbol: block,
+            gain: Some(1.0),
+        }
+    }
+
     /// Whether this is an [`AirtimeModel::bytes`] medium with a rate, on which nobody contends.
     pub(crate) fn is_wire(&self) -> bool {
         self.rate_bits > 0 && self.per_frame.is_zero() && self.symbol.is_zero()
@@ -198,6 +219,26 @@ mod tests {
             for n in 0..1473 {
                 assert_eq!(model.airtime(n, 1), phy.frame_airtime(n + 28), "{n} B at {rate}");
             }
+        }
+    }
+
+    #[test]
+    fn lora_has_the_time_on_air_of_the_data_sheet() {
+        // Spreading factor, bytes, milliseconds at 125 kHz and 4/5.
+        for (spreading, bytes, millis) in [
+            (7, 10, 41.216),
+            (7, 51, 102.656),
+            (7, 222, 348.416),
+            (10, 51, 616.448),
+            (12, 51, 2465.792),
+        ] {
+            let model = AirtimeModel::lora(spreading, 125_000, 1);
+            let air = model.airtime(bytes, 1).as_secs_f64() * 1e3;
+            let block = model.symbol.as_secs_f64() * 1e3;
+            assert!(
+                (-0.01..=block + 0.01).contains(&(air - millis)),
+                "{spreading} {bytes}: {air}"
+            );
         }
     }
 

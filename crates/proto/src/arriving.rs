@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_there_stays_and_what_failed_does_not_come_back() {
+    fn arrived_bytes_stay_and_a_failed_message_does_not_return() {
         let a = Arriving::default();
         let other = a.clone();
         assert_eq!(other.ready(), Some(0));

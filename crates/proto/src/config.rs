@@ -58,6 +58,9 @@ pub struct RadioConfig {
     /// The medium is a wire, not a radio: nothing is paced whatever the airtime, and receipts alone clock the sending,
     /// four of them for each `in_flight`.
     pub wire: bool,
+    /// Share of the time for which this host may transmit, above 0; 1 for all of it. Less is for a known rate, and makes
+    /// the intervals below longer where the medium could not carry them.
+    pub duty: f64,
     /// Datagrams that may be in flight to a peer on a short path while receipts clock the sending; at least 1. A long
     /// path may hold more. So may a wire while nothing more important is being sent, if the peer `holds` more.
     pub in_flight: u32,
@@ -108,6 +111,7 @@ impl RadioConfig {
             airtime,
             auto_rate: false,
             wire: false,
+            duty: 1.0,
             in_flight: 2,
             holds: 0,
             predict: true,
@@ -339,6 +343,12 @@ pub enum ConfigError {
     /// With nothing in flight, nothing is ever sent.
     #[error("in_flight is 0: give at least one datagram")]
     InFlight,
+    /// The share of the time is out of range, or the rate is not known.
+    #[error("the duty cycle is {duty}: give a share of the time above 0 and up to 1, and below 1 set a rate")]
+    Duty {
+        /// The share asked for.
+        duty: f64,
+    },
     /// An interval of zero would never let time pass.
     #[error("the interval {which} is 0: give a longer duration")]
     Interval {

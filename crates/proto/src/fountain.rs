@@ -2,7 +2,7 @@
 //!
 //! The first symbols are the message itself, cut into pieces; any number of others can be made. The receiver computes
 //! the message from slightly more symbols than there are pieces, whichever they are. The library asserts on its input,
-//! so everything is checked here first (decision 115).
+//! so everything is checked here first (decision 092).
 
 use crate::body::Body;
 use core::panic::AssertUnwindSafe;

@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_cannot_make_us_greet_without_end() {
+    fn unknown_sessions_cannot_make_us_greet_endlessly() {
         let mut s = session(1);
         s.greeted(Time::ZERO);
         let mut sent = 0;
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_this_host_sleeps_is_not_its_peers_silence() {
+    fn this_hosts_sleep_is_not_its_peers_silence() {
         let mut s = session(1);
         s.greeting(Time(1), 10, 1, true);
         assert!(s.hear(Time(1)));

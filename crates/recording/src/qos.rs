@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_qos_is_read_back() {
         let mut all = Vec::new();
         for history in [None, Some(History::KeepAll), Some(History::KeepLast(7))] {
             for reliability in [None, Some(Reliability::Reliable), Some(Reliability::BestEffort)] {

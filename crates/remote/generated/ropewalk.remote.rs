@@ -338,7 +338,7 @@ pub enum Outcome {
     Expired = 3,
     /// The robot does not know this controller, or the request's stamp is of another run: say hello, then send the request
     /// again.
-    Stranger = 4,
+    UnknownController = 4,
 }
 impl Outcome {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -351,7 +351,7 @@ impl Outcome {
             Self::Executed => "EXECUTED",
             Self::Rejected => "REJECTED",
             Self::Expired => "EXPIRED",
-            Self::Stranger => "STRANGER",
+            Self::UnknownController => "UNKNOWN_CONTROLLER",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -361,7 +361,7 @@ impl Outcome {
             "EXECUTED" => Some(Self::Executed),
             "REJECTED" => Some(Self::Rejected),
             "EXPIRED" => Some(Self::Expired),
-            "STRANGER" => Some(Self::Stranger),
+            "UNKNOWN_CONTROLLER" => Some(Self::UnknownController),
             _ => None,
         }
     }

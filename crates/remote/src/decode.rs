@@ -256,7 +256,7 @@ mod tests {
     const FOLDER: &str = "robot_remote_control.FolderTransfer";
 
     #[test]
-    fn what_is_small_on_the_wire_and_large_in_memory_is_refused() {
+    fn messages_small_on_the_wire_and_large_in_memory_are_refused() {
         // An element of no bytes, of field 3, takes two bytes.
         let empty = [0x1A, 0].repeat(8 << 20);
         assert!(message::<types::FolderTransfer>(FOLDER, &empty[..]).is_err());
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_large_on_the_wire_is_decoded() {
+    fn messages_large_on_the_wire_are_decoded() {
         let image = types::Image {
             data: vec![10; 60 << 20],
             ..Default::default()

@@ -319,7 +319,7 @@ mod tests {
         };
         let controller = [
             response(1, own::Outcome::Executed, Some(response::What::Welcome(welcome))),
-            response(2, own::Outcome::Stranger, None),
+            response(2, own::Outcome::UnknownController, None),
             response(3, own::Outcome::Executed, Some(fetched)),
             telemetry.encode_to_vec(),
         ];
@@ -366,7 +366,7 @@ mod tests {
 
     #[cfg(feature = "zmq")]
     #[test]
-    fn what_strangers_say_over_zeromq_is_judged_and_little_is_kept() {
+    fn zeromq_input_from_unknown_peers_is_validated_and_little_is_kept() {
         replay("remote_zmq", super::zmq);
     }
 }

@@ -74,7 +74,7 @@ impl Counters {
 
     /// Returns whether to log a refusal, with the number of refusals not logged since the last one: peers can cause any
     /// number of them.
-    pub(crate) fn tells_refusal(&self) -> Option<u64> {
+    pub(crate) fn refusal_to_log(&self) -> Option<u64> {
         let mut counted = lock(&self.0);
         counted
             .refusals

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_packed_is_unpacked() {
+    fn packed_data_is_unpacked_unchanged() {
         for data in [&b""[..], b"x", &[7; 100_000], &(0..=255).collect::<Vec<u8>>()] {
             let packed = pack(data).expect("packs");
             assert_eq!(packed[..4], (data.len() as u32).to_be_bytes());

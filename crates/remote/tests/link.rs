@@ -169,12 +169,12 @@ fn failures(fixtures: &Places) {
 }
 
 #[test]
-fn failures_are_told_on_one_bus() {
+fn failures_are_reported_on_one_bus() {
     failures(&Places::one());
 }
 
 #[test]
-fn failures_are_told_over_two_links() {
+fn failures_are_reported_over_two_links() {
     failures(&Places::two());
 }
 
@@ -260,7 +260,7 @@ fn a_link_takes_the_priority_that_telemetry_asks_for() {
 }
 
 #[test]
-fn a_slow_listener_learns_what_it_lost_and_holds_nobody_up() {
+fn a_slow_listener_learns_what_it_lost_and_delays_nobody() {
     let fixtures = Places::one();
     let (robot, _sink) = echo(&fixtures);
     let (controller, heard) = controller(&fixtures);
@@ -426,7 +426,7 @@ fn receives_itself(robot: &dyn RobotEnd, controller: &(dyn ControllerEnd + 'stat
 }
 
 #[test]
-fn who_waits_receives_itself_over_links_and_on_one_bus() {
+fn waiting_threads_receive_their_own_answers_over_links_and_on_one_bus() {
     for fixtures in [Places::one(), Places::two()] {
         receives_itself(
             &LinkRobot::new(&fixtures.robots_node(), "r1"),

@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_place_and_mend() {
+    fn errors_name_the_place_and_the_fix() {
         for (expression, part) in [
             ("", "character 1: a field"),
             ("count", "character 6: one of = <> < <= > >= LIKE BETWEEN"),

@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_offered_fits_what_is_asked_for_as_in_dds() {
+    fn offered_and_requested_qos_match_as_in_dds() {
         let p = sample().resolved(End::Publisher, &[]);
         assert_eq!((p.deadline, p.liveliness), (INFINITE, AUTOMATIC));
         assert_eq!(p.unfit(&p), None);

@@ -234,7 +234,7 @@ fn wait(all: &[(*mut *mut c_void, Entity<'_>)], deadline: Option<Instant>) -> Ou
 /// subscription's position if its message is still being filled.
 ///
 /// The wait then ends as if the message had come. Taking it fails, as rmw allows, but by the time the message comes, the
-/// code of the node, of rcl and of this library has just run and is in the processor's caches (decision 349).
+/// code of the node, of rcl and of this library has just run and is in the processor's caches (decision 049).
 fn woken(all: &[(*mut *mut c_void, Entity<'_>)], fds: &[PollFd<'_>]) -> Option<usize> {
     let with_fd = all.iter().enumerate().filter(|(_, (_, e))| e.fd().is_some());
     let ((i, (_, entity)), _) = with_fd.zip(fds).find(|(_, fd)| !fd.revents().is_empty())?;

@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_turn_out_strangers_alone_and_first_those_that_have_most() {
+    fn unknown_hosts_displace_only_unknown_hosts_and_first_those_with_the_most() {
         let (listener, _peers) = echo();
         let slow = connect(&listener, 1);
         let modest = connect(&listener, 2);
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_has_its_share_of_connections_and_leaves_the_rest() {
+    fn an_unknown_host_is_limited_to_its_share_of_connections() {
         let (listener, peers) = echo();
         let held: Vec<_> = (0..MAX_OF_UNKNOWN)
             .map(|_| {

@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn listeners_of_one_stranger_leave_places_to_others() {
+    fn listeners_of_one_unknown_host_leave_places_to_others() {
         let mut listeners = Vec::new();
         let mut come = |standing: Standing| {
             let comes = (0..1000).take_while(|_| {

@@ -9,7 +9,7 @@ use schema::{DefinitionError, Flavour, Registry, Schema, Service};
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TypeError {
     #[error("does not announce its type: it may be a relay that does not know it yet")]
-    Untold,
+    Undescribed,
     #[error("has {found}, but the rule requires {wanted}: correct the rule's `type`, or remove it")]
     Rule { found: String, wanted: String },
     #[error(
@@ -32,7 +32,7 @@ pub(crate) enum TypeError {
 pub(crate) fn of_publisher(hub: &Hub, header: &Header, rule: &TopicRule) -> Result<Schema, TypeError> {
     let stated = |key| header.get(key).filter(|v| !matches!(*v, "" | "*"));
     let (Some(name), Some(sum)) = (stated("type"), stated("md5sum")) else {
-        return Err(TypeError::Untold);
+        return Err(TypeError::Undescribed);
     };
     if let Some(wanted) = rule.kind.as_deref().filter(|k| *k != name) {
         return Err(TypeError::Rule {
@@ -61,7 +61,7 @@ pub(crate) fn of_publisher(hub: &Hub, header: &Header, rule: &TopicRule) -> Resu
             name,
         },
         Some(Err(source)) => TypeError::Definition { name, source },
-        None => TypeError::Untold,
+        None => TypeError::Undescribed,
     })
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn same(ours: &Schema, theirs: &Schema) -> Result<(), TypeError> {
 pub(crate) fn of_server(hub: &Hub, header: &Header, rule: &ServiceRule) -> Result<Service, TypeError> {
     let stated = |key| header.get(key).filter(|v| !matches!(*v, "" | "*"));
     let (Some(name), Some(sum)) = (stated("type").or(rule.kind.as_deref()), stated("md5sum")) else {
-        return Err(TypeError::Untold);
+        return Err(TypeError::Undescribed);
     };
     if let Some(wanted) = rule.kind.as_deref().filter(|k| *k != name) {
         return Err(TypeError::Rule {

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_somebodys_is_taken_in_order() {
+    fn messages_of_one_sender_are_taken_in_order() {
         let now = Instant::now();
         let (budget, mut early) = (Budget::waiting(), Early::default());
         for n in 0..6 {

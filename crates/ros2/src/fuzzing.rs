@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_say_of_themselves_and_its_mutants_is_read_or_refused() {
+    fn user_data_of_others_and_its_mutants_is_read_or_refused() {
         replay("ros2_user_data", 5_000, user_data);
     }
 

@@ -1,4 +1,4 @@
-//! State that all parts of a bridge share (decision 346).
+//! State that all parts of a bridge share (decision 344).
 
 use crate::budget::Budget;
 use crate::config::Config;

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_the_fewest_under_way_is_next() {
+    fn the_participant_with_the_fewest_pending_requests_is_next() {
         let (budget, mut waiting) = (Budget::waiting(), Waiting::default());
         let until = Instant::now() + Duration::from_secs(9);
         for (participant, number) in [(1, 1), (1, 2), (2, 1), (1, 3), (3, 1)] {

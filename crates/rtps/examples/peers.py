@@ -95,10 +95,10 @@ class Tests:
         failed = 0
         for name in names or [n for n in dir(self) if n.startswith("test_")]:
             started = time.monotonic()
-            told = getattr(self, name if name.startswith("test_") else f"test_{name}")()
-            good = told[0]
+            reported = getattr(self, name if name.startswith("test_") else f"test_{name}")()
+            good = reported[0]
             failed += not good
-            print(f"{'ok    ' if good else 'FAILED'} {name} {told[1]} ({time.monotonic() - started:.1f} s)", flush=True)
+            print(f"{'ok    ' if good else 'FAILED'} {name} {reported[1]} ({time.monotonic() - started:.1f} s)", flush=True)
         return failed
 
     def both(self, ours: Process, theirs: Process, what: str, count: int = 1, seconds: float = 60) -> tuple[list[str], list[str], list[str]]:

@@ -87,11 +87,11 @@ pub struct Limits {
     /// Bytes for a participant: itself, its endpoints, samples on the way to or from them, and events not yet taken.
     pub participant_memory: usize,
     /// Bytes for an unconfirmed participant, that is, one that has not shown yet that it received messages of this one.
-    pub stranger_memory: usize,
+    pub unconfirmed_memory: usize,
     /// Participants in total; at most half of them from one address.
     pub participants: usize,
     /// Unconfirmed participants. A further one displaces the oldest.
-    pub strangers: usize,
+    pub unconfirmed: usize,
     /// Endpoints of a participant.
     pub endpoints: usize,
     /// Longest sample in bytes; fragments of longer ones are refused.
@@ -106,9 +106,9 @@ impl Default for Limits {
             memory: 1 << 30,
             address_memory: 512 << 20,
             participant_memory: 192 << 20,
-            stranger_memory: 64 << 10,
+            unconfirmed_memory: 64 << 10,
             participants: 512,
-            strangers: 64,
+            unconfirmed: 64,
             endpoints: 4_096,
             sample: 64 << 20,
             lease: Duration::from_secs(300),

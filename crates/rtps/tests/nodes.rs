@@ -106,7 +106,7 @@ fn a_request_and_its_reply_name_each_other() {
 }
 
 #[test]
-fn who_comes_late_gets_what_is_kept_and_who_leaves_is_gone_at_once() {
+fn late_readers_get_kept_messages_and_leavers_are_gone_at_once() {
     let latched = Qos {
         durability: Durability::TransientLocal,
         history: History::KeepLast(5),

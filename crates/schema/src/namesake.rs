@@ -3,7 +3,7 @@
 //!
 //! ROS 2 changed ROS 1's types little: `Header` lost `seq`, `time` and `duration` became messages, `char` became
 //! `uint8`, and names of fields are lower case (`CameraInfo`'s `D` is `d`). Only `seq` changes the bytes of a control
-//! part; data parts are equal, since no type with a `Header` has a fixed size (decision 333).
+//! part; data parts are equal, since no type with a `Header` has a fixed size (decision 316).
 
 use crate::definition::{Arity, Primitive};
 use crate::md5::{digest, hex};

@@ -147,7 +147,7 @@ impl Compiler<'_> {
     fn fixed_array(&mut self, ty: &FieldType, n: u32, name: &str, out: &mut Vec<Step>) {
         match fixed(ty) {
             Some(fixed) => {
-                // Runs of later elements extend the first one's as long as the words are equal.
+                // Merges the runs of later elements into the first run while their words match.
                 for _ in 0..n {
                     if let [run] = fixed.runs.as_slice() {
                         self.run_or_dummy(

@@ -232,7 +232,7 @@ fn the_types_of_an_action_are_named_by_its_folder() {
 
 /// Hashes from Kilted's `test_msgs`, for the action as one text, and in a folder of definitions.
 #[test]
-fn what_all_actions_share_is_among_the_standard_definitions() {
+fn shared_action_types_are_among_the_standard_definitions() {
     let registry = Registry::new(Flavour::Ros2);
     // As rosidl computes it.
     let cancel = registry.service("action_msgs/CancelGoal").unwrap();

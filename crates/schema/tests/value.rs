@@ -127,7 +127,7 @@ fn sixty_four_bits_are_exact() {
 }
 
 #[test]
-fn what_rostopic_pub_accepts() {
+fn texts_that_rostopic_pub_accepts_are_read() {
     let string = ros1("std_msgs/String");
     for text in ["hello", "data: hello", "{data: hello}", "['hello']", "\"hello\""] {
         let v = string.value_from_yaml(text).expect("fits");
@@ -303,7 +303,7 @@ fn hostile_text_is_refused_in_bounds() {
 }
 
 #[test]
-fn what_echo_prints_is_read_again_and_what_it_cut_is_not() {
+fn output_of_echo_is_read_back_unless_it_was_cut() {
     let schema = of(
         Flavour::Ros1,
         "time t\nuint8[] b\nfloat32[] f\nstring[] s\nstd_msgs/String[] m\nint8 x",

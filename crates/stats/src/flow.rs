@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_that_disagree_are_told() {
+    fn disagreeing_clocks_are_counted() {
         let mut f = Flow::new();
         f.received(Time::from_millis(10), Time::from_millis(9), 1);
         assert_eq!((f.negative_delays(), f.delay().max()), (1, 0));

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_obeys_or_hides_is_written_out() {
+    fn control_and_invisible_characters_are_escaped() {
         for (text, shown) in [
             ("\u{1b}]0;owned\u{7}", "\\u001b]0;owned\\u0007"),
             ("a\u{9b}31mb\u{7f}", "a\\u009b31mb\\u007f"),

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_screen_obeys_nobody() {
+    fn control_characters_on_a_screen_are_escaped() {
         let mut screen = Screen(Vec::new());
         let (first, second) = ("a\u{1b}[2J", "\u{9b}31m\u{202e}\r");
         writeln!(screen, "{first}\t{second}").expect("writes");

@@ -89,7 +89,7 @@ export class Drive extends Connection {
         return driver.hear();
       case "stopping":
       case "stopped":
-        this.told(message);
+        this.reported(message);
         break;
       case "halted":
         driver.halted(message.reason);
@@ -118,7 +118,7 @@ export class Drive extends Connection {
   }
 
   // Called with messages about STOP for all robots.
-  told() {}
+  reported() {}
 
   choose(robot) {
     if (robot === null) return;

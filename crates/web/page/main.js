@@ -140,7 +140,7 @@ const messages = new Messages(secret, {
     map.channels(all);
     plots.channels(all);
   },
-  told: ({ message }) => map.told(message),
+  reported: ({ message }) => map.reported(message),
 });
 const camera = new Camera(messages);
 const scan = new Scan(messages);

@@ -144,7 +144,7 @@ export class RobotMap {
   }
 
   // The server reports why a message does not arrive, such as one that is too long.
-  told(message) {
+  reported(message) {
     const topic = $("map-topic").value;
     if (this.stops.has(topic) && !this.ground && message.startsWith(`${topic}: `)) this.problems.set(topic, message);
   }
@@ -286,11 +286,11 @@ export class RobotMap {
       if (this.robot.speed !== null) lines.push([`${fixed(this.robot.speed, 2)} m/s`, ""]);
       lines.push(aged(this.age()));
     }
-    const told = lines.slice(0, 3).map(([text]) => text).join(", ");
+    const reported = lines.slice(0, 3).map(([text]) => text).join(", ");
     const map = this.ground ? `${this.ground.width}×${this.ground.height} cells of ${fixed(this.ground.cell * 100, 1)} cm` : "no map";
     lines.push([map, ""]);
     facts($("map-facts"), lines);
-    attribute(this.canvas, "aria-label", `Map: ${map}${told ? `, robot at ${told}` : ", no robot"}`);
+    attribute(this.canvas, "aria-label", `Map: ${map}${reported ? `, robot at ${reported}` : ", no robot"}`);
     say($("map-problem"), [...this.problems.values(), ...(this.apart ?? []), ...this.missing()].join(". "));
   }
 

@@ -8,7 +8,7 @@ const FEWEST = 2;
 const MOST = 12;
 const STOPS = 5;
 const STOP_EVERY_MS = 100;
-const TOLD_MS = 10000;
+const SHOWN_MS = 10000;
 
 export const shown = (name) => name || "robot";
 
@@ -48,7 +48,7 @@ export class Robots {
   // `drive` sends to the robots; `choose(robot, topic)` drives one, and shows a topic as the large picture unless it is null.
   constructor(messages, drive, choose) {
     Object.assign(this, { messages, drive, choose, tiles: new Map(), nodes: new Map(), channels: [], stopping: null, outcomes: new Map() });
-    drive.told = (message) => this.hear(message);
+    drive.reported = (message) => this.hear(message);
     // Acts on press, not on release.
     for (const press of ["pointerdown", "click"]) $("stop-all").addEventListener(press, () => this.stop());
   }
@@ -108,9 +108,9 @@ export class Robots {
 
   // An unconfirmed STOP stays to be read.
   tell(text) {
-    say($("stop-told"), text);
+    say($("stop-status"), text);
     clearTimeout(this.timer);
     const isDone = [...this.outcomes.values()].every((outcome) => outcome === "executed");
-    if (isDone) this.timer = setTimeout(() => say($("stop-told"), ""), TOLD_MS);
+    if (isDone) this.timer = setTimeout(() => say($("stop-status"), ""), SHOWN_MS);
   }
 }

@@ -166,7 +166,7 @@ export class Messages extends Connection {
   text(message) {
     if (message.op === "advertise") for (const channel of message.channels) this.known.set(channel.id, channel);
     else if (message.op === "unadvertise") for (const id of message.channelIds) this.known.delete(id);
-    else if (message.op === "status") return this.listener.told?.(message);
+    else if (message.op === "status") return this.listener.reported?.(message);
     else return;
     this.listener.channels([...this.known.values()]);
     for (const [id, want] of this.wanted) this.subscribe(id, want);

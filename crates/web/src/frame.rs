@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_rfc_forbids_is_refused() {
+    fn frames_the_rfc_forbids_are_refused() {
         let long = FrameError::TooLong {
             len: 70_001,
             max: 70_000,

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_refused() {
+    fn invalid_requests_are_refused() {
         for (text, error) in [
             (&b"GET / HTTP/1.0\r\n\r\n"[..], HeadError::Version(0)),
             (b"GET http://h/ HTTP/1.1\r\n\r\n", HeadError::Target),

@@ -1,4 +1,4 @@
-//! Measures how fast a client receives, by its answers to pings after long messages (decision 351). No clock.
+//! Measures how fast a client receives, by its answers to pings after long messages (decision 348). No clock.
 
 use std::time::{Duration, Instant};
 

@@ -248,7 +248,7 @@ fn slow_connections_are_bounded_and_others_are_served() {
 }
 
 #[test]
-fn more_clients_than_allowed_are_told_so() {
+fn surplus_clients_are_refused_with_503() {
     let mut limits = Limits::default();
     limits.clients = 2;
     let (server, _) = start(limits);

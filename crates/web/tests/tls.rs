@@ -225,7 +225,7 @@ fn a_plain_request_gets_an_answer_that_says_what_to_write() {
     assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
     assert!(answer.contains("https://"), "{answer}");
     assert!(!answer.contains("hello"), "{answer}");
-    // What is neither is closed: TLS notifies it (alert, 21).
+    // Other connections are closed with a TLS alert (21).
     for bytes in [&[0_u8; 40][..], &[22, 3, 1, 0, 5, 1, 2, 3, 4, 5], &[0xff; 5]] {
         let mut socket = plain(&server);
         socket.write_all(bytes).unwrap();
@@ -270,7 +270,7 @@ fn a_stalled_handshake_holds_up_nobody_and_ends() {
 }
 
 #[test]
-fn files_that_do_not_fit_are_named_with_the_mend() {
+fn mismatched_files_are_named_with_the_fix() {
     let files = Files::make();
     files.write("empty", "");
     files.write(

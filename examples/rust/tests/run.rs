@@ -72,9 +72,9 @@ fn a_brake_is_set_and_released() {
 #[test]
 fn an_extension_is_understood() {
     let folder = tempfile::tempdir().expect("a folder");
-    let told = end(start(folder.path(), env!("CARGO_BIN_EXE_remote_extension")));
+    let reported = end(start(folder.path(), env!("CARGO_BIN_EXE_remote_extension")));
     assert_eq!(
-        told,
+        reported,
         "spray 2 l: executed\nspray 2.5 l: executed\nspray 1 l: rejected: only 0.5 l are left\nleft: 3 l\nleft: 0.5 l\n"
     );
 }
@@ -115,14 +115,14 @@ fn scans_are_filtered_in_place() {
 fn a_robot_obeys_and_stands_when_its_controller_is_gone() {
     let folder = tempfile::tempdir().expect("a folder");
     let robot = start(folder.path(), env!("CARGO_BIN_EXE_robot"));
-    let told = end(start(folder.path(), env!("CARGO_BIN_EXE_controller")));
+    let reported = end(start(folder.path(), env!("CARGO_BIN_EXE_controller")));
     for line in [
         "0.5 m/s: executed",
         "2 m/s: rejected: faster than 1 m/s",
         "it is moved by desk",
         "0.25 m/s: executed",
     ] {
-        assert!(told.lines().any(|l| l == line), "{line}: {told}");
+        assert!(reported.lines().any(|l| l == line), "{line}: {reported}");
     }
     let robot = end(robot);
     assert!(robot.ends_with("the robot itself says 0 m/s\n"), "{robot}");

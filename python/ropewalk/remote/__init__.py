@@ -322,8 +322,8 @@ class Sent:
     def wait(self, timeout: float | None = None) -> Outcome | None:
         """Blocks until the outcome of the command is known. Returns None after `timeout` seconds. Do not call it from a
         callback of the library."""
-        told = self._native.wait(timeout)
-        return None if told is None else Outcome(*told)
+        reported = self._native.wait(timeout)
+        return None if reported is None else Outcome(*reported)
 
     def poll(self) -> Outcome | None:
         """The outcome of the command, if it is known."""
@@ -413,10 +413,10 @@ class Controller(_End):
         if f is None:
             return lambda g: self.on(kind, g, channel) or g
 
-        def told(body: bytes, channel: int, sequence: int, lost: int) -> None:
+        def reported(body: bytes, channel: int, sequence: int, lost: int) -> None:
             f(decode(kind, body), Info(channel, sequence, lost))
 
-        self._native.on_telemetry(kind.name, channel, self._counted(told))
+        self._native.on_telemetry(kind.name, channel, self._counted(reported))
         return None
 
     def latest(self, kind: TelemetryKind[B], channel: int = 0) -> B | None:

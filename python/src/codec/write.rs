@@ -327,12 +327,12 @@ pub(super) fn unfilled() -> PyErr {
 /// Converts Python's exceptions for wrong values to a `ContentError` that names the field.
 #[cold]
 fn explain(py: Python<'_>, error: PyErr, name: &str, field: &str) -> PyErr {
-    let told = error.get_type(py).name().is_ok_and(|name| name == "ContentError");
+    let reported = error.get_type(py).name().is_ok_and(|name| name == "ContentError");
     let wrong = error.is_instance_of::<PyTypeError>(py)
         || error.is_instance_of::<PyValueError>(py)
         || error.is_instance_of::<PyOverflowError>(py)
         || error.is_instance_of::<PyAttributeError>(py);
-    if told || !wrong {
+    if reported || !wrong {
         return error;
     }
     let text = format!("{name}, {field}: {}", error.value(py));

@@ -1,4 +1,4 @@
-// What a publisher announces about itself through ROS: docs/decisions/230-bus-inside-ros.md.
+// What a publisher announces about itself through ROS: docs/decisions/230-ros1-nodes-on-the-bus.md.
 #pragma once
 
 #include <string>

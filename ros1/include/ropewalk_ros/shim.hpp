@@ -5,7 +5,7 @@
 // or include this header after all of ROS's headers. `ros::NodeHandle`, `ros::Publisher` and `ros::Subscriber` then
 // mean the classes below, which share messages of known types (`Twin`) in memory and leave all others to roscpp. Each
 // side copies once, since roscpp's messages own their arrays. To copy nothing, use `ropewalk_ros::Publisher` and views.
-// Decision 232 has the reasons.
+// Decision 230 has the reasons.
 #pragma once
 
 #include <ros/ros.h>

@@ -60,8 +60,8 @@ def info(identity: int, topic: str, type_name: str = STRING[0], md5: bytes = STR
     head = struct.pack("<BIQIQQ", PUBLISHER, 0, identity, 0, 0, 0)
     body = definition.encode()
     state = struct.pack("<QQQIBQ", 1 << 28, 0, 0, 0, 0, 0) + offer() + struct.pack("<Q", 0) + bytes(40) + struct.pack("<H", 0)
-    told = bytes([len(refusals)]) + b"".join(map(text, refusals))
-    return frame(INFO, head + text(topic) + text(type_name) + md5 + FLAVOUR + struct.pack("<I", len(body)) + body + state + told)
+    reported = bytes([len(refusals)]) + b"".join(map(text, refusals))
+    return frame(INFO, head + text(topic) + text(type_name) + md5 + FLAVOUR + struct.pack("<I", len(body)) + body + state + reported)
 
 
 def ring_length(depth: int, held: int) -> int:

@@ -51,9 +51,9 @@ class Reckless(QuicConnection):
         return super().datagrams_to_send(now)
 
 
-def knock(folder: Path) -> bytes:
+def admission(folder: Path) -> bytes:
     """Returns the required destination connection ID of a first packet."""
-    secret = bytes.fromhex((folder / "knock.key").read_text().strip())
+    secret = bytes.fromhex((folder / "admission.key").read_text().strip())
     random = os.urandom(8)
     return random + hmac.new(secret, random, hashlib.sha256).digest()[:8]
 
@@ -106,7 +106,7 @@ class Peer(wire.Peer):
         settings.certificate = load_pem_x509_certificate((self.keys / "host.pem").read_bytes())
         settings.private_key = host_key(self.keys)
         self.connection = Reckless(configuration=settings)
-        self.connection._peer_cid.cid = self.connection._original_destination_connection_id = knock(self.keys)
+        self.connection._peer_cid.cid = self.connection._original_destination_connection_id = admission(self.keys)
         self.connection.connect(self.to, time.monotonic())
         self.connected = False
         self._dialled = time.monotonic()

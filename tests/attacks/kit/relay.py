@@ -100,10 +100,10 @@ class Relay:
                 entries, at = read_v(datagram, at)
                 for _ in range(entries):
                     host = int.from_bytes(datagram[at : at + 8], "little")
-                    told, at = read_v(datagram, at + 8)
+                    reported, at = read_v(datagram, at + 8)
                     _, at = read_v(datagram, at)
                     at += 1
-                    self.counts[host] = max(told, self.counts.get(host, 0))
+                    self.counts[host] = max(reported, self.counts.get(host, 0))
                 self.counts[wire.host_id(side.host)] = side.count
             elif kind in (0x3A, 0x3B):
                 _, at = read_v(frame, 1)

@@ -20,7 +20,7 @@ except ImportError:
     os.environ["ROPEWALK_ATTACK_VENV"] = "1"
     os.execv(python, [str(python), *sys.argv])
 
-EXECUTED, REJECTED, EXPIRED, STRANGER = 1, 2, 3, 4
+EXECUTED, REJECTED, EXPIRED, UNKNOWN_CONTROLLER = 1, 2, 3, 4
 TWIST = "robot_remote_control.Twist"
 
 
@@ -154,7 +154,7 @@ class Controller:
                 continue
             (which,) = struct.unpack_from("<Q", message, 1)
             response = fields(message[9:])
-            if first(response, 4) != STRANGER:
+            if first(response, 4) != UNKNOWN_CONTROLLER:
                 self.run, self.stamp, self.heard = first(response, 2), first(response, 3), time.monotonic()
             if which == asked:
                 return response

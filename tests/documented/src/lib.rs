@@ -207,7 +207,7 @@ mod tests {
     const TEXT: &str = "Type `ropewalk top \\| cat` in `ropewalk_msgs`.\n\n<!-- run by tests/x -->\n\n```console\nrobot$ ropewalk a \\\n    b # why\noutput $ of it\n$ cat <<'END'\nropewalk no\nEND\n```\n\n```yaml\n$ ropewalk no\n```\n```sh\nropewalk c\n```\n";
 
     #[test]
-    fn commands_are_told_from_output() {
+    fn commands_are_distinguished_from_output() {
         let page = page(TEXT, Path::new("p.md"));
         let texts =
             |i: usize| -> Vec<&str> { page.blocks[i].lines.iter().map(|l| l.text.as_str()).collect() };

@@ -113,10 +113,10 @@ class Wire:
 
     def __init__(self, spaces: Spaces, stage: kit.Stage) -> None:
         ends = [f"/run/netns/{spaces.names[host]}" for host in ("base", "robot")]
-        self.told = (stage.folder / "box.out").open("w+")
+        self.reported = (stage.folder / "box.out").open("w+")
         self.process = subprocess.Popen([sys.executable, "-m", "rig.box", *ends], cwd=Path(__file__).parent.parent,
-                                        stdin=subprocess.PIPE, stdout=self.told, text=True)
-        kit.wait_for("the wire", lambda: Path(self.told.name).read_text())
+                                        stdin=subprocess.PIPE, stdout=self.reported, text=True)
+        kit.wait_for("the wire", lambda: Path(self.reported.name).read_text())
         for host, (own, peer) in {"base": (1, 2), "robot": (2, 1)}.items():
             spaces.ip(host, "address", "add", f"10.8.0.{own}", "peer", f"10.8.0.{peer}", "dev", "wire")
             spaces.ip(host, "link", "set", "wire", "mtu", 1500, "up")
@@ -130,7 +130,7 @@ class Wire:
         """Ends it. Returns what it did with the packets."""
         self.process.stdin.close()
         self.process.wait(10)
-        return json.loads(Path(self.told.name).read_text().splitlines()[-1])
+        return json.loads(Path(self.reported.name).read_text().splitlines()[-1])
 
 
 def pair(spaces: Spaces) -> dict[str, str]:

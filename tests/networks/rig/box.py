@@ -37,7 +37,7 @@ def main() -> None:
     waiting: list[tuple[float, int, int, bytes]] = []
     order = 0
     print("ready", flush=True)
-    told = b""
+    reported = b""
     while True:
         timeout = max(0.0, waiting[0][0] - time.monotonic()) if waiting else None
         readable = select.select([*ends, 0], [], [], timeout)[0]
@@ -45,7 +45,7 @@ def main() -> None:
             more = os.read(0, 4096)
             if not more:
                 break
-            *lines, told = (told + more).split(b"\n")
+            *lines, reported = (reported + more).split(b"\n")
             for line in lines:
                 how |= json.loads(line)
         now = time.monotonic()

@@ -92,7 +92,7 @@ pub struct Model {
     pub machine: Costs,
     /// Exponent by which the cost of a round trip grows with the number of processes, which evict each other's cache
     /// lines.
-    pub crowd: f64,
+    pub contention: f64,
     /// Additional cost to wake processes, multiplied by the share of the time in which processors are idle: a process
     /// that waits for a processor need not be woken.
     pub wake_s: f64,
@@ -216,12 +216,12 @@ impl Model {
 
     /// Cost of a round trip among running processes.
     fn awake(&self, p: &Point) -> f64 {
-        self.machine.of(p.bytes, p.network) * self.crowded(p)
+        self.machine.of(p.bytes, p.network) * self.contended(p)
     }
 
     /// Additional cost if all processes sleep.
     fn waking(&self, p: &Point) -> f64 {
-        self.wake_s * self.crowded(p)
+        self.wake_s * self.contended(p)
     }
 
     /// Cost of a round trip on a machine with this load.
@@ -230,8 +230,8 @@ impl Model {
     }
 
     /// Factor of the cost compared with two processes.
-    pub(super) fn crowded(&self, p: &Point) -> f64 {
-        (p.nodes / 2.0).max(1.0).powf(self.crowd)
+    pub(super) fn contended(&self, p: &Point) -> f64 {
+        (p.nodes / 2.0).max(1.0).powf(self.contention)
     }
 
     pub(super) fn occupied(&self, p: &Point) -> f64 {
@@ -257,7 +257,7 @@ impl Model {
 
     /// Round trip without other load.
     fn idle_delay(&self, p: &Point) -> f64 {
-        self.delay.of(p.bytes, p.network) * self.crowded(p) + 2.0 * self.one_way(p)
+        self.delay.of(p.bytes, p.network) * self.contended(p) + 2.0 * self.one_way(p)
     }
 
     /// One way over the idle medium, in seconds.

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_that_was_not_measured_is_not_told() {
+    fn unmeasured_bounds_are_left_empty() {
         let window = |cells: &[Sample]| Window::all(cells).first().map(|w| w.metrics.clone());
         let all = window(&[cell(1, 10.0, true), cell(1, 20.0, true)]).expect("a window");
         assert_eq!((all.low_bytes_per_s, all.high_bytes_per_s), (Some(20e3), None));

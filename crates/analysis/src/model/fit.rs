@@ -13,8 +13,8 @@ const RADIO: f64 = 1.1;
 /// Share of the squared relative error that a coefficient must remove.
 const PRICE: f64 = 4e-4;
 /// Exponents of the number of processes to try: how many, and their spacing.
-const CROWDS: u32 = 12;
-const CROWD: f64 = 0.04;
+const CONTENTIONS: u32 = 12;
+const CONTENTION_STEP: f64 = 0.04;
 /// An exponent that costs as much as a coefficient; larger ones must remove more error.
 const USUAL: f64 = 0.1;
 
@@ -95,9 +95,9 @@ impl Model {
             .collect();
         // The limiting resource of each knee is unknown: of several guesses, the one that explains most is used.
         let starts = [0.0, 1.0, 2.0, 4.0, 16.0, f64::INFINITY];
-        let crowds = (0..CROWDS).map(|i| f64::from(i) * CROWD);
-        let tries = crowds.flat_map(|crowd| starts.map(|most| (crowd, most)));
-        let tries = tries.map(|(crowd, most)| settle(&rows, cells, most, crowd));
+        let contentions = (0..CONTENTIONS).map(|i| f64::from(i) * CONTENTION_STEP);
+        let tries = contentions.flat_map(|contention| starts.map(|most| (contention, most)));
+        let tries = tries.map(|(contention, most)| settle(&rows, cells, most, contention));
         let (mut model, _) = tries
             .min_by(|a, b| a.1.total_cmp(&b.1))
             .ok_or(FitError::TooFew { knees: knees.len() })?;
@@ -109,9 +109,9 @@ impl Model {
 
 /// Fits, and reassigns limits until they no longer change; returns the model and the unexplained error. Initially
 /// assumes that processes are the limit up to `senders` senders.
-fn settle(rows: &[Row], cells: &[Sample], senders: f64, crowd: f64) -> (Model, f64) {
+fn settle(rows: &[Row], cells: &[Sample], senders: f64, contention: f64) -> (Model, f64) {
     let blank = Model {
-        crowd,
+        contention,
         wire: WIRE,
         radio: RADIO,
         ..Model::default()
@@ -129,7 +129,7 @@ fn settle(rows: &[Row], cells: &[Sample], senders: f64, crowd: f64) -> (Model, f
         .collect();
     let mut best = (blank, f64::INFINITY);
     for _ in 0..16 {
-        let model = solve_limits(&rows, cells, crowd);
+        let model = solve_limits(&rows, cells, contention);
         let left: f64 = rows
             .iter()
             .map(|r| {
@@ -137,7 +137,7 @@ fn settle(rows: &[Row], cells: &[Sample], senders: f64, crowd: f64) -> (Model, f
                 load.ln().powi(2)
             })
             .sum();
-        let price = f64::from(coefficients(&model)) + (crowd / USUAL).powi(2);
+        let price = f64::from(coefficients(&model)) + (contention / USUAL).powi(2);
         let cost = left + PRICE * rows.len() as f64 * price;
         if cost < best.1 {
             best = (model.clone(), cost);
@@ -162,9 +162,9 @@ fn coefficients(m: &Model) -> u32 {
     all.map(|v| u32::from(v > 0.0)).sum()
 }
 
-fn solve_limits(rows: &[Row], cells: &[Sample], crowd: f64) -> Model {
+fn solve_limits(rows: &[Row], cells: &[Sample], contention: f64) -> Model {
     let mut model = Model {
-        crowd,
+        contention,
         ..Model::default()
     };
     let of = |limit: usize| rows.iter().filter(move |r| r.limit == limit);
@@ -262,9 +262,9 @@ fn machine(model: &mut Model, rows: &[Row], cells: &[Sample]) {
     let idle = f64::from(u8::from(cells.iter().any(|c| c.cpu_us.is_some())));
     // By the share of the time in which processors are idle.
     let with_rest = |p: &Point, free: f64| {
-        let crowded = model.crowded(p);
-        let mut all = columns(p).map(|c| c * crowded).to_vec();
-        all.extend([idle * p.nodes / p.rate, crowded * free.clamp(0.0, 1.0)]);
+        let contended = model.contended(p);
+        let mut all = columns(p).map(|c| c * contended).to_vec();
+        all.extend([idle * p.nodes / p.rate, contended * free.clamp(0.0, 1.0)]);
         all
     };
     let mut equations: Vec<Equation> = limited
@@ -314,9 +314,9 @@ fn delays(model: &mut Model, cells: &[Sample]) {
         .filter_map(|c| {
             let (point, mean) = (Point::of(&c.params), c.mean_ms? / 1e3);
             let rest = mean - 2.0 * model.one_way(&point) - model.waiting(&point);
-            let crowded = model.crowded(&point);
+            let contended = model.contended(&point);
             Some(Equation {
-                of: columns(&point).map(|c| c * crowded).to_vec(),
+                of: columns(&point).map(|c| c * contended).to_vec(),
                 value: rest.max(0.02 * mean),
                 weight: 1.0 / mean,
             })

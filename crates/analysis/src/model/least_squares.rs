@@ -118,7 +118,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_made_the_values_is_found(truth in prop::collection::vec(0.01f64..10.0, 3), rows in prop::collection::vec(prop::collection::vec(0.0f64..1e6, 3), 8..12)) {
+        fn coefficients_of_the_values_are_recovered(truth in prop::collection::vec(0.01f64..10.0, 3), rows in prop::collection::vec(prop::collection::vec(0.0f64..1e6, 3), 8..12)) {
             let e: Vec<_> = rows.iter().map(|r| equation(r, r.iter().zip(&truth).map(|(a, b)| a * b).sum())).collect();
             let x = solve(&e, 3, 0.0);
             for e in &e {

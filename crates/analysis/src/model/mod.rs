@@ -3,7 +3,7 @@
 //! The thesis has one number, CSLV = N · f · S (section 4.1), which holds in the middle and is wrong at the ends: 256
 //! processes at 1 Hz, small messages limited by the processor, large ones limited by the wire. [`Model`] has three
 //! limits, the first of which to be reached is the knee: one process, the processors, or the medium is always busy. See
-//! `docs/decisions/250-three-limits.md`.
+//! `docs/decisions/250-performance-model.md`.
 
 mod costs;
 mod cslv;

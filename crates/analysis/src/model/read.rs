@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_and_knees_are_told_apart() {
+    fn cells_and_knees_are_distinguished() {
         let json = r#"{"experiment":"scale","machine":{},"versions":{},"cells":[
             {"system":"roscpp","params":{"experiment":7,"what":"cell","nodes":4,"senders":2,"hz":20,"bytes":4250,"medium":"wifi-6","cpu_share":100},
              "metrics":{"delivery":1,"rtt_ms":{"mean":3.5,"p50":3,"p99":null},"cpu_us_per_message":80,"sustained":true}},
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_cell_is_told_with_its_number() {
+    fn invalid_cells_are_reported_by_number() {
         assert!(matches!(read("{"), Err(ReadError::Json(_))));
         assert_eq!(read("[]"), Err(ReadError::NoCells));
         for bad in [

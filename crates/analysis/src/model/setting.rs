@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_sends_to_all_has_a_line_for_each_sending_host() {
+    fn broadcasters_have_one_line_per_sending_host() {
         let all = Params {
             hosts: 4,
             nodes: 8,

@@ -16,7 +16,7 @@ pub struct HostCosts {
 
 /// Delay from publisher to sleeping subscriber in shared memory (`docs/guide/bench-ipc.md`), and delay that both ends
 /// of a link add to the air: the demo's mean delays on a quiet virtual machine with two cores, minus those of the same
-/// messages in virtual time (`docs/decisions/252-plans-run-the-protocol.md`).
+/// messages in virtual time (`docs/decisions/250-performance-model.md`).
 const BUS_MS: f64 = 0.04;
 const LINK_MS: f64 = 0.2;
 /// Processor time of a host for a message over a link: a guess.

@@ -571,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_the_mend() {
+    fn errors_state_the_fix() {
         for (from, to, says) in [
             ("hosts: [robot, base]", "hosts: [robot, robot]", "twice"),
             ("hosts: [robot, base]", "hosts: []", "1 to 256 hosts"),

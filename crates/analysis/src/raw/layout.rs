@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_out_is_as_in_the_thesis() {
+    fn defaults_are_those_of_the_thesis() {
         let layout = Layout::parse(
             "files: \"{hz}/*\"\npayload_bytes: 4250\nmessages: 1195\n",
             "a.yaml",
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place() {
+    fn errors_state_the_place() {
         let good = "files: \"{hz}/*\"\npayload_bytes: 4250\nmessages: 1195\n";
         for (bad, says) in [
             ("".to_owned(), "a.yaml"),

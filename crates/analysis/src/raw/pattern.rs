@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_says_what_to_write() {
+    fn invalid_patterns_are_refused_with_the_fix() {
         for (bad, says) in [
             ("", "must name files"),
             ("/a", "must name files"),

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_row_is_told_with_its_line() {
+    fn invalid_rows_are_reported_with_their_line() {
         let layout = layout("");
         for (bad, line, says) in [
             (&b"0,1,2\n1\n"[..], 2, "1 columns instead of 3"),

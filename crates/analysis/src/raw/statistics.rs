@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_counts_and_quantiles_are_of_all_messages() {
+    fn missing_messages_count_and_quantiles_cover_all_messages() {
         let rows = (0..9).map(|number| {
             let sent = i128::from(number) * 100_000_000;
             let ms = i128::from(number) * 1_000_000;

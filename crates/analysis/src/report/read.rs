@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_result_says_so() {
+    fn invalid_results_are_refused() {
         assert!(matches!(
             Document::parse("", String::new()),
             Err(ReadError::Json(_))

@@ -30,7 +30,7 @@ pub struct Truth {
     pub sockets_per_byte: f64,
     pub wake: f64,
     /// Exponent by which each job grows with the number of processes.
-    pub crowd: f64,
+    pub contention: f64,
     /// Work of every idle process each 10 ms.
     pub tick: f64,
     /// Factor of the closed form.
@@ -120,7 +120,7 @@ impl Machine<'_> {
             };
             let woken = f64::from(u8::from(process.woken)) * t.wake;
             (process.running, process.woken) = (true, false);
-            let work = (work + woken) * (self.nodes / 2.0).powf(t.crowd) / 1e6;
+            let work = (work + woken) * (self.nodes / 2.0).powf(t.contention) / 1e6;
             self.idle -= 1;
             self.busy += work;
             self.at(now + work, What::Ends(p, job));

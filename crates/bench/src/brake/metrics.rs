@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_robot_that_nobody_stopped_is_counted_and_in_no_median() {
+    fn a_robot_that_was_not_stopped_is_counted_but_in_no_median() {
         let trial = |stop| Trial {
             stop,
             received_ratio: 0.5,

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_outside_the_region_is_not_seen() {
+    fn lamps_outside_the_region_are_not_recognized() {
         let red = Recognizer::new(Color::Red, SMALL);
         for column in [None, Some(960 + 48), Some(0), Some(-20), Some(1919)] {
             let found = red.find(&image(column, Color::Red)).expect("an image");
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_recognized_is_what_lies_in_the_region() {
+    fn lamps_are_recognized_exactly_within_the_region() {
         let red = Recognizer::new(Color::Red, SMALL);
         for column in [960 - 37, 960 - 36, 960 + 36, 960 + 37] {
             let found = red.find(&image(Some(column), Color::Red)).expect("an image");

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_told_apart_and_others_refused() {
+    fn known_lines_are_parsed_and_others_refused() {
         let watcher = r#"{"images": 2, "latency_ns": [1, 2], "match_ns": [], "hits": 0, "first": null}"#;
         let camera = r#"{"start_ns": 1, "images": 2, "refused": 0, "draw_ns": 3, "command_ns": null,
                          "first": {"sequence": 1, "stamp_ns": 9}}"#;

@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn impossible_stop_times_are_refused() {
         assert!(
             trial(Some(1_033_000_000), 6)
                 .expect_err("too early")

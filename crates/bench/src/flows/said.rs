@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_told_apart_and_others_refused() {
+    fn known_lines_are_parsed_and_others_refused() {
         let rule = Rule { flows: 1, most: 2 };
         let mut said = Said::default();
         for text in [

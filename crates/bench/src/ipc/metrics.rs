@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_pooled_and_told_apart() {
+    fn runs_are_pooled_and_reported_per_run() {
         let trial = |a: u64, b: u64| Trial {
             received: vec![received(&[a; 4], &[0, 1, 2, 3]), received(&[b; 3], &[0, 2, 3])],
             published: Published {
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slow_one_is_told_apart() {
+    fn the_slow_subscriber_is_reported_separately() {
         let setting = Setting {
             slow_us: Some(1),
             ..setting()
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_is_not_lost() {
+    fn refused_messages_are_not_counted_as_lost() {
         let beside = |published: u64, fast: &[u64]| Trial {
             received: vec![received(&[9], &[0]), received(&vec![1; fast.len()], fast)],
             published: Published {

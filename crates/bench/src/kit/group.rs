@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_silent_one_is_waited_for_no_longer_than_told() {
+    fn a_silent_group_is_waited_for_no_longer_than_the_timeout() {
         let mut group = Group::start(Command::new("sleep").arg("1000")).expect("starts");
         assert!(group.wait(Duration::from_millis(20)).expect("waits").is_none());
         group.kill();

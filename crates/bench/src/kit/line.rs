@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_by_name() {
+    fn invalid_lines_are_refused_by_name() {
         assert!(wrong("hello\n").contains("hello"));
         assert!(wrong("{\"received\": 1}\n").contains("received"));
         assert!(wrong("{\"published\": 9, \"refused\": 0, \"publish_ns\": []}\n").contains("of 3 messages"));

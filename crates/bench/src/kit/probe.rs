@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn inconsistent_arrivals_are_refused() {
         for bad in [
             "",
             r#"{"number": [], "delay_ns": [], "arrival_ns": []}"#,

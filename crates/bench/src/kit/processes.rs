@@ -291,7 +291,7 @@ mod tests {
     use crate::flows::said::{Rule, Said};
 
     #[test]
-    fn who_is_dismissed_tells_the_rest_and_may_end() {
+    fn a_dismissed_process_reports_its_last_values_and_may_end() {
         let sandbox = Sandbox::new().expect("a sandbox");
         let mut processes = Processes::<Said>::new(Rule { flows: 1, most: 1 }, &sandbox, &|| false);
         let sh = |script: &str| {
@@ -299,12 +299,12 @@ mod tests {
             command.args(["-c", script]);
             command
         };
-        let told = |all: &[Peer<Said>]| all[0].said.values.is_some();
+        let reported = |all: &[Peer<Said>]| all[0].said.values.is_some();
         let deadline = || clock::monotonic() + Duration::from_secs(60);
         let script = "echo ready; read word; echo '{\"values\": [1.0]}'";
         processes.start("one".into(), &mut sh(script)).expect("starts");
         processes.dismiss(0);
-        assert!(processes.listen(deadline(), told).expect("no complaint"));
+        assert!(processes.listen(deadline(), reported).expect("no complaint"));
         processes.join().expect("ended well");
         // A process that ends by itself is an error.
         processes

@@ -305,18 +305,18 @@ fn ask(
         Ok(output) => output,
         Err(why) => return Ok(Err(why)),
     };
-    let told: Result<Version, _> = serde_json::from_str(&output);
-    Ok(match told {
-        Ok(told) if told.system == system.name() => Ok(Ready {
+    let reported: Result<Version, _> = serde_json::from_str(&output);
+    Ok(match reported {
+        Ok(reported) if reported.system == system.name() => Ok(Ready {
             system,
-            version: shorten(&told.version),
-            modes: told.modes,
+            version: shorten(&reported.version),
+            modes: reported.modes,
             program: program.to_owned(),
             door,
         }),
-        Ok(told) => Err(format!(
+        Ok(reported) => Err(format!(
             "{shown} reports the name {:?}: build it again",
-            shorten(&told.system)
+            shorten(&reported.system)
         )),
         Err(e) => Err(format!("{shown} prints no version ({e}): {:?}", shorten(&output))),
     })

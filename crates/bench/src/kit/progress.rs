@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_grows_less() {
+    fn the_remaining_time_decreases() {
         let mut p = Progress::new([Duration::from_secs(5); 3].into_iter());
         assert_eq!(p.left(), "19 s");
         p.skip();

@@ -129,7 +129,7 @@ pub(crate) struct Site<'a> {
     pub(crate) lab: Lab,
     /// The lab also ends when this process is killed.
     _held: Held,
-    /// Where a processor takes long to wake, a sleeping emulator is late (docs/decisions/194-busy-processors.md).
+    /// Where a processor takes long to wake, a sleeping emulator is late (decision 105).
     busy: Option<Busy>,
     pub(crate) ground: &'a Ground<'a>,
     /// Hosts with a wire, and their addresses on it.

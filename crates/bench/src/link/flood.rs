@@ -44,7 +44,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
     };
     let row = |rate: u32| {
         let means = Means::links(setting.clone());
-        let strangers = match rate {
+        let senders = match rate {
             0 => "no unknown senders".to_owned(),
             rate => format!("{rate} datagrams of a flood per second at each link"),
         };
@@ -57,7 +57,7 @@ pub(super) fn rows(options: &Options) -> Vec<Row> {
             system: System::Ropewalk,
             scenario: "wifi-1hop",
             hops: 1,
-            setting: format!("{}, {strangers}", means.shown()),
+            setting: format!("{}, {senders}", means.shown()),
             params,
             run: Box::new(move |tools, run| measure(tools, &setting, (quick, run, rate))),
         }
@@ -75,7 +75,7 @@ fn measure(
     let takes = legs.iter().map(|l| l.flow.takes_us()).max().unwrap_or_default();
     let seconds = takes.div_ceil(1_000_000);
     let network = Network::up(tools, &site, &legs, setting)?;
-    let knock = tools
+    let admission = tools
         .file("team")
         .join(link::keys::ADMISSION_SECRET)
         .to_string_lossy()
@@ -94,8 +94,8 @@ fn measure(
             host,
             "--of",
             &of,
-            "--knock",
-            &knock,
+            "--admission",
+            &admission,
             "--rate",
             &rate,
             "--seconds",
@@ -124,15 +124,15 @@ fn measure(
     for ((leg, log), targets) in legs.iter().zip(&played.received).zip(targets) {
         parts.push(Part::of_flow(leg, leg.flow.judge(log)?, targets));
     }
-    for (host, told) in HOSTS.iter().zip(&played.values) {
-        let told = told.as_deref().filter(|t| t.len() == NAMES.len());
-        let told = told.ok_or_else(|| format!("the flooding process on {host} reported nothing"))?;
+    for (host, reported) in HOSTS.iter().zip(&played.values) {
+        let reported = reported.as_deref().filter(|t| t.len() == NAMES.len());
+        let reported = reported.ok_or_else(|| format!("the flooding process on {host} reported nothing"))?;
         let mut values = Values::new();
-        for (name, value) in NAMES.iter().zip(told) {
+        for (name, value) in NAMES.iter().zip(reported) {
             let bytes = name.ends_with("_mb");
             values.insert(*name, if bytes { value / 1e6 } else { *value });
         }
-        values.insert("resident_grown_mb", (told[6] - told[5]) / 1e6);
+        values.insert("resident_grown_mb", (reported[6] - reported[5]) / 1e6);
         parts.push(Part {
             check: format!("the link on {host}"),
             system: None,

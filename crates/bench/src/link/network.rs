@@ -306,7 +306,7 @@ mod tests {
     use crate::flows::Sent;
 
     #[test]
-    fn what_is_called_may_be_called_by_its_caller_alone() {
+    fn services_may_be_called_by_their_caller_only() {
         const CALLED: &[Called] = &[
             Called {
                 name: "/switch",

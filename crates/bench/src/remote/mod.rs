@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_nothing_to_measure_is_refused() {
+    fn options_that_leave_nothing_to_measure_are_refused() {
         let options = Options {
             networks: vec![Network::Wifi6],
             what: vec![What::Twist],

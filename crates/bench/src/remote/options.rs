@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_wanted() {
+    fn selected_measurements_are_wanted() {
         let parse = |words: &[&str]| Line::try_parse_from([&["bench"], words].concat()).map(|l| l.options);
         let all = parse(&[]).expect("no option is required");
         assert!(all.wants(Network::Loopback, What::File, System::Ros1));

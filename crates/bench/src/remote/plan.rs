@@ -407,7 +407,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn every_row_can_be_told_apart() {
+    fn every_row_has_a_distinct_name() {
         for quick in [false, true] {
             let rows = rows(&Options { quick, ..options() });
             let mut names: Vec<String> = rows.iter().map(Row::shown).collect();

@@ -47,20 +47,20 @@ pub(super) fn run(row: &Row, tools: &Tools<'_>) -> Result<(Trial, Option<Timing>
     let stage = Stage::up(tools, row.setup)?;
     let set = Set::up(row, tools, &stage)?;
     let busy = (row.awake == Some(true)).then(clock::Busy::keep);
-    let told = play(row, tools, &stage, &set);
+    let reported = play(row, tools, &stage, &set);
     drop(busy);
-    let (told, links) = set.daemons.end(told, tools.ground.stopped)?;
+    let (reported, links) = set.daemons.end(reported, tools.ground.stopped)?;
     let lab = match stage.site() {
         Some(site) => Some(site.status()?),
         None => None,
     };
     let (values, made) = match row.what {
-        What::File => values::of_file(&told)?,
-        _ => values::of_times(told.first().map_or(&[], Vec::as_slice))?,
+        What::File => values::of_file(&reported)?,
+        _ => values::of_times(reported.first().map_or(&[], Vec::as_slice))?,
     };
     tools
         .keep
-        .put(|| json!({ "row": row.shown(), "told": told, "lab": lab, "links": links }))?;
+        .put(|| json!({ "row": row.shown(), "reported": reported, "lab": lab, "links": links }))?;
     Ok((Trial { values, made }, lab.as_ref().map(Timing::of)))
 }
 
@@ -264,15 +264,15 @@ fn play(row: &Row, tools: &Tools<'_>, stage: &Stage<'_>, set: &Set) -> Result<Ve
     }
     let one = row.patience.max(row.expiry * 3);
     let patience = row.budget.min(row.expected() * 20) + one + RESULT;
-    let told = |all: &[Peer<Said>]| all[0].said.values.is_some();
-    if !processes.listen(clock::monotonic() + patience, told)? {
+    let reported = |all: &[Peer<Said>]| all[0].said.values.is_some();
+    if !processes.listen(clock::monotonic() + patience, reported)? {
         let why = format!("it did not finish within {patience:?}");
         return Err(processes.peers()[0].complain(&why));
     }
     processes.stop(RESULT, |_| true)?;
     processes.join()?;
-    let told = processes.into_peers().into_iter().take(1);
-    Ok(told.filter_map(|p| p.said.values).collect())
+    let reported = processes.into_peers().into_iter().take(1);
+    Ok(reported.filter_map(|p| p.said.values).collect())
 }
 
 /// Runs twists alone for a while, then during the file transfer until the file is complete or the time is over.
@@ -287,8 +287,8 @@ fn file(row: &Row, processes: &mut Processes<'_, Said>) -> Result<Vec<Vec<f64>>,
         }
     }
     processes.dismiss(0);
-    let told = |all: &[Peer<Said>]| all[0].said.values.is_some();
-    if !processes.listen(clock::monotonic() + RESULT, told)? {
+    let reported = |all: &[Peer<Said>]| all[0].said.values.is_some();
+    if !processes.listen(clock::monotonic() + RESULT, reported)? {
         return Err(processes.peers()[0].complain("it did not report the durations of its twists"));
     }
     let of = |who: usize| processes.peers()[who].said.values.clone().unwrap_or_default();

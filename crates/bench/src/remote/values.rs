@@ -26,30 +26,30 @@ const ALONE: [&str; 7] = [
 
 /// Evaluates the operator's times; returns the values with the number of times. `decided`: the share with a known outcome at
 /// the operator; `delivery`: the share that was executed, or came back.
-pub(super) fn of_times(told: &[f64]) -> Result<(Values, u64), RunError> {
-    if told.is_empty() {
+pub(super) fn of_times(reported: &[f64]) -> Result<(Values, u64), RunError> {
+    if reported.is_empty() {
         return Err(RunError::Failed("nothing was started in time".into()));
     }
     let odd = |t: &&f64| !(**t >= 0.0 || [code::EXPIRED, code::REJECTED, code::UNREACHABLE].contains(t));
-    if let Some(odd) = told.iter().find(odd) {
+    if let Some(odd) = reported.iter().find(odd) {
         return Err(format!("the operator reported a time of {odd} ms").into());
     }
     let share = |which: &dyn Fn(f64) -> bool| {
-        let such = told.iter().filter(|t| which(**t)).count();
-        such as f64 / told.len() as f64
+        let such = reported.iter().filter(|t| which(**t)).count();
+        such as f64 / reported.len() as f64
     };
     let mut values = Values::from([
         ("decided", share(&|t| t != code::UNREACHABLE)),
         ("delivery", share(&|t| t >= 0.0)),
     ]);
-    values.extend(spread(told.iter().copied(), LATENCY));
-    Ok((values, told.len() as u64))
+    values.extend(spread(reported.iter().copied(), LATENCY));
+    Ok((values, reported.len() as u64))
 }
 
 /// Evaluates a file transfer: the operator's pairs of sending time and duration of twists; and start, end and bytes of the
 /// file.
-pub(super) fn of_file(told: &[Vec<f64>]) -> Result<(Values, u64), RunError> {
-    let [twists, file] = told else {
+pub(super) fn of_file(reported: &[Vec<f64>]) -> Result<(Values, u64), RunError> {
+    let [twists, file] = reported else {
         return Err(RunError::Failed("two processes did not report".into()));
     };
     let &[begin, end, bytes] = &file[..] else {
@@ -94,8 +94,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_executed_is_no_time() {
-        let told = [
+    fn commands_that_were_not_executed_have_no_time() {
+        let reported = [
             4.0,
             1.0,
             code::EXPIRED,
@@ -105,7 +105,7 @@ mod tests {
             code::UNREACHABLE,
             5.0,
         ];
-        let (v, made) = of_times(&told).expect("is right");
+        let (v, made) = of_times(&reported).expect("is right");
         assert_eq!((v["decided"], v["delivery"], made), (7.0 / 8.0, 5.0 / 8.0, 8));
         let of = |name: &str| v[&*format!("latency_ms.{name}")];
         assert_eq!(
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn twists_beside_the_file_are_told_from_those_before() {
+    fn twists_beside_the_file_are_separated_from_those_before() {
         let twists = vec![1.0, 2.0, 2.0, 2.5, 3.0, 9.0, 4.0, 10.0, 5.5, 99.0];
         let (v, made) = of_file(&[twists.clone(), vec![2.5, 5.0, 1e8]]).expect("is right");
         assert_eq!((made, v["latency_ms.p99"], v["alone_ms.p99"]), (2, 10.0, 2.5));

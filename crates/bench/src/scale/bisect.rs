@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_never_or_always_sustained_ends_the_search() {
+    fn the_search_ends_if_no_or_every_rate_is_sustained() {
         let (all, _) = search(f64::INFINITY, 50.0);
         assert_eq!((all.sustained(), all.too_much()), (Some(1e6), None));
         let (none, _) = search(0.0, 50.0);

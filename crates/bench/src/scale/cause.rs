@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_at_its_end_is_named_first() {
+    fn exhausted_resources_are_named_first() {
         let mut run = example(150.0, 0);
         assert!(of(&run).starts_with("nothing that is counted") && of(&run).contains("150.0 ms"));
         let held = |messages| Held {
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_in_sockets_or_is_long_on_the_air_is_named() {
+    fn messages_waiting_in_sockets_or_on_the_air_are_named() {
         let mut run = example(150.0, 0);
         let sockets = |to_send: u64, to_read: u64| {
             Some(InSockets {

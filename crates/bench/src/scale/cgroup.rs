@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_the_place_and_the_mend() {
+    fn a_refusal_names_the_place_and_the_fix() {
         let error = Hierarchy::One("/proc/self".into())
             .make(Limit::of(1.0))
             .expect_err("not there");

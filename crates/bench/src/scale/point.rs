@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn points_that_cannot_be_are_told() {
+    fn impossible_points_are_refused() {
         assert_eq!(example().check(), Ok(()));
         let wrong = |change: &dyn Fn(&mut Point)| {
             let mut point = example();
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn data_sets_tell_settings_apart() {
+    fn data_sets_distinguish_settings() {
         let point = example();
         let name = |p: &Point| p.data_set(System::Ropewalk);
         assert_eq!(name(&point), "ropewalk-e7-bus-1hosts-4250B-200rows");

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_elsewhere_or_cut_short_is_not_sampled() {
+    fn remote_and_throttled_points_are_not_sampled() {
         assert!(can_be_taken(&example()));
         let real = Point {
             medium: Medium::Machines,

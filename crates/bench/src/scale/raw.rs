@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_raw_data_is_refused_with_its_place() {
+    fn invalid_raw_data_is_refused_with_its_place() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("x.csv");
         let long = "1".repeat(100);

@@ -156,7 +156,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream, UdpSocket};
 
     #[test]
-    fn bytes_that_nobody_reads_are_seen() {
+    fn unread_bytes_in_sockets_are_counted() {
         let parts = Parts::from([("echo", vec![std::process::id()])]);
         let listener = TcpListener::bind("127.0.0.1:0").expect("binds");
         let mut sender = TcpStream::connect(listener.local_addr().expect("bound")).expect("connects");

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_is_there_again_but_for_a_torn_line() {
+    fn stored_results_are_restored_except_for_a_torn_line() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut store = Store::open(Some(folder.path())).expect("opens");
         store.put(&run(0)).expect("writes");
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_and_full_disks_are_told_of() {
+    fn foreign_files_and_full_disks_are_reported() {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join(FILE), "hello\n").expect("writes");
         let error = Store::open(Some(folder.path()))

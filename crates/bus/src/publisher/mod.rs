@@ -223,7 +223,7 @@ impl Publisher {
 
     /// Queues the message to every connected subscriber and wakes those that sleep. Never blocks and never
     /// waits for the housekeeping thread.
-    // What every message needs is inline in one piece, from top to bottom; everything else is in separate
+    // The steps of every message are inline in one piece, from top to bottom; everything else is in separate
     // functions. `fetch_code` relies on this.
     #[inline(never)]
     pub fn publish(&self, loan: Loan, stamp: Stamp) -> Result<Published, PublishError> {

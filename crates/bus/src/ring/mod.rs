@@ -208,7 +208,7 @@ pub fn is_closing<M: Memory + ?Sized>(ring: &M) -> bool {
     ring.word(CLOSING).load(Ordering::Relaxed) != 0
 }
 
-/// The next push rings the doorbell, and so does the next loan (decision 349).
+/// The next push rings the doorbell, and so does the next loan (decision 049).
 const EARLY: u64 = 2;
 
 /// Sets whether the next push rings the doorbell.

@@ -87,7 +87,7 @@ mod tests {
     };
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_headers_are_read_back() {
         for kind in [Kind::Request, Kind::Reply, Kind::Rejection] {
             let header = Correlation {
                 kind,

@@ -143,7 +143,7 @@ impl SubCore {
             last: 0,
             received: 0,
             malformed: 0,
-            crowded: 0,
+            held_too_many: 0,
             unmapped: 0,
             passed_over: 0,
         });

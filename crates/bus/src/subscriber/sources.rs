@@ -42,7 +42,7 @@ pub(super) struct Source {
     pub(super) received: u64,
     pub(super) malformed: u64,
     /// Messages lost because the copies of this publisher's messages reached their limit.
-    pub(super) crowded: u64,
+    pub(super) held_too_many: u64,
     /// Messages lost because this process could not map their memory.
     pub(super) unmapped: u64,
     /// How often in a row another source was preferred although this one had a message.
@@ -122,7 +122,7 @@ impl State {
                 self.sources[i].malformed += 1;
                 self.distrust(i, "a malformed block");
             }
-            Unreadable::Crowded => self.sources[i].crowded += 1,
+            Unreadable::HoldLimit => self.sources[i].held_too_many += 1,
             Unreadable::NoMemory => self.sources[i].unmapped += 1,
         }
     }
@@ -205,7 +205,7 @@ impl Source {
     pub(super) fn losses(&self) -> Losses {
         let mut losses = self.connection.losses();
         losses.add(DropReason::Malformed, self.malformed);
-        losses.add(DropReason::HoldLimit, self.crowded);
+        losses.add(DropReason::HoldLimit, self.held_too_many);
         losses.add(DropReason::MemoryShort, self.unmapped);
         losses
     }

@@ -147,14 +147,14 @@ pub(crate) fn run(options: &Options) -> Outcome {
 
 /// Opens the bridge, once the router that it depends on answers. `None` if the user stops it before.
 fn open(config: &Config, options: &Options, signals: &Signals) -> Result<Option<Bridge>, Failure> {
-    let mut told = String::new();
+    let mut reported = String::new();
     loop {
         let error = match Bridge::open(config.clone(), BusConfig::from_env().or_input()?) {
             Ok(bridge) => return Ok(Some(bridge)),
             Err(error) if error.is_temporary() => error.to_string(),
             Err(error) => return Err(error).or_input(),
         };
-        if told != error {
+        if reported != error {
             tracing::warn!("{error}; trying again");
         }
         if options.json {
@@ -164,7 +164,7 @@ fn open(config: &Config, options: &Options, signals: &Signals) -> Result<Option<
                 return Ok(None);
             }
         }
-        told = error;
+        reported = error;
         let next = Instant::now() + AGAIN;
         while Instant::now() < next {
             if signals.stopped() {

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_states_no_node_is_of_the_only_one_of_its_process() {
+    fn endpoints_without_a_node_belong_to_the_only_one_of_their_process() {
         let of = |found| {
             let nodes: Vec<_> = of_process(found)
                 .into_iter()

@@ -152,7 +152,7 @@ fn the_examples_are_planned() {
 }
 
 #[test]
-fn what_does_not_fit_ends_with_1_and_bad_input_with_2() {
+fn a_plan_that_does_not_fit_exits_with_1_and_bad_input_with_2() {
     let host = Host::new();
     let text = "hosts: [a, b]\nmedia: [{name: wifi, radio: 6Mbit/s}]\ntopics: [{name: /x, from: a, to: b, bytes: 100kB, hz: 20}]\n";
     fs::write(host.path("s.yaml"), text).expect("a file");

@@ -124,7 +124,7 @@ fn types_that_are_none() {
 }
 
 #[test]
-fn a_topic_that_nobody_publishes() {
+fn a_topic_without_publishers() {
     let host = Host::new();
     refused(
         &host,

@@ -208,19 +208,19 @@ fn killed(kind: &str) {
 }
 
 #[test]
-fn an_agent_that_is_killed_is_told_and_leaves_nothing() {
+fn a_killed_agent_is_reported_and_leaves_nothing() {
     killed("scale-agent");
 }
 
 #[test]
-fn an_agent_whose_keeper_is_killed_is_told_and_leaves_nothing() {
+fn an_agent_whose_parent_is_killed_is_reported_and_leaves_nothing() {
     killed("--serve");
 }
 
 /// A machine that stops responding ends the session, and the error names it. When it resumes, its processes end by
 /// themselves.
 #[test]
-fn a_machine_that_falls_silent_is_told_and_ends_what_it_ran() {
+fn a_silent_machine_is_reported_and_ends_its_processes() {
     let host = Host::new();
     let words = tiny("5");
     let running = start(&host, &words);
@@ -358,7 +358,7 @@ fn a_machine_is_reached_by_ssh_and_nothing_of_it_stays() {
 }
 
 #[test]
-fn a_server_that_refuses_the_key_is_told_with_the_mend() {
+fn a_server_that_refuses_the_key_is_reported_with_the_fix() {
     let host = Host::new();
     let ssh = Ssh::start(&host);
     fs::write(host.path("user.pub"), "").expect("writes");
@@ -466,7 +466,7 @@ fn with_script(script: &str) -> Done {
 }
 
 #[test]
-fn who_is_no_agent_or_a_bad_one_is_told_with_the_mend() {
+fn missing_and_invalid_agents_are_reported_with_the_fix() {
     let own = env!("CARGO_PKG_VERSION");
     let hello = |version: &str| {
         format!(
@@ -501,7 +501,7 @@ fn who_is_no_agent_or_a_bad_one_is_told_with_the_mend() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_before_anything_runs() {
+fn impossible_options_are_refused_before_anything_runs() {
     let host = Host::new();
     let scale = ["--", "scale", "--experiment", "8"];
     for (words, code, why) in [

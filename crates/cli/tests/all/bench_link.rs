@@ -125,7 +125,7 @@ fn nodes_of_two_roscores_meet_over_a_link() {
 }
 
 #[test]
-fn what_leaves_nothing_to_measure_is_refused() {
+fn options_that_leave_nothing_to_measure_are_refused() {
     let host = Host::new();
     for words in [
         &["--hops", "3"][..],

@@ -106,7 +106,7 @@ fn robots_obey_over_links_and_zeromq() {
     assert_eq!(svg.matches("class=\"box\"").count(), 10, "{svg}");
     let kept = std::fs::read_to_string(host.path("kept/002.json")).expect("was kept");
     let kept: Value = serde_json::from_str(&kept).expect("is JSON");
-    assert_eq!(kept["told"][0].as_array().map(Vec::len), Some(20), "{kept}");
+    assert_eq!(kept["reported"][0].as_array().map(Vec::len), Some(20), "{kept}");
     assert!(
         kept["links"]["robot"].is_object() && kept["links"]["controller"].is_object(),
         "{kept}"
@@ -137,7 +137,7 @@ fn telemetry_comes_back_over_links_and_zeromq() {
 }
 
 #[test]
-fn a_peer_that_is_there_is_believed_and_one_that_is_not_is_told_of() {
+fn installed_peers_are_measured_and_missing_ones_reported() {
     // The bench needs a free ROS master on loopback.
     let has_ros = std::process::Command::new("sh")
         .args(["-c", "command -v roscore"])
@@ -191,7 +191,7 @@ fn a_peer_that_is_there_is_believed_and_one_that_is_not_is_told_of() {
 }
 
 #[test]
-fn what_is_not_known_is_refused() {
+fn unknown_names_are_refused() {
     let host = Host::new();
     for (words, name) in [
         (&["--networks", "moon"][..], "moon"),

@@ -197,7 +197,7 @@ fn a_stopped_experiment_goes_on_where_it_was() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_before_anything_runs() {
+fn impossible_options_are_refused_before_anything_runs() {
     let host = Host::new();
     for (words, why) in [
         (&["--experiment", "10"][..], "10"),

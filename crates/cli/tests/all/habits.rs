@@ -56,7 +56,7 @@ fn misspelt_names_get_a_suggestion() {
 }
 
 #[test]
-fn what_nobody_received_is_said_and_is_exit_code_3() {
+fn unreceived_messages_are_reported_and_exit_with_3() {
     let host = Host::new();
     let alone = host.run(&["topic", "pub", "/chater", STRING, "data: hi", "--wait", "0"]);
     assert_eq!(alone.code, 3, "{alone:?}");

@@ -64,12 +64,12 @@ fn pounds_header_becomes_configurations() {
     };
     let config = file("config.h", POUND);
     let network = file("config.yaml", "base_ip: 10.1.0.1\nrate_mbps: 6.0\nuse_ip: true\n");
-    let told = import(
+    let reported = import(
         &host,
         &["pound", &config, "--network", &network],
         &["node-0", "node-1", "node-2"],
     );
-    assert!(told.contains("config.yaml:3: use_ip: "), "{told}");
+    assert!(reported.contains("config.yaml:3: use_ip: "), "{reported}");
     let bad = host.run(&["import", "pound", "missing.h"]);
     assert!(bad.code == 2 && bad.stderr.contains("missing.h"), "{bad:?}");
     let empty = file("empty.h", "// nothing");
@@ -87,12 +87,15 @@ fn nimbros_launch_file_becomes_configurations() {
     std::fs::write(package.join("launch/robot.launch"), LAUNCH).expect("writes");
     std::fs::write(package.join("config/topics.yaml"), TOPICS).expect("writes");
     let launch = package.join("launch/robot.launch");
-    let told = import(
+    let reported = import(
         &host,
         &["nimbro", launch.to_str().expect("text")],
         &["robot", "base"],
     );
-    assert!(told.contains("robot.launch:4: destination_port: "), "{told}");
+    assert!(
+        reported.contains("robot.launch:4: destination_port: "),
+        "{reported}"
+    );
     let link = std::fs::read_to_string(host.path("team").join("robot/link.yaml")).expect("made");
     assert!(
         link.contains("{name: /scan, direction: out, reliability: redundant, rate_limit: 10Hz}"),

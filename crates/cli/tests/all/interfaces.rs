@@ -105,7 +105,7 @@ fn types_of_folders_are_shown_actions_too() {
 }
 
 #[test]
-fn a_type_that_nobody_installed_is_shown_while_it_is_used() {
+fn a_type_that_is_not_installed_is_shown_while_it_is_used() {
     let host = Host::new();
     let node = Node::with_config("tester", BusConfig::new(host.path("bus"))).expect("a node");
     let mut registry = Registry::new(Flavour::Ros2);

@@ -515,7 +515,7 @@ fn a_team_hears_what_is_for_all_and_dscp_chooses_the_queue() {
 }
 
 #[test]
-fn what_is_planned_happens_in_its_time() {
+fn planned_events_happen_at_their_time() {
     let Some(p) = Place::new() else { return };
     let file = p.host.path("later.yaml");
     let text = "hosts: [a, b]\nmedia:\n  - {name: air, wifi: {rate: 6Mbit/s}}\nevents:\n  - {at: 1s, target: a>b, set: {down: true}}\n";

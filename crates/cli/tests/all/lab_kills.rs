@@ -75,8 +75,8 @@ fn kill_while_coming_up(p: &Place, victim: Victim, stage: &str) {
         (Victim::Up, -1) | (_, 0) => {}
         (Victim::Launcher | Victim::Emulator, 1) => {
             assert_eq!(done.stderr.lines().count(), 1, "{victim:?} at {stage}: {done:?}");
-            let told = ["the lab did not come up", "does not answer"];
-            assert!(told.iter().any(|t| done.stderr.contains(t)), "{done:?}");
+            let reported = ["the lab did not come up", "does not answer"];
+            assert!(reported.iter().any(|t| done.stderr.contains(t)), "{done:?}");
         }
         _ => panic!("{victim:?} at {stage}: {done:?}"),
     }

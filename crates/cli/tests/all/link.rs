@@ -59,7 +59,7 @@ fn a_topic_crosses_and_a_restarted_daemon_is_found_again() {
 }
 
 #[test]
-fn the_state_is_told_at_the_end_too() {
+fn the_state_is_printed_at_the_end_too() {
     let host = Host::new();
     let (a, b) = (address(), address());
     config(&host, ("robot", &a), ("base", &b), "out");

@@ -158,7 +158,7 @@ fn a_running_link_is_looked_at_and_changed() {
 }
 
 #[test]
-fn what_cannot_be_changed_is_named_with_its_mend() {
+fn invalid_changes_are_refused_with_the_fix() {
     let pair = Pair::new();
     let (robot, base) = (&pair.robot, &pair.base);
     let set = |host: &Host, rest: &[&str], named: &[&str]| {

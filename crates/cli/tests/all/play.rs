@@ -40,7 +40,7 @@ fn strings(file: &Path, topic: &str, rows: &[(f64, &str)]) {
 
 /// A player that starts in the middle publishes the map from the beginning.
 #[test]
-fn what_was_latched_before_the_start_is_there_at_the_start() {
+fn messages_latched_before_the_start_are_published_at_the_start() {
     let host = Host::new();
     let file = host.path("map.mcap");
     let schema = Registry::new(Flavour::Ros1)
@@ -128,7 +128,7 @@ fn each_odd_recording_costs_what_is_odd_in_it_alone() {
 }
 
 #[test]
-fn what_is_left_out_is_told_with_its_true_reason() {
+fn topics_that_are_left_out_are_reported_with_the_true_reason() {
     let host = Host::new();
     for (name, says) in [
         (

@@ -5,7 +5,7 @@ use ropewalk::{BusConfig, Flavour, Node, Registry, SubscriberOptions};
 use std::time::Duration;
 
 #[test]
-fn what_is_transient_local_reaches_who_comes_later() {
+fn transient_local_messages_reach_late_subscribers() {
     let host = Host::new();
     let publish = host.start(&[
         "topic",
@@ -71,7 +71,7 @@ fn what_is_transient_local_reaches_who_comes_later() {
 }
 
 #[test]
-fn what_the_bus_cannot_do_is_refused_in_words() {
+fn qos_beyond_the_bus_is_refused_with_an_explanation() {
     let host = Host::new();
     for (option, value, says) in [
         ("--qos-liveliness", "manual_by_topic", "rmw_ropewalk"),
@@ -96,7 +96,7 @@ fn what_the_bus_cannot_do_is_refused_in_words() {
 }
 
 #[test]
-fn echo_waits_for_a_topic_that_nobody_publishes_yet_and_leaves_out_what_is_long() {
+fn echo_waits_for_a_publisher_and_shortens_long_values() {
     let host = Host::new();
     let echo = |more: &[&str]| {
         let args = ["topic", "echo", "/scan", "sensor_msgs/msg/LaserScan", "--once"];

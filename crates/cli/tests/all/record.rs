@@ -377,7 +377,7 @@ fn played_and_recorded(file: &str, late: &str) -> (Vec<String>, Vec<recording::C
 }
 
 #[test]
-fn what_was_latched_reaches_late_subscribers_of_a_player_and_stays_so_when_it_is_recorded() {
+fn latched_messages_reach_late_subscribers_of_a_player_and_stay_latched_when_recorded() {
     let (came, channels) = played_and_recorded("latched.bag", "/static");
     assert!(
         came.len() == 2 && came[0].contains("/p1") && came[1].contains("/p2"),

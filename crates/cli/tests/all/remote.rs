@@ -17,7 +17,7 @@ struct Dialog {
     input: Option<ChildStdin>,
     lines: Receiver<Value>,
     /// Lines printed since the last question other than its answer.
-    told: VecDeque<Value>,
+    reported: VecDeque<Value>,
 }
 
 impl Dialog {
@@ -39,28 +39,28 @@ impl Dialog {
             child,
             input,
             lines,
-            told: VecDeque::new(),
+            reported: VecDeque::new(),
         }
     }
 
     /// The first line since the last question that satisfies `good`: an event may precede an answer.
     fn until(&mut self, what: &str, good: impl Fn(&Value) -> bool) -> Value {
-        if let Some(at) = self.told.iter().position(&good) {
-            return self.told.remove(at).expect("found");
+        if let Some(at) = self.reported.iter().position(&good) {
+            return self.reported.remove(at).expect("found");
         }
         loop {
             let line = self.lines.recv_timeout(WATCHDOG);
-            let line = line.unwrap_or_else(|e| panic!("never: {what}: {e}; told: {:?}", self.told));
+            let line = line.unwrap_or_else(|e| panic!("never: {what}: {e}; reported: {:?}", self.reported));
             if good(&line) {
                 return line;
             }
-            self.told.push_back(line);
+            self.reported.push_back(line);
         }
     }
 
     /// Sends a line and returns its result.
     fn ask(&mut self, line: &str) -> Value {
-        self.told.clear();
+        self.reported.clear();
         writeln!(self.input.as_mut().expect("open"), "{line}").expect("writes");
         self.until(line, |answer| answer["line"] == line)
     }
@@ -348,7 +348,7 @@ fn the_exit_code_says_whether_a_script_succeeded() {
 }
 
 #[test]
-fn zeromq_carries_it_too_and_keys_keep_strangers_out() {
+fn zeromq_carries_it_too_and_keys_keep_unknown_controllers_out() {
     let host = Host::new();
     for name in ["robot.key", "desk.key", "thief.key"] {
         assert_eq!(host.run(&["robot", "key", name]).code, 0);

@@ -6,7 +6,7 @@ use crate::support::{Host, Running};
 const NOBODY: &str = "http://127.0.0.1:1";
 
 #[test]
-fn what_cannot_be_bridged_is_told_with_its_mend() {
+fn bridges_that_cannot_run_are_refused_with_the_fix() {
     let host = Host::new();
     let file = |text: &str| {
         let path = host.path("bridge.yaml");

@@ -30,7 +30,7 @@ fn echo(host: &Host, topic: &str, wait: &str) -> Done {
 }
 
 #[test]
-fn a_team_s_hosts_share_topics_and_others_are_told_nothing() {
+fn hosts_of_a_team_share_topics_and_others_learn_nothing() {
     let (owner, robot, base, thief) = (Host::new(), Host::new(), Host::new(), Host::new());
     team(&owner, "rovers", &["robot", "base"]);
     team(&owner, "thieves", &["robot"]);
@@ -98,8 +98,8 @@ fn a_team_s_hosts_share_topics_and_others_are_told_nothing() {
         "topics:\n  - {name: /up, direction: in}\n",
     );
     let thief_link = thief.start(&["link", "link.yaml", "--json", "--every", "0.2"]);
-    let stranger = UdpSocket::bind("127.0.0.1:0").expect("binds");
-    stranger
+    let unknown = UdpSocket::bind("127.0.0.1:0").expect("binds");
+    unknown
         .set_read_timeout(Some(Duration::from_millis(300)))
         .expect("sets");
     let mut initial = vec![0xc3, 0, 0, 0, 1, 8, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0x44, 0x9e];
@@ -113,11 +113,11 @@ fn a_team_s_hosts_share_topics_and_others_are_told_nothing() {
     ] {
         initial[..5].copy_from_slice(&first);
         for to in [&a, &b] {
-            stranger.send_to(&initial, to).expect("sends");
+            unknown.send_to(&initial, to).expect("sends");
         }
     }
-    let told = stranger.recv_from(&mut [0; 2000]);
-    assert!(told.is_err(), "an unauthenticated peer received {told:?}");
+    let reported = unknown.recv_from(&mut [0; 2000]);
+    assert!(reported.is_err(), "an unauthenticated peer received {reported:?}");
     thief_link.interrupt();
     let done = thief_link.wait();
     let state: serde_json::Value =

@@ -9,7 +9,7 @@ fn json(text: &str) -> Value {
 }
 
 #[test]
-fn info_tells_queues_memory_and_losses() {
+fn info_prints_queues_memory_and_losses() {
     let host = Host::new();
     let publish = host.start(&[
         "topic",

@@ -4,7 +4,7 @@ use crate::support::Host;
 use recording::Recording;
 
 #[test]
-fn what_is_played_can_be_recorded_and_is_the_same() {
+fn a_played_recording_can_be_recorded_unchanged() {
     let host = Host::new();
     let (original, copy) = (host.path("original.mcap"), host.path("copy.mcap"));
     recording::simulation::write(&original, 1.0, 7, &recording::write::Options::default()).expect("writes");
@@ -184,7 +184,7 @@ fn pub_takes_what_echo_prints() {
 }
 
 #[test]
-fn what_is_no_message_is_published_by_nobody() {
+fn invalid_messages_are_not_published() {
     let host = Host::new();
     let refused = |text: &str, says: &str| {
         std::fs::write(host.path("messages.yaml"), text).expect("writes");

@@ -186,7 +186,7 @@ impl Page<'_> {
     /// Waits until an expression is true.
     pub(crate) fn wait(&mut self, expression: &str) {
         let start = Instant::now();
-        // What the page has not made yet is not there.
+        // Elements that the page has not created yet are missing.
         let kept =
             format!("(() => {{ try {{ return Boolean({expression}); }} catch {{ return false; }} }})()");
         while self.evaluate(&kept) != true {

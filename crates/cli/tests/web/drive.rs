@@ -16,7 +16,7 @@ pub(crate) struct Rover {
     pub(crate) robot: Host,
     pub(crate) base: Host,
     child: Child,
-    told: Arc<Mutex<Vec<(Instant, Value)>>>,
+    reported: Arc<Mutex<Vec<(Instant, Value)>>>,
     links: [Running; 2],
 }
 
@@ -57,8 +57,8 @@ impl Rover {
             .stderr(Stdio::null());
         let mut child = command.spawn().expect("starts");
         let lines = BufReader::new(child.stdout.take().expect("piped"));
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let of_thread = told.clone();
+        let reported = Arc::new(Mutex::new(Vec::new()));
+        let of_thread = reported.clone();
         std::thread::spawn(move || {
             for line in lines.lines().map_while(Result::ok) {
                 let line = serde_json::from_str(&line).expect("JSON");
@@ -73,15 +73,15 @@ impl Rover {
             robot,
             base,
             child,
-            told,
+            reported,
             links,
         }
     }
 
     /// Whether it moves, and since when.
     fn moves(&self) -> (bool, Option<Instant>) {
-        let told = self.told.lock().expect("no panic");
-        let mut all = told.iter().rev();
+        let reported = self.reported.lock().expect("no panic");
+        let mut all = reported.iter().rev();
         let last = all.find_map(|(at, line)| Some((*at, line["moving"].as_bool()?)));
         last.map_or((false, None), |(at, moving)| (moving, Some(at)))
     }
@@ -147,8 +147,8 @@ fn drive(page: &mut Page, rover: &Rover, held: (&str, &str)) {
         }
         let state = page.evaluate("document.body.dataset.drive");
         let why = page.evaluate("document.getElementById('drive-why').textContent");
-        let told = why != "" || state == "idle" || state == "locked";
-        assert!(told, "{state}: it stands, and the page does not say why");
+        let reported = why != "" || state == "idle" || state == "locked";
+        assert!(reported, "{state}: it stands, and the page does not say why");
         key(page, "keyUp", held);
         None
     });
@@ -174,7 +174,7 @@ fn operator<'a>(browser: &'a mut Browser, web: &Web, seen: &str) -> Page<'a> {
 }
 
 #[test]
-fn what_is_held_drives_and_all_else_stops() {
+fn held_controls_drive_and_everything_else_stops() {
     let rover = Rover::start();
     let web = Web::start(&rover.base, &["--drive"]);
     let Some(mut browser) = Browser::start(&rover.base.path("t")) else {
@@ -275,9 +275,9 @@ fn robots_are_seen_side_by_side_and_anybody_stops_all() {
     onlooker.wait("!document.getElementById('stop-all').hidden && !document.getElementById('stop').hidden");
     onlooker.evaluate("document.getElementById('stop-all').click()");
     rover.wait(false, "STOP for all");
-    let told = "STOP: rover: executed; arm: not driven from this server";
+    let reported = "STOP: rover: executed; arm: not driven from this server";
     onlooker.wait(&format!(
-        "document.getElementById('stop-told').textContent === '{told}'"
+        "document.getElementById('stop-status').textContent === '{reported}'"
     ));
     page.wait("document.getElementById('drive-why').textContent.includes('pressed STOP')");
     // It has to be pressed again.

@@ -76,7 +76,7 @@ fn axe_finds_no_violation() {
         }
         drive::request(&mut page);
         page.evaluate("document.getElementById('stop-all').click()");
-        page.wait("document.getElementById('stop-told').textContent.includes('executed')");
+        page.wait("document.getElementById('stop-status').textContent.includes('executed')");
         check(&mut page, "drive");
         record::refused(&mut page);
         check(&mut page, "topics");

@@ -272,7 +272,7 @@ fn a_link_and_the_demo_show_the_page_beside_themselves() {
 }
 
 #[test]
-fn the_page_shows_what_top_tells_and_what_was_published_and_changes_priorities() {
+fn the_page_shows_the_numbers_of_top_and_of_publishers_and_changes_priorities() {
     let mut pair = Pair::new();
     let web = Web::start(&pair.robot, &[]);
     let Some(mut browser) = Browser::start(&pair.robot.path("t")) else {
@@ -289,7 +289,7 @@ fn the_page_shows_what_top_tells_and_what_was_published_and_changes_priorities()
     // A topic at rest: the numbers are equal. One that flows: the rates are alike.
     page.wait("document.querySelector('#status').textContent.startsWith('up')");
     page.wait("document.querySelectorAll('#topics-table tr[data-id]').length === 3");
-    let told = losses(&mut page, "/counted");
+    let reported = losses(&mut page, "/counted");
     let lost: u64 = settled["drops"]
         .as_object()
         .expect("drops")
@@ -300,13 +300,16 @@ fn the_page_shows_what_top_tells_and_what_was_published_and_changes_priorities()
         "offered {} = delivered {} + lost {lost} + in flight 0",
         settled["offered"], settled["delivered"]
     );
-    assert!(told.contains(&sum), "{told} instead of {sum}");
+    assert!(reported.contains(&sum), "{reported} instead of {sum}");
     let share = settled["delivery"].as_f64().expect("a share") * 100.0;
-    assert!(told.contains(&format!("{share:.1} % delivered")), "{told}");
+    assert!(
+        reported.contains(&format!("{share:.1} % delivered")),
+        "{reported}"
+    );
     for (reason, n) in settled["drops"].as_object().expect("drops") {
         assert!(
-            told.contains(&format!("{} {n}", reason.replace('_', " "))),
-            "{told}"
+            reported.contains(&format!("{} {n}", reason.replace('_', " "))),
+            "{reported}"
         );
     }
     let counted = row(&mut page, "/counted");
@@ -454,7 +457,7 @@ fn a_compressed_picture_passes_through_as_it_is() {
 }
 
 #[test]
-fn nobody_gets_in_who_may_not() {
+fn unauthorized_clients_are_refused() {
     let pair = Pair::new();
     let web = Web::start(&pair.robot, &[]);
     let here = format!("Host: localhost:{}\r\n", web.port);

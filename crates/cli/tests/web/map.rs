@@ -78,7 +78,7 @@ fn a_plot_shows_the_published_value() {
         return data.some((_, i) => i % 4 === 0 && parts.every((part, n) => data[i + n] === part));
     })()";
     page.wait(drawn);
-    // What is chosen is remembered.
+    // The page remembers the choice.
     page.call("Page.reload", json!({}));
     page.wait("document.querySelector('#plots-legend .value') && document.getElementById('plots-topic').value === '/joints'");
     page.evaluate("document.getElementById('plots').scrollIntoView()");
@@ -154,7 +154,7 @@ fn the_map_shows_cells_and_the_robot() {
 }
 
 #[test]
-fn what_is_no_message_is_refused_in_a_line() {
+fn malformed_messages_are_refused_in_one_line() {
     let host = Host::new();
     let web = Web::start(&host, &[]);
     let Some(mut browser) = Browser::start(&host.path("t")) else {
@@ -187,7 +187,7 @@ fn what_is_no_message_is_refused_in_a_line() {
         );
     }
     let texts = "string[] texts\nuint8 end";
-    for (definition, bytes, told) in [
+    for (definition, bytes, reported) in [
         ("A again", "[]", "the definition is nested too deeply"),
         ("B other", "[]", "the definition of a/B is missing"),
         ("uint8", "[]", "the definition has a line that is no field"),
@@ -204,7 +204,7 @@ fn what_is_no_message_is_refused_in_a_line() {
     ] {
         assert_eq!(
             page.evaluate(&read(definition, "['end']", bytes)),
-            told,
+            reported,
             "{definition}"
         );
     }

@@ -135,7 +135,7 @@ fn video_is_shown_from_a_key_frame_on_and_never_past_a_gap() {
     camera.publish(5, &picture(Kind::P(4), Some(60)));
     says(&mut page, "waiting for a key frame");
     camera.publish(6, &picture(Kind::P(5), Some(60)));
-    // What is no picture changes nothing.
+    // Anything except a picture changes nothing.
     for odd in [
         &[][..],
         &[0],

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_later_holds_for_all_that_it_covers() {
+    fn later_settings_apply_to_all_that_they_cover() {
         let own: (&str, &[&str]) = (
             "a-b",
             &["loss=20%", "delay=10ms", "packet_loss=5%", "rate=2Mbit/s"],
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_up_is_up_and_what_cannot_be_says_so() {
+    fn links_come_up_and_impossible_changes_are_refused() {
         for wider in ["a", "b", "air"] {
             assert!(!link(&[("a-b", &["down"]), (wider, &["up"])]).down, "{wider}");
         }

@@ -325,7 +325,7 @@ events:
     }
 
     #[test]
-    fn every_refusal_is_one_line_with_the_place_and_the_mend() {
+    fn every_refusal_is_one_line_with_the_place_and_the_fix() {
         let many = format!(
             "hosts: [{}]",
             (0..251).map(|i| format!("h{i}")).collect::<Vec<_>>().join(", ")

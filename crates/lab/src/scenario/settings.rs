@@ -1,4 +1,4 @@
-//! Settings of a link, a host or a medium, before and while a lab runs (decision 057).
+//! Settings of a link, a host or a medium, before and while a lab runs (decision 055).
 
 use super::{Medium, Scenario};
 use medium::{Delay, Loss, Path, Reorder};

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_not_there_are_told_with_their_neighbours() {
+    fn unknown_names_are_refused_with_similar_ones() {
         let error = |name| Scenario::load(name).expect_err(name).to_string();
         assert!(
             error("wifi-chain-1").contains("give 2 to 250"),

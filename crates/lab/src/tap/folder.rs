@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn who_entered_a_pid_namespace_stands_for_a_leader_outside() {
+    fn a_process_in_a_pid_namespace_is_traced_to_its_leader_outside() {
         let line = |pid, name, parent| {
             let middle = "0 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0";
             Stat::parse(&format!("{pid} ({name}) S {parent} {pid} {middle} {pid}00 1 2 3"))

@@ -228,7 +228,7 @@ mod tests {
     use stats::Time;
 
     #[test]
-    fn timing_tells_good_from_rerun_and_trusts_nothing_without_fifo() {
+    fn timing_separates_good_from_rerun_and_trusts_nothing_without_fifo() {
         let mut lateness = Lateness::default();
         for us in [5, 5, 15, 40, 40, 40] {
             lateness.record(Time(0), Time::from_micros(us));

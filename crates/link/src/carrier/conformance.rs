@@ -113,7 +113,7 @@ pub(super) fn datagrams_come_whole_and_apart<R: Rig>() {
     }
 }
 
-pub(super) fn what_is_too_large_is_lost_alone<R: Rig>() {
+pub(super) fn only_oversized_datagrams_are_lost<R: Rig>() {
     let mut rig = R::new();
     deliver(&mut rig, 0, b"before");
     let large = vec![7; rig.carrier(0).max_datagram() * rig.carrier(0).joined() + 1];
@@ -219,8 +219,8 @@ macro_rules! conformance {
             }
 
             #[test]
-            fn what_is_too_large_is_lost_alone() {
-                suite::what_is_too_large_is_lost_alone::<$rig>();
+            fn only_oversized_datagrams_are_lost() {
+                suite::only_oversized_datagrams_are_lost::<$rig>();
             }
 
             #[test]

@@ -3,7 +3,7 @@
 //! Nothing waits for the result: datagrams longer than the known size are sent in parts
 //! ([`super::quic::parts`]). A search probes the largest size first, which fits nearly every path and costs
 //! one packet, and then bisects the list of sizes. If packets above a size stop arriving while smaller ones
-//! do, the smallest size applies at once, and a search starts (decision 280).
+//! do, the smallest size applies at once, and a search starts (decision 070).
 
 use std::time::{Duration, Instant};
 
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn what_this_host_refuses_is_too_large_at_once() {
+    fn sizes_this_host_refuses_count_as_too_large_at_once() {
         let mut path = Path::new(START, MOST);
         path.mtu.refused(1194, path.now);
         assert!(path.mtu.passes() < 1194);

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_packed_is_unpacked() {
+    fn packed_messages_are_unpacked_unchanged() {
         let (flat, noisy) = (vec![7u8; 100_000], noise(5_000));
         for codec in [Codec::Lz4, Codec::Zstd] {
             let mut engine = Engine::default();

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_shrink_is_tried_ever_more_seldom() {
+    fn incompressible_messages_are_tried_ever_less_often() {
         let mut judge = Judge::default();
         let mut tried = 0;
         for _ in 0..10_000 {

@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_shrink_is_left_alone_at_last() {
+    fn incompressible_topics_are_eventually_left_uncompressed() {
         let packer = Packer::start(|| {}).expect("starts");
         let mut packing = Packing::new(Compress::Auto, 6_000_000, 50, 1).expect("packs");
         let jpeg = noise(3000);

@@ -258,7 +258,7 @@ mod tests {
     use bus::{Bus, BusConfig, PublisherOptions, TopicType};
 
     #[test]
-    fn what_waits_to_be_unpacked_is_bounded_by_peer() {
+    fn messages_waiting_to_be_unpacked_are_bounded_per_peer() {
         let dir = tempfile::tempdir().expect("a folder");
         let bus = Bus::open(BusConfig::new(dir.path().join("bus"))).expect("a bus");
         let topic = TopicType {

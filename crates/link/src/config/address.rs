@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused_with_the_mend() {
+    fn invalid_addresses_are_refused_with_the_fix() {
         for (text, word) in [
             (
                 "[fe80::7%no_such_device]:7400",

@@ -2,7 +2,9 @@
 
 use super::address;
 use super::position::Problem;
-use super::{CarrierKind, Config, Medium, PeerConfig, Reliability, TopicConfig, When, namespace, on_bus};
+use super::{
+    CarrierKind, Config, Medium, PeerConfig, Rate, Reliability, TopicConfig, When, namespace, on_bus,
+};
 use crate::keys::check_name;
 use crate::names;
 use crate::rules::{Allow, Relayed};
@@ -90,6 +92,7 @@ impl Config {
             }
         }
         self.check_relays()?;
+        self.check_duty()?;
         match self.carrier() {
             CarrierKind::Serial => self.check_serial()?,
             kind => self.check_addresses(kind)?,
@@ -202,6 +205,24 @@ impl Config {
                     )));
                 }
             }
+        }
+        Ok(())
+    }
+
+    fn check_duty(&self) -> Result<(), Problem> {
+        let (radio, kind) = (&self.radio, self.carrier());
+        if radio.lora.is_some() && kind != CarrierKind::Serial {
+            return Err(Problem::at(
+                "radio.lora",
+                "`radio.lora` is for a modem at a serial line: set `carrier: serial`, or leave it out",
+            ));
+        }
+        let is_known = kind == CarrierKind::Serial || matches!(radio.rate, Some(Rate::Set(_)));
+        if radio.duty <= 0.0 || (radio.duty < 1.0 && !is_known) {
+            return Err(Problem::at(
+                "radio.duty",
+                "`radio.duty` is a share of the time above 0%, and needs a known rate: give `radio.rate` in bit/s",
+            ));
         }
         Ok(())
     }

@@ -37,7 +37,10 @@ use crate::rules::{Allow, Relayed};
 use bridge::plain;
 pub(crate) use names::{namespace, on_bus, on_wire, sent, sent_as, sent_by, service_on_bus};
 pub(crate) use parse::MAX_EVERY;
-use parse::{a_tenth, hops, maybe_address, maybe_baud, maybe_mtu, maybe_size, one, ros2, share, syntax, yes};
+use parse::{
+    a_tenth, all, bandwidth, coding, hops, maybe_address, maybe_baud, maybe_mtu, maybe_size, one, ros2,
+    share, spreading, syntax, yes,
+};
 pub use rate::Rate;
 use serde::Deserialize;
 pub use service::{Role, ServiceConfig, ServiceRole};
@@ -57,7 +60,7 @@ const EVERYTHING: &str = "/*";
 const NODES_PRIORITY: u8 = 20;
 const NODES_EXPIRY: Duration = Duration::from_secs(60);
 /// Longest record of nodes sent to a peer, or accepted from one, in bytes.
-pub(crate) const MAX_TOLD: usize = 1 << 20;
+pub(crate) const MAX_REPORTED: usize = 1 << 20;
 
 /// Default limits for waiting bytes, without and with bulk topics.
 const QUEUE_BYTES: u64 = 8 << 20;
@@ -139,6 +142,13 @@ pub struct RadioConfig {
     /// and UDP leaves fragmentation to IP.
     #[serde(default, deserialize_with = "maybe_mtu")]
     pub mtu: Option<u16>,
+    /// The LoRa modem behind the serial line: its settings say how long a datagram takes. Default: the line itself.
+    #[serde(default)]
+    pub lora: Option<Lora>,
+    /// The share of the time for which this host may transmit, as regulations limit it. Default 100%. Less needs a known
+    /// rate.
+    #[serde(default = "all", deserialize_with = "share")]
+    pub duty: f64,
     /// Bit rate, as the radio's standard names it (802.11a/g OFDM: 6 to 54 Mbit/s), `auto`, or `unlimited`
     /// for a wire. The rate of a serial line follows from its speed.
     #[serde(default)]
@@ -184,6 +194,8 @@ impl RadioConfig {
             bind: Some(bind),
             line: None,
             baud: None,
+            lora: None,
+            duty: all(),
             mtu: None,
             rate: Some(Rate::Set(rate)),
             hops: one(),
@@ -240,6 +252,21 @@ impl CarrierKind {
             CarrierKind::Serial => None,
         }
     }
+}
+
+/// The settings of a LoRa modem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lora {
+    /// Spreading factor, 7 to 12.
+    #[serde(deserialize_with = "spreading")]
+    pub spreading: u8,
+    /// Bandwidth in Hz, such as 125000.
+    #[serde(deserialize_with = "bandwidth")]
+    pub bandwidth: u32,
+    /// Redundant bits for every 4, 1 to 4: the coding rates 4/5 to 4/8. Default 1.
+    #[serde(default = "one", deserialize_with = "coding")]
+    pub coding: u8,
 }
 
 /// The medium that a rate describes.
@@ -492,7 +519,7 @@ impl Config {
                 depth: Some(1),
                 latched: Some(true),
                 compress: Compress::Auto,
-                max_message: Some(MAX_TOLD as u64),
+                max_message: Some(MAX_REPORTED as u64),
                 ..TopicConfig::new(name, direction)
             };
             self.topics
@@ -521,6 +548,13 @@ impl Config {
     /// The airtime model of this radio, if the carrier adds `overhead` bytes to each datagram.
     pub(crate) fn airtime(&self, overhead: usize) -> proto::AirtimeModel {
         let overhead = u32::try_from(overhead).unwrap_or(u32::MAX);
+        if let Some(lora) = self.radio.lora {
+            let model = proto::AirtimeModel::lora(lora.spreading.into(), lora.bandwidth, lora.coding.into());
+            return proto::AirtimeModel {
+                extra_bytes: overhead,
+                ..model
+            };
+        }
         match (self.carrier(), self.radio.baud) {
             // A byte takes ten bits on the line.
             (CarrierKind::Serial, Some(baud)) => {

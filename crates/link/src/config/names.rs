@@ -132,7 +132,7 @@ topics:
     }
 
     #[test]
-    fn patterns_leave_out_what_is_hidden_and_nodes_are_told_to_whom_they_are_for() {
+    fn patterns_exclude_hidden_names_and_nodes_go_to_their_peers_only() {
         assert!(covers("/*", "/scan") && covers("/*", "/fib/_action/status"));
         assert!(!covers("/*", "/_ros2/a") && covers("/_ros2/*", "/_ros2/a") && covers("/_x", "/_x"));
         let config = Config::parse(

@@ -154,6 +154,10 @@ pub(super) fn share<'de, D: Deserializer<'de>>(d: D) -> Result<f64, D::Error> {
     text(d, quantity::share)
 }
 
+pub(super) fn all() -> f64 {
+    1.0
+}
+
 pub(super) fn a_tenth() -> f64 {
     0.1
 }
@@ -190,6 +194,18 @@ pub(super) fn every<'de, D: Deserializer<'de>>(d: D) -> Result<u32, D::Error> {
 
 pub(super) fn maybe_baud<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u32>, D::Error> {
     number(d, "baud", 300..=100_000_000).map(Some)
+}
+
+pub(super) fn spreading<'de, D: Deserializer<'de>>(d: D) -> Result<u8, D::Error> {
+    number(d, "spreading", 7..=12)
+}
+
+pub(super) fn bandwidth<'de, D: Deserializer<'de>>(d: D) -> Result<u32, D::Error> {
+    number(d, "bandwidth", 7_800..=2_000_000)
+}
+
+pub(super) fn coding<'de, D: Deserializer<'de>>(d: D) -> Result<u8, D::Error> {
+    number(d, "coding", 1..=4)
 }
 
 pub(super) fn maybe_mtu<'de, D: Deserializer<'de>>(d: D) -> Result<Option<u16>, D::Error> {

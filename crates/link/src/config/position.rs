@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_found_and_of_what_is_not_where_it_would_stand() {
+    fn positions_of_present_and_missing_keys_are_found() {
         let text =
             "host: a\nradio: {bind: '1', rate: 6}\npeers:\n  - name: b\n  - {name: c, on: true, x: null}\n";
         assert_eq!(find(text, "host"), Some((1, 7)));

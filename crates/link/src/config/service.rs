@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn every_refusal_is_one_line_that_names_the_service_and_the_mend() {
+    fn every_refusal_is_one_line_that_names_the_service_and_the_fix() {
         for (peers, service, mend) in [
             (ONE, "{name: grasp, role: call}", "full name"),
             (ONE, "{name: '/a?request', role: call}", "full name"),

@@ -34,7 +34,7 @@ fn reads_a_configuration_with_its_defaults() {
 }
 
 #[test]
-fn who_may_do_anything_has_a_say_about_the_air_unless_it_is_denied() {
+fn peers_with_any_permission_influence_the_air_unless_denied() {
     for (peer, expected) in [
         ("", true),
         (", allow: {}", false),
@@ -139,7 +139,7 @@ fn a_wire_costs_its_packets_bytes() {
 }
 
 #[test]
-fn every_refusal_is_one_line_that_names_the_place_and_the_mend() {
+fn every_refusal_is_one_line_that_names_the_place_and_the_fix() {
     for (from, to, place, mend) in [
         ("6Mbit/s", "0Mbit/s", "configuration:3:", "6Mbit/s"),
         ("6Mbit/s", "6Mbit/s, min_share: 5", "configuration:3:", "20%"),
@@ -316,7 +316,7 @@ fn is_placed(error: &str) -> bool {
 }
 
 #[test]
-fn what_contradicts_something_is_found_where_it_stands() {
+fn contradictions_are_reported_where_they_stand() {
     let text = |radio: &str, rest: &str| format!("host: robot\nradio: {{{radio}}}\n{rest}");
     let udp = "bind: '127.0.0.1:7400', rate: 6Mbit/s";
     let one = "peers:\n  - {name: base, address: '127.0.0.1:7401'}\n";
@@ -434,7 +434,7 @@ fn what_contradicts_something_is_found_where_it_stands() {
 }
 
 #[test]
-fn what_is_no_value_of_its_key_is_told_without_words_of_a_library() {
+fn invalid_values_are_reported_without_library_jargon() {
     for (from, to, place, mend) in [
         (
             "depth: 2",
@@ -502,6 +502,42 @@ fn what_is_no_value_of_its_key_is_told_without_words_of_a_library() {
             "{text}: {error}"
         );
         assert_eq!(error.lines().count(), 1, "{error}");
+    }
+}
+
+#[test]
+fn a_lora_modem_has_its_airtime_and_a_duty_cycle() {
+    let text = "
+host: robot
+radio: {carrier: serial, line: /dev/ttyUSB0, baud: 9600, duty: 1%, lora: {spreading: 7, bandwidth: 125000}}
+peers: [{name: base}]
+";
+    let c = Config::parse(text).expect("is good");
+    assert_eq!(c.radio.duty, 0.01);
+    // 100 bytes take 44 symbols of 1.024 ms more than 0 bytes, whatever the line's speed.
+    let air = |bytes| c.airtime(8).airtime(bytes, 1).as_secs_f64() * 1e3;
+    assert!((150.0..200.0).contains(&air(100)), "{}", air(100));
+    for (from, to, mend) in [
+        ("duty: 1%", "duty: 0%", "above 0%"),
+        ("duty: 1%", "duty: 200%", "0 to 100 %"),
+        ("spreading: 7", "spreading: 13", "7 to 12"),
+        ("bandwidth: 125000", "bandwidth: 125", "bandwidth"),
+        (
+            "carrier: serial, line: /dev/ttyUSB0, baud: 9600",
+            "carrier: udp, bind: '127.0.0.1:1', rate: 6Mbit/s",
+            "serial line",
+        ),
+        (
+            "carrier: serial, line: /dev/ttyUSB0, baud: 9600, duty: 1%, lora: {spreading: 7, bandwidth: 125000}",
+            "carrier: udp, bind: '127.0.0.1:1', rate: auto, duty: 1%",
+            "known rate",
+        ),
+    ] {
+        let error = Config::parse(&text.replace(from, to)).expect_err(to).to_string();
+        assert!(
+            error.contains(mend) && error.lines().count() == 1,
+            "{to}: {error}"
+        );
     }
 }
 

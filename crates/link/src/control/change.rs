@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_mend() {
+    fn invalid_changes_are_named_with_the_fix() {
         let refusal = |text: &[&str]| Change::parse(text).expect_err("is bad").to_string();
         for (text, named, mend) in [
             ("priority=128", "priority=128", "0 to 127"),

@@ -286,7 +286,7 @@ mod tests {
     const DAY: Duration = Duration::from_secs(86_400);
 
     #[test]
-    fn what_does_not_count_is_named_with_its_mend() {
+    fn invalid_credentials_are_named_with_the_fix() {
         let folder = tempfile::tempdir().expect("a folder");
         let ours = Team::create(&folder.path().join("ours"), "rovers").expect("makes");
         let theirs = Team::create(&folder.path().join("theirs"), "rovers").expect("makes");

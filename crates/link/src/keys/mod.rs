@@ -4,7 +4,7 @@
 //! each host gets a [`Bundle`]: a folder with its own key and certificate, the team's certificate, the list
 //! of revoked certificates, and the admission secret (`ADMISSION_SECRET`) that all hosts of the team share, without
 //! which a link does not even answer. Certificates are X.509 with Ed25519 keys; a host's name is its only DNS
-//! name (decision 073).
+//! name (decision 072).
 
 mod bundle;
 mod files;
@@ -27,7 +27,7 @@ pub const TEAM_CERTIFICATE: &str = "team.pem";
 /// The team's private key, which stays with the team's owner; mode 0600.
 pub const TEAM_KEY: &str = "team.key";
 /// The secret that the hosts of the team share to admit each other's connection attempts; mode 0600.
-pub const ADMISSION_SECRET: &str = "knock.key";
+pub const ADMISSION_SECRET: &str = "admission.key";
 /// The revoked certificates (an X.509 CRL). Link daemons notice when it changes.
 pub const REVOKED: &str = "revoked.pem";
 /// All certificates that the team ever made, as text. It stays with the team's owner.

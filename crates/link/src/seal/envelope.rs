@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn each_host_opens_what_is_sealed_for_it_and_nobody_else_does() {
+    fn only_the_addressed_hosts_open_a_sealed_message() {
         let (a, b, c) = (key(1), key(2), key(3));
         for (hosts, keys) in [(0b100, vec![&a]), (0b111, vec![&a, &b, &c])] {
             let bytes = sealed(hosts, &keys, b"go on");
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn who_can_open_a_message_cannot_make_another_of_it() {
+    fn a_host_that_opens_a_message_cannot_forge_another_from_it() {
         let (a, b) = (key(1), key(2));
         let genuine = sealed(0b11, &[&a, &b], b"stop!");
         // `a` knows the common secret, and puts its own body behind the slot of `b`.

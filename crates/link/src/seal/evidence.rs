@@ -8,12 +8,12 @@ use std::time::Duration;
 
 /// Interval at which a host receives the number of its opened messages, while there are any.
 pub(super) const EVERY: Duration = Duration::from_secs(1);
-/// After this many messages without an answer for this long, their way is doubted.
+/// After this many messages without an answer for this long, their path is treated as unreliable.
 const UNANSWERED: u32 = 3;
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How long a way is doubted.
+/// How long a path is treated as unreliable.
 pub(super) const DOUBTED: Duration = Duration::from_secs(30);
-/// A message of up to this many bytes arrives within [`PATIENCE`] if the way works at all; larger ones take
+/// A message of up to this many bytes arrives within [`PATIENCE`] if the path works at all; larger ones take
 /// the time that the air needs.
 const SMALL: u32 = 1024;
 
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_host_declines_is_no_evidence() {
+    fn declined_messages_are_no_evidence_of_loss() {
         let (mut e, scan, map) = (Evidence::default(), flow("/scan"), flow("/map"));
         (0..3).for_each(|_| e.sent(at(0), &map, 100));
         (0..2).for_each(|_| e.sent(at(0), &scan, 100));

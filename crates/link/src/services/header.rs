@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_headers_are_read_back() {
         for header in all() {
             assert_eq!(Header::parse(&header.encode()), Ok(header));
         }

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_for_a_header_is_refused() {
+    fn messages_without_room_for_a_header_are_refused() {
         let whole = Geometry::new(30, &[5, 0]).expect("a geometry");
         assert_eq!(inner(&whole), Geometry::new(10, &[5, 0]).ok());
         assert_eq!(inner(&Geometry::new(19, &[100]).expect("a geometry")), None);

@@ -97,11 +97,11 @@ fn accounts(status: &Status) -> BTreeMap<String, Account> {
         .sent
         .iter()
         .map(|t| (&t.stats.name, Some(&t.stats.account)));
-    let told = status
+    let accounted = status
         .received
         .iter()
         .map(|t| (&t.stats.name, t.stats.account.as_ref()));
-    let all = sent.chain(told);
+    let all = sent.chain(accounted);
     all.filter_map(|(name, a)| Some((name.clone(), a?.clone())))
         .collect()
 }

@@ -153,7 +153,7 @@ fn all_are_taken(compress: &str) {
 }
 
 #[test]
-fn what_was_kept_over_an_outage_reaches_subscribers_that_take_one_at_a_time() {
+fn messages_kept_over_an_outage_reach_subscribers_that_take_one_at_a_time() {
     all_are_taken("");
 }
 
@@ -163,7 +163,7 @@ fn so_does_what_comes_packed() {
 }
 
 #[test]
-fn a_stopped_subscriber_holds_up_nobody_for_long_and_both_ends_say_what_it_lost() {
+fn a_stopped_subscriber_delays_others_briefly_and_both_ends_report_its_losses() {
     let (path, robot, base) = pair("");
     let (log, other) = (robot.publisher("/log"), robot.publisher("/other"));
     ready(&robot, &base);

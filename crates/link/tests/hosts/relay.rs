@@ -117,7 +117,7 @@ topics:
 }
 
 #[test]
-fn another_relay_takes_over_and_times_are_told() {
+fn another_relay_takes_over_and_the_status_shows_it() {
     let [x, y1, y2, z] = ports();
     let relays = [("relay1", y1), ("relay2", y2)];
     let robot = robot(x, &relays);

@@ -131,7 +131,7 @@ fn a_relay_carries_what_it_cannot_read() {
 }
 
 #[test]
-fn what_a_relay_invents_changes_swaps_or_repeats_is_refused_and_counted() {
+fn messages_a_relay_invents_changes_swaps_or_repeats_are_refused_and_counted() {
     let keys = Keys::new(&["robot", "relay", "base"]);
     let [x, y, z] = ports();
     let spy = Spy::start(
@@ -263,7 +263,7 @@ fn a_publisher_that_waits_for_its_subscribers_is_found_over_a_relay() {
 }
 
 #[test]
-fn latched_messages_and_services_go_on_when_either_end_starts_anew() {
+fn latched_messages_and_services_survive_a_restart_of_either_end() {
     let keys = Keys::new(&["robot", "relay", "base"]);
     let [x, y, z] = ports();
     let carrier = relay(&keys.of("relay"), [x, y, z]);
@@ -397,7 +397,7 @@ topics: []
 }
 
 #[test]
-fn who_is_revoked_is_heard_and_told_no_more() {
+fn a_revoked_host_is_neither_heard_nor_sent_anything() {
     let keys = Keys::new(&["robot", "relay", "base"]);
     let [x, y, z] = ports();
     let spy = Spy::start(

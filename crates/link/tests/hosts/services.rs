@@ -291,7 +291,7 @@ fn large_requests_and_replies_stay_whole() {
 }
 
 #[test]
-fn a_reply_that_cannot_be_sent_is_told() {
+fn a_reply_that_cannot_be_sent_is_reported() {
     let (robot, base) = pair();
     let _large = Serving::start(&robot, service("/grasp"), |_| {
         Ok(Some((vec![], vec![vec![1; 9 << 20]])))
@@ -362,7 +362,7 @@ fn many_callers_each_get_their_own_answer_and_too_many_an_error_at_once() {
 }
 
 #[test]
-fn a_server_that_dies_during_a_call_is_told_of_and_one_that_comes_back_is_called() {
+fn a_server_that_dies_during_a_call_is_reported_and_its_successor_is_called() {
     let (robot, base) = pair();
     let silent = Serving::start(&robot, service("/grasp"), |_| Ok(None));
     let client = connected(&base, "/grasp");
@@ -437,7 +437,7 @@ fn a_link_that_dies_during_a_call_makes_the_peer_unreachable_until_it_is_back() 
 }
 
 #[test]
-fn a_server_that_is_started_anew_at_once_leaves_no_caller_waiting() {
+fn a_server_that_restarts_at_once_leaves_no_caller_waiting() {
     let (robot, base) = pair();
     let mut silent = Serving::start(&robot, service("/grasp"), |_| Ok(None));
     let client = connected(&base, "/grasp");
@@ -483,7 +483,7 @@ fn the_answer_of_a_server_that_ends_with_it_arrives() {
 }
 
 #[test]
-fn a_peer_that_may_not_call_is_refused_and_told_so() {
+fn a_peer_without_permission_to_call_is_refused_with_the_reason() {
     let [x, y] = ports();
     let services = "{name: /grasp, role: serve}, {name: /look, role: serve}";
     let robot = robot(x, y, ", allow: {call: [/look]}", services);
@@ -606,7 +606,7 @@ fn calls_arrive_once_over_bad_air() {
 }
 
 #[test]
-fn large_replies_go_as_a_fountain_where_told_to() {
+fn large_replies_use_fountain_coding_where_configured() {
     let service = "{name: /grasp, role: serve, reliability: bulk}";
     over_bad_air(service, |robot, base| {
         each_once(robot, base, &[7; 200_000]);
@@ -673,7 +673,7 @@ fn shared() -> u64 {
 }
 
 #[test]
-fn what_one_peer_asks_for_takes_no_memory_from_others_calls_and_is_given_back() {
+fn calls_of_one_peer_take_no_memory_from_others_and_return_it() {
     let [x, y, z] = ports();
     let server = Host::start(&format!(
         "host: server

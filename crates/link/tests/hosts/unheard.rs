@@ -74,7 +74,7 @@ fn keys_of_another_team_are_said_at_both_ends() {
 }
 
 #[test]
-fn a_host_that_the_other_does_not_list_is_told_so() {
+fn an_unlisted_host_learns_that_it_is_not_listed() {
     let folder = tempfile::tempdir().expect("a folder");
     let [robot, base] = team(folder.path(), "rovers", ["robot", "base"]);
     let [x, y, z] = ports();

@@ -99,7 +99,7 @@ fn nothing_crosses_while_nobody_subscribes() {
 }
 
 #[test]
-fn who_begins_to_watch_gets_what_the_publisher_keeps() {
+fn new_subscribers_get_what_the_publisher_keeps() {
     let (robot, base) = pair();
     let options = bus::PublisherOptions::default().with_history(1);
     let p = (robot.bus.publisher(kind("/image", "test_msgs/Blob"), options)).expect("a publisher");

@@ -110,7 +110,7 @@ fn a_saturated_flow_and_what_is_urgent_arrive_whole_and_in_order(way: &Way) {
 
 /// Nothing in the configuration makes the topic latched: its publisher does.
 #[test]
-fn what_a_publisher_keeps_reaches_who_joins_the_far_host_later() {
+fn messages_a_publisher_keeps_reach_late_subscribers_on_the_far_host() {
     let [x, y] = ports();
     let text = |name: &str, own: u16, peer: &str, port: u16, direction: &str| {
         format!(

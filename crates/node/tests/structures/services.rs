@@ -35,9 +35,9 @@ fn a_service_is_called_and_answered_with_structures() {
     let asking = std::thread::scope(|scope| {
         let asking = scope.spawn(|| client.call_structure(&Request { data: false }, LONG));
         let request = server.take_timeout(LONG).expect("takes").expect("a request");
-        let told = server.respond_structure(request, &std_msgs::String::default());
+        let reported = server.respond_structure(request, &std_msgs::String::default());
         assert!(matches!(
-            told,
+            reported,
             Err(RespondError::Content(PublishError::Structure { .. }))
         ));
         asking.join().expect("no panic")

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_is_remembered_for_a_span_or_two() {
+    fn sent_priorities_are_remembered_for_one_to_two_spans() {
         let mut lately = Lately::default();
         let start = Time::from_millis(5000);
         assert!(!lately.outranks(start, 0));

@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sends_little_learns_by_round_trips_that_it_is_faster() {
+    fn quiet_senders_learn_a_faster_rate_from_round_trips() {
         let mut e = Estimate::new(AirtimeModel::wifi(1_000_000), 1);
         let truth = AirtimeModel::wifi(6_000_000).with_gain(1.0);
         for _ in 0..10 * tuning().contradictions {

@@ -6,6 +6,7 @@
 
 mod breadth;
 mod cable;
+mod duty;
 mod estimate;
 mod flight;
 mod known;
@@ -30,6 +31,7 @@ use crate::statistics::RateSource;
 use cable::{Rated, Unrated};
 use core::fmt::Debug;
 use core::time::Duration;
+use duty::Duty;
 use known::Known;
 use receipts::Receipts;
 use stats::Time;
@@ -39,6 +41,9 @@ use tuning::tuning;
 pub(crate) fn choose(config: &RadioConfig) -> Box<dyn Policy> {
     if config.wire {
         return Box::new(Unrated::new(config));
+    }
+    if config.duty < 1.0 {
+        return Box::new(Duty::new(config));
     }
     let rated: Box<dyn Policy> = match config.airtime.is_wire() {
         true => Box::new(Rated::new(config)),
@@ -207,6 +212,12 @@ pub(crate) trait Policy: Debug + Send + Sync {
         };
         let corrects = !self.is_clocked(peer) && !full.is_zero() && queued >= chance;
         corrects.then(|| ((queued - chance) / peer.config.hops).min(tuning().largest_correction))
+    }
+
+    /// Least interval of what a host sends again and again: greetings, signs of life, reports. It takes a peer for lost
+    /// after several of them.
+    fn least_interval(&self) -> Duration {
+        Duration::ZERO
     }
 
     /// A receipt of a peer came after `round_trip`; `filled`: the limit was about used up.

@@ -7,7 +7,7 @@ use stats::Time;
 
 /// Datagrams that may be in flight beyond the least, found as TCP Vegas does (Brakmo and Peterson 1995).
 ///
-/// What exceeds the shortest round trip is time in a queue, so of `limit` datagrams in flight the part
+/// Any excess over the shortest round trip is queueing delay, so of `limit` datagrams in flight the part
 /// `1 - shortest / now` waits in one. As long as hardly any waits the path is not full, and the limit grows; if several
 /// do, it shrinks. `now` is the shortest round trip of the last few, because jitter is no queue.
 #[derive(Debug, Default)]

@@ -40,6 +40,14 @@ impl Pacer {
         }
     }
 
+    /// Creates a pacer that makes up for no lateness.
+    pub(crate) fn strict() -> Self {
+        Pacer {
+            lateness: Duration::ZERO,
+            ..Self::new()
+        }
+    }
+
     /// Creates a pacer for a cable; `full` is how long its longest datagram takes, if known.
     pub(crate) fn of_cable(full: Option<Duration>) -> Self {
         let early = full.map_or(Duration::ZERO, |f| tuning().cable_queue.saturating_sub(f));
@@ -60,8 +68,8 @@ impl Pacer {
         now + self.early >= self.next
     }
 
-    /// Whether a datagram of this importance may skip the pacer. It is charged afterwards, so at most one datagram of
-    /// each importance stands in the device queue behind the one in the air.
+    /// Whether a datagram of this priority may skip the pacer. It is charged afterwards, so at most one datagram of
+    /// each priority waits in the device queue behind the frame being sent.
     ///
     /// Not while a relay still forwards the last datagram: the two would contend, and their collisions cost more than
     /// waiting (at two hops a fifth of them remain, `docs/decisions/020-pacing-gain.md`).

@@ -76,6 +76,13 @@ tuning! {
     cable_in_flight: Duration = Duration::from_millis(4),
     /// Bytes of a datagram that fills a packet at an MTU of 1500 (decision 116).
     packet: usize = 1472,
+    /// Bytes; a datagram with only control frames, where a host may transmit for a share of the time (decision 355).
+    duty_control: usize = 48,
+    /// Such datagrams, with the silence after each, between two that are sent again and again, so that most of the share
+    /// is left for messages (decision 355).
+    duty_rests: u32 = 12,
+    /// Intervals of signs of life after which a silent peer is lost, and an incomplete message is given up (decision 355).
+    duty_lost: u32 = 4,
 
     // Receipts.
     /// Bytes; approximate length of a datagram with only a receipt (decision 065).
@@ -244,11 +251,11 @@ tuning! {
     rhythm_expiry: Duration = Duration::from_millis(600),
     /// Time; another host's source with a shorter period is not waited for, nor one that takes more than half of the air
     /// (decision 096).
-    told_period: Duration = Duration::from_millis(5),
+    reported_period: Duration = Duration::from_millis(5),
     /// Time; nor one that strays further, or by a quarter of its period (decision 096).
-    told_spread: Duration = Duration::from_micros(2500),
-    /// Time; nor where the clocks are less certain (decision 097).
-    told_doubt: Duration = Duration::from_millis(1),
+    reported_spread: Duration = Duration::from_micros(2500),
+    /// Time; nor where the clocks are less certain (decision 065).
+    reported_doubt: Duration = Duration::from_millis(1),
     /// Time; least that a message takes the air, back-off included (decision 096).
     begun: Duration = Duration::from_micros(250),
     /// Time over which a host's claims are compared with what is heard from it (decision 096).

@@ -270,7 +270,7 @@ impl<B: Body> Radio<B> {
                 if let Some(t) = self.topics.get_mut(topic as usize).filter(|t| t.peer == peer) {
                     if state == AckState::Unknown && t.announcer.is_understood() {
                         // The peer lost its state although our session did not end: it took another session for ours.
-                        t.announce_anew();
+                        t.restart_announcement();
                     }
                     let known = t.announcer.accepted() == Some(true);
                     t.announcer.answered(edition, state);

@@ -190,7 +190,7 @@ impl<B: Body> Radio<B> {
             max,
             whole: HEAD + t.rest_with_head(),
             least: HEAD + t.head_room() + tuning().least_cut,
-            begins: t.begins_anew(),
+            begins: t.begins_message(),
         };
         match self.policy.make_room(now, p, &fragment, foreseen) {
             Room::Within(max) => Plan::Fragment(i, max),
@@ -472,7 +472,7 @@ impl<B: Body> Radio<B> {
             work == Work::Data
                 && (j == i || other.peer != t.peer && other.config.priority == t.config.priority)
         };
-        t.begins_anew()
+        t.begins_message()
             && t.head().is_some_and(|p| self.policy.fills_all() || p.is_short())
             && room >= t.head_room() + tuning().least_begun
             && self.scheduler.pick(&self.topics, |_| true).is_some_and(equal)

@@ -6,6 +6,7 @@ use crate::announcement::Reliability;
 use crate::body::{Body, Down, Sink};
 use crate::config::*;
 use crate::peer::Peer;
+use crate::policy::tuning::tuning;
 use crate::policy::{self, Lately};
 use crate::route::Router;
 use crate::send::{Rhythm, Scheduler, SendTopic};
@@ -49,8 +50,23 @@ impl<B: Body> Radio<B> {
         valid_gain(&config.airtime)?;
         valid_part("min_share", config.min_share, 0.0, 0.9)?;
         valid_part("least_share", config.least_share, 0.01, 1.0)?;
+        let paced = !config.wire && !config.auto_rate && config.airtime.rate_bits > 0;
+        if !(config.duty > 0.0 && config.duty <= 1.0 && (paced || config.duty == 1.0)) {
+            return Err(ConfigError::Duty { duty: config.duty });
+        }
         let policy = policy::choose(&config);
         config.yields &= policy.is_shared();
+        let least = policy.least_interval();
+        for interval in [
+            &mut config.hello_interval,
+            &mut config.keep_alive,
+            &mut config.report_interval,
+        ] {
+            *interval = (*interval).max(least);
+        }
+        for patience in [&mut config.lost_after, &mut config.receive.partial_age] {
+            *patience = (*patience).max(least * tuning().duty_lost);
+        }
         Ok(Radio {
             scheduler: Scheduler::new(config.order, config.min_share),
             lately: Lately::default(),

@@ -294,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn symbols_are_counted_once_and_only_so_many_are_kept() {
+    fn symbols_are_counted_once_and_a_bounded_number_is_kept() {
         let shape = Shape::new(1_000, 100).expect("fits");
         let mut c = Collector::new(shape);
         let bytes = [7; 100];

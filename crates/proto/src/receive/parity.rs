@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_is_computed() {
+    fn lost_fragments_are_computed_from_parity() {
         let mut n = 0;
         let every_fifth = move || {
             n += 1;

@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_settled_is_told_until_the_sender_knows() {
+    fn settled_messages_are_reported_until_the_sender_knows() {
         let mut t = Tracker::new(10);
         for seq in [10, 12, 13, 15] {
             t.settle(seq);

@@ -3,7 +3,7 @@
 //! One fragment states the length of the whole message. If that alone took memory, a hundred bytes would reserve as
 //! much as the largest message takes. So a message that is longer than any that its topic has delivered waits here
 //! until a share of it has arrived; only then is its block loaned, and the waiting bytes are copied into it,
-//! once (decision 285).
+//! once (decision 271).
 
 use super::Receiver;
 use super::topic::Partial;

@@ -281,7 +281,7 @@ fn runs_of_a_short_message_cost_no_more_than_its_bytes() {
 }
 
 #[test]
-fn what_the_sink_does_not_take_waits_and_is_not_settled() {
+fn messages_the_sink_does_not_take_wait_unsettled() {
     for ordering in [Ordering::InOrder, Ordering::Any] {
         let (mut r, mut sink) = with(Reliability::Reliable, ordering, 2);
         sink.full = true;

@@ -87,7 +87,7 @@ fn the_cheaper_way_is_taken_and_left_when_it_ends() {
 }
 
 #[test]
-fn what_came_from_here_does_not_lead_back() {
+fn routes_learned_from_here_do_not_lead_back() {
     let mut r = router();
     r.take(Time(1), A, &ways(1, &[(9, 5, 1_000)]), up);
     let sent = probe(&mut r, Time(2), B);
@@ -129,7 +129,7 @@ fn answered(r: &mut Router, ms: u64) {
 }
 
 #[test]
-fn what_this_host_sleeps_is_nobodys_silence() {
+fn this_hosts_sleep_is_not_a_neighbours_silence() {
     let mut r = router();
     answered(&mut r, 10);
     r.take(Time::from_millis(15), B, &ways(1, &[(9, 5, 1_000)]), up);
@@ -275,7 +275,7 @@ fn a_link_that_loses_datagrams_is_left_at_once_and_trusted_late() {
 }
 
 #[test]
-fn who_answers_no_probes_is_judged_by_its_session_alone() {
+fn neighbours_that_answer_no_probes_are_judged_by_their_session_only() {
     let mut r = router();
     r.traffic(Time(1), A, (0, 8), up);
     assert_eq!((next(&r, 100), r.is_left(A)), (Some(A), false));

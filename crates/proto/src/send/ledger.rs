@@ -1,4 +1,4 @@
-//! Outcomes of the messages of a topic, as far as both ends know (decision 140).
+//! Outcomes of the messages of a topic, as far as both ends know (decision 100).
 
 use crate::statistics::{Account, ReceiverReport};
 use stats::{DropReason, Drops};
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_told_of_is_in_flight_and_copies_are_no_losses() {
+    fn unreported_messages_are_in_flight_and_copies_are_no_losses() {
         let mut ledger = Ledger::default();
         let here = drops(&[(DropReason::Replaced, 3)]);
         let a = ledger.account(10, &here);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_that_tells_of_more_than_was_begun_is_not_believed() {
+    fn a_receiver_that_reports_more_than_was_begun_is_not_believed() {
         let mut ledger = Ledger::default();
         assert!(!ledger.record_report(report(161, 0, &[]), 131));
         assert!(!ledger.record_report(report(u64::MAX, u64::MAX, &[(DropReason::Air, u64::MAX)]), 131));
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_that_starts_anew_takes_nothing_back() {
+    fn a_restarted_receiver_revokes_no_reports() {
         let mut ledger = Ledger::default();
         assert!(ledger.record_report(report(5, 0, &[(DropReason::Air, 1)]), 10));
         ledger.gives_up(DropReason::PeerLost);

@@ -26,7 +26,7 @@ const CLEAN: f64 = 0.01;
 /// loses all its copies meanwhile holds up dozens.
 const FEARED: f64 = 0.2;
 /// Parity per lost byte, and the relative addition for each datagram in a burst. Determined in `medium`:
-/// `docs/decisions/092-parity-over-a-window.md`.
+/// `docs/decisions/092-forward-error-correction.md`.
 const PARITY: f64 = 3.0;
 const PER_BURST: f64 = 0.5;
 /// The first copy follows after a quarter of the round trip, within these bounds: real loss comes in bursts.
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn copies_follow_the_loss_that_is_told() {
+    fn copies_follow_the_reported_loss() {
         let mut w = Way::default();
         assert_eq!(w.timing().copies, 7, "nothing is known");
         for i in 1..=10u64 {

@@ -151,7 +151,7 @@ impl<B: Body> SendTopic<B> {
     }
 
     /// The receiver lost its record of the topic although our session continues.
-    pub(crate) fn announce_anew(&mut self) {
+    pub(crate) fn restart_announcement(&mut self) {
         self.ledger.ends_session(self.floor());
         self.demand = Demand::new(self.demand.asks());
         let bytes = self.encoded();

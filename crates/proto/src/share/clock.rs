@@ -1,4 +1,4 @@
-//! Relation of a peer's clock to ours (decision 097).
+//! Relation of a peer's clock to ours (decision 065).
 
 use core::time::Duration;
 use stats::Time;
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_is_believed_anew() {
+    fn a_clock_that_was_set_is_believed_again() {
         let mut rng = medium::Rng::new(4);
         let mut clock = PeerClock::default();
         for i in 0..100u64 {
@@ -220,18 +220,18 @@ mod tests {
     }
 
     #[test]
-    fn what_the_peer_found_serves_where_nothing_was_measured() {
+    fn the_peers_estimate_is_used_where_nothing_was_measured() {
         let mut clock = PeerClock::default();
         assert_eq!(clock.offset(Time(5)), None);
         clock.peer_reports(Time(5), -250, 400, 40);
-        let o = clock.offset(Time(5)).expect("told");
+        let o = clock.offset(Time(5)).expect("reported");
         assert_eq!((o.ahead_ns, o.likely), (250_000, Duration::from_micros(40)));
         assert_eq!(
             o.ours(o.theirs(Time::from_millis(9_000))),
             Time::from_millis(9_000)
         );
         clock.peer_reports(Time(5), i64::MIN, u64::MAX, u64::MAX);
-        let o = clock.offset(Time(5)).expect("told");
+        let o = clock.offset(Time(5)).expect("reported");
         o.ours(Time(0));
         o.theirs(Time(u64::MAX));
     }

@@ -74,7 +74,7 @@ mod tests {
     const FULL: Duration = Duration::from_millis(2);
 
     #[test]
-    fn who_waits_all_the_time_has_just_the_least_share() {
+    fn a_host_that_always_waits_gets_exactly_the_least_share() {
         for (least, datagram) in [(0.1, FULL), (0.1, FULL / 5), (0.3, FULL), (0.01, FULL)] {
             let mut floor = Floor::new(least);
             let (start, end) = (Time::from_millis(1_000), Time::from_millis(31_000));

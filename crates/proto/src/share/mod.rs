@@ -23,9 +23,9 @@ use stats::{Histogram, Time};
 use std::collections::BTreeMap;
 use used::Used;
 
-/// Time over which the share of air yielded to each host is measured; a share below `LEAST_TOLD` is not reported.
+/// Time over which the share of air yielded to each host is measured; a share below `LEAST_REPORTED` is not reported.
 const YIELDED_SPAN: Duration = Duration::from_secs(2);
-const LEAST_TOLD: f64 = 0.001;
+const LEAST_REPORTED: f64 = 0.001;
 /// Most hosts that it distinguishes.
 const MOST_YIELDED: usize = 64;
 /// Topics whose delays are counted, for each peer.
@@ -255,13 +255,13 @@ impl Share {
     /// The hosts that this host yields the air to, or did recently, by the short forms of their ids.
     pub(crate) fn yielded(&self, now: Time) -> Vec<(u32, f64)> {
         let shares = self.yielded.iter().map(|(host, used)| (*host, used.share(now)));
-        shares.filter(|(_, share)| *share >= LEAST_TOLD).collect()
+        shares.filter(|(_, share)| *share >= LEAST_REPORTED).collect()
     }
 
     /// Drops what is out of date.
     pub(crate) fn expire(&mut self, now: Time) {
         self.table.expire(now);
-        self.yielded.retain(|_, used| used.share(now) >= LEAST_TOLD);
+        self.yielded.retain(|_, used| used.share(now) >= LEAST_REPORTED);
     }
 }
 

@@ -187,10 +187,10 @@ impl Table {
         let direct = b.host == by.host;
         if !self.listens_to(b.host)
             || now.since(at) >= tuning().rhythm_expiry
-            || period < tuning().told_period
+            || period < tuning().reported_period
             || air > period / 2
-            || doubt > tuning().told_doubt
-            || spread > tuning().told_spread.min(period / 4)
+            || doubt > tuning().reported_doubt
+            || spread > tuning().reported_spread.min(period / 4)
             || self.rhythms.get(&key).is_some_and(|k| k.at > at)
         {
             return;

@@ -117,7 +117,7 @@ fn whatever_others_say_the_least_share_is_left() {
 }
 
 #[test]
-fn nobody_speaks_for_another_nor_takes_the_room_of_anothers_words() {
+fn no_host_speaks_for_another_or_displaces_its_claims() {
     let (t, ms) = (Time::from_millis(1_000), Duration::from_millis);
     let mut table = Table::new(1);
     let liar = Speaker {
@@ -148,7 +148,7 @@ fn nobody_speaks_for_another_nor_takes_the_room_of_anothers_words() {
 }
 
 #[test]
-fn who_is_not_heard_to_do_what_it_says_is_not_believed_where_the_air_is_free() {
+fn unfulfilled_claims_are_not_believed_where_the_air_is_free() {
     let (t, ms) = (Time::from_millis(1_000), Duration::from_millis);
     let mut s = share();
     let (mut now, mut believed) = (t, Vec::new());
@@ -176,7 +176,7 @@ fn who_is_not_heard_to_do_what_it_says_is_not_believed_where_the_air_is_free() {
 }
 
 #[test]
-fn a_rhythm_of_another_counts_until_its_host_tells_its_own() {
+fn a_relayed_rhythm_counts_until_its_host_announces_its_own() {
     let (t, ms) = (Time::from_millis(1_000), Duration::from_millis);
     let mut table = Table::new(1);
     let beat = |priority| Beat {

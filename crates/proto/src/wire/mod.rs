@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_versions_and_foreign_bytes_are_told_apart() {
+    fn wrong_versions_and_foreign_bytes_are_distinguished() {
         let err = |d: &[u8]| decode(d).map(|_| ()).expect_err("refused");
         assert_eq!(err(b"GET / HTTP/1.1"), PacketError::Foreign { first: b'G' });
         assert_eq!(

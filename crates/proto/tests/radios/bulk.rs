@@ -60,7 +60,7 @@ fn ten_megabytes(loss: Loss, seed: u64) -> World {
     w.later(0, bulk("/map", 1), times, geometry(10_000_000));
     w.run(Duration::from_secs(50));
     w.check_books();
-    let outcome = w.nodes[0].radio.next_outcome().expect("told");
+    let outcome = w.nodes[0].radio.next_outcome().expect("reported");
     assert!(matches!(outcome.end, End::Delivered(_)), "{outcome:?}");
     assert_eq!((sent(&w).sent, sent(&w).queued), (1, 0));
     assert_eq!(w.nodes[1].sink.open(), 0);
@@ -84,7 +84,7 @@ fn ten_megabytes_cross_a_long_path_that_loses_a_fifth_in_little_more_than_their_
 }
 
 #[test]
-fn what_is_sent_follows_the_loss() {
+fn overhead_follows_the_loss() {
     for (delay, loss, most) in [
         (ms(10), Loss::NONE, 1.02),
         (ms(1), LOSS_20, 1.32),
@@ -178,7 +178,7 @@ fn a_peer_that_is_gone_for_seconds_keeps_what_it_has() {
 }
 
 #[test]
-fn a_peer_that_is_started_anew_ends_it() {
+fn a_restart_of_the_peer_ends_it() {
     let setup = ten_mbit(ms(20), LOSS_20);
     let mut w = setup.build();
     w.later(
@@ -191,13 +191,13 @@ fn a_peer_that_is_started_anew_ends_it() {
     assert_eq!(w.nodes[1].sink.open(), 1);
     w.start(1, &setup, 3);
     w.run(Duration::from_secs(20));
-    let outcome = w.nodes[0].radio.next_outcome().expect("told");
+    let outcome = w.nodes[0].radio.next_outcome().expect("reported");
     assert_eq!(outcome.end, End::Lost(DropReason::PeerLost));
     w.check_books();
 }
 
 #[test]
-fn what_has_no_room_is_refused_and_what_expires_is_told() {
+fn messages_without_room_are_refused_and_expired_ones_reported() {
     let mut setup = ten_mbit(ms(20), LOSS_20);
     setup.receive.max_partial_bytes = 16 << 20;
     let mut w = setup.build();
@@ -216,7 +216,7 @@ fn what_has_no_room_is_refused_and_what_expires_is_told() {
     );
     w.run(Duration::from_secs(20));
     w.check_books();
-    let mut outcome = || w.nodes[0].radio.next_outcome().expect("told").end;
+    let mut outcome = || w.nodes[0].radio.next_outcome().expect("reported").end;
     assert_eq!(outcome(), End::Lost(DropReason::TooLarge));
     assert_eq!(outcome(), End::Lost(DropReason::Expired));
     assert_eq!(w.nodes[1].sink.open(), 0, "its memory is free again");
@@ -246,13 +246,13 @@ fn duplicates_and_late_datagrams_do_no_harm() {
     w.check_books();
     let stamps = w.nodes[1].sink.delivered["/map"].clone();
     assert!(stamps.windows(2).all(|s| s[0] < s[1]));
-    let told = std::iter::from_fn(|| w.nodes[0].radio.next_outcome()).count();
+    let reported = std::iter::from_fn(|| w.nodes[0].radio.next_outcome()).count();
     println!(
-        "{} delivered, {told} told, overhead {:.3}",
+        "{} delivered, {reported} reported, overhead {:.3}",
         stamps.len(),
         overhead(&w, 600_000)
     );
-    assert_eq!((stamps.len(), told), (10, 10));
+    assert_eq!((stamps.len(), reported), (10, 10));
 }
 
 #[test]

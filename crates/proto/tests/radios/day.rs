@@ -236,7 +236,7 @@ pub(crate) fn restart_the_dead(d: &mut Day) {
 }
 
 /// Restores the initial state.
-fn mend(d: &mut Day) {
+fn restore(d: &mut Day) {
     d.medium.set_loss(d.now, Loss::NONE);
     d.set_rate(6_000_000);
     d.disorder = Disorder::default();
@@ -323,7 +323,7 @@ pub(crate) fn live_through(seed: u64, auto: bool, span: Duration) {
             d.check();
             disturb(&mut d);
         }
-        mend(&mut d);
+        restore(&mut d);
         all_is_well(&mut d);
         rounds += 1;
         if early.is_none() && d.now.since(Time::ZERO) * 10 > span {

@@ -57,12 +57,12 @@ fn accounted(w: &World) {
         );
         assert_eq!(r.partial, 0);
         // And each end knows the other's counters.
-        let (told, heard) = (
+        let (reported, heard) = (
             t.at_receiver.clone().expect("a report"),
             r.account.expect("a report"),
         );
         assert_eq!(
-            (told.delivered, told.drops),
+            (reported.delivered, reported.drops),
             (r.delivered, r.drops.clone()),
             "{}",
             t.name
@@ -165,7 +165,7 @@ fn reordering_and_duplicates_never_deliver_twice_or_backwards() {
 }
 
 #[test]
-fn a_receiver_that_is_started_anew_is_found_within_half_a_second() {
+fn a_restarted_receiver_is_found_within_half_a_second() {
     let setup = Setup::hops(1);
     let mut w = setup.build();
     w.source(
@@ -215,7 +215,7 @@ fn accounted_since_restart(w: &World) {
 }
 
 #[test]
-fn a_sender_that_is_started_anew_is_believed_at_once_and_keeps_its_counts_at_the_receiver() {
+fn a_restarted_sender_is_believed_at_once_and_keeps_its_counts_at_the_receiver() {
     let setup = Setup::hops(1);
     let mut w = setup.build();
     w.source(
@@ -344,7 +344,7 @@ fn a_definition_of_256_kb_arrives_over_a_lossy_radio_while_others_flow() {
 }
 
 #[test]
-fn a_peer_that_is_started_anew_after_it_was_lost_is_told_of_as_both() {
+fn a_peer_that_restarts_after_it_was_lost_is_reported_as_both() {
     let setup = Setup::hops(1);
     let mut w = setup.build();
     w.source(

@@ -62,7 +62,7 @@ fn one_knows(robot: &mut End, base: &mut End) -> Time {
 }
 
 #[test]
-fn whoever_comes_up_says_so_in_its_first_datagram() {
+fn a_host_that_comes_up_says_so_in_its_first_datagram() {
     let (mut robot, mut base) = (End::new(1), End::new(2));
     let now = one_knows(&mut robot, &mut base);
     let first = robot.send(now).into_iter().take(1).collect();
@@ -71,7 +71,7 @@ fn whoever_comes_up_says_so_in_its_first_datagram() {
 }
 
 #[test]
-fn a_peer_tells_nothing_before_it_is_up() {
+fn announcements_of_a_peer_are_ignored_until_it_is_up() {
     let (mut robot, mut base) = (End::new(1), End::new(2));
     let now = one_knows(&mut robot, &mut base);
     // Its first datagrams get lost, except the last, which announces the topic.
@@ -80,8 +80,8 @@ fn a_peer_tells_nothing_before_it_is_up() {
     assert!(base.sink.ups.is_empty() && base.sink.names.is_empty());
     for ms in 51..2_000 {
         let now = Time::from_millis(ms);
-        let told = robot.send(now);
-        base.take(now, told);
+        let reported = robot.send(now);
+        base.take(now, reported);
         let answers = base.send(now);
         robot.take(now, answers);
     }

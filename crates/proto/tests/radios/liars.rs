@@ -110,7 +110,7 @@ fn beside(lies: Option<Lies>, to: usize, saturates: bool, denied: &[usize]) -> F
 }
 
 #[test]
-fn who_gives_a_liar_no_say_is_as_without_it() {
+fn a_liar_without_permission_changes_nothing() {
     for (to, denied) in [
         // Its peer, which gives it no say.
         (VICTIM, &[VICTIM][..]),
@@ -130,7 +130,7 @@ fn who_gives_a_liar_no_say_is_as_without_it() {
 }
 
 #[test]
-fn who_lets_a_liar_speak_keeps_the_least_share() {
+fn hosts_that_let_a_liar_claim_air_keep_the_least_share() {
     for to in [VICTIM, BASE] {
         let alone = beside(None, to, true, &[]).mbit_s;
         for lies in [outranks as Lies, equals, foretells, does_all] {
@@ -144,7 +144,7 @@ fn who_lets_a_liar_speak_keeps_the_least_share() {
 }
 
 #[test]
-fn who_sends_all_that_it_claims_to_a_third_is_believed() {
+fn claims_fulfilled_towards_a_third_host_are_believed() {
     // The base's image is for another robot, so this one does not hear it.
     let medium = MediumConfig {
         seed: 3,

@@ -5,6 +5,7 @@ mod ahead;
 mod bulk;
 mod common;
 mod day;
+mod duty;
 mod faults;
 mod greeting;
 mod hostile;

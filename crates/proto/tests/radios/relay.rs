@@ -72,7 +72,7 @@ fn three_hops_by_our_relays_are_about_as_good_as_by_the_kernel() {
 }
 
 #[test]
-fn what_is_cut_through_and_never_whole_is_counted_once_at_each_host() {
+fn cut_through_messages_that_stay_incomplete_count_once_per_host() {
     let mut lost = 0;
     for seed in 1..4 {
         let mut m = chain3(&[2], seed);
@@ -120,7 +120,7 @@ fn what_is_cut_through_and_never_whole_is_counted_once_at_each_host() {
 }
 
 #[test]
-fn who_begins_much_and_ends_nothing_displaces_nobody() {
+fn unfinished_messages_of_a_peer_displace_no_others() {
     let config = RadioConfig {
         max_queued_bytes: 100_000,
         ..RadioConfig::new(1, AirtimeModel::wifi(6_000_000))
@@ -358,7 +358,7 @@ fn a_direct_way_that_ended_costs_little_while_a_relay_leads_there() {
 }
 
 #[test]
-fn a_host_that_slept_takes_nobody_for_gone() {
+fn a_host_that_slept_takes_no_peer_for_lost() {
     let mut m = Mesh::new(3, &[(0, 1), (1, 2), (0, 2)], &[1], &[2], 5);
     m.source(0, &[2], topic("/laser", 100, 2), ms(20), 12 * SECOND, 1_000);
     m.run(4 * SECOND);
@@ -403,7 +403,7 @@ fn a_way_that_loses_packets_is_left_once() {
 }
 
 #[test]
-fn a_chain_breaks_and_mends_without_loops() {
+fn a_ring_breaks_and_recovers_without_loops() {
     // A ring of five, all forward: whatever breaks, there is another route.
     let pairs = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)];
     let everyone = [0, 1, 2, 3, 4];
@@ -437,7 +437,7 @@ fn a_chain_breaks_and_mends_without_loops() {
 }
 
 #[test]
-fn a_withdrawn_topic_ends_behind_the_relay_and_a_new_run_begins_anew() {
+fn a_withdrawn_topic_ends_behind_the_relay_and_a_new_run_starts_over() {
     let mut m = chain3(&[2], 4);
     m.source(0, &[2], topic("/laser", 100, 2), ms(20), 4 * SECOND, 1_000);
     m.run(2 * SECOND);
@@ -491,7 +491,7 @@ fn topics_of_one_name_for_different_hosts_stay_apart() {
 }
 
 #[test]
-fn what_waits_at_a_relay_ends_when_its_source_gives_it_up() {
+fn messages_waiting_at_a_relay_end_when_their_source_gives_up() {
     let mut m = chain3(&[2], 3);
     let reliable = TopicConfig {
         reliability: Reliability::Reliable,
@@ -538,7 +538,7 @@ fn a_bulk_message_goes_over_a_relay_whole() {
 }
 
 #[test]
-fn what_one_neighbour_says_of_a_source_undoes_nothing_that_another_says() {
+fn one_neighbours_claims_about_a_source_do_not_undo_anothers() {
     let mut relay: Relay<Vec<u8>> = Relay::new(3);
     let (good, bad) = ((PeerId(7), RemoteTopic(0)), (PeerId(8), RemoteTopic(0)));
     let said = |run| Announcement {
@@ -593,7 +593,7 @@ fn what_one_neighbour_says_of_a_source_undoes_nothing_that_another_says() {
 }
 
 #[test]
-fn what_a_neighbour_announced_counts_again_when_its_flow_does() {
+fn a_neighbours_announcement_counts_again_when_its_flow_does() {
     let source = (PeerId(0), RemoteTopic(4));
     let other = (PeerId(1), RemoteTopic(7));
     let mut relay = Relay::<Vec<u8>>::new(9);

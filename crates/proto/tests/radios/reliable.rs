@@ -19,7 +19,7 @@ fn reliable(name: &str, priority: u8, depth: u32) -> TopicConfig {
 fn outcomes(w: &mut World, node: usize) -> BTreeMap<(TopicId, u64), End> {
     let mut all = BTreeMap::new();
     while let Some(o) = w.nodes[node].radio.next_outcome() {
-        assert_eq!(all.insert((o.topic, o.stamp.0), o.end), None, "told twice");
+        assert_eq!(all.insert((o.topic, o.stamp.0), o.end), None, "reported twice");
     }
     all
 }
@@ -59,9 +59,9 @@ fn commands(setup: Setup, hz: u64, seconds: u64) -> (f64, f64) {
     let (there, back) = (delays(&w, 1, "/command"), delays(&w, 0, "/answer"));
     for (i, end) in [(0, &there), (1, &back)] {
         assert_eq!(end.len() as u64, w.sources[i].offered, "all arrive");
-        let told = outcomes(&mut w, i);
-        assert_eq!(told.len() as u64, w.sources[i].offered.min(1024));
-        assert!(told.values().all(|e| matches!(e, End::Delivered(_))));
+        let reported = outcomes(&mut w, i);
+        assert_eq!(reported.len() as u64, w.sources[i].offered.min(1024));
+        assert!(reported.values().all(|e| matches!(e, End::Delivered(_))));
     }
     let rtt: Vec<f64> = std::iter::zip(&there, &back).map(|(a, b)| a + b).collect();
     let t = w.nodes[0].radio.topics().next().expect("a topic").1;
@@ -164,7 +164,7 @@ fn without_loss_nothing_is_repeated_once_that_is_known() {
 }
 
 #[test]
-fn large_messages_are_mended_by_ranges() {
+fn large_messages_are_repaired_by_ranges() {
     for (delay, loss) in [
         (ms(10), LOSS_20),
         (ms(300), LOSS_20),
@@ -204,7 +204,7 @@ fn large_messages_are_mended_by_ranges() {
 }
 
 #[test]
-fn what_cannot_be_delivered_in_time_is_told_and_does_not_stop_the_rest() {
+fn undeliverable_messages_are_reported_and_do_not_stop_the_rest() {
     let mut w = Setup::path(ms(10), Loss::NONE).build();
     let run = Duration::from_secs(10);
     let config = TopicConfig {
@@ -223,11 +223,11 @@ fn what_cannot_be_delivered_in_time_is_told_and_does_not_stop_the_rest() {
     w.run(run);
     w.check_books();
     w.print("outages");
-    let told = outcomes(&mut w, 0);
+    let reported = outcomes(&mut w, 0);
     let arrived: Vec<u64> = w.nodes[1].sink.delivered["/command"].clone();
     delivered_in_order(&w, 1, "/command");
-    assert_eq!(told.len() as u64, w.sources[0].offered, "each has an outcome");
-    for ((_, stamp), end) in &told {
+    assert_eq!(reported.len() as u64, w.sources[0].offered, "each has an outcome");
+    for ((_, stamp), end) in &reported {
         match end {
             End::Delivered(after) => {
                 assert!(arrived.contains(stamp) && *after < ms(2_000), "{after:?}")
@@ -235,7 +235,7 @@ fn what_cannot_be_delivered_in_time_is_told_and_does_not_stop_the_rest() {
             End::Lost(reason) => assert_eq!(*reason, DropReason::Expired),
         }
     }
-    let lost = told.values().filter(|e| matches!(e, End::Lost(_))).count();
+    let lost = reported.values().filter(|e| matches!(e, End::Lost(_))).count();
     assert!((5..40).contains(&lost), "{lost}");
     // After the last outage everything flows again.
     let t = w.nodes[0].radio.topic_stats(topic).expect("a topic");
@@ -244,7 +244,7 @@ fn what_cannot_be_delivered_in_time_is_told_and_does_not_stop_the_rest() {
 }
 
 #[test]
-fn a_full_reliable_topic_drops_its_oldest_and_stands_before_nobody() {
+fn a_full_reliable_topic_drops_its_oldest_and_blocks_no_other() {
     let start = Duration::from_secs(15);
     let scan = |flood: bool| {
         let mut w = Setup::path(ms(1000), LOSS_20).build();
@@ -260,13 +260,13 @@ fn a_full_reliable_topic_drops_its_oldest_and_stands_before_nobody() {
         w
     };
     let (alone, mut w) = (scan(false), scan(true));
-    let told = outcomes(&mut w, 0);
+    let reported = outcomes(&mut w, 0);
     let flood = w.nodes[0].radio.topics().nth(1).expect("a topic").1;
     assert!(
         flood.drops.count(DropReason::Replaced) > 100 && flood.queued == 0,
         "{flood:?}"
     );
-    assert!(told.values().any(|e| *e == End::Lost(DropReason::Replaced)));
+    assert!(reported.values().any(|e| *e == End::Lost(DropReason::Replaced)));
     delivered_in_order(&w, 1, "/flood");
     let (with, without) = (w.metrics(0).delivery, alone.metrics(0).delivery);
     assert!(with > without - 0.1, "{with} beside it, {without} alone");
@@ -331,7 +331,7 @@ fn a_receiver_that_refuses_says_so_and_one_without_memory_gets_it_later() {
 }
 
 #[test]
-fn a_receiver_that_is_started_anew_does_not_get_what_the_old_one_missed() {
+fn a_restarted_receiver_does_not_get_what_the_old_one_missed() {
     let setup = Setup::hops(1);
     let mut w = setup.build();
     w.source(
@@ -347,13 +347,14 @@ fn a_receiver_that_is_started_anew_does_not_get_what_the_old_one_missed() {
     w.start(1, &setup, 99);
     w.run(Duration::from_secs(8));
     w.check_books();
-    let told = outcomes(&mut w, 0);
-    let lost = told.values().filter(|e| matches!(e, End::Lost(_))).count();
+    let reported = outcomes(&mut w, 0);
+    let lost = reported.values().filter(|e| matches!(e, End::Lost(_))).count();
     assert!((5..30).contains(&lost), "{lost}");
     assert!(
-        told.values()
+        reported
+            .values()
             .all(|e| matches!(e, End::Delivered(_) | End::Lost(DropReason::PeerLost))),
-        "{told:?}"
+        "{reported:?}"
     );
     delivered_in_order(&w, 1, "/command");
 }
@@ -448,8 +449,8 @@ fn a_message_that_its_source_ends_is_sent_no_more_and_the_others_are() {
     };
     assert_eq!(arrived(&w), [2, 5]);
     assert_eq!(w.nodes[1].sink.open(), 0, "nothing half-received is kept");
-    let told: Vec<u64> = outcomes(&mut w, 0).keys().map(|(_, stamp)| *stamp).collect();
-    assert_eq!(told, [2, 5], "ended messages have no outcome");
+    let reported: Vec<u64> = outcomes(&mut w, 0).keys().map(|(_, stamp)| *stamp).collect();
+    assert_eq!(reported, [2, 5], "ended messages have no outcome");
     // The topic continues.
     offer(&mut w, 6, 100);
     w.run(Duration::from_secs(1));
@@ -458,7 +459,7 @@ fn a_message_that_its_source_ends_is_sent_no_more_and_the_others_are() {
 
 /// The latched messages that a new session gets go ahead of those that wait, and end later than they do.
 #[test]
-fn what_waits_behind_latched_messages_expires_in_its_own_time() {
+fn messages_behind_latched_ones_expire_in_their_own_time() {
     let setup = Setup::hops(1);
     let mut w = setup.build();
     let config = TopicConfig {

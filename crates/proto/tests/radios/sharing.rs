@@ -209,7 +209,7 @@ fn twists_one_after_another_are_foreseen_beside_a_file() {
 }
 
 #[test]
-fn twists_that_nobody_foresees_are_on_time_beside_a_file() {
+fn unforeseen_twists_are_on_time_beside_a_file() {
     for (file, part) in [
         (proto::Reliability::Reliable, 0.5),
         (proto::Reliability::Bulk, 0.7),
@@ -385,7 +385,7 @@ fn short_messages_fill_frames_also_where_another_peers_turn_is_next() {
 }
 
 #[test]
-fn what_a_host_has_sent_it_claims_no_more() {
+fn a_host_stops_claiming_what_it_has_sent() {
     for seed in [1, 2, 3] {
         // Of 6.7 ms of air each. A host that has sent all that it claimed no longer halves the other's air.
         let delays = scans_both_ways(seed, ms(40));
@@ -427,7 +427,7 @@ fn a_saturating_topic_leaves_the_stated_share() {
 }
 
 #[test]
-fn clocks_are_aligned_within_what_is_stated_and_delays_told() {
+fn clocks_align_within_the_stated_error_and_delays_are_reported() {
     let t = two_robots(1, true, true, |_| ());
     let base = &t.hosts[0];
     for i in [1, 2] {
@@ -448,11 +448,11 @@ fn clocks_are_aligned_within_what_is_stated_and_delays_told() {
         .remote_topics(peer)
         .find(|(_, t)| t.name == "/laser")
         .expect("a topic");
-    let (told, truth) = (laser.delay.expect("measured"), t.metrics(0).delay_ms.mean * 1e3);
-    println!("{told:?}, true mean {truth:.0} µs");
+    let (reported, truth) = (laser.delay.expect("measured"), t.metrics(0).delay_ms.mean * 1e3);
+    println!("{reported:?}, true mean {truth:.0} µs");
     assert!(
-        told.messages >= 80 && (told.mean_us - truth).abs() < told.uncertainty_us + 1e3,
-        "{told:?} {truth}"
+        reported.messages >= 80 && (reported.mean_us - truth).abs() < reported.uncertainty_us + 1e3,
+        "{reported:?} {truth}"
     );
 }
 

@@ -86,7 +86,7 @@ fn nothing_is_sent_before_someone_watches_and_after_the_last_has_left() {
 }
 
 #[test]
-fn what_waits_when_the_last_watcher_leaves_is_dropped_for_that_reason() {
+fn messages_waiting_when_the_last_watcher_leaves_are_dropped_for_that_reason() {
     let mut w = setup().build();
     // More than the radio carries.
     let id = w.source(

@@ -205,7 +205,7 @@ fn more_is_on_the_way_to_who_holds_it_while_nothing_urgent_goes() {
 }
 
 #[test]
-pub(crate) fn what_the_carrier_joins_counts_as_its_pieces_and_is_best_effort_only() {
+pub(crate) fn joined_datagrams_count_as_their_pieces_and_are_best_effort_only() {
     const JOINED: usize = 8;
     let one = PeerConfig::default().max_datagram;
     let reliable = TopicConfig {
@@ -261,7 +261,7 @@ pub(crate) fn what_the_carrier_joins_counts_as_its_pieces_and_is_best_effort_onl
 }
 
 #[test]
-fn what_no_carrier_joins_is_refused() {
+fn impossible_numbers_of_joined_datagrams_are_refused() {
     let mut end = End::new(1, 1, 0);
     for (joined, max_datagram) in [(0, 1472), (45, 1472), (u32::MAX, 65507)] {
         let peer = PeerConfig {

@@ -46,7 +46,7 @@ fn a_withdrawn_topic_ends_at_the_peer_and_comes_back_under_its_number() {
 }
 
 #[test]
-fn a_new_session_is_not_told_of_what_was_withdrawn() {
+fn a_new_session_does_not_learn_of_withdrawn_topics() {
     let setup = Setup::hops(1);
     let mut w = setup.build();
     let gone = w.source(0, topic("/gone", 10, 2), ms(50), RUN, fixed(50, 950));

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_metadata_is_refused_and_its_size_is_bounded() {
+    fn invalid_metadata_is_refused_and_its_size_is_bounded() {
         for wrong in [
             "",
             "[]",

@@ -117,7 +117,7 @@ mod tests {
     use crate::rosbag2::metadata::parse;
 
     #[test]
-    fn what_is_written_is_read_also_with_odd_names() {
+    fn written_metadata_is_read_back_even_with_odd_names() {
         let mut channel = Channel::ros1("/a\"\\\n\u{1b}: - #\u{2028}ü\u{1f600}", "t/msg/T", "", "");
         channel.encoding = Encoding::Cdr;
         channel.qos = vec![Qos::default(); 2];

@@ -409,10 +409,10 @@ fn names_of_nodes_count_towards_what_a_file_may_say_of_itself() {
         bytes.extend(connection(n, &[b'n'; 10_000]));
         bytes.extend(message(n, n));
     }
-    let told = complaint(bytes);
+    let reported = complaint(bytes);
     assert!(
-        told.contains("all channels' texts") && told.contains("100000"),
-        "{told}"
+        reported.contains("all channels' texts") && reported.contains("100000"),
+        "{reported}"
     );
 }
 
@@ -431,15 +431,15 @@ fn an_index_of_a_bag_is_bounded() {
         ];
         bytes.extend(record(6, &fields, &[0; 8000]));
     }
-    let told = complaint(bytes);
+    let reported = complaint(bytes);
     assert!(
-        told.contains("the list of chunks") && told.contains("100000"),
-        "{told}"
+        reported.contains("the list of chunks") && reported.contains("100000"),
+        "{reported}"
     );
 }
 
 #[test]
-fn what_is_noted_of_a_chunks_messages_is_bounded() {
+fn notes_about_a_chunks_messages_are_bounded() {
     let mut data = connection(0, b"/n");
     // No record is smaller than its entry in memory; so the limit applies to the entries.
     (0..19_000).for_each(|_| data.extend(message(0, 1)));

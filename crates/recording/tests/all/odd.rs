@@ -242,7 +242,7 @@ fn messages_of_unknown_channels_and_short_records_cost_themselves() {
     let recording = open(file.end()).expect("opens");
     let (times, errors) = times(&recording);
     assert_eq!(times, [2, 4, 5]);
-    let told: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    let reported: Vec<String> = errors.iter().map(ToString::to_string).collect();
     assert!(
         matches!(
             &errors[..],
@@ -255,11 +255,11 @@ fn messages_of_unknown_channels_and_short_records_cost_themselves() {
                 ReadError::Malformed { .. }
             ]
         ),
-        "{told:?}"
+        "{reported:?}"
     );
     assert!(
-        told[0].contains("2 messages of channels that the file does not define"),
-        "{told:?}"
+        reported[0].contains("2 messages of channels that the file does not define"),
+        "{reported:?}"
     );
 }
 

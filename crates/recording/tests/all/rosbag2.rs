@@ -608,7 +608,7 @@ fn a_folder_that_exists_is_kept_and_what_rosbag2_cannot_hold_is_refused() {
 
 /// A database of Eloquent, with updated metadata.
 #[test]
-fn what_a_database_does_not_say_of_its_publishers_its_folder_says() {
+fn qos_missing_in_the_database_is_read_from_the_folders_metadata() {
     let copy = copy("old");
     let connection = Connection::open(copy.path().join("old_0.db3")).expect("opens");
     connection

@@ -191,7 +191,7 @@ fn a_cut_at_any_byte_leaves_all_whole_chunks() {
 }
 
 #[test]
-fn what_ros_2s_publishers_offer_is_kept() {
+fn qos_offered_by_ros_2_publishers_is_kept() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("qos.mcap");
     let source = open(fixture("transient.mcap")).expect("opens");

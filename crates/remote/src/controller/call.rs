@@ -292,7 +292,7 @@ fn answered(core: &Weak<Core>, call: &Arc<Call>, result: Result<&[u8], Transport
     let error = match result {
         Ok(frame) => match core.heard_response(frame) {
             Some(response) if response.sequence == call.sequence => {
-                if response.outcome() != Outcome::Stranger {
+                if response.outcome() != Outcome::UnknownController {
                     return call.finish(End::Answered(response));
                 }
                 return core.is_strange(call);

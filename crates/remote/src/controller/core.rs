@@ -326,7 +326,7 @@ impl Core {
             self.counters.dropped("malformed", 1);
             return None;
         };
-        if response.outcome() != Outcome::Stranger {
+        if response.outcome() != Outcome::UnknownController {
             lock(&self.state)
                 .stamps
                 .heard(response.run, response.stamp, arrived);

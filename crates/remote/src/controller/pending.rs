@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn who_receives_is_woken_when_another_makes_it_known() {
+    fn a_wait_ends_when_another_thread_has_the_result() {
         let end: Arc<dyn ControllerEnd> = Arc::new(Silent::default());
         let (pending, promise) = Pending::new();
         let pending = pending.over(&end, Class::Command);

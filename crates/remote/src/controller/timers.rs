@@ -105,7 +105,7 @@ impl Core {
             };
             match response.outcome() {
                 Outcome::Executed => lock(&core.state).round_trip(arrived.since(now)),
-                Outcome::Stranger => core.forget_meeting(),
+                Outcome::UnknownController => core.forget_meeting(),
                 _ => {}
             }
         });

@@ -42,7 +42,7 @@ struct Sent<'a> {
 
 /// Why a request is not processed further.
 enum Unheard {
-    Stranger,
+    UnknownController,
     Jump,
 }
 
@@ -107,10 +107,15 @@ impl Core {
         match self.recognize(&sent, now) {
             Ok(from) => self.serve_known(from, what, reply),
             Err(Unheard::Jump) => self.refuse_jump(sequence, reply),
-            Err(Unheard::Stranger) => {
-                self.counters.dropped("stranger", 1);
+            Err(Unheard::UnknownController) => {
+                self.counters.dropped("unknown controller", 1);
                 let reason = "the controller is unknown: send hello first";
-                self.answer(sequence, Verdict::new(Outcome::Stranger, reason), None, reply);
+                self.answer(
+                    sequence,
+                    Verdict::new(Outcome::UnknownController, reason),
+                    None,
+                    reply,
+                );
             }
         }
     }
@@ -159,15 +164,15 @@ impl Core {
     fn recognize(&self, sent: &Sent<'_>, now: Time) -> Result<From, Unheard> {
         let expiry = sent.expiry;
         let age = match sent.echo {
-            Some(echo) => Some(bound(self.run, now, echo).ok_or(Unheard::Stranger)?),
+            Some(echo) => Some(bound(self.run, now, echo).ok_or(Unheard::UnknownController)?),
             // Without an echo, nobody can know whether it has expired.
-            None if !expiry.is_zero() => return Err(Unheard::Stranger),
+            None if !expiry.is_zero() => return Err(Unheard::UnknownController),
             None => None,
         };
         let (from, found) = {
             let mut state = lock(&self.state);
             let id = state.controllers.find(sent.peer, sent.number);
-            let id = id.ok_or(Unheard::Stranger)?;
+            let id = id.ok_or(Unheard::UnknownController)?;
             let heard = state.controllers.hear(id, sent.sequence, sent.stops, now);
             let (known, found) = heard.ok_or(Unheard::Jump)?;
             if let Some(age) = age {

@@ -118,7 +118,7 @@ impl Core {
         let verdict = self.carry_out(&entry, body, anonymous(end), &context);
         if verdict.outcome != Outcome::Executed {
             // This wire has no room for the reason.
-            if let Some(more) = self.counters.tells_refusal() {
+            if let Some(more) = self.counters.refusal_to_log() {
                 tracing::info!(
                     more,
                     "{}: refused {} of version 6: {}",

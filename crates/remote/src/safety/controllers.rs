@@ -211,7 +211,7 @@ impl<A: Clone, W> Controllers<A, W> {
         }
         let mut gone = None;
         if self.known.len() >= MOST_CONTROLLERS {
-            let leaves = self.who_leaves(keep);
+            let leaves = self.index_to_displace(keep);
             let known = self.known.swap_remove(leaves);
             gone = (!known.lost).then(|| known.gone());
         }
@@ -236,7 +236,7 @@ impl<A: Clone, W> Controllers<A, W> {
         })
     }
 
-    fn who_leaves(&self, keep: impl Fn(Id) -> bool) -> usize {
+    fn index_to_displace(&self, keep: impl Fn(Id) -> bool) -> usize {
         let mut of_peer: BTreeMap<&Peer, usize> = BTreeMap::new();
         for known in &self.known {
             *of_peer.entry(&known.peer).or_default() += 1;
@@ -411,7 +411,7 @@ mod tests {
         assert_eq!(table.next_loss(SECOND), Some(at(1_000)));
         assert!(table.lose(at(1_000), SECOND).is_empty());
         assert_eq!(table.lose(at(1_001), SECOND).len(), 1);
-        assert!(table.lose(at(5_000), SECOND).is_empty(), "told once");
+        assert!(table.lose(at(5_000), SECOND).is_empty(), "reported once");
         assert!(!table.is_alive(1));
         let (known, found) = table.hear(1, 1, false, at(6_000)).expect("known");
         assert!(found);
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_no_identity_is_lost_by_its_announced_period_alone() {
+    fn anonymous_controllers_are_lost_only_by_their_announced_period() {
         let mut table = table();
         let anonymous = Guest {
             anonymous: true,

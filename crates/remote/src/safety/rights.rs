@@ -1,4 +1,4 @@
-//! The right to move each subsystem: held by one controller at a time (decision 172).
+//! The right to move each subsystem: held by one controller at a time (decision 170).
 
 use super::{Id, NOBODY};
 

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_is_too_old_and_what_is_under_way_is_not_forgotten() {
+    fn forgotten_requests_are_too_old_and_pending_ones_are_kept() {
         let mut window = Window::new();
         assert_eq!(window.begin(1, ()), Begin::New(()));
         for sequence in 2..=200 {

@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn what_asks_for_itself_waits_its_turn() {
+    fn requests_made_inside_a_callback_wait_their_turn() {
         let (robot, connect) = end("r", Wire::Own);
         robot.start(Arc::new(Echo(robot.clone()))).expect("starts");
         let line = connect.end();

@@ -135,7 +135,7 @@ fn golden_frames_mean_what_they_should_and_are_written_alike() {
 /// Frames that crashed upstream's robots: each is an error here, has a number without a kind, or is a request that a
 /// robot answers without effect.
 #[test]
-fn hostile_requests_are_errors_or_name_what_nobody_has() {
+fn hostile_requests_are_errors_or_name_unknown_kinds() {
     assert_eq!(Request::parse(&[]), Err(Malformed::Empty));
     let Ok(Request::Command {
         number: 0xc8,
@@ -172,7 +172,7 @@ fn hostile_requests_are_errors_or_name_what_nobody_has() {
 
 /// Frames that crashed upstream's controllers.
 #[test]
-fn hostile_telemetry_is_an_error_or_names_what_nobody_has() {
+fn hostile_telemetry_is_an_error_or_names_unknown_kinds() {
     assert_eq!(Telemetry::parse(&[]), Err(Malformed::Empty));
     assert!(matches!(Telemetry::parse(&[1]), Err(Malformed::Length { .. })));
     assert_eq!(Telemetry::parse(&[0, 0]), Err(Malformed::Zero("telemetry")));
@@ -202,7 +202,7 @@ fn heartbeats_have_a_period() {
 }
 
 #[test]
-fn replies_to_something_else_are_told() {
+fn mismatched_replies_are_errors() {
     assert_eq!(Ack::parse(11, &[]), Err(Malformed::Empty));
     assert!(matches!(Ack::parse(11, &[12]), Err(Malformed::NotAnAck { .. })));
     let error = Ack::parse(11, b"a long reply").expect_err("not an acknowledgement");

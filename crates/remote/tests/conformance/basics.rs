@@ -151,7 +151,7 @@ pub fn many_to_many(fixture: &dyn Fn() -> Fixture) {
     assert_eq!(robots[0].controllers().len(), 3);
 }
 
-pub fn nobody_there(fixture: &dyn Fn() -> Fixture) {
+pub fn without_a_robot(fixture: &dyn Fn() -> Fixture) {
     let fixture = fixture();
     let alone = Controller::builder("c")
         .end((fixture.connect)())
@@ -256,21 +256,21 @@ pub fn found_and_lost(fixture: &dyn Fn() -> Fixture) {
         .lost_after(Duration::from_millis(300));
     let robot = robot.start().expect("starts");
     let events = Arc::new(Mutex::new(Vec::new()));
-    let told = events.clone();
+    let reported = events.clone();
     robot.on_controller(move |event| {
-        told.lock().expect("no panic").push(match event {
+        reported.lock().expect("no panic").push(match event {
             ControllerEvent::Found { name, .. } => format!("found {name}"),
             ControllerEvent::Lost { name, .. } => format!("lost {name}"),
         });
     });
     let heard = Arc::new(Mutex::new(Vec::new()));
-    let told = heard.clone();
+    let reported = heard.clone();
     let end = Rough::new((fixture.connect)());
     let controller = Controller::builder("c")
         .end(end.clone())
         .heartbeat(Duration::from_millis(50));
     let controller = controller.start().expect("starts");
-    controller.on_connection(move |connection| told.lock().expect("no panic").push(connection));
+    controller.on_connection(move |connection| reported.lock().expect("no panic").push(connection));
     assert!(controller.wait_until_found(WATCHDOG / 2));
     eventually("a round trip", || controller.round_trip().is_some());
     assert!(controller.is_found());
@@ -288,7 +288,7 @@ pub fn found_and_lost(fixture: &dyn Fn() -> Fixture) {
     eventually("found again", || {
         controller.is_found() && robot.controllers()[0].alive
     });
-    eventually("told so", || {
+    eventually("reported so", || {
         events
             .lock()
             .expect("no panic")

@@ -103,9 +103,10 @@ fn rover(fixture: &Fixture) -> (Robot, Arc<Mutex<Vec<f32>>>) {
         .lost_after(Duration::from_millis(400));
     let robot = robot.build().expect("builds");
     let driven: Arc<Mutex<Vec<f32>>> = Arc::default();
-    let told = driven.clone();
+    let reported = driven.clone();
     robot.on::<command::Twist>(move |twist, _| {
-        told.lock()
+        reported
+            .lock()
             .expect("no panic")
             .push(twist.linear.unwrap_or_default().x);
         Ok(())
@@ -131,7 +132,7 @@ pub fn proven(fixture: &dyn Fn() -> Fixture) {
 }
 
 /// Nothing that the robot sends to others about a controller allows them to act as that controller.
-pub fn what_others_learn(fixture: &dyn Fn() -> Fixture) {
+pub fn holder_cannot_be_impersonated(fixture: &dyn Fn() -> Fixture) {
     let fixture = fixture();
     let (robot, driven) = rover(&fixture);
     let ann = controller("ann", (fixture.connect)());
@@ -142,11 +143,14 @@ pub fn what_others_learn(fixture: &dyn Fn() -> Fixture) {
         wish: own::Wish::Ask.into(),
         to: 0,
     };
-    let Some(response::What::Authority(told)) = bob.ask(request::What::Authority(wish), 2).what else {
+    let Some(response::What::Authority(reported)) = bob.ask(request::What::Authority(wish), 2).what else {
         panic!("no state of the right");
     };
-    assert_eq!((told.holder, told.holder_name.as_str()), (ann.id(), "ann"));
-    let mut thief = Raw::new((fixture.connect)(), told.holder);
+    assert_eq!(
+        (reported.holder, reported.holder_name.as_str()),
+        (ann.id(), "ann")
+    );
+    let mut thief = Raw::new((fixture.connect)(), reported.holder);
     assert_eq!(thief.drive(9.0, 2), Outcome::Rejected);
     assert_ne!(thief.id, ann.id());
     assert_eq!(robot.holder("base"), Some(ann.id()));

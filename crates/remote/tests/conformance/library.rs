@@ -29,7 +29,7 @@ where
     K::NAME
 }
 
-fn told<K: TelemetryKind>(robot: &Robot, controller: &Controller, sent: K::Body) -> &'static str
+fn telemetry_arrives<K: TelemetryKind>(robot: &Robot, controller: &Controller, sent: K::Body) -> &'static str
 where
     K::Body: PartialEq,
 {
@@ -142,32 +142,32 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
         y: 2.0,
         z: 3.0,
     });
-    let told = [
-        told::<telemetry::CurrentPose>(r, c, pose()),
-        told::<telemetry::JointState>(r, c, joints()),
-        told::<telemetry::ControllableJoints>(r, c, joints()),
-        told::<telemetry::SimpleActions>(
+    let received = [
+        telemetry_arrives::<telemetry::CurrentPose>(r, c, pose()),
+        telemetry_arrives::<telemetry::JointState>(r, c, joints()),
+        telemetry_arrives::<telemetry::ControllableJoints>(r, c, joints()),
+        telemetry_arrives::<telemetry::SimpleActions>(
             r,
             c,
             SimpleActions {
                 actions: vec![simple()],
             },
         ),
-        told::<telemetry::ComplexActions>(
+        telemetry_arrives::<telemetry::ComplexActions>(
             r,
             c,
             ComplexActions {
                 actions: vec![complex()],
             },
         ),
-        told::<telemetry::RobotName>(
+        telemetry_arrives::<telemetry::RobotName>(
             r,
             c,
             RobotName {
                 value: "other".into(),
             },
         ),
-        told::<telemetry::RobotState>(
+        telemetry_arrives::<telemetry::RobotState>(
             r,
             c,
             RobotState {
@@ -176,7 +176,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 ..Default::default()
             },
         ),
-        told::<telemetry::LogMessage>(
+        telemetry_arrives::<telemetry::LogMessage>(
             r,
             c,
             LogMessage {
@@ -185,7 +185,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 message: "m".into(),
             },
         ),
-        told::<telemetry::VideoStreams>(
+        telemetry_arrives::<telemetry::VideoStreams>(
             r,
             c,
             VideoStreams {
@@ -195,7 +195,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 }],
             },
         ),
-        told::<telemetry::SimpleSensor>(
+        telemetry_arrives::<telemetry::SimpleSensor>(
             r,
             c,
             SimpleSensor {
@@ -203,7 +203,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 ..Default::default()
             },
         ),
-        told::<telemetry::WrenchState>(
+        telemetry_arrives::<telemetry::WrenchState>(
             r,
             c,
             WrenchState {
@@ -214,7 +214,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 }],
             },
         ),
-        told::<telemetry::Map>(
+        telemetry_arrives::<telemetry::Map>(
             r,
             c,
             Map {
@@ -224,8 +224,8 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 }),
             },
         ),
-        told::<telemetry::Poses>(r, c, poses()),
-        told::<telemetry::Transforms>(
+        telemetry_arrives::<telemetry::Poses>(r, c, poses()),
+        telemetry_arrives::<telemetry::Transforms>(
             r,
             c,
             Transforms {
@@ -236,7 +236,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 }],
             },
         ),
-        told::<telemetry::PermissionRequest>(
+        telemetry_arrives::<telemetry::PermissionRequest>(
             r,
             c,
             PermissionRequest {
@@ -244,7 +244,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 ..Default::default()
             },
         ),
-        told::<telemetry::PointCloud>(
+        telemetry_arrives::<telemetry::PointCloud>(
             r,
             c,
             PointCloud {
@@ -259,7 +259,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 ..Default::default()
             },
         ),
-        told::<telemetry::ImuValues>(
+        telemetry_arrives::<telemetry::ImuValues>(
             r,
             c,
             Imu {
@@ -268,7 +268,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 ..Default::default()
             },
         ),
-        told::<telemetry::ContactPoints>(
+        telemetry_arrives::<telemetry::ContactPoints>(
             r,
             c,
             ContactPoints {
@@ -279,8 +279,8 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 }],
             },
         ),
-        told::<telemetry::CurrentTwist>(r, c, twist()),
-        told::<telemetry::CurrentAcceleration>(
+        telemetry_arrives::<telemetry::CurrentTwist>(r, c, twist()),
+        telemetry_arrives::<telemetry::CurrentAcceleration>(
             r,
             c,
             Acceleration {
@@ -288,7 +288,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 angular: vector,
             },
         ),
-        told::<telemetry::CameraInformation>(
+        telemetry_arrives::<telemetry::CameraInformation>(
             r,
             c,
             CameraInformation {
@@ -298,8 +298,8 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 }],
             },
         ),
-        told::<telemetry::Image>(r, c, image(100_000)),
-        told::<telemetry::ImageLayers>(
+        telemetry_arrives::<telemetry::Image>(r, c, image(100_000)),
+        telemetry_arrives::<telemetry::ImageLayers>(
             r,
             c,
             ImageLayers {
@@ -307,7 +307,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 layers: vec![image(10), image(20)],
             },
         ),
-        told::<telemetry::Odometry>(
+        telemetry_arrives::<telemetry::Odometry>(
             r,
             c,
             Odometry {
@@ -316,7 +316,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 ..Default::default()
             },
         ),
-        told::<telemetry::ControllableFrames>(
+        telemetry_arrives::<telemetry::ControllableFrames>(
             r,
             c,
             ControllableFrames {
@@ -326,8 +326,8 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 }],
             },
         ),
-        told::<telemetry::FileDefinition>(r, c, file.clone()),
-        told::<telemetry::RobotModelInformation>(
+        telemetry_arrives::<telemetry::FileDefinition>(r, c, file.clone()),
+        telemetry_arrives::<telemetry::RobotModelInformation>(
             r,
             c,
             RobotModelInformation {
@@ -335,7 +335,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 modelfilename: "a".into(),
             },
         ),
-        told::<telemetry::InterfaceOptions>(
+        telemetry_arrives::<telemetry::InterfaceOptions>(
             r,
             c,
             InterfaceOptions {
@@ -343,7 +343,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 dynamic_complex_actions: false,
             },
         ),
-        told::<telemetry::ChannelsDefinition>(
+        telemetry_arrives::<telemetry::ChannelsDefinition>(
             r,
             c,
             ChannelsDefinition {
@@ -354,7 +354,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
                 }],
             },
         ),
-        told::<telemetry::LaserScan>(
+        telemetry_arrives::<telemetry::LaserScan>(
             r,
             c,
             LaserScan {
@@ -365,7 +365,7 @@ pub fn every_kind(fixture: &dyn Fn() -> Fixture) {
         ),
     ];
     assert_eq!(
-        told.to_vec(),
+        received.to_vec(),
         telemetry::ALL.iter().map(|k| k.name).collect::<Vec<_>>()
     );
 }

@@ -4,7 +4,7 @@ use super::*;
 use remote::types::LogLevel;
 use remote::{Queue, command, telemetry, types};
 
-pub fn asked_and_told(fixture: &dyn Fn() -> Fixture) {
+pub fn requests_and_logs(fixture: &dyn Fn() -> Fixture) {
     let fixture = fixture();
     let robot = robot(&fixture);
     robot.tells::<telemetry::LogMessage>().expect("room");

@@ -70,9 +70,10 @@ pub fn hand_over(fixture: &dyn Fn() -> Fixture) {
     assert!(!drive(&ann).is_executed());
     assert_eq!(drive(&bob), Outcome::Executed);
     let asked = Arc::new(Mutex::new(Vec::new()));
-    let told = asked.clone();
+    let reported = asked.clone();
     robot.on_take_over(move |wanted| {
-        told.lock()
+        reported
+            .lock()
             .expect("no panic")
             .push(format!("{} {} {}", wanted.by.0, wanted.subsystem, wanted.from.0));
         true
@@ -108,9 +109,10 @@ pub fn lost_holder(fixture: &dyn Fn() -> Fixture) {
     let robot = robot.start().expect("starts");
     robot.on::<Drive>(|_, _| Ok(()));
     let lost = Arc::new(Mutex::new(Vec::new()));
-    let told = lost.clone();
+    let reported = lost.clone();
     robot.on_link_lost(move |link| {
-        told.lock()
+        reported
+            .lock()
             .expect("no panic")
             .push(format!("{} {}", link.subsystem(), link.controller()));
         link.stop();
@@ -137,19 +139,20 @@ pub fn stops(fixture: &dyn Fn() -> Fixture) {
     let robot = robot.start().expect("starts");
     // A host without processor time may lose the link, and stop, more than once.
     let stopped = Arc::new(Mutex::new(BTreeSet::new()));
-    let told = stopped.clone();
+    let reported = stopped.clone();
     robot.on::<command::Twist>(move |twist, context| {
         if context.origin == Origin::Robot {
-            told.lock()
+            reported
+                .lock()
                 .expect("no panic")
                 .insert(format!("{:?}", twist.linear.expect("zero")));
         }
         Ok(())
     });
-    let told = stopped.clone();
+    let reported = stopped.clone();
     robot.on::<command::Joints>(move |joints, context| {
         if context.origin == Origin::Robot {
-            told.lock().expect("no panic").insert(format!(
+            reported.lock().expect("no panic").insert(format!(
                 "{:?} {:?} {:?}",
                 joints.name, joints.position, joints.velocity
             ));

@@ -4,7 +4,7 @@ use super::*;
 use remote::Queue;
 use std::sync::Mutex;
 
-pub fn told(fixture: &dyn Fn() -> Fixture) {
+pub fn channels_and_queues(fixture: &dyn Fn() -> Fixture) {
     let fixture = fixture();
     let robot = robot(&fixture);
     robot.tells::<Odometer>().expect("room");

@@ -11,11 +11,11 @@ pub const CASES: &[(&str, Case)] = &[
     ("byte for byte", bytes),
     ("hostile frames of version 6", hostile),
     ("commands of version 6", commands),
-    ("telemetry of version 6", told),
+    ("telemetry of version 6", channels_and_images),
     ("the right to move in version 6", rights),
     ("heartbeats of version 6", heartbeats),
     ("files of version 6", files),
-    ("nobody there in version 6", nobody_there),
+    ("nobody there in version 6", without_a_robot),
 ];
 
 /// Records telemetry frames as they arrive.
@@ -140,9 +140,9 @@ fn commands(fixture: &dyn Fn() -> Fixture) {
     let fixture = fixture();
     let robot = robot(&fixture);
     let seen = Arc::new(Mutex::new(Vec::new()));
-    let told = seen.clone();
+    let reported = seen.clone();
     robot.on::<command::GoTo>(move |goto, _| {
-        told.lock().expect("no panic").push(goto.max_forward_speed);
+        reported.lock().expect("no panic").push(goto.max_forward_speed);
         if goto.max_forward_speed > 1.0 {
             Err("too fast".into())
         } else {
@@ -175,7 +175,7 @@ fn commands(fixture: &dyn Fn() -> Fixture) {
     eventually("a round trip", || controller.round_trip().is_some());
 }
 
-fn told(fixture: &dyn Fn() -> Fixture) {
+fn channels_and_images(fixture: &dyn Fn() -> Fixture) {
     let fixture = fixture();
     let robot = robot(&fixture);
     let left = robot.channel::<telemetry::Image>("left").expect("room");
@@ -249,11 +249,11 @@ fn heartbeats(fixture: &dyn Fn() -> Fixture) {
     let fixture = fixture();
     let robot = robot(&fixture);
     let stopped = Arc::new(Mutex::new(0));
-    let told = stopped.clone();
+    let reported = stopped.clone();
     robot.on::<command::Twist>(|_, _| Ok(()));
     robot.on_link_lost(move |lost| {
         assert_eq!(lost.subsystem(), "base");
-        *told.lock().expect("no panic") += 1;
+        *reported.lock().expect("no panic") += 1;
     });
     let raw = Raw::new(&fixture);
     eventually("it answers", || raw.try_ask(&[1]).is_ok());
@@ -305,7 +305,7 @@ fn files(fixture: &dyn Fn() -> Fixture) {
     );
 }
 
-fn nobody_there(fixture: &dyn Fn() -> Fixture) {
+fn without_a_robot(fixture: &dyn Fn() -> Fixture) {
     let fixture = fixture();
     let alone = Controller::builder("c")
         .end((fixture.connect)())

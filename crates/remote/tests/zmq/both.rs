@@ -134,7 +134,7 @@ fn many_requests_are_under_way_and_each_ends_once() {
 }
 
 #[test]
-fn what_is_not_answered_times_out_and_does_not_block_the_next() {
+fn unanswered_requests_time_out_and_do_not_block_the_next() {
     for over in ALL {
         let pair = pair(
             over,
@@ -213,7 +213,7 @@ fn only_what_is_listened_to_comes_over_the_own_wire() {
 }
 
 #[test]
-fn a_slow_listener_is_told_what_it_lost_and_gets_the_newest() {
+fn a_slow_listener_learns_what_it_lost_and_gets_the_newest() {
     let pair = pair(Over::OwnTcp, echo());
     publish_until_heard(&pair.robot, &pair.heard);
     pair.robot.publish(STREAM, b"begin").unwrap();
@@ -274,7 +274,7 @@ fn ends_end() {
 }
 
 #[test]
-fn what_is_under_way_is_answered_before_the_end() {
+fn pending_requests_are_answered_before_the_end() {
     for over in ALL {
         // The end waits a tenth of a second, during which a busy machine may not run this test at all.
         until("an answer leaves in time", || {
@@ -319,7 +319,7 @@ fn a_sink_that_panics_costs_its_request_alone() {
 }
 
 #[test]
-fn what_is_unsafe_or_impossible_is_refused_with_the_mend() {
+fn unsafe_or_impossible_settings_are_refused_with_the_fix() {
     let error = |result: Result<ZmqRobot, TransportError>| result.err().unwrap().to_string();
     let open = "tcp://0.0.0.0:*";
     assert!(error(ZmqRobot::own(open).open()).contains("set `insecure`"));

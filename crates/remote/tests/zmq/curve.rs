@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const SHORT: Duration = Duration::from_millis(1500);
 
 #[test]
-fn known_controllers_get_in_and_strangers_get_nothing() {
+fn known_controllers_get_in_and_unknown_ones_get_nothing() {
     let (robot_key, base, unknown_key) = (
         KeyPair::generate().unwrap(),
         KeyPair::generate().unwrap(),

@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn who_begins_to_listen_is_called_until_the_bus_has_connected_what_the_graph_has() {
+    fn new_listeners_are_called_until_the_bus_has_connected_all_of_the_graph() {
         let folder = tempfile::tempdir().unwrap();
         let bus = Bus::open(bus::BusConfig::new(folder.path())).unwrap();
         let graph = Graph::open(&bus, "/").unwrap();

@@ -1,7 +1,7 @@
 //! Messages that a publisher lends.
 //!
 //! If `libropewalk_heap.so` is preloaded (`heap.rs`), the arrays of a lent message have room in a block, as much as
-//! they had in the previous message. What a node writes there is published without a copy. If the arrays outgrow the
+//! they had in the previous message. Data that a node writes there is published without a copy. If the arrays outgrow the
 //! room or lie elsewhere when the message is published, the message is published like any other.
 
 use super::{make, unknown};

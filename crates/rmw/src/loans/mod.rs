@@ -31,7 +31,7 @@ fn make(ty: &Type) -> Outcome<Instance> {
 }
 
 /// Whether nodes of this process take messages on loan, as rcl decides it. They then wake early, since they want low
-/// latency (decision 349).
+/// latency (decision 049).
 pub(crate) fn are_on() -> bool {
     std::env::var_os("ROS_DISABLE_LOANED_MESSAGES").is_some_and(|value| value == "0")
 }

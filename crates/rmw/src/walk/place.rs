@@ -1,4 +1,4 @@
-//! Empty arrays of a message whose room lies in a block. What a node writes there is published without a copy.
+//! Empty arrays of a message whose room lies in a block. Data that a node writes there is published without a copy.
 
 use super::borrow::Words;
 use super::memory::Access;

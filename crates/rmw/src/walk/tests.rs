@@ -202,7 +202,7 @@ fn at_most_32_arrays_are_lifted() {
 }
 
 #[test]
-fn what_is_over_its_bound_is_refused_by_name() {
+fn fields_over_their_bound_are_refused_by_name() {
     let ty = of_threshold(256);
     let mut all = blank();
     read(&ty, &parts_of(&ty, YAML), &mut all).expect("a message");

@@ -47,7 +47,7 @@ fn message(schema: &Schema, elements: usize) -> Vec<u8> {
 }
 
 #[test]
-fn what_comes_in_any_pieces_is_what_goes_out() {
+fn messages_received_in_any_pieces_are_sent_unchanged() {
     let fixture = fixture(64 << 20);
     let registry = Registry::new(Flavour::Ros1);
     for name in [
@@ -148,7 +148,7 @@ fn the_stream_stays_in_step_whatever_is_wrong_with_a_message() {
 }
 
 #[test]
-fn what_a_peer_promises_is_bounded_by_its_share() {
+fn sizes_a_peer_announces_are_bounded_by_its_share() {
     let fixture = fixture(64 << 20);
     let peers = std::sync::Arc::new(crate::peers::Peers::new(&[], 1, 1 << 20));
     let registry = Registry::new(Flavour::Ros1);

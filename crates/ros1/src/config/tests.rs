@@ -58,7 +58,7 @@ fn a_topics_own_name_counts_before_the_longest_pattern() {
 }
 
 #[test]
-fn every_error_has_a_place_and_a_mend() {
+fn every_error_has_a_place_and_a_fix() {
     for (text, place, words) in [
         ("", "c.yaml", "--help"),
         ("topics: []", "c.yaml:", "nothing is bridged"),

@@ -87,7 +87,7 @@ fn pounds_header_becomes_files_for_each_node() {
 }
 
 #[test]
-fn what_pound_could_not_mean_is_told_with_its_line() {
+fn lines_invalid_for_pound_are_reported_with_their_number() {
     let good = "TOPIC(std_msgs::String, \"/a\", 0, \"1\", 1, 1, 1)\n";
     for (line, expected) in [
         (
@@ -301,7 +301,7 @@ fn nimbros_topics_come_back_too() {
 }
 
 #[test]
-fn what_nimbro_could_not_mean_is_told() {
+fn files_invalid_for_nimbro_are_refused() {
     let syntax = |file, text: &str| matches!(read(file, text), Err(ImportError::Syntax { .. }));
     assert!(syntax("a.launch", "<launch><node></launch>"));
     assert!(syntax("a.yaml", "topics: {"));
@@ -396,7 +396,7 @@ fn is_blank(line: &str) -> bool {
 }
 
 #[test]
-fn every_line_of_a_file_is_carried_over_or_told() {
+fn every_line_of_a_file_is_imported_or_noted() {
     let mut lines = 0;
     for (file, other) in CASES {
         let texts = [Some(file), other].map(|name| name.map(|name| (name, case(name))));
@@ -558,7 +558,7 @@ fn names_at_both_ends_stay_what_they_were() {
 }
 
 #[test]
-fn the_way_back_leads_to_the_robot_and_who_else_is_sent_to_is_told() {
+fn the_return_path_leads_to_the_robot_and_other_recipients_are_reported() {
     let files = Nimbro {
         there: ("two_way_1.launch", &case("two_way_1.launch")),
         back: Some(("two_way_2.launch", &case("two_way_2.launch"))),
@@ -610,7 +610,7 @@ fn an_include_that_is_not_there_and_a_rate_that_is_none_cost_themselves_alone() 
 }
 
 #[test]
-fn names_that_would_be_one_are_told_and_what_is_made_is_a_configuration() {
+fn colliding_names_are_reported_and_the_result_is_a_valid_configuration() {
     for (text, expected) in [
         (
             "TOPIC(a::B, \"x\", 0, \"1\", 1, 1, 1)\nTOPIC(a::B, \"/R0/x\", 0, \"1\", 1, 1, 1)",

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_values_are_read_back() {
         let params = vec![
             "/a<b>&'\"".into(),
             7.into(),
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_refused_with_its_place() {
+    fn malformed_calls_are_refused_with_the_place() {
         for bad in [
             "",
             "<",

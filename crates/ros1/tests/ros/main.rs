@@ -136,7 +136,7 @@ fn latched_messages_reach_late_joiners_both_ways() {
     let core = Roscore::start();
     let rules = "topics: [{name: /in, direction: to_bus}, {name: /out, direction: to_ros}]";
     let robot = Robot::start(&core, rules);
-    let _keeper = core.py(&["latch", "/in"]);
+    let _owner = core.py(&["latch", "/in"]);
     until("it arrives", || {
         robot
             .handle
@@ -280,7 +280,7 @@ fn first_words(nodes: &[&Peer], since: Instant) -> Vec<Duration> {
     words.into_iter().flatten().collect()
 }
 
-fn told(side: &str, times: &[Vec<Duration>]) {
+fn print_times(side: &str, times: &[Vec<Duration>]) {
     let median = |i: usize| {
         let mut all: Vec<_> = times.iter().map(|t| t[i]).collect();
         all.sort();
@@ -331,7 +331,7 @@ fn how_soon_a_restarted_roscore_is_picked_up() {
         times.push(first_words(&[&ear, &without], back));
         goes_on();
     }
-    told("source's", &times);
+    print_times("source's", &times);
 
     let mut times = Vec::new();
     let _talker = source.cpp(&["publish", "/in/new"]);
@@ -349,7 +349,7 @@ fn how_soon_a_restarted_roscore_is_picked_up() {
         times.push(first_words(&[&ear, &without], back));
         goes_on();
     }
-    told("sink's", &times);
+    print_times("sink's", &times);
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn an_action_is_three_services_and_two_topics() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place_and_mend() {
+fn errors_state_the_place_and_the_fix() {
     for (text, expected) in [
         ("domain: 0", "bridge.yaml: nothing is bridged"),
         (
@@ -77,7 +77,7 @@ fn what_is_wrong_is_told_with_its_place_and_mend() {
 }
 
 #[test]
-fn what_was_put_together_by_hand_is_checked() {
+fn configurations_built_in_code_are_checked() {
     let config = Config::default();
     assert!(config.check().is_err());
     let config = config

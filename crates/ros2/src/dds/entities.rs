@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_and_cut_anywhere_it_is_an_error() {
+    fn written_entities_are_read_back_and_truncated_ones_are_errors() {
         let bytes = some().encode();
         assert_eq!(Entities::decode(&bytes), Ok(some()));
         for len in 0..bytes.len() {

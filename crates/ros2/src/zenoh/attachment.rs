@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_or_changed_is_refused_or_read() {
+    fn truncated_attachments_are_refused_and_changed_ones_read_or_refused() {
         let bytes = Attachment {
             sequence: 1,
             time: 2,

@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bridges_messages_are_told_from_others() {
+    fn messages_of_a_bridge_are_recognized() {
         assert_ne!(encoding(), Encoding::APPLICATION_CDR);
         assert_eq!(encoding().to_string(), "application/cdr;ropewalk");
     }

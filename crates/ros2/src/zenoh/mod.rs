@@ -1,5 +1,5 @@
 //! Zenoh as rmw_zenoh uses it: keys of topics and services, tokens of nodes and endpoints, and attachments of messages.
-//! The code that reads and writes these is always compiled, the session only with the feature (decision 347).
+//! The code that reads and writes these is always compiled, the session only with the feature (decision 344).
 
 mod attachment;
 #[cfg(feature = "zenoh")]

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_refused() {
+    fn invalid_qos_is_refused() {
         for other in [
             "",
             ":",

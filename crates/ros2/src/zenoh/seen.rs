@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_lost_router_told_of_stays_until_there_is_one_again() {
+    fn entities_of_a_lost_router_stay_until_a_router_returns() {
         let mut others = Others::default();
         let start = Instant::now();
         let (one, other) = (key("a1", 1, "MP", "%"), key("a1", 2, "MP", "%"));

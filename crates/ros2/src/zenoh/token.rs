@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_refused() {
+    fn invalid_tokens_are_refused() {
         let whole = publisher();
         for len in 0..whole.len() {
             // A truncated quality of service is malformed; all shorter keys are too short.

@@ -67,7 +67,7 @@ fn descriptors() -> usize {
 }
 
 #[test]
-fn who_announces_endpoints_without_number_gets_its_share_and_others_go_on() {
+fn a_participant_with_countless_endpoints_gets_its_share_and_others_go_on() {
     let domain = Domain::new();
     let robot = Robot::new(&domain, all());
     let mut before = Honest::new(&domain, &robot, "/zz/before");
@@ -138,7 +138,7 @@ fn who_announces_endpoints_without_number_gets_its_share_and_others_go_on() {
 }
 
 #[test]
-fn who_tells_of_nodes_without_number_does_not_hide_others() {
+fn participants_that_announce_countless_nodes_do_not_hide_others() {
     let domain = Domain::new();
     let robot = Robot::new(&domain, all());
     let mut honest = Honest::new(&domain, &robot, "/chatter");
@@ -179,7 +179,7 @@ fn who_tells_of_nodes_without_number_does_not_hide_others() {
 }
 
 #[test]
-fn requests_without_end_whose_responses_nobody_reads_leave_room_for_others() {
+fn endless_requests_with_unread_responses_leave_room_for_others() {
     let domain = Domain::new();
     let robot = Robot::new(&domain, all());
     let set_bool = service("std_srvs/SetBool");
@@ -240,7 +240,7 @@ fn calls_of_one_client_of_the_bus_wait_for_their_own_answers_only() {
 }
 
 #[test]
-fn what_one_participant_has_on_the_bus_is_bounded_and_others_go_on() {
+fn memory_of_one_participant_on_the_bus_is_bounded_and_others_go_on() {
     let domain = Domain::new();
     let mut config = all();
     config.participant_memory = Some(1 << 20);

@@ -25,7 +25,7 @@ fn numbers(range: std::ops::Range<usize>) -> Vec<String> {
 }
 
 #[test]
-fn what_the_domain_keeps_is_given_to_early_and_late_subscribers_of_the_bus() {
+fn messages_kept_in_the_domain_reach_early_and_late_subscribers_of_the_bus() {
     let domain = Domain::new();
     let peer = Peer::new(&domain);
     let writer = peer.publisher("rt/map", &string(), kept());
@@ -45,7 +45,7 @@ fn what_the_domain_keeps_is_given_to_early_and_late_subscribers_of_the_bus() {
 }
 
 #[test]
-fn what_a_further_publisher_of_a_topic_keeps_comes_though_the_topic_is_subscribed_to_already() {
+fn messages_kept_by_another_publisher_reach_an_existing_subscription() {
     let domain = Domain::new();
     let robot = Robot::new(
         &domain,
@@ -68,7 +68,7 @@ fn what_a_further_publisher_of_a_topic_keeps_comes_though_the_topic_is_subscribe
 }
 
 #[test]
-fn what_the_bus_keeps_is_given_to_early_and_late_readers_of_the_domain() {
+fn messages_kept_on_the_bus_reach_early_and_late_readers_of_the_domain() {
     let domain = Domain::new();
     let robot = Robot::new(
         &domain,

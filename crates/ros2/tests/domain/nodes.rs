@@ -28,7 +28,7 @@ fn records(node: &Node) -> Subscriber {
 }
 
 /// Waits for a record of the bridge for which `is` holds.
-fn told(subscriber: &Subscriber, is: impl Fn(&Record) -> bool) -> Record {
+fn wait_for_record(subscriber: &Subscriber, is: impl Fn(&Record) -> bool) -> Record {
     until("such a record", || {
         let message = subscriber.take().expect("a bus")?;
         Record::decode(message.control()).filter(|r| is(r))
@@ -43,7 +43,7 @@ fn names(record: &Record) -> Vec<String> {
 }
 
 #[test]
-fn the_domains_nodes_are_told_on_the_bus_and_leave_with_their_participant() {
+fn nodes_of_the_domain_appear_on_the_bus_and_leave_with_their_participant() {
     let domain = Domain::new();
     let robot = Robot::new(&domain, config());
     let here = records(&robot.node);
@@ -52,7 +52,7 @@ fn the_domains_nodes_are_told_on_the_bus_and_leave_with_their_participant() {
     let server = Server::new(&peer, "/switch", &service("std_srvs/SetBool"), Framing::Fast);
     let other = peer.publisher("rt/not_bridged", &string(), reliable());
     peer.tell("talker", &[writer, other, server.requests, server.responses]);
-    let record = told(&here, |r| {
+    let record = wait_for_record(&here, |r| {
         r.endpoints().any(|e| e.kind == Kind::Publisher) && r.endpoints().any(|e| e.kind == Kind::Service)
     });
     assert_eq!(names(&record), ["/talker"]);
@@ -82,11 +82,11 @@ fn the_domains_nodes_are_told_on_the_bus_and_leave_with_their_participant() {
         .collect();
     assert_eq!(on_bus.iter().map(|p| p.id).collect::<Vec<_>>(), [publisher.id]);
     drop(peer);
-    told(&here, |r| names(r).is_empty());
+    wait_for_record(&here, |r| names(r).is_empty());
 }
 
 #[test]
-fn the_buss_nodes_are_told_in_the_domain() {
+fn nodes_of_the_bus_appear_in_the_domain() {
     let domain = Domain::new();
     let mut robot = Robot::new(&domain, config());
     let talker = node(robot.folder.path(), "talker");
@@ -119,7 +119,7 @@ fn the_buss_nodes_are_told_in_the_domain() {
 }
 
 #[test]
-fn who_speaks_for_others_or_says_nonsense_of_nodes_is_not_believed() {
+fn claims_about_others_nodes_and_nonsense_are_not_believed() {
     let domain = Domain::new();
     let robot = Robot::new(&domain, config());
     let here = records(&robot.node);
@@ -127,7 +127,7 @@ fn who_speaks_for_others_or_says_nonsense_of_nodes_is_not_believed() {
     let writer = honest.publisher("rt/in", &string(), reliable());
     let gid = honest.gids(&[writer]);
     honest.tell("talker", &[writer]);
-    told(&here, |r| names(r) == ["/talker"] && r.endpoints().count() == 1);
+    wait_for_record(&here, |r| names(r) == ["/talker"] && r.endpoints().count() == 1);
     let lies = hostile.info_writer();
     let own = hostile.node.guid();
     for lie in [
@@ -146,7 +146,7 @@ fn who_speaks_for_others_or_says_nonsense_of_nodes_is_not_believed() {
     until("all are refused", || (refused() == 6).then_some(()));
     // Endpoints of another participant among its own.
     hostile.write(lies, info(own, &[("/", "thief", gid)]));
-    let record = told(&here, |r| names(r).contains(&"/thief".to_owned()));
+    let record = wait_for_record(&here, |r| names(r).contains(&"/thief".to_owned()));
     let of: BTreeMap<&str, usize> = record
         .participants
         .iter()

@@ -225,7 +225,7 @@ fn two_clients_of_one_participant_get_each_its_own_answers() {
 }
 
 #[test]
-fn a_caller_of_the_bus_is_told_when_the_server_of_the_domain_ends() {
+fn a_caller_on_the_bus_learns_when_the_server_in_the_domain_ends() {
     let domain = Domain::new();
     let robot = Robot::new(&domain, config(Direction::ToBus));
     let peer = Peer::new(&domain);

@@ -248,7 +248,7 @@ fn names_are_renamed_one_by_one_and_by_pattern() {
 }
 
 #[test]
-fn what_no_rule_names_does_not_cross() {
+fn topics_without_a_rule_do_not_cross() {
     let domain = Domain::new();
     let robot = Robot::new(
         &domain,

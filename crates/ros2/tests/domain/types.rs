@@ -27,7 +27,7 @@ fn goes_on(robot: &Robot, peer: &Peer, topic: &str) {
 }
 
 #[test]
-fn a_definition_that_differs_is_told_with_both_hashes_and_other_topics_cross() {
+fn a_differing_definition_is_reported_with_both_hashes_and_other_topics_cross() {
     let domain = Domain::new();
     let robot = Robot::new(&domain, all());
     let peer = Peer::new(&domain);
@@ -49,7 +49,7 @@ fn a_definition_that_differs_is_told_with_both_hashes_and_other_topics_cross() {
 }
 
 #[test]
-fn an_unknown_definition_is_told_until_its_publisher_goes() {
+fn an_unknown_definition_is_reported_until_its_publisher_leaves() {
     let domain = Domain::new();
     let robot = Robot::new(&domain, all());
     let peer = Peer::new(&domain);
@@ -93,7 +93,7 @@ fn a_definition_is_found_at_an_endpoint_of_the_bus() {
 }
 
 #[test]
-fn a_type_that_the_rule_does_not_ask_for_is_told() {
+fn a_type_other_than_the_rules_is_reported() {
     let domain = Domain::new();
     let mut rule = TopicRule::new("/a", Direction::Both);
     rule.kind = Some("std_msgs/Int32".into());
@@ -143,7 +143,7 @@ fn definitions_are_found_in_the_folders_of_the_configuration() {
 }
 
 #[test]
-fn what_is_not_of_its_type_costs_that_message_alone() {
+fn malformed_messages_are_dropped_alone() {
     let domain = Domain::new();
     let robot = Robot::new(&domain, all());
     let peer = Peer::new(&domain);

@@ -16,14 +16,14 @@ use std::sync::Arc;
 /// Relation of two endpoints.
 enum Terms {
     /// Different topics, or no common partition.
-    Strangers,
+    Unrelated,
     Disagree(Policy),
     Agree,
 }
 
 fn terms(writer: &EndpointData, reader: &EndpointData) -> Terms {
     if writer.topic != reader.topic || !writer.qos.meets(&reader.qos) {
-        Terms::Strangers
+        Terms::Unrelated
     } else if writer.type_name != reader.type_name {
         Terms::Disagree(Policy::TypeName)
     } else {
@@ -77,7 +77,7 @@ impl Participant {
             terms(&other.data, &own)
         };
         let is_matched = other.matched.contains(&local);
-        let told = other.incompatible.get(&local).copied();
+        let reported = other.incompatible.get(&local).copied();
         match terms {
             Terms::Agree => {
                 other.incompatible.remove(&local);
@@ -85,15 +85,15 @@ impl Participant {
                     self.add_match(now, local, remote, &own);
                 }
             }
-            Terms::Strangers | Terms::Disagree(_) if is_matched => {
+            Terms::Unrelated | Terms::Disagree(_) if is_matched => {
                 other.matched.remove(&local);
                 self.unmatch(now, local, remote, &account);
             }
-            Terms::Strangers => {}
+            Terms::Unrelated => {}
             Terms::Disagree(_) => {}
         }
         if let Terms::Disagree(policy) = terms
-            && told != Some(policy)
+            && reported != Some(policy)
             && let Some(charge) = account.take(SMALL)
             && let Some(peer) = self.peers.get_mut(&remote.prefix)
             && let Some(other) = peer.endpoints.get_mut(&remote.entity)

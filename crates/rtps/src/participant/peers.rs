@@ -142,8 +142,8 @@ impl Participant {
                 .entry(from)
                 .or_insert_with(|| Account::new(limits.address_memory, Some(Arc::clone(&self.account)))),
         );
-        let all = Account::new(limits.stranger_memory, Some(of_address));
-        let ahead = Account::new(limits.stranger_memory / 2, Some(Arc::clone(&all)));
+        let all = Account::new(limits.unconfirmed_memory, Some(of_address));
+        let ahead = Account::new(limits.unconfirmed_memory / 2, Some(Arc::clone(&all)));
         let size = announced.size();
         let (Some(charge), Some(event)) = (all.take(PEER + size), all.take(SMALL + size)) else {
             self.counters.participants_refused += 1;
@@ -185,11 +185,11 @@ impl Participant {
         {
             return false;
         }
-        let strangers = self.peers.values().filter(|p| !p.acquainted);
-        if strangers.clone().count() < limits.strangers {
+        let unconfirmed = self.peers.values().filter(|p| !p.acquainted);
+        if unconfirmed.clone().count() < limits.unconfirmed {
             return true;
         }
-        let oldest = strangers
+        let oldest = unconfirmed
             .min_by_key(|p| p.since)
             .map(|p| (p.since, p.guid().prefix));
         match oldest {

@@ -13,7 +13,7 @@ pub(super) const REORDERED: Duration = Duration::from_millis(1);
 /// How long after the last fragment of a sample the missing ones are requested.
 pub(super) const QUIET: Duration = Duration::from_millis(5);
 /// The same for fragments after the last that arrived, if the writer has not announced yet that it sent them.
-const UNTOLD: Duration = Duration::from_millis(50);
+const UNREPORTED: Duration = Duration::from_millis(50);
 /// Minimum time between two requests.
 const AGAIN: Duration = Duration::from_millis(10);
 /// First interval at which a request is repeated; it doubles each time.
@@ -133,9 +133,9 @@ impl WriterProxy {
                 }
                 continue;
             };
-            let (quiet, untold) = (assembly.at + QUIET, assembly.at + UNTOLD);
-            let all = sequence <= self.told || untold <= now;
-            if let Some(at) = [quiet, untold].into_iter().find(|at| *at > now)
+            let (quiet, unreported) = (assembly.at + QUIET, assembly.at + UNREPORTED);
+            let all = sequence <= self.reported || unreported <= now;
+            if let Some(at) = [quiet, unreported].into_iter().find(|at| *at > now)
                 && !(all && quiet <= now)
             {
                 out.recheck = Some(out.recheck.map_or(at, |old| old.min(at)));

@@ -47,7 +47,7 @@ impl WriterProxy {
             self.next = if skip { h.last + 1 } else { first.min(known) };
         }
         self.last = self.last.max(h.last);
-        self.told = self.told.max(h.last);
+        self.reported = self.reported.max(h.last);
         let lost = self.skip_to(first, out);
         self.advance(out);
         if self.next <= self.last {

@@ -56,7 +56,7 @@ pub(crate) struct WriterProxy {
     /// Newest sample known to be written.
     pub(super) last: i64,
     /// Newest sample that the writer announced as completely sent.
-    pub(super) told: i64,
+    pub(super) reported: i64,
     pub(super) ahead: BTreeMap<i64, Arrived>,
     /// Ranges that will not arrive: start to end, end excluded.
     pub(super) gaps: BTreeMap<i64, i64>,
@@ -89,7 +89,7 @@ impl WriterProxy {
             has_old: writer.keeps(),
             next: 0,
             last: 0,
-            told: 0,
+            reported: 0,
             ahead: BTreeMap::new(),
             gaps: BTreeMap::new(),
             parts: BTreeMap::new(),
@@ -172,7 +172,7 @@ impl WriterProxy {
     /// Records that a sample exists, and that those before it were sent.
     fn see(&mut self, sequence: i64) {
         self.last = self.last.max(sequence);
-        self.told = self.told.max(sequence - 1);
+        self.reported = self.reported.max(sequence - 1);
     }
 
     /// Handles a complete new sample.

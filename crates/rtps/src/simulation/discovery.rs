@@ -218,7 +218,7 @@ fn discovery_gets_through_a_bad_network() {
 }
 
 #[test]
-fn who_does_not_agree_is_told_why_once_and_who_meets_nowhere_is_not() {
+fn incompatible_endpoints_are_reported_once_and_disjoint_partitions_are_not() {
     let mut net = Network::new(3, Faults::default(), (0..2).map(config));
     let now = net.now;
     let best_effort = Qos {
@@ -248,7 +248,7 @@ fn who_does_not_agree_is_told_why_once_and_who_meets_nowhere_is_not() {
         .add_reader(now, topic("c", Qos::reader()))
         .expect("a reader");
     net.run(Duration::from_secs(2));
-    let mut told: Vec<_> = net.hosts[1]
+    let mut reported: Vec<_> = net.hosts[1]
         .events
         .iter()
         .filter_map(|e| match e {
@@ -256,8 +256,8 @@ fn who_does_not_agree_is_told_why_once_and_who_meets_nowhere_is_not() {
             _ => None,
         })
         .collect();
-    told.sort();
-    assert_eq!(told, [(a, Policy::Reliability), (c, Policy::TypeName)]);
+    reported.sort();
+    assert_eq!(reported, [(a, Policy::Reliability), (c, Policy::TypeName)]);
     assert_eq!(
         count(&net.hosts[1].events, |e| matches!(e, Event::Matched { .. })),
         0

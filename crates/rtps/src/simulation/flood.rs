@@ -231,7 +231,7 @@ fn readers_without_number_cost_a_bounded_number_of_addresses_and_samples() {
 }
 
 #[test]
-fn who_reads_nothing_stops_its_writer_and_goes_on_when_it_reads() {
+fn a_reader_that_reads_nothing_stops_its_writer_until_it_reads() {
     let mut slow = config(1);
     slow.limits.participant_memory = 1 << 20;
     let mut net = Network::new(1, Faults::default(), [config(0), slow]);

@@ -12,7 +12,7 @@ use crate::{Config, Event};
 use core::time::Duration;
 
 #[test]
-fn ten_thousand_strangers_cost_no_more_than_their_places_and_displace_no_acquaintance() {
+fn ten_thousand_unknown_participants_cost_only_their_places_and_displace_no_known_one() {
     let mut p = victim(|c| c.limits.memory = 8 << 20);
     let limits = Config::new(GuidPrefix::default(), 0).limits;
     let mut friend = Attacker::new(u32::MAX, 77);
@@ -22,7 +22,7 @@ fn ten_thousand_strangers_cost_no_more_than_their_places_and_displace_no_acquain
     for n in 0..10_000 {
         now += Duration::from_millis(1);
         Attacker::new(n, (n % 250 + 1) as u8).announce(&mut p, now);
-        assert!(p.participants() <= limits.strangers + 1);
+        assert!(p.participants() <= limits.unconfirmed + 1);
         assert!(p.held() <= 8 << 20);
         sent += transmit(&mut p, now);
     }
@@ -32,7 +32,7 @@ fn ten_thousand_strangers_cost_no_more_than_their_places_and_displace_no_acquain
         .any(|e| *e == Event::ParticipantGone(friend.announcement().guid));
     assert!(!gone);
     assert!(
-        p.held() <= limits.strangers * limits.stranger_memory + (64 << 10),
+        p.held() <= limits.unconfirmed * limits.unconfirmed_memory + (64 << 10),
         "{}",
         p.held()
     );
@@ -47,7 +47,7 @@ fn ten_thousand_strangers_cost_no_more_than_their_places_and_displace_no_acquain
 }
 
 #[test]
-fn events_of_strangers_that_nobody_reads_are_bounded() {
+fn unread_events_of_unknown_participants_are_bounded() {
     let mut p = victim(|c| c.limits.memory = 256 << 10);
     let mut now = START;
     for n in 0..20_000 {
@@ -114,7 +114,7 @@ fn endpoints_are_bounded_in_number_and_memory_and_their_changes_too() {
 }
 
 #[test]
-fn nobody_speaks_for_another() {
+fn no_participant_speaks_for_another() {
     let mut p = victim(|_| ());
     let mut friend = Attacker::new(1, 9);
     friend.join(&mut p, START);

@@ -137,11 +137,11 @@ fn a_writer_that_keeps_all_is_full_until_its_reader_acknowledges() {
     assert!(net.p(0).ready(writer), "a short one has room");
     net.faults = Faults::default();
     net.run(Duration::from_secs(10));
-    let told = net.hosts[0]
+    let reported = net.hosts[0]
         .events
         .iter()
         .filter(|e| matches!(e, Event::Writable { writer: w } if *w == writer));
-    assert_eq!(told.count(), 1);
+    assert_eq!(reported.count(), 1);
     assert_eq!(net.samples(1).len(), written);
     assert_eq!(
         write(&mut net, writer, sample(0, (64 << 20) + 1)),

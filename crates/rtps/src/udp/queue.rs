@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_says_nothing() {
+    fn invalid_answers_yield_nothing() {
         assert_eq!(memory(&[]), None);
         assert_eq!(memory(&[0xff; 512]), None);
         let mut answer = [0; 100];

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_is_the_default_of_a_writer_or_a_reader() {
+    fn missing_parameters_take_the_default_of_a_writer_or_a_reader() {
         let short = |id: EntityId| {
             let mut out = PL_CDR_LE.to_vec();
             let guid = Guid::new(GuidPrefix([7; 12]), id);

@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kinds_of_entities_are_told_by_the_last_byte() {
+    fn the_last_byte_gives_the_kind_of_an_entity() {
         assert!(EntityId::writer(7).is_writer() && !EntityId::writer(7).is_builtin());
         assert!(EntityId::reader(7).is_reader() && !EntityId::reader(7).is_writer());
         assert!(EntityId::PUBLICATIONS_WRITER.is_writer() && EntityId::PUBLICATIONS_WRITER.is_builtin());

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_no_participant_is_refused_and_what_is_unknown_skipped() {
+    fn data_without_a_participant_is_refused_and_unknown_parameters_skipped() {
         let with = |id: u16, value: &[u8]| {
             let mut bytes = data().write();
             bytes.truncate(bytes.len() - 4);

@@ -163,12 +163,12 @@ impl Session {
                 .joined()
                 .is_ok_and(|joined| joined.driver.standing().id == holder.id)
         });
-        let mut told = false;
+        let mut reported = false;
         for session in asked {
             session.tell("asked", json!({ "robot": joined.name, "by": by }));
-            told = true;
+            reported = true;
         }
-        match told {
+        match reported {
             true => Ok(()),
             false => Err(format!(
                 "{} is not on this server's page: ask the operator directly, or take over",

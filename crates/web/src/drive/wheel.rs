@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pressed_moves_until_it_is_let_go() {
+    fn a_pressed_control_moves_until_it_is_released() {
         let mut wheel = Wheel::default();
         for t in (0..1000).step_by(50) {
             assert_eq!(
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_stays_late_has_to_connect_anew() {
+    fn a_page_that_stays_late_has_to_reconnect() {
         let mut wheel = Wheel::default();
         assert_eq!(wheel.moved(at(0, 0.0), ms(0)), Turn::Send(0.0, 0.0));
         assert_eq!(wheel.moved(at(1000, 1.0), ms(1000)), Turn::Send(1.0, 0.0));

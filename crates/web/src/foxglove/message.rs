@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_refused_in_a_line() {
+    fn malformed_messages_are_refused_in_one_line() {
         let many = vec!["1"; MAX_ITEMS + 1].join(",");
         for text in [
             "",

@@ -48,7 +48,7 @@ struct State {
     graph: bool,
     graph_sent: Json,
     lost: BTreeMap<String, u64>,
-    told: Option<Instant>,
+    warned: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -286,14 +286,14 @@ impl Session {
                 *state.lost.entry(subscription.delivery.topic.clone()).or_default() += lost;
             }
         }
-        if state.told.is_some_and(|told| told.elapsed() < LOSSES) {
+        if state.warned.is_some_and(|warned| warned.elapsed() < LOSSES) {
             return;
         }
         self.report_sizes(state);
         if state.lost.is_empty() {
             return;
         }
-        state.told = Some(Instant::now());
+        state.warned = Some(Instant::now());
         for (topic, lost) in std::mem::take(&mut state.lost) {
             let text = format!("{topic}: {lost} messages were dropped because this connection is too slow");
             self.complain(1, &format!("lost {topic}"), &text);
@@ -308,7 +308,7 @@ impl Session {
                 continue;
             }
             subscription.reported = size;
-            state.told = Some(Instant::now());
+            state.warned = Some(Instant::now());
             let topic = &subscription.delivery.topic;
             let text = match size {
                 Some((width, height)) => format!(

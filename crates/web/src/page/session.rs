@@ -18,12 +18,12 @@ const MAX_NAME: usize = 1024;
 pub(crate) struct Session {
     shared: Arc<Shared>,
     client: Arc<Client>,
-    told: Mutex<Told>,
+    shown: Mutex<Shown>,
 }
 
 /// What the page has received.
 #[derive(Debug, Default)]
-struct Told {
+struct Shown {
     picture: Option<Arc<Value>>,
     /// Number of the newest event.
     event: u64,
@@ -49,7 +49,7 @@ impl Session {
         Session {
             shared,
             client,
-            told: Mutex::default(),
+            shown: Mutex::default(),
         }
     }
 
@@ -71,9 +71,9 @@ impl Session {
     /// Sends a picture, the first one in full. While the previous one waits, this one is left out: the next difference
     /// contains it.
     pub(super) fn update(&self, picture: &Arc<Value>) {
-        let mut told = lock(&self.told);
+        let mut shown = lock(&self.shown);
         let waits = self.client.queue.held() > 0;
-        match &told.picture {
+        match &shown.picture {
             Some(_) if waits => return,
             Some(before) => {
                 let patch = delta(before, picture);
@@ -81,17 +81,17 @@ impl Session {
             }
             None => self.tell("state", json!({ "state": **picture })),
         }
-        told.picture = Some(picture.clone());
+        shown.picture = Some(picture.clone());
         if let Some(recordings) = &self.shared.recordings {
             let recording = recordings.json();
-            if told.recording != recording {
-                told.recording = recording.clone();
+            if shown.recording != recording {
+                shown.recording = recording.clone();
                 self.tell("recording", recording);
             }
         }
-        let events = self.shared.observer.events(told.event);
+        let events = self.shared.observer.events(shown.event);
         if let Some(newest) = events.last() {
-            told.event = newest.number;
+            shown.event = newest.number;
             self.tell("events", json!({ "events": events }));
         }
     }

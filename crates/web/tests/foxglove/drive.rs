@@ -20,7 +20,7 @@ struct State {
     operators: Vec<String>,
     holder: Option<u64>,
     /// By whom: forward, turn.
-    told: Vec<(u64, f64, f64)>,
+    reported: Vec<(u64, f64, f64)>,
 }
 
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl Driver for Operator {
         let mut state = self.0.0.lock().unwrap();
         let may = state.holder.is_none_or(|holder| holder == self.1);
         if may {
-            state.told.push((self.1, forward, turn));
+            state.reported.push((self.1, forward, turn));
         }
         drop(state);
         match may {
@@ -90,7 +90,7 @@ impl Driver for Operator {
 impl Rover {
     fn last(&self) -> Option<(f64, f64)> {
         let state = self.0.lock().unwrap();
-        state.told.last().map(|(_, forward, turn)| (*forward, *turn))
+        state.reported.last().map(|(_, forward, turn)| (*forward, *turn))
     }
 }
 

@@ -269,8 +269,8 @@ fn a_slow_client_gets_smaller_images_and_a_fast_one_whole_ones() {
         // A client that gets no processor for a moment is slow for a moment.
         let most = if rate < 1e9 { 5 } else { 100 };
         let data = std::iter::repeat_n(json!(["data", topic]), most);
-        let told = (rate < 1e9).then(|| json!(["until", "status", { "id": format!("size {topic}") }]));
-        let steps: Vec<Json> = steps.into_iter().chain(data).chain(told).collect();
+        let reported = (rate < 1e9).then(|| json!(["until", "status", { "id": format!("size {topic}") }]));
+        let steps: Vec<Json> = steps.into_iter().chain(data).chain(reported).collect();
         let mut client = host.client("", &[protocol], json!({}), &steps);
         client.skip(4);
         assert!(publisher.wait_for_subscribers(1, WATCHDOG));

@@ -18,14 +18,14 @@ const OPERATE: &str = "a-token-that-operates";
 #[derive(Debug, Default)]
 struct Counter {
     asked: Mutex<Vec<Vec<String>>>,
-    told: Mutex<u64>,
+    reported: Mutex<u64>,
     full: AtomicBool,
     closed: AtomicBool,
 }
 
 impl Counter {
-    fn told(&self) -> u64 {
-        *self.told.lock().unwrap()
+    fn reported(&self) -> u64 {
+        *self.reported.lock().unwrap()
     }
 
     fn asked(&self) -> Vec<Vec<String>> {
@@ -50,7 +50,7 @@ impl Recorder for Shared {
                 return Err("the disk is full: delete files".into());
             }
             progress.messages += 1;
-            *counter.told.lock().unwrap() = progress.messages;
+            *counter.reported.lock().unwrap() = progress.messages;
             std::thread::sleep(Duration::from_millis(5));
         }
         // A slow disk.
@@ -150,8 +150,8 @@ fn an_operator_starts_a_recording_that_all_see_and_that_another_operator_stops()
     let answer = pages.answer(OPERATE, record(json!(["/scan", "/camera/*"])));
     assert_eq!(answer, json!({ "op": "answer", "id": 1, "now": [] }));
     // Its page has left.
-    let before = pages.counter.told();
-    wait_until("the recording goes on", || pages.counter.told() > before + 10);
+    let before = pages.counter.reported();
+    wait_until("the recording goes on", || pages.counter.reported() > before + 10);
     go(&mut viewer);
     let seen = viewer.skip(2);
     assert_eq!(seen["by"], "operate at 127.0.0.1");
@@ -252,7 +252,7 @@ fn the_end_of_the_server_waits_for_the_file_and_starts_no_other() {
     let pages = Pages::new(true);
     let answer = pages.answer(OPERATE, record(json!([])));
     assert_eq!(answer["now"], json!([]));
-    wait_until("it records", || pages.counter.told() > 0);
+    wait_until("it records", || pages.counter.reported() > 0);
     pages.site.end_recording();
     assert!(pages.counter.closed.load(Ordering::Relaxed));
     let answer = pages.answer(OPERATE, record(json!([])));

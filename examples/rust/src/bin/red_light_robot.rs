@@ -57,10 +57,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         pictures.publish_loan(loan)?;
         // It drives until the next image, unless a command stops it.
-        let Some(told) = wheels.take_timeout(Duration::from_millis(33))? else {
+        let Some(reported) = wheels.take_timeout(Duration::from_millis(33))? else {
             continue;
         };
-        if told.read()?.linear.x != 0.0 {
+        if reported.read()?.linear.x != 0.0 {
             continue;
         }
         let late = turned.ok_or("stopped at green")?.elapsed();

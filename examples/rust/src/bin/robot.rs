@@ -19,14 +19,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let speed = Arc::new(Mutex::new(0.0));
 
     // Runs on a thread of the library: do slow work on your own.
-    let told = speed.clone();
+    let reported = speed.clone();
     robot.on::<command::Twist>(move |twist, context| {
         let says = twist.linear.unwrap_or_default().x;
         if says.abs() > 1.0 {
             // The controller gets this text.
             return Err("faster than 1 m/s".into());
         }
-        *told.lock().unwrap_or_else(PoisonError::into_inner) = says;
+        *reported.lock().unwrap_or_else(PoisonError::into_inner) = says;
         let name = match &context.origin {
             Origin::Controller { name, .. } => name,
             _ => "the robot itself",

@@ -1,6 +1,6 @@
 //! The camera, which is the robot: it knows its position, draws its view, and stops at the command.
 
-use super::super::said::{Camera as Told, First, MOST};
+use super::super::said::{Camera as Outcome, First, MOST};
 use super::super::scene::{BYTES, Color, HEIGHT, STEP, Scene, WIDTH};
 use super::{Application, Camera, Gate, PeerError, command_topic, image_topic, motion, schema};
 use crate::kit::part::{SEQUENCE, STAMP, connect, control_part, say, sleep_until};
@@ -40,8 +40,8 @@ pub(super) fn run(options: &Camera) -> Result<(), PeerError> {
     if !gate.wait_for_go() {
         return Ok(());
     }
-    let told = drive(options, &publisher, &control, &command, &gate)?;
-    say(&serde_json::json!(told))?;
+    let outcome = drive(options, &publisher, &control, &command, &gate)?;
+    say(&serde_json::json!(outcome))?;
     gate.wait_for_stop();
     Ok(())
 }
@@ -52,11 +52,11 @@ fn drive(
     control: &[u8],
     command: &AtomicU64,
     gate: &Gate,
-) -> Result<Told, PeerError> {
+) -> Result<Outcome, PeerError> {
     let scene = Scene::new();
     let start = clock::monotonic();
     let end = start + Duration::from_millis(options.end_ms);
-    let mut told = Told {
+    let mut outcome = Outcome {
         start_ns: start.as_nanos(),
         images: 0,
         refused: 0,
@@ -70,15 +70,15 @@ fn drive(
         let now = clock::monotonic();
         let arrived = command.load(Ordering::Acquire);
         if arrived > 0 {
-            told.command_ns = Some(arrived);
+            outcome.command_ns = Some(arrived);
         }
-        if told.command_ns.is_some() || now > end || gate.stopped() {
+        if outcome.command_ns.is_some() || now > end || gate.stopped() {
             break;
         }
         let mut loan = match publisher.loan(control.len(), &[BYTES]) {
             Ok(loan) => loan,
             Err(LoanError::MemoryShort { .. }) => {
-                told.refused += 1;
+                outcome.refused += 1;
                 continue;
             }
             Err(error) => return Err(error.into()),
@@ -94,15 +94,15 @@ fn drive(
         if draw_ns.len() < MOST {
             draw_ns.push(stamp.since(now).as_nanos() as u64);
         }
-        told.images += 1;
-        if view.red && told.first.is_none() {
+        outcome.images += 1;
+        if view.red && outcome.first.is_none() {
             let stamp_ns = stamp.as_nanos();
-            told.first = Some(First { sequence, stamp_ns });
+            outcome.first = Some(First { sequence, stamp_ns });
         }
     }
     draw_ns.sort_unstable();
-    told.draw_ns = draw_ns.get(draw_ns.len() / 2).copied().unwrap_or(0);
-    Ok(told)
+    outcome.draw_ns = draw_ns.get(draw_ns.len() / 2).copied().unwrap_or(0);
+    Ok(outcome)
 }
 
 /// The view at one instant.

@@ -47,7 +47,7 @@ fn watch(
         &schema("sensor_msgs/Image")?,
         newest(options),
     )?;
-    let mut told = Watcher {
+    let mut reported = Watcher {
         images: 0,
         latency_ns: Vec::with_capacity(MOST),
         match_ns: Vec::with_capacity(MOST),
@@ -66,24 +66,24 @@ fn watch(
         };
         let seen = look(image)?;
         drop(message);
-        told.images += 1;
-        if told.latency_ns.len() < MOST {
-            told.latency_ns.push(received_ns.saturating_sub(stamp));
+        reported.images += 1;
+        if reported.latency_ns.len() < MOST {
+            reported.latency_ns.push(received_ns.saturating_sub(stamp));
         }
         let Some((recognized_ns, hit)) = seen else {
             continue;
         };
-        if told.match_ns.len() < MOST {
-            told.match_ns.push(recognized_ns - received_ns);
+        if reported.match_ns.len() < MOST {
+            reported.match_ns.push(recognized_ns - received_ns);
         }
-        told.hits += u64::from(hit);
-        if hit && told.first.is_none() {
-            told.first = Some(Hit {
+        reported.hits += u64::from(hit);
+        if hit && reported.first.is_none() {
+            reported.first = Some(Hit {
                 sequence,
                 received_ns,
                 recognized_ns,
             });
         }
     }
-    say(&json!(told))
+    say(&json!(reported))
 }

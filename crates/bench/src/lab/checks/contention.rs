@@ -79,7 +79,7 @@ pub(super) fn lateness(seconds: u32) -> [Check; 2] {
             let goodput = Iperf::start(site, ["robot", "base"], flow, seconds, 5201)?.goodput_mbit_s()?;
             let status = site.status()?;
             let t = &status.timing;
-            let told = t
+            let reported = t
                 .remark
                 .as_deref()
                 .is_some_and(|r| r.contains("not to be trusted"));
@@ -89,17 +89,17 @@ pub(super) fn lateness(seconds: u32) -> [Check; 2] {
                 ("late_max_us", t.lateness_max_us),
                 ("stalls", t.stalls as f64),
                 ("goodput_mbit_s", goodput),
-                ("told_not_to_be_trusted", f64::from(u8::from(told))),
+                ("reported_unreliable", f64::from(u8::from(reported))),
             ]);
             Ok((values, Timing::of(&status)))
         };
         let targets = if fifo {
             vec![
                 Target::within("late_p99_us", 0.0, 300.0),
-                Target::exactly("told_not_to_be_trusted", 0.0),
+                Target::exactly("reported_unreliable", 0.0),
             ]
         } else {
-            vec![Target::exactly("told_not_to_be_trusted", 1.0)]
+            vec![Target::exactly("reported_unreliable", 1.0)]
         };
         Check {
             system: "ropewalk",

@@ -35,9 +35,9 @@ pub struct Flood {
     /// The link's configuration, by which its process is found.
     #[arg(long)]
     of: PathBuf,
-    /// The team's connection secret (`knock`), which every other handshake contains.
+    /// The team's connection secret (`admission`), which every other handshake contains.
     #[arg(long)]
-    knock: PathBuf,
+    admission: PathBuf,
     /// Datagrams per second; 0 only watches.
     #[arg(long)]
     rate: u32,
@@ -112,15 +112,15 @@ struct Arsenal {
 
 impl Arsenal {
     fn new(flood: &Flood) -> Result<Arsenal, PeerError> {
-        let text = std::fs::read_to_string(&flood.knock)?;
+        let text = std::fs::read_to_string(&flood.admission)?;
         let secret = admission_secret(&text)
             .ok_or_else(|| PeerError::Type("the admission secret is not a hexadecimal number".into()))?;
-        let mut strangers = [
+        let mut senders = [
             UnauthenticatedPeer::new(None),
             UnauthenticatedPeer::new(Some(secret)),
         ];
         let count = if flood.rate == 0 { 0 } else { HALF_OPEN };
-        let packet = |i: usize| strangers[i % 2].first_packet(&flood.host, flood.target.into());
+        let packet = |i: usize| senders[i % 2].first_packet(&flood.host, flood.target.into());
         let first_packets: Option<Vec<_>> = (0..count).map(packet).collect();
         let sockets = (0..SOCKETS)
             .map(|i| bind(i as u32 + 2))

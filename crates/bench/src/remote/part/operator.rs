@@ -58,7 +58,7 @@ fn once(controller: &Controller, n: u64, expiry: Expiry) -> f64 {
     let outcome = controller
         .send_within::<command::Twist>(&random(n), expiry)
         .wait();
-    told(&outcome, clock::monotonic().since(sent))
+    value_of(&outcome, clock::monotonic().since(sent))
 }
 
 /// One every period, whether earlier ones are decided or not.
@@ -83,7 +83,7 @@ fn on_schedule(
     }
     let end = clock::monotonic() + LINGER;
     let done = |(sent, awaited): (Time, Awaited)| match awaited.wait(end) {
-        Some((outcome, at)) => told(&outcome, at.since(sent)),
+        Some((outcome, at)) => value_of(&outcome, at.since(sent)),
         None => code::UNREACHABLE,
     };
     Ok(sent.into_iter().map(done).collect())
@@ -107,7 +107,7 @@ pub(super) fn drive(gate: &Gate, over: &Over, rest: Duration) -> Result<(), Part
     tell(gate, &values)
 }
 
-fn told(outcome: &Outcome, took: Duration) -> f64 {
+fn value_of(outcome: &Outcome, took: Duration) -> f64 {
     match outcome {
         Outcome::Executed => took.as_secs_f64() * 1e3,
         Outcome::Expired(_) => code::EXPIRED,

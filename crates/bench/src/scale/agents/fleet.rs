@@ -235,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_no_radio_says_so() {
+    fn machines_without_a_radio_are_recognized() {
         let says = |radios: Option<Value>| Hello {
             machine: radios.map(|r| (RADIOS.to_owned(), r)).into_iter().collect(),
             ..Hello::default()
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn other_versions_are_told_with_the_mend() {
+    fn other_versions_are_refused_with_the_fix() {
         let hello = |protocol, version: &str| Hello {
             protocol,
             version: version.into(),

@@ -218,7 +218,7 @@ impl<'a> RunNodes<'a> {
             peers
                 .iter()
                 .zip(nodes)
-                .any(|(p, (_, told))| p.said.0.len() > *told)
+                .any(|(p, (_, reported))| p.said.0.len() > *reported)
         });
         match heard {
             Ok(_) | Err(RunError::Stopped) => Ok(()),
@@ -229,10 +229,10 @@ impl<'a> RunNodes<'a> {
     /// Returns the nodes' lines that were not returned yet.
     pub(super) fn lines(&mut self) -> Vec<(u32, String)> {
         let mut new = Vec::new();
-        for (peer, (node, told)) in self.processes.peers().iter().zip(&mut self.nodes) {
-            let lines = peer.said.0.get(*told..).unwrap_or_default();
+        for (peer, (node, reported)) in self.processes.peers().iter().zip(&mut self.nodes) {
+            let lines = peer.said.0.get(*reported..).unwrap_or_default();
             new.extend(lines.iter().map(|line| (*node, line.clone())));
-            *told = peer.said.0.len();
+            *reported = peer.said.0.len();
         }
         new
     }

@@ -200,11 +200,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_the_way_is_told_with_its_mend() {
+    fn connection_failures_are_explained_with_the_fix() {
         let machine: Machine = "robot".parse().expect("is right");
-        let told =
+        let reported =
             |code: i32, by_ssh| machine.explain(by_ssh, Some(ExitStatus::from_raw(code << 8)), "ended", "");
-        assert!(told(255, true).contains("ssh-copy-id robot") && told(127, true).contains("--program"));
-        assert!(told(2, true).contains("older") && told(255, false).contains("--reach"));
+        assert!(
+            reported(255, true).contains("ssh-copy-id robot") && reported(127, true).contains("--program")
+        );
+        assert!(reported(2, true).contains("older") && reported(255, false).contains("--reach"));
     }
 }

@@ -4,7 +4,7 @@
 //! command's input and output, one line of JSON at a time (`protocol`). Either end checks every line. An agent starts
 //! the nodes and the link daemon of its machine as the coordinator would locally, passes their output and usage on, and
 //! ends all of them when its input ends or is silent. Its parent process removes what a killed agent
-//! leaves (decision 245).
+//! leaves (decision 240).
 
 mod agent;
 mod executor;

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn only_folders_of_keepers_are_theirs() {
+    fn only_folders_of_agents_are_recognized() {
         assert!(
             is_ours(Path::new("/tmp/rwa-x1y2")) && !is_ours(Path::new("/tmp")) && !is_ours(Path::new("/"))
         );

@@ -347,7 +347,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_comes_over() {
+    fn orders_and_reports_survive_a_round_trip() {
         let orders = [
             Order::Stage {
                 addresses: vec![[10, 0, 0, 1].into(), [10, 0, 0, 2].into()],
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_orders_are_refused() {
         let mut run = example();
         run.keys.insert("../x".into(), String::new());
         assert!(run.check().is_err_and(|e| e.contains("keys")));

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn who_says_no_hello_or_too_much_is_no_agent() {
+    fn agents_that_send_no_hello_or_too_much_are_refused() {
         assert!(State::default().hear(Report::Beat).is_err());
         assert!(greeted().hear(Report::Hello(Box::default())).is_err());
         let mut state = greeted();

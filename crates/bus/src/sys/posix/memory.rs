@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_still_has_a_name_is_refused() {
+    fn memory_that_still_has_a_name_is_refused() {
         let name = format!("/ropewalk-test.{}", std::process::id());
         let flags = shm::OFlags::CREATE | shm::OFlags::EXCL | shm::OFlags::RDWR;
         let fd = shm::open(name.as_str(), flags, Mode::RUSR | Mode::WUSR).unwrap();
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn only_old_and_empty_objects_of_ours_are_swept() {
+    fn only_our_old_and_empty_objects_are_swept() {
         let dir = tempfile::tempdir().unwrap();
         let make = |name: &str, bytes: &[u8], age: u64| {
             let path = dir.path().join(name);

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_says_what_there_is() {
+    fn malformed_bodies_are_refused_with_the_known_fields() {
         for (json, word) in [
             ("{\"linar\": {}}", "linear"),
             ("{\"linear\": 3}", "linear"),

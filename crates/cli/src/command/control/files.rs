@@ -80,10 +80,10 @@ fn get(
     saving: Saving,
 ) -> Done {
     let show = session.interactive && !session.output.json;
-    let mut told = Instant::now();
+    let mut reported = Instant::now();
     let progress = |progress: Progress<'_>| {
-        if show && told.elapsed() >= PERIOD {
-            told = Instant::now();
+        if show && reported.elapsed() >= PERIOD {
+            reported = Instant::now();
             let path = stats::text::printable(progress.path);
             let mut out = crate::screen::raw();
             let _ = write!(out, "\r\x1b[K{path}: {} of {} B", progress.done, progress.size);

@@ -9,7 +9,7 @@ use std::time::Duration;
 const WAITING: usize = 256;
 
 /// A kind of telemetry; bodies are bytes.
-pub(super) struct Told {
+pub(super) struct Telemetry {
     /// Name of the kind in the protocol.
     pub(super) name: &'static str,
     /// Name of the message type of its bodies.
@@ -49,11 +49,11 @@ impl<K: TelemetryKind> Values for Watched<K> {
     }
 }
 
-const fn told<K: TelemetryKind>() -> Told
+const fn telemetry<K: TelemetryKind>() -> Telemetry
 where
     K::Body: Name,
 {
-    Told {
+    Telemetry {
         name: K::NAME,
         message: K::Body::full_name,
         latest: |controller, channel| Some(controller.latest::<K>(channel)?.encode_to_vec()),
@@ -85,7 +85,7 @@ macro_rules! table {
     ($of:ident, $($module:ident::$kind:ident)+) => { &[$($of::<$module::$kind>()),+] };
 }
 
-pub(super) const TELEMETRY: &[Told] = table!(told,
+pub(super) const TELEMETRY: &[Telemetry] = table!(telemetry,
     telemetry::CurrentPose telemetry::JointState telemetry::ControllableJoints telemetry::SimpleActions
     telemetry::ComplexActions telemetry::RobotName telemetry::RobotState telemetry::LogMessage
     telemetry::VideoStreams telemetry::SimpleSensor telemetry::WrenchState telemetry::Map telemetry::Poses
@@ -122,7 +122,7 @@ const ALIASES: &[(&str, &str)] = &[
 ];
 
 /// Finds the kind of telemetry by a name or prefix.
-pub(super) fn telemetry_named(typed: &str) -> Result<&'static Told, String> {
+pub(super) fn telemetry_named(typed: &str) -> Result<&'static Telemetry, String> {
     find(TELEMETRY, |kind| kind.name, typed, "telemetry")
 }
 

@@ -90,7 +90,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
             "{} did not answer within {} s; {}",
             options.robot,
             options.wait,
-            what_to_check(&options.robot, options.ends.has_keys())
+            hint_for(&options.robot, options.ends.has_keys())
         ))),
     };
     session.end();
@@ -99,7 +99,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
 }
 
 /// What may keep a robot from answering, over the bus or at a ZeroMQ address.
-fn what_to_check(robot: &str, has_keys: bool) -> &'static str {
+fn hint_for(robot: &str, has_keys: bool) -> &'static str {
     if robot.contains("://") && !has_keys {
         "does a robot listen there, and without keys (--insecure there, too)?"
     } else if robot.contains("://") {

@@ -42,7 +42,7 @@ fn only_full(form: &str, words: &[&str]) -> Result<bool, Problem> {
     }
 }
 
-fn ask(session: &Session, line: &str, kind: &kinds::Told, channel: u8, full: bool) -> Done {
+fn ask(session: &Session, line: &str, kind: &kinds::Telemetry, channel: u8, full: bool) -> Done {
     let asked = Instant::now();
     let fetched = (kind.fetch)(&session.controller, channel, PATIENCE);
     let ms = milliseconds(asked.elapsed());
@@ -71,7 +71,7 @@ pub(super) fn milliseconds(time: Duration) -> f64 {
 fn value(
     session: &Session,
     line: &str,
-    kind: &kinds::Told,
+    kind: &kinds::Telemetry,
     channel: u8,
     bytes: &[u8],
     full: bool,
@@ -90,7 +90,7 @@ fn value(
 }
 
 /// Unsubscribes from a kind when `watch` ends.
-struct Watching<'a>(&'a Session, &'a kinds::Told, u8, bool);
+struct Watching<'a>(&'a Session, &'a kinds::Telemetry, u8, bool);
 
 impl Drop for Watching<'_> {
     fn drop(&mut self) {

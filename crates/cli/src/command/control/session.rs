@@ -261,7 +261,7 @@ impl Session {
 pub(super) fn kind_and_channel<'a>(
     session: &Session,
     words: &[&'a str],
-) -> Result<(&'static kinds::Told, u8, Vec<&'a str>), Problem> {
+) -> Result<(&'static kinds::Telemetry, u8, Vec<&'a str>), Problem> {
     let [name, rest @ ..] = words else {
         return usage("which kind? `help kinds` lists all");
     };

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_refused() {
+    fn malformed_shorthands_are_refused() {
         for (kind, text) in [
             ("Twist", "1"),
             ("Twist", "1 2 3"),

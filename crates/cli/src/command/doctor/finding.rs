@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fix_stands_below_its_finding() {
+    fn the_fix_is_printed_below_its_finding() {
         let text = Finding::warning("governor", "powersave", "set performance").text(false, usize::MAX);
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 2);

@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_of_a_group_without_its_two_bits_is_found_with_the_mend() {
+    fn a_group_folder_without_its_two_bits_is_reported_with_the_fix() {
         let config = BusConfig::new("/run/robot").with_group(7);
         for (mode, mended) in [
             (0o40770, false),

@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_makes_a_host_late_is_recognized() {
+    fn causes_of_a_late_host_are_recognized() {
         assert_eq!(clock_source("tsc\n").level, Level::Ok);
         assert_eq!(clock_source("hpet\n").level, Level::Warning);
         assert_eq!(preemption("#1 SMP PREEMPT_DYNAMIC Debian").level, Level::Ok);

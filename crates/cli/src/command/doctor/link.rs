@@ -50,7 +50,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn who_is_not_reached_is_a_warning_with_what_to_check() {
+    fn an_unreachable_peer_is_a_warning_with_what_to_check() {
         let text = "base has not answered at 10.0.0.2:7400 for 12 s: nobody listens there";
         let state = json!({ "peers": [{ "name": "base", "up": false, "unheard": { "text": text } }] });
         let found = findings("robot", &state);

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dumped_is_loaded_alike() {
+    fn dumped_parameters_are_loaded_unchanged() {
         let parameters = [
             ("a".to_owned(), Parameter::Integer(1)),
             ("a.b".to_owned(), Parameter::Text("x: y".into())),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// Most faults of one kind that are printed; further ones are only counted.
-const TOLD: u64 = 10;
+const REPORTED: u64 = 10;
 /// Longest reason kept for a channel, in characters.
 const LONGEST: usize = 400;
 
@@ -69,18 +69,18 @@ pub(crate) struct LeftOut {
     /// Parts of files that are damaged.
     parts: u64,
     /// Number of faults printed of each kind.
-    told: BTreeMap<(Reason, String), u64>,
+    counted: BTreeMap<(Reason, String), u64>,
 }
 
 impl LeftOut {
     /// Prints a fault of a topic or file, unless enough of its kind were printed.
     pub(crate) fn tell(&mut self, reason: Reason, of: &str, why: &str) {
-        let told = self.told.entry((reason, of.to_owned())).or_default();
-        *told += 1;
-        let last = match (reason, *told) {
+        let counted = self.counted.entry((reason, of.to_owned())).or_default();
+        *counted += 1;
+        let last = match (reason, *counted) {
             // The reason for leaving out a whole channel is printed once.
-            (Reason::Content | Reason::Memory | Reason::Damage, TOLD) => "; further ones are counted",
-            (Reason::Content | Reason::Memory | Reason::Damage, 1..TOLD) | (_, 1) => "",
+            (Reason::Content | Reason::Memory | Reason::Damage, REPORTED) => "; further ones are counted",
+            (Reason::Content | Reason::Memory | Reason::Damage, 1..REPORTED) | (_, 1) => "",
             _ => return,
         };
         crate::screen::tell!("left out: {of}: {why}{last}");

@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_times_are_told_in_a_fitting_unit() {
+    fn long_times_are_printed_in_a_fitting_unit() {
         assert_eq!(long(Duration::from_secs(1_600_000_000)), "50.7 years");
         assert_eq!(long(Duration::from_secs(90 * 60)), "90.0 minutes");
         assert_eq!(long(Duration::from_millis(12_300)), "12.3 s");

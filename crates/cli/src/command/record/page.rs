@@ -284,7 +284,7 @@ mod tests {
         node: Node,
         folder: tempfile::TempDir,
         stop: AtomicBool,
-        told: Mutex<Progress>,
+        progress: Mutex<Progress>,
     }
 
     impl Bench {
@@ -302,7 +302,7 @@ mod tests {
                 node: node("test").expect("a node"),
                 folder,
                 stop: AtomicBool::new(false),
-                told: Mutex::default(),
+                progress: Mutex::default(),
             }
         }
 
@@ -310,13 +310,13 @@ mod tests {
             let patterns: Vec<String> = patterns.iter().map(|p| (*p).to_owned()).collect();
             let start = clock::monotonic();
             self.recorder.record(&patterns, &mut |progress| {
-                *self.told() = progress;
+                *self.progress() = progress;
                 !self.stop.load(Ordering::Relaxed) && clock::monotonic().since(start) < LONG
             })
         }
 
-        fn told(&self) -> MutexGuard<'_, Progress> {
-            self.told.lock().expect("no panic")
+        fn progress(&self) -> MutexGuard<'_, Progress> {
+            self.progress.lock().expect("no panic")
         }
 
         fn publisher(&self, topic: &str) -> Publisher {
@@ -330,7 +330,7 @@ mod tests {
 
         /// The topics of the messages in the file, which must be whole.
         fn recorded(&self) -> Vec<String> {
-            let file = self.recorder.folder.join(&self.told().file);
+            let file = self.recorder.folder.join(&self.progress().file);
             let recording = Recording::open(file).expect("opens");
             assert!(recording.damage().is_none());
             let topic = |id| recording.channel(id).topic.clone();
@@ -376,15 +376,18 @@ mod tests {
                 wanted.publish_ros1(&noise(n)).expect("publishes");
                 other.publish_ros1(&noise(n)).expect("publishes");
             }
-            wait_until("all are written", &thread, || bench.told().messages == 100);
-            assert!(bench.told().bytes > 500_000, "{:?}", bench.told());
+            wait_until("all are written", &thread, || bench.progress().messages == 100);
+            assert!(bench.progress().bytes > 500_000, "{:?}", bench.progress());
             bench.stop.store(true, Ordering::Relaxed);
             assert_eq!(thread.join().expect("no panic"), Ok(()));
         });
         assert_eq!(bench.recorded(), vec!["/a/x"; 100]);
-        let told = bench.told();
-        assert_eq!((told.topics, told.lost.total(), told.limit), (1, 0, 1 << 30));
-        assert!(told.free > 0 && told.left_out.is_empty());
+        let progress = bench.progress();
+        assert_eq!(
+            (progress.topics, progress.lost.total(), progress.limit),
+            (1, 0, 1 << 30)
+        );
+        assert!(progress.free > 0 && progress.left_out.is_empty());
     }
 
     #[test]
@@ -403,15 +406,15 @@ mod tests {
             let why = thread.join().expect("no panic").expect_err("the limit");
             assert!(why.contains("3.0 MB") && why.contains("--record-limit"), "{why}");
         });
-        let told = bench.told();
-        assert!(told.bytes > 2_000_000, "{told:?}");
-        drop(told);
+        let progress = bench.progress();
+        assert!(progress.bytes > 2_000_000, "{progress:?}");
+        drop(progress);
         let messages = bench.recorded().len() as u64;
-        assert_eq!(messages, bench.told().messages);
+        assert_eq!(messages, bench.progress().messages);
     }
 
     #[test]
-    fn what_prevents_a_recording_is_reported_with_its_mend() {
+    fn obstacles_to_a_recording_are_reported_with_the_fix() {
         let bench = Bench::new(1 << 30);
         let folder = &bench.recorder.folder;
         std::fs::remove_dir(folder).expect("removes");

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn it_holds_so_many_bytes_or_one_message() {
+    fn it_holds_its_limit_of_bytes_or_one_message() {
         let queue = Queue::new(10_000);
         assert!(queue.has_room(1 << 30), "a single message always fits");
         let mut count = 0;

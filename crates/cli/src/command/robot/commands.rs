@@ -159,7 +159,7 @@ impl Refused {
     fn is_news(&mut self, text: &str) -> bool {
         let now = Instant::now();
         self.0.retain(|(_, at)| now - *at < QUIET);
-        let known = self.0.iter().any(|(told, _)| told == text);
+        let known = self.0.iter().any(|(reported, _)| reported == text);
         if !known {
             self.0.truncate(MOST_REFUSALS - 1);
             self.0.push_front((text.to_owned(), now));

@@ -140,7 +140,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn all_kinds_are_told() {
+    fn all_kinds_are_announced() {
         let (end, connect) = local::end("rover", Wire::Own);
         let robot = Robot::builder("rover").end(end).start().expect("starts");
         let mut publisher = Publisher::new(20.0, Noise::new(1));
@@ -152,11 +152,11 @@ mod tests {
             .start()
             .expect("starts");
         assert!(controller.wait_until_found(Duration::from_secs(60)));
-        let told = controller.robot_telemetry();
+        let reported = controller.robot_telemetry();
         let missing = kinds::ALL
             .iter()
             .map(|k| k.name)
-            .filter(|name| !told.iter().any(|t| t == name));
+            .filter(|name| !reported.iter().any(|t| t == name));
         let missing: Vec<_> = missing.collect();
         assert!(missing.is_empty(), "{missing:?}");
         assert_eq!(

@@ -164,7 +164,7 @@ pub(super) fn log(robot: &Robot, level: LogLevel, message: &str) {
 }
 
 fn watch(robot: &Robot, rover: &Shared, tell: &Arc<Teller>, take_over: bool) {
-    let told = tell.clone();
+    let reported = tell.clone();
     robot.on_controller(move |event| {
         let (word, id, name, peer) = match &event {
             ControllerEvent::Found { id, name, peer } => ("found", id, name, peer),
@@ -172,13 +172,13 @@ fn watch(robot: &Robot, rover: &Shared, tell: &Arc<Teller>, take_over: bool) {
         };
         let fields =
             json!({ "what": word, "controller": &**name, "id": format!("{id:x}"), "peer": peer.to_string() });
-        told.tell(
+        reported.tell(
             "controller",
             &format!("{word} controller {name} ({id:x}, {peer})"),
             fields,
         );
     });
-    let (told, moving) = (tell.clone(), rover.clone());
+    let (reported, moving) = (tell.clone(), rover.clone());
     robot.on_link_lost(move |lost| {
         match lost.subsystem() {
             BASE => moving.lock().stop(),
@@ -186,20 +186,20 @@ fn watch(robot: &Robot, rover: &Shared, tell: &Arc<Teller>, take_over: bool) {
             _ => lost.stop(),
         }
         let text = format!("stops the {}: {} is lost", lost.subsystem(), lost.controller());
-        told.tell(
+        reported.tell(
             "link_lost",
             &text,
             json!({ "subsystem": lost.subsystem(), "controller": lost.controller() }),
         );
     });
-    let told = tell.clone();
+    let reported = tell.clone();
     robot.on_take_over(move |wish| {
         let word = if take_over { "takes" } else { "may not take" };
         let text = format!(
             "{} {word} the right to move {:?} from {}",
             wish.by.0, wish.subsystem, wish.from.0
         );
-        told.tell(
+        reported.tell(
             "take_over",
             &text,
             json!({ "subsystem": wish.subsystem, "granted": take_over }),

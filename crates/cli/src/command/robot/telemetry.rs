@@ -347,7 +347,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_is_how_it_stands() {
+    fn telemetry_matches_the_rover() {
         let mut rover = Rover::new();
         rover.twist([1.0, 0.0, 0.0], [0.0, 0.0, 0.5]).expect("good");
         rover.step(1.5);

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_left_out_is_as_it_always_is() {
+    fn values_that_are_not_left_out_are_printed_as_usual() {
         let schema = Registry::new(Flavour::Ros1)
             .schema("tf2_msgs/TFMessage")
             .expect("a type");

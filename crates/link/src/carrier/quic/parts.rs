@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_split_is_joined_in_any_order() {
+    fn split_packets_are_joined_in_any_order() {
         for (len, most, count) in [
             (1200, 508, 3),
             (1472, 508, 3),
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_part_is_refused_and_what_is_kept_is_bounded() {
+    fn invalid_parts_are_refused_and_kept_ones_are_bounded() {
         let mut parts = Parts::default();
         let part = |mark, place, len| [vec![mark, 0, 0, place], vec![7; len]].concat();
         for (bad, why) in [

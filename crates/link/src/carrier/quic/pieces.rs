@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_is_joined_again() {
+    fn cut_datagrams_are_joined_again() {
         let (mut cutter, mut joiner) = (Cutter::default(), Joiner::default());
         for len in [1, PIECE, PIECE + 1, 2 * PIECE, MOST - 1, MOST] {
             let sent = datagram(len);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_piece_is_refused() {
+    fn invalid_pieces_are_refused() {
         let mut joiner = Joiner::default();
         let piece = |length: u16, offset: u16, bytes: usize| {
             let mut all = vec![MARK, 1, 0];

@@ -137,7 +137,7 @@ fn a_line_that_vanishes_is_looked_for() {
 }
 
 #[test]
-fn what_is_no_line_is_named() {
+fn a_device_that_is_no_tty_is_named() {
     let error = SerialCarrier::open("/dev/null".as_ref(), BAUD)
         .expect_err("no tty")
         .to_string();

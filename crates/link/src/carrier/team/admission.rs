@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_team_s_knock_is_accepted() {
+    fn only_admission_tokens_of_the_team_are_accepted() {
         let (ours, theirs) = (AdmissionKey::new(&[1; 32]), AdmissionKey::new(&[2; 32]));
         let id = ours.make();
         assert!(ours.accepts(&id) && !theirs.accepts(&id));

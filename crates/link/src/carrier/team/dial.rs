@@ -9,7 +9,7 @@ const INTERVAL: Duration = Duration::from_millis(400);
 /// for that long.
 const SELDOM: Duration = Duration::from_secs(2);
 /// Delay of the end that is second by name, so that the other end dials first.
-const COURTESY: Duration = Duration::from_millis(150);
+const BACK_OFF: Duration = Duration::from_millis(150);
 /// A peer that was silent for this long may have moved or restarted: dial it in parallel to the existing
 /// connection.
 const SILENCE: Duration = Duration::from_millis(750);
@@ -29,7 +29,7 @@ pub(in crate::carrier) struct Dial {
 impl Dial {
     pub(in crate::carrier) fn new(now: Instant, first: bool) -> Self {
         Dial {
-            next: if first { now } else { now + COURTESY },
+            next: if first { now } else { now + BACK_OFF },
             elsewhere: false,
         }
     }
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_silent_is_dialled_seldom_while_another_way_leads_there() {
+    fn silent_peers_are_dialled_rarely_while_another_route_exists() {
         let start = Instant::now();
         let at = |ms| start + Duration::from_millis(ms);
         let mut dial = Dial::new(start, true);

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_share_a_rate_by_address_and_peers_have_their_own() {
+    fn unknown_hosts_share_a_rate_per_address_and_peers_have_their_own() {
         let now = Instant::now();
         let mut i = Incoming::new(now);
         assert_eq!(i.decide(at(1), false, 0, now), Verdict::Retry);
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_knock_lets_in_once() {
+    fn an_admission_token_is_accepted_once() {
         let mut i = Incoming::new(Instant::now());
         let token = |n: usize| {
             let mut token = [7; TOKEN_LEN];
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn one_more_handshake_ends_the_oldest_of_whoever_has_most() {
+    fn a_surplus_handshake_ends_the_oldest_of_the_address_with_the_most() {
         let now = Instant::now();
         let begun = |from, ms, expected| {
             let at = now + Duration::from_millis(ms);

@@ -140,7 +140,7 @@ pub(in crate::carrier) fn revocation_closes_what_is_open_and_keeps_it_closed<K: 
     assert!(tries && !K::connected(&pair.carriers[0]), "it came back");
 }
 
-pub(in crate::carrier) fn a_handshake_that_began_before_a_revocation_lets_nobody_in<K: Kind>() {
+pub(in crate::carrier) fn a_handshake_begun_before_a_revocation_is_not_admitted<K: Kind>() {
     let mut pair = Pair::<K>::new();
     let mut buffer = vec![0; ROOM];
     let mut work = |carrier: &mut K::Carrier, time: u64| {
@@ -200,8 +200,8 @@ macro_rules! team_suite {
         }
 
         #[test]
-        fn a_handshake_that_began_before_a_revocation_lets_nobody_in() {
-            pair::a_handshake_that_began_before_a_revocation_lets_nobody_in::<$kind>();
+        fn a_handshake_begun_before_a_revocation_is_not_admitted() {
+            pair::a_handshake_begun_before_a_revocation_is_not_admitted::<$kind>();
         }
 
         #[test]

@@ -65,7 +65,7 @@ fn answer(pair: &mut Pair, mut attacker: TcpStream) -> Vec<u8> {
 }
 
 #[test]
-fn whoever_does_not_knock_gets_no_answer() {
+fn unadmitted_connections_get_no_answer() {
     let mut pair = Pair::new();
     assert!(pair.connected());
     let token = pair.carriers[0].tls.admission.make();
@@ -96,7 +96,7 @@ fn whoever_does_not_knock_gets_no_answer() {
 }
 
 #[test]
-fn a_knock_that_was_overheard_lets_nobody_in() {
+fn a_replayed_admission_token_is_refused() {
     let mut pair = Pair::new();
     assert!(pair.connected());
     let token = pair.carriers[0].tls.admission.make();
@@ -113,7 +113,7 @@ fn a_knock_that_was_overheard_lets_nobody_in() {
 }
 
 #[test]
-fn who_does_not_knock_is_sent_away_for_who_does() {
+fn connections_without_admission_yield_to_admitted_ones() {
     let mut pair = Pair::new();
     // Neither of the two waits for these.
     let connect = || TcpStream::connect(pair.addresses[0]).expect("connects");
@@ -148,7 +148,7 @@ fn many_who_stay_silent_are_bounded_and_sent_away() {
 }
 
 #[test]
-fn without_descriptors_nobody_waits_in_vain_for_long() {
+fn listening_resumes_after_descriptors_run_out() {
     let mut pair = Pair::new();
     let gone = std::io::Error::from(std::io::ErrorKind::OutOfMemory);
     let start = Instant::now();

@@ -152,7 +152,7 @@ fn small_datagrams_count_as_the_air_that_they_take() {
 }
 
 #[test]
-fn what_is_acknowledged_ends_silence() {
+fn an_acknowledgement_ends_silence() {
     let mut f = Flight::new(2);
     let mut t = Time::from_millis(10);
     for n in 0..5 {
@@ -171,7 +171,7 @@ fn what_is_acknowledged_ends_silence() {
     f.sent(entry(6, t, true), Time::MAX, AIR);
     f.expire(f.next_timeout().expect("patience ends"));
     f.came(3);
-    assert!(f.is_silent(), "told before");
+    assert!(f.is_silent(), "reported before");
 }
 
 #[test]

@@ -151,7 +151,7 @@ impl<B: Body> SendTopic<B> {
     }
 
     /// Whether the next fragment is the first of a message.
-    pub(crate) fn begins_anew(&self) -> bool {
+    pub(crate) fn begins_message(&self) -> bool {
         let repeats = self.unacked.as_ref().is_some_and(|k| k.due().is_some());
         self.coder.is_none() && !repeats && self.sending.is_none() && !self.waiting.is_empty()
     }

@@ -483,8 +483,11 @@ impl Day {
                 let r = there.get(&t.name);
                 // Where neither end has restarted, the account states exactly what arrived.
                 let whole = t.begun_before == 0 && live.seen_before == 0;
-                let told = !whole || r.is_some_and(|r| r.delivered == t.account.delivered);
-                if t.begun - t.begun_before != seen || t.queued + partial + t.account.in_flight > 0 || !told {
+                let reported = !whole || r.is_some_and(|r| r.delivered == t.account.delivered);
+                if t.begun - t.begun_before != seen
+                    || t.queued + partial + t.account.in_flight > 0
+                    || !reported
+                {
                     left.push(format!(
                         "{}: {} of {} seen, {} queued, {partial} partial, {:?}",
                         t.name,

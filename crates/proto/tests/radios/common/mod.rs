@@ -217,6 +217,12 @@ pub struct Setup {
     pub wire_bits: u64,
     /// Or as a wire of no known rate, where this many datagrams may be in flight; zero: as above.
     pub unrated: u32,
+    /// What the ends take a datagram to cost, if not what the fields above say.
+    pub airtime: Option<AirtimeModel>,
+    /// The longest datagram; zero: what the carrier allows.
+    pub longest: usize,
+    /// The share of the time for which each end may transmit.
+    pub duty: f64,
     /// Processors that are taken from both ends now and then.
     pub stalls: Option<Stalls>,
     /// How late arrived datagrams may be read.
@@ -243,6 +249,9 @@ impl Setup {
             around: 0,
             wire_bits: 0,
             unrated: 0,
+            airtime: None,
+            longest: 0,
+            duty: 1.0,
             stalls: None,
             reads_late: Duration::ZERO,
             states_watched: false,
@@ -305,6 +314,7 @@ impl Setup {
             0 => AirtimeModel::wifi(self.medium.rate_bits),
             rate => AirtimeModel::bytes(rate, IP as u32),
         };
+        let airtime = self.airtime.unwrap_or(airtime);
         let airtime = AirtimeModel {
             extra_bytes: airtime.extra_bytes + self.around as u32,
             ..airtime
@@ -316,6 +326,7 @@ impl Setup {
             in_flight: if self.unrated > 0 { self.unrated } else { 2 },
             holds: 3 * self.unrated,
             predict: self.predict,
+            duty: self.duty,
             receive: self.receive,
             host: u64::from(session) + 1000,
             name: format!("host-{session}"),
@@ -327,6 +338,7 @@ impl Setup {
             PeerConfig {
                 hops,
                 max_datagram: match self.around {
+                    _ if self.longest > 0 => self.longest,
                     0 => PeerConfig::default().max_datagram,
                     _ => LONGEST_IN_QUIC,
                 },
@@ -589,8 +601,8 @@ impl World {
         }
         for s in self.sources.iter_mut().filter(|s| s.node == node) {
             let came = s.answers.as_ref().and_then(|name| n.sink.delivered.get(name));
-            let told = s.offered as usize + s.events.len();
-            for _ in told..came.map_or(0, Vec::len) {
+            let reported = s.offered as usize + s.events.len();
+            for _ in reported..came.map_or(0, Vec::len) {
                 s.events.extend(s.last.map(|g| (now, g)));
             }
         }

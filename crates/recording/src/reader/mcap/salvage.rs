@@ -1,4 +1,4 @@
-//! Continues after damage: finds the next whole chunk (decision 315).
+//! Continues after damage: finds the next whole chunk (decision 311).
 
 use std::io::{Read, Seek};
 

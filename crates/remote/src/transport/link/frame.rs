@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_frame_is_refused() {
+    fn invalid_frames_are_refused() {
         let mut buffer = Vec::new();
         let lifted = |n: u32| (n | LIFTED).to_le_bytes().to_vec();
         for (control, parts) in [

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_inside_is_waited_for_and_nobody_follows() {
+    fn a_closed_gate_waits_for_those_inside_and_admits_no_more() {
         let gate = Gate::default();
         let pass = gate.enter().expect("is open");
         gate.close();

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_a_port_is_said() {
+    fn the_process_that_holds_a_port_is_named() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let owner = owner(listener.local_addr().unwrap().port()).unwrap();
         assert!(

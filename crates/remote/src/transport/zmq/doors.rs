@@ -69,7 +69,7 @@ impl Doors {
     }
 
     /// Processes connections that opened and closed.
-    pub(super) fn turn(&mut self, crowded: &AtomicU64) {
+    pub(super) fn turn(&mut self, displaced: &AtomicU64) {
         while let Ok(event) = self.monitor.recv_bytes(DONTWAIT) {
             while self.monitor.get_rcvmore() == Ok(true) {
                 if self.monitor.recv_bytes(DONTWAIT).is_err() {
@@ -82,12 +82,12 @@ impl Doors {
             let number = RawFd::from_ne_bytes(*number);
             self.table.gone(number);
             if u16::from_ne_bytes(*kind) == SocketEvent::ACCEPTED.to_raw() {
-                self.came(number, crowded);
+                self.came(number, displaced);
             }
         }
     }
 
-    fn came(&mut self, number: RawFd, crowded: &AtomicU64) {
+    fn came(&mut self, number: RawFd, displaced: &AtomicU64) {
         let Some((_, from)) = self.copy(number) else {
             return;
         };
@@ -99,7 +99,7 @@ impl Doors {
             return;
         };
         let _ = stream.shutdown(Shutdown::Both);
-        let count = crowded.fetch_add(1, Ordering::Relaxed) + 1;
+        let count = displaced.fetch_add(1, Ordering::Relaxed) + 1;
         if count.is_power_of_two() {
             tracing::warn!(address = %from.ip(), count, "closed connections of an address that has too many");
         }
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_of_one_address_leave_half_of_the_places_and_who_stands_stays() {
+    fn unknown_hosts_of_one_address_leave_half_of_the_places_and_authenticated_ones_stay() {
         let mut table = Table::new(100);
         let start = Instant::now();
         let mut number = 0;

@@ -198,7 +198,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_envelopes_are_read_back() {
         for message in [
             ToRobot::Request {
                 id: 7,

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused() {
+    fn invalid_keys_are_refused() {
         let key = KeyPair::generate().unwrap().public;
         assert_eq!(key.to_string().parse(), Ok(key));
         let mut wrong = key.to_string();

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_wanted_is_kept_and_a_new_epoch_begins_anew() {
+    fn only_wanted_messages_are_kept_and_a_new_epoch_starts_over() {
         let mut listeners = Listeners::new(1000);
         listeners.listen(b"a", &UNPROVEN, 1, Filter::Only(vec![("k".into(), 1)]));
         assert_eq!(listeners.publish(STREAM, &[0; 10]), 0);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn who_fills_all_places_makes_room_for_others_and_loses_them_with_the_right_to_listen() {
+    fn a_peer_that_fills_all_places_makes_room_for_others_and_loses_them_with_its_right() {
         let mut listeners = Listeners::new(1000);
         let (greedy, other) = (transport::Peer::Local(1), transport::Peer::Local(2));
         for peer in 0..200 {

@@ -468,7 +468,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_says_nothing_makes_room_the_oldest_first() {
+    fn silent_connections_make_room_oldest_first() {
         let at = Address::parse("tcp://127.0.0.1:0").unwrap();
         let publisher = Publisher::open(&at, 1 << 20, Arc::default()).unwrap();
         let Address::Tcp { port, .. } = publisher.address() else {

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn who_reads_nothing_gets_a_window_whatever_it_says_and_a_mark_proves_what_is_before_it() {
+    fn a_peer_that_reads_nothing_gets_one_window_and_a_mark_proves_what_precedes_it() {
         let mut ways = Ways::default();
         let len = 1 << 20;
         let (bytes, marks) = fill(&mut ways, b"a", &Local(1), len, ANSWERS);

@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn what_exceeds_32_bits_or_the_alphabet_is_no_key() {
+    fn values_beyond_32_bits_or_the_alphabet_are_no_key() {
         // 85^5 - 1 is above 2^32 - 1, which is "%nSc0".
         let key = |five: &str| decode(&five.repeat(8));
         assert_eq!(key("%nSc0"), Some([0xFF; 32]));

@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_are_refused_with_the_reason() {
+    fn foreign_peers_are_refused_with_the_reason() {
         let refused = |bytes: &[u8]| Subscriber::default().take(bytes).unwrap_err();
         assert_eq!(refused(b"GET / HTTP/1.1\r\n"), Refusal::Greeting);
         let mut old = greeting();

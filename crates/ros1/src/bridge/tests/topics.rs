@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn listeners_of_another_type_are_told_what_differs() {
+fn listeners_of_another_type_learn_what_differs() {
     let master = FakeMaster::start();
     let robot = robot(&master, topic("/chatter", Direction::ToRos));
     let _publisher = robot.node.dynamic_publisher("/chatter", &string()).unwrap();
@@ -123,7 +123,7 @@ fn a_topic_of_ros_2_reaches_listeners_of_ros_1_in_their_type() {
 }
 
 #[test]
-fn a_master_that_was_restarted_is_told_everything_again() {
+fn everything_is_registered_again_with_a_restarted_master() {
     let master = FakeMaster::start();
     let config = topic("/chatter", Direction::ToBus).with_topic(TopicRule::new("/cmd", Direction::ToRos));
     let robot = robot(&master, config);

@@ -76,10 +76,10 @@ impl Robot {
 
     /// Waits until a problem of `what` that contains these words is reported.
     pub(crate) fn problem(&self, what: &str, words: &[&str]) {
-        let told = || self.status().problems.get(what).cloned().unwrap_or_default();
+        let reported = || self.status().problems.get(what).cloned().unwrap_or_default();
         until(&format!("a problem of {what} with {words:?}"), || {
-            let told = told();
-            words.iter().all(|w| told.contains(w)).then_some(())
+            let reported = reported();
+            words.iter().all(|w| reported.contains(w)).then_some(())
         });
     }
 

@@ -157,7 +157,7 @@ fn big_endian_submessages_are_read() {
 }
 
 #[test]
-fn what_is_no_message_is_refused() {
+fn invalid_messages_are_refused() {
     assert_eq!(Message::new(b"").err(), Some(WireError::Foreign));
     assert_eq!(Message::new(b"RTPX\x02\x03").err(), Some(WireError::Foreign));
     let other = [&b"RTPS\x03\x00\x01\x0f"[..], &[0; 12]].concat();

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_whole() {
+    fn impossible_goals_are_refused_whole() {
         let mut arm = Arm::new();
         for (name, goal, word) in [
             ("knee", goal(Some(0.0), None), "arm_shoulder"),

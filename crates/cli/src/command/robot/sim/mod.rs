@@ -1,5 +1,5 @@
 //! A rover with an arm in a room: its motion, without clock, input or output. Time advances by [`Rover::step`],
-//! randomness comes from a seed (decision 186).
+//! randomness comes from a seed.
 
 pub(super) mod arm;
 pub(super) mod base;

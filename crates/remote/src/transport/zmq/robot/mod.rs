@@ -181,7 +181,7 @@ struct Counts {
     refused: Arc<AtomicU64>,
     revoked: AtomicU64,
     busy: AtomicU64,
-    crowded: AtomicU64,
+    displaced: AtomicU64,
     undelivered: AtomicU64,
     telemetry_lost: Arc<AtomicU64>,
     unanswered: AtomicUsize,
@@ -199,7 +199,7 @@ pub struct ZmqRobotStatistics {
     /// Requests that came while the maximum was unanswered.
     pub busy: u64,
     /// Connections that were closed because their address had too many.
-    pub crowded: u64,
+    pub displaced: u64,
     /// Answers whose requester was gone, or read too slowly.
     pub undelivered: u64,
     /// Telemetry frames that were dropped for listeners that were too slow, counted for each listener.
@@ -260,7 +260,7 @@ impl ZmqRobot {
             refused: read(&counts.refused),
             revoked: read(&counts.revoked),
             busy: read(&counts.busy),
-            crowded: read(&counts.crowded),
+            displaced: read(&counts.displaced),
             undelivered: read(&counts.undelivered),
             telemetry_lost: read(&counts.telemetry_lost),
         }

@@ -102,7 +102,7 @@ impl Loop {
                 gate.answer(&self.shared.counts.refused);
             }
             if let Some(doors) = &mut self.ends.doors {
-                doors.turn(&self.shared.counts.crowded);
+                doors.turn(&self.shared.counts.displaced);
             }
             if let Err(error) = polled
                 && error != ::zmq::Error::EINTR
