@@ -2,7 +2,7 @@
 
 use super::super::Options as Scale;
 use super::machine::Machine;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -78,7 +78,8 @@ impl Options {
     /// There is no such experiment, its options are invalid, or its help was requested.
     pub fn experiment(&self) -> Result<Scale, clap::Error> {
         let name = OsString::from("ropewalk bench agent HOST,… --");
-        let words = std::iter::once(&name).chain(&self.experiment);
+        let words = std::iter::once(name).chain(self.experiment.iter().cloned());
+        let words = terminal::json::understood(&Experiment::command(), words);
         let What::Scale(mut scale) = Experiment::try_parse_from(words)?.what;
         scale.machines = u32::try_from(self.hosts.len()).unwrap_or(u32::MAX);
         Ok(scale)
@@ -132,13 +133,15 @@ mod tests {
 
     #[test]
     fn machines_and_experiments_are_understood_or_refused() {
-        let options = parse(&["a,me@b=10.0.0.2", "--", "scale", "--experiment", "8", "--quick"]);
+        let experiment = ["scale", "--experiment", "8", "--quick", "-o", "json"];
+        let options = parse(&[&["a,me@b=10.0.0.2", "--"], &experiment[..]].concat());
         let options = options.expect("is right");
         let scale = options.experiment().expect("an experiment");
         assert_eq!(
             (scale.machines, &scale.experiment[..], scale.quick),
             (2, &[8][..], true)
         );
+        assert!(scale.json.is_printed());
         let words = options.words("me@b", None).join(" ");
         assert!(
             words.starts_with("ssh -T") && words.ends_with(" me@b ropewalk bench agent --serve"),

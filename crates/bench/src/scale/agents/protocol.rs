@@ -455,7 +455,7 @@ mod tests {
             for line in text.lines().map(str::as_bytes) {
                 let understood = Line::parse(line)
                     .map(drop)
-                    .or_else(|_| Report::parse(line).map(drop));
+                    .or_else(|order| Report::parse(line).map(drop).map_err(|report| (order, report)));
                 assert_eq!(understood, Ok(()));
             }
         }
