@@ -80,7 +80,7 @@ tuning! {
     gain: f64 = 1.01,
     /// Gain over several hops of the medium's own: a relay contends with the sender (decision 020).
     hops_gain: f64 = 1.05,
-    /// Part of the airtime by which the pacer is slower besides for each relay of ours on the way, which sends its own
+    /// Part of the airtime by which the pacer is slower besides for each Ropewalk relay on the way, which sends its own
     /// messages, too (decision 020).
     relay_gain: f64 = 0.03,
     /// Bytes; a datagram with only control frames, where a host may transmit for a share of the time (decision 355).
