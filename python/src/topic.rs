@@ -87,7 +87,8 @@ impl Publisher {
 #[pymethods]
 impl Subscriber {
     /// Takes the oldest waiting message; blocks until there is one, at most `timeout` seconds. If there is
-    /// none, the descriptor becomes unreadable until the next one.
+    /// none, the descriptor becomes unreadable until the next one. If nobody has published the topic for 5 s,
+    /// it logs a warning, once.
     #[pyo3(signature = (codec, timeout=None))]
     fn take<'py>(
         &self,
@@ -95,7 +96,20 @@ impl Subscriber {
         codec: &Codec,
         timeout: Option<f64>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let taken = receive(py, self.0.as_fd(), timeout, || self.0.take().or_raise())?;
+        let take = |timeout| receive(py, self.0.as_fd(), timeout, || self.0.take().or_raise());
+        let taken = match self.0.warns_after().map(|after| after.as_secs_f64()) {
+            Some(after) if timeout.is_none_or(|timeout| after < timeout) => match take(Some(after))? {
+                None => {
+                    if let Some(text) = py.detach(|| self.0.warning()) {
+                        let log = py.import("logging")?.call_method1("getLogger", ("ropewalk",))?;
+                        log.call_method1("warning", ("%s", text))?;
+                    }
+                    take(timeout.map(|timeout| timeout - after))?
+                }
+                taken => taken,
+            },
+            _ => take(timeout)?,
+        };
         taken.map(|m| codec.taken(py, Content::Topic(m))).transpose()
     }
 

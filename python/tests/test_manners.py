@@ -61,3 +61,12 @@ def test_a_constructor_refuses_what_could_not_be_published():
     assert image(data=ropewalk.Sized(7), width=True + 1).width == 2
     values = [1, 2]
     assert scan(ranges=values).ranges is values
+
+
+def test_a_subscriber_without_a_publisher_warns_once(node, caplog):
+    publisher = node.publisher("/chatter", "std_msgs/String")
+    subscriber, other = node.subscriber("/chater", "std_msgs/String"), node.subscriber("/chatter", "std_msgs/String")
+    assert subscriber.take(5.2) is None and subscriber.take(0.01) is None and other.take(0.01) is None
+    warnings = [r.getMessage() for r in caplog.records if r.name == "ropewalk" and r.levelname == "WARNING"]
+    assert len(warnings) == 1 and "nobody published /chater within 5s (did you mean /chatter?)" in warnings[0]
+    assert publisher.topic == "/chatter"
