@@ -215,7 +215,11 @@ class _Receiver(Generic[T]):
             taken = self.take(0)
             if taken is not None:
                 return taken
-            await self._bell.wait(self._native.fileno())
+            await self._bell.wait(self._native.fileno(), self._until_warning())
+
+    def _until_warning(self) -> float | None:
+        """Seconds until a wait should be interrupted to warn."""
+        return None
 
     def __iter__(self) -> Iterator[T]:
         while True:
@@ -252,6 +256,10 @@ class Subscriber(_Receiver[T]):
         return message if self._generated is None or message is None else self._generated.theirs(message)
 
     take.__doc__ = _Receiver.take.__doc__
+
+    def _until_warning(self) -> float | None:
+        seconds: float | None = self._native.until_warning()
+        return seconds
 
     def wait_for_publishers(self, n: int = 1, timeout: float | None = None) -> bool:
         """Blocks until `n` publishers are connected. Returns False if `timeout` seconds pass first."""

@@ -1,5 +1,6 @@
 """What users see at the prompt: names, representations, suggestions."""
 
+import asyncio
 import pickle
 
 import pytest
@@ -63,10 +64,21 @@ def test_a_constructor_refuses_what_could_not_be_published():
     assert scan(ranges=values).ranges is values
 
 
-def test_a_subscriber_without_a_publisher_warns_once(node, caplog):
+@pytest.mark.parametrize("awaited", [False, True])
+def test_a_subscriber_without_a_publisher_warns_once(node, caplog, awaited):
     publisher = node.publisher("/chatter", "std_msgs/String")
     subscriber, other = node.subscriber("/chater", "std_msgs/String"), node.subscriber("/chatter", "std_msgs/String")
-    assert subscriber.take(5.2) is None and subscriber.take(0.01) is None and other.take(0.01) is None
+
+    def take(subscriber, timeout):
+        if not awaited:
+            assert subscriber.take(timeout) is None
+            return
+        with pytest.raises(asyncio.TimeoutError):
+            asyncio.run(asyncio.wait_for(subscriber.receive(), timeout))
+
+    take(subscriber, 5.2)
+    take(subscriber, 0.01)
+    take(other, 0.01)
     warnings = [r.getMessage() for r in caplog.records if r.name == "ropewalk" and r.levelname == "WARNING"]
     assert len(warnings) == 1 and "nobody published /chater within 5s (did you mean /chatter?)" in warnings[0]
     assert publisher.topic == "/chatter"
