@@ -53,8 +53,8 @@ def test_a_brake_is_set_and_released(pair):
 
 
 def test_an_extension_is_understood(pair):
-    (told,) = pair("remote_extension")
-    assert told == "spray 2 l: executed\nspray 2.5 l: executed\nspray 1 l: rejected: only 0.5 l are left\nleft: 0.5 l\n"
+    (printed,) = pair("remote_extension")
+    assert printed == "spray 2 l: executed\nspray 2.5 l: executed\nspray 1 l: rejected: only 0.5 l are left\nleft: 0.5 l\n"
 
 
 def test_a_robot_is_commanded(pair):
