@@ -8,12 +8,13 @@ import time
 import numpy as np
 
 import ropewalk
+from ropewalk.msgs.sensor_msgs import Image
 
 WIDTH, HEIGHT = 1920, 1080
 
 node = ropewalk.Node("camera")
-publisher = node.publisher("/camera/image", "sensor_msgs/Image")
-image = publisher.message(width=WIDTH, height=HEIGHT, encoding="mono8", step=WIDTH)
+publisher = node.publisher("/camera/image", Image)
+image = Image(width=WIDTH, height=HEIGHT, encoding="mono8", step=WIDTH)
 image.header.frame_id = "camera"
 row = np.arange(WIDTH)
 

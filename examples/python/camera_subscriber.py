@@ -4,10 +4,10 @@ python camera_publisher.py & python camera_subscriber.py
 """
 
 import ropewalk
+from ropewalk.msgs.sensor_msgs import Image
 
 node = ropewalk.Node("viewer")
-# The type comes from the topic's publisher.
-subscriber = node.subscriber("/camera/image", timeout=30)
+subscriber = node.subscriber("/camera/image", Image)
 patience = 30.0
 while (image := subscriber.take(patience)) is not None:
     # In place: these are the publisher's bytes.

@@ -8,16 +8,17 @@ import sys
 import numpy as np
 
 import ropewalk
+from ropewalk.msgs.sensor_msgs import LaserScan
 
 far = float(sys.argv[1]) if len(sys.argv) > 1 else 5.0
 node = ropewalk.Node("lidar_filter")
-scans = node.subscriber("/scan", "sensor_msgs/LaserScan")
-near = node.publisher("/scan/near", "sensor_msgs/LaserScan")
+scans = node.subscriber("/scan", LaserScan)
+near = node.publisher("/scan/near", LaserScan)
 
 patience = 30.0
 while (scan := scans.take(patience)) is not None:
     patience = 1.0
-    out = near.message(
+    out = LaserScan(
         angle_min=scan.angle_min,
         angle_max=scan.angle_max,
         angle_increment=scan.angle_increment,

@@ -6,6 +6,8 @@ python red_light_robot.py & python red_light_brake.py
 import time
 
 import ropewalk
+from ropewalk.msgs.geometry_msgs import Twist
+from ropewalk.msgs.sensor_msgs import Image
 
 
 def redness(image):
@@ -18,12 +20,12 @@ def redness(image):
 
 node = ropewalk.Node("red_light_brake")
 # An old image is useless: only the newest waits.
-pictures = node.subscriber("/camera/image", "sensor_msgs/Image", depth=1)
-wheels = node.publisher("/cmd_vel", "geometry_msgs/Twist")
+pictures = node.subscriber("/camera/image", Image, depth=1)
+wheels = node.publisher("/cmd_vel", Twist)
 while (image := pictures.take(30)) is not None:
     if redness(image) < 0.05:
         continue
-    wheels.publish(wheels.message())
+    wheels.publish(Twist())
     print(f"red in picture {image.header.seq}")
     # Leaves the robot time to take the command.
     time.sleep(0.5)

@@ -6,6 +6,8 @@ python red_light_robot.py & python red_light_brake.py
 import time
 
 import ropewalk
+from ropewalk.msgs.geometry_msgs import Twist
+from ropewalk.msgs.sensor_msgs import Image
 
 WIDTH, HEIGHT, LAMP = 640, 480, 60
 GREEN = 30  # pictures
@@ -19,12 +21,12 @@ def draw(rgb, red):
 
 
 node = ropewalk.Node("red_light_robot")
-pictures = node.publisher("/camera/image", "sensor_msgs/Image")
-wheels = node.subscriber("/cmd_vel", "geometry_msgs/Twist")
+pictures = node.publisher("/camera/image", Image)
+wheels = node.subscriber("/cmd_vel", Twist)
 pictures.wait_for_subscribers(1, timeout=30)
 wheels.wait_for_publishers(1, timeout=30)
 
-image = pictures.message(width=WIDTH, height=HEIGHT, step=3 * WIDTH, encoding="rgb8")
+image = Image(width=WIDTH, height=HEIGHT, step=3 * WIDTH, encoding="rgb8")
 turned = 0.0
 for picture in range(1, 301):
     red = picture > GREEN

@@ -1,13 +1,15 @@
 """Zero-copy topics and services of one host, with numpy views: docs/guide/python.md.
 
+    from ropewalk.msgs.sensor_msgs import Image
+
     node = ropewalk.Node("camera")
-    publisher = node.publisher("/image", "sensor_msgs/Image")
-    image = publisher.message(width=1920, height=1080, encoding="mono8", step=1920)
+    publisher = node.publisher("/image", Image)
+    image = Image(width=1920, height=1080, encoding="mono8", step=1920)
     publisher.allocate(image, data=1920 * 1080)      # image.data is now an array in shared memory
     image.data[:] = 7
     publisher.publish(image)
 
-    for image in node.subscriber("/image"):          # takes the type from its publisher
+    for image in node.subscriber("/image", Image):
         print(image.data.mean())                     # in place: nothing was copied
 """
 
@@ -19,7 +21,7 @@ import select
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from importlib import metadata
-from typing import Any, Generic, TypeVar, Union
+from typing import Any, Generic, TypeVar, Union, overload
 
 try:
     from . import _native
@@ -124,15 +126,19 @@ class _Sender:
         self._native.allocate(self._codec.native, message)
 
 
-class Publisher(_Sender):
+T = TypeVar("T")
+
+
+class Publisher(_Sender, Generic[T]):
     """The sending end of a topic. Any thread may use it."""
 
     def __repr__(self) -> str:
         return f"<Publisher of {self.topic}, {self._codec.name}>"
 
-    def message(self, **fields: Any) -> Message:
+    def message(self, **fields: Any) -> T:
         """Creates a message of the topic's type."""
-        return self._codec.Message(**fields)
+        made: Any = self._codec.Message(**fields)
+        return made
 
     def publish(self, message: Any) -> int:
         """Publishes a message, and returns the number of subscribers that it was queued to. Never blocks, except under
@@ -189,9 +195,6 @@ class _Bell:
                 loop.remove_reader(fd)
 
 
-T = TypeVar("T")
-
-
 class _Receiver(Generic[T]):
     """Waits with a descriptor: other threads run in the meantime, and a signal ends the wait with the exception of its
     handler."""
@@ -212,7 +215,11 @@ class _Receiver(Generic[T]):
             taken = self.take(0)
             if taken is not None:
                 return taken
-            await self._bell.wait(self._native.fileno())
+            await self._bell.wait(self._native.fileno(), self._until_warning())
+
+    def _until_warning(self) -> float | None:
+        """Seconds until a wait should be interrupted to warn."""
+        return None
 
     def __iter__(self) -> Iterator[T]:
         while True:
@@ -229,7 +236,7 @@ class _Receiver(Generic[T]):
         return int(self._native.fileno())
 
 
-class Subscriber(_Receiver[Any]):
+class Subscriber(_Receiver[T]):
     """The receiving end of a topic. Any thread may use it.
 
     Arrays of a message are where its publisher wrote them; the message is held as long as one of them is referenced. If
@@ -244,11 +251,15 @@ class Subscriber(_Receiver[Any]):
     def __repr__(self) -> str:
         return f"<Subscriber of {self._native.topic}, {self._codec.name}>"
 
-    def take(self, timeout: float | None = None) -> Any:
-        message = self._native.take(self._codec.native, timeout)
+    def take(self, timeout: float | None = None) -> T | None:
+        message: Any = self._native.take(self._codec.native, timeout)
         return message if self._generated is None or message is None else self._generated.theirs(message)
 
     take.__doc__ = _Receiver.take.__doc__
+
+    def _until_warning(self) -> float | None:
+        seconds: float | None = self._native.until_warning()
+        return seconds
 
     def wait_for_publishers(self, n: int = 1, timeout: float | None = None) -> bool:
         """Blocks until `n` publishers are connected. Returns False if `timeout` seconds pass first."""
@@ -458,17 +469,31 @@ class Node:
     def name(self) -> str:
         return str(self._native.name)
 
-    def publisher(self, topic: str, kind: TypeLike, **options: Any) -> Publisher:
-        """Creates a publisher for messages of a type, such as "sensor_msgs/Image", on a topic. Options: `memory_limit`
-        in bytes (256 MiB), `subscriber_quota`, the maximum bytes of it that one subscriber may keep, `max_subscribers`
-        (256), `history` (0), `memory_policy` ("best_effort", "worst_effort", "medium", "block") with `medium_drops` and
-        `block_timeout` in seconds."""
+    @overload
+    def publisher(self, topic: str, kind: type[T], **options: Any) -> Publisher[T]: ...
+    @overload
+    def publisher(self, topic: str, kind: str | Type, **options: Any) -> Publisher[Any]: ...
+
+    def publisher(self, topic: str, kind: TypeLike, **options: Any) -> Publisher[Any]:
+        """Creates a publisher for messages of a type on a topic. The type is a class, as those of `ropewalk.msgs`, or a
+        name such as "sensor_msgs/Image". Options: `memory_limit` in bytes (256 MiB), `subscriber_quota`, the maximum
+        bytes of it that one subscriber may keep, `max_subscribers` (256), `history` (0), `memory_policy`
+        ("best_effort", "worst_effort", "medium", "block") with `medium_drops` and `block_timeout` in seconds."""
         own = _type(kind)
         return Publisher(self._native.publisher(topic, own, **options), _codec(own))
 
+    @overload
+    def subscriber(
+        self, topic: str, kind: type[T], *, timeout: float | None = None, **options: Any
+    ) -> Subscriber[T]: ...
+    @overload
+    def subscriber(
+        self, topic: str, kind: str | Type | None = None, *, timeout: float | None = None, **options: Any
+    ) -> Subscriber[Any]: ...
+
     def subscriber(
         self, topic: str, kind: TypeLike | None = None, *, timeout: float | None = None, **options: Any
-    ) -> Subscriber:
+    ) -> Subscriber[Any]:
         """Subscribes to a topic. Without a type, takes the type from its publisher, waiting for one at most `timeout`
         seconds. Options: `depth` (16), `max_held` (16, at most 4096), `max_held_bytes` (what the publisher allows),
         `queue_policy` ("drop_oldest", "drop_newest"), `history` (all)."""

@@ -26,7 +26,8 @@ THRESHOLD = 256
 
 
 class Message:
-    """A message: its fields are attributes, initially set by keyword."""
+    """A message: its fields are attributes, initially set by keyword. The constructor raises ContentError for a value that
+    could not be published."""
 
     __slots__ = ("_native", "_loan", "__weakref__")
     _codec: "Codec"
@@ -34,10 +35,19 @@ class Message:
     def __init__(self, **fields: Any) -> None:
         self._loan = None
         self._native = None
-        for name, default in self._codec.defaults:
-            setattr(self, name, fields.pop(name) if name in fields else default())
+        given = []
+        for position, (name, default) in enumerate(self._codec.defaults):
+            if name in fields:
+                value = fields.pop(name)
+                given.append((position, value))
+            else:
+                value = default()
+            setattr(self, name, value)
         if fields:
             raise ContentError(_no_fields(self._codec, fields))
+        # Last, so that a debugger can show the refused message.
+        for position, value in given:
+            self._codec.native.check(position, value)
 
     def __repr__(self) -> str:
         fields = ", ".join(f"{name}={getattr(self, name)!r}" for name, _ in self._codec.defaults)
@@ -101,7 +111,7 @@ def _restored(key: str, definition: str | None, values: tuple[Any, ...], taken: 
             # own.
             pass
     names = [name for name, _ in made.defaults]
-    message: Message = made.Message(**dict(zip(names, values)))
+    message = made.unchecked(dict(zip(names, values)))
     message._native = taken
     return message
 
@@ -170,6 +180,14 @@ class Codec:
         self.exact: dict[str, Field] = {}
         fields = [(name, self._field(name, f)) for name, f in zip(names, description["fields"])]
         self.native = _native.Codec(self.name, self.Message, fields)
+
+    def unchecked(self, values: dict[str, Any]) -> Message:
+        """A message of values of all its fields, which are checked only when it is published."""
+        made: Message = object.__new__(self.Message)
+        made._loan = made._native = None
+        for name, value in values.items():
+            setattr(made, name, value)
+        return made
 
     def decode(self, control: bytes, parts: list[Any]) -> Message:
         """Decodes a control part and data parts; `parts` are objects that numpy can view in place."""

@@ -71,7 +71,7 @@ class Generated:
         """Converts to a message of the codec."""
         if type(message) is not self.kind:
             raise Mismatch(f"given {type(message).__name__}, wanted a {self.codec.name}")
-        return self.codec.Message(**{s.attribute: s.ours(getattr(message, s.field)) for s in self._steps})
+        return self.codec.unchecked({s.attribute: s.ours(getattr(message, s.field)) for s in self._steps})
 
     def theirs(self, message: Any) -> Any:
         """Converts a message or an element of an array to an instance of the class."""

@@ -116,6 +116,31 @@ impl ServiceType {
     }
 }
 
+/// Names of the standard packages' types of ROS 1: messages, then services.
+#[pyfunction]
+pub(crate) fn standard_names() -> (Vec<String>, Vec<String>) {
+    let registry = Registry::new(Flavour::Ros1);
+    (texts(&registry.names()), texts(&registry.service_names()))
+}
+
+fn texts(names: &[impl ToString]) -> Vec<String> {
+    names.iter().map(ToString::to_string).collect()
+}
+
+/// A message of a standard package of ROS 1, whatever else is installed.
+#[pyfunction]
+pub(crate) fn standard_type(name: &str) -> PyResult<Type> {
+    Ok(Type(Registry::new(Flavour::Ros1).schema(name).or_raise()?))
+}
+
+/// A service of a standard package of ROS 1, whatever else is installed.
+#[pyfunction]
+pub(crate) fn standard_service(name: &str) -> PyResult<ServiceType> {
+    Ok(ServiceType(
+        Registry::new(Flavour::Ros1).service(name).or_raise()?,
+    ))
+}
+
 fn compare(name: &str, stated: Option<&str>, computed: String) -> PyResult<()> {
     match stated {
         Some(stated) if stated != computed => {

@@ -23,7 +23,7 @@ mod _native {
     #[pymodule_export]
     use super::codec::Codec;
     #[pymodule_export]
-    use super::describe::{ServiceType, Type};
+    use super::describe::{ServiceType, Type, standard_names, standard_service, standard_type};
     #[pymodule_export]
     use super::message::{Loan, Message, Part};
     #[pymodule_export]

@@ -87,7 +87,8 @@ impl Publisher {
 #[pymethods]
 impl Subscriber {
     /// Takes the oldest waiting message; blocks until there is one, at most `timeout` seconds. If there is
-    /// none, the descriptor becomes unreadable until the next one.
+    /// none, the descriptor becomes unreadable until the next one. If nobody has published the topic for 5 s,
+    /// it logs a warning, once.
     #[pyo3(signature = (codec, timeout=None))]
     fn take<'py>(
         &self,
@@ -95,8 +96,28 @@ impl Subscriber {
         codec: &Codec,
         timeout: Option<f64>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let taken = receive(py, self.0.as_fd(), timeout, || self.0.take().or_raise())?;
+        let take = |timeout| receive(py, self.0.as_fd(), timeout, || self.0.take().or_raise());
+        let taken = match self.0.warns_after().map(|after| after.as_secs_f64()) {
+            Some(after) if timeout.is_none_or(|timeout| after < timeout) => match take(Some(after))? {
+                None => {
+                    self.warn(py)?;
+                    take(timeout.map(|timeout| timeout - after))?
+                }
+                taken => taken,
+            },
+            _ => take(timeout)?,
+        };
         taken.map(|m| codec.taken(py, Content::Topic(m))).transpose()
+    }
+
+    /// Seconds until `take` would warn, for callers that poll the descriptor; logs the warning if it is due.
+    fn until_warning(&self, py: Python<'_>) -> PyResult<Option<f64>> {
+        let after = self.0.warns_after();
+        if after.is_some_and(|after| after.is_zero()) {
+            self.warn(py)?;
+            return Ok(None);
+        }
+        Ok(after.map(|after| after.as_secs_f64()))
     }
 
     /// Readable while a message can be taken.
@@ -128,6 +149,16 @@ impl Subscriber {
     fn stats(&self) -> (u64, usize, u64, usize) {
         let s = self.0.stats();
         (s.received, s.held, s.drops.total(), s.publishers.len())
+    }
+}
+
+impl Subscriber {
+    fn warn(&self, py: Python<'_>) -> PyResult<()> {
+        if let Some(text) = py.detach(|| self.0.warning()) {
+            let log = py.import("logging")?.call_method1("getLogger", ("ropewalk",))?;
+            log.call_method1("warning", ("%s", text))?;
+        }
+        Ok(())
     }
 }
 

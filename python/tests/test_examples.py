@@ -41,6 +41,22 @@ def test_sums_are_answered(pair):
     assert answered == "answered 3\nanswered 42\n"
 
 
+def test_speeds_are_heard(pair):
+    heard, _ = pair("twist_subscriber", "twist_publisher")
+    assert heard.endswith("speed 1.9\n")
+
+
+def test_a_brake_is_set_and_released(pair):
+    asked, answered = pair("brake_client", "brake_server")
+    assert asked == "the brake is set\nthe brake is released\n"
+    assert answered == "set\nreleased\n"
+
+
+def test_an_extension_is_understood(pair):
+    (printed,) = pair("remote_extension")
+    assert printed == "spray 2 l: executed\nspray 2.5 l: executed\nspray 1 l: rejected: only 0.5 l are left\nleft: 0.5 l\n"
+
+
 def test_a_robot_is_commanded(pair):
     robot, desk = pair("robot", "controller")
     assert robot.startswith("desk says 0.5 m/s\ndesk says 0.25 m/s\n") and robot.endswith("rover says 0 m/s\n")

@@ -606,7 +606,8 @@ void ropewalk_publisher_free(ropewalk_publisher *publisher);
 
 // Takes the oldest waiting message; blocks until there is one, at most `timeout_ns`. `ROPEWALK_STATUS_EMPTY`
 // if there is none, or a wait was interrupted. Signals do not end the wait. A subscriber in a wait set waits
-// on the set's doorbell.
+// on the set's doorbell. If nobody has published the topic for 5 s, it writes a warning to standard error,
+// once.
 ropewalk_status ropewalk_subscriber_take(const ropewalk_subscriber *subscriber,
                                          int64_t timeout_ns,
                                          ropewalk_message **out);

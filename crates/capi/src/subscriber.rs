@@ -6,6 +6,7 @@ use crate::publisher::lines;
 use crate::status::{Status, free, guard};
 use crate::wait::{self, Interrupt};
 use std::ffi::{c_char, c_void};
+use std::io::Write;
 use std::os::fd::{AsFd, AsRawFd};
 
 /// The receiving end of a topic.
@@ -26,7 +27,8 @@ pub struct SubscriberStats {
 
 /// Takes the oldest waiting message; blocks until there is one, at most `timeout_ns`. `ROPEWALK_STATUS_EMPTY`
 /// if there is none, or a wait was interrupted. Signals do not end the wait. A subscriber in a wait set waits
-/// on the set's doorbell.
+/// on the set's doorbell. If nobody has published the topic for 5 s, it writes a warning to standard error,
+/// once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ropewalk_subscriber_take(
     subscriber: *const Subscriber,
@@ -39,7 +41,10 @@ pub unsafe extern "C" fn ropewalk_subscriber_take(
         let subscriber = unsafe { handle(subscriber, "subscriber") }?;
         let taken = match timeout_ns {
             0 => subscriber.0.take()?,
-            ns => subscriber.0.take_timeout(timeout(ns))?,
+            // A closed standard error is no reason to fail.
+            ns => (subscriber.0).take_or_warn(timeout(ns), |text| {
+                drop(writeln!(std::io::stderr(), "ropewalk: {text}"));
+            })?,
         };
         // SAFETY: the crate's contract; `out` was checked.
         Ok(unsafe { give_if(taken.map(Message::Topic), out) })

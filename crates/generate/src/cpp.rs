@@ -18,15 +18,16 @@ pub(crate) fn header(unit: &Unit) -> File {
         Unit::Service(service) => (service.name(), vec![service.request(), service.response()]),
     };
     let (package, short) = name.split_once('/').unwrap_or(("", &name));
-    let includes: BTreeSet<String> = (types.iter())
+    let inner: BTreeSet<String> = (types.iter())
         .flat_map(|s| s.message_type().fields())
         .filter_map(|f| match &f.ty() {
-            FieldType::Message(m) => Some(format!("#include \"ropewalk/msg/{}.hpp\"\n", m.name())),
+            FieldType::Message(m) => Some(m.name().to_string()),
             _ => None,
         })
         .collect();
     let mut out = format!("// Made by `ropewalk gen cpp` from {name}; do not edit.\n#pragma once\n\n");
-    out.extend(includes);
+    let include = |name: &String| format!("#include \"ropewalk/msg/{name}.hpp\"\n");
+    out.extend(inner.iter().map(include));
     out.push_str("#include \"ropewalk/codec.hpp\"\n\n");
     let _ = writeln!(out, "namespace ropewalk::msg::{package} {{\n");
     match unit {
@@ -60,6 +61,14 @@ pub(crate) fn header(unit: &Unit) -> File {
                 "static_assert(sizeof({ty}) == {size} && alignof({ty}) == {align}, \"the layout of elements\");"
             );
         }
+    }
+    for inner in inner {
+        let _ = writeln!(
+            out,
+            "static_assert(Type<msg::{}>::flavour == Type<{full}{}>::flavour, \"{inner} is included for another version of ROS\");",
+            inner.replace('/', "::"),
+            parts(unit)[0],
+        );
     }
     out.push_str("\n}  // namespace ropewalk\n");
     let path = PathBuf::from(format!("ropewalk/msg/{package}/{short}.hpp"));

@@ -2,7 +2,7 @@
 //! and a stub that describes the fields to tools.
 
 use crate::{File, Unit};
-use schema::{Arity, Constant, Field, FieldType, Flavour, MessageType, Primitive};
+use schema::{Arity, Constant, Field, FieldType, Flavour, MessageType, Primitive, Schema};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -74,6 +74,10 @@ fn stub(package: &str, units: &[&Unit]) -> String {
         .collect();
     let mut out =
         String::from("# Made by `ropewalk gen python`; do not edit.\nimport numpy as np\nimport ropewalk\n");
+    let has_arrays = |schema: &&Schema| schema.message_type().fields().iter().any(is_array);
+    if units.iter().any(|u| u.schemas().iter().any(has_arrays)) {
+        out.push_str("from collections.abc import Sequence\nfrom numpy.typing import ArrayLike\n");
+    }
     for import in imports {
         let _ = writeln!(out, "from . import {import}");
     }
@@ -96,34 +100,68 @@ fn class(out: &mut String, name: &str, package: &str, ty: &MessageType) {
         let _ = writeln!(out, "    {name}: {}", word(ty));
     }
     for field in ty.fields() {
-        let _ = writeln!(out, "    {}: {}", field.name(), annotation(field, package));
+        let (name, kind, given) = (field.name(), annotation(field, package), argument(field, package));
+        if is_array(field) {
+            // Converted when it is published: read and written types differ.
+            let _ = writeln!(out, "    @property\n    def {name}(self) -> {kind}: ...");
+            let _ = writeln!(
+                out,
+                "    @{name}.setter\n    def {name}(self, value: {given}) -> None: ..."
+            );
+        } else {
+            let _ = writeln!(out, "    {name}: {kind}");
+        }
     }
     let arguments: String = (ty.fields().iter())
-        .map(|f| format!(", {}: {} = ...", f.name(), annotation(f, package)))
+        .map(|f| format!(", {}: {} = ...", f.name(), argument(f, package)))
         .collect();
     let star = if arguments.is_empty() { "" } else { ", *" };
     let _ = writeln!(out, "    def __init__(self{star}{arguments}) -> None: ...");
 }
 
+/// The type of the attribute that is read.
 fn annotation(field: &Field, package: &str) -> String {
-    let one = match field.ty() {
+    match field.arity() {
+        Arity::One => element(field, package),
+        _ if is_array(field) => "np.ndarray".into(),
+        _ => format!("list[{}]", element(field, package)),
+    }
+}
+
+/// The type of what may be assigned.
+fn argument(field: &Field, package: &str) -> String {
+    if !is_array(field) {
+        return annotation(field, package);
+    }
+    let messages = match field.ty() {
+        FieldType::Message(_) => format!(" | Sequence[{}]", element(field, package)),
+        _ => String::new(),
+    };
+    let sized = match field.arity() {
+        Arity::Fixed(_) => "",
+        _ => " | ropewalk.Sized",
+    };
+    format!("ArrayLike{messages}{sized}")
+}
+
+/// Whether the field is a numpy array: an array of elements of fixed size.
+fn is_array(field: &Field) -> bool {
+    let is_fixed = match field.ty() {
+        FieldType::Primitive(_) => true,
+        FieldType::Message(m) => m.c_layout().is_some_and(|(size, _)| size > 0),
+        _ => false,
+    };
+    is_fixed && !matches!(field.arity(), Arity::One)
+}
+
+fn element(field: &Field, package: &str) -> String {
+    match field.ty() {
         FieldType::Primitive(Primitive::Time) => "ropewalk.Time".into(),
         FieldType::Primitive(Primitive::Duration) => "ropewalk.Duration".into(),
         FieldType::Primitive(p) => word(p.name()).to_owned(),
         FieldType::Message(m) if m.name().package() == package => m.name().name().to_owned(),
         FieldType::Message(m) => m.name().to_string().replace('/', "."),
         _ => "str".into(),
-    };
-    let is_fixed = match field.ty() {
-        FieldType::Primitive(_) => true,
-        FieldType::Message(m) => m.c_layout().is_some_and(|(size, _)| size > 0),
-        _ => false,
-    };
-    match field.arity() {
-        Arity::One => one,
-        Arity::Fixed(_) if is_fixed => "np.ndarray".into(),
-        Arity::Bounded(_) | Arity::Unbounded if is_fixed => "np.ndarray | ropewalk.Sized".into(),
-        _ => format!("list[{one}]"),
     }
 }
 
@@ -176,7 +214,11 @@ mod tests {
         );
         let stub = text("ropewalk_msgs/sensor_msgs.pyi");
         assert!(stub.contains("    header: std_msgs.Header\n"), "{stub}");
-        assert!(stub.contains("    data: np.ndarray | ropewalk.Sized\n"), "{stub}");
+        assert!(stub.contains("    def data(self) -> np.ndarray: ...\n"), "{stub}");
+        assert!(
+            stub.contains(", data: ArrayLike | ropewalk.Sized = ...)"),
+            "{stub}"
+        );
         assert!(text("ropewalk_msgs/std_srvs.py").contains("SetBool = ServiceType("));
         assert!(text("ropewalk_msgs/std_msgs.pyi").contains("    stamp: ropewalk.Time\n"));
     }

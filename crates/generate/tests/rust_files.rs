@@ -1,5 +1,5 @@
-//! The Rust in `tests/rust`, with which the test `rust` is compiled, equals the generator's output. UPDATE=1 rewrites
-//! it.
+//! The Rust in `tests/rust`, with which the test `rust` is compiled, and in `examples/rust` equals the generator's output.
+//! UPDATE=1 rewrites it.
 
 use generate::{Language, files};
 use schema::{Flavour, Registry};
@@ -37,6 +37,11 @@ fn same(folder: &Path, registry: &Registry, names: &[String]) {
 #[test]
 fn committed_files_match_the_generated_ones() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // The examples' own type.
+    let mut registry = Registry::new(Flavour::Ros1);
+    registry.add_folder(root.join("../../examples/services"));
+    let names = ["rospy_tutorials/AddTwoInts".to_owned()];
+    same(&root.join("../../examples/rust/src"), &registry, &names);
     let names: Vec<String> = TYPES.iter().map(ToString::to_string).collect();
     same(&root.join("tests/rust"), &Registry::new(Flavour::Ros1), &names);
     // Also the types of the golden messages.

@@ -65,6 +65,30 @@ fn every_standard_type_compiles() {
 }
 
 #[test]
+fn a_header_does_not_include_one_of_the_other_ros_version() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // As a program whose own headers, of ROS 2, are found before the installed ones.
+    write(
+        folder.path(),
+        &Registry::new(Flavour::Ros1),
+        &["sensor_msgs/Image".into()],
+    );
+    write(
+        folder.path(),
+        &Registry::new(Flavour::Ros2),
+        &["std_msgs/Header".into()],
+    );
+    let source = folder.path().join("mixed.cpp");
+    std::fs::write(&source, "#include \"ropewalk/msg/sensor_msgs/Image.hpp\"\n").expect("written");
+    let done = compiler(folder.path()).arg("-fsyntax-only").arg(&source).output();
+    let error = String::from_utf8(done.expect("it starts").stderr).expect("UTF-8");
+    assert!(
+        error.contains("std_msgs/Header is included for another version of ROS"),
+        "{error}"
+    );
+}
+
+#[test]
 fn golden_messages_come_back_byte_for_byte() {
     let vectors = root().join("tests/vectors/schema");
     let mut count = 0;

@@ -44,6 +44,7 @@ mod server;
 pub mod structure;
 mod subscriber;
 pub mod typed;
+mod unpublished;
 
 pub use bus::{
     BusConfig, ClientOptions, Interrupt, Loan, MemoryPolicy, Offer, Published, PublisherOptions, QueuePolicy,

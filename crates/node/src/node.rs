@@ -230,7 +230,7 @@ impl Node {
         let kind = topic_type(topic, schema)?;
         options.conversion.get_or_insert(true);
         let made = self.bus.subscriber(kind.clone(), options);
-        made.map(|s| Subscriber::new(s, schema.clone()))
+        made.map(|s| Subscriber::new(s, schema.clone(), self.bus.clone()))
             .map_err(|source| create(kind, source))
     }
 

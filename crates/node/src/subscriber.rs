@@ -1,11 +1,12 @@
 //! The receiving end of a topic.
 
+use crate::unpublished::Unpublished;
 use crate::{Callback, CallbackOptions, Dynamic, Message};
-use bus::{Interrupt, SubscriberStats, TakeError};
+use bus::{Bus, Interrupt, SubscriberStats, TakeError};
 use schema::{Conversion, Schema};
 use std::marker::PhantomData;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Receives the messages of one topic, by polling, waiting, a descriptor, or a callback: as a generated structure
 /// `T` ([`typed`](crate::typed)), or, as plain `Subscriber`, of a type that a [`Schema`] describes.
@@ -15,16 +16,18 @@ pub struct Subscriber<T = Dynamic> {
     schema: Schema,
     /// The conversion for messages of the other ROS version.
     conversion: Option<Conversion>,
+    unpublished: Unpublished,
     of: PhantomData<fn() -> T>,
 }
 
 impl<T: 'static> Subscriber<T> {
-    pub(crate) fn new(bus: bus::Subscriber, schema: Schema) -> Self {
+    pub(crate) fn new(subscriber: bus::Subscriber, schema: Schema, bus: Bus) -> Self {
         let conversion = Conversion::new(&schema);
         Subscriber {
-            bus,
+            bus: subscriber,
             schema,
             conversion,
+            unpublished: Unpublished::new(bus),
             of: PhantomData,
         }
     }
@@ -37,12 +40,47 @@ impl<T: 'static> Subscriber<T> {
         Ok(self.bus.take()?.map(|m| self.message(m)))
     }
 
-    /// Takes the oldest waiting message; blocks until there is one, at most `timeout`.
+    /// Takes the oldest waiting message; blocks until there is one, at most `timeout`. If nobody has published the
+    /// topic for 5 s, it logs a warning, once.
     ///
     /// # Errors
     /// As for [`Subscriber::take`].
     pub fn take_timeout(&self, timeout: Duration) -> Result<Option<Message<T>>, TakeError> {
+        self.take_or_warn(timeout, |text| tracing::warn!("{text}"))
+    }
+
+    /// Like [`Subscriber::take_timeout`], with the caller's way to log: for interfaces to other languages.
+    #[doc(hidden)]
+    pub fn take_or_warn(
+        &self,
+        mut timeout: Duration,
+        warn: impl FnOnce(&str),
+    ) -> Result<Option<Message<T>>, TakeError> {
+        if let Some(patience) = self.warns_after().filter(|patience| *patience < timeout) {
+            let start = Instant::now();
+            let taken = self.bus.take_timeout(patience)?;
+            // Earlier than that an interrupt ended the wait.
+            if taken.is_some() || start.elapsed() < patience {
+                return Ok(taken.map(|m| self.message(m)));
+            }
+            if let Some(text) = self.warning() {
+                warn(&text);
+            }
+            timeout = timeout.saturating_sub(start.elapsed());
+        }
         Ok(self.bus.take_timeout(timeout)?.map(|m| self.message(m)))
+    }
+
+    /// How long to wait for a message before [`Subscriber::warning`] is due; `None` if it was called before.
+    #[doc(hidden)]
+    pub fn warns_after(&self) -> Option<Duration> {
+        self.unpublished.due()
+    }
+
+    /// Why no message has come, if nobody publishes the topic. Only the first call returns it.
+    #[doc(hidden)]
+    pub fn warning(&self) -> Option<String> {
+        self.unpublished.warning(&self.bus)
     }
 
     fn message(&self, message: bus::Message) -> Message<T> {

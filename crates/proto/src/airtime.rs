@@ -1,5 +1,6 @@
 //! The pacer's estimate of what one datagram costs (decision 116).
 
+use crate::policy::tuning::tuning;
 use core::time::Duration;
 
 /// The sender's estimate of how long one datagram occupies the medium.
@@ -19,20 +20,16 @@ pub struct AirtimeModel {
     /// Data is sent in whole symbols of this duration; zero for a medium without symbols.
     pub symbol: Duration,
     /// Factor on the whole: air that other traffic uses (reports, acknowledgements, collisions), and a margin that
-    /// drains the device queue. Below 1.0 the queue grows. `None`: the smallest gain that measured stable over that
-    /// number of hops.
+    /// drains the device queue. Below 1.0 the queue grows. `None`: a little, more over several hops.
     pub gain: Option<f64>,
 }
 
-/// The default gain over `hops` hops; the measurements are in `docs/decisions/020-pacing-gain.md`.
-///
-/// Contention between the sender and relays loses 5 % of the air and more to collisions. Once a queue has built up, it
-/// drains only if the sender is slower than that.
+/// The default gain over `hops` hops, so that what collisions and others leave in a queue drains. The measurements are in
+/// `docs/decisions/020-pacing-gain.md`.
 fn default_gain(hops: u32) -> f64 {
     match hops {
-        0 | 1 => 1.01,
-        2 => 1.08,
-        n => 1.12 + 0.03 * f64::from(n.min(6) - 3),
+        0 | 1 => tuning().gain,
+        _ => tuning().hops_gain,
     }
 }
 

@@ -127,3 +127,31 @@ fn a_robot_obeys_and_stands_when_its_controller_is_gone() {
     let robot = end(robot);
     assert!(robot.ends_with("the robot itself says 0 m/s\n"), "{robot}");
 }
+
+#[test]
+fn every_program_is_explained_and_exists_in_each_language() {
+    let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let entries = |folder: &std::path::Path| -> Vec<_> {
+        let entries = folder.read_dir().expect("a folder");
+        entries.map(|entry| entry.expect("an entry").path()).collect()
+    };
+    let readme = |folder: &std::path::PathBuf| std::fs::read_to_string(folder.join("README.md")).ok();
+    let explained: String = entries(&examples).iter().filter_map(readme).collect();
+    let languages = [("rust/src/bin", "rs"), ("cpp", "cpp"), ("python", "py")];
+    for (folder, extension) in languages {
+        let programs = entries(&examples.join(folder)).into_iter();
+        for program in programs.filter(|path| path.extension().is_some_and(|e| e == extension)) {
+            let name = program
+                .file_stem()
+                .and_then(|name| name.to_str())
+                .expect("a name");
+            let link = format!("(../{folder}/{name}.{extension})");
+            assert!(explained.contains(&link), "no README of a task links to {link}");
+            // Rerun's library for Rust and C++ is not one that the examples build.
+            for (folder, extension) in languages.iter().filter(|_| name != "rerun_viewer") {
+                let other = examples.join(folder).join(format!("{name}.{extension}"));
+                assert!(other.is_file(), "{} is missing", other.display());
+            }
+        }
+    }
+}

@@ -64,6 +64,12 @@ impl Codec {
         self.read(py, control, Parts::Given(parts))
     }
 
+    /// Checks a value for the field at a position, so that a constructor refuses what could not be published.
+    fn check(&self, position: usize, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let field = self.fields.get(position);
+        field.map_or(Ok(()), |field| write::check(self, field, value))
+    }
+
     /// Encodes a message as control part and data parts.
     fn encode<'py>(
         &self,

@@ -1,6 +1,6 @@
 //! Writes messages.
 
-use super::plan::{Bulk, Op, Word};
+use super::plan::{Bulk, Field, Op, Word};
 use super::tools::{Tools, tools};
 use super::{Codec, LIFTED, MAX_COUNT, MAX_PARTS};
 use crate::fault::raise;
@@ -92,10 +92,7 @@ impl<'py, 'v> Writer<'py, 'v> {
             Op::Text { wide, bound } => self.text(*wide, *bound, value),
             Op::Message(codec) => {
                 let codec = codec.get();
-                if !value.get_type().is(&codec.class) {
-                    let text = format!("given {}, wanted a {}", kind(value), codec.name);
-                    return Err(PyTypeError::new_err(text));
-                }
+                expect_class(codec, value)?;
                 self.message(codec, value)
             }
             Op::Bulk(bulk) => self.bulk(tools, bulk, value, message, field),
@@ -126,6 +123,39 @@ impl<'py, 'v> Writer<'py, 'v> {
                     return Err(PyTypeError::new_err(text));
                 }
                 self.length(items.len(), *count, *bound)
+            }
+        }
+    }
+
+    /// Refuses what [`Writer::value`] refuses, except within messages, whose own constructors check them.
+    fn check(
+        &mut self,
+        tools: &Tools,
+        op: &Op,
+        value: &Bound<'py, PyAny>,
+        field: &Py<PyString>,
+    ) -> PyResult<()> {
+        let py = value.py();
+        match op {
+            Op::Message(codec) => expect_class(codec.get(), value),
+            Op::Bulk(_) if value.is_instance(tools.sized.bind(py))? => Ok(()),
+            Op::Bulk(Bulk { exact, .. }) | Op::Fixed { exact, .. } => {
+                exact.bind(py).call1((value,)).map(drop)
+            }
+            Op::List {
+                element,
+                count,
+                bound,
+                wanted,
+            } => {
+                let items = items(tools, value, wanted)?;
+                self.length(items.len(), *count, *bound)?;
+                items
+                    .iter()
+                    .try_for_each(|item| self.check(tools, element, &item, field))
+            }
+            Op::Word(_) | Op::Pair(..) | Op::Text { .. } | Op::Empties { .. } => {
+                self.value(tools, op, value, value, field)
             }
         }
     }
@@ -286,6 +316,21 @@ impl<'py, 'v> Writer<'py, 'v> {
         self.control.extend((n | flag).to_le_bytes());
         Ok(())
     }
+}
+
+/// Checks a value for a field of a message that is not written yet.
+pub(super) fn check(codec: &Codec, field: &Field, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = value.py();
+    let checked = Writer::new(usize::MAX, &[]).check(tools(py)?, &field.op, value, &field.name);
+    checked.map_err(|e| explain(py, e, &codec.name, &field.text))
+}
+
+fn expect_class(codec: &Codec, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    if value.get_type().is(&codec.class) {
+        return Ok(());
+    }
+    let text = format!("given {}, wanted a {}", kind(value), codec.name);
+    Err(PyTypeError::new_err(text))
 }
 
 /// Appends a number, if there is one.

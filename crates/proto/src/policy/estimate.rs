@@ -151,11 +151,12 @@ impl Estimate {
     }
 
     fn fit(&self) -> Option<AirtimeModel> {
+        let gain = match self.hops {
+            1 => tuning().estimate_gain,
+            _ => tuning().trains_gain,
+        };
         let model = self.median_pair().or_else(|| self.fast_train())?;
-        Some(match model.gain {
-            Some(_) => model,
-            None => model.with_gain(tuning().estimate_gain),
-        })
+        Some(model.with_gain(model.gain.unwrap_or(gain)))
     }
 
     /// The median pair, if the middle half agrees.

@@ -76,6 +76,13 @@ tuning! {
     cable_in_flight: Duration = Duration::from_millis(4),
     /// Bytes of a datagram that fills a packet at an MTU of 1500 (decision 116).
     packet: usize = 1472,
+    /// Gain over one hop (decision 020).
+    gain: f64 = 1.01,
+    /// Gain over several hops of the medium's own: a relay contends with the sender (decision 020).
+    hops_gain: f64 = 1.05,
+    /// Part of the airtime by which the pacer is slower besides for each Ropewalk relay on the way, which sends its own
+    /// messages, too (decision 020).
+    relay_gain: f64 = 0.03,
     /// Bytes; a datagram with only control frames, where a host may transmit for a share of the time (decision 355).
     duty_control: usize = 48,
     /// Such datagrams, with the silence after each, between two that are sent again and again, so that most of the share
@@ -177,6 +184,9 @@ tuning! {
     estimate_least: f64 = 0.1,
     /// Gain over an estimate, which is off by a percent or so, where no gain is set (decision 020).
     estimate_gain: f64 = 1.03,
+    /// Gain of the estimate by trains over several hops: they include collisions, which a paced sender has hardly any of
+    /// (decision 020).
+    trains_gain: f64 = 0.97,
 
     // Foreseen messages.
     /// Arrivals of a topic that are remembered (decision 066).

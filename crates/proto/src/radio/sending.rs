@@ -530,9 +530,13 @@ impl<B: Body> Radio<B> {
         };
         let model = p.airtime;
         p.way.sent(now, p.last_number());
+        let relays = f64::from(hops.saturating_sub(p.config.hops));
+        let airtime = model
+            .airtime(bytes, hops)
+            .mul_f64(1.0 + relays * tuning().relay_gain);
         let airtime = match in_flight {
-            Some(true) => model.airtime(bytes, hops) + self.policy.receipt_air(p),
-            _ => model.airtime(bytes, hops),
+            Some(true) => airtime + self.policy.receipt_air(p),
+            _ => airtime,
         };
         let full = model.airtime(p.config.max_datagram, hops);
         if let Some(asks) = in_flight {

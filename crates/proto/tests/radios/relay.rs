@@ -63,7 +63,7 @@ fn three_hops_by_our_relays_are_about_as_good_as_by_the_kernel() {
         assert!(laser.0.delay_ms.mean < laser.1.delay_ms.mean * 1.2);
         late.push(laser.0.delay_ms.p99 / laser.1.delay_ms.p99);
         assert!(laser.0.period_ms.std < laser.1.period_ms.std + 2.0);
-        assert!(image.0.delay_ms.mean < image.1.delay_ms.mean * 1.05);
+        assert!(image.0.delay_ms.mean < image.1.delay_ms.mean * 1.1);
         assert_eq!((laser.0.delivery, image.0.delivery), (1.0, 1.0));
     }
     // For one seed it is five messages, which may be those at the start, while the relays find each other.

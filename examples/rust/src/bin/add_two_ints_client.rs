@@ -3,24 +3,21 @@
 //!     cargo run -p examples --bin add_two_ints_server
 //!     cargo run -p examples --bin add_two_ints_client
 
-use ropewalk::{Node, Value};
+// Made by `ropewalk gen rust --output examples/rust/src examples/services/rospy_tutorials`.
+#[path = "../ropewalk_msgs/mod.rs"]
+mod ropewalk_msgs;
+
+use ropewalk::Node;
+use ropewalk_msgs::rospy_tutorials::{AddTwoInts, AddTwoIntsRequest};
 use std::time::Duration;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let node = Node::new("asker")?;
-    // The type comes from the server.
-    let add_two_ints = node.discover_service("/add_two_ints", Duration::from_secs(30))?;
-    let client = node.dynamic_client("/add_two_ints", &add_two_ints)?;
+    let client = node.client::<AddTwoInts>("/add_two_ints")?;
     client.wait_for_server(Duration::from_secs(30))?;
     for (a, b) in [(1, 2), (40, 2), (i64::MAX, 1)] {
-        let mut request = add_two_ints.request().default_value();
-        request.set("a", Value::I64(a))?;
-        request.set("b", Value::I64(b))?;
-        match client.call_value(&request, Duration::from_secs(30)) {
-            Ok(answer) => {
-                let sum = answer.get("sum")?.as_integer().unwrap_or_default();
-                println!("{a} + {b} = {sum}");
-            }
+        match client.call(&AddTwoIntsRequest { a, b }, Duration::from_secs(30)) {
+            Ok(answer) => println!("{a} + {b} = {}", answer.read()?.sum),
             Err(error) => println!("{a} + {b}: {error}"),
         }
     }

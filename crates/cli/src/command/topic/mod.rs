@@ -19,7 +19,6 @@ use crate::signals::Signals;
 use clap::{Args, Subcommand};
 use ropewalk::{Message, Node, NodeError, Subscriber};
 use schema::{Schema, did_you_mean};
-use stats::Time;
 use std::time::Duration;
 
 /// List, show, measure and publish topics of this host's bus
@@ -134,27 +133,6 @@ fn discover(node: &Node, topic: &str, timeout: Duration) -> Result<Schema, NodeE
     }
 }
 
-/// Says once that nobody publishes a topic, after [`SILENCE`].
-struct Lonely {
-    since: Time,
-    is_said: bool,
-}
-
-impl Lonely {
-    fn look(&mut self, subscriber: &Subscriber) {
-        let now = clock::monotonic();
-        if subscriber.wait_for_publishers(1, Duration::ZERO) {
-            *self = Lonely {
-                since: now,
-                is_said: false,
-            };
-        } else if !self.is_said && now.since(self.since) >= SILENCE {
-            self.is_said = true;
-            crate::screen::tell!("nobody publishes {} now; still waiting", subscriber.topic());
-        }
-    }
-}
-
 /// Passes messages to `f` until it returns false, the user stops it, or `limit` is over; calls `tick` about ten times a
 /// second. Closed standard output (`| head`) also stops it.
 fn follow(
@@ -165,17 +143,10 @@ fn follow(
     mut tick: impl FnMut() -> Result<bool, Failure>,
 ) -> Outcome {
     let start = clock::monotonic();
-    let mut lonely = Lonely {
-        since: start,
-        is_said: false,
-    };
     while !signals.stopped() && limit.is_none_or(|l| clock::monotonic().since(start).as_secs_f64() < l) {
         let message = subscriber
-            .take_timeout(Duration::from_millis(100))
+            .take_or_warn(Duration::from_millis(100), |text| crate::screen::tell!("{text}"))
             .or_job("taking a message")?;
-        if message.is_none() {
-            lonely.look(subscriber);
-        }
         let go_on = message.map_or(Ok(true), &mut f)? && tick()?;
         if !go_on {
             break;
