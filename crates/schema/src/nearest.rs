@@ -136,8 +136,8 @@ mod tests {
 
     #[test]
     fn a_parsers_text_gets_a_suggestion_only_if_a_word_is_alike() {
-        let text = "unknown variant `qick`, expected one of `quic`, `udp`";
-        assert!(with_suggestion(text).starts_with("unknown variant `qick` (did you mean quic?), expected"));
+        let text = "unknown variant `quik`, expected one of `quic`, `udp`";
+        assert!(with_suggestion(text).starts_with("unknown variant `quik` (did you mean quic?), expected"));
         for same in [
             "unknown field `speed`, expected one of rate, loss",
             "expected mapping start",

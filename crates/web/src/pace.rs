@@ -41,6 +41,12 @@ impl Pace {
         number
     }
 
+    /// Whether a ping follows a message of this length. Once messages have become so small that none is long, those show
+    /// whether the client is faster again.
+    pub(crate) fn measures(&self, bytes: usize) -> bool {
+        bytes >= if self.room() < LONG { LEAST / 2 } else { LONG }
+    }
+
     /// Returns the number of the ping that goes before the first long message: how long an answer takes by itself.
     pub(crate) fn first(&mut self, now: Instant) -> Option<Number> {
         let known = self.round_trip.is_some() || self.silent || self.under_way.is_some();
@@ -54,14 +60,15 @@ impl Pace {
         };
         self.silent = false;
         let took = now.saturating_duration_since(since);
-        if bytes >= LONG {
+        if bytes > 0 {
             let own = took.saturating_sub(self.round_trip.unwrap_or_default());
             let rate = bytes as f64 / own.max(RESOLUTION).as_secs_f64();
-            // Down at once, since something urgent waits.
-            self.rate = Some(match self.rate {
-                Some(before) if rate > before => (before + rate) / 2.0,
-                _ => rate,
-            });
+            // Down at once, since something urgent waits; but the time of a short message says little.
+            self.rate = match self.rate {
+                Some(before) if rate > before => Some((before + rate) / 2.0),
+                before if bytes < LONG => before,
+                _ => Some(rate),
+            };
         }
         self.round_trip = Some(self.round_trip.map_or(took, |least| least.min(took)));
     }
@@ -118,6 +125,26 @@ mod tests {
             pace.answered(now, &ping);
         }
         assert!(pace.room() > 1_000_000, "{pace:?}");
+    }
+
+    #[test]
+    fn a_client_that_was_slow_for_a_moment_gets_whole_images_again() {
+        let (mut pace, mut now) = (Pace::default(), Instant::now());
+        let first = pace.first(now).unwrap();
+        pace.answered(now + ms(1), &first);
+        assert!(!pace.measures(LONG - 1) && pace.measures(LONG));
+        let slow = pace.sent(now, 250_000);
+        now += SILENT / 2;
+        pace.answered(now, &slow);
+        assert_eq!(pace.room(), LEAST);
+        for _ in 0..20 {
+            let bytes = pace.room() - 1_000;
+            assert!(pace.measures(bytes), "{pace:?}");
+            let ping = pace.sent(now, bytes);
+            now += ms(2);
+            pace.answered(now, &ping);
+        }
+        assert!(pace.room() > 200_000, "{pace:?}");
     }
 
     #[test]

@@ -257,7 +257,8 @@ impl Queue {
 
     /// Notes that `bytes` were written since `since`. Returns the ping that has to follow them.
     pub(crate) fn wrote(&self, since: Instant, bytes: usize) -> Option<Number> {
-        (bytes >= LONG).then(|| self.state().pace.sent(since, bytes))
+        let pace = &mut self.state().pace;
+        pace.measures(bytes).then(|| pace.sent(since, bytes))
     }
 
     /// The client answered a ping.

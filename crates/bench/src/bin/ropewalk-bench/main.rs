@@ -22,7 +22,7 @@ use terminal::{failure, help, json, log, screen, signals};
 )]
 struct Cli {
     /// Write log messages as text, or as a line of JSON each.
-    #[arg(long, global = true, value_enum, value_name = "FORMAT", default_value_t)]
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     log: log::Format,
     #[command(subcommand)]
     command: Command,
