@@ -20,7 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from viewer import image, quantile, record, scan, watch
+from viewer import end, image, quantile, record, scan, watch
 
 HZ, PORT, TOPICS = 30, 8799, ["/scan", "/camera/image_raw"]
 
@@ -58,14 +58,7 @@ def trial(servers: list[list[str]], env: dict[str, str], seconds: float, log: Pa
                    for what, value in [("received_hz", len(topics[topic]["delays"]) / seconds), ("delay_p50_ms", quantile(topics[topic]["delays"], 0.5)),
                                        ("delay_p99_ms", quantile(topics[topic]["delays"], 0.99))]}}
     finally:
-        for process in reversed(started):
-            process.terminate()
-        for process in started:
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        end(started)
 
 
 def main() -> None:

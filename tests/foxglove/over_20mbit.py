@@ -19,7 +19,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from viewer import image, quantile, record, transforms, watch
+from viewer import end, image, quantile, record, transforms, watch
 
 IMAGES_HZ, TF_HZ, TOKEN, PORT = 10, 50, "4c1d0a7be8f24fd6", 8765
 SCENARIO = """description: A robot and a viewer on a wire of 20 Mbit/s.
@@ -80,13 +80,7 @@ def main() -> None:
                       "versions": {"ropewalk": version}, "cells": [cell]}
             print(json.dumps(result) if options.json else json.dumps(metrics, indent=1))
         finally:
-            for process in reversed(started):
-                process.terminate()
-            for process in started:
-                try:
-                    process.wait(10)
-                except subprocess.TimeoutExpired:
-                    process.kill()
+            end(started)
             subprocess.run([ropewalk, "lab", "down", "--name", lab], check=False, stdout=subprocess.DEVNULL)
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import struct
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -98,6 +99,18 @@ def watch(address: str, port: int, token: str, topics: list[str], seconds: float
             seen[topics[number]]["delays"].append((time.time_ns() - stamp) / 1e6)
             seen[topics[number]]["sizes"].append(len(payload))
     return {"topics": seen, "notes": notes}
+
+
+def end(started: list[subprocess.Popen]) -> None:
+    """Ends the processes, the last one first."""
+    for process in reversed(started):
+        process.terminate()
+    for process in started:
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def quantile(values: list[float], share: float) -> float:

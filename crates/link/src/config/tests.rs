@@ -514,7 +514,7 @@ peers: [{name: base}]
 ";
     let c = Config::parse(text).expect("is good");
     assert_eq!(c.radio.duty, 0.01);
-    // 100 bytes take 44 symbols of 1.024 ms more than 0 bytes, whatever the line's speed.
+    // With the framing 20.25 symbols of 1.024 ms and 32 blocks of 5 symbols, whatever the line's speed: 185 ms.
     let air = |bytes| c.airtime(8).airtime(bytes, 1).as_secs_f64() * 1e3;
     assert!((150.0..200.0).contains(&air(100)), "{}", air(100));
     for (from, to, mend) in [
