@@ -16,7 +16,7 @@ use std::time::Duration;
 /// UDP and IPv4 around a datagram.
 pub const IP: usize = 28;
 
-pub fn ms(n: u64) -> Duration {
+pub const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
