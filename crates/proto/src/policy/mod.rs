@@ -4,6 +4,7 @@
 //! media. The policies share these tools: the [`Pacer`] spaces datagrams, [`Flight`] and [`Breadth`] limit how many are
 //! on their way, and [`Estimate`] learns a rate that nobody set.
 
+mod air;
 mod breadth;
 mod cable;
 mod duty;
@@ -17,6 +18,7 @@ mod path;
 mod receipts;
 pub(crate) mod tuning;
 
+pub(crate) use air::{Air, Whose};
 pub(crate) use breadth::{Breadth, Lately};
 pub(crate) use estimate::Estimate;
 pub(crate) use flight::{Entry, Flight, is_within};
@@ -119,7 +121,7 @@ pub(crate) trait Policy: Debug + Send + Sync {
     fn make_room(&self, now: Time, peer: &Peer, fragment: &Fragment, foreseen: Foreseen) -> Room {
         // Ropewalk relays make room themselves.
         let hops = peer.config.hops;
-        let budget = (foreseen.from - tuning().early).since(now);
+        let budget = foreseen.from.since(now);
         let air = peer.airtime.airtime(fragment.max.min(fragment.whole), hops);
         let full = peer.full_air();
         // So fast a source would leave hardly any air between its messages.
@@ -159,11 +161,10 @@ pub(crate) trait Policy: Debug + Send + Sync {
         air(max) + air(tuning().receipt) + settling
     }
 
-    /// Whether control frames to a peer wait for a foreseen message of another host: they do not wait for long
-    /// messages.
-    fn control_waits(&self, now: Time, peer: &Peer, foreseen: &Foreseen) -> bool {
-        let meets = foreseen.from < now + peer.receipt_air() + tuning().earlier;
-        meets && foreseen.until.since(foreseen.from) < peer.full_air() * tuning().frames_control_waits
+    /// Whether control frames to a peer wait for a foreseen message of another host that they would delay: they do not
+    /// wait for long messages.
+    fn control_waits(&self, peer: &Peer, foreseen: &Foreseen) -> bool {
+        foreseen.until.since(foreseen.from) < peer.full_air() * tuning().frames_control_waits
     }
 
     /// Whether all datagrams should be full, not only those of short messages.

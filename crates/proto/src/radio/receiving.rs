@@ -119,7 +119,7 @@ impl<B: Body> Radio<B> {
         if let Some(p) = self.peers.get_mut(&peer) {
             p.receiver.pause(sink);
             p.flight.clear();
-            self.share.table.forget(peer);
+            self.air.others.table.forget(peer);
         }
         sink.peer_down(peer, Down::Lost);
         let topics = self.topics.iter_mut().filter(|t| t.peer == peer);
@@ -149,13 +149,13 @@ impl<B: Body> Radio<B> {
                 let ahead = p.receipt(now, &*self.policy, &receipt, len, defers);
                 if let Some(met) = p.share.met.take() {
                     p.share.probe = None;
-                    self.share.probed(now, met);
+                    self.air.others.probed(now, met);
                 }
                 // A queue caused by a failing peer says nothing about the datagrams to others.
                 let left = self.router.as_ref().is_some_and(|r| r.is_left(peer));
                 // Once nothing is in flight the device queue is empty, however long it was.
                 if !left && self.peers.values().any(|p| p.flight.len() > 0) {
-                    self.pacer.delay(ahead);
+                    self.air.device.delay(ahead);
                 }
                 Ok(())
             }
@@ -174,7 +174,7 @@ impl<B: Body> Radio<B> {
                 Ok(())
             }
             Frame::Source { topic, id, bytes } => {
-                record_part(&mut self.share, now, p, topic);
+                record_part(&mut self.air.others, now, p, topic);
                 p.receiver.source(now, (topic, id), bytes, sink)
             }
             Frame::Parity {
@@ -197,13 +197,13 @@ impl<B: Body> Radio<B> {
             }
             Frame::Announce(piece) => p.receiver.announce(&piece, sink),
             Frame::Data(head, bytes) => {
-                record_part(&mut self.share, now, p, head.topic);
+                record_part(&mut self.air.others, now, p, head.topic);
                 let outcome = p.timed_data(now, &head, bytes, sink);
                 p.receiver.route = None;
                 outcome
             }
             Frame::More(head, bytes) => {
-                record_part(&mut self.share, now, p, head.topic);
+                record_part(&mut self.air.others, now, p, head.topic);
                 match p.receiver.described(&head, bytes) {
                     Ok(Some(head)) => p.timed_data(now, &head, bytes, sink),
                     Ok(None) => Ok(()),
