@@ -69,8 +69,8 @@ fn auto(setup: Setup) -> Setup {
     Setup { auto: true, ..setup }
 }
 
-fn wire(bits: u64) -> Setup {
-    Setup::wire(
+fn rated(bits: u64) -> Setup {
+    Setup::rated_cable(
         bits,
         Delay::Uniform {
             min: ms(1),
@@ -190,9 +190,9 @@ const SCENARIOS: &[Scenario] = &[
     ("far, packets lost", |seed| {
         of_pound(Setup::path(ms(30), Loss::Uniform(0.05)).seed(seed), 30)
     }),
-    ("cable", |seed| of_pound(wire(20_000_000).seed(seed), 30)),
+    ("cable", |seed| of_pound(rated(20_000_000).seed(seed), 30)),
     ("cable, auto", |seed| {
-        of_pound(auto(wire(20_000_000).seed(seed)), 30)
+        of_pound(auto(rated(20_000_000).seed(seed)), 30)
     }),
     ("3 hops, auto", |seed| {
         of_pound(auto(Setup::hops(3).seed(seed)), 450)
@@ -219,7 +219,7 @@ const SCENARIOS: &[Scenario] = &[
     ("cable without a rate", |seed| {
         let setup = Setup {
             unrated: 16,
-            ..wire(1_000_000_000)
+            ..rated(1_000_000_000)
         };
         of_pound(setup.seed(seed), 30)
     }),

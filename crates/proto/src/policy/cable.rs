@@ -82,11 +82,14 @@ impl Policy for Unrated {
         true
     }
 
-    fn window(&self, peer: &Peer, alone: bool) -> usize {
+    fn opened(&self, peer: &Peer, alone: bool) -> usize {
+        if alone { peer.breadth.get() } else { 0 }
+    }
+
+    fn service(&self, _: &Peer) -> Duration {
         // Receipts alone cannot distinguish a long cable from a slow one, and on a slow one the data on its way stands
         // in a queue.
-        let more = if alone { peer.breadth.get() } else { 0 };
-        peer.flight.window(true, Duration::ZERO) + more
+        Duration::ZERO
     }
 
     fn fills_all(&self) -> bool {

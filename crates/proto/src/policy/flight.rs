@@ -1,6 +1,6 @@
 //! Datagrams that were handed over and may still be on the air (decision 065).
 
-use super::least::Least;
+use super::Recent;
 use super::tuning::tuning;
 use crate::wire::Receipt;
 use core::time::Duration;
@@ -102,7 +102,7 @@ pub(crate) struct Flight {
     /// Round trip and its mean deviation, smoothed as in RFC 6298.
     smoothed: Option<(Duration, Duration)>,
     /// Delay beyond what the airtimes explain.
-    path: Least,
+    path: Recent<Duration>,
     timeouts: u32,
     /// The peer reported by other means than receipts that datagrams below this number arrived.
     known: u64,
@@ -132,7 +132,7 @@ impl Flight {
             unanswered: None,
             doubts: 0,
             smoothed: None,
-            path: Least::default(),
+            path: Recent::least(tuning().path_span),
             timeouts: 0,
             known: 0,
             corrected: Time::ZERO,
@@ -217,7 +217,7 @@ impl Flight {
     }
 
     /// The delay of the path itself, where a full datagram takes `service`. On a radio a short delay may as well be
-    /// contention, or a medium slower than estimated; on a wire it is the delay plus its variation.
+    /// contention, or a medium slower than estimated; on a cable it is the delay plus its variation.
     pub(crate) fn path_delay(&self, service: Duration) -> Duration {
         let least = self.path.get().unwrap_or_default();
         match (least < service * tuning().long_path, self.smoothed) {

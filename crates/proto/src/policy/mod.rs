@@ -11,19 +11,20 @@ mod duty;
 mod estimate;
 mod flight;
 mod known;
-mod least;
 mod opening;
 mod pacer;
 mod path;
 mod receipts;
+mod recent;
 pub(crate) mod tuning;
 
 pub(crate) use air::{Air, Whose};
-pub(crate) use breadth::{Breadth, Lately};
+pub(crate) use breadth::Breadth;
 pub(crate) use estimate::Estimate;
 pub(crate) use flight::{Entry, Flight, is_within};
 pub(crate) use opening::Opening;
 pub(crate) use pacer::{CONTROL, Pacer};
+pub(crate) use recent::Recent;
 
 use crate::airtime::AirtimeModel;
 use crate::config::{PeerConfig, RadioConfig};
@@ -41,13 +42,13 @@ use tuning::tuning;
 
 /// The policy for the medium that `config` describes.
 pub(crate) fn choose(config: &RadioConfig) -> Box<dyn Policy> {
-    if config.wire {
+    if config.unrated_cable {
         return Box::new(Unrated::new(config));
     }
     if config.duty < 1.0 {
         return Box::new(Duty::new(config));
     }
-    let rated: Box<dyn Policy> = match config.airtime.is_wire() {
+    let rated: Box<dyn Policy> = match config.airtime.is_cable() {
         true => Box::new(Rated::new(config)),
         false => Box::new(Known::new(config)),
     };
@@ -102,8 +103,19 @@ pub(crate) trait Policy: Debug + Send + Sync {
 
     /// How many datagrams may be in flight to a peer. `alone`: nothing more important than what follows was sent
     /// lately.
-    fn window(&self, peer: &Peer, _alone: bool) -> usize {
-        peer.flight.window(self.is_clocked(peer), peer.full_air())
+    fn window(&self, peer: &Peer, alone: bool) -> usize {
+        let limit = peer.flight.window(self.is_clocked(peer), self.service(peer));
+        limit + self.opened(peer, alone)
+    }
+
+    /// Datagrams of these beyond what the limit itself allows.
+    fn opened(&self, _peer: &Peer, _alone: bool) -> usize {
+        0
+    }
+
+    /// How long a full datagram to a peer takes, where its delay shows how many the path holds; otherwise zero.
+    fn service(&self, peer: &Peer) -> Duration {
+        peer.full_air()
     }
 
     /// Whether the limit holds for all such peers together, because their datagrams stand in one device queue.

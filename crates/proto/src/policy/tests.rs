@@ -5,10 +5,10 @@ use crate::config::PeerId;
 const MBIT: u64 = 1_000_000;
 const IN_FLIGHT: usize = 3;
 
-fn config(airtime: AirtimeModel, auto_rate: bool, wire: bool) -> RadioConfig {
+fn config(airtime: AirtimeModel, auto_rate: bool, unrated_cable: bool) -> RadioConfig {
     RadioConfig {
         auto_rate,
-        wire,
+        unrated_cable,
         in_flight: IN_FLIGHT as u32,
         ..RadioConfig::new(1, airtime)
     }

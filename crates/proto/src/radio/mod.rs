@@ -13,7 +13,7 @@ use crate::body::{Body, Sink};
 use crate::config::{PeerId, RadioConfig, RemoteTopic, TopicId};
 use crate::outcome::Outcome;
 use crate::peer::Peer;
-use crate::policy::{Air, Lately, Policy};
+use crate::policy::{Air, Policy, Recent};
 use crate::route::Router;
 use crate::send::{Scheduler, SendTopic};
 use crate::statistics::{PeerStats, RadioStats, RemoteTopicStats, TopicState, TopicStats};
@@ -53,7 +53,7 @@ pub struct Radio<B> {
     air: Air,
     scheduler: Scheduler,
     /// Importance of recent messages.
-    lately: Lately,
+    lately: Recent<u8>,
     peers: BTreeMap<PeerId, Peer>,
     next_peer: u32,
     /// By [`TopicId`]; numbers are never reused.

@@ -461,7 +461,7 @@ impl<B: Body> Radio<B> {
             equals,
             cut: !uncut,
         };
-        self.lately.went(now, priority);
+        self.lately.add(now, priority);
         self.sent_over(now, peer, priority, out.len(), Some(asks), over);
         Transmit::Datagram { peer, priority }
     }
@@ -499,7 +499,7 @@ impl<B: Body> Radio<B> {
 
     /// How many datagrams may be in flight to a peer, including the next one of this importance.
     fn window(&self, now: Time, p: &Peer, importance: u8) -> usize {
-        self.policy.window(p, !self.lately.outranks(now, importance))
+        self.policy.window(p, self.lately.at(now) <= Some(importance))
     }
 
     /// Charges a datagram and counts it. `in_flight`: set if it counts against the limit; the value says whether it
