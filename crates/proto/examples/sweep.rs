@@ -3,10 +3,10 @@
 //!
 //! ```text
 //! cargo run --release -p ropewalk-proto --features sweep --example sweep -- [--seeds N] [--factors 0.5,2]
-//!     [--scenario TEXT] [NAME[=FACTOR]...]
+//!     [--scenario TEXT]... [NAME[=FACTOR]...]
 //! ```
 //!
-//! `--scenario` selects those whose names contain the text. With `--figures` it prints the scenarios' figures with the
+//! `--scenario` selects those whose names contain the text, or one of several. With `--figures` it prints the scenarios' figures with the
 //! chosen values, and sweeps nothing. With `--write FILE` it writes the figures of every seed; with `--against FILE` it
 //! compares this build's with those of the build that wrote them.
 //!
@@ -402,16 +402,13 @@ fn options() -> Result<Options, String> {
         write: None,
         against: None,
     };
-    let mut arguments = std::env::args().skip(1);
+    let (mut arguments, mut texts) = (std::env::args().skip(1), Vec::<String>::new());
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().ok_or(format!("{argument} needs a value"));
         match argument.as_str() {
             "--seeds" => options.seeds = value()?.parse().map_err(|e| format!("--seeds: {e}"))?,
             "--factors" => options.factors = value()?.split(',').map(factor).collect::<Result<_, _>>()?,
-            "--scenario" => {
-                let text = value()?;
-                options.scenarios.retain(|(name, _)| name.contains(&text));
-            }
+            "--scenario" => texts.push(value()?),
             "--figures" => options.figures = true,
             "--write" => options.write = Some(value()?),
             "--against" => options.against = Some(value()?),
@@ -430,6 +427,8 @@ fn options() -> Result<Options, String> {
             }
         }
     }
+    let selected = |name: &str| texts.is_empty() || texts.iter().any(|text| name.contains(text));
+    options.scenarios.retain(|(name, _)| selected(name));
     if options.seeds < 2 {
         return Err("--seeds must be 2 or more, for a standard error".into());
     }

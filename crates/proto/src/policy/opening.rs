@@ -1,6 +1,7 @@
 //! How far the in-flight limit opens while receipts clock the sending at an unknown rate (decision 358).
 
 use super::Recent;
+use super::flight::ASKS;
 use super::tuning::tuning;
 use core::time::Duration;
 use stats::Time;
@@ -60,7 +61,7 @@ impl Opening {
         self.receipts += 1;
         self.filled |= filled;
         let limit = least + self.more;
-        if self.receipts < tuning().opening_receipts.max(limit / tuning().per_window) {
+        if self.receipts < tuning().opening_receipts.max(limit / ASKS) {
             return;
         }
         let shortest = self.shortest.get().unwrap_or_default();

@@ -56,8 +56,6 @@ tuning! {
     largest_correction: Duration = Duration::from_millis(200),
 
     // Datagrams in flight.
-    /// Datagrams that are remembered, however long the path (decision 065).
-    most_in_flight: usize = 4096,
     /// Datagrams; if less important ones fill the limit, it may be exceeded by this many (decision 065).
     urgent: usize = 3,
     /// Bytes; at 6 Mbit/s, `SMALL_PER_FULL` datagrams of at most this length take the air of a full one (decision 065).
@@ -102,12 +100,8 @@ tuning! {
     sparse_lossy: usize = 4,
     /// Time; longest interval between asks while more datagrams wait (decision 065).
     sparse_interval: Duration = Duration::from_millis(50),
-    /// Datagrams; on a long path, at most this many of those in flight ask (decision 116).
-    per_window: usize = 32,
     /// Datagrams; on a cable, this many of those in flight ask while receipts clock the sending (decision 130).
     asks_in_flight: u32 = 4,
-    /// Asks that are remembered (decision 065).
-    most_asks: usize = 64,
     /// Frames that contention may put ahead of a datagram that asks, or of its receipt, before the receipt is late
     /// (decision 065).
     frames_ahead: u32 = 3,
