@@ -1,4 +1,4 @@
-//! The pacer's estimate of what one datagram costs (decision 116).
+//! The pacer's estimate of what one datagram costs (decision 359).
 
 use crate::policy::tuning::tuning;
 use core::time::Duration;
@@ -25,7 +25,7 @@ pub struct AirtimeModel {
 }
 
 /// The default gain over `hops` hops, so that what collisions and others leave in a queue drains. The measurements are in
-/// `docs/decisions/020-pacing-gain.md`.
+/// `docs/decisions/359-the-air.md`.
 fn default_gain(hops: u32) -> f64 {
     match hops {
         0 | 1 => tuning().gain,

@@ -1,4 +1,4 @@
-//! Datagrams that were handed over and may still be on the air (decision 065).
+//! Datagrams that were handed over and may still be on the air (decision 359).
 
 use super::Recent;
 use super::tuning::tuning;

@@ -1,4 +1,4 @@
-//! When the next datagram goes, how large it is, to whom, and when its receipt is due (decision 357).
+//! When the next datagram goes, how large it is, to whom, and when its receipt is due (decision 359).
 //!
 //! The radio asks one [`Policy`], which [`choose`] selects once for its kind of medium. No other module knows kinds of
 //! media. The policies share these tools: the [`Pacer`] spaces datagrams, [`Flight`] and [`Breadth`] limit how many are

@@ -1,4 +1,4 @@
-//! How far the in-flight limit opens while receipts clock the sending at an unknown rate (decision 358).
+//! How far the in-flight limit opens while receipts clock the sending at an unknown rate (decision 359).
 
 use super::Recent;
 use super::flight::ASKS;

@@ -72,7 +72,7 @@ impl Pacer {
     /// each priority waits in the device queue behind the frame being sent.
     ///
     /// Not while a relay still forwards the last datagram: the two would contend, and their collisions cost more than
-    /// waiting (at two hops a fifth of them remain, `docs/decisions/020-pacing-gain.md`).
+    /// waiting (at two hops a fifth of them remain, `docs/decisions/359-the-air.md`).
     pub(crate) fn is_urgent(&self, importance: u8) -> bool {
         importance > self.in_air && !self.forwarded
     }
