@@ -645,6 +645,7 @@ impl World {
 
     pub(super) fn run(&mut self, span: Duration) {
         let end = self.now + span;
+        let mut steps = 0;
         loop {
             for i in 0..self.hosts.len() {
                 self.transmit(i);
@@ -654,6 +655,8 @@ impl World {
             let Some(next) = next.filter(|t| *t <= end) else {
                 break;
             };
+            steps = if next > self.now { 0 } else { steps + 1 };
+            assert!(steps < 10_000, "what is due is never done");
             self.step(next.max(self.now));
         }
         self.now = end;
