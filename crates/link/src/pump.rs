@@ -186,7 +186,7 @@ fn radio(
         },
         max_queued_bytes: config.queue_bytes(),
         auto_rate: config.radio.rate == Some(Rate::Auto),
-        wire: config.is_wire(),
+        unrated_cable: config.is_wire(),
         duty: config.radio.duty,
         min_share: config.radio.min_share,
         yields: config.radio.yields,
