@@ -361,7 +361,7 @@ mod tests {
         let set = registry.service("ropewalk_link/SetTopic").unwrap();
         let (response, priority, start) = (state.response().clone(), priority.clone(), Instant::now());
         let state = node.dynamic_service("/link/robot/state", &state, move |_| {
-            let mut state = sample::json(start.elapsed().as_secs_f64(), 0, 0);
+            let mut state = sample::json(start.elapsed().as_secs_f64(), 100, 90);
             state["sent"][0]["priority"] = priority.load(Ordering::Relaxed).into();
             let answer = serde_json::json!({ "json": state.to_string() });
             response.value_from_json(&answer).map_err(|e| e.to_string())
