@@ -239,7 +239,7 @@ impl Flows {
     }
 }
 
-/// The peers in direct reach: those before the first without an address, or the one of a serial line.
+/// The peers in direct reach: those before the first without an address, or the only one of a carrier without addresses.
 fn near(peers: &[PeerConfig]) -> Vec<PeerId> {
     let near = peers.iter().take_while(|p| p.address.is_some()).count();
     (0..near.max(1) as u32).map(PeerId).collect()

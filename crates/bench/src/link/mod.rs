@@ -18,6 +18,7 @@ mod network;
 mod options;
 pub mod part;
 mod pound;
+mod rates;
 mod reconnect;
 mod robots;
 mod ros2;
@@ -69,6 +70,7 @@ pub fn run(options: &Options, stopped: &dyn Fn() -> bool) -> Result<Outcome, Err
     for experiment in Experiment::wanted(&options.experiment) {
         rows.extend(match experiment {
             Experiment::Pound => pound::rows(options),
+            Experiment::Rates => rates::rows(options),
             Experiment::Flows => flows::rows(options),
             Experiment::Bandwidth => [bandwidth::rows(options), wire::rows(options)]
                 .into_iter()

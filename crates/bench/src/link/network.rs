@@ -131,9 +131,9 @@ impl Network {
         let addresses = addresses.collect::<Result<BTreeMap<_, _>, RunError>>()?;
         let mut daemons = Daemons::default();
         for host in &hosts {
-            let keys = match setting.carrier {
-                CarrierKind::Quic | CarrierKind::Tls => Some(tools.keys(host)?),
-                CarrierKind::Udp | CarrierKind::Serial => None,
+            let keys = match setting.carrier.has_keys() {
+                true => Some(tools.keys(host)?),
+                false => None,
             };
             let radio = match lines.iter().find(|l| l.0 == *host) {
                 Some((_, baud, line)) => format!("carrier: serial, line: {line}, baud: {baud}"),
@@ -237,8 +237,7 @@ fn configuration(
             continue;
         }
         let address = match setting.carrier {
-            CarrierKind::Serial => String::new(),
-            _ if !near => String::new(),
+            carrier if !near || !carrier.has_addresses() => String::new(),
             _ => format!("address: '{address}:{PORT}', "),
         };
         let relay = if relays { "relay: true, " } else { "" };

@@ -12,6 +12,9 @@ use std::path::PathBuf;
 pub enum Experiment {
     /// Pound's laser and image (sections VI-A to VI-D), over one and two hops; with the rate set or found; with loss.
     Pound,
+    /// Laser and image over each shipped scenario whose medium stays the same: with the rate found by the links beside
+    /// the rate set.
+    Rates,
     /// More flows and hops (section VI-H), Ropewalk's relays next to the kernel's forwarding, a joystick against a
     /// video, a second robot that saturates the radio.
     Flows,
@@ -58,7 +61,8 @@ impl Experiment {
             Experiment::Pound => &[Quic, Udp],
             Experiment::Bandwidth => &[Quic, Tls, Udp],
             Experiment::Serial => &[Serial],
-            Experiment::Flows
+            Experiment::Rates
+            | Experiment::Flows
             | Experiment::Reconnect
             | Experiment::Control
             | Experiment::DriveAway
@@ -75,6 +79,7 @@ impl Experiment {
     pub fn name(self) -> &'static str {
         match self {
             Experiment::Pound => "pound",
+            Experiment::Rates => "rates",
             Experiment::Flows => "flows",
             Experiment::Bandwidth => "bandwidth",
             Experiment::Reconnect => "reconnect",

@@ -154,7 +154,7 @@ pub fn open_carrier(config: &Config) -> Result<Box<dyn Carrier>, CarrierError> {
 /// On a wire, which is faster than its hosts, a carrier may batch datagrams until [`Carrier::flush`] and pass
 /// them to the system together. Then it holds **at most one batch** that the medium has not taken.
 pub trait Carrier: Send {
-    /// Largest datagram, in bytes.
+    /// Largest datagram, in bytes: at least 256. A carrier of shorter frames has to cut and join.
     fn max_datagram(&self) -> usize;
 
     /// Largest datagram that currently fits one packet to `peer`, in bytes. Longer ones, up to

@@ -378,7 +378,7 @@ impl Config {
         }
         if kind.has_keys() {
             if self.keys.is_none() {
-                let name = if kind == CarrierKind::Tls { "tls" } else { "quic" };
+                let name = kind.name();
                 return Err(Problem::at(
                     "radio.carrier",
                     format!(

@@ -244,6 +244,11 @@ impl CarrierKind {
         }
     }
 
+    /// Whether peers have addresses; otherwise there is one, at the other end.
+    pub fn has_addresses(self) -> bool {
+        self.transport().is_some()
+    }
+
     /// The protocol of the port that it listens on.
     pub(crate) fn transport(self) -> Option<&'static str> {
         match self {
@@ -456,7 +461,7 @@ impl Config {
 
     /// The peers that this host reaches directly. The others follow them in `peers`.
     pub fn neighbours(&self) -> &[PeerConfig] {
-        let far = |p: &&PeerConfig| p.address.is_none() && self.carrier() != CarrierKind::Serial;
+        let far = |p: &&PeerConfig| p.address.is_none() && self.carrier().has_addresses();
         let near = self.peers.iter().take_while(|p| !far(p)).count();
         &self.peers[..near]
     }
@@ -473,7 +478,7 @@ impl Config {
         let mut config: Config = serde_saphyr::from_str(text).map_err(|e| syntax(&e, place))?;
         // The position of each peer in the text.
         let mut order: Vec<usize> = (0..config.peers.len()).collect();
-        if config.carrier() != CarrierKind::Serial {
+        if config.carrier().has_addresses() {
             order.sort_by_key(|i| config.peers[*i].address.is_none());
             config.peers.sort_by_key(|p| p.address.is_none());
         }
