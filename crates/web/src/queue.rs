@@ -270,12 +270,8 @@ impl Queue {
 
     /// The client answered a ping.
     pub(crate) fn answered(&self, number: &[u8]) {
-        let mut state = self.state();
-        state.pace.answered(Instant::now(), number);
-        // Only a long message waits for the answer.
-        if state.topics.values().any(|topic| !topic.waiting.is_empty()) {
-            self.changed.notify_one();
-        }
+        self.state().pace.answered(Instant::now(), number);
+        self.changed.notify_one();
     }
 }
 

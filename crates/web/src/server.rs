@@ -2,7 +2,7 @@
 
 use crate::access::name_of;
 use crate::socket::{self, Client, Handler};
-use crate::stream::{Stream, left, prepare};
+use crate::stream::{Stream, left};
 use crate::{
     Access, HeadError, Limits, Page, Queue, Refusal, Request, Response, Role, Status, Tls, upgrade, write,
 };
@@ -293,7 +293,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 fn serve(socket: TcpStream, peer: SocketAddr, shared: &Shared, id: u64) -> io::Result<()> {
     let limits = shared.options.limits;
     let until = Instant::now() + limits.handshake;
-    prepare(&socket, peer)?;
+    socket.set_nodelay(true)?;
     socket.set_write_timeout(Some(limits.stalled))?;
     let tls = shared.options.tls.as_ref();
     let mut stream = match tls {

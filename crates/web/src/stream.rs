@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustls::ServerConnection;
 use socket2::SockRef;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::net::{Shutdown, TcpStream};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,24 +20,6 @@ use std::time::{Duration, Instant};
 const READ: usize = (16 << 10) + 512;
 /// Bytes that the system may hold unsent for a client: the rest waits in the queue, where newer messages replace it.
 const UNSENT: u32 = 16 << 10;
-
-/// Prepares a new connection. On loopback nothing is lost and nothing has to be paced: where BBR is the host's default,
-/// its timers would send a long message in many small parts, each of which wakes both ends.
-///
-/// # Errors
-/// What the socket returns.
-pub(crate) fn prepare(socket: &TcpStream, peer: SocketAddr) -> io::Result<()> {
-    socket.set_nodelay(true)?;
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    if peer.ip().to_canonical().is_loopback()
-        && let Err(error) = SockRef::from(socket).set_tcp_congestion(b"reno")
-    {
-        tracing::debug!(%error, "TCP_CONGESTION is not available");
-    }
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    let _ = peer;
-    Ok(())
-}
 
 /// A connection, as the thread that reads sees it.
 pub(crate) struct Stream {
