@@ -5,28 +5,22 @@ mod settings;
 mod showing;
 
 use crate::carrier::{Carrier, open_carrier};
-use crate::coder::Coder;
 use crate::compress::{Compress, Packer, Unpacker};
-use crate::config::{self, Config, Order, Rate, Ros2};
+use crate::config::{self, Config, Ros2};
 use crate::control::Control;
 use crate::discovery::Discovery;
 use crate::error::LinkError;
 use crate::handle::{Handle, Shared};
 use crate::inbound::Inbound;
-use crate::names::host_id;
 use crate::nodes::{Nodes, StartError};
 use crate::outbound::OutboundTopic;
-use crate::outgoing::Outgoing;
-use crate::pump;
-use crate::reach::Reach;
-use crate::rules::Relayed;
+use crate::pump::Pump;
 use crate::seal::Seals;
 use crate::services::{self, Services};
 use bridge::{Lock, LockError};
 use bus::{Bus, WaitSet};
 use clock::{PollFd, PollFlags, Scheduling};
-use proto::{PeerId, Radio};
-use ring::rand::{SecureRandom, SystemRandom};
+use proto::PeerId;
 use rustix::event::{EventfdFlags, eventfd};
 use sending::Unsent;
 use stats::Time;
@@ -40,10 +34,6 @@ use std::time::Duration;
 const STATUS_INTERVAL: Duration = Duration::from_millis(100);
 /// How long the daemon takes no messages from the bus after one of its subscribers reached its limit of held messages.
 const HOLD_OFF: Duration = Duration::from_millis(1);
-/// Datagrams that may be in flight to a peer on a wire, including its socket: urgent messages wait behind
-/// them. The number has to cover a few batches, so that sender and receiver both have work. It may be larger
-/// if nothing is urgent.
-const WIRE_IN_FLIGHT: u32 = 128;
 /// How long a starting link waits for its predecessor to end, and how often it checks.
 const ENDING: Duration = Duration::from_secs(3);
 const LOCK_AGAIN: Duration = Duration::from_millis(50);
@@ -57,10 +47,7 @@ pub struct Daemon<C> {
     config: Config,
     bus: Bus,
     carrier: C,
-    radio: Radio<Outgoing>,
-    peers: Vec<PeerId>,
-    /// Distinguishes this run of the host from others.
-    run: u32,
+    pump: Pump,
     inbound: Inbound,
     outbound: BTreeMap<String, OutboundTopic>,
     /// Topics that should be sent and cannot be.
@@ -70,7 +57,6 @@ pub struct Daemon<C> {
     scheduling: Scheduling,
     /// Shared by all topics that are packed; none if no topic is.
     packer: Option<Packer>,
-    reach: Reach,
     /// Locks on the radio and on the link's name.
     _locks: Vec<Lock>,
 }
@@ -98,42 +84,37 @@ impl<C: Carrier> Daemon<C> {
     /// # Errors
     /// [`LinkError`] if the radio rejects a setting or the system provides no descriptor.
     pub fn new(config: Config, bus: Bus, carrier: C) -> Result<Self, LinkError> {
-        let run = session();
-        let (radio, peers) = radio(&config, &carrier, run, true, clock::monotonic())?;
         let wanted = config
             .topics
             .iter()
             .filter(|t| t.direction.receives())
             .map(|t| t.name.clone())
             .collect();
-        let wake =
-            eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|e| LinkError::System {
-                doing: "make an eventfd",
-                source: e.into(),
-            })?;
+        let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let wake = wake.map_err(|e| LinkError::system("make an eventfd")(e.into()))?;
         let shared = Shared {
             stop: AtomicBool::new(false),
             wake,
             status: Mutex::default(),
         };
-        let mut inbound = Inbound::new(bus.clone(), wanted, &config, run);
+        let handle = Handle(Arc::new(shared));
+        let waker = handle.clone();
+        let pump = Pump::start(&config, &carrier, true, move || waker.wake())?;
+        let mut inbound = Inbound::new(bus.clone(), wanted, &config, pump.run);
         inbound.flows.seals = Seals::start(&config)?;
         Ok(Daemon {
             inbound,
             wait_set: WaitSet::new(&bus)?,
             outbound: BTreeMap::new(),
             unsent: BTreeMap::new(),
-            handle: Handle(Arc::new(shared)),
+            handle,
             scheduling: Scheduling::Other,
             packer: None,
-            reach: Reach::new(clock::monotonic()),
             _locks: Vec::new(),
             config,
             bus,
             carrier,
-            radio,
-            peers,
-            run,
+            pump,
         })
     }
 
@@ -159,10 +140,7 @@ impl<C: Carrier> Daemon<C> {
             move |id| ids.contains(id),
             move || waker.wake(),
         )
-        .map_err(|source| LinkError::System {
-            doing: "start a thread",
-            source,
-        })?;
+        .map_err(LinkError::system("start a thread"))?;
         let waker = self.handle.clone();
         let control = Control::start(
             &self.bus,
@@ -170,19 +148,15 @@ impl<C: Carrier> Daemon<C> {
             self.handle.clone(),
             move || waker.wake(),
         )?;
-        let started = |source| LinkError::System {
-            doing: "start a thread",
-            source,
-        };
+        let started = LinkError::system("start a thread");
         if (self.config.topics.iter()).any(|t| t.direction.sends() && t.compress != Compress::None) {
             let waker = self.handle.clone();
             self.packer = Some(Packer::start(move || waker.wake()).map_err(started)?);
         }
         self.inbound.unpack_by(Unpacker::start().map_err(started)?);
-        self.inbound.services = Services::start(&self.config, &self.bus, (self.run, self.inbound.ids()))?;
+        self.inbound.services =
+            Services::start(&self.config, &self.bus, (self.pump.run, self.inbound.ids()))?;
         let _nodes = self.exchange_nodes()?;
-        let waker = self.handle.clone();
-        let coder = Coder::start(move || waker.wake()).map_err(started)?;
         // Set the scheduling after the other threads have started, because they would inherit it. A wire has no time
         // slots to meet and can keep a processor busy, which a real-time thread would withhold from all others. A lower
         // nice value suffices, since the others wait for this thread's work.
@@ -191,8 +165,6 @@ impl<C: Carrier> Daemon<C> {
         } else {
             clock::realtime_thread(PRIORITY)
         };
-        let mut datagram = Vec::with_capacity(self.carrier.max_datagram());
-        let mut buffer = vec![0; pump::room(&self.carrier)];
         let mut next_status = Time::ZERO;
         while !self.handle.0.stop.load(Ordering::Acquire) {
             let now = clock::monotonic();
@@ -205,59 +177,49 @@ impl<C: Carrier> Daemon<C> {
             while let Some(done) = self.packer.as_ref().and_then(Packer::done) {
                 let topic = self.outbound.values().find(|t| t.is_packed_as(done.key));
                 if let Some(topic) = topic {
-                    topic.offer(now, &mut self.radio, &mut self.inbound, done.message);
+                    topic.offer(now, &mut self.pump.radio, &mut self.inbound, done.message);
                 }
             }
             for topic in self.outbound.values_mut() {
-                topic.follow_watchers(now, &self.bus, &self.radio);
+                topic.follow_watchers(now, &self.bus, &self.pump.radio);
             }
             self.try_unsent(now);
             let held_up = self.drain_bus(now)?;
-            let more = self.receive(&mut buffer)?;
-            if self.radio.next_timeout().is_some_and(|t| t <= clock::monotonic()) {
-                self.radio.handle_timeout(clock::monotonic(), &mut self.inbound);
-            }
-            while let Some(done) = coder.done() {
-                self.radio.job_done(clock::monotonic(), done, &mut self.inbound);
-            }
+            let more = self.pump.hear(&mut self.carrier, &mut self.inbound)?;
             self.inbound.ring();
+            for change in self.inbound.changes() {
+                tracing::info!("{change}");
+            }
             self.inbound
                 .flows
-                .run_relay(clock::monotonic(), &mut self.radio)?;
+                .run_relay(clock::monotonic(), &mut self.pump.radio)?;
             let next_seal = self
                 .inbound
                 .flows
-                .run_seals(clock::monotonic(), &mut self.radio)?;
+                .run_seals(clock::monotonic(), &mut self.pump.radio)?;
             let next_call = self.run_services();
-            let next_slot = self.transmit(&mut datagram)?;
-            while let Some(job) = self.radio.next_job() {
-                coder.take(job);
-            }
+            let next_radio = self.pump.speak(&mut self.carrier)?;
             if now >= next_status {
                 self.inbound.sweep(now);
                 for (peer, topic, lost) in self.inbound.not_taken() {
-                    self.radio.not_taken(peer, topic, lost);
+                    self.pump.radio.not_taken(peer, topic, lost);
                 }
                 let own = |topic: &str| self.outbound.get(topic)?.subscriber_id();
-                self.inbound.state_watched(&mut self.radio, own);
+                self.inbound.state_watched(&mut self.pump.radio, own);
                 self.count_lost_before();
-                let peers = (&self.config, &self.peers[..]);
-                self.reach.look_at(now, peers, &self.radio, &self.carrier);
+                self.pump.look(now, &self.config, &self.carrier);
                 self.renew_status();
                 next_status = now + STATUS_INTERVAL;
             }
             let hold_off = held_up.then(|| now + HOLD_OFF);
-            let service = self.carrier.service()?.map(|d| clock::monotonic() + d);
-            self.follow_paths();
             let times = [
                 // A carrier that receives several datagrams at once may hold some although its descriptor is
                 // not readable.
                 more.then_some(now),
-                next_slot,
-                self.radio.next_timeout(),
+                next_radio,
+                self.pump.radio.next_timeout(),
                 Some(next_status),
                 hold_off,
-                service,
                 next_call,
                 next_seal,
             ];
@@ -281,17 +243,14 @@ impl<C: Carrier> Daemon<C> {
         let nodes = Nodes::start(&self.config, &self.bus, is_heard);
         nodes.map(Some).map_err(|error| match error {
             StartError::Create(error) => error.into(),
-            StartError::Thread(source) => LinkError::System {
-                doing: "start a thread",
-                source,
-            },
+            StartError::Thread(source) => LinkError::system("start a thread")(source),
         })
     }
 
     /// Runs the services and returns when to run them next.
     fn run_services(&mut self) -> Option<Time> {
         let services = self.inbound.services.as_mut()?;
-        services.run(clock::monotonic(), &mut self.radio, &mut self.inbound.flows);
+        services.run(clock::monotonic(), &mut self.pump.radio, &mut self.inbound.flows);
         services.next_deadline()
     }
 
@@ -301,46 +260,12 @@ impl<C: Carrier> Daemon<C> {
             let mut held_up = false;
             for topic in self.outbound.values_mut() {
                 let packer = self.packer.as_ref();
-                held_up |= topic.drain(now, &mut self.radio, packer, &mut self.inbound);
+                held_up |= topic.drain(now, &mut self.pump.radio, packer, &mut self.inbound);
             }
             if held_up || !self.wait_set.rearm()? {
                 return Ok(held_up);
             }
         }
-    }
-
-    /// Receives up to a limited number of datagrams; true if there may be more.
-    fn receive(&mut self, buffer: &mut [u8]) -> Result<bool, LinkError> {
-        let mut way = pump::Way {
-            radio: &mut self.radio,
-            carrier: &mut self.carrier,
-            peers: &self.peers,
-        };
-        let more = way.receive(&mut self.inbound, buffer)?;
-        self.inbound.ring();
-        for change in self.inbound.changes() {
-            tracing::info!("{change}");
-        }
-        Ok(more)
-    }
-
-    fn follow_paths(&mut self) {
-        let mut way = pump::Way {
-            radio: &mut self.radio,
-            carrier: &mut self.carrier,
-            peers: &self.peers,
-        };
-        way.follow_paths();
-    }
-
-    /// Sends what is due and returns when the next datagram is due.
-    fn transmit(&mut self, datagram: &mut Vec<u8>) -> Result<Option<Time>, LinkError> {
-        let mut way = pump::Way {
-            radio: &mut self.radio,
-            carrier: &mut self.carrier,
-            peers: &self.peers,
-        };
-        way.transmit(datagram)
     }
 
     fn wait(&mut self, until: Option<Time>, watch_bus: bool) -> Result<(), LinkError> {
@@ -364,10 +289,7 @@ impl<C: Carrier> Daemon<C> {
         } else {
             clock::SPIN
         };
-        clock::wait(&mut fds, until, spin).map_err(|source| LinkError::System {
-            doing: "wait for datagrams",
-            source,
-        })?;
+        clock::wait(&mut fds, until, spin).map_err(LinkError::system("wait for datagrams"))?;
         if !fds[1].revents().is_empty() {
             let _ = rustix::io::read(wake, &mut [0u8; 8]);
         }
@@ -383,71 +305,6 @@ impl<C: Carrier> Daemon<C> {
         let peer = self.config.peers.get(peer.0 as usize);
         peer.map(|p| p.name.clone()).unwrap_or_default()
     }
-}
-
-/// Builds the radio of a configuration over a carrier, whose peers are those of the configuration in the same
-/// order. `run` distinguishes this run of the host from others, and `states_watched` is as in the radio's
-/// configuration.
-pub(crate) fn radio(
-    config: &Config,
-    carrier: &impl Carrier,
-    run: u32,
-    states_watched: bool,
-    now: Time,
-) -> Result<(Radio<Outgoing>, Vec<PeerId>), LinkError> {
-    let mut airtime = config.airtime(carrier.overhead());
-    if let Some(gain) = config.radio.gain {
-        airtime = airtime.with_gain(gain);
-    }
-    let route = config.routes().then(|| proto::RouteConfig {
-        relay: config.relay.as_ref().is_some_and(Relayed::is_any),
-        ..proto::RouteConfig::default()
-    });
-    let defaults = proto::RadioConfig::new(run, airtime);
-    let mut radio = Radio::new(proto::RadioConfig {
-        route,
-        states_watched,
-        host: host_id(&config.host),
-        name: config.host.clone(),
-        order: match config.radio.order {
-            Order::Priority => proto::Order::Priority,
-            Order::Fifo => proto::Order::Fifo,
-        },
-        max_queued_bytes: config.queue_bytes(),
-        auto_rate: config.radio.rate == Some(Rate::Auto),
-        wire: config.is_wire(),
-        duty: config.radio.duty,
-        min_share: config.radio.min_share,
-        yields: config.radio.yields,
-        least_share: config.radio.least_share,
-        denied_air: (config.peers.iter().filter(|p| !p.has_air()))
-            .map(|p| host_id(&p.name))
-            .collect(),
-        in_flight: if config.is_wire() {
-            WIRE_IN_FLIGHT
-        } else {
-            defaults.in_flight
-        },
-        // All peers may send at once.
-        holds: u32::try_from(carrier.holds() / config.peers.len().max(1)).unwrap_or(u32::MAX),
-        ..defaults
-    })?;
-    let joined = u32::try_from(carrier.joined()).unwrap_or(1);
-    let peer = proto::PeerConfig {
-        hops: u32::from(config.radio.hops),
-        max_datagram: carrier.max_datagram(),
-        joined: if config.is_wire() { joined } else { 1 },
-        ..proto::PeerConfig::default()
-    };
-    let peers = config
-        .neighbours()
-        .iter()
-        .map(|p| {
-            let (host, air) = (host_id(&p.name), p.has_air());
-            radio.add_peer(now, proto::PeerConfig { host, air, ..peer })
-        })
-        .collect::<Result<Vec<_>, _>>()?;
-    Ok((radio, peers))
 }
 
 /// The priority that a publisher asks for, in the first line of its type's definition.
@@ -482,14 +339,4 @@ fn locks(config: &Config, bus: &Bus) -> Result<Vec<Lock>, LinkError> {
         }
     };
     wanted.into_iter().map(take).collect()
-}
-
-/// A random number that distinguishes this run from other runs of the same host, never 0.
-pub(crate) fn session() -> u32 {
-    let mut bytes = [0; 4];
-    if SystemRandom::new().fill(&mut bytes).is_err() {
-        // A host without random numbers still has a clock.
-        bytes = (clock::realtime().0 as u32).to_ne_bytes();
-    }
-    u32::from_ne_bytes(bytes).max(1)
 }

@@ -1,7 +1,7 @@
 //! Discovers the type of a topic from its publishers, and notices when the type changes or the publishers
 //! end. Services are discovered by the servers that take their requests.
 
-use crate::names::{REQUEST, covers};
+use crate::names::{Line, covers};
 use crate::periodic::PeriodicThread;
 use bridge::is_pattern;
 use bus::{Bus, EndpointDetail, TopicType};
@@ -94,12 +94,10 @@ impl Discovery {
             }
             // A failed survey shows nothing.
             if let Ok(all) = bus.topics(PATIENCE) {
-                let by_others = all
-                    .into_iter()
-                    .filter(|i| match i.topic.topic.ends_with(REQUEST) {
-                        true => i.subscribers.iter().any(|s| !own(s.id)),
-                        false => i.publishers.iter().any(|p| !own(p.id)),
-                    });
+                let by_others = all.into_iter().filter(|i| match is_request(&i.topic.topic) {
+                    true => i.subscribers.iter().any(|s| !own(s.id)),
+                    false => i.publishers.iter().any(|p| !own(p.id)),
+                });
                 let (live, offers): (Vec<_>, Vec<_>) = by_others
                     .map(|i| {
                         let others = i.publishers.iter().filter(|p| !own(p.id));
@@ -133,6 +131,11 @@ impl Discovery {
     }
 }
 
+/// Returns whether a topic carries requests.
+fn is_request(topic: &str) -> bool {
+    matches!(Line::parse(topic), Some(Line::Request(_)))
+}
+
 /// The state of the wanted topics.
 struct Watch {
     /// The type last reported, and when a publisher of it was last seen.
@@ -160,9 +163,9 @@ impl Watch {
 
     /// Returns whether a pattern matches this topic, or the service whose requests it carries.
     fn is_of_pattern(&self, name: &str) -> bool {
-        match name.strip_suffix(REQUEST) {
-            Some(service) => self.services.iter().any(|p| covers(p, service)),
-            None => self.patterns.iter().any(|p| covers(p, name)),
+        match Line::parse(name) {
+            Some(Line::Request(service)) => self.services.iter().any(|p| covers(p, service)),
+            _ => self.patterns.iter().any(|p| covers(p, name)),
         }
     }
 
@@ -176,8 +179,8 @@ impl Watch {
     fn round(&mut self, now: Instant, live: &[TopicType]) -> Vec<Found> {
         let mut events = Vec::new();
         for name in live.iter().map(|t| &t.topic) {
-            let is_request = name.ends_with(REQUEST);
-            let alike = || self.topics.keys().filter(|t| t.ends_with(REQUEST) == is_request);
+            let of_requests = is_request(name);
+            let alike = || self.topics.keys().filter(|t| is_request(t) == of_requests);
             if !self.is_of_pattern(name) || self.topics.contains_key(name) {
                 continue;
             }

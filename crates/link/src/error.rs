@@ -65,3 +65,10 @@ pub enum LinkError {
         source: std::io::Error,
     },
 }
+
+impl LinkError {
+    /// A system call failed while the link was `doing` something.
+    pub(crate) fn system(doing: &'static str) -> impl Fn(std::io::Error) -> LinkError + Copy {
+        move |source| LinkError::System { doing, source }
+    }
+}

@@ -36,13 +36,14 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
-    /// Without any flow yet. `run` distinguishes this run of the host from others.
-    pub(crate) fn new(config: &Config, run: u32) -> Self {
+    /// Without any flow yet. `routes` says whether messages may travel over relays; `run` distinguishes this run
+    /// of the host from others.
+    pub(crate) fn new(config: &Config, routes: bool, run: u32) -> Self {
         Flows {
             relay: Relay::new(host_id(&config.host)),
             seals: None,
             carrying: Carrying::new(config),
-            routes: config.routes(),
+            routes,
             declined: Vec::new(),
             near: near(&config.peers),
             peers: config.peers.len() as u32,

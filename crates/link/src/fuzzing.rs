@@ -57,8 +57,7 @@ pub fn sealed(data: &[u8]) {
 /// The header of a request or a reply: what parses encodes to the same bytes. The rest belongs to the server
 /// or the caller.
 pub fn call(data: &[u8]) {
-    use crate::services::header::{Header, LEN};
-    use crate::services::message::inner;
+    use crate::engine::calls::header::{Header, LEN, inner};
     let Some((head, rest)) = data.split_first_chunk::<LEN>() else {
         return;
     };

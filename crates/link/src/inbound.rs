@@ -10,11 +10,12 @@ mod watched;
 use crate::blocks::{Ids, fill};
 use crate::compress::{UnpackStats, Unpacker};
 use crate::config::{Config, PeerConfig};
+use crate::engine::calls::Times;
 use crate::flows::Flows;
-use crate::names;
+use crate::names::{self, Line};
 use crate::outgoing::Outgoing;
 use crate::recent::{Recent, Spans};
-use crate::rules::{Right, may};
+use crate::rules::{Right, permits};
 use crate::services::Services;
 use crate::services::message::ServiceMessage;
 use bus::{Bus, Loan, Publisher, Stamp};
@@ -123,7 +124,7 @@ impl Inbound {
             pace: Pace::default(),
             peers: config.peers.clone(),
             relayed: BTreeMap::new(),
-            flows: Flows::new(config, run),
+            flows: Flows::new(config, config.routes(), run),
             services: None,
             heard: Vec::new(),
             refused: BTreeMap::new(),
@@ -239,8 +240,11 @@ impl Inbound {
 
     /// Why a peer may not publish a topic here, if so.
     fn objection(&self, peer: PeerId, topic: &str) -> Option<&'static str> {
-        if let Some(services) = self.services.as_ref().filter(|_| topic.contains('?')) {
-            return services.objection(peer, topic);
+        let Some(line) = Line::parse(topic) else {
+            return Some("which is no topic's name");
+        };
+        if let Some(services) = self.services.as_ref().filter(|_| !line.is_topic()) {
+            return services.calls.objection(peer, line);
         }
         let rules = self.peers.get(peer.0 as usize).and_then(|p| p.allow.as_ref());
         if names::is_of_other_nodes(
@@ -252,7 +256,7 @@ impl Inbound {
         }
         if !self.wanted.iter().any(|name| names::covers(name, topic)) {
             Some("which is not configured for reception")
-        } else if !may(rules, Right::Publish, topic) {
+        } else if !permits(rules, Right::Publish, line) {
             Some("which `allow` does not permit it to publish")
         } else {
             None
@@ -309,14 +313,18 @@ impl Inbound {
     fn came(&mut self, about: About, service_message: ServiceMessage) -> Result<(), DropReason> {
         let services = self.services.as_mut().ok_or(DropReason::Unannounced)?;
         let bytes = u64::from(about.geometry.total_len());
-        let times = (clock::monotonic(), about.stamp, about.expires);
+        let times = Times {
+            at: clock::monotonic(),
+            stamp: about.stamp,
+            expires: about.expires,
+        };
         services.came(about.from, service_message, bytes, times)
     }
 
-    /// This host's own copy of a service's message that is also forwarded, if this host takes it.
+    /// This host's own copy of a service's message that was complete before, if this host takes it.
     fn service_message(&self, about: About, bytes: &[u8]) -> Option<Result<ServiceMessage, DropReason>> {
         let services = self.services.as_ref()?;
-        if !about.is_local || !services.is_route(about.from) {
+        if !about.is_local || !services.calls.is_route(about.from) {
             return None;
         }
         let taker = services.taker(about.from).ok_or(DropReason::Unannounced);
@@ -340,7 +348,7 @@ impl Sink for Inbound {
         let is_local = taken.as_ref().is_none_or(|t| t.local);
         let here = here.filter(|_| is_local);
         let from = (m.peer, m.topic);
-        let services = self.services.as_ref().filter(|s| is_local && s.is_route(from));
+        let services = (self.services.as_ref()).filter(|s| is_local && s.calls.is_route(from));
         let taken_by = services.map(|s| s.taker(from).ok_or(DropReason::Unannounced));
         let envelope = || Content::Envelope(vec![0; m.geometry.total_len() as usize]);
         let apart = |t: &Taken| Content::Apart(Outgoing::carried(m.geometry, t.arriving.clone()));
@@ -530,7 +538,7 @@ impl Sink for Inbound {
         for route in ended {
             self.relayed.remove(&route);
             if let Some(services) = &mut self.services
-                && services.withdrawn(route)
+                && services.calls.withdrawn(route)
             {
                 continue;
             }
@@ -559,13 +567,13 @@ impl Sink for Inbound {
         self.changes.push(format!("{configured} is connected{also}"));
         self.memory.peer_is_away(peer, false);
         if let Some(services) = &mut self.services {
-            services.peer_up(peer);
+            services.calls.peer_up(peer);
         }
     }
 
     fn peer_down(&mut self, peer: PeerId, why: Down) {
         if let Some(services) = &mut self.services {
-            services.peer_down(clock::monotonic(), peer, why);
+            services.calls.peer_down(clock::monotonic(), peer, why);
         }
         self.routes.retain(|(p, _), _| why == Down::Lost || *p != peer);
         self.memory.peer_is_away(peer, why != Down::Restarted);

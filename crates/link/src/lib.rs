@@ -28,6 +28,7 @@ pub mod control;
 mod daemon;
 pub mod direct;
 mod discovery;
+mod engine;
 mod error;
 mod flows;
 #[doc(hidden)]
@@ -58,11 +59,11 @@ pub use carrier::{
 };
 pub use config::{Config, ConfigError, ServiceRole};
 pub use daemon::Daemon;
+pub use engine::calls::{Failure, ServiceState, ServiceStatus};
 pub use error::LinkError;
 pub use handle::Handle;
 pub use reach::Unheard;
 pub use recent::Recent;
 pub use seal::SealStats;
-pub use services::{Failure, ServiceState, ServiceStatus};
 pub use stats::quantity;
 pub use status::{PeerStatus, ReceivedTopic, SentTopic, Status, WayStatus};

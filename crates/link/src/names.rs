@@ -1,9 +1,56 @@
 //! Names of topics and hosts, without a configuration. [`crate::config`] maps a topic's name on this host's bus to its
 //! name towards a peer.
 
-/// Suffixes of the names of a service's two topics.
-pub(crate) const REQUEST: &str = "?request";
-pub(crate) const REPLY: &str = "?reply";
+use std::fmt;
+
+/// The name of a topic on the air: of a topic, or of one of the two topics of a service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Line<'a> {
+    Topic(&'a str),
+    /// The requests of the service with this name.
+    Request(&'a str),
+    /// Its replies.
+    Reply(&'a str),
+}
+
+impl<'a> Line<'a> {
+    /// Parses a name; `None` if it is none of these.
+    pub(crate) fn parse(name: &'a str) -> Option<Self> {
+        match name.split_once('?') {
+            None => Some(Line::Topic(name)),
+            Some((service, "request")) => Some(Line::Request(service)),
+            Some((service, "reply")) => Some(Line::Reply(service)),
+            Some(_) => None,
+        }
+    }
+
+    /// The name of the topic or service.
+    pub(crate) fn name(self) -> &'a str {
+        match self {
+            Line::Topic(name) | Line::Request(name) | Line::Reply(name) => name,
+        }
+    }
+
+    /// The name of the service that it belongs to.
+    pub(crate) fn service(self) -> Option<&'a str> {
+        (!self.is_topic()).then_some(self.name())
+    }
+
+    pub(crate) fn is_topic(self) -> bool {
+        matches!(self, Line::Topic(_))
+    }
+}
+
+impl fmt::Display for Line<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        match self {
+            Line::Topic(_) => Ok(()),
+            Line::Request(_) => f.write_str("?request"),
+            Line::Reply(_) => f.write_str("?reply"),
+        }
+    }
+}
 
 /// Returns whether a namespace consists of words of letters, digits and `_`, none of which begins with a
 /// digit, as in ROS.
@@ -20,10 +67,11 @@ pub(crate) fn is_good(namespace: &str) -> bool {
 /// Prefix of this project's internal names. A pattern matches them only if it has the prefix, too.
 const HIDDEN: &str = "/_";
 
-/// Returns whether a configured topic or service covers this one.
+/// Returns whether a configured topic or service covers the one with this name, which is not that of a service's
+/// topic: those are covered by the configuration of services.
 pub(crate) fn covers(name: &str, topic: &str) -> bool {
-    // Topics of services are covered by the configuration of services.
-    let by_pattern = || !topic.contains('?') && (!topic.starts_with(HIDDEN) || name.starts_with(HIDDEN));
+    let is_topic = || Line::parse(topic).is_some_and(Line::is_topic);
+    let by_pattern = || is_topic() && (!topic.starts_with(HIDDEN) || name.starts_with(HIDDEN));
     bridge::covers(name, topic) && (name == topic || by_pattern())
 }
 
@@ -65,6 +113,21 @@ pub(crate) fn host_id(name: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_of_a_topic_or_of_one_part_of_a_service() {
+        for (name, line) in [
+            ("/scan", Line::Topic("/scan")),
+            ("/arm/grasp?request", Line::Request("/arm/grasp")),
+            ("/arm/grasp?reply", Line::Reply("/arm/grasp")),
+        ] {
+            assert_eq!(Line::parse(name), Some(line));
+            assert_eq!(line.to_string(), name);
+        }
+        for other in ["?greeting", "/a?", "/a?requests", "/a?b?request", "/a?request?"] {
+            assert_eq!(Line::parse(other), None, "{other}");
+        }
+    }
 
     #[test]
     fn namespaces_are_words() {

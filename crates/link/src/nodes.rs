@@ -8,7 +8,7 @@
 
 use crate::config::matching::may_take_part;
 use crate::config::{self, Config, MAX_REPORTED, PeerConfig};
-use crate::names::{self, host_id};
+use crate::names::{self, Line, host_id};
 use crate::periodic::PeriodicThread;
 use crate::rules::{Right, may};
 use bridge::nodes::{self, Endpoint, Kind, MAX_HOSTS, Node, Participant, Record};
@@ -337,13 +337,13 @@ fn crosses(config: &Config, peer: &PeerConfig, way: Way, endpoint: &Endpoint) ->
         topics.any(|t| t.direction.receives() && names::covers(&t.name, name))
             && may(rules, Right::Publish, name)
     };
-    let service = |part: &str| may_take_part(config, peer, &format!("{name}{part}"));
+    let service = |line: Line<'_>| may_take_part(config, peer, line);
     match (endpoint.kind, way) {
         (Kind::Publisher, Way::Out) | (Kind::Subscription, Way::In) => sends(),
         (Kind::Publisher, Way::In) | (Kind::Subscription, Way::Out) => receives(),
         // The peer's clients send requests, and its servers send replies.
-        (Kind::Service, Way::Out) | (Kind::Client, Way::In) => service(names::REQUEST),
-        (Kind::Service, Way::In) | (Kind::Client, Way::Out) => service(names::REPLY),
+        (Kind::Service, Way::Out) | (Kind::Client, Way::In) => service(Line::Request(name)),
+        (Kind::Service, Way::In) | (Kind::Client, Way::Out) => service(Line::Reply(name)),
     }
 }
 

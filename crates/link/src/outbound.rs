@@ -231,7 +231,7 @@ impl OutboundTopic {
                     .collect();
                 let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
                 let left = tf.apply(now, message.control(), &parts)?;
-                Outgoing::made(left.control, &left.parts)
+                Outgoing::made(&left.control, &left.parts)
             }
         };
         match body {

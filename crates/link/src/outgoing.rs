@@ -1,7 +1,6 @@
 //! Messages on their way to the radio.
 
-use crate::services::header::copy_control;
-use crate::services::header::{Header, LEN};
+use crate::engine::calls::header::{Header, LEN, copy_control};
 use bus::{Message, Reply, Request};
 use proto::{Arriving, Body, Geometry, GeometryError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -50,11 +49,19 @@ impl Outgoing {
     }
 
     /// A message with this control part and these data parts.
-    pub(crate) fn made(mut control: Vec<u8>, parts: &[Vec<u8>]) -> Result<Self, GeometryError> {
+    pub(crate) fn made(control: &[u8], parts: &[Vec<u8>]) -> Result<Self, GeometryError> {
+        let parts: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+        Self::with_head(&[], control, &parts)
+    }
+
+    /// A message with `head` in front of its control part.
+    pub(crate) fn with_head(head: &[u8], control: &[u8], parts: &[&[u8]]) -> Result<Self, GeometryError> {
         let lens: Vec<u32> = parts.iter().map(|p| length(p.len())).collect();
-        let geometry = Geometry::new(length(control.len()), &lens)?;
-        parts.iter().for_each(|p| control.extend_from_slice(p));
-        Ok(Outgoing(Arc::new((Content::Own(control), geometry))))
+        let geometry = Geometry::new(length(head.len() + control.len()), &lens)?;
+        let pieces = [head, control].into_iter().chain(parts.iter().copied());
+        let mut bytes = Vec::with_capacity(geometry.total_len() as usize);
+        pieces.for_each(|piece| bytes.extend_from_slice(piece));
+        Ok(Outgoing(Arc::new((Content::Own(bytes), geometry))))
     }
 
     /// A message of this shape, with its parts in sequence.
@@ -168,7 +175,7 @@ mod tests {
 
     #[test]
     fn messages_made_here_are_read_across_their_parts() {
-        let body = Outgoing::made(vec![1, 2], &[vec![3], vec![], vec![4, 5]]).expect("a message");
+        let body = Outgoing::made(&[1, 2], &[vec![3], vec![], vec![4, 5]]).expect("a message");
         assert_eq!(body.geometry(), Geometry::new(2, &[1, 0, 2]).expect("a geometry"));
         let mut bytes = [0; 3];
         body.copy_at(1, &mut bytes);

@@ -2,7 +2,7 @@
 
 use crate::config::matching::is_configured;
 use crate::config::{Config, PeerConfig};
-use crate::names::{self, REPLY, host_id};
+use crate::names::{self, Line, host_id};
 use crate::rules::Relayed;
 use crate::rules::{Right, may};
 use crate::seal::GREETING;
@@ -80,7 +80,8 @@ impl Carrying {
             return Err("which `allow` does not permit its source to publish");
         }
         let mut wanted = self.config.topics.iter().filter(|t| t.direction.receives());
-        let serves = |id: PeerId| is_configured(&self.config, id, topic);
+        let serves =
+            |id: PeerId| Line::parse(topic).is_some_and(|line| is_configured(&self.config, id, line));
         let is_wanted =
             wanted.any(|t| names::covers(&t.name, topic)) || source.is_some_and(|(id, _)| serves(id));
         let offer = Offer {
@@ -125,7 +126,7 @@ impl Carrying {
             return 0;
         }
         // A reply goes to a caller with permission, so all hosts may know its topic.
-        let reply = key.topic.ends_with(REPLY);
+        let reply = matches!(Line::parse(&key.topic), Some(Line::Reply(_)));
         let subscribes =
             |p: &PeerConfig| reply || greets || may(p.allow.as_ref(), Right::Subscribe, &key.topic);
         let next = host_id(&neighbour.name);

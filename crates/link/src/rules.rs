@@ -1,5 +1,6 @@
 //! A peer's permissions on this host.
 
+use crate::names::Line;
 use serde::Deserialize;
 
 /// The topics that a peer may publish, subscribe to and call. Anything not listed is forbidden.
@@ -36,7 +37,7 @@ pub enum Relayed {
 impl Relayed {
     /// Returns whether `topic` is among them. A service's two topics match by the service's name.
     pub fn covers(&self, topic: &str) -> bool {
-        let name = topic.split('?').next().unwrap_or(topic);
+        let name = Line::parse(topic).map_or(topic, Line::name);
         match self {
             Relayed::All(all) => *all,
             Relayed::Topics(patterns) => patterns.iter().any(|p| bridge::covers(p, name)),
@@ -73,13 +74,19 @@ pub enum Right {
 /// describe ROS 2 nodes are always permitted: each host describes only what may cross, and accepts nothing
 /// else.
 pub fn may(rules: Option<&Allow>, right: Right, topic: &str) -> bool {
-    let Some(rules) = rules.filter(|_| !crate::names::is_of_nodes(topic)) else {
+    permits(rules, right, Line::parse(topic).unwrap_or(Line::Topic(topic)))
+}
+
+/// [`may`], for a name that is parsed.
+pub(crate) fn permits(rules: Option<&Allow>, right: Right, line: Line<'_>) -> bool {
+    let name = line.name();
+    let Some(rules) = rules.filter(|_| !crate::names::is_of_nodes(name)) else {
         return true;
     };
-    let (calls, name) = match (topic.strip_suffix("?request"), topic.strip_suffix("?reply")) {
-        (Some(service), _) => (right == Right::Publish, service),
-        (_, Some(service)) => (right == Right::Subscribe, service),
-        _ => (false, topic),
+    let calls = match line {
+        Line::Topic(_) => false,
+        Line::Request(_) => right == Right::Publish,
+        Line::Reply(_) => right == Right::Subscribe,
     };
     let patterns = match right {
         _ if calls => &rules.call,

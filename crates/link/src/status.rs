@@ -1,10 +1,10 @@
 //! The status of a daemon.
 
 use crate::compress::{PackStats, UnpackStats};
+use crate::engine::calls::ServiceStatus;
 use crate::reach::Unheard;
 use crate::recent::Recent;
 use crate::seal::SealStats;
-use crate::services::ServiceStatus;
 use crate::tf::TfStats;
 use proto::{PeerStats, RadioStats, RelayStats, RemoteTopicStats, TopicState, TopicStats};
 use serde::Serialize;

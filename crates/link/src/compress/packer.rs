@@ -271,7 +271,7 @@ mod tests {
     use std::sync::mpsc::channel;
 
     fn message(n: u64, bytes: Vec<u8>) -> proto::Message<Outgoing> {
-        proto::Message::new(Outgoing::made(bytes, &[]).expect("a message"), Time(n))
+        proto::Message::new(Outgoing::made(&bytes, &[]).expect("a message"), Time(n))
     }
 
     fn noise(n: usize) -> Vec<u8> {

@@ -119,10 +119,7 @@ impl Control {
             commands,
             _set: set.map_err(refused)?,
             _state: state.map_err(refused)?,
-            _status: status.map_err(|source| LinkError::System {
-                doing: "start a thread",
-                source,
-            })?,
+            _status: status.map_err(LinkError::system("start a thread"))?,
         })
     }
 

@@ -1,6 +1,6 @@
 //! The types of a link's services and topic, and their values for a state.
 
-use crate::services::ServiceStatus;
+use crate::engine::calls::ServiceStatus;
 use crate::status::{ReceivedTopic, SentTopic, Status};
 use proto::Account;
 use schema::{Flavour, Registry, Schema, Service};
@@ -224,8 +224,8 @@ fn drops<const N: usize>(from: [&Drops; N]) -> Vec<Value> {
 mod tests {
     use super::*;
     use crate::config::ServiceRole;
-    use crate::services::Failure;
-    use crate::services::ServiceState;
+    use crate::engine::calls::Failure;
+    use crate::engine::calls::ServiceState;
     use crate::status::PeerStatus;
     use proto::{PeerId, PeerStats, RemoteTopicStats, TopicState, TopicStats};
     use schema::Show;

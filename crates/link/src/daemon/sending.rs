@@ -5,7 +5,7 @@ use crate::carrier::Carrier;
 use crate::config::{self, Rate};
 use crate::discovery::{Found, Offers};
 use crate::error::LinkError;
-use crate::names::REQUEST;
+use crate::names::Line;
 use crate::outbound::{OutboundTopic, TRY_AGAIN};
 use crate::rules::{Right, may};
 use proto::PeerId;
@@ -22,19 +22,20 @@ pub(super) struct Unsent {
 impl<C: Carrier> Daemon<C> {
     /// Starts to send a topic, restarts it with another type, or ends it.
     pub(super) fn found(&mut self, found: Found, offers: Offers, now: Time) -> Result<(), LinkError> {
-        let services = self.inbound.services.as_mut();
-        if let Some(services) = services.filter(|_| found.topic().ends_with(REQUEST)) {
+        if let (Some(services), Some(Line::Request(service))) =
+            (&mut self.inbound.services, Line::parse(found.topic()))
+        {
             let kind = match &found {
-                Found::Type(kind) => Ok(kind.clone()),
-                Found::Gone(topic) => Err(topic.as_str()),
+                Found::Type(kind) => Some(kind),
+                Found::Gone(_) => None,
             };
-            services.found(now, &mut self.radio, &mut self.inbound.flows, kind);
+            services.found(now, &mut self.pump.radio, &mut self.inbound.flows, service, kind);
             return Ok(());
         }
         let name = found.topic().to_owned();
         self.count_lost_before();
         if let Some(old) = self.outbound.remove(&name) {
-            old.close(now, &mut self.radio, &mut self.inbound)?;
+            old.close(now, &mut self.pump.radio, &mut self.inbound)?;
         }
         match found {
             Found::Type(kind) => self.begin(kind, offers, now),
@@ -58,7 +59,7 @@ impl<C: Carrier> Daemon<C> {
     /// Starts to send a topic with what its publishers offer. One that fails is left out, and tried again later.
     fn begin(&mut self, kind: bus::TopicType, offers: Offers, now: Time) {
         let name = kind.topic.clone();
-        let mut peers = Vec::with_capacity(self.peers.len());
+        let mut peers = Vec::with_capacity(self.pump.peers.len());
         for (i, _, mut topic) in config::sent_as(&self.config, &name) {
             if let Some(priority) = asked_priority(&kind.definition).filter(|_| topic.publisher_priority) {
                 topic.priority = priority;
@@ -89,7 +90,7 @@ impl<C: Carrier> Daemon<C> {
         let opened = OutboundTopic::open(
             (&self.bus, &self.wait_set),
             (kind.clone(), offers.reliable),
-            (&mut self.radio, &mut self.inbound),
+            (&mut self.pump.radio, &mut self.inbound),
             &peers,
             (rate, now),
         );

@@ -5,7 +5,7 @@ use super::showing::is_for;
 use crate::carrier::Carrier;
 use crate::config::{self, PeerConfig, ServiceConfig, ServiceRole, TopicConfig};
 use crate::control::{Answer, Command};
-use crate::names::{REPLY, REQUEST};
+use crate::names::Line;
 use proto::{PeerId, TopicChange, TopicId, TopicStats};
 use stats::Time;
 
@@ -45,14 +45,17 @@ impl<C: Carrier> Daemon<C> {
                 ));
             }
         }
-        let ids: Vec<TopicId> = (self.radio.topics())
+        let ids: Vec<TopicId> = (self.pump.radio.topics())
             .filter(|(_, t)| self.counts_for(topic, &name, &t.name) && self.is_meant(t, within, named))
             .map(|(id, _)| id)
             .collect();
         let mut lines = Vec::new();
         for id in ids {
-            self.radio.set_topic(now, id, change).map_err(|e| e.to_string())?;
-            if let Some(now) = self.radio.topic_stats(id) {
+            self.pump
+                .radio
+                .set_topic(now, id, change)
+                .map_err(|e| e.to_string())?;
+            if let Some(now) = self.pump.radio.topic_stats(id) {
                 lines.push(format!("to {}: {}", self.receivers(&now), in_force(&now)));
             }
         }
@@ -107,8 +110,7 @@ impl<C: Carrier> Daemon<C> {
     /// The index of a service, by its name on the air, the name of one of its topics there, or its name on
     /// this bus. The latter may belong to one peer only.
     fn service(&self, name: &str) -> Option<(usize, Option<PeerId>)> {
-        let part = [REQUEST, REPLY].iter().find_map(|part| name.strip_suffix(part));
-        let name = part.unwrap_or(name);
+        let name = Line::parse(name).map_or(name, Line::name);
         let full = format!("/{}", name.trim_start_matches('/'));
         let services = &self.config.services;
         if let Some(i) = services.iter().position(|s| s.name == full) {
@@ -144,16 +146,19 @@ impl<C: Carrier> Daemon<C> {
         )?;
         let name = self.config.services[service].name.clone();
         let is_part = |topic: &str| {
-            let of = [REQUEST, REPLY].iter().find_map(|part| topic.strip_suffix(part));
+            let of = Line::parse(topic).and_then(Line::service);
             of.is_some_and(|of| bridge::covers(&name, of))
         };
-        let ids: Vec<(TopicId, String)> = (self.radio.topics())
+        let ids: Vec<(TopicId, String)> = (self.pump.radio.topics())
             .filter(|(_, t)| is_part(&t.name) && self.is_meant(t, within, named))
             .map(|(id, t)| (id, self.receivers(&t)))
             .collect();
         let mut lines = Vec::new();
         for (id, to) in ids {
-            self.radio.set_topic(now, id, change).map_err(|e| e.to_string())?;
+            self.pump
+                .radio
+                .set_topic(now, id, change)
+                .map_err(|e| e.to_string())?;
             lines.push(format!("to {to}: priority={priority}"));
         }
         let is_for_all = within.is_none() && named.is_none();
@@ -161,7 +166,7 @@ impl<C: Carrier> Daemon<C> {
             // Kept for the next time the service is offered.
             self.config.services[service].priority = priority;
             if let Some(services) = &mut self.inbound.services {
-                services.set_priority(&name, priority);
+                services.calls.set_priority(&name, priority);
             }
         }
         if lines.is_empty() && !is_for_all {

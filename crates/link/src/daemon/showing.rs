@@ -3,7 +3,7 @@
 use super::Daemon;
 use crate::carrier::Carrier;
 use crate::config::{self, PeerConfig};
-use crate::names::host_id;
+use crate::names::{Line, host_id};
 use crate::outbound::OutboundTopic;
 use crate::relay::Carrying;
 use crate::status::{PeerStatus, ReceivedTopic, SentTopic, Status, WayStatus};
@@ -24,10 +24,10 @@ impl<C: Carrier> Daemon<C> {
         if lost.is_empty() {
             return;
         }
-        let topics: Vec<_> = self.radio.topics().collect();
+        let topics: Vec<_> = self.pump.radio.topics().collect();
         for (id, stats) in topics {
             if let Some(drops) = self.name_here(&stats).and_then(|name| lost.get(&name)) {
-                self.radio.lost_before(id, drops);
+                self.pump.radio.lost_before(id, drops);
             }
         }
     }
@@ -71,14 +71,14 @@ impl<C: Carrier> Daemon<C> {
             packing: topic.and_then(OutboundTopic::pack_stats),
             tf: topic.and_then(OutboundTopic::tf_stats),
             // Topics of services have no topic on the bus.
-            here: here.filter(|name| !name.contains('?')),
+            here: here.filter(|name| Line::parse(name).is_some_and(Line::is_topic)),
             stats,
         }
     }
 
     /// The radio's counts, with the names of the hosts to which this one yields.
     fn radio_stats(&self) -> proto::RadioStats {
-        let mut stats = self.radio.stats();
+        let mut stats = self.pump.radio.stats();
         for y in &mut stats.yields_to {
             let mut peers = self.config.peers.iter();
             if let Some(p) = peers.find(|p| proto::short_id(host_id(&p.name)) == y.id) {
@@ -92,8 +92,8 @@ impl<C: Carrier> Daemon<C> {
     /// on the way.
     pub(super) fn renew_status(&mut self) {
         let recent = self.inbound.recent(clock::realtime());
-        let remote: Vec<_> = (self.peers.iter())
-            .flat_map(|p| self.radio.remote_topics(*p))
+        let remote: Vec<_> = (self.pump.peers.iter())
+            .flat_map(|p| self.pump.radio.remote_topics(*p))
             .collect();
         for (topic, stats) in &remote {
             if let Some(account) = &stats.account {
@@ -108,17 +108,19 @@ impl<C: Carrier> Daemon<C> {
             uptime_clock_s: clock::monotonic().as_secs_f64(),
             scheduling: self.scheduling.to_string(),
             radio: self.radio_stats(),
-            peers: std::iter::zip(&self.config.peers, &self.peers)
+            peers: std::iter::zip(&self.config.peers, &self.pump.peers)
                 .enumerate()
                 .map(|(i, (c, id))| PeerStatus {
                     name: c.name.clone(),
                     path_mtu: self.carrier.path_mtu(i),
                     refused_topics: self.inbound.refused(*id),
-                    unheard: self.reach.unheard(i),
-                    stats: self.radio.peer_stats(*id).unwrap_or_default(),
+                    unheard: self.pump.reach.unheard(i),
+                    stats: self.pump.radio.peer_stats(*id).unwrap_or_default(),
                 })
                 .collect(),
-            sent: (self.radio.topics()).map(|(_, t)| self.sent_status(t)).collect(),
+            sent: (self.pump.radio.topics())
+                .map(|(_, t)| self.sent_status(t))
+                .collect(),
             received: (remote.into_iter())
                 .map(|(id, t)| {
                     let publisher = self.inbound.publisher_of(t.peer, id);
@@ -140,9 +142,10 @@ impl<C: Carrier> Daemon<C> {
                 })
                 .collect(),
             unsent: self.why_unsent(),
-            services: (self.inbound.services.as_ref()).map_or_else(Vec::new, |s| s.status(&self.radio)),
+            services: (self.inbound.services.as_ref())
+                .map_or_else(Vec::new, |s| s.calls.status(&self.pump.radio)),
             refused_datagrams: self.carrier.refused(),
-            ways: (self.radio.ways())
+            ways: (self.pump.radio.ways())
                 .map(|w| WayStatus {
                     host: self.inbound.flows.carrying.name(w.host),
                     over: name(w.next),
@@ -150,11 +153,11 @@ impl<C: Carrier> Daemon<C> {
                     cost_us: w.cost_us,
                 })
                 .collect(),
-            unreachable: (self.config.peers.iter().skip(self.peers.len()))
-                .filter(|p| self.radio.way(host_id(&p.name), |_| true).is_none())
+            unreachable: (self.config.peers.iter().skip(self.pump.peers.len()))
+                .filter(|p| self.pump.radio.way(host_id(&p.name), |_| true).is_none())
                 .map(|p| p.name.clone())
                 .collect(),
-            way_changes: self.radio.way_changes(),
+            way_changes: self.pump.radio.way_changes(),
             relay: self.inbound.flows.relay.stats().clone(),
             sealing: self.inbound.flows.seals.as_ref().map(|s| s.stats()),
         };

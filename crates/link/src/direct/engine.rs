@@ -1,66 +1,44 @@
 //! The logic of a program's own link, without threads. One thread at a time holds it, and delivers the
 //! resulting events without it.
 
-mod calling;
-mod serving;
+mod calls;
 
-use super::inbox::{Came, Inbox, Route};
-use super::{AnswerTo, Answered, Event};
+use super::event::Event;
+use super::inbox::Inbox;
 use crate::carrier::{Carrier, open_carrier};
-use crate::coder::Coder;
-use crate::config::{self, Config, PeerConfig};
-use crate::daemon::{asked_priority, radio, session};
+use crate::config::{self, Config};
+use crate::daemon::asked_priority;
+use crate::engine::calls::EndpointId;
 use crate::error::LinkError;
+use crate::flows::Flows;
 use crate::names;
 use crate::outgoing::Outgoing;
-use crate::pump;
-use crate::reach::Reach;
+use crate::pump::Pump;
 use crate::rules::{Right, may};
-use crate::services::header::{Header, LEN};
-use crate::services::seen::Seen;
-use crate::services::{Of, Outcome, lost_response};
-use bus::{CallError, ServiceType, TopicType};
-use proto::{End, Geometry, Message, PeerId, Radio, TopicId};
-use stats::{DropReason, Time};
-use std::collections::{BTreeMap, VecDeque};
+use bus::TopicType;
+use proto::{Message, TopicId};
+use stats::Time;
+use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::thread::ThreadId;
 use std::time::Duration;
 
-/// Length of the header in front of the control part of a service's message.
-pub(super) const HEAD: usize = LEN;
-
 pub(super) struct Engine {
     config: Config,
-    radio: Radio<Outgoing>,
+    pump: Pump,
     /// None once the link ends, so that its address is free.
     carrier: Option<Box<dyn Carrier>>,
-    peers: Vec<PeerId>,
     inbox: Inbox,
-    coder: Coder,
-    run: u32,
-    last_stamp: Time,
-    /// Radio topics for replies.
-    lines: BTreeMap<Of, TopicId>,
-    seen: BTreeMap<PeerId, Seen>,
-    /// Unanswered calls of peers.
-    open: BTreeMap<Of, usize>,
-    /// Replies in progress, at most [`MOST_UNDER_WAY`](crate::services::MOST_UNDER_WAY) to one service's
-    /// callers on one peer.
-    sent: VecDeque<(Time, AnswerTo)>,
-    uses: BTreeMap<Of, Use>,
-    calls: BTreeMap<u64, Call>,
-    last_call: u64,
+    flows: Flows,
+    /// The peers' services that can be called, by their names here.
+    offered: BTreeMap<String, EndpointId>,
     /// The radio topics of each topic that this program sends, by its name here.
     topics: BTreeMap<String, Vec<TopicId>>,
     events: Vec<Event>,
-    datagram: Vec<u8>,
-    buffer: Vec<u8>,
     /// When the receiving thread has to run again, and when it will.
     due: Option<Time>,
     asleep_until: Option<Time>,
-    /// Which peers do not answer, and when to check next.
-    reach: Reach,
+    /// When to check next which peers do not answer.
     next_look: Time,
     /// The thread that receives in place of the link's own while it waits for something.
     borrowed: Option<ThreadId>,
@@ -84,54 +62,20 @@ const LOOK: Duration = Duration::from_secs(1);
 /// not take over in between: otherwise the receiver role would change processors twice per command.
 const REST: Duration = Duration::from_millis(1);
 
-/// A service that a peer offers.
-struct Use {
-    here: String,
-    kind: ServiceType,
-    line: TopicId,
-    is_up: bool,
-}
-
-struct Call {
-    of: Of,
-    line: TopicId,
-    stamp: Time,
-    deadline: Time,
-    timeout: Duration,
-    done: Answered,
-}
-
 impl Engine {
     pub(super) fn open(config: Config, wake: impl Fn() + Send + 'static) -> Result<Self, LinkError> {
         let carrier = open_carrier(&config)?;
-        let (run, now) = (session(), clock::monotonic());
-        let (radio, peers) = radio(&config, &carrier, run, false, now)?;
-        let coder = Coder::start(wake).map_err(|source| LinkError::System {
-            doing: "start a thread",
-            source,
-        })?;
+        let pump = Pump::start(&config, &carrier, false, wake)?;
         Ok(Engine {
-            inbox: Inbox::new(&config),
-            buffer: vec![0; pump::room(&carrier)],
-            datagram: Vec::with_capacity(carrier.max_datagram()),
+            inbox: Inbox::new(&config, pump.run),
+            flows: Flows::new(&config, false, pump.run),
             config,
-            radio,
+            pump,
             carrier: Some(carrier),
-            peers,
-            coder,
-            run,
-            last_stamp: Time::ZERO,
-            lines: BTreeMap::new(),
-            seen: BTreeMap::new(),
-            open: BTreeMap::new(),
-            sent: VecDeque::new(),
-            uses: BTreeMap::new(),
-            calls: BTreeMap::new(),
-            last_call: 0,
+            offered: BTreeMap::new(),
             topics: BTreeMap::new(),
             events: Vec::new(),
             due: None,
-            reach: Reach::new(now),
             next_look: Time::ZERO,
             asleep_until: None,
             borrowed: None,
@@ -218,23 +162,17 @@ impl Engine {
         let Some(carrier) = &mut self.carrier else {
             return Ok(());
         };
-        let mut way = pump::Way {
-            radio: &mut self.radio,
-            carrier,
-            peers: &self.peers,
-        };
-        let more = way.receive(&mut self.inbox, &mut self.buffer)?;
+        let more = self.pump.hear(carrier, &mut self.inbox)?;
         let now = clock::monotonic();
-        if self.radio.next_timeout().is_some_and(|t| t <= now) {
-            self.radio.handle_timeout(now, &mut self.inbox);
-        }
-        while let Some(done) = self.coder.done() {
-            self.radio.job_done(now, done, &mut self.inbox);
-        }
-        self.digest(now);
+        self.with_calls(now, |calls, air| {
+            calls.hear(air);
+            calls.run(air);
+        });
+        let messages = self.inbox.messages.drain(..);
+        self.events
+            .extend(messages.map(|(topic, received)| Event::Message(topic, received)));
         if let Some(carrier) = self.carrier.as_ref().filter(|_| now >= self.next_look) {
-            let peers = (&self.config, &self.peers[..]);
-            self.reach.look_at(now, peers, &self.radio, carrier);
+            self.pump.look(now, &self.config, carrier);
             self.next_look = now + LOOK;
         }
         self.try_send()?;
@@ -248,19 +186,8 @@ impl Engine {
         let Some(carrier) = &mut self.carrier else {
             return Ok(());
         };
-        let mut way = pump::Way {
-            radio: &mut self.radio,
-            carrier,
-            peers: &self.peers,
-        };
-        let slot = way.transmit(&mut self.datagram)?;
-        let service = way.carrier.service()?.map(|d| clock::monotonic() + d);
-        way.follow_paths();
-        while let Some(job) = self.radio.next_job() {
-            self.coder.take(job);
-        }
-        let calls = self.calls.values().map(|c| c.deadline).min();
-        let times = [slot, self.radio.next_timeout(), service, calls];
+        let next = self.pump.speak(carrier)?;
+        let times = [next, self.inbox.calls.next_timeout()];
         self.due = times.into_iter().flatten().min();
         Ok(())
     }
@@ -292,40 +219,9 @@ impl Engine {
 
     /// Ends everything. Withdraws services at peers, if the datagrams get through.
     pub(super) fn stop(&mut self) {
-        for line in std::mem::take(&mut self.lines).into_values() {
-            let _ = self.radio.withdraw_topic(clock::monotonic(), line);
-        }
+        self.with_calls(clock::monotonic(), |calls, air| calls.stop(air));
         let _ = self.try_send();
         self.carrier = None;
-        for (_, call) in std::mem::take(&mut self.calls) {
-            let service = self.here(call.of);
-            self.events
-                .push(Event::Answered(call.done, Err(CallError::ServerDied { service })));
-        }
-        for (_, used) in std::mem::take(&mut self.uses) {
-            if used.is_up {
-                self.events.push(Event::Offered(used.here, false));
-            }
-        }
-    }
-
-    fn peer(&self, peer: PeerId) -> Option<&PeerConfig> {
-        self.config.peers.get(peer.0 as usize)
-    }
-
-    fn peer_name(&self, peer: PeerId) -> String {
-        self.peer(peer).map(|p| p.name.clone()).unwrap_or_default()
-    }
-
-    fn here(&self, of: Of) -> String {
-        let name = &self.config.services[of.service].name;
-        self.peer(of.peer)
-            .map_or_else(|| name.clone(), |p| config::service_on_bus(p, of.role, name))
-    }
-
-    fn stamp(&mut self, now: Time) -> Time {
-        self.last_stamp = now.max(Time(self.last_stamp.0 + 1));
-        self.last_stamp
     }
 
     /// Announces a topic to its receivers.
@@ -337,7 +233,7 @@ impl Engine {
         for (peer, _, mut topic) in config::sent_as(&self.config, &kind.topic) {
             let allow = self.config.peers[peer].allow.as_ref();
             // Only relays reach the other peers.
-            let neighbour = self.peers.get(peer).copied();
+            let neighbour = self.pump.peers.get(peer).copied();
             let Some(to) = neighbour.filter(|_| may(allow, Right::Subscribe, &topic.name)) else {
                 continue;
             };
@@ -350,7 +246,7 @@ impl Engine {
                 definition: kind.definition.to_string(),
                 ..topic.announced(kind.type_name.clone())
             };
-            lines.push(self.radio.add_topic(now, to, announced)?);
+            lines.push(self.pump.radio.add_topic(now, to, announced)?);
         }
         if lines.is_empty() {
             tracing::warn!(
@@ -370,7 +266,7 @@ impl Engine {
         parts: &[&[u8]],
     ) -> Result<(), LinkError> {
         self.announce(now, kind)?;
-        let Some(body) = body(&[], (control, parts)) else {
+        let Ok(body) = Outgoing::with_head(&[], control, parts) else {
             return Err(LinkError::Filter(format!(
                 "{}: the message is too long",
                 kind.topic
@@ -379,64 +275,13 @@ impl Engine {
         let stamp = clock::realtime();
         for line in self.topics.get(&kind.topic).into_iter().flatten() {
             // The radio counts the messages that it refuses.
-            let _ = self.radio.offer(now, *line, Message::new(body.clone(), stamp));
+            let _ = self
+                .pump
+                .radio
+                .offer(now, *line, Message::new(body.clone(), stamp));
         }
         Ok(())
     }
-
-    /// Turns the radio's news into events and replies.
-    fn digest(&mut self, now: Time) {
-        for news in std::mem::take(&mut self.inbox.news) {
-            self.hear(now, news);
-        }
-        for came in std::mem::take(&mut self.inbox.came) {
-            match came.route {
-                Route::Topic(name) => self.events.push(Event::Message(name, came.bytes, came.geometry)),
-                Route::Requests(of) => self.asked(now, of, came),
-                Route::Replies(of) => self.answered(now, of, came),
-            }
-        }
-        while let Some(outcome) = self.radio.next_outcome() {
-            let answer = self.sent.iter().position(|(stamp, _)| *stamp == outcome.stamp);
-            let answer = answer.and_then(|i| self.sent.remove(i));
-            let End::Lost(reason) = outcome.end else { continue };
-            let call = self.calls.iter().find(|(_, c)| c.stamp == outcome.stamp);
-            if let Some(number) = call.map(|(n, _)| *n) {
-                self.lose(now, number, reason);
-            }
-            if let Some((_, answer_to)) = answer.filter(|_| reason != DropReason::PeerLost) {
-                let text = lost_response(reason).as_bytes();
-                let _ = self.offer(now, answer_to, Outcome::Failed, (text, &[]));
-            }
-        }
-        let late = self.calls.iter().filter(|(_, c)| c.deadline <= now);
-        for number in late.map(|(n, _)| *n).collect::<Vec<_>>() {
-            self.lose(now, number, DropReason::Expired);
-        }
-    }
-}
-
-/// The header of a service's message, if it is valid.
-fn header(came: &Came) -> Option<Header> {
-    if (came.geometry.control_len() as usize) < LEN {
-        return None;
-    }
-    let head = came.bytes.first_chunk::<LEN>()?;
-    Header::parse(head)
-        .inspect_err(|error| tracing::debug!(%error, "a service's message is malformed"))
-        .ok()
-}
-
-/// A message with `head` in front of its control part; `None` if it is too long.
-fn body(head: &[u8], (control, parts): (&[u8], &[&[u8]])) -> Option<Outgoing> {
-    let len = |n: usize| u32::try_from(n).ok();
-    let lens: Option<Vec<u32>> = parts.iter().map(|p| len(p.len())).collect();
-    let geometry = Geometry::new(len(head.len() + control.len())?, &lens?).ok()?;
-    let mut bytes = Vec::with_capacity(geometry.total_len() as usize);
-    bytes.extend_from_slice(head);
-    bytes.extend_from_slice(control);
-    parts.iter().for_each(|p| bytes.extend_from_slice(p));
-    Some(Outgoing::flat(bytes, geometry))
 }
 
 #[cfg(test)]
@@ -478,8 +323,8 @@ mod tests {
             base.send();
             relay(&lines[0], &lines[1], &running);
             relay(&lines[1], &lines[0], &running);
-            if let Some(Event::Message(topic, bytes, _)) = base.events().pop() {
-                break (topic, bytes);
+            if let Some(Event::Message(topic, received)) = base.events().pop() {
+                break (topic, received.bytes);
             }
             std::thread::sleep(Duration::from_millis(1));
         };

@@ -9,16 +9,18 @@
 //! with any process in between.
 
 mod engine;
+mod event;
 mod inbox;
 
 use crate::config::Config;
+use crate::engine::calls::Ticket;
+use crate::engine::calls::header::LEN;
 use crate::error::LinkError;
-use crate::services::header::CallId;
-use crate::services::{Of, Outcome};
-use bus::{CallError, ServiceType, TopicType};
+use bus::{ServiceType, TopicType};
 use clock::{PollFd, PollFlags, Soon};
 use engine::{Engine, Rest};
-use proto::Geometry;
+use event::Event;
+pub use event::{Answered, Content};
 use rustix::event::{EventfdFlags, eventfd};
 use stats::Time;
 use std::fmt;
@@ -36,39 +38,6 @@ pub trait Local: Send + Sync {
     /// A peer now offers a service, or no longer does.
     fn offered(&self, service: &str, offered: bool);
 }
-
-/// A received message: a control part and data parts.
-#[derive(Clone, Copy, Debug)]
-pub struct Content<'a> {
-    bytes: &'a [u8],
-    geometry: Geometry,
-    /// Length of the header in front of the control part.
-    head: usize,
-}
-
-impl<'a> Content<'a> {
-    /// The control part.
-    pub fn control(&self) -> &'a [u8] {
-        &self.bytes[self.head..self.geometry.control_len() as usize]
-    }
-
-    /// Number of data parts.
-    pub fn part_count(&self) -> usize {
-        self.geometry.part_lens().len()
-    }
-
-    /// Data part `i`; empty if there is none.
-    pub fn part(&self, i: usize) -> &'a [u8] {
-        let lens = self.geometry.part_lens();
-        let before: u32 = lens.iter().take(i).sum();
-        let from = (self.geometry.control_len() + before) as usize;
-        let len = lens.get(i).map_or(0, |n| *n as usize);
-        &self.bytes[from..from + len]
-    }
-}
-
-/// Called exactly once with the outcome of a call.
-pub type Answered = Box<dyn FnOnce(Result<Content<'_>, CallError>) + Send>;
 
 /// How long `stop` waits for a thread that receives in place of the link's own.
 const LAST: Duration = Duration::from_millis(100);
@@ -91,25 +60,13 @@ struct Shared {
     local: Arc<dyn Local>,
 }
 
-/// An event to deliver without holding the engine.
-enum Event {
-    /// The service, and the name of the host that calls it.
-    Request(String, Arc<str>, Vec<u8>, Geometry, AnswerTo),
-    Message(String, Vec<u8>, Geometry),
-    Offered(String, bool),
-    Answered(Answered, Result<(Vec<u8>, Geometry), CallError>),
-}
-
-/// The call to answer, and until when its caller waits.
-type AnswerTo = (Of, CallId, Time);
-
 impl Direct {
     /// Starts a link with the carrier that the configuration names.
     ///
     /// # Errors
     /// [`LinkError`]: the carrier cannot be opened, the radio rejects a setting, or no thread can start.
     pub fn open(config: Config, local: Arc<dyn Local>) -> Result<Self, LinkError> {
-        let system = |doing: &'static str| move |source| LinkError::System { doing, source };
+        let system = LinkError::system;
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
         let wake = wake.map_err(|e| system("make an eventfd")(e.into()))?;
         let ring = wake.try_clone().map_err(system("copy an eventfd"))?;
@@ -139,7 +96,7 @@ impl Direct {
     /// [`LinkError::Filter`], with an explanation, if the configuration has no such service to serve;
     /// [`LinkError::Topic`].
     pub fn serve(&self, kind: ServiceType) -> Result<(), LinkError> {
-        self.shared.act(|engine, now| engine.serve(now, kind))
+        self.shared.act(|engine, now| engine.serve(now, &kind))
     }
 
     /// Calls a service of a peer. Never blocks. `done` may run before this returns.
@@ -238,35 +195,19 @@ impl Shared {
     fn hand_up(self: &Arc<Self>, events: Vec<Event>) {
         for event in events {
             match event {
-                Event::Request(service, from, bytes, geometry, answer_to) => {
-                    let content = Content {
-                        bytes: &bytes,
-                        geometry,
-                        head: engine::HEAD,
-                    };
+                Event::Request(service, from, received, ticket) => {
                     let asked = Asked {
                         shared: Arc::downgrade(self),
                         from,
-                        answer_to,
+                        ticket,
                         is_over: false,
                     };
-                    self.local.request(&service, content, asked);
+                    self.local.request(&service, Content::of(&received, LEN), asked);
                 }
-                Event::Message(topic, bytes, geometry) => {
-                    let content = Content {
-                        bytes: &bytes,
-                        geometry,
-                        head: 0,
-                    };
-                    self.local.message(&topic, content);
-                }
+                Event::Message(topic, received) => self.local.message(&topic, Content::of(&received, 0)),
                 Event::Offered(service, offered) => self.local.offered(&service, offered),
                 Event::Answered(done, result) => match result {
-                    Ok((bytes, geometry)) => done(Ok(Content {
-                        bytes: &bytes,
-                        geometry,
-                        head: engine::HEAD,
-                    })),
+                    Ok(received) => done(Ok(Content::of(&received, LEN))),
                     Err(error) => done(Err(error)),
                 },
             }
@@ -408,7 +349,7 @@ impl Drop for Borrowed<'_> {
 pub struct Asked {
     shared: Weak<Shared>,
     from: Arc<str>,
-    answer_to: AnswerTo,
+    ticket: Ticket,
     is_over: bool,
 }
 
@@ -426,23 +367,21 @@ impl Asked {
     pub fn respond(mut self, control: &[u8], parts: &[&[u8]]) -> Result<(), stats::DropReason> {
         self.is_over = true;
         let shared = self.shared.upgrade().ok_or(stats::DropReason::NoPeer)?;
-        shared.act(|engine, now| engine.respond(now, self.answer_to, Outcome::Answered, (control, parts)))
+        shared.act(|engine, now| engine.respond(now, self.ticket, control, parts))
     }
 }
 
 impl Drop for Asked {
     fn drop(&mut self) {
         if let Some(shared) = self.shared.upgrade().filter(|_| !self.is_over) {
-            let text = b"the server dropped the request unanswered";
             // If the rejection fails, the caller waits for its timeout.
-            let _ =
-                shared.act(|engine, now| engine.respond(now, self.answer_to, Outcome::Rejected, (text, &[])));
+            shared.act(|engine, now| engine.reject(now, self.ticket));
         }
     }
 }
 
 impl fmt::Debug for Asked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Asked").field(&self.answer_to.1).finish()
+        f.debug_tuple("Asked").field(&self.ticket).finish()
     }
 }

@@ -4,7 +4,6 @@ use super::{About, Content, Inbound};
 use crate::blocks::fill;
 use crate::seal::envelope::{Label, is_sealed};
 use crate::seal::{GREETING, MAX_GREETING, Opened, context};
-use crate::services::message::ServiceMessage;
 use bus::Stamp;
 use proto::{Announcement, Incoming, PeerId, RemoteTopic, Verdict, Via};
 use stats::DropReason;
@@ -126,12 +125,9 @@ impl Inbound {
         let Some(geometry) = geometry else {
             return Ok(false);
         };
-        if let Some(services) = self.services.as_ref().filter(|s| s.is_route(about.from)) {
-            let taker = services.taker(about.from).ok_or(DropReason::Unannounced)?;
-            let mut service_message = ServiceMessage::new(&taker, &geometry)?;
-            service_message.write(0, &content);
-            let about = About { geometry, ..about };
-            return self.came(about, service_message).map(|()| false);
+        let about = About { geometry, ..about };
+        if let Some(service_message) = self.service_message(about, &content) {
+            return self.came(about, service_message?).map(|()| false);
         }
         let route = self.routes.get(&about.from).cloned();
         let route = route.ok_or(DropReason::Unannounced)?;

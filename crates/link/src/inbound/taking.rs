@@ -2,7 +2,7 @@
 
 use super::{Inbound, Route};
 use crate::config;
-use crate::names;
+use crate::names::{self, Line};
 use bus::{PublisherOptions, TopicType};
 use proto::{Announcement, PeerId, RemoteTopic, Verdict};
 
@@ -16,9 +16,9 @@ impl Inbound {
         a: &Announcement,
     ) -> Verdict {
         let name = self.peer(peer).to_owned();
-        let is_of_service = a.name.contains('?');
-        if let Some(services) = self.services.as_mut().filter(|_| is_of_service) {
-            let verdict = services.announced((peer, topic), source, a);
+        let service = Line::parse(&a.name).filter(|line| !line.is_topic());
+        if let (Some(services), Some(line)) = (&mut self.services, service) {
+            let verdict = services.calls.announced((peer, topic), source, line, a);
             let done = match verdict {
                 Verdict::Accept => "",
                 Verdict::Refuse => ": refused",

@@ -161,10 +161,7 @@ impl Seals {
         let folder = config.keys.as_deref().unwrap_or("".as_ref());
         let bundle = Bundle::load(folder, &config.host).map_err(bad)?;
         let identity = Identity::new(&bundle).map_err(bad)?;
-        let watch = Watch::start(bundle, Identity::new).map_err(|source| LinkError::System {
-            doing: "start a thread",
-            source,
-        })?;
+        let watch = Watch::start(bundle, Identity::new).map_err(LinkError::system("start a thread"))?;
         let random = SystemRandom::new();
         let peers = config.peers.iter().map(|p| Peer {
             name: p.name.clone(),

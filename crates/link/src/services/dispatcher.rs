@@ -1,8 +1,8 @@
 //! The callers and servers of this host's bus, for the radio thread, which must not wait for them. Operations
 //! that may wait, since a bus waits for a handshake in progress, run on a thread of their own.
 
-use super::Failure;
-use crate::blocks::Ids;
+use crate::blocks::{IDLE, Ids, KEPT};
+use crate::engine::calls::{EndpointId, Failure, Ticket};
 use crate::error::LinkError;
 use bus::{Bus, CallError, Client, Loan, Pending, Reply, Request, Server, WaitSet};
 use clock::{PollFd, PollFlags};
@@ -20,15 +20,12 @@ const HOLD_OFF: Duration = Duration::from_millis(2);
 /// Most requests taken at a time. Others stay in their queues, whose limit the bus reports to callers.
 const MOST_TAKEN: usize = 512;
 
-/// A peer's service that is served here: its number, which is never reused.
-pub(crate) type EndpointId = u64;
-
 /// A task for the `Dispatcher`.
 pub(crate) enum Job {
     /// Report requests to this server.
     Serve(EndpointId, Arc<Server>),
     /// Stop reporting them. The server ends, and these requests with it, so that callers are notified of its end.
-    Unserve(EndpointId, Arc<Server>, Vec<Arc<Request>>),
+    Unserve(EndpointId, Vec<Arc<Request>>),
     /// Report whether this client has a server.
     Use(EndpointId, Arc<Client>),
     /// Stop reporting it, and cancel its requests.
@@ -36,7 +33,7 @@ pub(crate) enum Job {
     /// A request of a peer to a server of this host.
     Call {
         endpoint: EndpointId,
-        ticket: u64,
+        ticket: Ticket,
         loan: Loan,
         timeout: Duration,
         /// The calling host.
@@ -52,11 +49,11 @@ pub(crate) enum Job {
 }
 
 /// A report to the owner of the `Dispatcher`.
-pub(crate) enum Event {
+pub(crate) enum News {
     /// A caller on this host sent a request.
     Asked(EndpointId, Request),
     /// The outcome of a [`Job::Call`].
-    Answered(u64, Result<Reply, CallError>),
+    Answered(Ticket, Result<Reply, CallError>),
     /// Whether a client has a server.
     Serving(EndpointId, bool),
 }
@@ -65,19 +62,26 @@ pub(crate) enum Event {
 pub(crate) struct Dispatcher {
     /// Wakes the owner for servers whose requests it reports.
     wait_set: WaitSet,
-    served: BTreeMap<EndpointId, Arc<Server>>,
+    served: BTreeMap<EndpointId, Served>,
     used: BTreeMap<EndpointId, Used>,
-    events: VecDeque<Event>,
+    events: VecDeque<News>,
     /// Until when to skip servers that have reached their limit of held requests.
     held_until: Option<Time>,
     next_round: Time,
     late: Sender<Late>,
 }
 
+struct Served {
+    server: Arc<Server>,
+    /// When the last message for it arrived.
+    last: Time,
+}
+
 struct Used {
     client: Arc<Client>,
+    last: Time,
     serving: bool,
-    pending: Vec<(u64, Time, Pending)>,
+    pending: Vec<(Ticket, Time, Pending)>,
 }
 
 /// A task that may wait.
@@ -97,10 +101,7 @@ impl Dispatcher {
         let thread = std::thread::Builder::new().name("link-calls".into());
         // The thread ends with the sender.
         let started = thread.spawn(move || finish(&rest, &ids));
-        started.map_err(|source| LinkError::System {
-            doing: "start a thread",
-            source,
-        })?;
+        started.map_err(LinkError::system("start a thread"))?;
         Ok(Dispatcher {
             wait_set: WaitSet::new(bus)?,
             served: BTreeMap::new(),
@@ -120,14 +121,20 @@ impl Dispatcher {
     /// Executes a job. Never blocks.
     pub(crate) fn ask(&mut self, job: Job) {
         match job {
-            Job::Serve(endpoint, server) => drop(self.served.insert(endpoint, server)),
-            Job::Unserve(endpoint, server, requests) => {
-                self.served.remove(&endpoint);
-                self.later(Late::Ended(server, requests));
+            Job::Serve(endpoint, server) => {
+                let last = Time::ZERO;
+                self.served.insert(endpoint, Served { server, last });
+            }
+            Job::Unserve(endpoint, requests) => {
+                // Without it, its callers already know.
+                if let Some(served) = self.served.remove(&endpoint) {
+                    self.later(Late::Ended(served.server, requests));
+                }
             }
             Job::Use(endpoint, client) => {
                 let used = Used {
                     client,
+                    last: Time::ZERO,
                     serving: false,
                     pending: Vec::new(),
                 };
@@ -147,7 +154,7 @@ impl Dispatcher {
                 };
                 match used.client.send_for(origin, loan, timeout) {
                     Ok(pending) => used.pending.push((ticket, clock::monotonic() + timeout, pending)),
-                    Err(error) => self.events.push_back(Event::Answered(ticket, Err(error))),
+                    Err(error) => self.events.push_back(News::Answered(ticket, Err(error))),
                 }
             }
             Job::Respond {
@@ -173,11 +180,40 @@ impl Dispatcher {
         let _ = self.late.send(late);
     }
 
+    /// The server of an endpoint.
+    pub(crate) fn server(&self, endpoint: EndpointId) -> Option<&Arc<Server>> {
+        self.served.get(&endpoint).map(|s| &s.server)
+    }
+
+    /// The client of an endpoint.
+    pub(crate) fn client(&self, endpoint: EndpointId) -> Option<&Arc<Client>> {
+        self.used.get(&endpoint).map(|u| &u.client)
+    }
+
+    /// A message for an endpoint arrived.
+    pub(crate) fn is_in_use(&mut self, endpoint: EndpointId, now: Time) {
+        let of_served = self.served.get_mut(&endpoint).map(|s| &mut s.last);
+        let of_used = self.used.get_mut(&endpoint).map(|u| &mut u.last);
+        of_served.into_iter().chain(of_used).for_each(|last| *last = now);
+    }
+
+    /// Frees the memory of received messages after a while without any.
+    fn sweep(&self, now: Time) {
+        let is_idle = |last: Time, reserved: u64| last + IDLE <= now && reserved > KEPT;
+        let served = self.served.values();
+        let servers = served.filter(|s| is_idle(s.last, s.server.reserved()));
+        servers.for_each(|s| s.server.trim());
+        let used = self.used.values();
+        let clients = used.filter(|u| is_idle(u.last, u.client.reserved()));
+        clients.for_each(|u| u.client.trim());
+    }
+
     /// Checks for events. `rang` says whether a descriptor of [`Dispatcher::watch`] was ready since the last check.
     pub(crate) fn look(&mut self, now: Time, rang: bool) {
         let is_round = now >= self.next_round;
         if is_round {
             self.next_round = now + ROUND;
+            self.sweep(now);
         }
         for (endpoint, used) in &mut self.used {
             let is_late = used.pending.iter().any(|(_, deadline, _)| *deadline <= now);
@@ -195,10 +231,10 @@ impl Dispatcher {
     fn take(&mut self) -> bool {
         loop {
             let (mut held, before) = (false, self.events.len());
-            for (endpoint, server) in &self.served {
+            for (endpoint, Served { server, .. }) in &self.served {
                 while self.events.len() < MOST_TAKEN {
                     match server.take() {
-                        Ok(Some(request)) => self.events.push_back(Event::Asked(*endpoint, request)),
+                        Ok(Some(request)) => self.events.push_back(News::Asked(*endpoint, request)),
                         Ok(None) => break,
                         Err(_) => {
                             held = true;
@@ -219,7 +255,7 @@ impl Dispatcher {
     }
 
     /// The next event.
-    pub(crate) fn next(&mut self) -> Option<Event> {
+    pub(crate) fn next(&mut self) -> Option<News> {
         self.events.pop_front()
     }
 
@@ -245,13 +281,13 @@ impl Dispatcher {
 
 impl Used {
     /// Checks for a server and for the outcomes of requests. The descriptor then waits for more.
-    fn look(&mut self, endpoint: EndpointId, events: &mut VecDeque<Event>) {
+    fn look(&mut self, endpoint: EndpointId, events: &mut VecDeque<News>) {
         loop {
             let mut over = Vec::new();
             self.pending.retain_mut(|(ticket, _, pending)| {
                 let outcome = pending.poll();
                 let waits = outcome.is_none();
-                over.extend(outcome.map(|o| Event::Answered(*ticket, o)));
+                over.extend(outcome.map(|o| News::Answered(*ticket, o)));
                 waits
             });
             let more = self.client.rearm().unwrap_or(false) && !over.is_empty();
@@ -259,7 +295,7 @@ impl Used {
             if serving != self.serving {
                 self.serving = serving;
                 // Before the ends of requests: the end of a server notifies its callers at once.
-                events.push_back(Event::Serving(endpoint, serving));
+                events.push_back(News::Serving(endpoint, serving));
             }
             events.extend(over);
             if !more {
@@ -312,7 +348,7 @@ mod tests {
     }
 
     /// The next event, awaited as by the radio thread.
-    fn event(dispatcher: &mut Dispatcher) -> Event {
+    fn event(dispatcher: &mut Dispatcher) -> News {
         let until = clock::monotonic() + LONG;
         loop {
             if let Some(event) = dispatcher.next() {
@@ -353,7 +389,7 @@ mod tests {
         assert!(dispatcher.next().is_none());
         dispatcher.ask(Job::Serve(1, server.clone()));
         let asked = |dispatcher: &mut Dispatcher| match event(dispatcher) {
-            Event::Asked(1, request) => Arc::new(request),
+            News::Asked(1, request) => Arc::new(request),
             _ => panic!("nothing else happens"),
         };
         let respond = |request, with| Job::Respond {
@@ -372,7 +408,8 @@ mod tests {
         assert_eq!(error.to_string(), "the call failed between hosts: no");
         let died = send();
         let request = asked(&mut dispatcher);
-        dispatcher.ask(Job::Unserve(1, server, vec![request]));
+        drop(server);
+        dispatcher.ask(Job::Unserve(1, vec![request]));
         assert!(matches!(died.wait(), Err(CallError::ServerDied { .. })));
         // And for a server on this host.
         let client = own.client(kind("/used"), ClientOptions::default());
@@ -380,7 +417,7 @@ mod tests {
         dispatcher.ask(Job::Use(2, client.clone()));
         let served = other.server(kind("/used"), ServerOptions::default());
         let served = served.expect("serves");
-        assert!(matches!(event(&mut dispatcher), Event::Serving(2, true)));
+        assert!(matches!(event(&mut dispatcher), News::Serving(2, true)));
         let call = |ticket, timeout| Job::Call {
             endpoint: 2,
             ticket,
@@ -394,16 +431,16 @@ mod tests {
         assert_eq!(request.message().sender().1, std::process::id());
         let loan = served.loan(4, &[]).expect("a loan");
         served.respond(request, loan).expect("is sent");
-        assert!(matches!(event(&mut dispatcher), Event::Answered(7, Ok(r)) if r.control().len() == 4));
+        assert!(matches!(event(&mut dispatcher), News::Answered(7, Ok(r)) if r.control().len() == 4));
         dispatcher.ask(call(8, Duration::from_millis(20)));
         assert!(matches!(
             event(&mut dispatcher),
-            Event::Answered(8, Err(CallError::Timeout { .. }))
+            News::Answered(8, Err(CallError::Timeout { .. }))
         ));
         dispatcher.ask(call(9, LONG));
         drop(served);
-        assert!(matches!(event(&mut dispatcher), Event::Serving(2, false)));
-        assert!(matches!(event(&mut dispatcher), Event::Answered(9, Err(_))));
+        assert!(matches!(event(&mut dispatcher), News::Serving(2, false)));
+        assert!(matches!(event(&mut dispatcher), News::Answered(9, Err(_))));
         dispatcher.ask(Job::Unuse(2));
         assert!(dispatcher.used.is_empty() && dispatcher.served.is_empty());
     }

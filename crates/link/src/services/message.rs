@@ -1,7 +1,7 @@
 //! A request or a reply from the radio, written directly into a block of this host's server or client.
 
-use super::header::{Header, LEN};
 use crate::blocks::{fill, no_memory};
+use crate::engine::calls::header::{LEN, inner};
 use bus::{Client, Loan, Server};
 use proto::Geometry;
 use stats::DropReason;
@@ -55,19 +55,9 @@ impl ServiceMessage {
     }
 
     /// Returns the header and the content of the complete message.
-    pub(crate) fn open(self) -> Result<(Header, Loan), DropReason> {
-        let header = Header::parse(&self.head).map_err(|error| {
-            tracing::debug!(%error, "a service's message is malformed");
-            DropReason::Malformed
-        })?;
-        Ok((header, self.loan))
+    pub(crate) fn open(self) -> ([u8; LEN], Loan) {
+        (self.head, self.loan)
     }
-}
-
-/// The shape without the header; `None` if the shape is too small for one.
-pub(crate) fn inner(geometry: &Geometry) -> Option<Geometry> {
-    let control = geometry.control_len().checked_sub(LEN as u32)?;
-    (!geometry.is_packed()).then(|| Geometry::new(control, geometry.part_lens()).ok())?
 }
 
 #[cfg(test)]
@@ -76,7 +66,7 @@ mod tests {
 
     #[test]
     fn pieces_in_any_order_make_the_whole() {
-        use super::super::header::{CallId, Kind, Outcome};
+        use crate::engine::calls::header::{CallId, Header, Kind, Outcome};
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::Builder::new()
             .prefix("rwl")
@@ -109,30 +99,22 @@ mod tests {
             for (i, piece) in pieces {
                 service_message.write((i * size) as u32, piece);
             }
-            let (read, mut loan) = service_message.open().expect("a header");
-            assert_eq!(read, header);
+            let (head, mut loan) = service_message.open();
+            assert_eq!(Header::parse(&head), Ok(header));
             assert_eq!(loan.control_mut(), control);
             for (i, part) in parts.iter().enumerate() {
                 assert_eq!(loan.part_mut(i), part, "{size}: part {i}");
             }
         }
         let service_message = ServiceMessage::new(&taker, &geometry).expect("a loan");
-        assert_eq!(
-            service_message.open().expect_err("no byte is written"),
-            DropReason::Malformed
+        assert!(
+            Header::parse(&service_message.open().0).is_err(),
+            "no byte is written"
         );
         let short = Geometry::new(LEN as u32 - 1, &[8]).expect("a geometry");
         assert_eq!(
             ServiceMessage::new(&taker, &short).expect_err("too short"),
             DropReason::Malformed
         );
-    }
-
-    #[test]
-    fn messages_without_room_for_a_header_are_refused() {
-        let whole = Geometry::new(30, &[5, 0]).expect("a geometry");
-        assert_eq!(inner(&whole), Geometry::new(10, &[5, 0]).ok());
-        assert_eq!(inner(&Geometry::new(19, &[100]).expect("a geometry")), None);
-        assert_eq!(inner(&Geometry::packed(100)), None);
     }
 }

@@ -1,9 +1,9 @@
-//! Calls between hosts: services of one bus for callers on another, over real sockets.
+//! Calls between hosts: services of one bus for callers on another, over real sockets. What happens to the
+//! calls on the air is tested in virtual time, in `src/engine/calls/tests`.
 
 use crate::common::*;
 use bus::{CallError, Client, ClientOptions, Reply, Request, Server, ServerOptions, ServiceType};
 use link::{Failure, ServiceRole, ServiceState, ServiceStatus};
-use std::net::UdpSocket;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -291,20 +291,7 @@ fn large_requests_and_replies_stay_whole() {
 }
 
 #[test]
-fn a_reply_that_cannot_be_sent_is_reported() {
-    let (robot, base) = pair();
-    let _large = Serving::start(&robot, service("/grasp"), |_| {
-        Ok(Some((vec![], vec![vec![1; 9 << 20]])))
-    });
-    let client = connected(&base, "/grasp");
-    let text = rejection(call(&client, b"", &[], LONG));
-    assert!(text.contains("reply is too large"), "{text}");
-    settled(&base, ServiceRole::Call, 1, 0, &[(Failure::Dropped, 1)]);
-    settled(&robot, ServiceRole::Serve, 1, 0, &[(Failure::Dropped, 1)]);
-}
-
-#[test]
-fn many_callers_each_get_their_own_answer_and_too_many_an_error_at_once() {
+fn many_callers_each_get_their_own_answer() {
     let (robot, base) = pair();
     let echo = Serving::echo(&robot, "/grasp");
     let base = Arc::new(base);
@@ -329,36 +316,6 @@ fn many_callers_each_get_their_own_answer_and_too_many_an_error_at_once() {
     assert_eq!(echo.calls(), 320);
     settled(&base, ServiceRole::Call, 320, 320, &[]);
     settled(&robot, ServiceRole::Serve, 320, 320, &[]);
-    // A server that answers nothing: 64 calls are open, and the next fails at once.
-    drop(echo);
-    until("the robot's server is gone here", || {
-        status(&base).state == ServiceState::NotOffered
-    });
-    let silent = Serving::start(&robot, service("/grasp"), |_| Ok(None));
-    let client = connected(&base, "/grasp");
-    let send = |n: u32| {
-        let mut loan = client.loan(4, &[]).expect("a loan");
-        loan.control_mut().copy_from_slice(&n.to_le_bytes());
-        client.send(loan, LONG).expect("sends")
-    };
-    let mut open: Vec<_> = (0..64).map(send).collect();
-    until("all are with the server", || silent.calls() == 64);
-    assert!(open.iter_mut().all(|p| p.poll().is_none()));
-    let (why, text) = failure(send(64).wait());
-    assert!(why == Failure::Busy && text.contains("`depth`"), "{text}");
-    // Its death ends all of them.
-    drop(silent);
-    for pending in open {
-        let result = pending.wait();
-        assert!(matches!(result, Err(CallError::ServerDied { .. })), "{result:?}");
-    }
-    settled(
-        &base,
-        ServiceRole::Call,
-        385,
-        320,
-        &[(Failure::Busy, 1), (Failure::ServerDied, 64)],
-    );
 }
 
 #[test]
@@ -533,131 +490,6 @@ fn a_call_ends_when_its_time_or_the_services_is_over() {
     assert_eq!(silent.calls(), 2);
 }
 
-/// Carries datagrams between two hosts, each as often as `copies` returns for an unpredictable number.
-fn air(
-    ends: [(UdpSocket, u16); 2],
-    stop: &Arc<AtomicBool>,
-    copies: impl Fn(u64) -> usize + Copy + Send + 'static,
-) -> Vec<JoinHandle<()>> {
-    let [(a, to_a), (b, to_b)] = ends;
-    let copy = |s: &UdpSocket| s.try_clone().expect("clones");
-    let ways = [(copy(&a), copy(&b), to_b), (b, a, to_a)];
-    ways.into_iter()
-        .map(|(from, out, to)| {
-            let stop = stop.clone();
-            std::thread::spawn(move || {
-                from.set_read_timeout(Some(Duration::from_millis(50)))
-                    .expect("sets");
-                let (mut buffer, mut x) = ([0; 2048], u64::from(to));
-                while !stop.load(Ordering::Acquire) {
-                    let Ok(n) = from.recv(&mut buffer) else { continue };
-                    x = x
-                        .wrapping_mul(6364136223846793005)
-                        .wrapping_add(1442695040888963407);
-                    for _ in 0..copies(x >> 33) {
-                        let _ = out.send_to(&buffer[..n], ("127.0.0.1", to));
-                    }
-                }
-            })
-        })
-        .collect()
-}
-
-/// A robot that serves this, a base that calls it, and a path between them that loses some datagrams and
-/// triplicates others.
-fn over_bad_air(service: &str, test: impl FnOnce(&Host, &Host)) {
-    let [x, y] = ports();
-    let socket = || UdpSocket::bind("127.0.0.1:0").expect("binds");
-    let (near_robot, near_base) = (socket(), socket());
-    let port = |s: &UdpSocket| s.local_addr().expect("an address").port();
-    let robot = robot(x, port(&near_robot), "", service);
-    let base = base(y, port(&near_base), "{name: /grasp, role: call}");
-    let stop = Arc::new(AtomicBool::new(false));
-    let air = air([(near_robot, x), (near_base, y)], &stop, |x| match x % 10 {
-        0 | 1 => 0,
-        2 => 3,
-        _ => 1,
-    });
-    test(&robot, &base);
-    drop((robot, base));
-    stop.store(true, Ordering::Release);
-    air.into_iter().for_each(|t| t.join().expect("no panic"));
-}
-
-/// Calls, some of them with this payload, each answered once with the request's content.
-fn each_once(robot: &Host, base: &Host, payload: &[u8]) {
-    let echo = Serving::echo(robot, "/grasp");
-    let client = connected(base, "/grasp");
-    for n in 0..30u32 {
-        let part = if n % 3 == 0 { payload } else { b"small" };
-        let reply = call(&client, &n.to_le_bytes(), &[part], LONG).unwrap_or_else(|e| panic!("{n}: {e}"));
-        assert_eq!(reply.control(), n.to_le_bytes());
-        assert!(parts(reply.message()) == [part]);
-    }
-    assert_eq!(echo.calls(), 30, "each once");
-    settled(base, ServiceRole::Call, 30, 30, &[]);
-}
-
-#[test]
-fn calls_arrive_once_over_bad_air() {
-    over_bad_air("{name: /grasp, role: serve}", |robot, base| {
-        each_once(robot, base, &[7; 20_000]);
-    });
-}
-
-#[test]
-fn large_replies_use_fountain_coding_where_configured() {
-    let service = "{name: /grasp, role: serve, reliability: bulk}";
-    over_bad_air(service, |robot, base| {
-        each_once(robot, base, &[7; 200_000]);
-        let replies = robot.status().sent.into_iter().map(|t| t.stats);
-        let replies = replies.into_iter().find(|t| t.name == "/grasp?reply");
-        let replies = replies.expect("a topic for replies");
-        assert!(
-            replies.parity_bytes > 0 && replies.drops.total() == 0,
-            "{replies:?}"
-        );
-    });
-}
-
-#[test]
-fn services_of_two_robots_stand_below_their_names_and_the_base_serves_both() {
-    let [x, y, z] = ports();
-    let robot = |name: &str, own: u16| {
-        Host::start(&format!(
-            "host: {name}
-radio: {{bind: '127.0.0.1:{own}', rate: 600Mbit/s}}
-peers: [{{name: base, address: '127.0.0.1:{z}'}}]
-services: [{{name: /grasp, role: serve}}, {{name: /map, role: call}}]
-"
-        ))
-    };
-    let (r1, r2) = (robot("r-1", x), robot("r-2", y));
-    let base = Host::start(&format!(
-        "host: base
-radio: {{bind: '127.0.0.1:{z}', rate: 600Mbit/s}}
-peers:
-  - {{name: r-1, address: '127.0.0.1:{x}', namespace: '/{{peer}}'}}
-  - {{name: r-2, address: '127.0.0.1:{y}', namespace: '/{{peer}}'}}
-services: [{{name: /grasp, role: call}}, {{name: /map, role: serve}}]
-"
-    ));
-    let named = |host: &Host, name: &'static [u8]| {
-        Serving::start(host, service("/grasp"), |_| Ok(Some((name.to_vec(), vec![]))))
-    };
-    let _robots = (named(&r1, b"one"), named(&r2, b"two"));
-    let map = Serving::echo(&base, "/map");
-    for (name, who) in [("/r_1/grasp", b"one"), ("/r_2/grasp", b"two")] {
-        let reply = call(&connected(&base, name), b"", &[], LONG).expect("an answer");
-        assert_eq!(reply.control(), who);
-    }
-    for host in [&r1, &r2] {
-        let reply = call(&connected(host, "/map"), b"area", &[], LONG).expect("an answer");
-        assert_eq!(reply.control(), b"area");
-    }
-    assert_eq!(map.calls(), 2);
-}
-
 /// Bytes of this process's shared memory, which contains all hosts of a test.
 fn shared() -> u64 {
     use std::os::unix::fs::MetadataExt;
@@ -820,152 +652,4 @@ peers:
     assert!(at_relay.iter().all(|s| s.service.service != "/grasp"));
     drop(middle);
     until("the robot is no longer served", || !client.has_server());
-}
-
-#[test]
-fn a_request_that_a_relay_has_for_longer_than_its_caller_waits_is_not_carried_out() {
-    static OPEN: AtomicBool = AtomicBool::new(true);
-    let [x, y, z] = ports();
-    let socket = || UdpSocket::bind("127.0.0.1:0").expect("binds");
-    let (near_robot, near_relay) = (socket(), socket());
-    let port = |s: &UdpSocket| s.local_addr().expect("an address").port();
-    let end = |name: &str, own: u16, other: &str, relay: u16, services: &str| {
-        Host::start(&format!(
-            "host: {name}
-radio: {{bind: '127.0.0.1:{own}', rate: 600Mbit/s}}
-peers:
-  - {{name: {other}}}
-  - {{name: relay, address: '127.0.0.1:{relay}', relay: true, allow: {{}}}}
-services: [{services}]
-"
-        ))
-    };
-    let robot = end(
-        "robot",
-        x,
-        "base",
-        port(&near_robot),
-        "{name: /grasp, role: serve}",
-    );
-    let base = end("base", z, "robot", y, "{name: /grasp, role: call}");
-    let middle = Host::start(&format!(
-        "host: relay
-radio: {{bind: '127.0.0.1:{y}', rate: 600Mbit/s}}
-relay: true
-peers:
-  - {{name: robot, address: '127.0.0.1:{}'}}
-  - {{name: base, address: '127.0.0.1:{z}'}}
-",
-        port(&near_relay)
-    ));
-    let stop = Arc::new(AtomicBool::new(false));
-    let copies = |_| usize::from(OPEN.load(Ordering::Acquire));
-    let air = air([(near_robot, x), (near_relay, y)], &stop, copies);
-    let echo = Serving::echo(&robot, "/grasp");
-    let client = connected(&base, "/grasp");
-    call(&client, b"first", &[], LONG).expect("an answer");
-    let forwarded = middle.status().relay.forwarded;
-    // The relay takes the request while it does not reach the robot, for as long as peers outlast each
-    // other's absence.
-    OPEN.store(false, Ordering::Release);
-    let asked = Instant::now();
-    let late = call(&client, b"late", &[], Duration::from_millis(250));
-    assert!(late.is_err(), "{late:?}");
-    until("the relay has it", || middle.status().relay.forwarded > forwarded);
-    std::thread::sleep(Duration::from_millis(600).saturating_sub(asked.elapsed()));
-    OPEN.store(true, Ordering::Release);
-    until("it is served again", || {
-        call(&client, b"second", &[], Duration::from_secs(5)).is_ok()
-    });
-    until("the relay has given the late one up", || {
-        let sent = middle.status().sent;
-        let to_robot = sent.iter().filter(|t| t.stats.name == "/grasp?request");
-        to_robot
-            .map(|t| t.stats.drops.count(stats::DropReason::Expired))
-            .sum::<u64>()
-            == 1
-    });
-    let seen = echo.requests();
-    assert!(!seen.contains(&b"late".to_vec()), "{seen:?}");
-    drop((robot, base, middle));
-    stop.store(true, Ordering::Release);
-    air.into_iter().for_each(|t| t.join().expect("no panic"));
-}
-
-#[test]
-fn services_of_robots_behind_one_relay_do_not_touch_each_other() {
-    let [x1, x2, y, z] = ports();
-    let relay_peer = format!("  - {{name: relay, address: '127.0.0.1:{y}', relay: true, allow: {{}}}}");
-    let robot = |name: &str, own: u16| {
-        Host::start(&format!(
-            "host: {name}
-radio: {{bind: '127.0.0.1:{own}', rate: 600Mbit/s}}
-peers:
-  - {{name: base}}
-{relay_peer}
-services: [{{name: /grasp, role: serve}}, {{name: /map, role: call}}]
-"
-        ))
-    };
-    let (r1, r2) = (robot("r-1", x1), robot("r-2", x2));
-    let _relay = Host::start(&format!(
-        "host: relay
-radio: {{bind: '127.0.0.1:{y}', rate: 600Mbit/s}}
-relay: true
-peers:
-  - {{name: r-1, address: '127.0.0.1:{x1}'}}
-  - {{name: r-2, address: '127.0.0.1:{x2}'}}
-  - {{name: base, address: '127.0.0.1:{z}'}}
-"
-    ));
-    let base = Host::start(&format!(
-        "host: base
-radio: {{bind: '127.0.0.1:{z}', rate: 600Mbit/s}}
-peers:
-  - {{name: r-1, namespace: '/{{peer}}'}}
-  - {{name: r-2, namespace: '/{{peer}}'}}
-{relay_peer}
-services: [{{name: /grasp, role: call, depth: 2}}, {{name: /map, role: serve}}]
-"
-    ));
-    // The first keeps its callers waiting; the second has another type of gripper.
-    let silent = Serving::start(&r1, service("/grasp"), |_| Ok(None));
-    let other = |name: &str| ServiceType {
-        type_name: "test_srvs/Other".into(),
-        type_hash: [8; 16],
-        ..service(name)
-    };
-    let _second = Serving::start(&r2, other("/grasp"), |_| Ok(Some((b"two".to_vec(), vec![]))));
-    let waiting = connected(&base, "/r_1/grasp");
-    let send = || {
-        let loan = waiting.loan(0, &[]).expect("a loan");
-        waiting.send(loan, LONG).expect("sends")
-    };
-    let open = [send(), send()];
-    until("the first has them", || silent.calls() == 2);
-    let second = base
-        .bus
-        .client(other("/r_2/grasp"), ClientOptions::default())
-        .expect("a client");
-    assert!(second.wait_for_server(LONG).expect("waits"));
-    for _ in 0..5 {
-        let reply = call(&second, b"cup", &[], LONG).expect("an answer");
-        assert_eq!(reply.control(), b"two");
-    }
-    // Each robot calls the base's service.
-    let map = Serving::echo(&base, "/map");
-    for (host, area) in [(&r1, b"hall"), (&r2, b"yard")] {
-        let reply = call(&connected(host, "/map"), area, &[], LONG).expect("an answer");
-        assert_eq!(reply.control(), area);
-    }
-    assert_eq!(map.calls(), 2);
-    drop(silent);
-    for pending in open {
-        let result = pending.wait();
-        assert!(matches!(result, Err(CallError::ServerDied { .. })), "{result:?}");
-    }
-    assert_eq!(
-        call(&second, b"cup", &[], LONG).expect("an answer").control(),
-        b"two"
-    );
 }

@@ -4,12 +4,31 @@ use crate::flows::Flows;
 use crate::outgoing::Outgoing;
 use proto::{FlowKey, Message, PeerId, Radio, TopicConfig, TopicError, TopicId};
 use stats::{DropReason, Time};
+use std::time::Duration;
 
-/// The radio thread's access to the radio, for one round.
+/// The access to the radio at one instant.
 pub(crate) struct Air<'a> {
     pub(crate) now: Time,
     pub(crate) radio: &'a mut Radio<Outgoing>,
     pub(crate) flows: &'a mut Flows,
+}
+
+impl Air<'_> {
+    /// Upper bound on the age of a message that arrived at `at`, or zero if the peer's clock is unknown.
+    pub(crate) fn age(&self, peer: PeerId, at: Time, stamp: Time) -> Duration {
+        let clock = self.radio.peer_stats(peer).and_then(|p| p.clock);
+        clock.map_or(Duration::ZERO, |c| {
+            let there = at.0 as f64 + c.ahead_us * 1e3;
+            let ns = (there - stamp.0 as f64).max(0.0) + c.uncertainty_us * 1e3;
+            Duration::from_nanos(ns.max(0.0) as u64)
+        })
+    }
+
+    /// Returns whether there is any path to a peer at present, over relays or without.
+    pub(crate) fn reaches(&self, peer: PeerId) -> bool {
+        let host = self.flows.carrying.host(peer);
+        self.radio.way(host, |_| true).is_some()
+    }
 }
 
 /// The path of a service's requests or replies to one host.

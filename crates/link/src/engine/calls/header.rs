@@ -1,5 +1,6 @@
 //! The header in front of the control part of a request or a reply on the air (`docs/wire/link.md`).
 
+use proto::Geometry;
 use std::time::Duration;
 
 /// Length of a header.
@@ -133,6 +134,12 @@ impl Header {
     }
 }
 
+/// The shape of a message without its header; `None` if it is too small for one.
+pub(crate) fn inner(geometry: &Geometry) -> Option<Geometry> {
+    let control = geometry.control_len().checked_sub(LEN as u32)?;
+    (!geometry.is_packed()).then(|| Geometry::new(control, geometry.part_lens()).ok())?
+}
+
 /// Copies from a control part with a header in front.
 pub(crate) fn copy_control(head: &[u8; LEN], control: &[u8], at: usize, to: &mut [u8]) {
     let n = LEN.saturating_sub(at).min(to.len());
@@ -192,6 +199,14 @@ mod tests {
                 assert_eq!(out, whole[from..to], "{from}..{to}");
             }
         }
+    }
+
+    #[test]
+    fn messages_without_room_for_a_header_are_refused() {
+        let whole = Geometry::new(30, &[5, 0]).expect("a geometry");
+        assert_eq!(inner(&whole), Geometry::new(10, &[5, 0]).ok());
+        assert_eq!(inner(&Geometry::new(19, &[100]).expect("a geometry")), None);
+        assert_eq!(inner(&Geometry::packed(100)), None);
     }
 
     #[test]

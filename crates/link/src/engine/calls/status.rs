@@ -1,6 +1,6 @@
 //! The status of services.
 
-use super::Failure;
+use super::failure::Failure;
 use crate::config::ServiceRole;
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -1,11 +1,20 @@
 //! Finds services by their names on the air, and by patterns. A service that matches a pattern gets an entry
 //! of its own once it is found.
 
-use super::Of;
-use crate::config::matching::{matching, named};
-use crate::config::{Config, ServiceConfig, ServiceRole};
+use crate::config::matching::matching;
+use crate::config::{ServiceConfig, ServiceRole};
 use crate::discovery::MOST_BY_PATTERN;
 use proto::PeerId;
+
+/// A service of the configuration, towards one peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Of {
+    /// The serving or the calling peer.
+    pub(crate) peer: PeerId,
+    /// Its index in the configuration.
+    pub(crate) service: usize,
+    pub(crate) role: ServiceRole,
+}
 
 /// The index of a service's entry, and whether it was another service's before. A new match of a pattern gets
 /// an entry after the `listed` ones.
@@ -33,16 +42,6 @@ pub(super) fn found_index(
     let index = free.ok_or("too many services match patterns: list some by name")?;
     services[index] = found;
     Ok(Some((index, true)))
-}
-
-/// The service of a topic that `peer` announces, if the configuration lists it by name.
-pub(crate) fn configured(config: &Config, peer: PeerId, topic: &str) -> Option<Of> {
-    let (name, role) = named(topic)?;
-    let service = config.services.iter().position(|s| s.name == name)?;
-    let from = config.peers.get(peer.0 as usize)?;
-    config.services[service]
-        .is_for(role, from)
-        .then_some(Of { peer, service, role })
 }
 
 #[cfg(test)]

@@ -1,26 +1,18 @@
 //! State and settings that callers' and servers' sides share.
 
-use super::Failure;
-use super::dispatcher::{Dispatcher, EndpointId};
-use super::found::found_index;
-use super::path::{Air, ServicePath};
-use crate::blocks::Ids;
+use super::event::{EndpointId, Event};
+use super::failure::Failure;
+use super::found::{Of, found_index};
 use crate::config::{self, PeerConfig, Reliability, ServiceConfig, ServiceRole};
-use crate::names::{self, REPLY, REQUEST};
-use bus::{Bus, ServiceType};
+use crate::engine::path::{Air, ServicePath};
+use crate::names::{self, Line};
+use bus::ServiceType;
 use proto::{PeerId, TopicError};
 use stats::Time;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
-/// A service of the configuration, towards one peer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Of {
-    /// The serving or the calling peer.
-    pub(crate) peer: PeerId,
-    /// Its index in the configuration.
-    pub(crate) service: usize,
-    pub(crate) role: ServiceRole,
-}
+/// Most open calls over a link in each direction, regardless of the services' own limits.
+pub(super) const MAX_OPEN: usize = 256;
 
 /// Counts of a service towards one peer. Every call is answered, failed for one reason, or open.
 #[derive(Clone, Debug, Default)]
@@ -41,23 +33,33 @@ impl Tally {
 }
 
 /// State that callers' and servers' sides share.
-pub(super) struct Shared {
-    pub(super) bus: Bus,
+pub(super) struct Shared<C, K> {
     /// Those of the configuration, followed by those that its patterns found.
     pub(super) services: Vec<ServiceConfig>,
     /// Number of services in the configuration.
     pub(super) listed: usize,
-    /// The servers for peers' services on this bus, which are not services of this host.
-    pub(super) ids: Ids,
     pub(super) peers: Vec<PeerConfig>,
-    pub(super) dispatcher: Dispatcher,
     pub(super) tallies: BTreeMap<Of, Tally>,
     pub(super) run: u32,
     pub(super) last_stamp: Time,
     pub(super) last_endpoint: EndpointId,
+    pub(super) events: VecDeque<Event<C, K>>,
 }
 
-impl Shared {
+impl<C, K> Shared<C, K> {
+    pub(super) fn new(services: Vec<ServiceConfig>, peers: Vec<PeerConfig>, run: u32) -> Self {
+        Shared {
+            listed: services.len(),
+            services,
+            peers,
+            tallies: BTreeMap::new(),
+            run,
+            last_stamp: Time::ZERO,
+            last_endpoint: 0,
+            events: VecDeque::new(),
+        }
+    }
+
     pub(super) fn setting(&self, of: Of) -> &ServiceConfig {
         // `Of` values come from this list.
         &self.services[of.service]
@@ -82,7 +84,7 @@ impl Shared {
         Ok(index.map(|(index, _)| index))
     }
 
-    /// A service's name on this bus.
+    /// A service's name on this host.
     pub(super) fn here(&self, of: Of) -> String {
         let name = &self.setting(of).name;
         let peer = self.peers.get(of.peer.0 as usize);
@@ -105,53 +107,50 @@ impl Shared {
         self.last_stamp
     }
 
-    /// The peers that may call this bus's service `here`.
+    /// The peers that may call this host's service `here`.
     pub(super) fn callers_of(&self, here: &str) -> Vec<Of> {
         let all = all_of(&self.services, &self.peers, ServiceRole::Serve);
         all.filter(|of| self.setting(*of).name == here).collect()
     }
 
-    /// Opens the path for requests or replies.
+    /// Opens the path for this host's requests or replies.
     pub(super) fn open_path(
         &self,
         air: &mut Air<'_>,
         of: Of,
-        part: &str,
         kind: &ServiceType,
-        depth: u32,
     ) -> Result<ServicePath, TopicError> {
-        let topic = path_config(self.setting(of), part, kind, depth);
+        let setting = self.setting(of);
+        // Only for replies `bulk`: a request must be released as soon as its call ends, and a coding job might
+        // still read it. Only a caller has to learn the definition.
+        let (line, depth, is_bulk, definition) = match of.role {
+            ServiceRole::Call => (Line::Request(&setting.name), setting.depth.into(), false, ""),
+            ServiceRole::Serve => {
+                let is_bulk = setting.reliability == Reliability::Bulk;
+                (
+                    Line::Reply(&setting.name),
+                    proto::MAX_DEPTH,
+                    is_bulk,
+                    &*kind.definition,
+                )
+            }
+        };
+        let topic = proto::TopicConfig {
+            priority: setting.priority,
+            depth,
+            expiry: Some(setting.timeout()),
+            reliability: match is_bulk {
+                true => proto::Reliability::Bulk,
+                false => proto::Reliability::Reliable,
+            },
+            // No call waits for another one.
+            ordering: proto::Ordering::Any,
+            type_hash: kind.type_hash,
+            flavour: names::announced(kind.flavour),
+            definition: definition.to_owned(),
+            ..proto::TopicConfig::new(line.to_string(), kind.type_name.clone())
+        };
         ServicePath::open(air, of.peer, topic)
-    }
-}
-
-/// The topic of a service's requests or replies.
-pub(crate) fn path_config(
-    setting: &ServiceConfig,
-    part: &str,
-    kind: &ServiceType,
-    depth: u32,
-) -> proto::TopicConfig {
-    proto::TopicConfig {
-        priority: setting.priority,
-        depth,
-        expiry: Some(setting.timeout()),
-        // Only for replies: a request must be released as soon as its call ends, and a coding job might still
-        // read it.
-        reliability: match setting.reliability {
-            Reliability::Bulk if part == REPLY => proto::Reliability::Bulk,
-            _ => proto::Reliability::Reliable,
-        },
-        // No call waits for another one.
-        ordering: proto::Ordering::Any,
-        type_hash: kind.type_hash,
-        flavour: names::announced(kind.flavour),
-        // Only a caller has to learn it.
-        definition: match part {
-            REQUEST => String::new(),
-            _ => kind.definition.to_string(),
-        },
-        ..proto::TopicConfig::new(format!("{}{part}", setting.name), kind.type_name.clone())
     }
 }
 
