@@ -19,6 +19,9 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "foxglove"))
+from measure import end, quantile  # noqa: E402
+
 CAMERA = """
 import time, numpy, ropewalk
 node = ropewalk.Node("camera")
@@ -105,11 +108,6 @@ class Browser:
             time.sleep(0.1)
 
 
-def quantile(values: list[float], share: float) -> float:
-    values = sorted(values)
-    return round(values[min(len(values) - 1, int(share * len(values)))], 2) if values else float("nan")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--binary", type=Path, default=Path("target/release"), help="folder with ropewalk")
@@ -157,13 +155,13 @@ def main() -> None:
             times: list[float] = []
             robot: list[float] = []
             ages: list[float] = []
-            end = time.monotonic() + options.seconds
+            last = time.monotonic() + options.seconds
             locked = 0
-            while time.monotonic() < end:
+            while time.monotonic() < last:
                 # A rover that holds its course meets a wall.
                 key = ("a", "KeyA") if len(times) % 2 else ("d", "KeyD")
                 browser.call("Input.dispatchKeyEvent", type="keyDown", key=key[0], code=key[1])
-                until = min(end, time.monotonic() + 5)
+                until = min(last, time.monotonic() + 5)
                 while time.monotonic() < until:
                     time.sleep(0.5)
                     age = browser.evaluate("document.getElementById('camera-facts').innerText")
@@ -185,13 +183,7 @@ def main() -> None:
                       "versions": {"ropewalk": version}, "cells": [cell]}
             print(json.dumps(result) if options.json else json.dumps(metrics, indent=1))
         finally:
-            for process in reversed(started):
-                process.terminate()
-            for process in started:
-                try:
-                    process.wait(10)
-                except subprocess.TimeoutExpired:
-                    process.kill()
+            end(started)
             subprocess.run([ropewalk, "lab", "down", "--name", lab], check=False, stdout=subprocess.DEVNULL)
 
 

@@ -20,7 +20,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from viewer import end, image, quantile, record, scan, watch
+from measure import end, quantile
+from viewer import image, record, scan, watch
 
 HZ, PORT, TOPICS = 30, 8799, ["/scan", "/camera/image_raw"]
 

@@ -19,7 +19,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from viewer import end, image, quantile, record, transforms, watch
+from measure import end, quantile
+from viewer import image, record, transforms, watch
 
 IMAGES_HZ, TF_HZ, TOKEN, PORT = 10, 50, "4c1d0a7be8f24fd6", 8765
 SCENARIO = """description: A robot and a viewer on a wire of 20 Mbit/s.

@@ -7,7 +7,6 @@ import json
 import os
 import socket
 import struct
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -99,20 +98,3 @@ def watch(address: str, port: int, token: str, topics: list[str], seconds: float
             seen[topics[number]]["delays"].append((time.time_ns() - stamp) / 1e6)
             seen[topics[number]]["sizes"].append(len(payload))
     return {"topics": seen, "notes": notes}
-
-
-def end(started: list[subprocess.Popen]) -> None:
-    """Ends the processes, the last one first."""
-    for process in reversed(started):
-        process.terminate()
-    for process in started:
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-def quantile(values: list[float], share: float) -> float:
-    values = sorted(values)
-    return round(values[min(len(values) - 1, int(share * len(values)))], 2) if values else float("nan")

@@ -4,8 +4,8 @@ use bus::Survey;
 use ropewalk::{CallError, Client, Node, NodeError, Service};
 use schema::Show;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
-use std::sync::OnceLock;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// The prefix of a link's services.
@@ -14,6 +14,12 @@ const FOLDER: &str = "/link/";
 const STATE: &str = "/state";
 /// The service that changes a topic.
 const SET: &str = "/set";
+/// Links of this host that are kept.
+const MAX_LINKS: usize = 16;
+
+/// The links on this host's bus; they keep their clients while they run.
+#[derive(Clone, Debug, Default)]
+pub struct Links(BTreeMap<String, Arc<Asked>>);
 
 /// A link on this host's bus.
 #[derive(Debug)]
@@ -41,6 +47,32 @@ pub enum AskError {
     /// It did not answer.
     #[error(transparent)]
     Call(CallError),
+}
+
+impl Links {
+    /// Adds and removes links as a survey of the bus of `node` found them.
+    pub fn update(&mut self, node: &Node, survey: &Survey) {
+        let names = Asked::links(survey);
+        // A process that did not answer the survey may be a link.
+        let keep = |name: &String| names.contains(name) || !survey.silent.is_empty();
+        self.0.retain(|name, _| keep(name));
+        for name in names {
+            if self.0.len() < MAX_LINKS {
+                let made = || Arc::new(Asked::new(node.clone(), &name));
+                self.0.entry(name.clone()).or_insert_with(made);
+            }
+        }
+    }
+
+    /// The link called `name`.
+    pub fn get(&self, name: &str) -> Option<&Arc<Asked>> {
+        self.0.get(name)
+    }
+
+    /// All links, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Asked>> {
+        self.0.values()
+    }
 }
 
 impl Asked {

@@ -263,6 +263,15 @@ impl Journal {
         });
     }
 
+    /// Takes back the newest such claim: the link refused the change.
+    pub fn unclaim(&mut self, link: &str, topic: &str, setting: &str, by: &str) {
+        let refused = [link, topic, setting, by];
+        let is_refused = |c: &Claim| [&c.link, &c.topic, &c.setting, &c.by].map(String::as_str) == refused;
+        if let Some(i) = self.claims.iter().rposition(is_refused) {
+            self.claims.remove(i);
+        }
+    }
+
     /// Notes that a link does not answer.
     pub fn silent(&mut self, at: f64, link: &str) {
         let Some(memory) = self.links.get_mut(link).filter(|m| !m.silent) else {

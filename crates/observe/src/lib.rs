@@ -30,7 +30,7 @@ mod state;
 mod view;
 mod words;
 
-pub use asking::{AskError, Asked};
+pub use asking::{AskError, Asked, Links};
 pub use history::History;
 pub use journal::{Event, Happened, Journal, Name};
 pub use observer::{Observer, unix_time};

@@ -2,7 +2,7 @@
 
 use crate::picture::{Bus, BusTopic, Link, VERSION};
 use crate::robots::robots;
-use crate::{AskError, Asked, Event, Happened, History, Journal, LinkState, Picture, View};
+use crate::{AskError, Asked, Event, Happened, History, Journal, LinkState, Links, Picture, View};
 use bus::Survey;
 use ropewalk::Node;
 use serde_json::Value;
@@ -18,8 +18,6 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const SOON: Duration = Duration::from_millis(200);
 /// How long a link may take for each step of an answer.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Links of this host that are observed.
-const MAX_LINKS: usize = 16;
 /// Topics of the bus that a picture lists.
 const MAX_TOPICS: usize = 1024;
 /// Topics of one link that a picture lists.
@@ -47,7 +45,7 @@ struct Shared {
 struct Seen {
     number: u64,
     json: Arc<Value>,
-    links: BTreeMap<String, Arc<Asked>>,
+    links: Links,
     journal: Journal,
     history: History,
 }
@@ -124,15 +122,19 @@ impl Observer {
     ) -> Result<Vec<String>, String> {
         let asked = self.shared.seen().links.get(link).cloned();
         let asked = asked.ok_or_else(|| format!("there is no link {link:?} on this host"))?;
-        {
+        let settings = || changes.iter().filter_map(|c| Some(c.split_once('=')?.0));
+        for setting in settings() {
             let mut seen = self.shared.seen();
-            for (setting, _) in changes.iter().filter_map(|c| c.split_once('=')) {
-                seen.journal.claim(unix_time(), link, topic, setting, by);
+            seen.journal.claim(unix_time(), link, topic, setting, by);
+        }
+        let done = asked.set(topic, peer, changes, PATIENCE);
+        // A link that did not answer may have made the change.
+        if let Err(AskError::Refused(_) | AskError::Absent(_) | AskError::Unusable(_)) = done {
+            for setting in settings() {
+                self.shared.seen().journal.unclaim(link, topic, setting, by);
             }
         }
-        let now = asked
-            .set(topic, peer, changes, PATIENCE)
-            .map_err(|e| e.to_string())?;
+        let now = done.map_err(|e| e.to_string())?;
         self.hurry();
         Ok(now)
     }
@@ -191,9 +193,13 @@ impl Shared {
             Ok(survey) => survey,
             Err(error) => return tracing::warn!(%error, "cannot read the bus"),
         };
-        let asked = self.known_links(&survey);
-        let states: BTreeMap<&String, Option<LinkState>> =
-            asked.iter().map(|(name, link)| (name, state(link))).collect();
+        let asked = {
+            let mut seen = self.seen();
+            seen.links.update(&self.node, &survey);
+            seen.links.clone()
+        };
+        let states: BTreeMap<&str, Option<LinkState>> =
+            asked.iter().map(|link| (link.name(), state(link))).collect();
         let at = unix_time();
         let mut picture = Picture {
             version: VERSION,
@@ -211,13 +217,13 @@ impl Shared {
             }
             if let Some((_, Some(view))) = memory.links.get(name) {
                 let view = view.clone();
-                picture.links.insert(name.clone(), Link { answers, view });
+                picture.links.insert(name.to_owned(), Link { answers, view });
             }
         }
         let gone: Vec<_> = memory
             .links
             .keys()
-            .filter(|n| !asked.contains_key(*n))
+            .filter(|n| asked.get(n).is_none())
             .cloned()
             .collect();
         for name in gone {
@@ -234,22 +240,6 @@ impl Shared {
         seen.number += 1;
         drop(seen);
         self.changed.notify_all();
-    }
-
-    /// The links of this host; links that are already known keep their clients.
-    fn known_links(&self, survey: &Survey) -> BTreeMap<String, Arc<Asked>> {
-        let names = Asked::links(survey);
-        let mut seen = self.seen();
-        // A process that did not answer the survey may be a link.
-        let keep = |name: &String| names.contains(name) || !survey.silent.is_empty();
-        seen.links.retain(|name, _| keep(name));
-        for name in names {
-            if seen.links.len() < MAX_LINKS {
-                let made = || Arc::new(Asked::new(self.node.clone(), &name));
-                seen.links.entry(name.clone()).or_insert_with(made);
-            }
-        }
-        seen.links.clone()
     }
 }
 
@@ -340,6 +330,8 @@ pub fn unix_time() -> f64 {
 mod tests {
     use super::*;
     use crate::sample;
+    use ropewalk::{Callback, Flavour, Registry};
+    use std::sync::atomic::AtomicU64;
 
     #[test]
     fn the_second_state_of_a_link_is_the_first_that_is_shown() {
@@ -352,5 +344,64 @@ mod tests {
         memory.link(3.0, "robot", sample::state(3.0, 10, 9), &mut journal);
         let kinds: Vec<_> = journal.since(0).map(|e| e.kind.clone()).collect();
         assert!(kinds.contains(&crate::Happened::LinkRestarted), "{kinds:?}");
+    }
+    /// A link whose topic has `priority`, and which refuses each change.
+    fn refusing(node: &Node, priority: &Arc<AtomicU64>) -> [Callback; 2] {
+        let mut registry = Registry::new(Flavour::Ros1);
+        registry
+            .add_service("ropewalk_link/State", "---\nstring json")
+            .unwrap();
+        registry
+            .add_service(
+                "ropewalk_link/SetTopic",
+                "string topic\nstring peer\nstring[] changes\n---\nstring[] now",
+            )
+            .unwrap();
+        let state = registry.service("ropewalk_link/State").unwrap();
+        let set = registry.service("ropewalk_link/SetTopic").unwrap();
+        let (response, priority, start) = (state.response().clone(), priority.clone(), Instant::now());
+        let state = node.dynamic_service("/link/robot/state", &state, move |_| {
+            let mut state = sample::json(start.elapsed().as_secs_f64(), 100, 90);
+            state["sent"][0]["priority"] = priority.load(Ordering::Relaxed).into();
+            let answer = serde_json::json!({ "json": state.to_string() });
+            response.value_from_json(&answer).map_err(|e| e.to_string())
+        });
+        let set = node.dynamic_service("/link/robot/set", &set, |_| Err("no".into()));
+        [state.unwrap(), set.unwrap()]
+    }
+
+    #[test]
+    fn a_change_that_the_link_refused_names_no_operator_later() {
+        let folder = tempfile::Builder::new().prefix("rw").tempdir().unwrap();
+        let node =
+            |name| Node::with_config(name, ropewalk::BusConfig::new(folder.path().join("bus"))).unwrap();
+        let (priority, other) = (Arc::new(AtomicU64::new(5)), node("link"));
+        let _link = refusing(&other, &priority);
+        let observer = Observer::start(node("watch")).unwrap();
+        let mut newest = 0;
+        let mut wait = |what: &str, is: &dyn Fn(&Value) -> bool| {
+            let start = Instant::now();
+            loop {
+                assert!(start.elapsed() < Duration::from_secs(60), "{what}");
+                match observer.wait(newest, INTERVAL) {
+                    Some((number, picture)) if is(&picture) => return newest = number,
+                    Some((number, _)) => newest = number,
+                    None => {}
+                }
+            }
+        };
+        wait("the link is observed", &|picture| {
+            picture["links"]["robot"]["view"].is_object()
+        });
+        let which = ("robot", "/far/scan", None);
+        let refused = observer.set(which, &["priority=200".into()], "drive at 127.0.0.1");
+        assert_eq!(refused, Err("no".into()));
+        priority.store(6, Ordering::Relaxed);
+        wait("the change of another operator is observed", &|_| {
+            observer
+                .events(0)
+                .iter()
+                .any(|event| matches!(event.kind, Happened::SettingChanged { by: None, .. }))
+        });
     }
 }

@@ -1,11 +1,16 @@
 //! States for tests of the views.
 
 use crate::{LinkState, View};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The state of a link that has been up for `at` seconds, by the counts of two topics.
 pub fn state(at: f64, sent: u64, delivered: u64) -> LinkState {
-    let json = json!({
+    LinkState::parse(&json(at, sent, delivered).to_string()).expect("a state")
+}
+
+/// The same as a link reports it.
+pub fn json(at: f64, sent: u64, delivered: u64) -> Value {
+    json!({
         "host": "robot", "link": "robot", "uptime_clock_s": at,
         "radio": { "air_s": sent as f64 * 1e-3, "bytes": sent * 1000, "queued_bytes": 500 },
         "peers": [{ "name": "base", "up": true, "round_trip_us": 3200, "rate_bit_s": 6_000_000,
@@ -32,8 +37,7 @@ pub fn state(at: f64, sent: u64, delivered: u64) -> LinkState {
         "services": [{ "here": "/grasp", "name": "/grasp", "peer": "base", "role": "call", "state": "no_peer",
                        "priority": 60, "calls": sent, "open": 1, "answered": sent - 3,
                        "failed": { "timed_out": 2 } }],
-    });
-    LinkState::parse(&json.to_string()).expect("a state")
+    })
 }
 
 /// Two seconds of that link.

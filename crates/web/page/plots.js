@@ -9,6 +9,8 @@ const MOST_CURVES = 4;
 const DRAWN_MS = 100;
 // A value whose stamp differs more from the server's time is drawn at its arrival: some publishers have other clocks.
 const TRUSTED_S = 10;
+// Room above the curves of a band, and below all of them.
+const [TOP, BOTTOM] = [8, 20];
 
 function shown(value) {
   if (value === undefined || value === null) return "–";
@@ -17,6 +19,20 @@ function shown(value) {
 
 const ago = (s) => (s < 0.05 ? "now" : `−${s < 10 ? s.toFixed(1) : Math.round(s)} s`);
 const seconds = (s) => (s >= 60 && s % 60 === 0 ? `${s / 60} min` : `${s} s`);
+
+// What numbers measure, as far as their names tell: x, y and z of one vector and elements of one list have one unit.
+function kind({ topic, path }) {
+  const parts = path.replace(/\[\d+\]/g, "").split(".");
+  if (parts.length > 1 && ["x", "y", "z", "w"].includes(parts.at(-1))) parts.pop();
+  // Numbers without a message of their own say nothing but the topic.
+  return parts.at(-1) === "data" ? `${topic} data` : parts.at(-1);
+}
+
+function line(context, ...points) {
+  context.beginPath();
+  for (const point of points) context.lineTo(...point);
+  context.stroke();
+}
 
 function remembered() {
   try {
@@ -207,60 +223,75 @@ export class Plots {
   }
 
   plot(now, span, at) {
-    const since = now - span;
-    const ranges = this.curves.map(({ curve }) => curve.range(since));
-    let low = Math.min(...ranges.map(([least]) => least));
-    let high = Math.max(...ranges.map(([, most]) => most));
-    if (!(low <= high)) [low, high] = [-1, 1];
-    const room = Math.max((high - low) * 0.06, Math.abs(high) * 1e-9, high === low ? Math.abs(high) * 0.1 || 1 : 0);
-    [low, high] = [low - room, high + room];
     const { context, width, height } = sharp(this.canvas);
-    const [top, bottom] = [8, 20];
     context.font = "11px system-ui, sans-serif";
-    const marks = ticks(low, high, Math.floor((height - top - bottom) / 36));
-    this.left = 10 + Math.max(24, ...marks.map(([, text]) => context.measureText(text).width));
+    const bands = this.bands(now - span, height);
+    this.left = 10 + Math.max(24, ...bands.flatMap(({ marks }) => marks.map(([, text]) => context.measureText(text).width)));
     this.right = 10;
     const x = (time) => width - this.right - ((now - time) / span) * (width - this.left - this.right);
-    const y = (value) => height - bottom - ((value - low) / (high - low)) * (height - top - bottom);
-    const line = (...points) => {
-      context.beginPath();
-      for (const [px, py] of points) context.lineTo(px, py);
-      context.stroke();
-    };
+    for (const band of bands) this.band(context, band, now - span, at, x, this.reach(span));
+    context.textBaseline = "alphabetic";
+    context.fillStyle = colour("pale");
+    const step = [2, 5, 10, 20, 30, 60, 150].find((s) => (s / span) * (width - this.left - this.right) >= 62) ?? span;
+    for (let s = 0; s <= span; s += step) {
+      context.textAlign = s === span ? "left" : s === 0 ? "right" : "center";
+      context.fillText(s === 0 ? "now" : `−${seconds(s)}`, x(now - s), height - 5);
+    }
+    if (at === null) return;
+    context.lineWidth = 1;
+    context.strokeStyle = context.fillStyle = colour("ink");
+    line(context, [x(at), TOP], [x(at), height - BOTTOM]);
+    context.textAlign = this.cursor > 0.5 ? "left" : "right";
+    context.fillText(ago(this.cursor * span), x(at) + (this.cursor > 0.5 ? 5 : -5), TOP + 10);
+  }
+
+  // Curves with one scale each, one above the other, from top to bottom.
+  bands(since, height) {
+    const kinds = new Map();
+    for (const one of this.curves) kinds.set(kind(one), [...(kinds.get(kind(one)) ?? []), one]);
+    this.canvas.dataset.bands = kinds.size;
+    const room = (height - BOTTOM) / kinds.size;
+    return [...kinds].map(([name, curves], i) => {
+      const [top, bottom] = [i * room + TOP, (i + 1) * room];
+      const ranges = curves.map(({ curve }) => curve.range(since));
+      let low = Math.min(...ranges.map(([least]) => least));
+      let high = Math.max(...ranges.map(([, most]) => most));
+      if (!(low <= high)) [low, high] = [-1, 1];
+      const margin = Math.max((high - low) * 0.06, Math.abs(high) * 1e-9, high === low ? Math.abs(high) * 0.1 || 1 : 0);
+      [low, high] = [low - margin, high + margin];
+      const marks = ticks(low, high, Math.floor((bottom - top) / 36));
+      return { name: kinds.size > 1 ? name : "", curves, top, bottom, marks, y: (value) => bottom - ((value - low) / (high - low)) * (bottom - top) };
+    });
+  }
+
+  // Draws one band.
+  band(context, { name, curves, top, bottom, marks, y }, since, at, x, reach) {
+    const [left, right] = [this.left, this.canvas.clientWidth - this.right];
     context.lineWidth = 1;
     context.strokeStyle = colour("line");
     context.fillStyle = colour("pale");
     context.textAlign = "right";
     context.textBaseline = "middle";
     for (const [mark, text] of marks) {
-      line([this.left, y(mark)], [width - this.right, y(mark)]);
-      context.fillText(text, this.left - 6, y(mark));
-    }
-    context.textBaseline = "alphabetic";
-    const step = [2, 5, 10, 20, 30, 60, 150].find((s) => (s / span) * (width - this.left - this.right) >= 62) ?? span;
-    for (let s = 0; s <= span; s += step) {
-      context.textAlign = s === span ? "left" : s === 0 ? "right" : "center";
-      context.fillText(s === 0 ? "now" : `−${seconds(s)}`, x(now - s), height - 5);
+      line(context, [left, y(mark)], [right, y(mark)]);
+      context.fillText(text, left - 6, y(mark));
     }
     context.save();
     context.beginPath();
-    context.rect(this.left, 0, width - this.left - this.right + 3, height - bottom + 1);
+    context.rect(left, top - TOP, right - left + 3, bottom - top + TOP + 1);
     context.clip();
     context.lineWidth = 1.5;
     context.lineJoin = "round";
-    for (const { curve, n } of this.curves) {
+    for (const { curve, n } of curves) {
       context.strokeStyle = context.fillStyle = colour(`c${n}`);
       curve.draw(context, since, x, y);
-      const last = curve.near(at ?? curve.times.at(-1), this.reach(span));
+      const last = curve.near(at ?? curve.times.at(-1), reach);
       if (last) context.fillRect(x(last.at) - 2, y(last.value) - 2, 4, 4);
     }
     context.restore();
-    if (at === null) return;
-    context.lineWidth = 1;
-    context.strokeStyle = context.fillStyle = colour("ink");
-    line([x(at), top], [x(at), height - bottom]);
-    context.textAlign = this.cursor > 0.5 ? "left" : "right";
-    context.fillText(ago(this.cursor * span), x(at) + (this.cursor > 0.5 ? 5 : -5), top + 10);
+    context.textAlign = "left";
+    context.fillStyle = colour("pale");
+    context.fillText(name, left + 4, top + 4);
   }
 
   // How far from the cursor a point may be.

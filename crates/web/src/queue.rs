@@ -64,8 +64,8 @@ pub struct Push {
 /// Answers go first, in order. Topics follow by priority; within one priority, the message that has waited longest goes
 /// first. A topic whose messages exceed its limit loses the oldest ones; if all messages together exceed the limit, the
 /// topic of the lowest priority loses its oldest ones. Messages that follow a lost one are lost, too
-/// ([`Push::follows`]). Losses are counted by topic. A message of 32 KiB or more waits until the client has received
-/// the previous long one, so that at most one delays a short one.
+/// ([`Push::follows`]). A message that is longer than the limit is lost alone. Losses are counted by topic. A message of
+/// 32 KiB or more waits until the client has received the previous long one, so that at most one delays a short one.
 pub struct Queue {
     max: usize,
     state: Mutex<State>,
@@ -127,6 +127,11 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Bytes that a message may have; a longer one is lost.
+    pub fn longest(&self) -> usize {
+        self.max.saturating_sub(OVERHEAD)
+    }
+
     /// Queues an answer. A client that asks without reading the answers is disconnected: the queue closes.
     pub fn answer(&self, opcode: Opcode, bytes: Vec<u8>) {
         let mut state = self.state();
@@ -166,7 +171,9 @@ impl Queue {
         state.order += 1;
         let order = state.order;
         let topic = state.topics.entry(push.topic).or_default();
-        if push.follows && topic.broken {
+        let is_too_long = size > self.max;
+        if is_too_long || push.follows && topic.broken {
+            topic.broken = true;
             topic.lost += 1;
             return;
         }
@@ -459,8 +466,10 @@ mod tests {
             push(&queue, topic, 9, vec![1; 6 << 20]);
             assert!(queue.held() <= 16 << 20);
         }
+        // One that never fits displaces no others.
+        let held = queue.held();
         push(&queue, 99, 9, vec![1; 17 << 20]);
-        assert!(queue.held() <= 16 << 20);
+        assert_eq!(queue.held(), held);
         assert!(queue.losses().contains(&(99, 1)));
         let queue = Queue::new(16 << 20);
         for n in 0..100_000_u32 {

@@ -50,7 +50,7 @@ fn a_plot_shows_the_published_value() {
     let Some(mut browser) = Browser::start(&host.path("t")) else {
         return;
     };
-    let yaml = "{name: [left, right], position: [0.25, -1.5]}";
+    let yaml = "{name: [left, right], position: [0.25, -1.5], effort: [5000, 0]}";
     let publish = [
         "topic",
         "pub",
@@ -69,15 +69,40 @@ fn a_plot_shows_the_published_value() {
     page.evaluate("document.getElementById('plots-add').click()");
     let legend = "document.querySelector('#plots-legend .what').textContent === '/joints position[1]' && document.querySelector('#plots-legend .value').textContent === '-1.5'";
     page.wait(legend);
-    // The curve's colour is on the canvas.
-    let drawn = "(() => {
-        const canvas = document.getElementById('plots-picture');
-        const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-        const colour = getComputedStyle(document.documentElement).getPropertyValue('--c0').trim();
-        const parts = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
-        return data.some((_, i) => i % 4 === 0 && parts.every((part, n) => data[i + n] === part));
-    })()";
-    page.wait(drawn);
+    // Its colour is on the canvas, and a number of another kind has a scale of its own below it.
+    let drawn = |colour: &str| {
+        format!(
+            "(() => {{
+                const canvas = document.getElementById('plots-picture');
+                const {{ data }} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+                const colour = getComputedStyle(document.documentElement).getPropertyValue('--{colour}').trim();
+                const parts = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+                const places = [];
+                for (let i = 0; i < data.length; i += 4) {{
+                    if (parts.every((part, n) => data[i + n] === part)) places.push(i / 4 / canvas.width / canvas.height);
+                }}
+                return places;
+            }})()"
+        )
+    };
+    page.wait(&format!("{}.length > 0", drawn("c0")));
+    let add = |page: &mut Page, path: &str| {
+        choose(page, "plots-field", path);
+        page.evaluate("document.getElementById('plots-add').click()");
+    };
+    add(&mut page, "effort[]");
+    page.wait(&format!(
+        "{0}.length > 0 && {0}.every((y) => y < 0.5) && {1}.length > 0 && {1}.every((y) => y > 0.5)",
+        drawn("c0"),
+        drawn("c1")
+    ));
+    // Elements of one list share a scale.
+    add(&mut page, "position[]");
+    page.wait("document.querySelectorAll('#plots-legend li').length === 3");
+    page.wait("document.getElementById('plots-picture').dataset.bands === '2'");
+    for _ in 0..2 {
+        page.evaluate("document.querySelector('#plots-legend li:last-child button').click()");
+    }
     // The page remembers the choice.
     page.call("Page.reload", json!({}));
     page.wait("document.querySelector('#plots-legend .value') && document.getElementById('plots-topic').value === '/joints'");

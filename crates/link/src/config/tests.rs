@@ -383,6 +383,15 @@ fn contradictions_are_reported_where_they_stand() {
         ),
         (
             udp,
+            "peers:\n  - {name: a, address: '127.0.0.1:7401'}\n  - {name: b, address: '127.0.0.1:7402'}\n\
+             relay: true\ntopics:\n  - {name: /image, direction: out, when: watched}\n"
+                .into(),
+            "configuration:8:",
+            "topic /image: `when: watched`",
+            "leave `when` out",
+        ),
+        (
+            udp,
             format!("{one}topics:\n  - {{name: /tf, direction: in, tf: {{frames: [a]}}}}\n"),
             "configuration:6:",
             "topic /tf: `tf`",

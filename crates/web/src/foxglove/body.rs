@@ -1,6 +1,6 @@
 //! Messages of the bus as the protocol carries them, written from their blocks.
 
-use super::smaller::smaller;
+use super::smaller::{Smaller, coarser, smaller};
 use super::{Shared, lock, video};
 use crate::{Body, KEEP, Push, Queue};
 use ropewalk::{CodecError, Flavour, Message};
@@ -32,8 +32,42 @@ pub(crate) struct Delivery {
     pub(crate) shared: Arc<Shared>,
     /// The client's queue, which knows how fast the client receives.
     pub(crate) queue: Arc<Queue>,
-    /// Width and height of the images after reduction; `None` while they are sent in full size.
-    pub(crate) size: Mutex<Option<(usize, usize)>>,
+    /// How the last message was sent.
+    pub(crate) sent: Mutex<Sent>,
+}
+
+/// How a message is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Sent {
+    #[default]
+    Whole,
+    /// Fewer pixels, because the client is slow.
+    Slow { width: usize, height: usize },
+    /// Fewer pixels or cells, because the whole message is too long.
+    Shorter { width: usize, height: usize },
+    /// Not at all.
+    TooLong { bytes: usize },
+}
+
+impl Sent {
+    /// A line about it, for the client. `longest`: bytes that a message may have.
+    pub(crate) fn text(self, topic: &str, longest: usize) -> String {
+        let limit = longest.div_ceil(1 << 20);
+        match self {
+            Sent::Whole => format!("{topic}: messages are sent in full size again"),
+            Sent::Slow { width, height } => format!(
+                "{topic}: images are reduced to {width} x {height} pixels because this connection is \
+                 too slow; subscribe to a compressed topic for better ones"
+            ),
+            Sent::Shorter { width, height } => format!(
+                "{topic}: messages are reduced to {width} x {height} because they are longer than {limit} MiB"
+            ),
+            Sent::TooLong { bytes } => format!(
+                "{topic}: a message of {:.1} MiB is not sent: at most {limit} MiB may wait for a client",
+                bytes as f64 / f64::from(1 << 20)
+            ),
+        }
+    }
 }
 
 impl Delivery {
@@ -44,7 +78,11 @@ impl Delivery {
             true => DEPTH as usize,
             false => follows.map_or(KEEP, |_| video::KEEP),
         };
-        let body = Box::new(BusBody::new(self.clone(), message));
+        let mut body = Box::new(BusBody::new(self.clone(), message));
+        if body.len > self.queue.longest() && !body.shorten() {
+            *lock(&self.sent) = Sent::TooLong { bytes: body.len };
+            return;
+        }
         let priority = self.shared.options.priority(&self.topic, body.len());
         self.queue.push(Push {
             topic: self.subscription,
@@ -56,13 +94,20 @@ impl Delivery {
     }
 }
 
-/// A message of the bus for one subscription of a client; holds the message's block until it is sent or replaced.
+/// A message of the bus for one subscription of a client.
 struct BusBody {
-    message: Message,
+    content: Content,
     len: usize,
+    stamp: u64,
     /// When it was taken from the bus.
     taken: u64,
     delivery: Arc<Delivery>,
+}
+
+enum Content {
+    /// Holds the message's block until it is sent or replaced.
+    Block(Message),
+    Shorter(Smaller),
 }
 
 impl BusBody {
@@ -71,17 +116,35 @@ impl BusBody {
         let parts: usize = (0..message.part_count()).map(|i| message.part(i).len()).sum();
         BusBody {
             len: HEAD + message.control().len() + parts,
+            stamp: message.stamp().0,
             taken: if delivery.timed { now() } else { 0 },
-            message,
+            content: Content::Block(message),
             delivery,
         }
+    }
+
+    /// Makes a message that is too long shorter; false if that is not possible.
+    fn shorten(&mut self) -> bool {
+        let Content::Block(message) = &self.content else {
+            return false;
+        };
+        let Delivery { flavour, queue, .. } = &*self.delivery;
+        // Other messages wait, too.
+        let most = queue.longest() / 2;
+        let shorter = smaller(message, *flavour, queue.room().min(most));
+        let Some(shorter) = shorter.or_else(|| coarser(message, *flavour, most)) else {
+            return false;
+        };
+        self.len = HEAD + shorter.bytes.len();
+        self.content = Content::Shorter(shorter);
+        self.len <= queue.longest()
     }
 
     fn head(&self) -> ([u8; HEAD], usize) {
         let mut head = [0; HEAD];
         head[0] = MESSAGE;
         head[1..5].copy_from_slice(&self.delivery.subscription.to_le_bytes());
-        head[5..13].copy_from_slice(&self.message.stamp().0.to_le_bytes());
+        head[5..13].copy_from_slice(&self.stamp.to_le_bytes());
         if !self.delivery.timed {
             return (head, SHORT_HEAD);
         }
@@ -99,29 +162,40 @@ impl Body for BusBody {
 
     fn pieces(&self, write: &mut dyn FnMut(&[&[u8]]) -> io::Result<()>) -> io::Result<()> {
         let Delivery {
-            flavour, queue, size, ..
+            flavour, queue, sent, ..
         } = &*self.delivery;
         let (head, len) = self.head();
         let head = &head[..len];
+        let message = match &self.content {
+            Content::Block(message) => message,
+            Content::Shorter(Smaller {
+                bytes,
+                width: w,
+                height: h,
+            }) => {
+                let (width, height) = (*w, *h);
+                *lock(sent) = Sent::Shorter { width, height };
+                return write(&[head, bytes]);
+            }
+        };
         let room = queue.room();
         // No newer message follows a message that is kept for late joiners.
         if self.len > room
-            && !self.message.is_history()
-            && let Some(image) = smaller(&self.message, *flavour, room)
+            && !message.is_history()
+            && let Some(image) = smaller(message, *flavour, room)
         {
-            *lock(size) = Some((image.width, image.height));
+            *lock(sent) = Sent::Slow {
+                width: image.width,
+                height: image.height,
+            };
             return write(&[head, &image.bytes]);
         }
-        *lock(size) = None;
+        *lock(sent) = Sent::Whole;
         let bad = |error: CodecError| io::Error::new(ErrorKind::InvalidData, error);
-        let parts: Vec<_> = (0..self.message.part_count())
-            .map(|i| self.message.part(i).bytes())
+        let parts: Vec<_> = (0..message.part_count())
+            .map(|i| message.part(i).bytes())
             .collect();
-        let join = self
-            .message
-            .schema()
-            .join(self.message.control(), &parts)
-            .map_err(bad)?;
+        let join = message.schema().join(message.control(), &parts).map_err(bad)?;
         let pieces = match flavour {
             Flavour::Ros1 => join.ros1_pieces(),
             Flavour::Ros2 => join.cdr_pieces().map_err(bad)?,

@@ -1,55 +1,45 @@
 //! Settings of links as parameters: `/link/NAME/topics/TOPIC/priority`.
 
-use ropewalk::{Node, Service, Value};
-use schema::Show;
+use observe::{LinkState, Links, SentState};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// How long a link may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Settings that a parameter may change: name of the parameter, name in the link, unit, field of the link's state.
-const SETTINGS: [(&str, &str, &str, &str); 5] = [
-    ("priority", "priority", "", "priority"),
-    ("depth", "depth", "", "depth"),
-    ("every", "every", "", "every"),
-    ("rate_limit_hz", "rate_limit", "Hz", "rate_limit_hz"),
-    ("deadline_ms", "deadline", "ms", "deadline_ms"),
+/// A setting that a parameter may change: name of the parameter, name in the link, unit, value in the link's state.
+type Setting = (&'static str, &'static str, &'static str, fn(&SentState) -> Json);
+const SETTINGS: [Setting; 5] = [
+    ("priority", "priority", "", |topic| json!(topic.priority)),
+    ("depth", "depth", "", |topic| json!(topic.depth)),
+    ("every", "every", "", |topic| json!(topic.every)),
+    ("rate_limit_hz", "rate_limit", "Hz", |topic| {
+        json!(topic.rate_limit_hz)
+    }),
+    ("deadline_ms", "deadline", "ms", |topic| json!(topic.deadline_ms)),
 ];
 
 /// All parameters of the links on this bus. Blocks until the links answer, at most some seconds.
-pub(crate) fn all<'a>(
-    node: &Node,
-    services: impl Iterator<Item = (&'a str, &'a Service)>,
-) -> BTreeMap<String, Json> {
+pub(crate) fn all(links: &Links) -> BTreeMap<String, Json> {
     let mut found = BTreeMap::new();
-    for (name, service) in services {
-        let Some(link) = name.strip_prefix("/link/").and_then(|n| n.strip_suffix("/state")) else {
-            continue;
-        };
-        match state(node, name, service) {
-            Ok(state) => read(link, &state, &mut found),
-            Err(error) => tracing::debug!(link, error, "a link does not report its state"),
+    for link in links.iter() {
+        let reported = link.state(PATIENCE).map_err(|e| e.to_string());
+        match reported.and_then(|text| LinkState::parse(&text).map_err(|e| e.to_string())) {
+            Ok(state) => read(link.name(), &state, &mut found),
+            Err(error) => tracing::debug!(link = link.name(), error, "a link does not report its state"),
         }
     }
     found
 }
 
-fn state(node: &Node, name: &str, service: &Service) -> Result<Json, String> {
-    let answer = call(node, name, service, &json!({}))?;
-    serde_json::from_str(answer["json"].as_str().unwrap_or_default()).map_err(|e| e.to_string())
-}
-
 /// The parameters in a link's state. For a topic with several peers, the first peer counts.
-fn read(link: &str, state: &Json, found: &mut BTreeMap<String, Json>) {
-    for topic in state["sent"].as_array().into_iter().flatten() {
+fn read(link: &str, state: &LinkState, found: &mut BTreeMap<String, Json>) {
+    for topic in &state.sent {
         // Its name on this host's bus, or on the air if it has none there.
-        let Some(named) = topic["here"].as_str().or(topic["name"].as_str()) else {
-            continue;
-        };
-        for (name, _, _, field) in SETTINGS {
+        let named = topic.here.as_ref().unwrap_or(&topic.name);
+        for (name, _, _, value) in SETTINGS {
             let full = format!("/link/{link}/topics{named}/{name}");
-            found.entry(full).or_insert_with(|| topic[field].clone());
+            found.entry(full).or_insert_with(|| value(topic));
         }
     }
 }
@@ -58,17 +48,13 @@ fn read(link: &str, state: &Json, found: &mut BTreeMap<String, Json>) {
 ///
 /// # Errors
 /// A line that says why not, from here or from the link.
-pub(crate) fn set(
-    node: &Node,
-    find: impl Fn(&str) -> Option<Service>,
-    name: &str,
-    value: &Json,
-) -> Result<(), String> {
+pub(crate) fn set(links: &Links, name: &str, value: &Json) -> Result<(), String> {
     let (link, topic, change) = change(name, value)?;
-    let path = format!("/link/{link}/set");
-    let service = find(&path).ok_or_else(|| format!("there is no link {link:?} on this bus"))?;
-    let request = json!({ "topic": topic, "peer": "", "changes": [change] });
-    call(node, &path, &service, &request).map(drop)
+    let link = links
+        .get(&link)
+        .ok_or_else(|| format!("there is no link {link:?} on this bus"))?;
+    let set = link.set(&topic, None, &[change], PATIENCE);
+    set.map(drop).map_err(|e| e.to_string())
 }
 
 /// The link, the topic and the change that a parameter's new value means.
@@ -92,19 +78,6 @@ fn change(name: &str, value: &Json) -> Result<(String, String, String), String> 
         _ => return Err(format!("{name}: write a number, or nothing for no limit")),
     };
     Ok((link.to_owned(), format!("/{topic}"), format!("{key}={text}")))
-}
-
-fn call(node: &Node, name: &str, service: &Service, request: &Json) -> Result<Json, String> {
-    let client = node.dynamic_client(name, service).map_err(|e| e.to_string())?;
-    if !client.wait_for_server(PATIENCE).map_err(|e| e.to_string())? {
-        return Err(format!("{name} is not served: is the link running?"));
-    }
-    let request: Value = service
-        .request()
-        .value_from_json(request)
-        .map_err(|e| e.to_string())?;
-    let answer = client.call_value(&request, PATIENCE).map_err(|e| e.to_string())?;
-    Ok(answer.to_json(Show::ALL))
 }
 
 #[cfg(test)]
@@ -142,6 +115,7 @@ mod tests {
         let state = json!({ "sent": [{ "name": "/scan", "source": "robot", "here": null, "priority": 7, "depth": 1, "every": 1,
                                        "rate_limit_hz": null, "deadline_ms": 100.0 }] });
         let mut found = BTreeMap::new();
+        let state = LinkState::parse(&state.to_string()).unwrap();
         read("base", &state, &mut found);
         assert_eq!(found["/link/base/topics/scan/priority"], json!(7));
         assert_eq!(found["/link/base/topics/scan/rate_limit_hz"], Json::Null);

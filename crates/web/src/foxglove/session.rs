@@ -1,6 +1,6 @@
 //! One client of the Foxglove protocol.
 
-use super::body::{DEPTH, Delivery};
+use super::body::{DEPTH, Delivery, Sent};
 use super::calls::{self, Calls};
 use super::message::{Call, ClientChannel, Message, Wanted};
 use super::publish::{Outlet, Steered, refusal};
@@ -55,8 +55,8 @@ struct State {
 struct Subscription {
     channel: u32,
     delivery: Arc<Delivery>,
-    /// The size of its images that was last reported to the client.
-    reported: Option<(usize, usize)>,
+    /// What was last reported to the client about its messages.
+    reported: Sent,
     _callback: Callback,
 }
 
@@ -300,24 +300,19 @@ impl Session {
         }
     }
 
-    /// Reports when images are sent in another size than before.
+    /// Reports when messages are sent in another size than before, or are too long.
     fn report_sizes(&self, state: &mut State) {
         for subscription in state.subscriptions.values_mut() {
-            let size = *lock(&subscription.delivery.size);
-            if subscription.reported == size {
+            let sent = *lock(&subscription.delivery.sent);
+            if subscription.reported == sent {
                 continue;
             }
-            subscription.reported = size;
+            subscription.reported = sent;
             state.warned = Some(Instant::now());
             let topic = &subscription.delivery.topic;
-            let text = match size {
-                Some((width, height)) => format!(
-                    "{topic}: images are reduced to {width} x {height} pixels because this connection is \
-                     too slow; subscribe to a compressed topic for better ones"
-                ),
-                None => format!("{topic}: images are sent in full size again"),
-            };
-            self.complain(0, &format!("size {topic}"), &text);
+            let level = u8::from(matches!(sent, Sent::TooLong { .. }));
+            let text = sent.text(topic, self.client.queue.longest());
+            self.complain(level, &format!("size {topic}"), &text);
         }
     }
 
@@ -400,7 +395,7 @@ impl Session {
             timed,
             shared: self.shared.clone(),
             queue: self.client.queue.clone(),
-            size: Mutex::default(),
+            sent: Mutex::default(),
         });
         let of_callback = delivery.clone();
         let callback = subscriber
@@ -409,7 +404,7 @@ impl Session {
         let subscription = Subscription {
             channel,
             delivery,
-            reported: None,
+            reported: Sent::Whole,
             _callback: callback.map_err(|e| e.to_string())?,
         };
         state.subscriptions.insert(id, subscription);
@@ -503,9 +498,7 @@ impl Session {
     }
 
     fn parameters(&self) -> BTreeMap<String, Json> {
-        let world = self.shared.world();
-        let services = world.services.values().map(|s| (s.name.as_str(), &s.service));
-        parameters::all(&self.shared.node, services)
+        parameters::all(&self.shared.world().links)
     }
 
     fn get_parameters(&self, names: &[String], id: Option<String>) {
@@ -521,7 +514,7 @@ impl Session {
         for (name, value) in values {
             let set = match self.client.role < Role::Operate {
                 true => Err("changing settings needs a token with the role operate".to_owned()),
-                false => parameters::set(&self.shared.node, |n| world.service(n).cloned(), name, value),
+                false => parameters::set(&world.links, name, value),
             };
             if let Err(problem) = set {
                 self.complain(2, "parameter", &problem);

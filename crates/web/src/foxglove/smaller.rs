@@ -1,9 +1,9 @@
-//! Smaller images for slow clients.
+//! Smaller images for slow clients, and maps and images that are short enough to wait for a client.
 
-use ropewalk::{Flavour, Message, Value};
+use ropewalk::{Flavour, Message, Schema, Value};
 use schema::Numbers;
 
-/// An image with every nth pixel of every nth row.
+/// An image or a map with fewer pixels or cells.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Smaller {
     /// The message's serialization.
@@ -12,8 +12,8 @@ pub(crate) struct Smaller {
     pub(crate) height: usize,
 }
 
-/// Makes a `sensor_msgs/Image` of at most about `most` bytes out of a longer one. `None` for other types, for encodings
-/// without independent pixels, and for invalid images.
+/// Makes a `sensor_msgs/Image` of at most about `most` bytes out of a longer one: every nth pixel of every nth row. `None`
+/// for other types, for encodings without independent pixels, and for invalid images.
 pub(crate) fn smaller(message: &Message, flavour: Flavour, most: usize) -> Option<Smaller> {
     let schema = message.schema();
     if schema.name() != "sensor_msgs/Image" || message.part_count() != 1 {
@@ -49,15 +49,60 @@ pub(crate) fn smaller(message: &Message, flavour: Flavour, most: usize) -> Optio
     image.set("height", word(height)?).ok()?;
     image.set("step", word(width * pixel)?).ok()?;
     image.set("data", Value::Numbers(Numbers::U8(pixels))).ok()?;
-    let bytes = match flavour {
-        Flavour::Ros1 => schema.encode_ros1(&image),
-        Flavour::Ros2 => schema.encode_cdr(&image),
-    };
     Some(Smaller {
-        bytes: bytes.ok()?,
+        bytes: encode(schema, flavour, &image)?,
         width,
         height,
     })
+}
+
+/// Makes a `nav_msgs/OccupancyGrid` of at most about `most` bytes out of a longer one: each cell has the highest value of n
+/// by n cells, so that no wall disappears, and an unknown cell (-1) counts only among unknown ones. `None` for other types
+/// and invalid maps.
+pub(crate) fn coarser(message: &Message, flavour: Flavour, most: usize) -> Option<Smaller> {
+    let schema = message.schema();
+    if schema.name() != "nav_msgs/OccupancyGrid" || message.part_count() != 1 {
+        return None;
+    }
+    let mut map = message.small_value().ok()?;
+    let number = |name| usize::try_from(map.get(name).ok()?.as_integer()?).ok();
+    let (width, height) = (number("info.width")?, number("info.height")?);
+    let resolution = map.get("info.resolution").ok()?.as_f64()?;
+    let part = message.part(0);
+    let data = part.bytes();
+    if width == 0 || data.len() != width.checked_mul(height)? {
+        return None;
+    }
+    let n = (2..=width.max(height)).find(|n| width.div_ceil(*n) * height.div_ceil(*n) <= most)?;
+    let (columns, rows) = (width.div_ceil(n), height.div_ceil(n));
+    let mut cells = vec![i8::MIN; columns * rows];
+    for (y, row) in data.chunks_exact(width).enumerate() {
+        let merged = &mut cells[y / n * columns..][..columns];
+        for (cell, of_it) in merged.iter_mut().zip(row.chunks(n)) {
+            *cell = of_it
+                .iter()
+                .fold(*cell, |most, value| most.max(value.cast_signed()));
+        }
+    }
+    let word = |n: usize| u32::try_from(n).ok().map(Value::U32);
+    map.set("info.width", word(columns)?).ok()?;
+    map.set("info.height", word(rows)?).ok()?;
+    map.set("info.resolution", Value::F32((resolution * n as f64) as f32))
+        .ok()?;
+    map.set("data", Value::Numbers(Numbers::I8(cells))).ok()?;
+    Some(Smaller {
+        bytes: encode(schema, flavour, &map)?,
+        width: columns,
+        height: rows,
+    })
+}
+
+fn encode(schema: &Schema, flavour: Flavour, value: &Value) -> Option<Vec<u8>> {
+    let bytes = match flavour {
+        Flavour::Ros1 => schema.encode_ros1(value),
+        Flavour::Ros2 => schema.encode_cdr(value),
+    };
+    bytes.ok()
 }
 
 /// Bytes of a pixel, if pixels are independent of each other.

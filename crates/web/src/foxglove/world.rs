@@ -1,6 +1,7 @@
 //! Topics with types, services and their users on the bus.
 
 use bus::{EndpointDetail, EndpointInfo, TopicInfo};
+use observe::Links;
 use ropewalk::{Node, NodeError, Schema, Service};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ pub(crate) struct World {
     /// Types of topics that are only subscribed to.
     pub(crate) wanted: BTreeMap<String, Schema>,
     pub(crate) graph: Json,
+    pub(crate) links: Links,
     next: u32,
 }
 
@@ -44,8 +46,10 @@ impl World {
         let survey = node.survey()?;
         let mut new = World {
             next: self.next,
+            links: self.links.clone(),
             ..World::default()
         };
+        new.links.update(node, &survey);
         let mut published = BTreeMap::<&str, Vec<String>>::new();
         let mut subscribed = BTreeMap::<&str, Vec<String>>::new();
         for info in survey.topics.iter().filter(|t| !t.is_of_service()) {
@@ -132,11 +136,6 @@ impl World {
     pub(crate) fn schema(&self, topic: &str) -> Option<&Schema> {
         let published = self.topics.values().find(|t| t.name == topic);
         published.map(|t| &t.schema).or_else(|| self.wanted.get(topic))
-    }
-
-    pub(crate) fn service(&self, name: &str) -> Option<&Service> {
-        let named = self.services.values().find(|s| s.name == name);
-        named.map(|s| &s.service)
     }
 }
 

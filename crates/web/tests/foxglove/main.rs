@@ -2,6 +2,7 @@
 
 mod drive;
 mod record;
+mod sizes;
 
 use ropewalk::{BusConfig, Flavour, Node, Publisher, PublisherOptions, Registry, Schema};
 use serde_json::{Value as Json, json};
@@ -231,89 +232,6 @@ fn each_kind_of_client_gets_the_bytes_and_definitions_that_it_reads() {
             assert_eq!(client.next(), hex(&bytes), "{name}");
         }
     }
-}
-
-/// An image of 1000 x 600 pixels, each of which holds its place.
-fn image(schema: &Schema) -> schema::Value {
-    let (width, height) = (1000_u32, 600_u32);
-    let pixels = (0..height).flat_map(|y| (0..width).flat_map(move |x| [x as u8, (x >> 8) as u8, y as u8]));
-    let text = format!(
-        "{{width: {width}, height: {height}, step: {}, encoding: rgb8}}",
-        width * 3
-    );
-    let mut image = schema.value_from_yaml(&text).unwrap();
-    let pixels = schema::Numbers::U8(pixels.collect());
-    image.set("data", schema::Value::Numbers(pixels)).unwrap();
-    image
-}
-
-#[test]
-fn a_slow_client_gets_smaller_images_and_a_fast_one_whole_ones() {
-    let host = Host::new();
-    for (topic, protocol, flavour, rate) in [
-        ("/slow", V1, Flavour::Ros1, 2e5),
-        ("/slow2", SDK, Flavour::Ros2, 2e5),
-        ("/fast", V1, Flavour::Ros1, 1e12),
-    ] {
-        let schema = type_of(flavour, "sensor_msgs/Image");
-        let whole = image(&schema);
-        let publisher = host
-            .node
-            .dynamic_publisher_with(topic, &schema, PublisherOptions::default())
-            .unwrap();
-        let steps = [
-            json!(["rate", rate]),
-            json!(["channel", topic]),
-            json!(["subscribe", topic]),
-        ];
-        // A client that gets no processor for a moment is slow for a moment.
-        let most = if rate < 1e9 { 5 } else { 100 };
-        let data = std::iter::repeat_n(json!(["data", topic]), most);
-        let reported = (rate < 1e9).then(|| json!(["until", "status", { "id": format!("size {topic}") }]));
-        let steps: Vec<Json> = steps.into_iter().chain(data).chain(reported).collect();
-        let mut client = host.client("", &[protocol], json!({}), &steps);
-        client.skip(4);
-        assert!(publisher.wait_for_subscribers(1, WATCHDOG));
-        let mut last = (0, 0);
-        for n in 0..most {
-            if n >= 5 && last == (1000, 600) {
-                break;
-            }
-            publisher.publish_value(&whole).unwrap();
-            let bytes = client.next();
-            let bytes: Vec<u8> = bytes.as_str().unwrap().as_bytes().chunks(2).map(byte).collect();
-            let got = match flavour {
-                Flavour::Ros1 => schema.decode_ros1(&bytes),
-                Flavour::Ros2 => schema.decode_cdr(&bytes),
-            };
-            let got = got.unwrap();
-            let number = |name| got.get(name).unwrap().as_integer().unwrap() as usize;
-            last = (number("width"), number("height"));
-            assert_eq!(number("step"), 3 * last.0);
-            let schema::Value::Numbers(schema::Numbers::U8(pixels)) = got.get("data").unwrap() else {
-                panic!("no pixels");
-            };
-            assert_eq!(pixels.len(), last.0 * last.1 * 3);
-            let n = 1000_usize.div_ceil(last.0);
-            let (x, y) = ((last.0 - 1) * n, (last.1 - 1) * n);
-            assert_eq!(pixels[pixels.len() - 3..], [x as u8, (x >> 8) as u8, y as u8]);
-        }
-        if rate < 1e9 {
-            // 25 ms are 5 kB, so the image has the least size, 16 kB, whatever a busy processor adds to the answers.
-            assert_eq!(last, (91, 55));
-            let text = client.next()["message"].as_str().unwrap().to_owned();
-            assert!(
-                text.contains(&format!("{topic}: images are reduced to")),
-                "{text}"
-            );
-        } else {
-            assert_eq!(last, (1000, 600));
-        }
-    }
-}
-
-fn byte(hex: &[u8]) -> u8 {
-    u8::from_str_radix(std::str::from_utf8(hex).unwrap(), 16).unwrap()
 }
 
 #[test]
